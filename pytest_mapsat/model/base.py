@@ -1,0 +1,38 @@
+"""What every noun has in common: frozen, closed, plain data."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+#: Case ids stand in node ids and file names; ``-t<digits>`` at the end is kept for trials.
+CASE_ID_PATTERN = r"^[A-Za-z0-9_.-]{1,80}$"
+
+Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,80}$")]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=100_000)]
+Longitude = Annotated[float, Field(ge=-180, le=180)]
+Latitude = Annotated[float, Field(ge=-90, le=90)]
+Level = Annotated[float, Field(ge=0, le=1)]
+#: A JSON value. ``Any`` and not pydantic's ``JsonValue``: tool results are checked once,
+#: where they are read, and walking them again at every noun would cost more than the noun.
+Json = Any
+JsonObject = dict[str, Any]
+
+
+class Noun(BaseModel):
+    """A value: frozen, no unknown field, equal by content, serialisable to JSON."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        allow_inf_nan=False,
+        # Some names of the file formats are words of Python ("with") or of pydantic ("schema").
+        validate_by_name=True,
+        validate_by_alias=True,
+        serialize_by_alias=True,
+    )
+
+    def to_json(self) -> JsonObject:
+        """Return the value as plain JSON data, without fields that hold their default."""
+        return self.model_dump(mode="json", exclude_defaults=True)

@@ -1,0 +1,248 @@
+"""A case: what an agent may see, and the truth that only the judge and the simulated user hold.
+
+Source: MapSatisfyBench sections 3.1 (instance x = (q, g, h-, r, h+), ground truth G = (E, Z, C, T, F)) and A.2 (weights).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from .base import Identifier, JsonObject, Latitude, Level, Longitude, Noun, Text
+from .checks import Check
+from .match import Match
+
+#: ISO 8601 with seconds and the case's own offset; kept as text so that no time zone is ever applied.
+Moment = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?([+-]\d\d:\d\d|Z)?$")]
+
+
+class Location(Noun):
+    """A point in the suite's coordinate system, in degrees."""
+
+    lon: Longitude
+    lat: Latitude
+    name: str = ""
+
+
+class Context(Noun):
+    """The spatio-temporal environment g and the interaction context c: all of it is shown to the agent."""
+
+    now: Moment
+    location: Location | None = None
+    city: str = ""
+    history: tuple[str, ...] = ()
+    uid: str = ""
+    locale: str = ""
+
+
+class Visible(Noun):
+    """The half of a case that an agent may see."""
+
+    query: Text
+    context: Context
+
+
+class Evidence(Noun):
+    """What supports an implicit factor before the response; the weight is computed from it (A.2).
+
+    Strength S is one of: ``count`` of ``total`` choices in one decision dimension; ``ratio`` from a profile; ``relevance`` of a basic
+    attribute. Recency R: ``habit`` or ``recent``. Momentum M: ``early`` and ``late`` counts of behaviour, or ``long_ratio`` and ``short_ratio``.
+    Current need: ``need``. Each part that is not given is neutral (1.0).
+    """
+
+    text: str = ""
+    count: int | None = Field(default=None, ge=0)
+    total: int | None = Field(default=None, ge=1)
+    ratio: Level | None = None
+    relevance: Literal["strong", "weak"] | None = None
+    recency: Literal["habit", "recent"] | None = None
+    early: int | None = Field(default=None, ge=0)
+    late: int | None = Field(default=None, ge=0)
+    long_ratio: Level | None = None
+    short_ratio: Level | None = None
+    need: Literal["direct", "related", "weak", "conflicting", "invalid"] | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Evidence:
+        pairs = (("count", "total"), ("early", "late"), ("long_ratio", "short_ratio"))
+        for one, other in pairs:
+            if (getattr(self, one) is None) != (getattr(self, other) is None):
+                raise ValueError(f"evidence gives {one} and {other} together or not at all")
+        if self.count is not None and self.total is not None and self.count > self.total:
+            raise ValueError(f"evidence counts {self.count} of {self.total}")
+        strengths = [name for name in ("count", "ratio", "relevance") if getattr(self, name) is not None]
+        if len(strengths) > 1:
+            raise ValueError(f"evidence gives one strength, not {' and '.join(strengths)}")
+        return self
+
+
+class Factor(Noun):
+    """A decision factor: a statement about the dialogue that holds or does not.
+
+    ``scope`` says what it is about: the answer, the whole trajectory (a policy, a tool rule), or the state the world ends in.
+    """
+
+    id: Identifier
+    text: Text
+    check: Check | None = None
+    scope: Literal["answer", "trajectory", "outcome"] = "answer"
+
+
+class ExplicitFactor(Factor):
+    """Something that the query states; completed or not (E)."""
+
+
+class FactRequirement(Factor):
+    """A statement that must agree with what the tools returned, if the answer makes it (F)."""
+
+
+#: What a soft factor can reach (3.3).
+SOFT_LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+class LevelRule(Noun):
+    """A soft factor reaches ``level`` when ``check`` holds; rules are tried from the top."""
+
+    level: float
+    check: Check
+
+    @field_validator("level")
+    @classmethod
+    def _one_of_five(cls, value: float) -> float:
+        if value not in SOFT_LEVELS[1:]:
+            raise ValueError(f"a level is one of 0.25, 0.5, 0.75 and 1, not {value}; 0 is what no rule reaches")
+        return value
+
+
+class ImplicitFactor(Factor):
+    """A need that the query does not state but the evidence supports (Z).
+
+    Either ``weight`` is given or it is computed from ``evidence``. A soft factor may have ``levels`` in place of ``check``.
+    """
+
+    severity: Literal["hard", "soft"]
+    source: Literal["context", "profile", "environment", "unstated"] = "unstated"
+    weight: float | None = Field(default=None, ge=0)
+    evidence: tuple[Evidence, ...] = ()
+    levels: tuple[LevelRule, ...] = ()
+
+    @model_validator(mode="after")
+    def _judgeable(self) -> ImplicitFactor:
+        if self.levels and self.severity == "hard":
+            raise ValueError("a hard factor holds or not: give it a check, not levels")
+        if self.levels and self.check is not None:
+            raise ValueError("give a check or levels, not both")
+        if list(self.levels) != sorted(self.levels, key=lambda rule: -rule.level):
+            raise ValueError("levels stand from the highest to the lowest")
+        if self.weight is None and not self.evidence:
+            raise ValueError("an implicit factor needs a weight, or evidence to compute it from")
+        return self
+
+
+class Clarification(Noun):
+    """The clarification policy C.
+
+    ``max_turns``: how many clarification turns are useful; ``reference_turns``: the case's own reference for Eff (agent replies), if it has one.
+    """
+
+    max_turns: int = Field(ge=0, le=100)
+    reference_turns: float | None = Field(default=None, gt=0)
+    note: str = ""
+
+
+class ExpectedTool(Noun):
+    """One expected tool of T.
+
+    ``required``: names the agent must itself give; ``match``: rules a machine can check, by parameter; ``prose``: rules in words, by
+    parameter (several may stand on one), reported as unchecked.
+    """
+
+    name: Identifier
+    required: tuple[str, ...] = ()
+    match: dict[str, Match] = Field(default_factory=dict)
+    prose: tuple[tuple[str, str], ...] = ()
+
+
+class ScriptedAnswer(Noun):
+    """One thing that the simulated user can say when asked.
+
+    ``asked``: phrases, any of which in a question of the agent asks for it; ``say``: the words. It is said once.
+    """
+
+    asked: tuple[Text, ...] = Field(min_length=1)
+    say: Text
+
+
+class UserScript(Noun):
+    """What the scripted user knows how to answer, and its stock phrases (the language's own where not given)."""
+
+    answers: tuple[ScriptedAnswer, ...] = ()
+    no_preference: str = ""
+    cannot_act: str = ""
+    goodbye: str = ""
+
+
+class PlannedCall(Noun):
+    """A tool call of an oracle dialogue."""
+
+    tool: Identifier
+    arguments: JsonObject = Field(default_factory=dict)
+
+
+class OracleTurn(Noun):
+    """One reply of an agent that knows everything: the calls it makes, then what it says."""
+
+    calls: tuple[PlannedCall, ...] = ()
+    say: Text
+
+
+class Truth(Noun):
+    """The half of a case that only the judge and the simulated user hold."""
+
+    intent: str = ""
+    persona: str = ""
+    explicit: tuple[ExplicitFactor, ...] = ()
+    implicit: tuple[ImplicitFactor, ...] = ()
+    facts: tuple[FactRequirement, ...] = ()
+    clarification: Clarification | None = None
+    tools: tuple[ExpectedTool, ...] = ()
+    user: UserScript = UserScript()
+    oracle: tuple[OracleTurn, ...] = ()
+
+    @model_validator(mode="after")
+    def _unique_ids(self) -> Truth:
+        seen: set[str] = set()
+        for factor in self.factors:
+            if factor.id in seen:
+                raise ValueError(f"two factors have the id {factor.id!r}")
+            seen.add(factor.id)
+        return self
+
+    @property
+    def factors(self) -> tuple[Factor, ...]:
+        """All factors: explicit, implicit, facts, in this order."""
+        return (*self.explicit, *self.implicit, *self.facts)
+
+
+class Membership(Noun):
+    """A place in a sequence of cases that belong together (one user's tasks, with memory between them)."""
+
+    name: Identifier
+    order: int = Field(ge=0)
+
+
+class Case(Noun):
+    """One benchmark case.
+
+    ``domains``: one or more of the suite's domains; ``attributes``: further grouping, plain text by name (sub-task, locality, time slot, ...).
+    """
+
+    id: Identifier
+    domains: tuple[Identifier, ...] = ()
+    difficulty: str = ""
+    language: str = "en"
+    attributes: dict[str, str] = Field(default_factory=dict)
+    group: Membership | None = None
+    visible: Visible
+    truth: Truth

@@ -1,0 +1,264 @@
+"""Machine checks: what an answer or a trajectory must hold, as closed, typed, composable data.
+
+A check is judged from a trajectory alone and ends as passed, failed, or not known, always with
+the reason and, where text decided it, the quotation. No check holds a regular expression:
+phrases are compared after normalisation, so no pattern can be made to run away.
+
+The field ``kind`` names the check. ``turn`` says which of the agent's replies are read: all of them
+(``any``), the first, or the last one.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from .base import Noun, Text
+from .match import Bound, Match
+
+Turn = Literal["any", "first", "last"]
+Phrases = Annotated[tuple[Text, ...], Field(min_length=1)]
+
+
+class Said(Noun):
+    """One of ``any`` (and each of ``all``) is said in the agent's replies, and not under a negation."""
+
+    kind: Literal["said"]
+    any: tuple[Text, ...] = ()
+    all: tuple[Text, ...] = ()
+    turn: Turn = "any"
+
+    @model_validator(mode="after")
+    def _phrases(self) -> Said:
+        if not self.any and not self.all:
+            raise ValueError("said needs phrases in any, in all, or in both")
+        return self
+
+
+class NotSaid(Noun):
+    """None of ``phrases`` is said, unless under a negation ("no toll road")."""
+
+    kind: Literal["not_said"]
+    phrases: Phrases
+    turn: Turn = "any"
+
+
+class Number(Noun):
+    """A number with a unit is said, and lies where it must.
+
+    ``near`` ties the number to its thing: a number counts when it stands in the same sentence as one
+    of these phrases. ``min`` and ``max`` bound it in ``unit``; ``equals`` holds it against a value that a tool
+    returned (in ``equals_unit``). ``quantifier`` says whether one such number must fit or all that are said.
+    Units of length (m, km), time (s, min, h), money (yuan) and plain counts are converted.
+    ``if_absent``: what it means that no such number is said; ``vacuous`` passes and is counted as vacuous.
+    """
+
+    kind: Literal["number"]
+    unit: Literal["m", "km", "s", "min", "h", "yuan", "percent", "celsius", "star", "count"]
+    near: tuple[Text, ...] = ()
+    min: float | None = None
+    max: float | None = None
+    equals: Bound | None = None
+    equals_unit: str | None = None
+    tolerance: float = Field(default=0.05, ge=0, le=1)
+    quantifier: Literal["any", "all"] = "all"
+    if_absent: Literal["fail", "vacuous"] = "fail"
+    turn: Turn = "any"
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Number:
+        if self.min is None and self.max is None and self.equals is None:
+            raise ValueError("number needs min, max or equals")
+        return self
+
+
+class ClockTime(Noun):
+    """A clock time is said (``18:30``, ``6:30 pm``, ``下午6点半``) from ``after`` to ``before``, ends included."""
+
+    kind: Literal["clock_time"]
+    near: tuple[Text, ...] = ()
+    after: str | None = Field(default=None, pattern=r"^([01]\d|2[0-3]):[0-5]\d$")
+    before: str | None = Field(default=None, pattern=r"^([01]\d|2[0-3]):[0-5]\d$")
+    equals: Bound | None = None
+    tolerance_min: int = Field(default=1, ge=0)
+    quantifier: Literal["any", "all"] = "all"
+    if_absent: Literal["fail", "vacuous"] = "fail"
+    turn: Turn = "any"
+
+    @model_validator(mode="after")
+    def _bounded(self) -> ClockTime:
+        if self.after is None and self.before is None and self.equals is None:
+            raise ValueError("clock_time needs after, before or equals")
+        return self
+
+
+class Recommends(Noun):
+    """What is recommended is one of ``names``, and its record has every attribute of ``where``.
+
+    Entities are those that the case's tools returned (each tool declares where in its result they
+    stand); one is recommended when the reply names it and does not rule it out. ``where`` maps a dotted path in the
+    entity's record to a match. ``quantifier``: one such entity is enough, or all recommended ones must fit.
+    ``tool`` limits the entities to those of one tool.
+    """
+
+    kind: Literal["recommends"]
+    names: tuple[Text, ...] = ()
+    where: dict[str, Match] = Field(default_factory=dict)
+    quantifier: Literal["any", "all"] = "all"
+    tool: str | None = None
+    if_absent: Literal["fail", "vacuous"] = "fail"
+    turn: Turn = "last"
+
+    @model_validator(mode="after")
+    def _described(self) -> Recommends:
+        if not self.names and not self.where:
+            raise ValueError("recommends needs names, where or both")
+        return self
+
+
+class Avoids(Noun):
+    """No recommended entity is one of ``names``, and none has all attributes of ``where``."""
+
+    kind: Literal["avoids"]
+    names: tuple[Text, ...] = ()
+    where: dict[str, Match] = Field(default_factory=dict)
+    tool: str | None = None
+    turn: Turn = "last"
+
+    @model_validator(mode="after")
+    def _described(self) -> Avoids:
+        if not self.names and not self.where:
+            raise ValueError("avoids needs names, where or both")
+        return self
+
+
+class Order(Noun):
+    """The things of ``names`` are all said, first mentions in this order. An element may list synonyms."""
+
+    kind: Literal["order"]
+    names: tuple[Phrases, ...] = Field(min_length=2)
+    turn: Turn = "last"
+
+
+class Covers(Noun):
+    """At least ``at_least`` of the things are said (all of them by default). An element may list synonyms."""
+
+    kind: Literal["covers"]
+    names: tuple[Phrases, ...] = Field(min_length=1)
+    at_least: int | None = Field(default=None, ge=1)
+    turn: Turn = "last"
+
+
+class Chooses(Noun):
+    """One option is proposed: one of ``option`` is said, none of ``over`` is, save under a negation or as a comparison."""
+
+    kind: Literal["chooses"]
+    option: Phrases
+    over: tuple[Text, ...] = ()
+    turn: Turn = "last"
+
+
+class Called(Noun):
+    """The agent called ``tool`` with arguments that match, from ``at_least`` to ``at_most`` times.
+
+    ``with`` maps a parameter to a match; the arguments are the agent's own, before defaults.
+    ``answered`` counts only calls that the world answered (no error, no miss).
+    """
+
+    kind: Literal["called"]
+    tool: str
+    arguments: dict[str, Match] = Field(default_factory=dict, alias="with")
+    at_least: int = Field(default=1, ge=1)
+    at_most: int | None = Field(default=None, ge=1)
+    answered: bool = False
+
+
+class NotCalled(Noun):
+    """The agent never called ``tool`` with arguments that match."""
+
+    kind: Literal["not_called"]
+    tool: str
+    arguments: dict[str, Match] = Field(default_factory=dict, alias="with")
+
+
+class Asked(Noun):
+    """The agent asked the user from ``at_least`` to ``at_most`` questions about ``about`` (any subject when empty)."""
+
+    kind: Literal["asked"]
+    about: tuple[Text, ...] = ()
+    at_least: int = Field(default=0, ge=0)
+    at_most: int | None = Field(default=None, ge=0)
+
+
+class Grounded(Noun):
+    """Every factual claim of these types in the reply is supported by results, context or the user's words."""
+
+    kind: Literal["grounded"]
+    claims: tuple[
+        Literal[
+            "name", "address", "coordinate", "distance", "duration", "time", "price", "rating", "phone", "line", "count"
+        ],
+        ...,
+    ] = ()
+    about: tuple[Text, ...] = ()
+
+
+class All(Noun):
+    """Every one of ``checks`` holds."""
+
+    kind: Literal["all"]
+    checks: tuple[Check, ...] = Field(min_length=1)
+
+
+class AnyOf(Noun):
+    """At least one of ``checks`` holds."""
+
+    kind: Literal["any"]
+    checks: tuple[Check, ...] = Field(min_length=1)
+
+
+class AtLeast(Noun):
+    """At least ``n`` of ``checks`` hold."""
+
+    kind: Literal["at_least"]
+    n: int = Field(ge=1)
+    checks: tuple[Check, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _reachable(self) -> AtLeast:
+        if self.n > len(self.checks):
+            raise ValueError(f"at_least asks for {self.n} of {len(self.checks)} checks")
+        return self
+
+
+class Not(Noun):
+    """``check`` does not hold."""
+
+    kind: Literal["not"]
+    check: Check
+
+
+Check = Annotated[
+    Said
+    | NotSaid
+    | Number
+    | ClockTime
+    | Recommends
+    | Avoids
+    | Order
+    | Covers
+    | Chooses
+    | Called
+    | NotCalled
+    | Asked
+    | Grounded
+    | All
+    | AnyOf
+    | AtLeast
+    | Not,
+    Field(discriminator="kind"),
+]
+
+for _noun in (All, AnyOf, AtLeast, Not):
+    _noun.model_rebuild()

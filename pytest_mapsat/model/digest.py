@@ -1,0 +1,36 @@
+"""One canonical text for a value, and a digest of it: the same in every process and on every machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from .trajectory import Trajectory
+
+
+def canonical_json(value: Any) -> str:
+    """Return JSON text with sorted keys and no spaces; the same value always gives the same text."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def digest(value: Any, size: int = 16) -> str:
+    """Return the first ``size`` hex digits of the SHA-256 of the value's canonical JSON."""
+    return hashlib.sha256(canonical_json(value).encode("utf-8", "surrogatepass")).hexdigest()[:size]
+
+
+def trajectory_digest(trajectory: Trajectory) -> str:
+    """Return a digest of what was said and done: not of times, usage, provenance, or the trial."""
+    turns = [
+        {
+            "role": turn.role,
+            "text": turn.text,
+            "calls": [
+                {"tool": step.tool, "arguments": step.arguments, "result": step.result}
+                for step in turn.steps
+                if step.kind == "call"
+            ],
+        }
+        for turn in trajectory.turns
+    ]
+    return digest({"case": trajectory.case, "turns": turns})

@@ -1,0 +1,111 @@
+"""How one value may be compared with an expected one: a closed, typed, composable set.
+
+The same predicates serve expected tool calls, ``called`` checks and the attributes of entities.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from .base import Json, Latitude, Level, Longitude, Noun
+
+
+class Equal(Noun):
+    """The value equals ``value`` after both are brought to one form (``"5"`` equals ``5``)."""
+
+    op: Literal["equal"]
+    value: Json
+
+
+class OneOf(Noun):
+    """The value equals one of ``values``."""
+
+    op: Literal["one_of"]
+    values: tuple[Json, ...] = Field(min_length=1)
+
+
+class Contains(Noun):
+    """The value is text that contains ``text``, or a list that has it as an element."""
+
+    op: Literal["contains"]
+    text: str = Field(min_length=1)
+
+
+class Similar(Noun):
+    """The value's text similarity to ``text`` is at least ``at_least`` (0 to 1)."""
+
+    op: Literal["similar"]
+    text: str = Field(min_length=1)
+    at_least: Level = 0.8
+
+
+class Between(Noun):
+    """The value is a number (numeric text counts) from ``min`` to ``max``, ends included."""
+
+    op: Literal["between"]
+    min: float | None = None
+    max: float | None = None
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Between:
+        if self.min is None and self.max is None:
+            raise ValueError("between needs min, max or both")
+        return self
+
+
+class WithinM(Noun):
+    """The value is a point at most ``metres`` from ``lon``, ``lat`` (great circle).
+
+    A point is ``{"lon", "lat"}``, ``{"x", "y"}``, ``[lon, lat]`` or ``"lon,lat"``. In an expected call the
+    match stands on the parameter that holds the point; where longitude and latitude are two
+    parameters it stands on the longitude and names the other in ``lat_from``.
+    """
+
+    op: Literal["within_m"]
+    lon: Longitude
+    lat: Latitude
+    metres: float = Field(gt=0)
+    lat_from: str | None = None
+
+
+class OpenAt(Noun):
+    """The value is opening hours (``"09:00-22:00"``, several joined by a comma or semicolon, ``"24h"``) open at ``time``.
+
+    ``time`` is ``HH:MM``; hours may run past midnight (``"18:00-02:00"``).
+    """
+
+    op: Literal["open_at"]
+    time: str = Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")
+
+
+class Bound(Noun):
+    """The value equals one found in an earlier result of the same dialogue.
+
+    ``path`` is a dotted path into the result of ``tool``; ``*`` stands for every element of a list or object.
+    ``tolerance`` is relative, for numbers (0.05 = 5 %).
+    """
+
+    op: Literal["bound"]
+    tool: str
+    path: str = Field(min_length=1)
+    tolerance: float = Field(default=0, ge=0)
+
+
+class Present(Noun):
+    """The value is there and not null, empty text, ``[]`` or ``{}``."""
+
+    op: Literal["present"]
+
+
+class Absent(Noun):
+    """The value is missing, null or empty."""
+
+    op: Literal["absent"]
+
+
+Match = Annotated[
+    Equal | OneOf | Contains | Similar | Between | WithinM | OpenAt | Bound | Present | Absent,
+    Field(discriminator="op"),
+]

@@ -1,0 +1,118 @@
+"""What happened in one episode: turns, their steps, and where every tool answer came from."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from .base import Json, JsonObject, Noun
+
+ProvenanceKind = Literal["exact", "near", "composed", "simulated", "recorded", "miss"]
+PROVENANCE_KINDS: tuple[ProvenanceKind, ...] = ("exact", "near", "composed", "simulated", "recorded", "miss")
+
+#: Who a fault is laid to.
+Blame = Literal["agent", "user", "judge", "sandbox", "infrastructure"]
+
+#: Why an episode ended. ``done``: the user had nothing more to say; ``stalled``: the user gave up on an agent that brings nothing new.
+Ending = Literal["done", "stalled", "max_turns", "timeout", "agent_error", "user_error", "infrastructure_error"]
+
+
+class Difference(Noun):
+    """One argument in which a recorded call differs from the one that was asked.
+
+    ``score``: text similarity, 0 to 1; ``distance_m``: metres.
+    """
+
+    parameter: str
+    asked: Json = None
+    recorded: Json = None
+    score: float | None = None
+    distance_m: float | None = None
+    note: str = ""
+
+
+class Provenance(Noun):
+    """Where the answer to one call came from.
+
+    ``record``: key of the record that answered; ``differences``: what a near or composed answer does not share with the call; for a
+    miss: what keeps the nearest record, ``record``, from answering. ``candidates``: how many conflicting records stood behind the answer.
+    """
+
+    kind: ProvenanceKind
+    record: str = ""
+    differences: tuple[Difference, ...] = ()
+    candidates: int = 1
+    note: str = ""
+
+
+class Step(Noun):
+    """One step inside a turn: a thought, or a call with its result.
+
+    ``status``: ``ok`` answered; ``miss`` no record; ``error`` the arguments do not fit or the tool does not exist.
+    """
+
+    kind: Literal["thought", "call"]
+    text: str = ""
+    id: str = ""
+    tool: str = ""
+    arguments: JsonObject = Field(default_factory=dict)
+    result: Json = None
+    status: Literal["ok", "miss", "error"] = "ok"
+    provenance: Provenance | None = None
+
+
+class Usage(Noun):
+    """What the agent spent: tokens, and money in US dollars. Null: not known."""
+
+    input_tokens: int | None = Field(default=None, ge=0)
+    output_tokens: int | None = Field(default=None, ge=0)
+    cost: float | None = Field(default=None, ge=0)
+
+
+class TurnTiming(Noun):
+    """Wall time of a turn; never compared between runs."""
+
+    seconds: float = 0
+
+
+class Turn(Noun):
+    """One message of the dialogue. The first is the user's query."""
+
+    role: Literal["user", "agent"]
+    text: str
+    steps: tuple[Step, ...] = ()
+    usage: Usage = Usage()
+    timing: TurnTiming | None = None
+
+
+class Fault(Noun):
+    """What broke, and who is to blame. ``detail`` carries no address and no absolute path."""
+
+    blame: Blame
+    message: str
+    detail: str = ""
+
+
+class Trajectory(Noun):
+    """One episode as it happened.
+
+    ``source``: what produced it (``agent``, ``recorded``, ``oracle``, ...); ``trial`` counts from 1.
+    """
+
+    case: str
+    trial: int = 1
+    source: str = "agent"
+    turns: tuple[Turn, ...]
+    ending: Ending = "done"
+    fault: Fault | None = None
+
+    @property
+    def replies(self) -> tuple[Turn, ...]:
+        """The agent's turns."""
+        return tuple(turn for turn in self.turns if turn.role == "agent")
+
+    @property
+    def calls(self) -> tuple[Step, ...]:
+        """All tool calls, in order."""
+        return tuple(step for turn in self.turns for step in turn.steps if step.kind == "call")
