@@ -1,0 +1,3 @@
+"""For the project's own tests: pytest's plugin tester."""
+
+pytest_plugins = ["pytester"]
