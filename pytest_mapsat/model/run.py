@@ -61,11 +61,13 @@ class RunManifest(Noun):
 
 
 class RunTiming(Noun):
-    """When and where; never compared."""
+    """When, where and on what; never compared."""
 
     started: str = ""
     seconds: float = 0
     workers: int = 0
+    python: str = ""
+    pytest: str = ""
 
 
 class Run(Noun):

@@ -57,6 +57,7 @@ class Scorecard(Noun):
     ``metrics``: value or null by name; ``classes``: for a null the outcome class that says why (``unevaluated``, ``not_applicable``, ``error``).
     ``outcome`` is that of the item under the asserted labels; ``blame`` names who it is laid to when not passed. ``turns`` counts agent replies,
     ``clarifications`` those that asked something, ``vacuous`` fact requirements that held because nothing was claimed.
+    ``linked``: whether a recorded verdict is known to be about this trajectory; null where the judge judged it itself.
     """
 
     id: str
@@ -78,6 +79,7 @@ class Scorecard(Noun):
     unchecked_rules: int = 0
     spent: Spent = Spent()
     warnings: tuple[str, ...] = ()
+    linked: bool | None = None
     trajectory: Trajectory
     timing: EpisodeTiming = EpisodeTiming()
 

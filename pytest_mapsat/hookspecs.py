@@ -1,0 +1,28 @@
+"""Hooks that other packages may implement. Each is called only while an agent is active."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pytest_mapsat.model import Case, Run
+
+
+@pytest.hookspec(firstresult=True)
+def pytest_mapsat_make_agent(config: pytest.Config, spec: str) -> object | None:  # type: ignore[empty-body]
+    """Return the agent object that ``spec`` (the value of ``--mapsat-agent``) names, or None to leave it to others.
+
+    Called before the built-in specs are tried.
+    """
+
+
+@pytest.hookspec
+def pytest_mapsat_case_loaded(case: Case) -> None:
+    """A case was loaded and is about to run. Raise ``pytest.UsageError`` to refuse it."""
+
+
+@pytest.hookspec
+def pytest_mapsat_report(config: pytest.Config, run: Run) -> None:
+    """The run is complete and the gate has decided. Called once, on the controller."""

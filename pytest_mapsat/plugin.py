@@ -1,0 +1,86 @@
+"""The pytest plugin: hooks and fixtures only. While no agent is given it does nothing and imports nothing heavy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .pytest_shell.options import add_options, agent_spec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_mapsat.model import Case, Scorecard
+    from pytest_mapsat.sandbox import Sandbox
+
+    from .pytest_shell.session import MapsatSession
+
+_NAME = "mapsat-session"
+_NO_AGENT = "no agent: give one with --mapsat-agent=module:attr"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Register the options."""
+    add_options(parser)
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Register our hooks."""
+    from . import hookspecs  # noqa: PLC0415
+
+    pluginmanager.add_hookspecs(hookspecs)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start a session of ours where an agent is given."""
+    config.addinivalue_line("markers", "mapsat(case, domain, difficulty, language): a benchmark case of pytest-mapsat")
+    if agent_spec(config):
+        from .pytest_shell.session import start_session  # noqa: PLC0415 (pydantic and all rooms)
+
+        config.pluginmanager.register(start_session(config), _NAME)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Parametrise every test that asks for ``mapsat_case``."""
+    session = _session(metafunc.config)
+    if session is not None and "mapsat_case" in metafunc.fixturenames:
+        session.parametrise(metafunc)
+
+
+@pytest.fixture(scope="session")
+def mapsat_agent(request: pytest.FixtureRequest) -> object:
+    """The agent that ``--mapsat-agent`` names. Override it in a conftest and say ``--mapsat-agent=fixture``."""
+    return _active(request).agent
+
+
+@pytest.fixture
+def mapsat_case(request: pytest.FixtureRequest) -> Case:
+    """Each benchmark case in turn, whole: what an agent may see, and the truth."""
+    return _active(request).case(request.param)
+
+
+@pytest.fixture
+def mapsat_sandbox(request: pytest.FixtureRequest, mapsat_case: Case) -> Sandbox:
+    """The replayed world of the case."""
+    del mapsat_case  # asked for so that the test is parametrised
+    return _active(request).sandbox(request)
+
+
+@pytest.fixture
+def mapsat_run(request: pytest.FixtureRequest, mapsat_case: Case) -> Callable[[], Scorecard]:
+    """A callable that runs the case, once, and returns its Scorecard. It never asserts."""
+    del mapsat_case
+    return _active(request).run_of(request)
+
+
+def _session(config: pytest.Config) -> MapsatSession | None:
+    session: MapsatSession | None = config.pluginmanager.get_plugin(_NAME)
+    return session
+
+
+def _active(request: pytest.FixtureRequest) -> MapsatSession:
+    session = _session(request.config)
+    if session is None:
+        pytest.skip(_NO_AGENT)
+    return session

@@ -1,0 +1,1 @@
+"""pytest's side of pytest-mapsat: options, collection, items, and the report. Behaviour lives in the other rooms."""

@@ -1,0 +1,91 @@
+"""Case files as pytest modules: each holds one function, ``case``, parametrised with the file's cases.
+
+A ``Module`` and not a bare ``File``: fixtures of module scope, other plugins and ``--lf`` then work as everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+import pytest
+
+from pytest_mapsat.model import SuiteError
+from pytest_mapsat.suite import CaseEntry, Suite
+
+
+class CaseParam(NamedTuple):
+    """What a parametrised test carries until it runs: where the case is, not the case."""
+
+    suite: Suite
+    entry: CaseEntry
+    trial: int
+
+    @property
+    def id(self) -> str:
+        """The id between the brackets of the node id, without the trial."""
+        return self.entry.id
+
+
+class CaseFile(pytest.Module):
+    """A YAML or JSONL file of cases, presented to pytest as a module with one parametrised test."""
+
+    suite: Suite
+    entries: tuple[CaseEntry, ...]
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        """Read the file's entries, then collect as any module does."""
+        try:
+            self.entries = self.suite.entries(self.path)
+        except SuiteError as error:
+            raise self.CollectError(str(error)) from None
+        return super().collect()
+
+    def _getobj(self) -> ModuleType:
+        module = ModuleType(self.path.stem)
+        module.__dict__["case"] = _test_of(self.path)
+        return module
+
+
+def params(suite: Suite, entries: Iterable[CaseEntry], trials: int) -> Iterator[Any]:
+    """Yield a pytest parameter for each case and trial, with its id and marks."""
+    for entry in entries:
+        marks = _marks(entry)
+        for trial in range(1, trials + 1):
+            name = entry.id if trials == 1 else f"{entry.id}-t{trial}"
+            yield pytest.param(CaseParam(suite, entry, trial), id=name, marks=marks)
+
+
+def register_domains(config: pytest.Config, domains: Iterable[tuple[str, str]]) -> None:
+    """Make a marker of each domain, once."""
+    known = {line.partition(":")[0] for line in config.getini("markers")}
+    for name, description in domains:
+        if name not in known:
+            known.add(name)
+            config.addinivalue_line("markers", f"{name}: {description or 'a domain of benchmark cases'}")
+
+
+def _marks(entry: CaseEntry) -> list[pytest.MarkDecorator]:
+    # One mapsat mark a domain: an -m expression matches any of them, but takes no lists.
+    marks = [
+        pytest.mark.mapsat(case=entry.id, domain=domain, difficulty=entry.difficulty, language=entry.language)
+        for domain in entry.domains or ("none",)
+    ]
+    return [*marks, *(getattr(pytest.mark, domain) for domain in entry.domains)]
+
+
+def _case(mapsat_case: object, mapsat_run: Any) -> None:
+    """One benchmark case."""
+    del mapsat_case
+    mapsat_run.settle()
+
+
+def _test_of(path: Path) -> FunctionType:
+    """Return the test function of a file, which says that it stands in that file: reports then name no file of ours."""
+    code = _case.__code__.replace(co_filename=str(path), co_name="case", co_qualname="case", co_firstlineno=1)
+    function = FunctionType(code, _case.__globals__, "case")
+    function.__doc__ = _case.__doc__
+    function.__dict__["__test__"] = True  # whatever python_functions says
+    return function

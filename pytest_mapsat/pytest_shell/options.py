@@ -1,0 +1,234 @@
+"""The options: what exists, what each means, and one frozen value with what was asked for.
+
+Loaded in every pytest run, so it imports nothing but pytest and light parts of the standard library.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+ASSERTABLE = ("hard", "facts", "explicit", "soft")
+
+
+class Option(NamedTuple):
+    """One option, on the command line as ``--mapsat-NAME`` and in the ini file as ``mapsat_NAME``."""
+
+    name: str
+    metavar: str
+    help: str
+    repeatable: bool = False
+    ini: bool = True
+
+
+OPTIONS = (
+    Option(
+        "agent",
+        "SPEC",
+        "the agent under test: module:attr, recorded:PATH, baseline:silent, baseline:constant, baseline:oracle, "
+        "fixture (the mapsat_agent fixture), or off. Without it no case is collected",
+    ),
+    Option(
+        "cases",
+        "PATH",
+        "a suite, or a part of one; repeatable; replaces the default (benchmark_cases, where it exists)",
+        repeatable=True,
+    ),
+    Option("user", "SPEC", "who speaks for the user: scripted (default) or silent"),
+    Option("judge", "SPEC", "who judges: checks (machine checks, the default) or recorded:PATH"),
+    Option("trials", "N", "episodes per case (default 1)"),
+    Option("max-turns", "N", "agent replies per episode (default 10)"),
+    Option("timeout", "SECONDS", "wall time per episode (default 300)"),
+    Option(
+        "assert",
+        "LIST",
+        "what fails an item: hard, facts, explicit, soft, all, or none (default hard,facts)",
+    ),
+    Option(
+        "fail-under", "EXPR", "thresholds, as in ar=0.65,ses=0.28 or navigation.ar=0.6; repeatable", repeatable=True
+    ),
+    Option(
+        "allow-unevaluated",
+        "N",
+        "cases that judge, user or infrastructure may leave unevaluated before the gate is invalid (default 0)",
+    ),
+    Option("save", "PATH", "write the run file (JSON)"),
+)
+
+#: Options of the interface that are still to come, with the one value that already holds.
+PLANNED = {
+    "judge-votes": "1",
+    "profile": None,
+    "on-miss": "strict",
+    "concurrency": "1",
+    "executor": "local",
+    "cache": "off",
+    "compare": None,
+    "compare-fail": None,
+    "report": None,
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What was asked for, checked.
+
+    Attributes:
+        agent: the agent's spec.
+        cases: suites or parts of suites, absolute; empty where the default suite does not exist.
+        asserted: the kinds of factors that fail an item.
+        fail_under: thresholds with their origin, ``command line`` or ``ini``.
+        timeout: seconds.
+        save: where the run file goes, absolute.
+    """
+
+    agent: str
+    cases: tuple[Path, ...]
+    user: str
+    judge: str
+    trials: int
+    max_turns: int
+    timeout: float
+    asserted: frozenset[str]
+    fail_under: tuple[tuple[str, str], ...]
+    allow_unevaluated: int
+    save: Path | None
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Register every option and its ini value."""
+    group = parser.getgroup("mapsat", "agent benchmarks (pytest-mapsat)")
+    for option in OPTIONS:
+        group.addoption(
+            f"--mapsat-{option.name}",
+            action="append" if option.repeatable else "store",
+            metavar=option.metavar,
+            dest=_dest(option.name),
+            default=None,
+            help=option.help.replace("%", "%%"),
+        )
+        parser.addini(_dest(option.name), option.help, type="linelist" if option.repeatable else "string")
+    for name, holds in PLANNED.items():
+        group.addoption(
+            f"--mapsat-{name}",
+            dest=_dest(name),
+            nargs="?" if holds is None else None,
+            const="",
+            default=None,
+            help=argparse.SUPPRESS,
+        )
+
+
+def agent_spec(config: pytest.Config) -> str:
+    """Return the agent's spec, or an empty string where no agent is active."""
+    given = config.getoption(_dest("agent"), default=None)
+    spec = given if given is not None else config.getini(_dest("agent"))
+    spec = (spec or "").strip()
+    return "" if spec == "off" else spec
+
+
+def read_settings(config: pytest.Config) -> Settings:
+    """Return the settings of this run.
+
+    Raises:
+        pytest.UsageError: a value cannot be used, or an option is still to come.
+    """
+    _refuse_planned(config)
+    save = _single(config, "save", "")
+    return Settings(
+        agent=agent_spec(config),
+        cases=_cases(config),
+        user=_single(config, "user", "scripted"),
+        judge=_single(config, "judge", "checks"),
+        trials=_whole(config, "trials", 1, at_least=1),
+        max_turns=_whole(config, "max-turns", 10, at_least=1),
+        timeout=_seconds(config, "timeout", 300.0),
+        asserted=_asserted(_single(config, "assert", "hard,facts")),
+        fail_under=_fail_under(config),
+        allow_unevaluated=_whole(config, "allow-unevaluated", 0, at_least=0),
+        save=(config.invocation_params.dir / save).absolute() if save else None,
+    )
+
+
+def _dest(name: str) -> str:
+    return "mapsat_" + name.replace("-", "_")
+
+
+def _single(config: pytest.Config, name: str, default: str) -> str:
+    value: Any = config.getoption(_dest(name))
+    if value is None:
+        value = config.getini(_dest(name))
+    return (value or "").strip() or default
+
+
+def _whole(config: pytest.Config, name: str, default: int, *, at_least: int) -> int:
+    text = _single(config, name, str(default))
+    if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) < at_least:
+        raise pytest.UsageError(f"--mapsat-{name}: found {text!r}, expected a whole number from {at_least}")
+    return int(text)
+
+
+def _seconds(config: pytest.Config, name: str, default: float) -> float:
+    text = _single(config, name, str(default))
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 < value <= 86_400:  # noqa: PLR2004 (a day)
+        raise pytest.UsageError(f"--mapsat-{name}: found {text!r}, expected seconds, more than 0 and at most a day")
+    return value
+
+
+def _asserted(text: str) -> frozenset[str]:
+    words = {word.strip() for word in text.split(",") if word.strip()}
+    if words == {"all"}:
+        return frozenset(ASSERTABLE)
+    if words == {"none"}:
+        return frozenset()
+    unknown = sorted(words - set(ASSERTABLE))
+    if unknown or not words:
+        from pytest_mapsat.model import did_you_mean  # noqa: PLC0415 (pydantic: only where an error is near)
+
+        found = unknown[0] if unknown else text
+        hint = did_you_mean(found, (*ASSERTABLE, "all", "none"))
+        raise pytest.UsageError(
+            f"--mapsat-assert: found {found!r}, expected hard, facts, explicit, soft (comma between), all, or none"
+            + (f"; {hint}" if hint else "")
+        )
+    return frozenset(words)
+
+
+def _fail_under(config: pytest.Config) -> tuple[tuple[str, str], ...]:
+    given: list[str] | None = config.getoption(_dest("fail-under"))
+    if given is not None:
+        return tuple((text, "command line") for text in given)
+    return tuple((text, "ini") for text in config.getini(_dest("fail-under")))
+
+
+def _cases(config: pytest.Config) -> tuple[Path, ...]:
+    """Return the suites that belong to the run besides what pytest itself collects."""
+    given: list[str] | None = config.getoption(_dest("cases"))
+    if given is not None:
+        paths = [config.invocation_params.dir / text for text in given]
+    else:
+        paths = [config.rootpath / text for text in config.getini(_dest("cases"))]
+    for path in paths:
+        if not path.exists():
+            raise pytest.UsageError(f"--mapsat-cases: there is nothing at {path}")
+    if not paths and (config.rootpath / "benchmark_cases").is_dir():
+        paths = [config.rootpath / "benchmark_cases"]
+    return tuple(path.absolute() for path in paths)
+
+
+def _refuse_planned(config: pytest.Config) -> None:
+    for name, holds in PLANNED.items():
+        value = config.getoption(_dest(name))
+        if value is not None and value != holds:
+            holding = f" (only {holds!r})" if holds else ""
+            raise pytest.UsageError(
+                f"--mapsat-{name} is not in this version of pytest-mapsat yet{holding}; see CHANGELOG.md"
+            )

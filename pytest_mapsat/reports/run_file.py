@@ -1,0 +1,97 @@
+"""The run file: everything a later command needs, equal byte for byte between equal runs but for ``timing``."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from pytest_mapsat.model import Run, Scorecard
+
+
+def scorecard_json(card: Scorecard) -> str:
+    """Return one line of JSON for a scorecard, keys sorted; the trajectory without fields that hold their default."""
+    data = card.model_dump(mode="json", exclude={"trajectory"})
+    data["trajectory"] = card.trajectory.to_json()
+    return _json(data)
+
+
+class Spool:
+    """Scorecards on disk as they end, so that a run of any size keeps none of its trajectories in memory."""
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="mapsat-")  # noqa: SIM115 (closed by close)
+        self._places: dict[tuple[str, int], tuple[int, int]] = {}
+
+    def add(self, case: str, trial: int, line: str) -> None:
+        """Keep the JSON line of one scorecard; a later one of the same case and trial replaces it."""
+        data = _bytes(line)
+        start = self._file.seek(0, os.SEEK_END)
+        self._file.write(data)
+        self._places[case, trial] = (start, len(data))
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the lines, sorted by case id and trial."""
+        for key in sorted(self._places):
+            start, size = self._places[key]
+            self._file.seek(start)
+            yield self._file.read(size)
+
+    def close(self) -> None:
+        """Drop the file."""
+        self._file.close()
+
+
+def write_run(path: Path, run: Run, spool: Spool) -> None:
+    """Write the run file whole or not at all: beside its place first, then moved into it.
+
+    Args:
+        path: where it goes; folders are made.
+        run: the run; its ``cases`` are taken from the spool.
+        spool: the scorecards' lines.
+    """
+    head = run.model_dump(mode="json", exclude={"cases"}, by_alias=True)
+    with _replacing(path) as file:
+        file.write(
+            _bytes('{"schema": %s,\n"manifest": %s,\n"cases": [' % (_json(head["schema"]), _json(head["manifest"])))
+        )
+        for number, line in enumerate(spool.lines()):
+            file.write(b",\n" if number else b"\n")
+            file.write(line)
+        rest = [f'"{key}": {_json(head[key])}' for key in ("summary", "groups", "gate", "timing")]
+        file.write(_bytes("\n],\n" + ",\n".join(rest) + "}\n"))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)
+
+
+def _bytes(text: str) -> bytes:
+    # A lone surrogate in an agent's reply has no UTF-8; its backslash form is the JSON escape.
+    return text.encode("utf-8", "backslashreplace")
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[IO[bytes]]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o666 & ~_umask())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,70 @@
+"""One case from its entry in a suite to its scorecard: the way through all rooms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+
+from pytest_mapsat.agents import Source
+from pytest_mapsat.episode import Limits, run_episode
+from pytest_mapsat.judges import Judge, make_judge
+from pytest_mapsat.metrics import score
+from pytest_mapsat.model import Case, EpisodeTiming, Scorecard, Trajectory, Verdict, trajectory_digest
+from pytest_mapsat.sandbox import Sandbox, satisfies
+from pytest_mapsat.suite import CaseEntry, Suite
+from pytest_mapsat.users import make_user
+
+
+@dataclass
+class Runner:
+    """Runs cases of any suite with one source of trajectories, one kind of user, and one judge.
+
+    Attributes:
+        source: where trajectories come from.
+        user: the user's spec.
+        judge: the judge's spec.
+        limits: limits of an episode.
+        asserted: the kinds of factors that fail an item.
+        root: the directory that relative paths in specs start from.
+    """
+
+    source: Source
+    user: str
+    judge: str
+    limits: Limits
+    asserted: frozenset[str]
+    root: Path
+    _judges: dict[Path, Judge] = field(default_factory=dict)
+
+    def sandbox(self, suite: Suite, case_id: str) -> Sandbox:
+        """Return the replayed world of a case."""
+        return Sandbox(suite.tools, suite.records(case_id))
+
+    def judge_of(self, suite: Suite) -> Judge:
+        """Return the judge, made once for each suite since it needs the suite's tools."""
+        if suite.root not in self._judges:
+            self._judges[suite.root] = make_judge(self.judge, suite.tools, root=self.root)
+        return self._judges[suite.root]
+
+    def run(self, suite: Suite, entry: CaseEntry, case: Case, *, trial: int = 1, nodeid: str = "") -> Scorecard:
+        """Run one episode of a case, judge it and score it.
+
+        Returns:
+            The scorecard, trajectory included.
+        """
+        started = perf_counter()
+        trajectory = run_episode(
+            case, self.source, make_user(self.user, case), self.sandbox(suite, entry.id), self.limits, trial=trial
+        )
+        verdict = self.judge_of(suite).judge(case, trajectory)
+        card = score(case, trajectory, verdict, asserted=self.asserted, satisfies=satisfies, nodeid=nodeid)
+        seconds = round(perf_counter() - started, 6)
+        return card.model_copy(
+            update={"linked": self._linked(trajectory, verdict), "timing": EpisodeTiming(seconds=seconds)}
+        )
+
+    def _linked(self, trajectory: Trajectory, verdict: Verdict) -> bool | None:
+        if not self.judge.startswith("recorded:"):
+            return None
+        return verdict.trajectory == trajectory_digest(trajectory)
