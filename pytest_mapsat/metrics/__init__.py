@@ -1,0 +1,53 @@
+"""From nouns to numbers: the seven metrics of MapSatisfyBench, their weights, intervals, and means over cases.
+
+Pure functions; nothing here knows what a place is, reads a file or asks a model.
+"""
+
+from __future__ import annotations
+
+from .aggregate import AGGREGATES, PASS_RATE, RunUsage, group, summarise, usage
+from .efficiency import cost_efficiency, interaction_efficiency, satisfaction_efficiency
+from .facts import Faithfulness, faithfulness
+from .faults import fault_of
+from .labels import index_labels
+from .measure import Measure
+from .outcome import ASSERTABLE, ItemOutcome, item_outcome
+from .satisfaction import acceptance, explicit_completion, implicit_satisfaction
+from .scoring import SOURCE_ATTRIBUTE, score
+from .statistics import bootstrap_interval, bootstrap_intervals, wilson_interval
+from .tools import Satisfies, ToolSelection, tool_selection
+from .weights import DEFAULT_WEIGHTS, WeightTable, weight_of
+
+__all__ = [
+    "AGGREGATES",
+    "ASSERTABLE",
+    "DEFAULT_WEIGHTS",
+    "PASS_RATE",
+    "SOURCE_ATTRIBUTE",
+    "Faithfulness",
+    "ItemOutcome",
+    "Measure",
+    "RunUsage",
+    "Satisfies",
+    "ToolSelection",
+    "WeightTable",
+    "acceptance",
+    "bootstrap_interval",
+    "bootstrap_intervals",
+    "cost_efficiency",
+    "explicit_completion",
+    "faithfulness",
+    "fault_of",
+    "group",
+    "implicit_satisfaction",
+    "index_labels",
+    "interaction_efficiency",
+    "item_outcome",
+    "satisfaction_efficiency",
+    "score",
+    "summarise",
+    "tool_selection",
+    "usage",
+    "weight_of",
+    "wilson_interval",
+]

@@ -1,0 +1,192 @@
+"""Means over cases with their denominators: of a run, of its groups, and what the run used."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pytest_mapsat.model import METRICS, Aggregate, Outcome, SandboxCounts, Scorecard
+
+from .scoring import SOURCE_ATTRIBUTE
+from .statistics import RESAMPLES, Interval, bootstrap_intervals, mean, wilson_interval
+
+#: The share of cases whose item passed; an aggregate beside the metrics.
+PASS_RATE = "pass_rate"  # noqa: S105 - a rate, not a password
+AGGREGATES = (*METRICS, PASS_RATE)
+
+#: Groups are many and small: fewer resamples move their bounds by a few percent of the width at most.
+_GROUP_RESAMPLES = 2_000
+_GRAVITY: dict[Outcome, int] = {"error": 3, "unevaluated": 2, "not_applicable": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """One aggregate's values, a case each, and the cases that have none."""
+
+    name: str
+    values: list[float]
+    left_out: dict[str, int]
+
+
+def summarise(cards: Sequence[Scorecard], *, resamples: int = RESAMPLES) -> dict[str, Aggregate]:
+    """Return the mean of each metric and of ``pass_rate`` over cases.
+
+    The trials of a case are averaged first, over those that have a value, so that each case counts once. A case without any value is left out
+    and counted by its class, the gravest of its trials.
+
+    Args:
+        cards: scorecards, in any order.
+        resamples: how many resamples the intervals are drawn from.
+
+    Returns:
+        An aggregate for each name of ``AGGREGATES``: bootstrap intervals for metrics, Wilson's for ``pass_rate``.
+    """
+    trials = _by_case(cards)
+    columns = [_column(name, trials) for name in AGGREGATES]
+    intervals = bootstrap_intervals([column.values for column in columns[:-1]], resamples=resamples)
+    rate = columns[-1].values
+    passed = wilson_interval(mean(rate), len(rate)) if rate else None
+    return {
+        column.name: _aggregate(column, interval)
+        for column, interval in zip(columns, (*intervals, passed), strict=True)
+    }
+
+
+def group(cards: Sequence[Scorecard]) -> dict[str, dict[str, dict[str, Aggregate]]]:
+    """Return the aggregates by dimension and name: ``groups["domain"]["navigation"]["ar"]``.
+
+    Dimensions are ``domain``, every attribute (``difficulty``, ``factor_source``, ...), and ``tool``: the cases whose agent called it. A case
+    of several domains, factor sources or tools counts in each.
+    """
+    members: dict[str, dict[str, list[Scorecard]]] = {}
+    for card in cards:
+        for dimension, name in _memberships(card):
+            members.setdefault(dimension, {}).setdefault(name, []).append(card)
+    return {
+        dimension: {name: summarise(names[name], resamples=_GROUP_RESAMPLES) for name in sorted(names)}
+        for dimension, names in sorted(members.items())
+    }
+
+
+def _memberships(card: Scorecard) -> Iterator[tuple[str, str]]:
+    for domain in dict.fromkeys(card.domains):
+        yield "domain", domain
+    for tool in card.calls.by_tool:
+        yield "tool", tool
+    for attribute, value in card.attributes.items():
+        # A suite's own attribute never mixes with our dimension of the same name.
+        dimension = f"attribute {attribute}" if attribute in ("domain", "tool") else attribute
+        for name in value.split(", ") if attribute == SOURCE_ATTRIBUTE else [value]:
+            yield dimension, name
+
+
+def _by_case(cards: Iterable[Scorecard]) -> list[list[Scorecard]]:
+    trials: dict[str, list[Scorecard]] = {}
+    for card in cards:
+        trials.setdefault(card.id, []).append(card)
+    return list(trials.values())
+
+
+def _column(name: str, trials: Sequence[Sequence[Scorecard]]) -> _Column:
+    values: list[float] = []
+    left_out: Counter[str] = Counter()
+    for cards in trials:
+        known = [value for value in (_value(card, name) for card in cards) if value is not None]
+        if known:
+            values.append(known[0] if len(known) == 1 else mean(known))
+        else:
+            left_out[_gravest([_class(card, name) for card in cards])] += 1
+    return _Column(name, values, dict(sorted(left_out.items())))
+
+
+def _value(card: Scorecard, name: str) -> float | None:
+    if name != PASS_RATE:
+        return card.metrics.get(name)  # type: ignore[call-overload, no-any-return]  # names come from AGGREGATES
+    if card.outcome == "passed":
+        return 1.0
+    return 0.0 if card.outcome == "failed" or card.blame == "agent" else None
+
+
+def _class(card: Scorecard, name: str) -> Outcome:
+    if name == PASS_RATE:
+        return card.outcome
+    return card.classes.get(name, "unevaluated")  # type: ignore[call-overload, no-any-return]  # as above
+
+
+def _gravest(classes: Sequence[Outcome]) -> str:
+    return max(classes, key=lambda outcome: _GRAVITY.get(outcome, 0))
+
+
+def _aggregate(column: _Column, interval: Interval | None) -> Aggregate:
+    low, high = interval or (None, None)
+    values = column.values
+    return Aggregate(mean=mean(values) if values else None, n=len(values), low=low, high=high, left_out=column.left_out)
+
+
+@dataclass(frozen=True, slots=True)
+class RunUsage:
+    """What a run used, over episodes.
+
+    Attributes:
+        cases: different cases.
+        episodes: scorecards, trials counted one by one.
+        calls: tool calls.
+        failed_calls: calls that failed on name or arguments.
+        turns: agent replies.
+        clarifications: replies that asked something.
+        vacuous: fact requirements that held because nothing was claimed.
+        unchecked_rules: parameter rules nobody could check.
+        input_tokens: sum over the episodes that say; None where none does.
+        output_tokens: likewise.
+        cost: likewise, US dollars.
+        tokens_known: episodes that say how many tokens they used.
+        cost_known: episodes that say what they cost.
+        seconds: wall time of all episodes together; differs from run to run.
+        sandbox: tool answers by provenance.
+    """
+
+    cases: int
+    episodes: int
+    calls: int
+    failed_calls: int
+    turns: int
+    clarifications: int
+    vacuous: int
+    unchecked_rules: int
+    input_tokens: int | None
+    output_tokens: int | None
+    cost: float | None
+    tokens_known: int
+    cost_known: int
+    seconds: float
+    sandbox: SandboxCounts
+
+    @property
+    def calls_per_episode(self) -> float | None:
+        """Tool calls per episode; None without episodes."""
+        return self.calls / self.episodes if self.episodes else None
+
+
+def usage(cards: Sequence[Scorecard]) -> RunUsage:
+    """Return what a run used in all; unknown tokens and costs are left out and counted, not taken for 0."""
+    told = [card for card in cards if card.spent.input_tokens is not None and card.spent.output_tokens is not None]
+    costs = [card.spent.cost for card in cards if card.spent.cost is not None]
+    provenance = [card.sandbox.model_dump() for card in cards]
+    return RunUsage(
+        cases=len({card.id for card in cards}),
+        episodes=len(cards),
+        calls=sum(card.calls.total for card in cards),
+        failed_calls=sum(card.calls.failed for card in cards),
+        turns=sum(card.turns for card in cards),
+        clarifications=sum(card.clarifications for card in cards),
+        vacuous=sum(card.vacuous for card in cards),
+        unchecked_rules=sum(card.unchecked_rules for card in cards),
+        input_tokens=sum(card.spent.input_tokens or 0 for card in told) if told else None,
+        output_tokens=sum(card.spent.output_tokens or 0 for card in told) if told else None,
+        cost=mean(costs) * len(costs) if costs else None,
+        tokens_known=len(told),
+        cost_known=len(costs),
+        seconds=sum(card.timing.seconds for card in cards),
+        sandbox=SandboxCounts(**{kind: sum(one[kind] for one in provenance) for kind in SandboxCounts.model_fields}),
+    )

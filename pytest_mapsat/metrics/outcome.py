@@ -1,0 +1,101 @@
+"""Does the item pass? The asserted labels of one episode, and who is to blame where they do not hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pytest_mapsat.model import Blame, Case, Count, Fault, Label, Outcome
+
+from .faults import class_of
+from .labels import Reading, read_labels
+
+#: What may be asserted of an item: hard implicit factors, fact requirements, explicit factors, and soft factors in full.
+ASSERTABLE = ("hard", "facts", "explicit", "soft")
+
+_LONGEST_REASON = 300
+
+
+@dataclass(frozen=True, slots=True)
+class ItemOutcome:
+    """How one item ends.
+
+    Attributes:
+        outcome: ``passed``, ``failed``, ``unevaluated`` (an asserted label could not be judged) or ``error`` (not the agent's fault).
+        blame: who it is laid to when not passed.
+        reason: why, on one line; empty when passed on labels.
+    """
+
+    outcome: Outcome
+    blame: Blame | None = None
+    reason: str = ""
+
+
+def broken_item(fault: Fault) -> ItemOutcome:
+    """Return the outcome of an episode that ``fault`` broke, whatever is asserted."""
+    return ItemOutcome(class_of(fault), fault.blame, _one_line(fault.message))
+
+
+def item_outcome(
+    case: Case, labels: Mapping[str, Label], *, asserted: frozenset[str], count: Count | None = None
+) -> ItemOutcome:
+    """Return how the item ends under the asserted labels.
+
+    Args:
+        case: the case.
+        labels: the verdict's labels by factor id.
+        asserted: members of ``ASSERTABLE``.
+        count: how many explicit factors are met, for a verdict that does not say which.
+
+    Returns:
+        ``failed`` when an asserted label failed; else ``error`` or ``unevaluated`` when one is not known; else ``passed``.
+        A soft factor holds when it is satisfied in full.
+    """
+    readings = [
+        (kind, reading) for kind in ASSERTABLE if kind in asserted for reading in _readings(case, kind, labels, count)
+    ]
+    failing = [(kind, reading) for kind, reading in readings if reading.value is not None and reading.value < 1]
+    if failing:
+        return _ended("failed", failing, _blame([reading for _, reading in failing]))
+    for outcome in ("error", "unevaluated"):
+        unknown = [(kind, reading) for kind, reading in readings if reading.outcome == outcome]
+        if unknown:
+            return _ended(unknown[0][1].outcome, unknown, unknown[0][1].blame or "judge")
+    return ItemOutcome("passed")
+
+
+def _readings(case: Case, kind: str, labels: Mapping[str, Label], count: Count | None) -> Sequence[Reading]:
+    truth = case.truth
+    if kind == "facts":
+        return read_labels(truth.facts, labels)
+    if kind == "explicit":
+        return _with_count(read_labels(truth.explicit, labels), count)
+    return read_labels([factor for factor in truth.implicit if factor.severity == kind], labels)
+
+
+def _with_count(readings: Sequence[Reading], count: Count | None) -> Sequence[Reading]:
+    """Let a sound count stand in for labels that are not known."""
+    unknown = any(reading.outcome == "unevaluated" for reading in readings)
+    if count is None or not unknown or count.total != len(readings) or count.met > count.total:
+        return readings
+    why = f"{count.met} of {count.total} explicit factors are met"
+    held = count.met == count.total
+    return (Reading("(count)", float(held), "passed" if held else "failed", None, why),)
+
+
+def _blame(failing: Sequence[Reading]) -> Blame:
+    """Lay a failure to the agent unless every failing label names somebody else."""
+    blames: list[Blame] = [reading.blame or "agent" for reading in failing]
+    return "agent" if "agent" in blames else blames[0]
+
+
+def _ended(outcome: Outcome, readings: Sequence[tuple[str, Reading]], blame: Blame) -> ItemOutcome:
+    kind, first = readings[0]
+    more = f" (and {len(readings) - 1} more)" if len(readings) > 1 else ""
+    named = f"{kind} {first.factor} {'failed' if outcome == 'failed' else 'could not be judged'}"
+    return ItemOutcome(outcome, blame, _one_line(f"{named}: {first.why}" if first.why else named, more))
+
+
+def _one_line(text: str, end: str = "") -> str:
+    line = " ".join(text.split())
+    return (line if len(line) <= _LONGEST_REASON else line[: _LONGEST_REASON - 3] + "...") + end
