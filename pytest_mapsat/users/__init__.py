@@ -1,0 +1,10 @@
+"""Who speaks for the user. A user knows its script and its language, and nothing else of the truth."""
+
+from __future__ import annotations
+
+from .make import make_user
+from .move import User, UserMove
+from .scripted import ScriptedUser
+from .silent import SilentUser
+
+__all__ = ["ScriptedUser", "SilentUser", "User", "UserMove", "make_user"]

@@ -1,0 +1,30 @@
+"""What a user does when the agent has spoken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from pytest_mapsat.model import Ending, Turn
+
+
+@dataclass(frozen=True)
+class UserMove:
+    """One move: words, an ending, or words that end the dialogue.
+
+    Attributes:
+        text: what the user says; None: nothing.
+        ending: why the dialogue ends here; None: it goes on.
+    """
+
+    text: str | None
+    ending: Ending | None = None
+
+
+class User(Protocol):
+    """Somebody who speaks for the user in one episode."""
+
+    def reply(self, turns: Sequence[Turn]) -> UserMove:
+        """Return the user's move after the dialogue so far, whose last turn is the agent's."""
+        ...

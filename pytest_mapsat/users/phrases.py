@@ -1,0 +1,143 @@
+"""The words by which a message asks, stalls or gives up, and what the user says of its own accord.
+
+Both languages are always looked for: an agent may answer in another language than it was asked in.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Stock:
+    """What a user says that stands in no script."""
+
+    no_preference: str
+    cannot_act: str
+    goodbye: str
+    said_already: str
+    joint: str
+
+
+_STOCK = {
+    "en": Stock(
+        no_preference="No preference.",
+        cannot_act="I cannot do that myself.",
+        goodbye="That is all, thank you.",
+        said_already="I have already said that.",
+        joint=" ",
+    ),
+    "zh": Stock(
+        no_preference="都可以。",
+        cannot_act="这个我自己操作不了。",
+        goodbye="没有了，谢谢。",
+        said_already="这个我刚才说过了。",
+        joint="",
+    ),
+}
+
+
+def stock_of(language: str) -> Stock:
+    """Return the stock phrases of a BCP 47 language: Chinese for ``zh`` and its variants, else English."""
+    return _STOCK["zh" if language.lower().replace("_", "-").split("-")[0] == "zh" else "en"]
+
+
+def _any(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(patterns))
+
+
+#: All patterns meet text that is lower-cased and NFKC-normalised, so that ``？`` is ``?`` and ``，`` is ``,``.
+_ZH_PLEASE = r"(?:请|麻烦|劳烦|烦请)(?:您|你)?(?:先|再|直接|尽快)?"
+
+#: A sentence that wants an answer although it may end without a question mark.
+REQUEST = _any(
+    r"\b(?:please|kindly) (?:also )?(?:tell|let (?:me|us) know|provide|confirm|choose|select|specify|share|send|give|indicate"
+    r"|clarify|pick|reply|answer|enter|state|name|describe|say|advise|decide|supply)\b",
+    r"\b(?:tell|inform) (?:me|us)\b|\blet (?:me|us) know\b|\bremind me\b",
+    r"\b(?:could|can|would|will) you (?:please |kindly |also )?(?:tell|let|provide|confirm|choose|select|specify|share|send|give"
+    r"|clarify|pick|say|describe)\b",
+    r"\b(?:do you (?:want|prefer|need|have|mean|still)|would you (?:like|prefer|rather)|are you (?:looking|going|planning))\b",
+    r"\b(?:which one|what is your|what's your|how many of you)\b",
+    r"\b(?:i|we)(?: still| also)? need (?:to know|your|you to (?:tell|confirm|choose|specify|provide))\b",
+    r"\b(?:i|we)(?: still|'m| am|'re| are)? (?:missing|lack) (?:your|the|a|one|some)\b",
+    r"^(?:choose|pick|select|confirm|specify|reply with|give me|send me)\b",
+    _ZH_PLEASE + r"(?:告诉|告知|提供|确认|选|说明|说一下|补充|回复|回答|发|给我|输入|问|描述|明确|指定|留下)",
+    r"告诉我|告知我|发给?我|跟我说|和我说|说一下(?:您|你)|让我知道",
+    r"(?:您|你)是否|是否(?:需要|要|想|继续|确认|愿意)|需不需要|要不要|想不想|能不能|可不可以|行不行|好不好|对不对|是不是要",
+    r"(?:您|你)(?:是|更)?(?:想|要|打算|希望|准备|喜欢|倾向|偏好)[^,。;]{0,10}(?:哪|什么|几|多少|怎么)",
+    r"(?:您|你)(?:是|更)?(?:想|要|打算|希望|准备|喜欢|倾向|坐|选)[^,。;]{0,30}还是",
+    r"(?:我|还)(?:还)?(?:需要|要)(?:知道|确认|了解|(?:您|你)(?:提供|告诉|补充|确认|选择))|(?:我|还)缺",
+    r"[吗么呢][~～.!]*$",
+)
+
+#: A question that is open to everything, or only polite.
+OPEN_ENDED = _any(
+    r"\b(?:anything|something|what) else\b|\banything more\b",
+    r"\b(?:any|some) (?:other|more|further|additional) (?:questions?|requests?|requirements?|needs?|wish(?:es)?|preferences?|info\w*|details?|help)\b",
+    r"\bif (?:you|there) (?:need|have|want|require|'s|is|are) (?:any|more|further|other|help)",
+    r"\blet (?:me|us) know (?:if|whether) (?:you|there)(?:'d| would)? (?:like|need|want|have|is|are)\b",
+    r"\b(?:feel free|don't hesitate|do not hesitate) to\b",
+    r"\bhow (?:else )?can i help\b|\bcan i help you (?:with|further)\b|\bdoes (?:that|this) help\b",
+    r"(?:还有|还需要|有没有|有)(?:什么|哪些|没有)?(?:其他|其它|别的)|还(?:有|需要)(?:什么|补充)|还需要我",
+    r"(?:有|如有|若有)(?:任何|其他|其它|别的|什么)?(?:需要|问题|疑问|需求)[^。]{0,8}(?:告诉|联系|问|说|找我|叫我)",
+    r"随时(?:告诉|联系|问|找|叫|跟我|和我)",
+)
+
+_EN_ACTS = (
+    r"(?:click|tap|press|pay|order|call|phone|dial|book|reserve|buy|purchase|scan|log ?in|sign (?:in|up)|register|download"
+    r"|install|submit|check ?out|open (?:the|this|that|your) (?:link|app|page|website))"
+)
+_ZH_ACTS = (
+    r"(?:点击|点一下|点开|支付|付款|付费|下单|拨打|致电|打电话|预订|预定|预约|订票|购买|购票|扫码|扫描|登录|登陆|注册|下载|安装|提交"
+    r"|打开(?:链接|网页|网站|应用|app))"
+)
+
+#: A sentence that wants the user to act in the world.
+ACTION = _any(
+    r"\b(?:please|kindly|go ahead and)(?: \w+)? " + _EN_ACTS + r"\b",
+    r"^(?:now |then |just |simply |first |next )?"
+    + _EN_ACTS
+    + r" (?:the|this|that|your|it|on|here|a|an|now|online|in|them|below|\d)",
+    r"(?<!do )(?<!if )\byou(?:'ll| will)? (?:need to|have to|must)(?: \w+)? " + _EN_ACTS + r"\b",
+    r"\b(?:could|can|would|will) you (?:(?:please|kindly|now|first|then|just|also) )?" + _EN_ACTS + r"\b",
+    r"\b" + _EN_ACTS + r"\b[^.?!]{0,40}\b(?:yourself|on your own)\b",
+    r"(?:请|麻烦|劳烦|烦请|需要|得)(?:您|你)?[^,。;?]{0,6}?(?:先|自行|自己|直接|尽快|立即|在[^,。;?]{1,8})?" + _ZH_ACTS,
+    r"(?:您|你)(?:必须|得|要|可以)?(?:自己|自行)(?:去)?" + _ZH_ACTS,
+)
+#: An offer or a question about a wish names the same verbs but asks the user for nothing but an answer.
+WISH = _any(
+    r"\b(?:do you (?:want|need|wish)|would you (?:like|prefer)|shall i|should i|(?:can|could|may) i|want me to|like me to)\b",
+    r"要不要|需不需要|是否|(?:您|你)?需要(?:我|预|订)[^。]*[吗?]|我(?:来|可以|能)?(?:帮|替|为)(?:您|你)",
+)
+
+#: A sentence that only puts the user off.
+PLACEHOLDER = _any(
+    r"^(?:please |kindly |just |ok(?:ay)?,? |sure,? )*(?:wait|hold on|hang on|stand by|bear with me)\b|\bplease wait\b",
+    r"^(?:please |just |ok(?:ay)?,? |sure,? )*(?:one|a) (?:moment|second|minute|sec)\b.{0,20}$",
+    r"\b(?:wait|give me|hold on)(?: for)?(?: just)? (?:one|a) (?:moment|second|minute|sec)\b",
+    r"^(?:i am |i'm |still |now )*(?:planning|searching|checking|looking|working|processing|thinking|loading|calculating)\b[^.]{0,60}$",
+    r"^(?:ok(?:ay)?,? |sure,? )?(?:let me|i will|i'll) (?:just |now |first )?(?:check|look|search|find|plan|think|see)\b[^.]{0,60}$",
+    r"(?:稍等|稍候|稍安|耐心等待|等待片刻)|^(?:请|麻烦)?(?:您|你)?(?:再)?(?:等一下|等等|等会)",
+    r"^(?:我)?正在(?:为|帮|给|替)?(?:您|你)?[^,。]{0,6}(?:规划|查询|查找|搜索|计算|处理|思考|加载|生成|分析)[^,。]{0,20}$",
+    r"^(?:我|让我)(?:先|来|马上|这就)+(?:查|找|看|搜|规划|算)[^,。]{0,15}$",
+)
+#: A sentence that says nothing.
+EMPTY_WORDS = re.compile(
+    r"^(?:ok(?:ay)?|sure|certainly|of course|yes|got it|understood|alright|all right|hello|hi|thanks?|thank you|no problem"
+    r"|好的?|收到|明白了?|没问题|您好|你好|可以|嗯+|了解了?)$"
+)
+
+#: A sentence in which the agent says that it cannot do the task.
+GIVES_UP = _any(
+    r"\bi(?:'m| am) (?:unable|not able) to (?:help|assist|complete|continue|do|fulfil\w*|answer|find|process)",
+    r"\bi (?:cannot|can't|can not|couldn't|could not) (?:help|assist|complete|continue|do (?:this|that|it)|fulfil\w*|answer|process)",
+    r"\bi give up\b|\bbeyond my (?:abilities|capabilities)\b",
+    r"(?:无法|不能|没法)(?:为您|为你|帮您|帮你)?(?:完成|继续|提供帮助|处理|帮助|协助|满足|回答)|帮不了|帮不到|做不到|办不到|无能为力",
+)
+
+#: Wider than REQUEST, for the user's own words: whatever may be meant as a request must not end a dialogue.
+WANTS_SOMETHING = _any(
+    r"\?|\bplease\b(?! (?:note|be aware))|\b(?:can|could|would|will) you\b|\b(?:give|tell|show|send|find|book|plan) me\b|\bi (?:want|need) you\b",
+    r"请|帮我|给我|麻烦|告诉我|能不能|可以吗|[吗呢]$",
+)
