@@ -1,0 +1,44 @@
+"""How much of the suite a run has seen; a gate is never decided on part of it in silence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What was run of what there is.
+
+    Attributes:
+        selected: cases that were to run.
+        total: cases of the suite; None where nobody counted them.
+        partial: why not all of the suite counts, a reason each: cases deselected, stopped early, a worker crashed.
+        errors: what could not be collected, a file each.
+        whole_domains: domains all of whose cases ran, though the suite did not.
+    """
+
+    selected: int
+    total: int | None = None
+    partial: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    whole_domains: frozenset[str] = frozenset()
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run has seen the whole suite."""
+        return not self.partial and (self.total is None or self.selected >= self.total)
+
+    def covers(self, domain: str) -> bool:
+        """Say whether all cases of ``domain`` ran; an empty domain means the whole suite."""
+        return self.complete or (bool(domain) and domain in self.whole_domains)
+
+    def with_results(self, cases: int) -> Coverage:
+        """Return the coverage of a run in which only so many ``cases`` of those selected have a result."""
+        missing = self.selected - cases
+        if missing <= 0:
+            return self
+        return replace(self, partial=(*self.partial, f"{missing} of {self.selected} selected have no result"))
+
+    def __str__(self) -> str:
+        counted = f"{self.selected} cases" if self.total is None else f"{self.selected} of {self.total} cases"
+        return "; ".join((counted, *self.partial))
