@@ -6,6 +6,7 @@ Loaded in every pytest run, so it imports nothing but pytest and light parts of 
 from __future__ import annotations
 
 import argparse
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -167,7 +168,7 @@ def _single(config: pytest.Config, name: str, default: str) -> str:
 
 def _whole(config: pytest.Config, name: str, default: int, *, at_least: int) -> int:
     text = _single(config, name, str(default))
-    if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) < at_least:
+    if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < at_least:
         raise pytest.UsageError(f"--mapsat-{name}: found {text!r}, expected a whole number from {at_least}")
     return int(text)
 

@@ -73,6 +73,7 @@ class Reporter:
         if error:
             self._crashed.append(str(node.gateway.id))
         for root in getattr(node, "workeroutput", {}).get("mapsat_suites", ()):
+            self.session.touched.add(Path(root))
             self.session.open_known(Path(root))
 
     # -- deciding --------------------------------------------------------------------------
@@ -113,21 +114,21 @@ class Reporter:
         )
 
     def _coverage(self, cards: list[Scorecard]) -> tuple[Coverage, list[str]]:
-        """Return which cases of the suites ran, and what kept us from knowing."""
+        """Return how much of the suites ran, and what kept us from knowing."""
         domains: dict[str, tuple[str, ...]] = {}
-        problems = []
+        problems: list[str] = []
         for suite in self._suites():
-            for path in suite.files():
-                try:
-                    domains.update({entry.id: entry.domains for entry in suite.entries(path)})
-                except SuiteError as error:
-                    problems.append(str(error.problems[0]))
+            domains |= _domains(suite, problems)
+        ran = {card.id for card in cards}
+        left = {domain for case, names in domains.items() if case not in ran for domain in names}
+        whole = {domain for names in domains.values() for domain in names} - left
+        errors = sorted(set(self._broken) | set(problems))
         return Coverage(
-            cases=domains,
-            ran=frozenset(card.id for card in cards),
-            broken=tuple(sorted(set(self._broken) | set(problems))),
-            crashed_workers=len(self._crashed),
-            reasons=self._partial_reasons(),
+            selected=len(ran),
+            total=len(domains),
+            partial=self._partial_reasons() if ran < set(domains) else (),
+            errors=tuple(errors),
+            whole_domains=frozenset(whole),
         ), problems
 
     def _partial_reasons(self) -> tuple[str, ...]:
@@ -140,7 +141,7 @@ class Reporter:
         return tuple(reasons)
 
     def _suites(self) -> list[Suite]:
-        return [suite for _, suite in sorted(self.session.suites.items())]
+        return [self.session.suites[root] for root in sorted(self.session.touched)]
 
     def _manifest(self, cards: list[Scorecard], warnings: list[str]) -> RunManifest:
         settings = self.session.settings
@@ -193,6 +194,17 @@ class Reporter:
             terminalreporter.write_line(self._save_error, red=True)
         elif self.session.settings.save is not None:
             terminalreporter.write_line(f"saved    {self.session.settings.save}")
+
+
+def _domains(suite: Suite, problems: list[str]) -> dict[str, tuple[str, ...]]:
+    """Return the domains of each case of a suite; files that cannot be read go to the problems."""
+    found: dict[str, tuple[str, ...]] = {}
+    try:
+        for path in suite.files():
+            found.update({entry.id: entry.domains for entry in suite.entries(path)})
+    except SuiteError as error:
+        problems.append(str(error.problems[0]))
+    return found
 
 
 def _without_turns(trajectory: Trajectory) -> Trajectory:

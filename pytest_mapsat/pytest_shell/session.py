@@ -59,6 +59,8 @@ class MapsatSession:
         self.settings = settings
         self.root = config.invocation_params.dir
         self.suites: dict[Path, Suite] = {}
+        #: Roots of the suites that files were collected from; the others were only opened for their domains.
+        self.touched: set[Path] = set()
         self._cards: dict[tuple[Path, str, int], Scorecard] = {}
         self._keep_cards = False
         self._source = None if settings.agent == "fixture" else self._resolve(settings.agent)
@@ -162,6 +164,7 @@ class MapsatSession:
             return _BrokenFile.from_parent(parent, path=file_path, message=str(error))  # type: ignore[no-any-return]
         collector: CaseFile = CaseFile.from_parent(parent, path=file_path)
         collector.suite = suite
+        self.touched.add(root)
         return collector
 
     def parametrise(self, metafunc: pytest.Metafunc) -> None:
@@ -215,7 +218,7 @@ class MapsatSession:
     def pytest_sessionfinish(self) -> None:
         """On a worker, tell the controller which suites were met."""
         if (output := getattr(self.config, "workeroutput", None)) is not None:
-            output["mapsat_suites"] = [str(root) for root in sorted(self.suites)]
+            output["mapsat_suites"] = [str(root) for root in sorted(self.touched)]
 
     def pytest_unconfigure(self) -> None:
         """Stop our threads."""

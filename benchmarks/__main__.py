@@ -1,0 +1,183 @@
+"""Measure, print a table, and write it to ``benchmarks/RESULTS.md``."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from . import inputs
+from .paired import Pair, measure, pytest_command
+
+RESULTS = Path(__file__).with_name("RESULTS.md")
+AGENT = "--mapsat-agent=trivial_agent:agent"
+
+
+class Row(NamedTuple):
+    """One line of the table."""
+
+    what: str
+    figure: str
+    budget: str
+    holds: bool
+    how: str
+
+
+def main() -> None:
+    """Run the measurements that were asked for."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the sizes, three rounds: does it run at all")
+    quick = parser.parse_args().quick
+    with tempfile.TemporaryDirectory() as name:
+        rows = [measurement(Path(name), quick) for measurement in MEASUREMENTS]
+    text = _table(rows)
+    print(text)
+    if not quick:
+        RESULTS.write_text(text, encoding="utf-8")
+
+
+def unused(folder: Path, quick: bool) -> Row:
+    """Start of an unrelated one-test run, with the plugin and without."""
+    project = inputs.unrelated_test(folder / "unrelated")
+    pair = measure(pytest_command(), pytest_command("-p", "no:mapsat"), cwd=project, rounds=3 if quick else 15)
+    return Row(
+        "installed and unused: added to a run", f"{pair.added_ms:.1f} ms", "20 ms", pair.added_ms <= 20, _seconds(pair)
+    )
+
+
+def trivial(folder: Path, quick: bool) -> Row:
+    """Ten thousand trivial cases, everything included, against bare parametrised items."""
+    count = 1_000 if quick else 10_000
+    bare = inputs.bare_tests(folder / "bare", count)
+    ours = inputs.suite(folder / "suite", count)
+    command = [*pytest_command("benchmark_cases", AGENT)]
+    pair = measure(
+        ["sh", "-c", f"cd {ours} && exec {' '.join(command)}"],
+        ["sh", "-c", f"cd {bare} && exec {' '.join(pytest_command('-p', 'no:mapsat'))}"],
+        cwd=folder,
+        rounds=3 if quick else 5,
+    )
+    return Row(f"a trivial case, {count:,} cases", f"{pair.ratio:.2f} x bare", "2.0 x", pair.ratio <= 2.0, _both(pair))
+
+
+def collect(folder: Path, quick: bool) -> Row:
+    """Collect 100,000 JSONL cases of 4 KB with their marks, against bare parametrised items with as many marks."""
+    count = 10_000 if quick else 100_000
+    bare = inputs.bare_tests(folder / "bare-marks", count, marks=True)
+    ours = inputs.suite(folder / "large", count, padding=3_400)
+    command = pytest_command("benchmark_cases", AGENT, "--collect-only", "-qq")
+    pair = measure(
+        ["sh", "-c", f"cd {ours} && exec {' '.join(command)}"],
+        ["sh", "-c", f"cd {bare} && exec {' '.join(pytest_command('-p', 'no:mapsat', '--collect-only', '-qq'))}"],
+        cwd=folder,
+        rounds=3 if quick else 5,
+    )
+    holds = pair.ratio <= 1.6 and pair.megabytes[0] <= 400
+    return Row(
+        f"{count:,} JSONL cases of 4 KB collected", f"{pair.ratio:.2f} x bare", "1.6 x, 400 MB", holds, _both(pair)
+    )
+
+
+def exact(folder: Path, quick: bool) -> Row:
+    """An exact answer of the sandbox, canonicalisation included."""
+    sandbox = _sandbox(1_000)
+    micro = _median_us(
+        lambda: sandbox.call("search_nearby", {"query": "charger 7", "lon": 1.0, "lat": 2.0, "radius": 500}), quick
+    )
+    return Row(
+        "an exact sandbox answer",
+        f"{micro:.0f} us",
+        "60 us",
+        micro <= 60,
+        "median of single calls, 1,000 records of one tool",
+    )
+
+
+def near(folder: Path, quick: bool) -> Row:
+    """A near answer among 1,000 records of one tool in one case."""
+    sandbox = _sandbox(1_000)
+    arguments = {"query": "charger 7", "lon": 1.0004, "lat": 2.0, "radius": 500}
+    micro = _median_us(lambda: sandbox.call("search_nearby", arguments), quick)
+    return Row(
+        "a near sandbox answer",
+        f"{micro / 1000:.2f} ms",
+        "3 ms",
+        micro <= 3_000,
+        "median of single calls, 1,000 records of one tool",
+    )
+
+
+def _sandbox(count: int):
+    from pytest_mapsat.sandbox import Sandbox
+
+    from pytest_mapsat.model import ParameterMatch, Record, Tool
+
+    names = ("query", "lon", "lat", "radius")
+    tool = Tool(
+        name="search_nearby",
+        description="Find places in a circle.",
+        parameters={"type": "object", "properties": {name: {} for name in names}},
+        match={
+            "query": ParameterMatch(type="text", near=0.5),
+            "lon": ParameterMatch(type="lon", pair="lat", within_m=200),
+            "lat": ParameterMatch(type="lat"),
+            "radius": ParameterMatch(type="number", default=1000),
+        },
+    )
+    records = [
+        Record(
+            case="c",
+            tool="search_nearby",
+            arguments={"query": f"charger {number}", "lon": 1.0, "lat": 2.0, "radius": "500"},
+            result={"pois": [{"name": f"place {number}", "lon": 1.0, "lat": 2.0}]},
+        )
+        for number in range(count)
+    ]
+    return Sandbox({"search_nearby": tool}, records)
+
+
+def _median_us(call: Callable[[], object], quick: bool) -> float:
+    call()
+    samples = []
+    for _ in range(200 if quick else 2_000):
+        started = time.perf_counter()
+        call()
+        samples.append(time.perf_counter() - started)
+    return 1e6 * statistics.median(samples)
+
+
+def _seconds(pair: Pair) -> str:
+    ours, other = pair.seconds
+    return f"{ours:.3f} s with, {other:.3f} s without"
+
+
+def _both(pair: Pair) -> str:
+    seconds, megabytes = pair.seconds, pair.megabytes
+    return f"{seconds[0]:.2f} s and {megabytes[0]:.0f} MB; bare {seconds[1]:.2f} s and {megabytes[1]:.0f} MB"
+
+
+def _table(rows: list[Row]) -> str:
+    lines = [
+        "# What it costs",
+        "",
+        "Written by `python -m benchmarks`: medians of runs in turn (ours, bare, ours, bare, ...), one uncounted round first.",
+        f"CPython {platform.python_version()}, {platform.machine()}. Proportions, not promises.",
+        "",
+        "| what | measured | budget | holds | how |",
+        "| --- | --- | --- | --- | --- |",
+        *(f"| {row.what} | {row.figure} | {row.budget} | {'yes' if row.holds else 'NO'} | {row.how} |" for row in rows),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+MEASUREMENTS = (unused, trivial, collect, exact, near)
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+"""Synthetic inputs: bare parametrised tests, and suites of trivial cases."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+_MANIFEST = """name: synthetic
+version: "1"
+license: MIT
+schema_version: 1
+coordinates: wgs84
+domains: {navigation: routes, search: places}
+"""
+
+_TOOL = """name: search_poi
+description: Find places by a keyword.
+parameters:
+  type: object
+  properties: {query: {type: string, description: what to look for}}
+  required: [query]
+match:
+  query: {type: text}
+entities:
+  - {items: pois, name: name}
+"""
+
+_AGENT = """
+def agent(message, tools):
+    found = tools.search_poi(query="charger")
+    return f"I suggest {found['pois'][0]['name']}."
+"""
+
+
+def bare_tests(folder: Path, count: int, *, marks: bool = False) -> Path:
+    """Write a test module with one function parametrised ``count`` times."""
+    folder.mkdir(parents=True)
+    mark = ", marks=[pytest.mark.navigation, pytest.mark.search]" if marks else ""
+    (folder / "test_bare.py").write_text(
+        "import pytest\n"
+        f"@pytest.mark.parametrize('value', [pytest.param(n, id=f'case-{{n:06}}'{mark}) for n in range({count})])\n"
+        "def test_case(value):\n    assert value >= 0\n"
+    )
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    navigation: n\n    search: s\n")
+    return folder
+
+
+def unrelated_test(folder: Path) -> Path:
+    """Write a project with one trivial test."""
+    folder.mkdir(parents=True)
+    (folder / "test_one.py").write_text("def test_one():\n    assert True is not False\n")
+    return folder
+
+
+def suite(folder: Path, count: int, *, padding: int = 0) -> Path:
+    """Write a suite of ``count`` trivial cases in one JSONL file, and an agent that passes them all.
+
+    Each case has one factor of each kind with a check, one expected tool and one record; ``padding`` adds characters.
+    """
+    cases = folder / "benchmark_cases"
+    (cases / "tools").mkdir(parents=True)
+    (cases / "records").mkdir()
+    (cases / "suite.yaml").write_text(_MANIFEST)
+    (cases / "tools" / "search_poi.yaml").write_text(_TOOL)
+    (folder / "trivial_agent.py").write_text(_AGENT)
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    with (cases / "cases.jsonl").open("w") as file, (cases / "records" / "records.jsonl").open("w") as records:
+        for number in range(count):
+            name = f"case-{number:06}"
+            file.write(json.dumps(_case(name, padding), ensure_ascii=False, separators=(",", ":")) + "\n")
+            records.write(json.dumps(_record(name), separators=(",", ":")) + "\n")
+    return folder
+
+
+def _case(name: str, padding: int) -> dict[str, object]:
+    said = {"kind": "said", "any": ["Blue Bay"]}
+    return {
+        "id": name,
+        "domains": ["navigation", "search"],
+        "difficulty": "L1",
+        "language": "en",
+        "visible": {
+            "query": "Take me to a charger." + "x" * padding,
+            "context": {"now": "2026-05-07T18:20:00+08:00", "city": "Town"},
+        },
+        "truth": {
+            "intent": "a charger",
+            "explicit": [{"id": "e1", "text": "a charger is named", "check": said}],
+            "implicit": [{"id": "z1", "text": "it is Blue Bay", "severity": "hard", "weight": 1.0, "check": said}],
+            "facts": [
+                {"id": "f1", "text": "the name is a found one", "check": {"kind": "recommends", "names": ["Blue Bay"]}}
+            ],
+            "clarification": {"max_turns": 1},
+            "tools": [{"name": "search_poi", "required": ["query"]}],
+        },
+    }
+
+
+def _record(name: str) -> dict[str, object]:
+    pois = [{"name": "Blue Bay", "lon": 1.0, "lat": 2.0}]
+    return {"case": name, "tool": "search_poi", "arguments": {"query": "charger"}, "result": {"pois": pois}}

@@ -1,0 +1,65 @@
+"""Agents that raise, hang, or return what is no reply: their own failure, told clearly, and the run goes on."""
+
+import pytest
+
+RETURNS = {
+    "nothing": ("return None", "*None*"),
+    "bytes": ("return b'Blue Bay'", "*bytes*"),
+    "number": ("return 3", "*int*"),
+    "flood": ("return 'x' * 10_000_000", "*10000000*|*10,000,000*"),
+    "raises": ("raise ValueError('boom')", "*ValueError: boom*"),
+    "exits": ("raise SystemExit(3)", "*SystemExit*"),
+    "recurses": ("return agent(message, tools)", "*RecursionError*"),
+}
+
+
+@pytest.mark.parametrize("name", RETURNS)
+def test_it_fails_the_item_and_scores_zero(project: pytest.Pytester, name: str) -> None:
+    body, told = RETURNS[name]
+    project.makepyfile(odd=f"def agent(message, tools):\n    {body}\n")
+    result = project.runpytest_subprocess("--mapsat-agent=odd:agent")
+    result.assert_outcomes(failed=3)
+    text = result.stdout.str()
+    assert any(_matches(text, pattern) for pattern in told.split("|")), text
+    assert "INTERNALERROR" not in text
+    assert "Traceback" not in text
+    result.stdout.fnmatch_lines(["all*0.000*0/3"])
+
+
+def test_one_that_hangs_is_abandoned_and_told(project: pytest.Pytester) -> None:
+    project.makepyfile(slow="import time\ndef agent(message, tools):\n    time.sleep(60)\n")
+    result = project.runpytest_subprocess("--mapsat-agent=slow:agent", "--mapsat-timeout=0.3", timeout=30)
+    result.assert_outcomes(failed=3)
+    result.stdout.fnmatch_lines(["*0.3*s*"])
+
+
+def test_one_that_never_stops_asking_ends_at_the_limit(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        curious="count = 0\ndef agent(message, tools):\n    global count\n    count += 1\n    return f'Which of the {count} colours?'\n"
+    )
+    result = project.runpytest_subprocess("--mapsat-agent=curious:agent", "--mapsat-max-turns=2", "-k", "nav-one")
+    result.assert_outcomes(failed=1, deselected=2)
+
+
+def test_arguments_that_do_not_fit_and_tools_that_do_not_exist_are_answered_with_an_error(
+    project: pytest.Pytester,
+) -> None:
+    project.makepyfile(
+        clumsy="""
+        def agent(message, tools):
+            first = tools.find_poi(query="charger")
+            second = tools.search_poi(qeury="charger")
+            third = tools.call("search_poi", ["charger"])
+            assert all("error" in str(one) for one in (first, second, third))
+            return "Blue Bay"
+        """
+    )
+    result = project.runpytest_subprocess("--mapsat-agent=clumsy:agent")
+    result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines(["sandbox*9 calls*9 with an error*"])
+
+
+def _matches(text: str, pattern: str) -> bool:
+    from fnmatch import fnmatch
+
+    return any(fnmatch(line, pattern) for line in text.splitlines())

@@ -1,0 +1,77 @@
+"""Which cases are collected: paths given, --mapsat-cases, and the default suite."""
+
+import pytest
+import tiny_suite
+
+AGENT = "--mapsat-agent=good:agent"
+
+
+def test_a_path_given_is_all_that_is_collected(project: pytest.Pytester) -> None:
+    project.runpytest_subprocess("benchmark_cases/nav/a.yaml", AGENT).assert_outcomes(passed=2)
+
+
+def test_one_case_can_be_named(project: pytest.Pytester) -> None:
+    project.runpytest_subprocess("benchmark_cases/nav/a.yaml::case[nav-two]", AGENT).assert_outcomes(passed=1)
+
+
+def test_a_path_given_to_python_tests_leaves_the_suite_out(project: pytest.Pytester) -> None:
+    project.makepyfile(test_own="def test_one(): pass")
+    project.runpytest_subprocess("test_own.py", AGENT).assert_outcomes(passed=1)
+
+
+def test_without_a_path_the_suite_comes_besides_pytests_own_defaults(project: pytest.Pytester) -> None:
+    (project.mkdir("checks") / "test_own.py").write_text("def test_one(): pass\n")
+    project.makeini("[pytest]\ntestpaths = checks\n")
+    project.runpytest_subprocess(AGENT).assert_outcomes(passed=4)
+
+
+def test_mapsat_cases_replaces_the_default_and_is_repeatable(project: pytest.Pytester) -> None:
+    tiny_suite.write_suite(project.path / "other", {"c.yaml": [tiny_suite.case("other-one")]})
+    (project.mkdir("checks") / "test_own.py").write_text("def test_one(): pass\n")
+    project.makeini("[pytest]\ntestpaths = checks\n")
+    options = ("--mapsat-cases=other", "--mapsat-cases=benchmark_cases/search")
+    project.runpytest_subprocess(AGENT, *options).assert_outcomes(passed=3)
+
+
+def test_mapsat_cases_is_added_to_a_path_given(project: pytest.Pytester) -> None:
+    project.makepyfile(test_own="def test_one(): pass")
+    project.runpytest_subprocess("test_own.py", AGENT, "--mapsat-cases=benchmark_cases").assert_outcomes(passed=4)
+
+
+def test_a_file_reached_twice_is_collected_once(project: pytest.Pytester) -> None:
+    paths = ("benchmark_cases", "benchmark_cases/nav/a.yaml")
+    project.runpytest_subprocess(*paths, AGENT, "--mapsat-cases=benchmark_cases/nav").assert_outcomes(passed=3)
+
+
+def test_the_ini_names_the_suite(project: pytest.Pytester) -> None:
+    (project.path / "benchmark_cases").rename(project.path / "agents_suite")
+    (project.mkdir("checks") / "test_own.py").write_text("def test_one(): pass\n")
+    project.makeini("[pytest]\ntestpaths = checks\nmapsat_cases = agents_suite\n")
+    project.runpytest_subprocess(AGENT).assert_outcomes(passed=4)
+
+
+@pytest.mark.parametrize("path", ["nowhere", "empty"])
+def test_a_path_without_a_suite_is_a_usage_error(project: pytest.Pytester, path: str) -> None:
+    project.mkdir("empty")
+    result = project.runpytest_subprocess(AGENT, f"--mapsat-cases={path}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*{path}*"])
+
+
+def test_a_suite_without_cases_is_a_usage_error(project: pytest.Pytester) -> None:
+    tiny_suite.write_suite(project.path / "hollow", {})
+    result = project.runpytest_subprocess(AGENT, "--mapsat-cases=hollow")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*hollow*no cases*"])
+
+
+def test_a_suite_outside_the_root_runs_and_its_run_file_names_no_machine_path(
+    project: pytest.Pytester, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    suite = tiny_suite.write_suite(tmp_path_factory.mktemp("far") / "far_suite")
+    (project.path / "benchmark_cases").rename(project.path / "kept")
+    result = project.runpytest_subprocess(AGENT, f"--mapsat-cases={suite}", "--mapsat-save=run.json", "kept/nav")
+    result.assert_outcomes(passed=5)
+    text = (project.path / "run.json").read_text()
+    assert "far_suite/nav/a.yaml::case[nav-one]" in text
+    assert str(suite.parent) not in text

@@ -1,0 +1,120 @@
+"""--mapsat-save: the run file, its schema, and that two equal runs write the same bytes."""
+
+import json
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_mapsat.model import Run
+
+AGENT = "--mapsat-agent=good:agent"
+
+
+def save(project: pytest.Pytester, name: str, *options: str) -> dict[str, Any]:
+    """Run, save, and return the run file's content."""
+    project.runpytest_subprocess(AGENT, f"--mapsat-save={name}", *options)
+    return json.loads((project.path / name).read_text(encoding="utf-8"))
+
+
+def without_timing(value: Any) -> Any:
+    """Return the value without anything under a key named timing."""
+    if isinstance(value, dict):
+        return {key: without_timing(inner) for key, inner in value.items() if key != "timing"}
+    return [without_timing(inner) for inner in value] if isinstance(value, list) else value
+
+
+def test_it_has_what_the_interface_says(project: pytest.Pytester) -> None:
+    run = save(project, "run.json")
+    assert run["schema"] == "mapsat-run/1"
+    assert [case["id"] for case in run["cases"]] == ["find-one", "nav-one", "nav-two"]
+    case = run["cases"][1]
+    assert case["nodeid"] == "benchmark_cases/nav/a.yaml::case[nav-one]"
+    assert case["outcome"] == "passed"
+    assert case["metrics"]["ar"] == 0.5
+    assert case["sandbox"] == {"exact": 1, "near": 0, "composed": 0, "simulated": 0, "recorded": 0, "miss": 0}
+    assert run["summary"]["ar"]["n"] == 3
+    assert set(run["groups"]["domain"]) == {"navigation", "search"}
+    assert run["gate"]["outcome"] == "passed"
+    assert run["manifest"]["judge"] == {"spec": "checks", "linked": None}
+
+
+def test_it_validates_against_the_published_schema(project: pytest.Pytester) -> None:
+    save(project, "run.json")
+    run = Run.model_validate_json((project.path / "run.json").read_text(encoding="utf-8"))
+    assert [len(card.trajectory.turns) for card in run.cases] == [2, 2, 2]
+
+
+def test_a_metric_that_does_not_apply_is_null_with_its_class(project: pytest.Pytester) -> None:
+    import tiny_suite
+
+    odd = tiny_suite.case("odd")
+    odd["truth"]["clarification"] = {"max_turns": 0}
+    (project.path / "benchmark_cases" / "nav" / "odd.yaml").write_text(json.dumps([odd]))
+    case = next(case for case in save(project, "run.json")["cases"] if case["id"] == "odd")
+    assert case["metrics"]["eff"] is None
+    assert case["classes"] == {"eff": "not_applicable", "ses": "not_applicable"} | {
+        name: kind for name, kind in case["classes"].items() if name == "cei"
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "environment"),
+    [
+        (("-n", "4"), {}),
+        (("-p", "no:randomly"), {"PYTHONHASHSEED": "12345", "TZ": "Asia/Shanghai", "LC_ALL": "C"}),
+        (("-n", "2", "--dist=worksteal"), {"PYTHONHASHSEED": "1", "TZ": "America/New_York", "LC_ALL": "C.UTF-8"}),
+    ],
+)
+def test_two_equal_runs_are_equal_but_for_timing(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], environment: dict[str, str]
+) -> None:
+    first = save(project, "first.json")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    second = save(project, "second.json", *options)
+    assert json.dumps(without_timing(first)) == json.dumps(without_timing(second))
+
+
+def test_the_order_of_files_on_disk_does_not_matter(project: pytest.Pytester) -> None:
+    first = save(project, "first.json")
+    suite = project.path / "benchmark_cases"
+    copy = project.path / "copy"
+    copy.mkdir()
+    for path in sorted(suite.rglob("*"), reverse=True):
+        if path.is_file():
+            (copy / path.relative_to(suite)).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy / path.relative_to(suite))
+    shutil.rmtree(suite)
+    copy.rename(suite)
+    assert without_timing(save(project, "second.json")) == without_timing(first)
+
+
+def test_no_machine_path_and_no_address_stands_in_it(project: pytest.Pytester) -> None:
+    project.makepyfile(crash="def agent(message, tools):\n    raise ValueError(object())\n")
+    project.runpytest_subprocess("--mapsat-agent=crash:agent", "--mapsat-save=run.json")
+    text = (project.path / "run.json").read_text()
+    assert str(project.path) not in text
+    assert "0x" not in text
+    assert "ValueError" in text
+
+
+def test_a_folder_that_is_not_there_is_made(project: pytest.Pytester) -> None:
+    save(project, "deep/er/run.json")
+
+
+def test_a_place_that_cannot_be_written_fails_the_run_and_says_why(project: pytest.Pytester) -> None:
+    (project.path / "taken").mkdir()
+    result = project.runpytest_subprocess(AGENT, "--mapsat-save=taken")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["--mapsat-save: *taken*"])
+    assert list(project.path.glob(".*.part")) == []
+
+
+def test_a_reply_with_a_lone_surrogate_is_kept(project: pytest.Pytester) -> None:
+    project.makepyfile(odd="def agent(message, tools):\n    return 'Blue Bay \\ud800'\n")
+    project.runpytest_subprocess("--mapsat-agent=odd:agent", "--mapsat-save=run.json").assert_outcomes(passed=3)
+    run = json.loads(Path(project.path / "run.json").read_text(encoding="utf-8"))
+    assert run["cases"][0]["trajectory"]["turns"][1]["text"] == "Blue Bay \ud800"

@@ -1,0 +1,72 @@
+"""Installed and unused, the plugin is silent and free."""
+
+import sys
+
+import pytest
+import tiny_suite
+
+HEAVY = ("numpy", "pydantic", "rich", "yaml", "diskcache", "litellm", "rapidfuzz", "openpyxl")
+
+
+def test_without_an_agent_no_case_is_collected_and_nothing_is_printed(pytester: pytest.Pytester) -> None:
+    tiny_suite.write_suite(pytester.path / "benchmark_cases")
+    pytester.makepyfile("def test_one(): pass")
+    result = pytester.runpytest_subprocess()
+    result.assert_outcomes(passed=1)
+    assert "mapsat" not in result.stdout.str().replace("mapsat-0.1.0", "")
+
+
+def test_without_an_agent_nothing_heavy_is_imported(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        f"""
+        import sys
+        def test_modules():
+            loaded = [name for name in {HEAVY!r} if name in sys.modules]
+            ours = [name for name in sys.modules if name.startswith("pytest_mapsat.")]
+            assert loaded == []
+            assert sorted(ours) == [
+                "pytest_mapsat.hookspecs",
+                "pytest_mapsat.plugin",
+                "pytest_mapsat.pytest_shell",
+                "pytest_mapsat.pytest_shell.options",
+            ]
+        """
+    )
+    # Other plugins of this environment import what they like; only ours is measured.
+    result = pytester.run(
+        sys.executable, "-m", "pytest", "-p", "pytest_mapsat.plugin", env_free(pytester), "-p", "no:cacheprovider"
+    )
+    result.assert_outcomes(passed=1)
+
+
+def env_free(pytester: pytest.Pytester) -> str:
+    """Turn off plugin autoloading for the next subprocess; return a harmless argument."""
+    pytester._monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    return "-q"
+
+
+def test_off_on_the_command_line_beats_the_ini(pytester: pytest.Pytester) -> None:
+    tiny_suite.write_suite(pytester.path / "benchmark_cases")
+    pytester.makeini("[pytest]\nmapsat_agent = my_agent:agent\n")
+    result = pytester.runpytest_subprocess("--mapsat-agent=off")
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+def test_the_ini_alone_makes_an_agent_active(pytester: pytest.Pytester) -> None:
+    tiny_suite.write_suite(pytester.path / "benchmark_cases")
+    pytester.makepyfile(my_agent=tiny_suite.GOOD)
+    pytester.makeini("[pytest]\nmapsat_agent = my_agent:agent\n")
+    pytester.runpytest_subprocess().assert_outcomes(passed=3)
+
+
+def test_a_users_test_without_an_agent_is_skipped_with_our_reason(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_nav(mapsat_case, mapsat_run): assert mapsat_run().ar >= 0.8")
+    result = pytester.runpytest_subprocess("-rs")
+    result.assert_outcomes(skipped=1)
+    result.stdout.fnmatch_lines(["*no agent: give one with --mapsat-agent=module:attr*"])
+
+
+def test_the_mapsat_marker_is_known_and_the_domains_are_not(pytester: pytest.Pytester) -> None:
+    result = pytester.runpytest_subprocess("--markers")
+    assert "@pytest.mark.mapsat(" in result.stdout.str()
+    assert "@pytest.mark.navigation" not in result.stdout.str()
