@@ -1,0 +1,9 @@
+"""``python -m pytest_mapsat`` is the ``mapsat`` command."""
+
+from __future__ import annotations
+
+import sys
+
+from pytest_mapsat.cli import main
+
+sys.exit(main())

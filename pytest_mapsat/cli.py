@@ -1,0 +1,191 @@
+"""The ``mapsat`` command: suites in, checked, described. Nothing heavy is imported before a command runs."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from pytest_mapsat import __version__
+
+if TYPE_CHECKING:
+    from pytest_mapsat.suite import Finding
+    from pytest_mapsat.suite.importers import ImportReport
+
+EXIT_OK = 0
+EXIT_FINDINGS = 1
+EXIT_ERROR = 2
+
+#: Importable formats, named here so that --help needs no import of theirs; a test holds the two together.
+FORMATS = ("mapsatisfybench",)
+SCHEMAS = ("case", "run", "tools")
+#: Commands that are named in the design and do not exist yet.
+_SEVERITIES = ("error", "warning", "note")
+LATER = ("regrade", "compare", "report", "show", "build", "serve", "doctor", "cache")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Args:
+        arguments: the command line without the program's name; that of the process by default.
+
+    Returns:
+        The exit status: 0 fine, 1 lint found errors, 2 the command could not do its work.
+    """
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")  # cases and paths are in any script, whatever the locale
+    if arguments and arguments[0] in LATER:
+        return _fail(f"{arguments[0]}: not in this version yet")
+    try:
+        options = _parser().parse_args(arguments)
+    except SystemExit as done:  # argparse ends the process after --help and its own errors
+        return done.code if isinstance(done.code, int) else EXIT_ERROR
+    try:
+        status = _run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has gone (head, less): the rest of the output, and Python's own flush, go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_OK
+    return status
+
+
+def _run(options: argparse.Namespace) -> int:
+    from pytest_mapsat.model import MapsatError  # noqa: PLC0415  --help needs no pydantic
+
+    command: Callable[[argparse.Namespace], int] = options.command
+    try:
+        return command(options)
+    except MapsatError as error:
+        return _fail(str(error))
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        return _fail(f"{error.filename or 'input or output'}: {error.strerror}")
+    except KeyboardInterrupt:
+        return _fail("interrupted")
+
+
+def _fail(message: str) -> int:
+    sys.stderr.write("".join(f"mapsat: {line}\n" for line in message.splitlines()))
+    return EXIT_ERROR
+
+
+class _Parser(argparse.ArgumentParser):
+    """An argument parser whose errors look like all the others of this command."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(EXIT_ERROR, f"{self.prog}: {message}\n{self.prog}: see {self.prog} --help\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="mapsat", description="Import, check and describe suites of benchmark cases.")
+    parser.add_argument("--version", action="version", version=f"mapsat {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, dest="name")
+    _add_import(commands)
+    _add_lint(commands)
+    _add_schema(commands)
+    return parser
+
+
+def _add_import(commands: Any) -> None:
+    about = "make a suite from the published files of another benchmark"
+    parser = commands.add_parser("import", help=about, description=f"{about[0].upper()}{about[1:]}.")
+    parser.add_argument("format", metavar="FORMAT", choices=FORMATS, help=f"one of: {', '.join(FORMATS)}")
+    parser.add_argument("src", metavar="SRC", type=Path, help="the folder with the published files")
+    parser.add_argument("dest", metavar="DEST", type=Path, help="the suite's folder; must not exist, or be empty")
+    parser.add_argument("--json", action="store_true", help="print the import report as JSON")
+    parser.set_defaults(command=_import)
+
+
+def _add_lint(commands: Any) -> None:
+    about = "check a suite without running it"
+    parser = commands.add_parser(
+        "lint",
+        help=about,
+        description=f"{about[0].upper()}{about[1:]}. Exit status 1 when something is found that would stop a run.",
+    )
+    parser.add_argument("suite", metavar="SUITE", type=Path, help="the suite's folder, or a file or folder in it")
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+    parser.set_defaults(command=_lint)
+
+
+def _add_schema(commands: Any) -> None:
+    about = "print the JSON Schema of a case, a run file, or a file of tools"
+    parser = commands.add_parser("schema", help=about, description=f"{about[0].upper()}{about[1:]}.")
+    parser.add_argument("noun", metavar="NOUN", choices=SCHEMAS, help=f"one of: {', '.join(SCHEMAS)}")
+    parser.add_argument("--json", action="store_true", help="accepted for symmetry: a schema is always JSON")
+    parser.set_defaults(command=_schema)
+
+
+def _import(options: argparse.Namespace) -> int:
+    from pytest_mapsat.suite.importers import FORMATS as importers  # noqa: N811, PLC0415  lazy; a constant there, a table here
+
+    report = importers[options.format](options.src, options.dest)
+    if options.json:
+        _print_json(report.to_json())
+    else:
+        _print_report(report, options.dest)
+    return EXIT_OK
+
+
+def _print_report(report: ImportReport, dest: Path) -> None:
+    records = f"{report.records} records ({report.orphans} of no case, kept aside)"
+    _print(f"{dest}: {report.cases} cases, {report.tools} tools, {records}")
+    for what, count in report.not_carried.items():
+        _print(f"not carried over: {count} {what}")
+    for note in report.notes:
+        _print(str(note))
+
+
+def _lint(options: argparse.Namespace) -> int:
+    findings = _findings(options.suite)
+    if options.json:
+        _print_json([finding.to_json() for finding in findings])
+    else:
+        for finding in findings:
+            _print(str(finding))
+        _print(_lint_summary(findings))
+    return EXIT_FINDINGS if any(finding.severity == "error" for finding in findings) else EXIT_OK
+
+
+def _findings(path: Path) -> list[Finding]:
+    from pytest_mapsat.model import SuiteError, UsageError  # noqa: PLC0415  --help needs no pydantic
+    from pytest_mapsat.suite import errors_of, find_suite, lint, open_suite  # noqa: PLC0415  likewise
+
+    if not path.exists():
+        raise UsageError(f"{path}: there is no such file or folder")
+    try:
+        return lint(open_suite(find_suite(path) or path))
+    except SuiteError as error:
+        return errors_of(error, "suite")
+
+
+def _lint_summary(findings: Sequence[Finding]) -> str:
+    counts = [(severity, sum(finding.severity == severity for finding in findings)) for severity in _SEVERITIES]
+    return ", ".join(f"{count} {severity}{'' if count == 1 else 's'}" for severity, count in counts)
+
+
+def _schema(options: argparse.Namespace) -> int:
+    from pydantic import TypeAdapter  # noqa: PLC0415  --help needs no pydantic
+
+    from pytest_mapsat.model import Case, Run, Tool  # noqa: PLC0415  likewise
+
+    nouns: dict[str, Any] = {"case": Case, "run": Run, "tools": Tool | list[Tool]}
+    _print_json(TypeAdapter(nouns[options.noun]).json_schema())
+    return EXIT_OK
+
+
+def _print(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+
+
+def _print_json(value: Any) -> None:
+    _print(json.dumps(value, ensure_ascii=False, indent=2))

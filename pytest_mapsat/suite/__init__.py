@@ -1,0 +1,38 @@
+"""A folder of cases, tools and records: found, opened, checked, written. Importers are in ``suite.importers``."""
+
+from __future__ import annotations
+
+from .entries import CaseEntry
+from .lint import Finding, Severity, errors_of, lint
+from .opened import Suite, find_suite, open_suite
+from .records import PlacedRecord
+from .writer import (
+    case_json,
+    new_folder,
+    write_bytes,
+    write_case,
+    write_cases,
+    write_manifest,
+    write_records,
+    write_tool,
+)
+
+__all__ = [
+    "CaseEntry",
+    "Finding",
+    "PlacedRecord",
+    "Severity",
+    "Suite",
+    "case_json",
+    "errors_of",
+    "find_suite",
+    "lint",
+    "new_folder",
+    "open_suite",
+    "write_bytes",
+    "write_case",
+    "write_cases",
+    "write_manifest",
+    "write_records",
+    "write_tool",
+]

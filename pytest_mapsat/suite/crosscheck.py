@@ -1,0 +1,119 @@
+"""A case against its suite: what pydantic cannot know because it sees one case only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pytest_mapsat.model import (
+    Avoids,
+    Bound,
+    Called,
+    Case,
+    ExpectedTool,
+    NotCalled,
+    Noun,
+    PlannedCall,
+    Recommends,
+    SuiteManifest,
+    Tool,
+    WithinM,
+    did_you_mean,
+    shown,
+)
+
+from .located import DataPath
+
+Place = tuple[str | int, ...]
+#: The nouns that name a tool, and in which field.
+_NAMES_TOOL: dict[type[Noun], str] = {
+    ExpectedTool: "name",
+    Called: "tool",
+    NotCalled: "tool",
+    Recommends: "tool",
+    Avoids: "tool",
+    Bound: "tool",
+    PlannedCall: "tool",
+}
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something about a part of a case; an ``error`` keeps the case from being loaded."""
+
+    severity: Literal["error", "warning"]
+    rule: str
+    place: DataPath
+    message: str
+    hint: str = ""
+
+
+def crosscheck(case: Case, manifest: SuiteManifest, tools: Mapping[str, Tool]) -> Iterator[Remark]:
+    """Give what is wrong between a case and its suite: unknown domains, unknown tools, unknown parameters."""
+    yield from _domains(case, manifest)
+    for place, noun in _nouns(case, ()):
+        field = _NAMES_TOOL.get(type(noun))
+        if field is None or getattr(noun, field) is None:
+            continue
+        name = getattr(noun, field)
+        tool = tools.get(name)
+        if tool is None:
+            message = f"the suite has no tool {shown(name)}"
+            yield Remark("error", "unknown-tool", (*place, field), message, did_you_mean(name, tools) or _known(tools))
+        else:
+            yield from _parameters(noun, place, tool)
+
+
+def _known(tools: Mapping[str, Tool]) -> str:
+    return f"known tools: {', '.join(sorted(tools))}" if tools else "the suite has no tools at all"
+
+
+def _domains(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
+    for index, domain in enumerate(case.domains):
+        if domain not in manifest.domains:
+            known = ", ".join(manifest.domains) or "none"
+            message = f"the manifest has no domain {shown(domain)}; it has: {known}"
+            hint = did_you_mean(domain, manifest.domains) or "add it to domains in suite.yaml"
+            yield Remark("error", "unknown-domain", ("domains", index), message, hint)
+
+
+def _nouns(value: Any, place: Place) -> Iterator[tuple[Place, Noun]]:
+    """Give every noun inside a value with its place in the file."""
+    if isinstance(value, Noun):
+        yield place, value
+        for name, field in type(value).model_fields.items():
+            yield from _nouns(getattr(value, name), (*place, field.alias or name))
+    elif isinstance(value, tuple):
+        for index, item in enumerate(value):
+            yield from _nouns(item, (*place, index))
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _nouns(item, (*place, key))
+
+
+def _parameters(noun: Noun, place: Place, tool: Tool) -> Iterator[Remark]:
+    known = tool.parameters.get("properties", {})
+    for where, name in _named_parameters(noun):
+        if name not in known:
+            message = f"the tool {tool.name} has no parameter {shown(name)}"
+            hint = did_you_mean(name, known) or "no call can ever fulfil this"
+            yield Remark("warning", "unknown-parameter", (*place, *where), message, hint)
+
+
+def _named_parameters(noun: Noun) -> Iterator[tuple[Place, str]]:
+    if isinstance(noun, ExpectedTool):
+        yield from ((("required", index), name) for index, name in enumerate(noun.required))
+        yield from ((("prose", index, 0), name) for index, (name, _) in enumerate(noun.prose))
+        yield from _matched("match", noun.match)
+    elif isinstance(noun, (Called, NotCalled)):
+        yield from _matched("with", noun.arguments)
+    elif isinstance(noun, PlannedCall):
+        yield from ((("arguments", name), name) for name in noun.arguments)
+
+
+def _matched(field: str, matches: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
+    for name, match in matches.items():
+        yield (field, name), name
+        if isinstance(match, WithinM) and match.lat_from is not None:
+            yield (field, name, "lat_from"), match.lat_from

@@ -1,0 +1,255 @@
+"""Import of MapSatisfyBench's published layout: ``inputs/*.xlsx`` and ``sandbox/mock_data/*.csv``.
+
+What the layout means was found by looking at the published data; docs/suites.md describes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from pytest_mapsat.model import (
+    SUITE_SCHEMA,
+    Case,
+    Problem,
+    Record,
+    SuiteError,
+    SuiteManifest,
+    Tool,
+    canonical_json,
+    did_you_mean,
+)
+from pytest_mapsat.suite.crosscheck import crosscheck
+from pytest_mapsat.suite.files import content_digest
+from pytest_mapsat.suite.tools import read_tools
+from pytest_mapsat.suite.validation import dotted
+from pytest_mapsat.suite.writer import (
+    new_folder,
+    write_bytes,
+    write_cases,
+    write_manifest,
+    write_records,
+    write_tool,
+)
+
+from .msb_cases import COLUMNS, convert_case
+from .msb_records import RECORD_COLUMNS, convert_record
+from .report import ImportReport, Journal
+from .tables import read_csv, read_workbook
+
+FORMAT = "mapsatisfybench"
+_TOOLS_FILE = "mapsatisfybench_tools.yaml"
+_DESCRIPTION = (
+    "MapSatisfyBench (repository wanzw404/MapSatisfyBench, MIT), imported from its published layout; "
+    "snapshot {snapshot}: {cases} cases, {records} records. Times are China's, +08:00. The source gives no domains."
+)
+
+
+@dataclass(frozen=True)
+class _Source:
+    workbooks: tuple[Path, ...]
+    mocks: tuple[Path, ...]
+    outputs: tuple[Path, ...]
+
+    def snapshot(self) -> str:
+        """Return a digest of what is imported."""
+        digests = sorted(content_digest(path) for path in (*self.workbooks, *self.mocks))
+        return hashlib.sha256("".join(digests).encode()).hexdigest()[:12]
+
+
+def import_mapsatisfybench(src: Path, dest: Path) -> ImportReport:
+    """Make a suite at ``dest`` from the published files at ``src``.
+
+    Args:
+        src: the published ``data`` folder, or the folder above it.
+        dest: a folder that does not exist yet, or is empty.
+
+    Returns:
+        What came over, what did not, and what is odd.
+
+    Raises:
+        SuiteError: when the source cannot be read.
+        UsageError: when ``dest`` cannot be used.
+    """
+    source = _find(src)
+    with new_folder(dest) as folder:
+        return _build(source, folder)
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """The suite before it is written."""
+
+    manifest: SuiteManifest
+    tools: Mapping[str, Tool]
+    cases: Mapping[str, Case]
+    records: Sequence[Record]
+
+    @property
+    def orphans(self) -> list[Record]:
+        """The records of cases that the source does not have."""
+        return [record for record in self.records if record.case not in self.cases]
+
+
+def _build(source: _Source, folder: Path) -> ImportReport:
+    journal = Journal()
+    tools = published_tools()
+    cases = _cases(source, tools, journal)
+    records = _records(source, tools, journal)
+    draft = _Draft(_manifest(source.snapshot(), len(cases), len(records)), tools, cases, records)
+    _remark(draft, journal)
+    _leave_outputs(source, journal)
+    report = _report(draft, journal)
+    _write(folder, draft)
+    text = json.dumps(report.to_json(), ensure_ascii=False, indent=2)
+    write_bytes(folder / "import.json", text.encode() + b"\n")
+    return report
+
+
+def _report(draft: _Draft, journal: Journal) -> ImportReport:
+    by_tool = Counter(record.tool for record in draft.records)
+    return ImportReport(
+        format=FORMAT,
+        cases=len(draft.cases),
+        tools=len(draft.tools),
+        records=len(draft.records),
+        orphans=len(draft.orphans),
+        records_by_tool=dict(sorted(by_tool.items())),
+        not_carried=dict(sorted(journal.not_carried.items())),
+        notes=tuple(journal.notes),
+    )
+
+
+def published_tools() -> dict[str, Tool]:
+    """Return the specs of the benchmark's tools, which this package ships as data."""
+    with resources.as_file(resources.files(__package__) / _TOOLS_FILE) as path:
+        return {name: tool for name, (tool, _, _) in read_tools([path]).items()}
+
+
+def _find(src: Path) -> _Source:
+    data = next((folder for folder in (src, src / "data") if (folder / "inputs").is_dir()), None)
+    if data is None:
+        hint = "give the folder that holds inputs/ and sandbox/, or the one above it"
+        raise SuiteError(Problem(str(src), 0, "is not the published layout: there is no folder inputs", hint))
+    workbooks = sorted(path for path in (data / "inputs").glob("*.xlsx") if not path.name.startswith(("~", ".")))
+    mocks = sorted((data / "sandbox" / "mock_data").glob("*.csv"))
+    if not workbooks:
+        raise SuiteError(Problem(str(data / "inputs"), 0, "holds no workbook (*.xlsx) of cases"))
+    if not mocks:
+        raise SuiteError(Problem(str(data / "sandbox" / "mock_data"), 0, "holds no records (*.csv)"))
+    outputs = sorted(path for path in (data / "outputs").rglob("*") if path.is_file())
+    return _Source(tuple(workbooks), tuple(mocks), tuple(outputs))
+
+
+def _cases(source: _Source, tools: Mapping[str, Tool], journal: Journal) -> dict[str, Case]:
+    cases: dict[str, Case] = {}
+    for path in source.workbooks:
+        for row in read_workbook(path, COLUMNS, journal):
+            case = convert_case(row, tools, journal)
+            if case is None:
+                journal.leave("cases")
+            elif case.id in cases:
+                journal.note("duplicate_case", row.place, f"the id {case.id} stands twice; the first row is kept")
+                journal.leave("cases")
+            else:
+                cases[case.id] = case
+    if not cases:
+        problems = [Problem(note.place, 0, note.message) for note in journal.notes]
+        raise SuiteError(*problems or [Problem(str(source.workbooks[0]), 0, "holds no case")])
+    journal.note("assumption", "time", "times stand without an offset in the source; +08:00 is added, China's one zone")
+    journal.note("assumption", "domains", "the source names no domain of a case; the cases have none")
+    return dict(sorted(cases.items()))
+
+
+def _records(source: _Source, tools: Mapping[str, Tool], journal: Journal) -> list[Record]:
+    records: list[Record] = []
+    for path in source.mocks:
+        if path.stem not in tools:
+            known = did_you_mean(path.stem, tools) or "its records are kept, but no tool will serve them"
+            journal.note("unknown_tool", path.name, f"the benchmark has no tool {path.stem}: {known}")
+        vectors = 0
+        for row in read_csv(path, RECORD_COLUMNS, journal):
+            vectors += row.cells.get("feature", "").strip() not in {"", "{}"}
+            record = convert_record(row, path, tools, journal)
+            if record is None:
+                journal.leave("records")
+            else:
+                records.append(record)
+        if vectors:
+            journal.note("vectors", path.name, f"{vectors} rows with vectors in the column feature; not carried over")
+            journal.leave("vectors", vectors)
+    return sorted(records, key=lambda record: (record.tool, record.case))  # stable: the source's order otherwise
+
+
+def _remark(draft: _Draft, journal: Journal) -> None:
+    """Note what is odd between cases, records and tools."""
+    for record in draft.orphans:
+        message = f"a record of the case {record.case}, which the source does not have; kept, never served"
+        journal.note("orphan", record.tool, message)
+    for case in draft.cases.values():
+        for remark in crosscheck(case, draft.manifest, draft.tools):
+            kind = remark.rule.replace("-", "_")
+            journal.note(kind, f"case {case.id}", f"{dotted(remark.place)}: {remark.message}")
+    _note_tools_without_records(draft, journal)
+    _conflicts(draft.records, journal)
+
+
+def _note_tools_without_records(draft: _Draft, journal: Journal) -> None:
+    expected = Counter(tool.name for case in draft.cases.values() for tool in case.truth.tools)
+    recorded = {record.tool for record in draft.records}
+    for name in sorted(draft.tools.keys() - recorded):
+        wanted = f"; {expected[name]} cases expect it" if expected[name] else ""
+        journal.note("no_records", name, f"the source has no record of this tool: every call will miss{wanted}")
+
+
+def _conflicts(records: Sequence[Record], journal: Journal) -> None:
+    """Note requests that the source answers twice, with the same result or with another."""
+    results: dict[tuple[str, str, str], list[str]] = {}
+    for record in records:
+        key = (record.case, record.tool, canonical_json(record.arguments))
+        results.setdefault(key, []).append(canonical_json(record.result))
+    for (case, tool, _), found in results.items():
+        different = len(set(found))
+        place = f"case {case}, {tool}"
+        if different > 1:
+            journal.note("conflict", place, f"{len(found)} records of one request have {different} results")
+        elif len(found) > 1:
+            journal.note("duplicate_record", place, f"{len(found)} records are the same")
+
+
+def _leave_outputs(source: _Source, journal: Journal) -> None:
+    if source.outputs:
+        message = f"{len(source.outputs)} files of recorded dialogues and verdicts; give them to recorded:PATH"
+        journal.note("outputs", "outputs", message)
+        journal.leave("output files", len(source.outputs))
+
+
+def _manifest(snapshot: str, cases: int, records: int) -> SuiteManifest:
+    return SuiteManifest(
+        name=FORMAT,
+        version=f"snapshot-{snapshot}",
+        license="MIT",
+        schema_version=SUITE_SCHEMA,
+        coordinates="gcj02",
+        language="zh",
+        description=_DESCRIPTION.format(snapshot=snapshot, cases=cases, records=records),
+    )
+
+
+def _write(folder: Path, draft: _Draft) -> None:
+    write_manifest(folder / "suite.yaml", draft.manifest)
+    write_cases(folder / "cases.jsonl", draft.cases.values())
+    for name, tool in draft.tools.items():
+        write_tool(folder / "tools" / f"{name}.yaml", tool)
+    files: dict[str, list[Record]] = {}
+    for record in draft.records:
+        # Only names that we know become file names.
+        known = record.tool if record.tool in draft.tools else "unknown_tools"
+        files.setdefault(known if record.case in draft.cases else "orphans", []).append(record)
+    for name, of_file in sorted(files.items()):
+        write_records(folder / "records" / f"{name}.jsonl", of_file)

@@ -1,0 +1,91 @@
+"""One row of MapSatisfyBench's mock data becomes a record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pytest_mapsat.model import Json, JsonObject, Record, Tool, shown
+from pytest_mapsat.suite.jsontext import parse_json
+from pytest_mapsat.suite.located import Lines, Located
+from pytest_mapsat.suite.validation import validate
+
+from .msb_cases import alias, user_parameter
+from .report import Journal
+from .tables import Row
+
+RECORD_COLUMNS = ("trace_id", "tool_name", "arguments", "result")
+_KNOWN = {*RECORD_COLUMNS, "feature"}
+
+
+def convert_record(row: Row, path: Path, tools: Mapping[str, Tool], journal: Journal) -> Record | None:
+    """Return the record of a row, or None after noting why it cannot be one.
+
+    The user's id is given its alias; the original stays as a synonym, so that a recorded call of it still finds the record.
+    """
+    cells = row.cells
+    name = cells["tool_name"]
+    if name != path.stem:
+        journal.note("tool_name", row.place, f"the row names the tool {shown(name)} in the file of {path.stem}")
+    arguments = _arguments(cells["arguments"], row, journal)
+    if arguments is None:
+        return None
+    arguments = _renamed(arguments, tools.get(name), row, journal)
+    data: JsonObject = {"case": cells["trace_id"], "tool": name, "arguments": arguments}
+    data["result"] = _result(cells["result"], row, journal)
+    uid = arguments.get("uid")
+    if isinstance(uid, str) and uid:
+        data["arguments"] = {**arguments, "uid": alias(uid)}
+        data["synonyms"] = {"uid": [uid]}
+    _note_user_id(cells, data, row, journal)
+    for column in sorted(cells.keys() - _KNOWN):
+        journal.leave(f"column {column}")
+    return _validated(data, row, journal)
+
+
+def _validated(data: JsonObject, row: Row, journal: Journal) -> Record | None:
+    problems: list[Any] = []
+    record = validate(Record, Located(data, Lines(0)), row.place, problems)
+    for problem in problems:
+        journal.note("unparsable", row.place, f"{problem.message}; the record is left out")
+    return record
+
+
+def _arguments(text: str, row: Row, journal: Journal) -> JsonObject | None:
+    try:
+        value = parse_json(text)
+    except ValueError as error:
+        journal.note("unparsable", row.place, f"arguments are not JSON ({error}); the record is left out")
+        return None
+    if not isinstance(value, dict):
+        journal.note("unparsable", row.place, f"arguments are {shown(value)}, no object; the record is left out")
+        return None
+    return value
+
+
+def _renamed(arguments: JsonObject, tool: Tool | None, row: Row, journal: Journal) -> JsonObject:
+    names = {name: user_parameter(name, tool) for name in arguments}
+    if len(set(names.values())) < len(names):
+        journal.note("user_parameter", row.place, "the arguments have both adiu and uid; they are kept as they are")
+        return arguments
+    return {names[name]: value for name, value in arguments.items()}
+
+
+def _result(text: str, row: Row, journal: Journal) -> Json:
+    """Return the parsed result where the text is JSON, else the text: the user tools answer in prose."""
+    try:
+        return parse_json(text)
+    except ValueError as error:
+        if text.lstrip()[:1] in {"{", "["}:
+            journal.note("result_text", row.place, f"the result looks like JSON and is not ({error}); kept as text")
+        return text
+
+
+def _note_user_id(cells: Mapping[str, str], data: JsonObject, row: Row, journal: Journal) -> None:
+    """Note a case id that an agent could still see: in the source a user's id is the case's."""
+    case = cells["trace_id"]
+    visible = {"result": cells["result"], "arguments": str(data["arguments"])}
+    for where, text in visible.items():
+        if case and case in text:
+            journal.note("case_id_visible", row.place, f"the {where} of the record contain the case's id")

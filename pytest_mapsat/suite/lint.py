@@ -1,0 +1,190 @@
+"""What can be said of a suite without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pytest_mapsat.model import Case, JsonObject, Problem, Record, SuiteError, Tool, canonical_json, did_you_mean, shown
+
+from .crosscheck import crosscheck
+from .entries import CaseEntry
+from .files import shown_path
+from .located import Lines
+from .opened import Suite, placed
+from .records import PlacedRecord, read_records
+
+Severity = Literal["error", "warning", "note"]
+_SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that lint found.
+
+    Attributes:
+        severity: ``error``: a run would stop at it; ``warning``: probably a mistake; ``note``: good to know.
+        rule: a short fixed word for the sort of thing.
+        problem: where and what.
+    """
+
+    severity: Severity
+    rule: str
+    problem: Problem
+
+    def __str__(self) -> str:
+        return f"{self.problem} [{self.severity}: {self.rule}]"
+
+    def to_json(self) -> JsonObject:
+        """Return the finding as JSON data."""
+        problem = self.problem
+        place = {"path": problem.path, "line": problem.line, "message": problem.message, "hint": problem.hint}
+        return {"severity": self.severity, "rule": self.rule, **place}
+
+
+def lint(suite: Suite) -> list[Finding]:
+    """Load everything in a suite and return all findings, sorted by file and line."""
+    findings: list[Finding] = []
+    cases = list(_cases(suite, findings))
+    records = list(_records(suite, findings))
+    findings.extend(_about_records(suite, {case.id for case, _ in cases}, records))
+    findings.extend(_unused_tools(suite, [case for case, _ in cases], [one.record for one in records]))
+    return sorted(findings, key=_order)
+
+
+def _order(finding: Finding) -> tuple[str, int, int, str, str]:
+    problem = finding.problem
+    return problem.path, problem.line, _SEVERITIES.index(finding.severity), finding.rule, problem.message
+
+
+def errors_of(error: SuiteError, rule: str) -> list[Finding]:
+    """Return an error's problems as findings."""
+    return [Finding("error", rule, problem) for problem in error.problems]
+
+
+def _cases(suite: Suite, findings: list[Finding]) -> Iterator[tuple[Case, CaseEntry]]:
+    findings.extend(Finding("error", "file", problem) for problem in suite.inventory.problems)
+    if not suite.inventory.cases:
+        message = "the suite has no case files"
+        findings.append(Finding("error", "empty", Problem(shown_path(suite.root), 0, message)))
+    for path in suite.inventory.cases:
+        for entry in _entries(suite, path, findings):
+            try:
+                case = suite.load(entry)
+            except SuiteError as error:
+                findings.extend(errors_of(error, "case"))
+                continue
+            findings.extend(_about_case(suite, case, entry))
+            yield case, entry
+
+
+def _entries(suite: Suite, path: Path, findings: list[Finding]) -> tuple[CaseEntry, ...]:
+    try:
+        return suite.entries(path)
+    except SuiteError as error:
+        findings.extend(errors_of(error, "case"))
+        return ()
+
+
+def _about_case(suite: Suite, case: Case, entry: CaseEntry) -> Iterator[Finding]:
+    remarks = [remark for remark in crosscheck(case, suite.manifest, suite.tools) if remark.severity == "warning"]
+    gaps = list(_gaps(case))
+    lines = suite.lines_of(entry) if remarks or gaps else Lines(entry.line)
+    for remark in remarks:
+        yield Finding("warning", remark.rule, placed(remark, entry.path, lines))
+    for severity, rule, part, message in gaps:
+        problem = Problem(shown_path(entry.path), lines.at(("truth", *part)), f"case {case.id}: {message}")
+        yield Finding(severity, rule, problem)
+
+
+def _gaps(case: Case) -> Iterator[tuple[Severity, str, tuple[str | int, ...], str]]:
+    """Give what the truth of a case lacks: severity, rule, place in the truth, message."""
+    truth = case.truth
+    levels = {factor.id for factor in truth.implicit if factor.levels}
+    unchecked = [factor.id for factor in truth.factors if factor.check is None and factor.id not in levels]
+    if unchecked:
+        message = (
+            f"{len(unchecked)} of {len(truth.factors)} factors have no check and need a judge: {' '.join(unchecked)}"
+        )
+        yield "note", "no-check", (), message
+    if not truth.factors:
+        yield "warning", "no-factors", (), "has no factor at all: every answer satisfies it"
+    for index, factor in enumerate(truth.implicit):
+        if factor.severity == "hard" and not factor.evidence:
+            yield "warning", "no-evidence", ("implicit", index), f"the hard factor {factor.id} has no evidence"
+    if truth.clarification is None:
+        yield "note", "no-clarification", (), "has no clarification policy: Eff and SES do not apply"
+    if not truth.oracle:
+        yield "note", "no-oracle", (), "has no oracle dialogue: baseline:oracle cannot run it"
+    if not truth.user.answers:
+        yield "note", "no-script", (), "has no scripted answers: the scripted user has no preferences"
+
+
+def _records(suite: Suite, findings: list[Finding]) -> Iterator[PlacedRecord]:
+    try:
+        spans = suite.record_spans()
+    except SuiteError as error:
+        findings.extend(errors_of(error, "record"))
+        return
+    for case in sorted(spans):
+        for span in spans[case]:
+            try:
+                yield from read_records([span], suite.reader)
+            except SuiteError as error:
+                findings.extend(errors_of(error, "record"))
+
+
+def _about_records(suite: Suite, cases: set[str], records: Iterable[PlacedRecord]) -> Iterator[Finding]:
+    first: dict[tuple[str, str, str, str], PlacedRecord] = {}
+    for placed_record in records:
+        record = placed_record.record
+        if record.case not in cases:
+            yield _finding("orphan", placed_record, f"the suite has no case {shown(record.case)}: it is never served")
+        yield from _about_arguments(suite, placed_record)
+        key = (record.case, record.tool, canonical_json(record.arguments), record.writes)
+        if key in first:
+            yield _again(placed_record, first[key])
+        else:
+            first[key] = placed_record
+
+
+def _about_arguments(suite: Suite, placed_record: PlacedRecord) -> Iterator[Finding]:
+    record = placed_record.record
+    tool = suite.tools.get(record.tool)
+    if tool is None:
+        message = f"the suite has no tool {shown(record.tool)}: it is never served"
+        yield _finding("unknown-tool", placed_record, message, did_you_mean(record.tool, suite.tools))
+        return
+    known = tool.parameters.get("properties", {})
+    for name in sorted(record.arguments.keys() - known.keys()):
+        message = f"the tool {tool.name} has no parameter {shown(name)}"
+        yield _finding("unknown-parameter", placed_record, message, did_you_mean(name, known))
+
+
+def _again(later: PlacedRecord, earlier: PlacedRecord) -> Finding:
+    place = f"{shown_path(earlier.path)}:{earlier.line}"
+    if canonical_json(later.record.result) == canonical_json(earlier.record.result):
+        return _finding("duplicate-record", later, f"the same record stands in {place}")
+    return _finding("conflict", later, f"{place} records another result of the same request")
+
+
+def _finding(rule: str, placed_record: PlacedRecord, message: str, hint: str = "") -> Finding:
+    return Finding("warning", rule, Problem(shown_path(placed_record.path), placed_record.line, message, hint))
+
+
+def _unused_tools(suite: Suite, cases: Iterable[Case], records: Iterable[Record]) -> Iterator[Finding]:
+    expected = {tool.name for case in cases for tool in case.truth.tools}
+    recorded = {record.tool for record in records}
+    for name in sorted(suite.tools.keys() - recorded):
+        yield _tool_finding(suite, suite.tools[name], name in expected)
+
+
+def _tool_finding(suite: Suite, tool: Tool, expected: bool) -> Finding:
+    path, line = suite.tool_places[tool.name]
+    problem = Problem(shown_path(path), line, f"the tool {tool.name} has no record: every call misses")
+    if expected:
+        return Finding("warning", "no-records", problem)
+    message = f"the tool {tool.name} is not used: no record, and no case expects it"
+    return Finding("note", "unused-tool", Problem(problem.path, line, message))

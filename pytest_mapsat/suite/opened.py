@@ -1,0 +1,249 @@
+"""A suite on disk, opened: its manifest and tools at once, its cases and records when they are asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from pytest_mapsat.model import Case, Problem, Record, SuiteError, SuiteManifest, Tool, shown
+
+from . import limits
+from .crosscheck import Remark, crosscheck
+from .entries import (
+    CaseEntry,
+    case_of,
+    documents_of_yaml,
+    entry_of_yaml,
+    header_differs,
+    list_jsonl,
+)
+from .files import MANIFEST, Inventory, content_digest, is_yaml, refusal, role_of, shown_path, take_inventory
+from .jsontext import parse_json_line
+from .located import Lines, Located
+from .records import PlacedRecord, Span, SpanReader, index_records, read_records
+from .tools import read_manifest, read_tools
+from .validation import dotted
+
+
+def find_suite(path: Path) -> Path | None:
+    """Return the nearest folder at or above ``path`` that holds a ``suite.yaml``, or None."""
+    start = Path(os.path.abspath(path))  # noqa: PTH100  resolve() would leave the place the user sees
+    return next((folder for folder in (start, *start.parents) if (folder / MANIFEST).is_file()), None)
+
+
+def open_suite(root: Path) -> Suite:
+    """Open the suite in the folder ``root``: the manifest and the tools are read and validated.
+
+    Raises:
+        SuiteError: with all problems of manifest and tools.
+    """
+    folder = Path(os.path.abspath(root))  # noqa: PTH100  resolve() would leave the place the user sees
+    manifest = folder / MANIFEST
+    if not manifest.is_file():
+        hint = "a suite is a folder with a manifest, suite.yaml: docs/suites.md shows one"
+        raise SuiteError(Problem(shown_path(folder), 0, f"is not a suite: it has no {MANIFEST}", hint))
+    if (problem := refusal(folder, manifest)) is not None:
+        raise SuiteError(problem)
+    inventory = take_inventory(folder)
+    return Suite(folder, read_manifest(manifest), inventory, read_tools(inventory.tools))
+
+
+class Suite:
+    """A folder of cases, tools and records. Safe to be used from several threads.
+
+    Attributes:
+        root: the folder, absolute.
+        manifest: what suite.yaml says.
+        tools: the tools by name, sorted.
+    """
+
+    def __init__(
+        self, root: Path, manifest: SuiteManifest, inventory: Inventory, tools: Mapping[str, tuple[Tool, Path, int]]
+    ) -> None:
+        self.root = root
+        self.manifest = manifest
+        self.tools: Mapping[str, Tool] = MappingProxyType({name: tool for name, (tool, _, _) in tools.items()})
+        self.tool_places: Mapping[str, tuple[Path, int]] = MappingProxyType(
+            {name: (path, line) for name, (_, path, line) in tools.items()}
+        )
+        self.inventory = inventory
+        self.reader = SpanReader()
+        self._lock = threading.RLock()
+        self._listed: dict[Path, tuple[CaseEntry, ...]] = {}
+        self._by_id: dict[str, CaseEntry] = {}
+        self._yaml: dict[Path, list[bytes]] = {}
+        self._spans: dict[str, list[Span]] | None = None
+        self._fingerprint = ""
+
+    def files(self) -> tuple[Path, ...]:
+        """Return the case files, sorted.
+
+        Raises:
+            SuiteError: when there is none, or when something in the folder must not be read.
+        """
+        if self.inventory.problems:
+            raise SuiteError(*self.inventory.problems[: limits.PROBLEMS])
+        if not self.inventory.cases:
+            message = "the suite has no case files"
+            raise SuiteError(Problem(shown_path(self.root), 0, message, "add a *.yaml or *.jsonl file with a case"))
+        return self.inventory.cases
+
+    def entries(self, path: Path) -> tuple[CaseEntry, ...]:
+        """Return the cases of one file, in its order.
+
+        Cases in YAML are validated whole; canonical lines of JSONL are scanned only, and validated by ``load``.
+
+        Raises:
+            SuiteError: with all problems of the file (up to a limit), among them ids that another case has.
+        """
+        path = self._admit(path)
+        with self._lock:
+            if path not in self._listed:
+                entries = self._list_yaml(path) if is_yaml(path) else list_jsonl(path, self.manifest.language)
+                if not entries:
+                    hint = "remove the file, or add a case: docs/suites.md shows one"
+                    raise SuiteError(Problem(shown_path(path), 0, "the file has no case", hint))
+                self._register(entries)
+                self._listed[path] = entries
+            return self._listed[path]
+
+    def load(self, entry: CaseEntry) -> Case:
+        """Return the whole case, validated and checked against the manifest and the tools.
+
+        Raises:
+            SuiteError: with all problems of the case.
+        """
+        case = self._read(entry)
+        errors = [remark for remark in crosscheck(case, self.manifest, self.tools) if remark.severity == "error"]
+        if errors:
+            lines = self.lines_of(entry)
+            raise SuiteError(*(placed(remark, entry.path, lines) for remark in errors[: limits.PROBLEMS]))
+        return case
+
+    def records(self, case_id: str) -> tuple[Record, ...]:
+        """Return the case's records, in the order of files and lines.
+
+        Raises:
+            SuiteError: with the problems of these records.
+        """
+        return tuple(placed.record for placed in self.placed_records(case_id))
+
+    def placed_records(self, case_id: str) -> tuple[PlacedRecord, ...]:
+        """Return the case's records with their places. Raises SuiteError."""
+        return tuple(read_records(self.record_spans().get(case_id, ()), self.reader))
+
+    def record_spans(self) -> Mapping[str, list[Span]]:
+        """Return where the records of each case stand, cases of which the suite has none included. Raises SuiteError."""
+        with self._lock:
+            if self._spans is None:
+                self._spans = index_records(self.inventory.records)
+            return self._spans
+
+    def fingerprint(self) -> str:
+        """Return a digest of the content of all files, 16 hex digits: wherever they lie, in whatever order.
+
+        Raises:
+            SuiteError: when a file cannot be read.
+        """
+        with self._lock:
+            if not self._fingerprint:
+                self._fingerprint = self._digest()
+            return self._fingerprint
+
+    def lines_of(self, entry: CaseEntry) -> Lines:
+        """Return the lines of a case's parts. The file is read again: this is for error messages."""
+        if is_yaml(entry.path):
+            documents = documents_of_yaml(entry.path)
+            if entry._offset < len(documents):  # noqa: SLF001  the entry is ours; its span is nobody else's business
+                return documents[entry._offset].lines  # noqa: SLF001  as above
+        return Lines(entry.line)
+
+    def _digest(self) -> str:
+        roles = {
+            "manifest": (self.root / MANIFEST,),
+            "tools": self.inventory.tools,
+            "records": self.inventory.records,
+            "cases": self.inventory.cases,
+        }
+        parts = sorted(f"{role} {content_digest(path)}" for role, paths in roles.items() for path in paths)
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+    def _admit(self, path: Path) -> Path:
+        """Return the absolute path of a case file of this suite; SuiteError for any other."""
+        path = Path(os.path.abspath(path))  # noqa: PTH100  resolve() would leave the place the user sees
+        if not path.is_relative_to(self.root) or role_of(path.relative_to(self.root)) != "cases":
+            where = shown_path(self.root)
+            raise SuiteError(Problem(shown_path(path), 0, f"is not a case file of the suite {where}"))
+        if (problem := refusal(self.root, path)) is not None:
+            raise SuiteError(problem)
+        return path
+
+    def _list_yaml(self, path: Path) -> tuple[CaseEntry, ...]:
+        name = shown_path(path)
+        problems: list[Problem] = []
+        entries: list[CaseEntry] = []
+        kept: list[bytes] = []
+        for index, document in enumerate(documents_of_yaml(path)):
+            case = case_of(document, name, self.manifest.language, problems)
+            if case is None:
+                continue
+            remarks = crosscheck(case, self.manifest, self.tools)
+            problems.extend(placed(remark, path, document.lines) for remark in remarks if remark.severity == "error")
+            entries.append(entry_of_yaml(case, path, document, index))
+            kept.append(json.dumps(document.data, ensure_ascii=False).encode())
+        if problems:
+            raise SuiteError(*problems[: limits.PROBLEMS])
+        # The text is parsed once; what is kept of it is small: JSON, from which load() makes the case.
+        self._yaml[path] = kept
+        return tuple(entries)
+
+    def _register(self, entries: tuple[CaseEntry, ...]) -> None:
+        """Remember the ids, or refuse all entries when one of them is taken, with both places."""
+        mine: dict[str, CaseEntry] = {}
+        problems = []
+        for entry in entries:
+            other = mine.get(entry.id) or self._by_id.get(entry.id)
+            if other is not None:
+                problems.append(_taken(entry, other))
+            mine.setdefault(entry.id, entry)
+        if problems:
+            raise SuiteError(*problems[: limits.PROBLEMS])
+        self._by_id.update(mine)
+
+    def _read(self, entry: CaseEntry) -> Case:
+        document = self._document(entry)
+        problems: list[Problem] = []
+        case = case_of(document, shown_path(entry.path), self.manifest.language, problems)
+        if case is None:
+            raise SuiteError(*problems)
+        if differs := header_differs(entry, case):
+            found, listed = shown(getattr(case, differs)), shown(getattr(entry, differs))
+            message = f"{differs}: found {found}, but the case was listed with {listed}"
+            raise SuiteError(Problem(shown_path(entry.path), entry.line, message, "the file changed while it was used"))
+        return case
+
+    def _document(self, entry: CaseEntry) -> Located:
+        lines = Lines(entry.line)
+        offset, length = entry._offset, entry._length  # noqa: SLF001  the entry is ours; its span is nobody else's business
+        if not is_yaml(entry.path):
+            raw = self.reader.read(entry.path, offset, length)
+            return Located(parse_json_line(raw, shown_path(entry.path), entry.line), lines)
+        if entry.path not in self._yaml:
+            self.entries(entry.path)
+        return Located(json.loads(self._yaml[entry.path][offset]), lines)
+
+
+def placed(remark: Remark, path: Path, lines: Lines) -> Problem:
+    """Return a remark as a problem in its file."""
+    message = f"{dotted(remark.place)}: {remark.message}"
+    return Problem(shown_path(path), lines.at(remark.place), message, remark.hint)
+
+
+def _taken(entry: CaseEntry, other: CaseEntry) -> Problem:
+    message = f"the id {shown(entry.id)} is taken: {shown_path(other.path)}:{other.line} has it"
+    return Problem(shown_path(entry.path), entry.line, message, "ids are unique in a suite")

@@ -1,0 +1,148 @@
+"""Where the records of each case stand, so that only those of the case that runs are read."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from pytest_mapsat.model import Problem, Record, SuiteError
+
+from . import limits
+from .files import READ_ERRORS, RawLine, open_bytes, read_lines, shown_path, unreadable
+from .jsontext import parse_json_line
+from .located import Lines, Located
+from .validation import validate
+
+_CANONICAL = re.compile(rb'(?:\xef\xbb\xbf)?\{"case": ?"([A-Za-z0-9_.-]{1,80})", ?"(?:tool|arguments|result)": ?')
+
+
+@dataclass(slots=True)
+class Span:
+    """Lines of one case that stand one after another in one file."""
+
+    path: Path
+    line: int
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedRecord:
+    """A record and where it stands."""
+
+    record: Record
+    path: Path
+    line: int
+
+
+def index_records(paths: Sequence[Path]) -> dict[str, list[Span]]:
+    """Return the spans of each case's records, in the order of files and lines.
+
+    Raises:
+        SuiteError: with the problems of lines that do not say which case they are of.
+    """
+    spans: dict[str, list[Span]] = {}
+    problems: list[Problem] = []
+    for path in paths:
+        _index_file(path, spans, problems)
+    if problems:
+        raise SuiteError(*problems)
+    return spans
+
+
+def _index_file(path: Path, spans: dict[str, list[Span]], problems: list[Problem]) -> None:
+    last = ""
+    before = len(problems)
+    for line in read_lines(path, limits.RECORD_BYTES):
+        found = _CANONICAL.match(line.data)
+        case = found[1].decode() if found else _case_of(path, line, problems)
+        if case and case == last:
+            span = spans[case][-1]
+            span.length = line.offset + len(line.data) - span.offset  # blank lines between are part of it
+        elif case:
+            spans.setdefault(case, []).append(Span(path, line.number, line.offset, len(line.data)))
+        last = case
+        if len(problems) - before >= limits.PROBLEMS:
+            return
+
+
+def _case_of(path: Path, line: RawLine, problems: list[Problem]) -> str:
+    """Return the case of any line, or an empty string after adding its problems."""
+    name = shown_path(path)
+    try:
+        data = parse_json_line(line.data, name, line.number)
+    except SuiteError as error:
+        problems.extend(error.problems)
+        return ""
+    record = validate(Record, Located(data, Lines(line.number)), name, problems)
+    return record.case if record else ""
+
+
+class SpanReader:
+    """Reads spans; a packed file is kept open, so that reading its spans in order unpacks it once. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._packed: tuple[Path, IO[bytes]] | None = None
+
+    def read(self, path: Path, offset: int, length: int) -> bytes:
+        """Return ``length`` unpacked bytes from ``offset``, fewer where the file has become shorter."""
+        try:
+            if path.name.endswith(".gz"):
+                with self._lock:
+                    return _read_at(self._open(path), offset, length)
+            with path.open("rb") as file:
+                return _read_at(file, offset, length)
+        except READ_ERRORS as error:
+            raise unreadable(path, error) from error
+
+    def _open(self, path: Path) -> IO[bytes]:
+        if self._packed is None or self._packed[0] != path:
+            self.close()
+            self._packed = (path, open_bytes(path))
+        return self._packed[1]
+
+    def close(self) -> None:
+        """Close the file that is kept open, if any."""
+        if self._packed is not None:
+            self._packed[1].close()
+            self._packed = None
+
+
+def _read_at(file: IO[bytes], offset: int, length: int) -> bytes:
+    file.seek(offset)
+    return file.read(length)
+
+
+def read_records(spans: Sequence[Span], reader: SpanReader) -> Iterator[PlacedRecord]:
+    """Give the records of the spans, validated.
+
+    Raises:
+        SuiteError: with the problems of all lines of a span.
+    """
+    for span in spans:
+        yield from _read_span(span, reader.read(span.path, span.offset, span.length))
+
+
+def _read_span(span: Span, data: bytes) -> list[PlacedRecord]:
+    name = shown_path(span.path)
+    problems: list[Problem] = []
+    placed: list[PlacedRecord] = []
+    for line, raw in enumerate(data.split(b"\n"), span.line):
+        if not raw or raw.isspace():
+            continue
+        try:
+            document = Located(parse_json_line(raw, name, line), Lines(line))
+        except SuiteError as error:
+            problems.extend(error.problems)
+            continue
+        record = validate(Record, document, name, problems)
+        if record is not None:
+            placed.append(PlacedRecord(record, span.path, line))
+    if problems:
+        raise SuiteError(*problems[: limits.PROBLEMS])
+    return placed

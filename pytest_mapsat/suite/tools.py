@@ -1,0 +1,77 @@
+"""The tools and the manifest of a suite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pytest_mapsat.model import SUITE_SCHEMA, Problem, SuiteError, SuiteManifest, Tool, shown
+
+from . import limits
+from .entries import documents_of_yaml
+from .files import read_small, shown_path
+from .located import Located
+from .validation import validate
+from .yamltext import parse_yaml
+
+
+def read_manifest(path: Path) -> SuiteManifest:
+    """Return what ``suite.yaml`` says. Raises SuiteError."""
+    name = shown_path(path)
+    documents = parse_yaml(read_small(path, limits.YAML_BYTES), name)
+    if len(documents) != 1 or not isinstance(documents[0].data, dict):
+        message = "the manifest is one mapping of name, version, license, schema_version, coordinates, ..."
+        raise SuiteError(Problem(name, 0, message))
+    _check_schema(documents[0], name)
+    problems: list[Problem] = []
+    manifest = validate(SuiteManifest, documents[0], name, problems)
+    if manifest is None:
+        raise SuiteError(*problems)
+    return manifest
+
+
+def _check_schema(document: Located, path: str) -> None:
+    found = document.data.get("schema_version")
+    if not isinstance(found, int) or found == SUITE_SCHEMA:
+        return  # validation says what is wrong with anything else
+    line = document.lines.at(["schema_version"])
+    if found > SUITE_SCHEMA:
+        message = f"schema_version: {found} was made by a newer version; this one reads {SUITE_SCHEMA}"
+        raise SuiteError(Problem(path, line, message, "upgrade pytest-mapsat"))
+    message = f"schema_version: {found} is older than {SUITE_SCHEMA}, which this version reads"
+    raise SuiteError(Problem(path, line, message, "migrate the suite first: docs/suites.md says how"))
+
+
+def read_tools(paths: Sequence[Path]) -> dict[str, tuple[Tool, Path, int]]:
+    """Return the tools of these files by name, sorted, each with its file and line.
+
+    Raises:
+        SuiteError: with the problems of all files; two tools of one name are one.
+    """
+    tools: dict[str, tuple[Tool, Path, int]] = {}
+    problems: list[Problem] = []
+    for path in paths:
+        for tool, line in _tools_of(path, problems):
+            if tool.name in tools:
+                problems.append(_twice(tool, tools[tool.name], path, line))
+            else:
+                tools[tool.name] = (tool, path, line)
+    if problems:
+        raise SuiteError(*problems)
+    return dict(sorted(tools.items()))
+
+
+def _tools_of(path: Path, problems: list[Problem]) -> list[tuple[Tool, int]]:
+    name = shown_path(path)
+    try:
+        documents = documents_of_yaml(path)
+    except SuiteError as error:
+        problems.extend(error.problems)
+        return []
+    read = [(validate(Tool, document, name, problems), document.lines.line) for document in documents]
+    return [(tool, line) for tool, line in read if tool is not None]
+
+
+def _twice(tool: Tool, first: tuple[Tool, Path, int], path: Path, line: int) -> Problem:
+    message = f"the tool {shown(tool.name)} is described twice; first in {shown_path(first[1])}:{first[2]}"
+    return Problem(shown_path(path), line, message, "keep one of the two")

@@ -1,0 +1,194 @@
+"""From plain data to nouns; pydantic's complaints become problems with a line, a path, and did you mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, TypeVar, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from pytest_mapsat.model import CASE_ID_PATTERN, Json, Noun, Problem, did_you_mean, shown
+
+from . import limits
+from .located import DataPath, Located
+
+NounT = TypeVar("NounT", bound=Noun)
+
+#: The fields whose value names the sort of a noun in a union.
+_TAGS = ("kind", "op")
+_WANTED = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "dict_type": "a mapping",
+    "mapping_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "finite_number": "a finite number",
+}
+_PATTERNS = {
+    CASE_ID_PATTERN: "1 to 80 of A-Z a-z 0-9 _ . -",
+    r"^([01]\d|2[0-3]):[0-5]\d$": "a time of day such as 18:30",
+}
+_MOMENT = "a moment such as 2026-05-23T22:23:47+08:00"
+
+
+def validate(model: type[NounT], document: Located, path: str, problems: list[Problem]) -> NounT | None:
+    """Return the noun, or None after adding everything that is wrong to ``problems``.
+
+    Args:
+        model: what the document should be.
+        document: plain data with its lines.
+        path: its file, for errors.
+        problems: is added to.
+    """
+    if not isinstance(document.data, dict):
+        message = f"found {_found(document.data)}, expected a mapping of {', '.join(model.model_fields)}"
+        problems.append(Problem(path, document.lines.line, message))
+        return None
+    try:
+        return model.model_validate(document.data)
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+        problems.extend(_problem(model, detail, document, path) for detail in details[: limits.PROBLEMS])
+        return None
+
+
+def dotted(path: DataPath) -> str:
+    """Return a path as a user reads it: ``truth.implicit[2].check``."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text.removeprefix(".")
+
+
+def _problem(model: type[Noun], detail: Any, document: Located, path: str) -> Problem:
+    place = _data_path(detail["loc"], document.data)
+    if detail["type"].startswith("union_tag") and (tag := _tag_of(detail)) is not None:
+        place = (*place, tag)
+    message, hint = _explain(model, detail, place)
+    where = dotted(place)
+    return Problem(path, document.lines.at(place), f"{where}: {message}" if where else message, hint)
+
+
+def _tag_of(detail: Any) -> str | None:
+    """Return the union's tag field: pydantic quotes it in the context."""
+    name = str(detail.get("ctx", {}).get("discriminator", "")).strip("'")
+    return name if name in _TAGS else None
+
+
+def _data_path(location: Iterable[str | int], data: Json) -> tuple[str | int, ...]:
+    """Return the place in the data: pydantic's location without the tags of unions and the marks of keys."""
+    path: list[str | int] = []
+    tag = None
+    for part in location:
+        if part == "[key]" or (tag is not None and part == tag):
+            tag = None
+            continue
+        path.append(part)
+        data = _child(data, part)
+        tag = next((data[name] for name in _TAGS if name in data), None) if isinstance(data, dict) else None
+    return tuple(path)
+
+
+def _child(data: Json, part: str | int) -> Json:
+    if isinstance(data, dict):
+        return data.get(part)
+    if isinstance(data, list) and isinstance(part, int) and part < len(data):
+        return data[part]
+    return None
+
+
+def _explain(model: type[Noun], detail: Any, place: Sequence[str | int]) -> tuple[str, str]:
+    """Return what is wrong, and the hint."""
+    kind, found, context = detail["type"], detail["input"], detail.get("ctx", {})
+    match kind:
+        case "missing":
+            answer = "is missing", ""
+        case "extra_forbidden":
+            answer = _unknown_field(model, place, detail["loc"])
+        case "union_tag_not_found":
+            answer = "is missing", "it says which sort this is"
+        case "union_tag_invalid" | "literal_error":
+            answer = _not_one_of(found, context, place)
+        case "value_error":
+            answer = str(context.get("error", detail["msg"])), ""
+        case "string_pattern_mismatch":
+            answer = f"found {shown(found)}, expected {_PATTERNS.get(context['pattern'], _MOMENT)}", ""
+        case _:
+            answer = _wrong_value(found, _WANTED.get(kind), detail["msg"])
+    return answer
+
+
+def _unknown_field(model: type[Noun], place: Sequence[str | int], location: Sequence[str | int]) -> tuple[str, str]:
+    known = sorted(_field_names(model, place[:-1], location))
+    return "is not a known field", did_you_mean(place[-1], known) or f"known fields: {', '.join(known)}"
+
+
+def _wrong_value(found: Json, wanted: str | None, message: str) -> tuple[str, str]:
+    if wanted is None:
+        return f"found {_found(found)}: {message[:1].lower()}{message[1:]}", ""
+    hint = "put it in quotes" if wanted == "text" and isinstance(found, (int, float)) else ""
+    return f"found {_found(found)}, expected {wanted}", hint
+
+
+def _not_one_of(found: Json, context: Any, place: Sequence[str | int]) -> tuple[str, str]:
+    words = re.findall(r"'([^']*)'", str(context.get("expected_tags", context.get("expected", ""))))
+    if "tag" in context:
+        found = found.get(place[-1]) if isinstance(found, dict) else context["tag"]
+    message = f"found {shown(found)}, expected one of {', '.join(words)}"
+    return message, did_you_mean(found, words)
+
+
+def _found(value: Json) -> str:
+    if value is None:
+        return "nothing (null)"
+    if isinstance(value, dict):
+        return "a mapping"
+    return "a list" if isinstance(value, (list, tuple)) else shown(value)
+
+
+def _field_names(model: type[Noun], place: DataPath, location: Sequence[str | int]) -> set[str]:
+    """Return the fields a mapping at this place may have."""
+    candidates: set[type[BaseModel]] = {model}
+    for part in place:
+        candidates = _below(candidates, part)
+    tagged = {one for one in candidates if _tag_words(one) & set(location)}
+    return {name for one in tagged or candidates for name in _public_names(one)}
+
+
+def _below(candidates: set[type[BaseModel]], part: str | int) -> set[type[BaseModel]]:
+    if isinstance(part, int):
+        return candidates
+    named = [
+        field.annotation
+        for one in candidates
+        for name, field in one.model_fields.items()
+        if part in {name, field.alias}
+    ]
+    # A key of a free mapping (match: {city: ...}) leaves the candidates: they are the mapping's values already.
+    return {model for annotation in named for model in _models_in(annotation)} if named else candidates
+
+
+def _models_in(annotation: Any) -> set[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return {annotation}
+    if get_origin(annotation) is Literal:
+        return set()
+    return {model for inner in get_args(annotation) for model in _models_in(inner)}
+
+
+def _tag_words(model: type[BaseModel]) -> set[str]:
+    return {
+        word for name in _TAGS if name in model.model_fields for word in get_args(model.model_fields[name].annotation)
+    }
+
+
+def _public_names(model: type[BaseModel]) -> set[str]:
+    return {field.alias or name for name, field in model.model_fields.items()}
