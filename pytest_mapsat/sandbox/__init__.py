@@ -1,0 +1,27 @@
+"""The replayed world: canonical arguments, matching, and the tools that an agent is handed."""
+
+from __future__ import annotations
+
+from .canonical import UnfitError, canonical
+from .geo import distance_m
+from .resolver import MISS_RESULT
+from .satisfy import satisfies, values_at
+from .text import normalise, text_similarity, tokens
+from .toolbox import Toolbox
+from .world import Answer, Sandbox, argument_problems
+
+__all__ = [
+    "MISS_RESULT",
+    "Answer",
+    "Sandbox",
+    "Toolbox",
+    "UnfitError",
+    "argument_problems",
+    "canonical",
+    "distance_m",
+    "normalise",
+    "satisfies",
+    "text_similarity",
+    "tokens",
+    "values_at",
+]

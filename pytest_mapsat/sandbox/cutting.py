@@ -1,0 +1,145 @@
+"""Cutting a recorded result down to what was asked, so that no answer lies outside of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from pytest_mapsat.model import CutByDistance, CutByLabel, Json
+
+from .canonical import Point, number, point
+from .geo import distance_m
+
+
+class CannotCutError(Exception):
+    """The recorded result does not say enough to be cut; the message says what is lacking."""
+
+
+class Circle(NamedTuple):
+    """What was asked for.
+
+    Attributes:
+        centre: its centre, where the call names one.
+        radius: metres.
+        moved: how far the recorded centre lies from it, metres.
+        narrower: whether the record was made for a greater radius.
+    """
+
+    centre: Point | None
+    radius: float
+    moved: float
+    narrower: bool
+
+
+def fresh(value: Json) -> Json:
+    """Return a copy of JSON data that shares no list and no object with it."""
+    if isinstance(value, dict):
+        return {key: fresh(member) if isinstance(member, dict | list) else member for key, member in value.items()}
+    if isinstance(value, list):
+        return [fresh(element) if isinstance(element, dict | list) else element for element in value]
+    return value
+
+
+def cut_to_circle(result: Json, rule: CutByDistance, circle: Circle) -> int:
+    """Take all items outside the circle out of the result, in place.
+
+    A list for a greater radius may be cut only where it is sorted by distance: then it holds the nearest first, and
+    nothing nearer is missing. Where the result holds no such list there is nothing that could lie outside.
+
+    Returns:
+        how many items were taken out.
+
+    Raises:
+        CannotCutError: the items do not say how far they are, or are not sorted by it.
+    """
+    items = _at(result, rule.items)
+    if not isinstance(items, list):
+        return 0
+    if circle.narrower:
+        _check_sorted(items, rule)
+    kept = [item for item in items if _inside(item, rule, circle)]
+    removed = len(items) - len(kept)
+    if removed:
+        items[:] = kept
+        _follow(result, rule.count, len(kept))
+    return removed
+
+
+def _check_sorted(items: list[Json], rule: CutByDistance) -> None:
+    distances = [number(_at(item, rule.distance)) for item in items]
+    known = [distance for distance in distances if distance is not None]
+    if len(known) < len(distances):
+        raise CannotCutError(f"its items do not all have a {rule.distance}")
+    if known != sorted(known):
+        raise CannotCutError(f"its items are not sorted by {rule.distance}")
+
+
+def _inside(item: Json, rule: CutByDistance, circle: Circle) -> bool:
+    """Return whether an item is known to lie in the circle: by its own point, else by its distance at the worst."""
+    said = number(_at(item, rule.distance))
+    own = point([_at(item, rule.lon), _at(item, rule.lat)]) if rule.lon and rule.lat else None
+    if own is None or circle.centre is None:
+        return said is not None and said + circle.moved <= circle.radius
+    by_own_point = distance_m(*own, *circle.centre) <= circle.radius
+    return by_own_point and (circle.moved > 0 or said is None or said <= circle.radius)
+
+
+def _follow(result: Json, path: str | None, count: int) -> None:
+    """Write the new length where the result gives it, as text where it was text."""
+    if path is None:
+        return
+    parent, _, name = path.rpartition(".")
+    holder = _at(result, parent)
+    if isinstance(holder, dict) and name in holder:
+        holder[name] = str(count) if isinstance(holder[name], str) else count
+
+
+def cut_to_labels(result: Json, rule: CutByLabel, asked: Iterable[str], recorded: Iterable[str]) -> int:
+    """Take all elements whose label was not asked for out of the result, in place.
+
+    Args:
+        result: the recorded result.
+        rule: where the list stands, and the label of every member.
+        asked: the canonical members that were asked for.
+        recorded: those that the record was made for.
+
+    Returns:
+        how many elements were taken out.
+
+    Raises:
+        CannotCutError: a member has no label, or the result has nothing for one that was asked for.
+    """
+    elements = _at(result, rule.items)
+    wanted, made_for = set(asked), set(recorded)
+    unlabelled = sorted((wanted | made_for) - set(rule.labels))
+    if unlabelled or not isinstance(elements, list):
+        if wanted == made_for:
+            return 0
+        raise CannotCutError(f"its elements have no label for {', '.join(unlabelled) or 'anything'}")
+    labels = {rule.labels[member] for member in wanted}
+    found = [_label(element, rule.labels.values()) for element in elements]
+    if wanted == made_for and all(label is None or label in labels for label in found):
+        return 0
+    if labels - set(found):
+        raise CannotCutError(f"it holds nothing for {', '.join(sorted(labels - set(filter(None, found))))}")
+    kept = [element for element, label in zip(elements, found, strict=True) if label in labels]
+    removed = len(elements) - len(kept)
+    elements[:] = kept
+    return removed
+
+
+def _label(element: Json, labels: Iterable[str]) -> str | None:
+    """Return the label that a text, or the first text of a list, begins with."""
+    text = element[0] if isinstance(element, list) and element else element
+    if not isinstance(text, str):
+        return None
+    return next((label for label in labels if text.startswith(label)), None)
+
+
+def _at(data: Json, path: str | None) -> Any:
+    """Return what stands at a dotted path of object keys, or None."""
+    for key in path.split(".") if path else ():
+        if not isinstance(data, dict):
+            return None
+        data = data.get(key)
+    return data

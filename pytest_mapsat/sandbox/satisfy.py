@@ -1,0 +1,171 @@
+"""Whether a value satisfies a match; the same for expected calls, checks and attributes."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from pytest_mapsat.model import (
+    Absent,
+    Between,
+    Bound,
+    Contains,
+    Equal,
+    Json,
+    Match,
+    OneOf,
+    OpenAt,
+    Present,
+    Similar,
+    Step,
+    WithinM,
+)
+
+from .canonical import boolean, number, point
+from .geo import distance_m
+from .hours import open_at
+from .text import normalise, text_similarity
+
+#: A path with many ``*`` over a large result must end.
+MAX_VALUES = 10_000
+
+
+def satisfies(
+    match: Match, value: Json, *, arguments: Mapping[str, Json] | None = None, results: Sequence[Step] = ()
+) -> bool | None:
+    """Return whether a value satisfies a match, or None where it cannot be said.
+
+    Args:
+        match: what is wanted.
+        value: the value, None where there is none.
+        arguments: all arguments of the call the value stands in (for ``WithinM.lat_from``).
+        results: the earlier steps of the dialogue (for ``Bound``).
+
+    Returns:
+        None for a ``Bound`` to a result that does not exist, opening hours that are absent or cannot be read, and a
+        latitude that stands in arguments which were not given.
+    """
+    if isinstance(match, WithinM):
+        return _within(match, value, arguments)
+    if isinstance(match, Bound):
+        return _bound(match, value, results)
+    return _OPERATIONS[type(match)](match, value)
+
+
+def values_at(data: Json, path: str) -> list[Json]:
+    """Return all values at a dotted path: object keys, list positions, and ``*`` for every element of a list or object.
+
+    An empty path is the data itself; a path that leads nowhere has no values. At most 10,000 values are returned.
+    """
+    found = [data]
+    for key in path.split(".") if path else ():
+        found = [member for value in found for member in _members(value, key)][:MAX_VALUES]
+    return found
+
+
+def _members(value: Json, key: str) -> Iterable[Json]:
+    if key == "*":
+        return value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    if isinstance(value, Mapping):
+        return (value[key],) if key in value else ()
+    if isinstance(value, list | tuple) and key.isdecimal() and len(key) <= len(str(MAX_VALUES)):
+        return value[int(key) : int(key) + 1]
+    return ()
+
+
+def _loose(value: Json) -> Any:
+    """Return a form in which values that are written differently are equal; kinds are kept apart (true is not 1)."""
+    if isinstance(value, Mapping):
+        return {str(key): _loose(member) for key, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_loose(element) for element in value]
+    figure = number(value)
+    if figure is not None:
+        return ("number", figure)
+    if isinstance(value, str):
+        text = "".join(unicodedata.normalize("NFKC", value).casefold().split())
+        return ("boolean", text == "true") if text in ("true", "false") else ("text", text)
+    return ("boolean", value) if isinstance(value, bool) else value
+
+
+def _equal(match: Equal, value: Json) -> bool:
+    return bool(_loose(match.value) == _loose(value))
+
+
+def _one_of(match: OneOf, value: Json) -> bool:
+    form = _loose(value)
+    return any(_loose(wanted) == form for wanted in match.values)
+
+
+def _contains(match: Contains, value: Json) -> bool:
+    if isinstance(value, list | tuple):
+        return any(_loose(match.text) == _loose(element) for element in value)
+    text = _text_of(value)
+    return text is not None and normalise(match.text) in normalise(text)
+
+
+def _similar(match: Similar, value: Json) -> bool:
+    text = _text_of(value)
+    return text is not None and text_similarity(match.text, text) >= match.at_least
+
+
+def _text_of(value: Json) -> str | None:
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int | float) and boolean(value) is not value else None
+
+
+def _between(match: Between, value: Json) -> bool:
+    found = number(value)
+    if found is None:
+        return False
+    return (match.min is None or found >= match.min) and (match.max is None or found <= match.max)
+
+
+def _within(match: WithinM, value: Json, arguments: Mapping[str, Json] | None) -> bool | None:
+    if match.lat_from is not None:
+        if arguments is None:
+            return None
+        value = [value, arguments.get(match.lat_from)]
+    found = point(value)
+    return found is not None and distance_m(*found, match.lon, match.lat) <= match.metres
+
+
+def _open_at(match: OpenAt, value: Json) -> bool | None:
+    return open_at(value, match.time) if isinstance(value, str) else None
+
+
+def _bound(match: Bound, value: Json, results: Sequence[Step]) -> bool | None:
+    answered = [step for step in results if step.kind == "call" and step.tool == match.tool and step.status == "ok"]
+    found = [member for step in answered for member in values_at(step.result, match.path)]
+    if not found:
+        return None
+    return any(_close(member, value, match.tolerance) for member in found)
+
+
+def _close(wanted: Json, value: Json, tolerance: float) -> bool:
+    one, other = number(wanted), number(value)
+    if one is None or other is None:
+        return bool(_loose(wanted) == _loose(value))
+    return abs(one - other) <= tolerance * abs(one) + 1e-9
+
+
+def _present(_match: Present, value: Json) -> bool:
+    return value is not None and value not in ("", [], {}, ())
+
+
+def _absent(_match: Absent, value: Json) -> bool:
+    return not _present(Present(op="present"), value)
+
+
+_OPERATIONS: dict[type, Callable[[Any, Json], bool | None]] = {
+    Equal: _equal,
+    OneOf: _one_of,
+    Contains: _contains,
+    Similar: _similar,
+    Between: _between,
+    OpenAt: _open_at,
+    Present: _present,
+    Absent: _absent,
+}

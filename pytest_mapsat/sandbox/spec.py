@@ -1,0 +1,166 @@
+"""A tool's matching rules, made ready for reading many calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_mapsat.model import Json, ParameterMatch, ParameterType, Tool, did_you_mean, shown
+
+from .canonical import Canonical, Canoniser, UnfitError
+from .words import Lexicon, Request
+
+#: A call, one canonical value for each of ``Spec.parameters``.
+Values = tuple[Canonical, ...]
+
+#: What an undeclared parameter is taken for, by its JSON Schema type: equal in any spelling.
+_BY_SCHEMA: dict[str, ParameterType] = {
+    "string": "text",
+    "number": "number",
+    "integer": "number",
+    "boolean": "boolean",
+}
+
+
+class BadArgumentsError(ValueError):
+    """A call that the tool cannot take; ``problems`` says why, one sentence each."""
+
+    def __init__(self, problems: list[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(problems))
+
+
+class Parameter:
+    """One compared parameter. For a longitude with a pair it stands for the point of both.
+
+    Attributes:
+        located: whether it is compared by distance.
+        essential: whether a difference beyond its tolerance keeps a record from answering.
+        lexicon: the declared words, where text may be near.
+        plain: whether only equal values match it, with no tolerance of any kind.
+    """
+
+    def __init__(self, name: str, rule: ParameterMatch, schema: Mapping[str, Any], latitude: Canoniser | None) -> None:
+        self.name = name
+        self.rule = rule
+        self.pair = rule.pair if latitude else None
+        self.located = rule.type in ("point", "points") or latitude is not None
+        self.essential = rule.role == "essential"
+        self.lexicon = Lexicon(rule) if rule.type == "text" and rule.near is not None else None
+        self.plain = not (self.located or self.lexicon or rule.covers or rule.subset)
+        self._canonise = Canoniser(rule)
+        self._latitude = latitude
+        self.default = rule.default if rule.default is not None else schema.get("default")
+        self._default = None if self._latitude else self._canonise(self.default)
+
+    def read(self, arguments: Mapping[str, Json]) -> Canonical:
+        """Return the canonical value in a call, or that of the default.
+
+        Raises:
+            UnfitError: the value cannot be of the declared type.
+        """
+        value = self._canonise(arguments.get(self.name))
+        if self._latitude is not None:
+            return self._point(value, self._latitude(arguments.get(self.pair or "")))
+        return self._default if value is None else value
+
+    def _point(self, lon: float | None, lat: float | None) -> Canonical:
+        if lon is None and lat is None:
+            return None
+        if lon is None or lat is None:
+            raise UnfitError(f"a longitude and, in {self.pair!r}, the latitude that goes with it")
+        return lon, lat
+
+    def written(self, arguments: Mapping[str, Json]) -> Json:
+        """Return the value as the call has it, or the default: for people who read of a difference."""
+        if self.pair is not None:
+            point = [arguments.get(self.name), arguments.get(self.pair)]
+            return None if point == [None, None] else point
+        value = arguments.get(self.name)
+        return self.default if value is None else value
+
+
+class Call:
+    """One call of a tool, asked or recorded, with its canonical values."""
+
+    def __init__(self, arguments: Mapping[str, Json], values: Values) -> None:
+        self.arguments = arguments
+        self.values = values
+        self._requests: dict[str, Request] = {}
+
+    def request(self, parameter: Parameter) -> Request:
+        """Return the words that the text of a parameter asks for; the parameter has a lexicon and the call a text."""
+        found = self._requests.get(parameter.name)
+        if found is None:
+            lexicon = parameter.lexicon or Lexicon(parameter.rule)
+            found = self._requests[parameter.name] = lexicon.request(str(parameter.written(self.arguments)))
+        return found
+
+
+class Spec:
+    """All that is needed to read and compare calls of one tool."""
+
+    def __init__(self, tool: Tool) -> None:
+        self.tool = tool
+        self._properties: Mapping[str, Any] = tool.parameters.get("properties", {})
+        self._required = tuple(tool.parameters.get("required", ()))
+        self.parameters = tuple(self._compared())
+
+    def _compared(self) -> list[Parameter]:
+        rules = {name: self._rule(name) for name in self._properties}
+        paired = {rule.pair for rule in rules.values() if rule.type == "lon" and rule.role != "ignored"}
+        return [
+            Parameter(name, rule, self._schema(name), self._latitude(rule, rules))
+            for name, rule in rules.items()
+            if rule.role != "ignored" and name not in paired
+        ]
+
+    def _latitude(self, rule: ParameterMatch, rules: Mapping[str, ParameterMatch]) -> Canoniser | None:
+        pair = rule.pair if rule.type == "lon" else None
+        return Canoniser(rules[pair]) if pair is not None and pair in rules else None
+
+    def _schema(self, name: str) -> Mapping[str, Any]:
+        schema = self._properties[name]
+        return schema if isinstance(schema, Mapping) else {}
+
+    def _rule(self, name: str) -> ParameterMatch:
+        declared = self.tool.match.get(name)
+        if declared is not None:
+            return declared
+        kind = self._schema(name).get("type")
+        return ParameterMatch(type=_BY_SCHEMA.get(kind, "json") if isinstance(kind, str) else "json")
+
+    def read(self, arguments: Mapping[str, Json], *, complete: bool = True) -> Call:
+        """Return the call with its canonical values.
+
+        Args:
+            arguments: the call's arguments, as an agent or a record gives them.
+            complete: whether required parameters must be there (a recorded call may lack them: the world took it).
+
+        Raises:
+            BadArgumentsError: a name is unknown, a required parameter is missing, or a value is not of its type.
+        """
+        problems = [self._unknown(name) for name in arguments if name not in self._properties]
+        if complete:
+            problems += [self._missing(name) for name in self._required if _empty(arguments.get(name))]
+        values = []
+        for parameter in self.parameters:
+            try:
+                values.append(parameter.read(arguments))
+            except UnfitError as unfit:
+                found = shown(parameter.written(arguments))
+                problems.append(f"parameter {parameter.name!r} is {found}, expected {unfit}")
+        if problems:
+            raise BadArgumentsError(problems)
+        return Call(arguments, tuple(values))
+
+    def _unknown(self, name: object) -> str:
+        hint = did_you_mean(name, self._properties) or f"it has {', '.join(self._properties) or 'none'}"
+        return f"unknown parameter {shown(name)} ({hint})"
+
+    def _missing(self, name: str) -> str:
+        return f"missing required parameter {name!r}"
+
+
+def _empty(value: Json) -> bool:
+    return value is None or (isinstance(value, str | list | tuple | dict) and not value)

@@ -1,0 +1,73 @@
+"""What an agent is handed: the tools it may call, and nothing else of the case."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pytest_mapsat.model import Json, JsonObject, Tool, canonical_json
+
+
+class Toolbox:
+    """Tools that are called by name: ``tools.search_poi(query="...")`` or ``tools.call("search_poi", {"query": "..."})``.
+
+    It holds the public schemas, as text, and the function that makes the calls. Any public name can be called: a tool
+    that does not exist answers with an error, as a real server would.
+
+    Args:
+        tools: the tools by name.
+        call: makes a call and returns its JSON result.
+    """
+
+    __slots__ = ("_call", "_public", "_schemas")
+
+    def __init__(self, tools: Mapping[str, Tool], call: Callable[[str, JsonObject], Json]) -> None:
+        self._call = call
+        self._schemas = canonical_json([_schema(name, tools[name]) for name in tools])
+        self._public = {name: (tool.description, tuple(tool.parameters["properties"])) for name, tool in tools.items()}
+
+    def call(self, name: str, arguments: JsonObject | None = None) -> Json:
+        """Call a tool and return its JSON result.
+
+        Args:
+            name: the tool.
+            arguments: its arguments by name.
+        """
+        return self._call(name, {} if arguments is None else arguments)
+
+    def schemas(self) -> list[JsonObject]:
+        """Return the tools in the form of OpenAI function calling, a fresh copy each time."""
+        schemas: list[JsonObject] = json.loads(self._schemas)
+        return schemas
+
+    def __getattr__(self, name: str) -> Callable[..., Json]:
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        description, parameters = self._public.get(name, ("", ()))
+        return _function(name, self._call, description, parameters)
+
+    def __dir__(self) -> list[str]:
+        return sorted({"call", "schemas", *self._public})
+
+    def __repr__(self) -> str:
+        return f"Toolbox({', '.join(self._public)})"
+
+
+def _schema(name: str, tool: Tool) -> JsonObject:
+    function = {"name": name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "function": function}
+
+
+def _function(
+    name: str, call: Callable[[str, JsonObject], Json], description: str, parameters: tuple[str, ...]
+) -> Callable[..., Json]:
+    def tool(*positional: Any, **arguments: Json) -> Json:
+        if positional:
+            names = ", ".join(f"{parameter}=..." for parameter in parameters)
+            raise TypeError(f'call {name} by names: tools.{name}({names}), or tools.call("{name}", {{...}})')
+        return call(name, arguments)
+
+    tool.__name__ = tool.__qualname__ = name
+    tool.__doc__ = description
+    return tool

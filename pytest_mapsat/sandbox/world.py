@@ -1,0 +1,92 @@
+"""The replayed world of one case: tools that answer from records, or say that they cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pytest_mapsat.model import Json, JsonObject, Provenance, Record, Tool, did_you_mean, shown
+
+from .resolver import Resolver
+from .spec import BadArgumentsError, Spec
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a call brought.
+
+    Attributes:
+        result: JSON data of the caller's own: changing it changes nothing else.
+        status: ``ok`` answered; ``miss`` no record answers; ``error`` no such tool, or arguments that it cannot take.
+        provenance: where the result came from; none for an error, which no record was asked about.
+    """
+
+    result: Json
+    status: Literal["ok", "miss", "error"]
+    provenance: Provenance | None = None
+
+
+class Sandbox:
+    """The tools of a suite over the records of one case.
+
+    It keeps no state between calls: the same call always has the same answer, whatever was called before.
+
+    Args:
+        tools: the suite's tools by name.
+        records: the records of the case; their order does not matter.
+    """
+
+    def __init__(self, tools: Mapping[str, Tool], records: Sequence[Record]) -> None:
+        self._tools = dict(tools)
+        self._records: dict[str, list[Record]] = {}
+        for record in records:
+            self._records.setdefault(record.tool, []).append(record)
+        self._resolvers: dict[str, Resolver] = {}
+
+    def call(self, name: str, arguments: Json, *, writes: str = "") -> Answer:
+        """Answer a call; never raises for what an agent may do wrong.
+
+        Args:
+            name: the tool.
+            arguments: its arguments; a wrong shape is answered with an error.
+            writes: digest of the writes made before; empty in a world that is only read.
+        """
+        resolver = self._resolver(name) if isinstance(name, str) else None
+        if resolver is None:
+            return _error(f"there is no tool {shown(name)}", did_you_mean(name, sorted(self._tools)))
+        if not isinstance(arguments, Mapping):
+            return _error(f"{name}: arguments are an object of names and values, not {type(arguments).__name__}")
+        try:
+            call = resolver.spec.read(arguments)
+        except BadArgumentsError as bad:
+            return _error(f"{name}: {'; '.join(bad.problems)}")
+        resolution = resolver.resolve(call, writes)
+        status: Literal["ok", "miss"] = "miss" if resolution.provenance.kind == "miss" else "ok"
+        return Answer(resolution.result, status, resolution.provenance)
+
+    def _resolver(self, name: str) -> Resolver | None:
+        found = self._resolvers.get(name)
+        if found is None and name in self._tools:
+            found = self._resolvers[name] = Resolver(self._tools[name], self._records.get(name, ()))
+        return found
+
+
+def argument_problems(tool: Tool, arguments: Mapping[str, Json], *, complete: bool = True) -> tuple[str, ...]:
+    """Return why a tool cannot take these arguments, one sentence each; empty where it can.
+
+    Args:
+        tool: the tool.
+        arguments: the arguments of a call or a record.
+        complete: whether required parameters must be there; a recorded call may lack them.
+    """
+    try:
+        Spec(tool).read(arguments, complete=complete)
+    except BadArgumentsError as bad:
+        return bad.problems
+    return ()
+
+
+def _error(message: str, hint: str = "") -> Answer:
+    result: JsonObject = {"status": "error", "message": f"{message} ({hint})" if hint else message}
+    return Answer(result, "error")
