@@ -20,7 +20,7 @@ from pytest_mapsat.model import (
 )
 
 
-def make_case(explicit=0, soft=(), hard=(), facts=0, tools=(), max_turns=2, reference=None, **fields):
+def make_case(*, explicit=0, soft=(), hard=(), facts=0, tools=(), max_turns=2, reference=None, **fields):
     """``soft`` and ``hard``: weights; factors are e1.., s1.., h1.., f1.."""
     implicit = [
         ImplicitFactor(id=f"{letter}{place}", text="a need", severity=severity, weight=weight)
@@ -47,9 +47,7 @@ def make_trajectory(*calls, replies=("There you go.",), usage=None, **fields):
     """All calls stand in the first reply; the user speaks between replies."""
     turns = [Turn(role="user", text="where to?")]
     for place, text in enumerate(replies):
-        turns.append(
-            Turn(role="agent", text=text, steps=tuple(calls) if place == 0 else (), usage=usage or Usage())
-        )
+        turns.append(Turn(role="agent", text=text, steps=tuple(calls) if place == 0 else (), usage=usage or Usage()))
         turns.append(Turn(role="user", text="ok"))
     return Trajectory(**{"case": "c1", "turns": tuple(turns), **fields})
 

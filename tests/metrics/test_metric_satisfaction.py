@@ -56,7 +56,9 @@ def test_a_missing_label_is_unevaluated():
 def test_a_label_that_does_not_apply_leaves_the_denominator():
     labels = [label("e1", 1), label("e2", None, "not_applicable")]
     assert ecr(make_case(explicit=2), labels).value == 1
-    assert ecr(make_case(explicit=2), [label("e1", None, "not_applicable"), labels[1]]).outcome_class == "not_applicable"
+    assert (
+        ecr(make_case(explicit=2), [label("e1", None, "not_applicable"), labels[1]]).outcome_class == "not_applicable"
+    )
 
 
 def test_an_error_label_makes_the_metric_an_error():

@@ -33,7 +33,9 @@ def test_a_weight_of_its_own_beats_the_evidence():
     assert weight_of(factor) == 0.3
 
 
-@pytest.mark.parametrize(("early", "late", "momentum"), [(1, 2, 1.2), (2, 2, 1.0), (3, 1, 0.8), (3, 0, 0.6), (0, 0, 0.6)])
+@pytest.mark.parametrize(
+    ("early", "late", "momentum"), [(1, 2, 1.2), (2, 2, 1.0), (3, 1, 0.8), (3, 0, 0.6), (0, 0, 0.6)]
+)
 def test_momentum_compares_recent_with_early_counts(early, late, momentum):
     assert weigh({"ratio": 1.0, "early": early, "late": late}) == pytest.approx(momentum)
 

@@ -1,0 +1,204 @@
+"""The gate of a run: passed, failed, inconclusive, invalid, and the reasons it prints."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_mapsat.gate import Coverage, decide, parse_thresholds
+from pytest_mapsat.model import Label, Scorecard, Trajectory
+
+
+def make_card(case, ar=None, outcome="passed", blame=None, ar_class=None, **fields):
+    return Scorecard(
+        **{
+            "id": case,
+            "outcome": outcome,
+            "blame": blame,
+            "metrics": {"ar": ar},
+            "classes": {"ar": ar_class} if ar_class else {},
+            "trajectory": Trajectory(case=case, turns=()),
+            **fields,
+        }
+    )
+
+
+def judge_run(cards, *texts, allowed=0, origin="command line", **coverage):
+    whole = Coverage(**{"selected": len({card.id for card in cards}), **coverage})
+    thresholds = parse_thresholds(texts, origin=origin)
+    return decide(cards, thresholds, allowed_unevaluated=allowed, coverage=whole)
+
+
+def cards_of(*values, **fields):
+    return [make_card(f"c{place}", value, **fields) for place, value in enumerate(values)]
+
+
+def test_without_thresholds_the_gate_says_that_none_was_given():
+    gate = judge_run(cards_of(0.0))
+    assert (gate.outcome, gate.reasons) == ("passed", ("no threshold was given: only the items decide",))
+
+
+def test_a_mean_below_its_threshold_fails_with_both_numbers_and_the_denominator():
+    gate = judge_run(cards_of(0.5, 0.6, 0.7, 0.5), "ar=0.65")
+    assert gate.outcome == "failed"
+    assert gate.reasons[0].startswith("ar 0.5750 < 0.65 (4 of 4 cases; 95% 0.5")
+
+
+def test_a_mean_at_its_threshold_holds_whatever_floats_make_of_it():
+    assert judge_run(cards_of(0.1, 0.2), "ar=0.15").outcome == "passed"
+    assert judge_run(cards_of(0.15 - 5e-10), "ar=0.15").outcome == "passed"
+    assert judge_run(cards_of(0.15 - 2e-9), "ar=0.15").outcome == "failed"
+
+
+def test_a_mean_just_below_its_threshold_is_shown_with_enough_digits():
+    assert judge_run(cards_of(0.6499999), "ar=0.65").reasons[0].startswith("ar 0.6499999")
+
+
+def test_the_reason_says_whether_the_interval_covers_the_threshold():
+    covered = judge_run(cards_of(0.1, 0.9, 0.2, 0.8), "ar=0.5").reasons[0]
+    clear = judge_run(cards_of(0.8, 0.9, 0.8, 0.9), "ar=0.5").reasons[0]
+    assert ("covers it" in covered, "clear of it" in clear) == (True, True)
+    assert "too few for an interval" in judge_run(cards_of(0.8), "ar=0.5").reasons[0]
+    assert "all cases equal" in judge_run(cards_of(0.8, 0.8), "ar=0.5").reasons[0]
+
+
+def test_the_denominator_shows_who_is_left_out():
+    cards = [*cards_of(0.8, 0.9), make_card("x", ar_class="not_applicable")]
+    gate = judge_run(cards, "ar=0.5")
+    assert (gate.outcome, "2 of 3 cases" in gate.reasons[0]) == ("passed", True)
+
+
+@pytest.mark.parametrize("blame", ["judge", "user", "infrastructure"])
+def test_a_fault_that_is_not_the_agents_makes_the_run_invalid_and_not_failed(blame):
+    cards = [*cards_of(0.9, 0.8), make_card("x", outcome="error", blame=blame, ar_class="error")]
+    gate = judge_run(cards, "ar=0.5")
+    assert gate.outcome == "invalid"
+    assert gate.reasons[0] == f"1 case not evaluated ({blame} 1), 0 allowed"
+    assert gate.reasons[1].startswith("ar 0.8500 >= 0.5 (2 of 3 cases")
+
+
+def test_so_many_may_be_unevaluated_as_are_allowed():
+    lost = [make_card(name, outcome="unevaluated", blame="judge", ar_class="unevaluated") for name in "xy"]
+    cards = [*cards_of(0.9), *lost]
+    assert judge_run(cards, "ar=0.5", allowed=1).outcome == "invalid"
+    allowed = judge_run(cards, "ar=0.5", allowed=2)
+    assert allowed.outcome == "passed"
+    assert "2 cases not evaluated (judge 2), 2 allowed" in allowed.reasons
+
+
+def test_unevaluated_items_make_a_run_invalid_without_any_threshold():
+    assert judge_run([make_card("x", outcome="unevaluated", blame="judge")]).outcome == "invalid"
+
+
+def test_trials_of_one_case_are_one_unevaluated_case():
+    cards = [make_card("x", outcome="unevaluated", blame="judge", trial=trial) for trial in (1, 2, 3)]
+    assert judge_run(cards, allowed=1).outcome == "passed"
+
+
+def test_a_crash_of_the_agent_is_its_failure_and_no_fault_of_the_run():
+    cards = [make_card("x", 0.0, outcome="failed", blame="agent"), make_card("y", 0.0, outcome="error", blame="agent")]
+    assert judge_run(cards, "ar=0.5").outcome == "failed"
+
+
+def test_a_gated_metric_that_nobody_could_judge_counts_though_the_item_passed():
+    cards = [*cards_of(0.9), make_card("x", ar_class="unevaluated")]
+    assert judge_run(cards, "ar=0.5").outcome == "invalid"
+    assert judge_run(cards, "pass_rate=0.5").outcome == "passed"
+    assert judge_run(cards).outcome == "passed"
+
+
+def test_a_gated_metric_is_laid_to_whom_the_label_names():
+    label = Label(factor="z", kind="implicit", outcome="unevaluated", blame="infrastructure")
+    cards = [*cards_of(0.9), make_card("x", ar_class="unevaluated", labels=(label,))]
+    assert judge_run(cards, "ar=0.5").reasons[0] == "1 case not evaluated (infrastructure 1), 0 allowed"
+
+
+def test_a_domain_threshold_does_not_ask_for_cases_of_other_domains():
+    cards = [*cards_of(0.9, domains=("navigation",)), make_card("x", ar_class="unevaluated", domains=("search",))]
+    assert judge_run(cards, "navigation.ar=0.5").outcome == "passed"
+
+
+def test_a_collection_error_makes_the_run_invalid_whatever_holds():
+    gate = judge_run(cards_of(0.9), "ar=0.5", errors=tuple(f"cases/{n}.yaml" for n in range(5)))
+    assert gate.outcome == "invalid"
+    reason = "5 files could not be collected: cases/0.yaml, cases/1.yaml, cases/2.yaml and 2 more"
+    assert gate.reasons[0] == reason
+
+
+PART = {"total": 9, "partial": ("deselected by -k",)}
+
+
+def test_part_of_the_suite_decides_no_threshold_of_the_command_line():
+    gate = judge_run(cards_of(0.1), "ar=0.5", **PART)
+    assert gate.outcome == "inconclusive"
+    assert gate.reasons == ("ar is undecided: part of the suite ran (1 of 9 cases; deselected by -k)",)
+
+
+def test_a_threshold_of_the_ini_is_a_note_on_part_of_the_suite_and_decided_on_all_of_it():
+    gate = judge_run(cards_of(0.1), "ar=0.5", origin="ini", **PART)
+    assert gate.outcome == "passed"
+    assert gate.reasons == ("ar was not checked: part of the suite ran (1 of 9 cases; deselected by -k)",)
+    assert judge_run(cards_of(0.1), "ar=0.5", origin="ini").outcome == "failed"
+
+
+def test_fewer_selected_than_there_are_is_part_of_the_suite_without_any_reason():
+    assert judge_run(cards_of(0.1), "ar=0.5", total=2).outcome == "inconclusive"
+
+
+def test_selected_cases_without_a_result_are_part_of_the_suite():
+    gate = judge_run(cards_of(0.9), "ar=0.5", selected=4)
+    assert (gate.outcome, "3 of 4 selected have no result" in gate.reasons[0]) == ("inconclusive", True)
+
+
+def test_a_domain_that_ran_whole_is_decided_on_part_of_the_suite():
+    cards = cards_of(0.5, 0.7, domains=("navigation", "search"))
+    whole = frozenset({"navigation"})
+    assert judge_run(cards, "navigation.ar=0.6", whole_domains=whole, **PART).outcome == "passed"
+    assert judge_run(cards, "navigation.ar=0.65", whole_domains=whole, **PART).outcome == "failed"
+    assert judge_run(cards, "search.ar=0.6", whole_domains=whole, **PART).outcome == "inconclusive"
+    assert judge_run(cards, "ar=0.1", whole_domains=whole, **PART).outcome == "inconclusive"
+
+
+def test_a_domain_without_cases_is_undecided_with_a_hint():
+    gate = judge_run(cards_of(0.9, domains=("navigation",)), "navigaton.ar=0.5")
+    assert gate.outcome == "inconclusive"
+    assert gate.reasons[0] == (
+        "navigaton.ar is undecided: no case of domain 'navigaton' has run, did you mean 'navigation'?"
+    )
+
+
+def test_a_metric_that_no_case_has_is_undecided():
+    gate = judge_run([make_card("x", ar_class="not_applicable")], "ar=0.5")
+    assert gate.outcome == "inconclusive"
+    assert gate.reasons[0] == "ar is undecided: none of 1 case has it (not_applicable 1)"
+
+
+def test_a_run_without_cases_decides_nothing():
+    assert judge_run([], "ar=0.5").outcome == "inconclusive"
+    assert judge_run([], "ar=0.5").reasons == ("ar is undecided: no case has run",)
+
+
+def test_the_gravest_finding_is_the_outcome_and_stands_first():
+    cards = [*cards_of(0.1, domains=("search",)), make_card("x", outcome="error", blame="user", ar_class="error")]
+    gate = judge_run(cards, "pass_rate=0.5,nowhere.ar=0.5,ar=0.5")
+    assert gate.outcome == "invalid"
+    assert [reason.split()[0] for reason in gate.reasons] == ["1", "ar", "nowhere.ar", "pass_rate"]
+    without_fault = judge_run(cards, "pass_rate=0.5,nowhere.ar=0.5,ar=0.5", allowed=1)
+    assert without_fault.outcome == "failed"
+
+
+def test_reasons_fit_the_terminal():
+    cards = [make_card(f"c{n}", (n % 7) / 7, domains=("navigation",)) for n in range(500)]
+    for reason in judge_run(cards, "navigation.ar=0.65,ar=0.1,pass_rate=0.9").reasons:
+        assert "\n" not in reason
+        assert len(reason) <= 80
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12), st.floats(0, 1), st.randoms(use_true_random=False))
+def test_the_decision_is_free_of_the_order_of_cases_and_monotone_in_the_threshold(values, minimum, random):
+    cards = cards_of(*values)
+    gate = judge_run(cards, f"ar={minimum}")
+    assert judge_run(random.sample(cards, len(cards)), f"ar={minimum}") == gate
+    assert judge_run(cards, "ar=0").outcome == "passed"
+    if gate.outcome == "passed":
+        assert judge_run(cards, f"ar={minimum / 2}").outcome == "passed"

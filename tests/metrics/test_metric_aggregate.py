@@ -1,0 +1,145 @@
+"""Means over cases, with their denominators, their groups, and what the run used."""
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from metric_builders import make_card
+
+from pytest_mapsat.metrics import AGGREGATES, group, summarise, usage, wilson_interval
+from pytest_mapsat.model import CallCounts, EpisodeTiming, SandboxCounts, Spent
+
+
+def test_a_mean_has_its_denominator_and_says_who_is_left_out():
+    cards = [
+        make_card("a", {"ar": 0.5}),
+        make_card("b", {"ar": 1.0}),
+        make_card("c", {"ar": "unevaluated"}),
+        make_card("d", {"ar": "error"}),
+        make_card("e", {"ar": "not_applicable"}),
+        make_card("f", {"ar": "unevaluated"}),
+    ]
+    ar = summarise(cards)["ar"]
+    assert (ar.mean, ar.n) == (0.75, 2)
+    assert ar.left_out == {"error": 1, "not_applicable": 1, "unevaluated": 2}
+    assert 0.5 <= ar.low <= ar.high <= 1.0
+
+
+def test_every_metric_and_the_pass_rate_are_summarised_even_of_nothing():
+    summary = summarise([])
+    assert tuple(summary) == AGGREGATES == ("ecr", "iisr", "ar", "ts", "ifs", "eff", "ses", "cei", "pass_rate")
+    assert {(one.mean, one.n, one.low, one.high) for one in summary.values()} == {(None, 0, None, None)}
+
+
+def test_one_case_has_a_mean_but_no_interval():
+    ar = summarise([make_card("a", {"ar": 0.5})])["ar"]
+    assert (ar.mean, ar.n, ar.low, ar.high) == (0.5, 1, None, None)
+
+
+def test_the_trials_of_a_case_count_as_one_case():
+    cards = [make_card("a", {"ar": value}, trial=trial) for trial, value in enumerate((0.0, 0.0, 0.6), 1)]
+    ar = summarise([*cards, make_card("b", {"ar": 1.0})])["ar"]
+    assert (ar.mean, ar.n) == (pytest.approx(0.6), 2)
+
+
+def test_a_case_is_left_out_only_when_no_trial_has_a_value_and_under_the_gravest_class():
+    cards = [make_card("a", {"ar": "unevaluated"}), make_card("a", {"ar": 0.4}, trial=2)]
+    cards += [make_card("b", {"ar": "not_applicable"}), make_card("b", {"ar": "error"}, trial=2)]
+    ar = summarise(cards)["ar"]
+    assert (ar.mean, ar.n, ar.left_out) == (0.4, 1, {"error": 1})
+
+
+def test_the_pass_rate_counts_items_with_wilsons_interval():
+    cards = [make_card("a"), make_card("b"), make_card("c", outcome="failed", blame="agent")]
+    cards += [make_card("d", outcome="unevaluated", blame="judge"), make_card("e", outcome="error", blame="user")]
+    rate = summarise(cards)["pass_rate"]
+    assert (rate.mean, rate.n, rate.left_out) == (2 / 3, 3, {"error": 1, "unevaluated": 1})
+    assert (rate.low, rate.high) == wilson_interval(2 / 3, 3)
+
+
+def test_an_error_of_the_agent_is_no_excuse():
+    assert summarise([make_card(outcome="error", blame="agent")])["pass_rate"].mean == 0
+
+
+def test_a_case_of_two_domains_counts_in_each():
+    cards = [
+        make_card("a", {"ar": 1.0}, domains=("search", "navigation"), attributes={"difficulty": "L2"}),
+        make_card("b", {"ar": 0.0}, domains=("search",), attributes={"factor_source": "context, profile"}),
+    ]
+    groups = group(cards)
+    assert {name: one["ar"].mean for name, one in groups["domain"].items()} == {"navigation": 1.0, "search": 0.5}
+    assert groups["difficulty"]["L2"]["ar"].n == 1
+    assert list(groups["factor_source"]) == ["context", "profile"]
+
+
+def test_cases_are_grouped_by_the_tools_that_were_called():
+    calls = CallCounts(total=3, by_tool={"a": 2, "b": 1})
+    groups = group([make_card("a", {"ts": 0.5}, calls=calls), make_card("b", {"ts": 1.0})])
+    assert {name: one["ts"].mean for name, one in groups["tool"].items()} == {"a": 0.5, "b": 0.5}
+
+
+def test_an_attribute_never_mixes_with_our_dimension_of_the_same_name():
+    groups = group([make_card("a", {"ar": 1.0}, domains=("search",), attributes={"domain": "other"})])
+    assert (list(groups["domain"]), list(groups["attribute domain"])) == (["search"], ["other"])
+
+
+def test_no_cards_have_no_groups():
+    assert group([]) == {}
+
+
+cards_strategy = st.lists(
+    st.builds(
+        make_card,
+        st.sampled_from(["a", "b", "c", "d", "e"]),
+        st.fixed_dictionaries({"ar": st.floats(0, 1) | st.sampled_from(["unevaluated", "error"])}),
+        st.sampled_from(["passed", "failed", "unevaluated"]),
+        domains=st.sampled_from([(), ("search",), ("navigation", "search")]),
+        trial=st.integers(1, 3),
+    ),
+    max_size=12,
+)
+
+
+@settings(deadline=None, max_examples=40)
+@given(cards_strategy, st.randoms(use_true_random=False))
+def test_order_does_not_matter_and_every_case_is_counted_once(cards, random):
+    summary = summarise(cards)
+    shuffled = random.sample(cards, len(cards))
+    assert summarise(shuffled) == summary
+    assert group(shuffled) == group(cards)
+    assert list(group(shuffled)) == list(group(cards))
+    cases = len({card.id for card in cards})
+    for name in ("ar", "pass_rate"):
+        one = summary[name]
+        assert one.n + sum(one.left_out.values()) == cases
+        assert (one.mean is None) == (one.n == 0)
+        assert one.mean is None or 0 <= one.mean <= 1
+
+
+def test_usage_sums_what_is_known_and_counts_who_said_it():
+    cards = [
+        make_card(
+            "a",
+            calls=CallCounts(total=3, failed=1),
+            sandbox=SandboxCounts(exact=2, miss=1),
+            spent=Spent(input_tokens=10, output_tokens=5, cost=0.1),
+            turns=2,
+            clarifications=1,
+            vacuous=1,
+            timing=EpisodeTiming(seconds=1.5),
+        ),
+        make_card("a", trial=2, calls=CallCounts(total=1), spent=Spent(cost=0.2), unchecked_rules=4),
+    ]
+    found = usage(cards)
+    assert (found.cases, found.episodes, found.calls, found.failed_calls, found.calls_per_episode) == (1, 2, 4, 1, 2)
+    assert (found.input_tokens, found.output_tokens, found.tokens_known) == (10, 5, 1)
+    assert (math.isclose(found.cost, 0.3), found.cost_known) == (True, 2)
+    assert found.sandbox == SandboxCounts(exact=2, miss=1)
+    assert (found.turns, found.clarifications, found.vacuous, found.unchecked_rules) == (2, 1, 1, 4)
+    assert found.seconds == 1.5
+
+
+def test_usage_of_nothing_knows_nothing():
+    found = usage([])
+    assert (found.calls_per_episode, found.input_tokens, found.cost) == (None, None, None)
