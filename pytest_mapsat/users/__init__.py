@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .make import make_user
+from .make import check_user_spec, make_user
 from .move import User, UserMove
 from .scripted import ScriptedUser
 from .silent import SilentUser
 
-__all__ = ["ScriptedUser", "SilentUser", "User", "UserMove", "make_user"]
+__all__ = ["ScriptedUser", "SilentUser", "User", "UserMove", "check_user_spec", "make_user"]

@@ -21,11 +21,18 @@ def make_user(spec: str, case: Case) -> User:
     Raises:
         UsageError: the spec names no user of this version.
     """
-    if spec == "scripted":
-        return ScriptedUser(case.truth.user, language=case.language)
-    if spec == "silent":
-        return SilentUser()
-    raise UsageError(_refusal(spec))
+    check_user_spec(spec)
+    return SilentUser() if spec == "silent" else ScriptedUser(case.truth.user, language=case.language)
+
+
+def check_user_spec(spec: str) -> None:
+    """Do nothing for a spec that names a user.
+
+    Raises:
+        UsageError: it names no user of this version.
+    """
+    if spec not in _NAMES:
+        raise UsageError(_refusal(spec))
 
 
 def _refusal(spec: str) -> str:

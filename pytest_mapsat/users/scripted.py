@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from pytest_mapsat.model import ScriptedAnswer, Turn, UserScript
 
@@ -20,7 +21,7 @@ class ScriptedUser:
     """
 
     def __init__(self, script: UserScript, *, language: str = "en") -> None:
-        self._stock = _own_words(script, stock_of(language))
+        self._stock = _own_words((script.no_preference, script.cannot_act, script.goodbye), stock_of(language))
         self._unsaid = list(script.answers)
         self._said: list[ScriptedAnswer] = []
         self._heard: set[str] = set()
@@ -75,19 +76,21 @@ class ScriptedUser:
         return UserMove(self._stock.goodbye, ending="stalled" if gave_up else "done")
 
 
-def _own_words(script: UserScript, stock: Stock) -> Stock:
+@lru_cache(maxsize=256)
+def _own_words(script_words: tuple[str, str, str], stock: Stock) -> Stock:
     """Return the stock phrases with the script's own; words that ask for something cannot end a dialogue."""
+    no_preference, cannot_act, goodbye = script_words
     return Stock(
-        no_preference=script.no_preference or stock.no_preference,
-        cannot_act=_closing(script.cannot_act) or stock.cannot_act,
-        goodbye=_closing(script.goodbye) or stock.goodbye,
+        no_preference=no_preference or stock.no_preference,
+        cannot_act=_closing(cannot_act) or stock.cannot_act,
+        goodbye=_closing(goodbye) or stock.goodbye,
         said_already=stock.said_already,
         joint=stock.joint,
     )
 
 
 def _closing(text: str) -> str:
-    return "" if wants_something(text) else text
+    return "" if not text or wants_something(text) else text
 
 
 def _is_asked(answer: ScriptedAnswer, sentences: Sequence[str]) -> bool:

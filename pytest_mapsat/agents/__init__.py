@@ -1,0 +1,56 @@
+"""Where trajectories come from: callables, baselines, the oracle, recorded files.
+
+Names are fetched when they are first used, so that an agent's own module can import ``Reply`` without the weight of the rest.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .reply import Reply
+
+if TYPE_CHECKING:
+    from .faults import AgentFault, describe, scrubbed
+    from .loop import shutdown
+    from .plain import as_json
+    from .recorded import RecordedSource
+    from .resolve import resolve_source, source_of
+    from .source import AgentSource, Conversation, Source
+    from .views import Session, Visible, context_of, session_of
+
+__all__ = [
+    "AgentFault",
+    "AgentSource",
+    "Conversation",
+    "RecordedSource",
+    "Reply",
+    "Session",
+    "Source",
+    "Visible",
+    "as_json",
+    "context_of",
+    "describe",
+    "resolve_source",
+    "scrubbed",
+    "session_of",
+    "shutdown",
+    "source_of",
+]
+
+_HOMES = {
+    "faults": ("AgentFault", "describe", "scrubbed"),
+    "loop": ("shutdown",),
+    "plain": ("as_json",),
+    "recorded": ("RecordedSource",),
+    "resolve": ("resolve_source", "source_of"),
+    "source": ("AgentSource", "Conversation", "Source"),
+    "views": ("Session", "Visible", "context_of", "session_of"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

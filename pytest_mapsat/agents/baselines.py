@@ -1,0 +1,86 @@
+"""Agents that need no intelligence: what any real one must be told apart from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from pytest_mapsat.model import Case, InfrastructureError
+from pytest_mapsat.sandbox import Toolbox
+
+from .reply import Reply
+from .views import Session, Visible
+
+_SAME_FOR_ALL = "Thank you for your question. I hope that you have a pleasant trip."
+
+
+class _Fixed:
+    """Says the same in every episode and turn."""
+
+    def __init__(self, text: str) -> None:
+        self._reply = Reply(text)
+
+    def reply(self, message: str) -> Reply:  # noqa: ARG002  # the protocol's argument
+        """Return the fixed reply."""
+        return self._reply
+
+    def cancel(self) -> None:
+        """Nothing is ever waited for."""
+
+
+class _ByHeart:
+    """Plays the oracle dialogue of a case: in each reply its calls, then its text."""
+
+    def __init__(self, case: Case, toolbox: Toolbox) -> None:
+        self._case_id = case.id
+        self._turns = list(case.truth.oracle)
+        self._total = len(self._turns)
+        self._toolbox = toolbox
+
+    def reply(self, message: str) -> Reply:  # noqa: ARG002  # it knows what will be asked
+        """Return the next reply of the dialogue."""
+        if not self._total:
+            raise InfrastructureError(f"case {self._case_id} has no oracle dialogue (truth.oracle)")
+        if not self._turns:
+            raise InfrastructureError(
+                f"case {self._case_id}: the user goes on after all {self._total} replies of the oracle dialogue (truth.oracle)"
+            )
+        turn = self._turns.pop(0)
+        for call in turn.calls:
+            self._toolbox.call(call.tool, dict(call.arguments))
+        return Reply(turn.say)
+
+    def cancel(self) -> None:
+        """Nothing is ever waited for."""
+
+
+@dataclass(frozen=True)
+class BaselineSource:
+    """One of the built-in baselines."""
+
+    name: Literal["silent", "constant", "oracle"]
+    kind: Literal["agent"] = "agent"
+    shared: bool = False
+
+    @property
+    def spec(self) -> str:
+        """The text it is resolved from."""
+        return f"baseline:{self.name}"
+
+    @property
+    def agent(self) -> object:
+        """The baseline itself: there is nothing behind it."""
+        return self
+
+    def open(
+        self,
+        case: Case,
+        toolbox: Toolbox,
+        context: Callable[[], Visible],  # noqa: ARG002  # no baseline looks at it
+        session: Session,  # noqa: ARG002
+    ) -> _Fixed | _ByHeart:
+        """Return the baseline for one episode."""
+        if self.name == "oracle":
+            return _ByHeart(case, toolbox)
+        return _Fixed(_SAME_FOR_ALL if self.name == "constant" else "")

@@ -1,0 +1,75 @@
+"""From an exception in somebody's code to a fault that can be printed, saved and compared."""
+
+from __future__ import annotations
+
+import re
+import sysconfig
+from pathlib import Path
+from traceback import walk_tb
+from types import FrameType
+
+from pytest_mapsat.model import Blame, Fault
+
+_SHOWN = 500
+_FRAMES = 5
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")
+#: An absolute path of at least two parts; not the path of a URL.
+_PATH = re.compile(r"(?<![\w.:/\\])(?:[A-Za-z]:)?(?:[/\\][^\s'\"<>:,;()/\\]+)+[/\\]([^\s'\"<>:,;()/\\]+)")
+_OURS = str(Path(__file__).resolve().parents[1])
+_LIBRARIES = tuple({_OURS, *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))})
+
+
+class AgentFault(Exception):  # noqa: N818  # it carries a fault, and is not an error of ours
+    """The agent broke its contract, or raised.
+
+    Attributes:
+        fault: what to say of it; blame is always the agent's.
+    """
+
+    def __init__(self, message: str, detail: str = "") -> None:
+        self.fault = Fault(blame="agent", message=message, detail=detail)
+        super().__init__(message)
+
+
+def scrubbed(text: str) -> str:
+    """Return the text without memory addresses and absolute paths (the file name stays), cut to a readable length."""
+    text = _PATH.sub(r"\1", _ADDRESS.sub("0x...", text))
+    text = text.encode("utf-8", "replace").decode()
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+def describe(error: BaseException, *, blame: Blame) -> Fault:
+    """Return the fault for an exception: its type, its words, and the line it was raised at, in the user's own code if any."""
+    frames = _frames(error)
+    where = f" ({frames[-1]})" if frames else ""
+    return Fault(
+        blame=blame, message=f"{type(error).__name__}: {_words(error)}{where}", detail="\n".join(frames[-_FRAMES:])
+    )
+
+
+def _words(error: BaseException) -> str:
+    if isinstance(error, RecursionError):
+        return "maximum recursion depth exceeded"
+    try:
+        return scrubbed(str(error)) or "no message"
+    except Exception:  # noqa: BLE001  # a stranger's __str__ may raise anything
+        return "its message cannot be read"
+
+
+def _frames(error: BaseException) -> list[str]:
+    """Return ``file:line in function`` of the frames in the user's code, outermost first; failing those, of the last frame."""
+    frames = list(walk_tb(error.__traceback__))
+    own = [(frame, line) for frame, line in frames if not frame.f_code.co_filename.startswith(_LIBRARIES)]
+    return [_place(frame, line) for frame, line in (own or frames[-1:])]
+
+
+def _place(frame: FrameType, line: int) -> str:
+    return f"{_module_file(frame)}:{line} in {frame.f_code.co_name}"
+
+
+def _module_file(frame: FrameType) -> str:
+    """Return the file as seen from the directory that holds the top package of the frame's module."""
+    path = Path(frame.f_code.co_filename)
+    name = str(frame.f_globals.get("__name__", ""))
+    parts = name.count(".") + (2 if path.name == "__init__.py" else 1)
+    return "/".join(path.parts[-parts:])

@@ -1,0 +1,79 @@
+"""What an agent returned, checked: the harness never fails on it, the agent does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+from pytest_mapsat.model import did_you_mean
+
+from .faults import AgentFault
+from .plain import as_json, text
+from .reply import Reply
+
+_EXPECTED = 'expected a string or a Reply, as in: return "text"'
+_USAGE = ("input_tokens", "output_tokens", "cost")
+_MANY = 10_000
+
+
+def checked(value: object) -> Reply:
+    """Return what the agent returned as a Reply of plain data.
+
+    Raises:
+        AgentFault: it is neither a string nor a Reply, or a part of the Reply is not what it should be.
+    """
+    if isinstance(value, str):
+        return Reply(text(value))
+    if not isinstance(value, Reply):
+        raise AgentFault(f"the agent returned {_named(value)}; {_EXPECTED}")
+    if not isinstance(value.text, str):
+        raise AgentFault(f"the agent returned a Reply whose text is {_named(value.text)}; expected a string")
+    return Reply(text(value.text), _thoughts(value.thoughts), _usage(value.usage), as_json(value.claims))
+
+
+def _named(value: object) -> str:
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    article = "an" if name[:1].lower() in "aeiou" else "a"
+    hint = " (a generator: return the text as a whole)" if "generator" in name else ""
+    return f"{article} {name}{hint}"
+
+
+def _thoughts(thoughts: object) -> tuple[str, ...]:
+    if isinstance(thoughts, str):
+        return (text(thoughts),)
+    if not isinstance(thoughts, Sequence) or isinstance(thoughts, bytes):
+        raise AgentFault(
+            f"the agent returned a Reply whose thoughts are {_named(thoughts)}; expected a list of strings"
+        )
+    if not all(isinstance(thought, str) for thought in thoughts) or len(thoughts) > _MANY:
+        raise AgentFault(f"the agent returned a Reply whose thoughts are not up to {_MANY} strings")
+    return tuple(text(thought) for thought in thoughts)
+
+
+def _usage(usage: object) -> dict[str, Any] | None:
+    if usage is None:
+        return None
+    if not isinstance(usage, Mapping):
+        raise AgentFault(
+            f"the agent returned a Reply whose usage is {_named(usage)}; expected a dict of {', '.join(_USAGE)}"
+        )
+    for name, amount in usage.items():
+        _check_amount(name, amount)
+    return {name: usage[name] for name in _USAGE if usage.get(name) is not None}
+
+
+def _check_amount(name: object, amount: object) -> None:
+    if name not in _USAGE:
+        hint = did_you_mean(name, _USAGE)
+        raise AgentFault(f"usage has {name!r}; expected {', '.join(_USAGE)}" + (f" ({hint})" if hint else ""))
+    if amount is None:
+        return
+    whole = name != "cost"
+    good = isinstance(amount, int) if whole else isinstance(amount, int | float)
+    if isinstance(amount, bool) or not good or not isfinite(amount) or amount < 0:  # type: ignore[arg-type,operator]
+        raise AgentFault(
+            f"usage gives {name} {as_json(amount)!r}; expected a {'whole ' if whole else ''}number, at least 0"
+        )

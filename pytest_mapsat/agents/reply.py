@@ -1,0 +1,24 @@
+"""What an agent may return besides a string. Standard library only: agents import it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One reply of an agent.
+
+    Attributes:
+        text: what the user reads.
+        thoughts: what the agent thought on the way; kept in the trajectory, shown to nobody else.
+        usage: what the reply cost: any of ``input_tokens``, ``output_tokens`` (whole numbers) and ``cost`` (US dollars).
+        claims: what the text says in structured form, as plain JSON data.
+    """
+
+    text: str
+    thoughts: Sequence[str] = ()
+    usage: Mapping[str, float | None] | None = None
+    claims: Any = None

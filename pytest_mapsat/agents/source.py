@@ -1,0 +1,67 @@
+"""What a source of trajectories is. There are two kinds: an agent to talk to, and a record of a talk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, Protocol
+
+from pytest_mapsat.model import Case
+from pytest_mapsat.sandbox import Toolbox
+
+from .recorded import RecordedSource
+from .reply import Reply
+from .views import Session, Visible
+
+
+class Conversation(Protocol):
+    """An agent in one episode."""
+
+    def reply(self, message: str) -> Reply:
+        """Return the agent's answer to the user's message.
+
+        Raises:
+            AgentFault: the agent raised, or returned something that is no reply.
+            InfrastructureError: the case does not let this source play it.
+        """
+        ...
+
+    def cancel(self) -> None:
+        """Stop waiting for the reply that another thread waits for. Best effort; called when the time is over."""
+        ...
+
+
+class AgentSource(Protocol):
+    """Something that can be talked to.
+
+    Attributes:
+        kind: always ``agent``.
+        name: what stands in ``Trajectory.source``: ``agent``, ``oracle``, ``silent``, ``constant``.
+        spec: the text it was resolved from.
+        agent: the object itself.
+        shared: whether all episodes talk to the one object.
+    """
+
+    @property
+    def kind(self) -> Literal["agent"]: ...  # noqa: D102  # described above
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def spec(self) -> str: ...  # noqa: D102
+    @property
+    def agent(self) -> object: ...  # noqa: D102
+    @property
+    def shared(self) -> bool: ...  # noqa: D102
+
+    def open(self, case: Case, toolbox: Toolbox, context: Callable[[], Visible], session: Session) -> Conversation:
+        """Return the agent for one episode.
+
+        Args:
+            case: for the sources that play a case by heart; an agent never gets it.
+            toolbox: the tools to hand on.
+            context: makes the context, anew for each turn.
+            session: the session to hand on.
+        """
+        ...
+
+
+Source = AgentSource | RecordedSource

@@ -1,0 +1,69 @@
+"""What an agent is handed besides the message and the tools: made for it alone, from the visible half of the case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import Any
+
+from pytest_mapsat.model import Context, Turn, did_you_mean
+
+#: Keeps the session's id from being the digest of a case id that anybody could look up.
+_SALT = "mapsat session"
+
+
+class Visible(dict[str, Any]):
+    """A dict whose keys are attributes as well: ``context["now"]``, ``context.now``, ``context.location.lon``."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self:
+            return self[name]
+        hint = did_you_mean(name, self)
+        raise AttributeError(f"there is no {name!r} here, only {', '.join(self)}" + (f" ({hint})" if hint else ""))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = value
+
+
+class Session:
+    """One episode as the agent knows it.
+
+    Attributes:
+        id: opaque, the same whenever the same case and trial is run.
+        state: a dict of the agent's own that lives as long as the episode.
+    """
+
+    def __init__(self, identity: str) -> None:
+        self.id = identity
+        self.state: dict[str, Any] = {}
+        self._said: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """The dialogue so far, the message to be answered included: ``{"role": "user" or "assistant", "content": ...}``."""
+        return [{"role": role, "content": content} for role, content in self._said]
+
+    def remember(self, turns: Iterable[Turn]) -> None:
+        """Take over what was said; only the words cross."""
+        self._said = tuple(("user" if turn.role == "user" else "assistant", turn.text) for turn in turns)
+
+    def __repr__(self) -> str:
+        return f"Session(id={self.id!r}, messages={len(self._said)})"
+
+
+def session_of(case_id: str, trial: int) -> Session:
+    """Return the session of a new episode."""
+    return Session(sha256(f"{_SALT}\n{case_id}\n{trial}".encode()).hexdigest()[:16])
+
+
+def context_of(context: Context) -> Visible:
+    """Return the context for an agent, new each time: what an agent does to it reaches nobody."""
+    place = context.location
+    return Visible(
+        now=context.now,
+        location=Visible(lon=place.lon, lat=place.lat, name=place.name) if place else None,
+        city=context.city,
+        history=list(context.history),
+        uid=context.uid,
+        locale=context.locale,
+    )

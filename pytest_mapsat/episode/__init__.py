@@ -1,0 +1,9 @@
+"""One dialogue with its limits: an agent, a user, a world of tools, and what happened between them."""
+
+from __future__ import annotations
+
+from .dialogue import run_episode
+from .limits import Limits
+from .worker import shutdown
+
+__all__ = ["Limits", "run_episode", "shutdown"]

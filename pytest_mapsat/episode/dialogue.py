@@ -1,0 +1,211 @@
+"""The dialogue itself: the agent replies, the user moves, until one of them, or a limit, ends it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+
+from pytest_mapsat.agents import (
+    AgentFault,
+    AgentSource,
+    Conversation,
+    RecordedSource,
+    Reply,
+    Session,
+    Source,
+    context_of,
+    describe,
+    session_of,
+)
+from pytest_mapsat.model import (
+    Blame,
+    Case,
+    Ending,
+    Fault,
+    MapsatError,
+    Step,
+    Tool,
+    Trajectory,
+    Turn,
+    TurnTiming,
+    Usage,
+)
+from pytest_mapsat.sandbox import Toolbox
+from pytest_mapsat.users import User
+
+from .channel import Channel, World, port
+from .limits import Limits
+from .worker import Overdue, Worker, leased
+
+_UNKNOWN = Usage()
+
+
+@dataclass(frozen=True)
+class _End:
+    """Why a dialogue ends."""
+
+    ending: Ending
+    fault: Fault | None = None
+
+
+def run_episode(
+    case: Case, source: Source, user: User, sandbox: World, limits: Limits | None = None, *, trial: int = 1
+) -> Trajectory:
+    """Run one dialogue of a case, or fetch the recorded one.
+
+    Whatever breaks is told in the trajectory's ending and fault; nothing is raised but KeyboardInterrupt.
+
+    Args:
+        case: the case; the agent sees its visible half only.
+        source: the agent, or the file with its dialogues.
+        user: who speaks for the user, fresh for this episode.
+        sandbox: the world that answers tool calls.
+        limits: what the episode may use.
+        trial: counts the episodes of one case from 1.
+    """
+    if source.kind == "recorded":
+        return _recorded(case, source, trial)
+    return _Dialogue(case, source, user, sandbox, limits or Limits(), trial).run()
+
+
+def _recorded(case: Case, source: RecordedSource, trial: int) -> Trajectory:
+    try:
+        return source.trajectory(case, trial)
+    except MapsatError as error:
+        query = Turn(role="user", text=case.visible.query)
+        return Trajectory(
+            case=case.id,
+            trial=trial,
+            source=source.name,
+            turns=(query,),
+            ending="infrastructure_error",
+            fault=_fault_of(error, "infrastructure"),
+        )
+
+
+class _Dialogue:
+    """One episode under way."""
+
+    def __init__(self, case: Case, source: AgentSource, user: User, world: World, limits: Limits, trial: int) -> None:  # noqa: PLR0917  # one caller
+        self._case = case
+        self._source = source
+        self._user = user
+        self._world = world
+        self._limits = limits
+        self._trial = trial
+        self._channel = Channel(world, limits)
+        self._session: Session = session_of(case.id, trial)
+        self._turns = [Turn(role="user", text=case.visible.query)]
+        self._deadline = perf_counter() + limits.timeout
+
+    def run(self) -> Trajectory:
+        """Return what happened."""
+        try:
+            end = self._talk()
+        except Exception as error:  # noqa: BLE001  # neither agent nor user nor sandbox: what is left is ours
+            end = _End("infrastructure_error", _fault_of(error, "infrastructure"))
+        return Trajectory(
+            case=self._case.id,
+            trial=self._trial,
+            source=self._source.name,
+            turns=tuple(self._turns),
+            ending=end.ending,
+            fault=end.fault,
+        )
+
+    def _talk(self) -> _End:
+        with port(self._channel) as call, leased() as worker:
+            toolbox = Toolbox(_tools_of(self._world), call)
+            context = partial(context_of, self._case.visible.context)
+            conversation = self._source.open(self._case, toolbox, context, self._session)
+            for _ in range(self._limits.max_turns):
+                end = self._agent_turn(conversation, worker) or self._user_turn()
+                if end is not None:
+                    return end
+        return _End("max_turns")
+
+    def _agent_turn(self, conversation: Conversation, worker: Worker) -> _End | None:
+        started = perf_counter()
+        self._session.remember(self._turns)
+        self._channel.open()
+        reply, end = self._reply(conversation, worker)
+        steps = self._channel.close()
+        end = self._broken() or end
+        if end is None or steps:
+            self._turns.append(_turn(reply or Reply(""), steps, perf_counter() - started))
+        return end
+
+    def _reply(self, conversation: Conversation, worker: Worker) -> tuple[Reply | None, _End | None]:
+        try:
+            reply: Reply = worker.run(conversation.reply, self._turns[-1].text, timeout=self._deadline - perf_counter())
+            self._check_size(reply)
+        except Overdue:
+            return None, self._overdue(conversation)
+        except AgentFault as error:
+            return None, _End("agent_error", error.fault)
+        return reply, None
+
+    def _broken(self) -> _End | None:
+        """Return the end that the calls of this reply bring, whatever the agent made of it."""
+        if self._channel.broken is not None:
+            return _End("infrastructure_error", _fault_of(self._channel.broken, "sandbox"))
+        if self._channel.overrun:
+            message = f"the agent made more than {self._limits.max_calls} tool calls in one reply"
+            return _End("agent_error", Fault(blame="agent", message=message))
+        return None
+
+    def _overdue(self, conversation: Conversation) -> _End:
+        # Closed first, so that nothing the agent does while it is being cancelled counts.
+        self._channel.close()
+        conversation.cancel()
+        message = f"the episode was not over after {self._limits.timeout:g} s; the agent was left behind in its reply"
+        return _End("timeout", Fault(blame="agent", message=message))
+
+    def _check_size(self, reply: Reply) -> None:
+        claims = 0 if reply.claims is None else len(json.dumps(reply.claims, ensure_ascii=False))
+        sizes = {"a text": len(reply.text), "thoughts": sum(map(len, reply.thoughts)), "claims": claims}
+        for what, size in sizes.items():
+            if size > self._limits.max_text:
+                raise AgentFault(
+                    f"the agent returned {what} of {size:,} characters; at most {self._limits.max_text:,} are taken"
+                )
+
+    def _user_turn(self) -> _End | None:
+        try:
+            move = self._user.reply(tuple(self._turns))
+        except Exception as error:  # noqa: BLE001  # whatever a user's code raises
+            return _End("user_error", _fault_of(error, "user"))
+        if move.text is not None:
+            self._turns.append(Turn(role="user", text=move.text))
+        if move.ending is not None or move.text is None:
+            return _End(move.ending or "done")
+        return None
+
+
+def _tools_of(world: World) -> Mapping[str, Tool]:
+    """Return the tools of a world. The sandbox keeps its own under a private name."""
+    tools: Mapping[str, Tool] | None = getattr(world, "tools", None)
+    return vars(world)["_tools"] if tools is None else tools
+
+
+def _turn(reply: Reply, steps: tuple[Step, ...], seconds: float) -> Turn:
+    thoughts = [Step(kind="thought", text=thought) for thought in reply.thoughts]
+    if reply.claims is not None:
+        thoughts.append(Step(kind="thought", id="claims", text="claims", result=reply.claims))
+    return Turn(
+        role="agent",
+        text=reply.text,
+        steps=(*thoughts, *steps),
+        usage=Usage.model_validate(reply.usage) if reply.usage else _UNKNOWN,
+        timing=TurnTiming(seconds=round(seconds, 6)),
+    )
+
+
+def _fault_of(error: Exception, blame: Blame) -> Fault:
+    """Return the fault for an exception; an error of ours is meant to be read as it is."""
+    if isinstance(error, MapsatError):
+        return Fault(blame=blame, message=str(error))
+    return describe(error, blame=blame)
