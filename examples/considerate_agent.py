@@ -1,0 +1,66 @@
+"""A considerate agent: it listens, looks up what is known of the user, asks what it must, and checks before it recommends.
+
+Rules only, no model. ``pytest --mapsat-agent=examples.considerate_agent:agent`` runs the starter suite with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from . import journeys, outings, places
+from .needs import Needs, needs_of
+from .request import Request, understand
+from .wording import pick
+from .world import Tools, World, world_of
+
+
+def agent(message: str, tools: Tools, context: Mapping[str, Any], session: Any) -> str:
+    """Return the reply to the user's message.
+
+    Args:
+        message: what the user says.
+        tools: the tools of the suite.
+        context: now, location, city, history, uid, locale.
+        session: the messages so far, and a state that lives as long as the dialogue.
+    """
+    said: list[str] = session.state.setdefault("said", [])
+    said.append(message)
+    request = understand(said[0])
+    world = world_of(tools, context)
+    needs = needs_of(request, said, context, world)
+    asked = len(said) > 1
+    question = "" if asked else _question(request, needs)
+    return question or _answer(request, needs, world, context["uid"])
+
+
+def _question(request: Request, needs: Needs) -> str:
+    """Return what must be asked before anything can be looked up, or an empty string."""
+    if request.task == "outing":
+        return outings.question(request, needs)
+    if request.task == "ride":
+        return journeys.luggage_question(request, needs)
+    return places.question(request, needs) if request.task == "place" else ""
+
+
+def _answer(request: Request, needs: Needs, world: World, uid: str) -> str:
+    if request.task == "outing":
+        return outings.plan(request, needs, world)
+    if request.task == "usual":
+        return places.the_usual(request, needs, world, uid)
+    if request.task == "transit":
+        return journeys.by_transit(request, needs, world)
+    if request.task in ("journey", "ride"):
+        return _towards(request, needs, world)
+    if not request.subject:
+        return pick(request.language, "What are you looking for?", "请问您想找什么？")
+    return places.recommend(request, needs, world)
+
+
+def _towards(request: Request, needs: Needs, world: World) -> str:
+    """Return the answer to those who want to get to a place with a name."""
+    destination, question = journeys.which_one(request, needs, world)
+    if destination is None:
+        return question
+    go = journeys.by_ride if request.task == "ride" else journeys.lead
+    return go(request, needs, world, destination)

@@ -1,0 +1,81 @@
+"""A naive agent: the first hit, a bus, and figures out of thin air. It shows what failing items look like.
+
+``pytest --mapsat-agent=examples.naive_agent:agent`` ends red. Everything that it does is something that real agents do: it never
+looks at the history or the profile, never asks, never checks the hours, and states what no tool has returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .request import Request, understand
+from .wording import pick
+from .world import Json, Tools, World, point, world_of
+
+
+def agent(message: str, tools: Tools, context: Mapping[str, Any]) -> str:
+    """Return the reply to the user's message.
+
+    Args:
+        message: what the user says.
+        tools: the tools of the suite.
+        context: of which only the town and the position are used.
+    """
+    request = understand(message)
+    world = world_of(tools, context)
+    if request.task == "ride":
+        return _ride(request, world)
+    if request.task == "transit":
+        return _line(request, world)
+    if request.task == "outing":
+        return _outing(request, world)
+    return _place(request, world)
+
+
+def _hits(request: Request, world: World, otherwise: str = "") -> list[Json]:
+    query = request.subject or otherwise
+    return list(world.ask("search_poi", query=query, city=world.city).get("places", ()))
+
+
+def _place(request: Request, world: World) -> str:
+    """Return the first hit and a bus there, with a guessed distance and time."""
+    hits = _hits(request, world, pick(request.language, "shop", "理发店"))
+    if not hits:
+        return pick(request.language, "I found nothing.", "没有找到。")
+    first = hits[0]
+    world.routes(point(first), "transit")
+    return pick(
+        request.language,
+        f"Go to {first['name']}, {first['address']}. Take the bus, it is about 800 m and takes 4 min.",
+        f"推荐{first['name']}，{first['address']}。坐公交过去，大约800米，4分钟。",
+    )
+
+
+def _ride(request: Request, world: World) -> str:
+    hits = _hits(request, world)
+    if not hits:
+        return pick(request.language, "I found nothing.", "没有找到。")
+    options = world.ask("get_ride_estimate", origin=world.here, destination=point(hits[0])).get("options", [])
+    kind = options[0]["kind"] if options else pick(request.language, "Compact", "快车")
+    return pick(request.language, f"Take the {kind}, it costs 20 yuan.", f"建议叫{kind}，只要20元。")
+
+
+def _line(request: Request, world: World) -> str:
+    lines = world.ask("get_transit_lines", city=world.city, origin=world.here_name, destination=request.subject).get(
+        "lines", []
+    )
+    if not lines:
+        return pick(request.language, "I found nothing.", "没有找到。")
+    first = lines[0]
+    return pick(
+        request.language,
+        f"Take the {first['line']} and get off at {first['alight']}, the ride takes 5 min.",
+        f"请乘{first['line']}，在{first['alight']}下车，车程5分钟。",
+    )
+
+
+def _outing(request: Request, world: World) -> str:
+    hits = _hits(request, world, pick(request.language, "sights", "景点"))[:2]
+    names = pick(request.language, " and then ", "，然后去").join(hit["name"] for hit in hits)
+    return pick(request.language, f"Visit {names}, 3 min on foot each.", f"可以去{names}，步行各3分钟。")

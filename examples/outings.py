@@ -1,0 +1,102 @@
+"""An outing of a few stops: dry, open, without stairs where that matters, and back in time."""
+
+from __future__ import annotations
+
+from .needs import Needs
+from .request import Request, count_before
+from .wording import join, pick
+from .world import Json, World, clock, closing, is_open, minute_of
+
+_MORNING = 9 * 60
+#: Minutes: to get ready, the longest stay at one stop, the reserve before a deadline, and an outing without one.
+_READY, _LONGEST_STAY, _RESERVE, _USUAL_LENGTH = 15, 120, 10, 4 * 60
+_STOPS = 2
+
+
+def question(request: Request, needs: Needs) -> str:
+    """Return what has to be asked before an outing can be planned, or an empty string."""
+    if _stops(needs) is not None and needs.deadline is not None:
+        return ""
+    en, zh = ["What do you like to see, and how many stops would you like?"], ["想看几个地方，喜欢看什么？"]
+    if needs.deadline is None:
+        en.insert(0, "When do you have to be back?")
+        zh.insert(0, "请问几点前要回来？")
+    return pick(request.language, " ".join(en), "".join(zh))
+
+
+def plan(request: Request, needs: Needs, world: World) -> str:
+    """Return an outing with its times."""
+    start = _MORNING if request.tomorrow else world.minute + _READY
+    end = needs.deadline or start + _USUAL_LENGTH
+    rain = _rains(world.ask("get_weather", city=world.city, date=str(world.day(tomorrow=request.tomorrow))), start, end)
+    found = world.details(world.near(pick(request.language, "sights", "景点"), world.here))
+    fitting = [place for place in found if _suits(place, needs, rain=rain, start=start, end=end)]
+    chosen = sorted(fitting, key=lambda place: (-_liked(place, needs), place["distance_m"]))[: _stops(needs) or _STOPS]
+    if len(chosen) < _STOPS:
+        return pick(request.language, "I found too few places that suit you.", "没有找到足够多适合您的地方。")
+    ids = sorted(place["id"] for place in chosen)
+    round_trip = world.ask("plan_visit_order", start=world.here, place_ids=ids)
+    sentences, back = _timetable(request.language, round_trip, len(chosen), start, end)
+    return join(
+        request.language,
+        pick(request.language, "It will rain, so everything is indoors.", "当天有雨，都安排在室内。") if rain else "",
+        *sentences,
+        pick(request.language, "There are no steps anywhere.", "全程没有台阶。") if needs.step_free else "",
+        pick(
+            request.language,
+            f"You are back at {world.here_name} at {clock(back)}.",
+            f"{clock(back)}回到{world.here_name}。",
+        ),
+    )
+
+
+def _stops(needs: Needs) -> int | None:
+    return count_before(needs.words, "stops", "stop", "places", "地方", "景点")
+
+
+def _rains(forecast: Json, start: int, end: int) -> bool:
+    return any(
+        hours["rain"] and minute_of(hours["from"]) < end and minute_of(hours["to"]) > start
+        for hours in forecast.get("hours", [])
+    )
+
+
+def _suits(place: Json, needs: Needs, *, rain: bool, start: int, end: int) -> bool:
+    """Return whether a stop is usable: dry, without steps, and open from near the start until near the end."""
+    middle = (start + end) // 2
+    return (
+        (place.get("indoor", False) or not rain)
+        and (place.get("step_free", False) or not needs.step_free)
+        and is_open(place["hours"], middle)
+        and (place["hours"] == "24h" or minute_of(closing(place["hours"])) >= end - 2 * _RESERVE - 60)
+    )
+
+
+def _liked(place: Json, needs: Needs) -> int:
+    """Return how many of a stop's themes the user likes."""
+    return sum(theme in needs.likes for theme in place.get("themes", []))
+
+
+def _stay(round_trip: Json, stops: int, start: int, end: int) -> int:
+    """Return how long the user may stay at each stop, in steps of five minutes."""
+    free = end - _RESERVE - start - int(round_trip["walks"][-1]["min"])
+    return min(_LONGEST_STAY, free // stops) // 5 * 5
+
+
+def _timetable(language: str, round_trip: Json, stops: int, start: int, end: int) -> tuple[list[str], int]:
+    """Return a sentence for each stop, in the order of the round trip, and the minute of the day at which the user is back.
+
+    The walks of a round trip are those to each stop, the one back, and the whole.
+    """
+    stay, minute, sentences = _stay(round_trip, stops, start, end), start, []
+    for leg in round_trip["walks"][:stops]:
+        minute += leg["min"]
+        sentences.append(
+            pick(
+                language,
+                f"{leg['min']} min on foot to {leg['to']}, there from {clock(minute)} to {clock(minute + stay)}.",
+                f"步行{leg['min']}分钟到{leg['to']}，{clock(minute)}到{clock(minute + stay)}在那里。",
+            )
+        )
+        minute += stay
+    return sentences, minute + int(round_trip["walks"][stops]["min"])
