@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -37,12 +37,11 @@ class Threshold:
         return f"{self.domain}.{self.metric}" if self.domain else self.metric
 
 
-def parse_thresholds(texts: Sequence[str], *, origin: Origin = "command line") -> tuple[Threshold, ...]:
+def parse_thresholds(texts: Iterable[str | tuple[str, str]]) -> tuple[Threshold, ...]:
     """Return the thresholds of ``texts``, each as given to one ``--mapsat-fail-under``.
 
     Args:
-        texts: lists like ``ar=0.65,navigation.ar=0.6``.
-        origin: where the texts come from.
+        texts: lists like ``ar=0.65,navigation.ar=0.6``, each alone or with its origin (``command line`` or ``ini``).
 
     Returns:
         The thresholds in the order given; one that is given twice with the same value stands once.
@@ -51,23 +50,24 @@ def parse_thresholds(texts: Sequence[str], *, origin: Origin = "command line") -
         UsageError: a text is not of that form, names no metric, or contradicts another.
     """
     found: dict[str, Threshold] = {}
-    for piece in _pieces(texts):
-        threshold = _parse(piece, origin)
-        other = found.setdefault(threshold.name, threshold)
-        if other.minimum != threshold.minimum:
-            both = f"{other.minimum:g} and {threshold.minimum:g}"
-            raise UsageError(f"--mapsat-fail-under: {threshold.name} is given twice, as {both}")
+    for given in texts:
+        text, origin = (given, "command line") if isinstance(given, str) else given
+        for piece in _pieces(text):
+            threshold = _parse(piece, "ini" if origin == "ini" else "command line")
+            other = found.setdefault(threshold.name, threshold)
+            if other.minimum != threshold.minimum:
+                both = f"{other.minimum:g} and {threshold.minimum:g}"
+                raise UsageError(f"--mapsat-fail-under: {threshold.name} is given twice, as {both}")
     return tuple(found.values())
 
 
-def _pieces(texts: Sequence[str]) -> Iterator[str]:
-    for text in texts:
-        for piece in text.split(","):
-            if not piece.strip():
-                raise UsageError(
-                    f"--mapsat-fail-under: found nothing between the commas of {shown(text)}, expected ar=0.65"
-                )
-            yield piece.strip()
+def _pieces(text: str) -> Iterator[str]:
+    for piece in text.split(","):
+        if not piece.strip():
+            raise UsageError(
+                f"--mapsat-fail-under: found nothing between the commas of {shown(text)}, expected ar=0.65"
+            )
+        yield piece.strip()
 
 
 def _parse(piece: str, origin: Origin) -> Threshold:

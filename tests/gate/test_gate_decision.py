@@ -24,7 +24,7 @@ def make_card(case, ar=None, outcome="passed", blame=None, ar_class=None, **fiel
 
 def judge_run(cards, *texts, allowed=0, origin="command line", **coverage):
     whole = Coverage(**{"selected": len({card.id for card in cards}), **coverage})
-    thresholds = parse_thresholds(texts, origin=origin)
+    thresholds = parse_thresholds([(text, origin) for text in texts])
     return decide(cards, thresholds, allowed_unevaluated=allowed, coverage=whole)
 
 

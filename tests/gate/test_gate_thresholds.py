@@ -19,7 +19,8 @@ def test_nothing_given_is_no_threshold():
 
 
 def test_a_threshold_remembers_where_it_was_given():
-    assert parse_thresholds(["ar=1"], origin="ini")[0].origin == "ini"
+    found = parse_thresholds([("ar=1", "ini"), ("ses=1", "command line"), "ts=1"])
+    assert [one.origin for one in found] == ["ini", "command line", "command line"]
 
 
 def test_a_domain_may_hold_dots():

@@ -1,0 +1,38 @@
+"""What the pages on metrics and gate say runs, and the parts that they join fit each other."""
+
+import re
+from pathlib import Path
+
+import pytest
+from metric_builders import call, make_case, make_trajectory
+
+from pytest_mapsat.metrics import AGGREGATES, tool_selection
+from pytest_mapsat.model import Bound, ExpectedTool, WithinM
+from pytest_mapsat.sandbox import satisfies
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+@pytest.mark.parametrize("page", ["metrics.md", "gate.md"])
+def test_the_examples_of_the_page_run(page):
+    blocks = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, page, "exec"), {})
+
+
+def test_every_metric_stands_in_the_table():
+    text = (DOCS / "metrics.md").read_text(encoding="utf-8")
+    assert [name for name in AGGREGATES if f"| `{name}` |" not in text] == []
+
+
+def test_the_sandboxs_predicate_checks_rules_over_two_parameters_and_earlier_results():
+    near = WithinM(op="within_m", lon=120.0, lat=30.0, metres=100, lat_from="y")
+    bound = Bound(op="bound", tool="search", path="pois.*.id")
+    case = make_case(tools=("search", ExpectedTool(name="go", match={"x": near, "to": bound})))
+    found = call("search").model_copy(update={"result": {"pois": [{"id": "p7"}]}})
+    right, wrong = call("go", x=120.0, y=30.0, to="p7"), call("go", x=120.0, y=31.0, to="p7")
+    assert tool_selection(case, make_trajectory(found, right), satisfies=satisfies).measure.value == 1
+    assert tool_selection(case, make_trajectory(found, wrong), satisfies=satisfies).invalid == ("go",)
+    unbound = tool_selection(case, make_trajectory(right), satisfies=satisfies)
+    assert (unbound.correct, unbound.missed, unbound.unchecked) == (("go",), ("search",), 1)
