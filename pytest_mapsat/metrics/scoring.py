@@ -62,9 +62,7 @@ def score(
     Raises:
         UsageError: ``asserted`` has an unknown member.
     """
-    if not asserted <= frozenset(ASSERTABLE):
-        unknown = ", ".join(sorted(asserted - frozenset(ASSERTABLE)))
-        raise UsageError(f"cannot assert {unknown}; known are {', '.join(ASSERTABLE)}")
+    _check_asserted(asserted)
     fault = fault_of(trajectory)
     labels = index_labels(verdict)
     calls, replies = trajectory.calls, trajectory.replies
@@ -97,6 +95,12 @@ def score(
         warnings=(*verdict.warnings, *_stray_labels(case, labels)),
         trajectory=trajectory,
     )
+
+
+def _check_asserted(asserted: frozenset[str]) -> None:
+    unknown = asserted.difference(ASSERTABLE)
+    if unknown:
+        raise UsageError(f"cannot assert {', '.join(sorted(unknown))}; known are {', '.join(ASSERTABLE)}")
 
 
 @dataclass(frozen=True, slots=True)
