@@ -1,0 +1,12 @@
+"""Who labels a trajectory: the machine checks of a case, or verdicts recorded in a file."""
+
+from __future__ import annotations
+
+from .checks import ChecksJudge
+from .context import Context
+from .evaluate import evaluate
+from .finding import Finding
+from .make import Judge, make_judge
+from .recorded import RecordedJudge
+
+__all__ = ["ChecksJudge", "Context", "Finding", "Judge", "RecordedJudge", "evaluate", "make_judge"]

@@ -1,0 +1,44 @@
+"""The judge that runs the machine checks of a case: no model, no network, the same verdict every time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pytest_mapsat.model import Case, Tool, Trajectory, Verdict, trajectory_digest
+
+from .context import Context
+from .labels import kinds, label_of, unjudgeable
+
+
+@dataclass(frozen=True)
+class ChecksJudge:
+    """Labels each factor by its own check.
+
+    Attributes:
+        tools: the suite's tools by name.
+        spec: how the user named this judge.
+        linked: None, as the verdicts are its own.
+    """
+
+    tools: Mapping[str, Tool]
+    spec: str = "checks"
+    linked: bool | None = field(default=None, init=False)
+
+    def judge(self, case: Case, trajectory: Trajectory) -> Verdict:
+        """Return one label for each factor of the case.
+
+        Factors without a check are unevaluated. What an agent said before it broke is judged; the metrics make of such
+        an episode what it has earned. An episode that somebody else broke is not judged.
+        """
+        broken = unjudgeable(case, trajectory, self.spec, "checks")
+        if broken is not None:
+            return broken
+        context = Context(trajectory, self.tools)
+        return Verdict(
+            case=case.id,
+            trial=trajectory.trial,
+            judge=self.spec,
+            trajectory=trajectory_digest(trajectory),
+            labels=tuple(label_of(factor, kind, context) for factor, kind in kinds(case)),
+        )

@@ -1,0 +1,55 @@
+"""The checks made of checks: ``all``, ``any``, ``at_least``, ``not``, by three-valued logic (Kleene).
+
+What is not known stays unknown unless the known parts decide. The reasons and quotations that decided are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .finding import Finding
+
+Findings = Sequence[Finding]
+
+
+def every(findings: Findings) -> Finding:
+    """All hold: one that does not decides."""
+    return at_least(len(findings), findings)
+
+
+def some(findings: Findings) -> Finding:
+    """One holds: it decides."""
+    return at_least(1, findings)
+
+
+def at_least(needed: int, findings: Findings) -> Finding:
+    """At least ``needed`` hold: known as soon as enough pass, or so many fail that the rest cannot do."""
+    groups = {passed: [finding for finding in findings if finding.passed is passed] for passed in (True, False, None)}
+    held, failed = groups[True], groups[False]
+    if len(held) >= needed:
+        return _joined(True, held[:needed], findings, needed)
+    if len(findings) - len(failed) < needed:
+        return _joined(False, failed, findings, needed)
+    return _joined(None, groups[None], findings, needed)
+
+
+def negated(finding: Finding) -> Finding:
+    """It does not hold; what is not known stays so."""
+    passed = None if finding.passed is None else not finding.passed
+    return Finding(passed, finding.why, f"not: {finding.wanted}", finding.quotes)
+
+
+def _joined(passed: bool | None, deciding: Findings, findings: Findings, needed: int) -> Finding:
+    """Return one finding with the reasons of those that decided, and in what is wanted only what could still change it."""
+    asked_for = deciding if passed is not True and needed == len(findings) else findings
+    word = " and " if needed == len(findings) else " or "
+    wanted = word.join(finding.wanted for finding in asked_for if finding.wanted)
+    if 1 < needed < len(findings):
+        wanted = f"at least {needed} of: {wanted}"
+    return Finding(
+        passed,
+        "; ".join(finding.why for finding in deciding),
+        wanted,
+        tuple(quote for finding in deciding for quote in finding.quotes),
+        vacuous=passed is True and all(finding.vacuous for finding in deciding),
+    )

@@ -1,0 +1,99 @@
+"""How findings become labels, and what all labels are where nothing can be judged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pytest_mapsat.model import (
+    SOFT_LEVELS,
+    Blame,
+    Case,
+    Factor,
+    ImplicitFactor,
+    Label,
+    LabelKind,
+    Trajectory,
+    Verdict,
+)
+
+from .context import Context
+from .evaluate import evaluate
+from .finding import Finding
+
+#: Faults after which there is nothing to judge; an agent's own fault leaves what it did say.
+_NOT_THE_AGENT: tuple[Blame, ...] = ("user", "judge", "sandbox", "infrastructure")
+_BLAME_BY_ENDING: dict[str, Blame] = {"user_error": "user", "infrastructure_error": "infrastructure"}
+
+
+def kinds(case: Case) -> list[tuple[Factor, LabelKind]]:
+    """Return the case's factors with their kind, in order."""
+    truth = case.truth
+    listed: list[tuple[Factor, LabelKind]] = [(factor, "explicit") for factor in truth.explicit]
+    listed += [(factor, "implicit") for factor in truth.implicit]
+    return listed + [(factor, "fact") for factor in truth.facts]
+
+
+def label_of(factor: Factor, kind: LabelKind, context: Context) -> Label:
+    """Return the label that a factor's own check, or its levels, give it."""
+    if isinstance(factor, ImplicitFactor) and factor.levels:
+        return _levelled(factor, context)
+    if factor.check is None:
+        return unevaluated(factor, kind, "the factor has no machine check", None)
+    finding = evaluate(factor.check, context)
+    value = None if finding.passed is None else float(finding.passed)
+    return _label(factor, kind, value, finding)
+
+
+def _levelled(factor: ImplicitFactor, context: Context) -> Label:
+    """Return the level of the first rule that passes. A rule that cannot be judged hides all below it."""
+    failed: list[Finding] = []
+    for rule in factor.levels:
+        finding = evaluate(rule.check, context)
+        if finding.passed is not False:
+            return _label(factor, "implicit", rule.level if finding.passed else None, finding)
+        failed.append(finding)
+    why = "; ".join(finding.why for finding in failed)
+    quotes = tuple(quote for finding in failed for quote in finding.quotes)
+    return _label(factor, "implicit", 0.0, Finding(False, why, failed[0].wanted, quotes))
+
+
+def _label(factor: Factor, kind: LabelKind, value: float | None, finding: Finding) -> Label:
+    return Label(
+        factor=factor.id,
+        kind=kind,
+        outcome="unevaluated" if value is None else "passed" if value > 0 else "failed",
+        value=value,
+        why=finding.why,
+        wanted=finding.wanted,
+        quotes=finding.quotes,
+        vacuous=kind == "fact" and finding.vacuous and value == 1,
+        blame="judge" if value is None else None,
+    )
+
+
+def unevaluated(factor: Factor, kind: LabelKind, why: str, blame: Blame | None = "judge", by: str = "checks") -> Label:
+    """Return the label of a factor that nobody could judge."""
+    return Label(factor=factor.id, kind=kind, outcome="unevaluated", why=why, blame=blame, by=by)
+
+
+def all_unevaluated(case: Case, why: str, blame: Blame, by: str) -> tuple[Label, ...]:
+    """Return such a label for every factor of the case."""
+    return tuple(unevaluated(factor, kind, why, blame, by) for factor, kind in kinds(case))
+
+
+def unjudgeable(case: Case, trajectory: Trajectory, judge: str, by: str) -> Verdict | None:
+    """Return the verdict on an episode that somebody other than the agent broke; None where there is something to judge."""
+    fault = trajectory.fault
+    blame = fault.blame if fault else _BLAME_BY_ENDING.get(trajectory.ending)
+    if blame not in _NOT_THE_AGENT:
+        return None
+    why = f"the episode was broken by the {blame}: {fault.message if fault else trajectory.ending.replace('_', ' ')}"
+    return Verdict(case=case.id, trial=trajectory.trial, judge=judge, labels=all_unevaluated(case, why, blame, by))
+
+
+def is_level(factor: Factor, value: float) -> bool:
+    """Return whether a factor of this kind and severity can have the value: 0 or 1, and for a soft one three levels between."""
+    levels: Sequence[float] = (
+        SOFT_LEVELS if isinstance(factor, ImplicitFactor) and factor.severity == "soft" else (0.0, 1.0)
+    )
+    return value in levels

@@ -1,0 +1,56 @@
+"""Checks of checks, by three-valued logic."""
+
+import itertools
+
+import pytest
+from judging import judge_reply
+
+PARTS = {
+    True: {"kind": "said", "any": ["yes"]},
+    False: {"kind": "said", "any": ["maybe"]},
+    None: {"kind": "grounded"},
+}
+VALUES = (True, False, None)
+
+
+def judged(kind, values, **fields):
+    return judge_reply("yes", kind, checks=[PARTS[value] for value in values], **fields)
+
+
+def kleene(values, needed):
+    """The known result if every way to fill in the unknown agrees on it."""
+    fillings = itertools.product(*([value] if value is not None else [True, False] for value in values))
+    results = {sum(filling) >= needed for filling in fillings}
+    return results.pop() if len(results) == 1 else None
+
+
+@pytest.mark.parametrize("values", [*itertools.product(VALUES, repeat=2), *itertools.product(VALUES, repeat=3)])
+def test_combinators_are_unknown_exactly_where_the_unknown_decides(values):
+    assert judged("all", values).passed is kleene(values, len(values))
+    assert judged("any", values).passed is kleene(values, 1)
+    assert judged("at_least", values, n=2).passed is kleene(values, 2)
+
+
+@pytest.mark.parametrize(("value", "expected"), [(True, False), (False, True), (None, None)])
+def test_not_turns_what_is_known(value, expected):
+    assert judge_reply("yes", "not", check=PARTS[value]).passed is expected
+
+
+def test_the_deciding_reason_and_quotation_are_kept():
+    finding = judged("any", (None, False, True))
+    assert finding.why == "turn 1 says 'yes' (chars 0-3)"
+    assert [quote.text for quote in finding.quotes] == ["yes"]
+    failed = judged("all", (True, False, None))
+    assert (failed.why, failed.wanted) == ("no reply says 'maybe'", "'maybe' said")
+
+
+def test_a_whole_is_vacuous_only_where_all_that_decided_is():
+    vacuous = {"kind": "number", "unit": "km", "max": 1, "if_absent": "vacuous"}
+    assert judge_reply("yes", "all", checks=[vacuous, vacuous]).vacuous
+    assert not judge_reply("yes", "all", checks=[vacuous, PARTS[True]]).vacuous
+
+
+def test_grounding_is_said_not_to_be_judged():
+    finding = judge_reply("yes", "grounded", claims=["phone"])
+    assert finding.passed is None
+    assert "does not judge grounding" in finding.why

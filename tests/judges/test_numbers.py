@@ -1,0 +1,183 @@
+"""Numbers with units, and clock times, in both languages."""
+
+import pytest
+from judging import call, dialogue, judge_dialogue, judge_reply
+
+from pytest_mapsat.judges.clock import clock_of
+from pytest_mapsat.judges.text import Reading
+
+QUANTITIES = [
+    ("12.5 km", [("length", 12500)]),
+    ("1,234 m", [("length", 1234)]),
+    ("１２．５ｋｍ", [("length", 12500)]),
+    ("12 公里", [("length", 12000)]),
+    ("五千米", [("length", 5000)]),
+    ("三点五公里", [("length", 3500)]),
+    ("1公里200米", [("length", 1200)]),
+    ("G4 高速 12 公里", [("length", 12000)]),
+    ("60 km/h", [("other", 60)]),
+    ("20㎡", [("other", 20)]),
+    ("1 h 20 min", [("time", 4800)]),
+    ("1小时20分钟", [("time", 4800)]),
+    ("1小时20分", [("time", 4800)]),
+    ("1h20", [("time", 4800)]),
+    ("半小时", [("time", 1800)]),
+    ("一个半小时", [("time", 5400)]),
+    ("2个半小时", [("time", 9000)]),
+    ("half an hour", [("time", 1800)]),
+    ("an hour", [("time", 3600)]),
+    ("一刻钟", [("time", 900)]),
+    ("十五分钟", [("time", 900)]),
+    ("a 5-minute walk", [("time", 300)]),
+    ("10-15 min", [("time", 600), ("time", 900)]),
+    ("10到15分钟", [("time", 600), ("time", 900)]),
+    ("二十三元", [("money", 23)]),
+    ("¥100", [("money", 100)]),
+    ("RMB 88", [("money", 88)]),
+    ("3万元", [("money", 30000)]),
+    ("35%", [("share", 35)]),
+    ("百分之六十", [("share", 60)]),
+    ("25℃", [("temperature", 25)]),
+    ("零下5度", [("temperature", -5)]),
+    ("-5°C", [("temperature", -5)]),
+    ("4.8 stars", [("rating", 4.8)]),
+    ("4.8分", [("rating", 4.8)]),
+    ("评分4.5", [("rating", 4.5)]),
+    ("rating 4.6", [("rating", 4.6)]),
+    ("3 transfers", [("count", 3)]),
+    ("two transfers", [("count", 2)]),
+    ("换乘两次", [("count", 2)]),
+    ("十分方便", []),
+    ("百度地图", []),
+    ("快一点", []),
+    ("9:00-22:00", []),
+    ("9" * 40, []),
+]
+TIMES = [
+    ("18:30", ["18:30"]),
+    ("6:30 pm", ["18:30"]),
+    ("6 p.m.", ["18:00"]),
+    ("12:15 a.m.", ["00:15"]),
+    ("at 6:30 in the evening", ["18:30"]),
+    ("noon", ["12:00"]),
+    ("下午6点半", ["18:30"]),
+    ("18点30分", ["18:30"]),
+    ("晚上8点", ["20:00"]),
+    ("晚上 8:00", ["20:00"]),
+    ("下午两点", ["14:00"]),
+    ("十点一刻", ["10:15"]),
+    ("中午1点", ["13:00"]),
+    ("凌晨12点", ["00:00"]),
+    ("2026-05-23 18:30:00", ["18:30"]),
+    ("上午9点到下午5点", ["09:00", "17:00"]),
+    ("快一点", []),
+    ("三点五公里", []),
+    ("25:00", []),
+    ("ratio 16:9", []),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), QUANTITIES)
+def test_a_number_is_read_in_its_base_unit(text, expected):
+    found = [(quantity.dimension, quantity.value) for quantity in Reading.of(f"A {text} b").quantities]
+    assert found == [(dimension, pytest.approx(value)) for dimension, value in expected]
+
+
+@pytest.mark.parametrize(("text", "expected"), TIMES)
+def test_a_clock_time_is_read(text, expected):
+    found = Reading.of(f"({text})").times
+    assert [clock_of(time.minutes) for time in found] == expected
+
+
+@pytest.mark.parametrize("text", ["about 5 km", "约5公里", "大概5公里", "5公里左右", "~5 km"])
+def test_an_approximate_number_is_marked(text):
+    assert [quantity.about for quantity in Reading.of(text).quantities] == [True]
+
+
+def test_a_number_must_lie_within_its_bounds():
+    assert judge_reply("It is 900 m away", "number", unit="km", max=1).passed is True
+    finding = judge_reply("It is 1.2 km away", "number", unit="km", max=1)
+    assert finding.why == "turn 1 says '1.2 km' (chars 6-12), not at most 1 km"
+    assert finding.wanted == "a distance at most 1 km"
+
+
+def test_a_number_is_tied_to_its_thing_by_the_sentence():
+    reply = "The walk takes 8 min. 驾车需要50分钟。"
+    assert judge_reply(reply, "number", unit="min", max=10, near=["walk"]).passed is True
+    assert judge_reply(reply, "number", unit="min", max=10, near=["驾车"]).passed is False
+    assert judge_reply(reply, "number", unit="min", max=10, near=["bike"]).passed is False
+
+
+def test_all_numbers_must_fit_unless_any_is_asked_for():
+    reply = "5 min or 50 min"
+    assert judge_reply(reply, "number", unit="min", max=10).passed is False
+    assert judge_reply(reply, "number", unit="min", max=10, quantifier="any").passed is True
+
+
+def test_a_number_that_is_not_said_fails_or_holds_vacuously():
+    assert judge_reply("Soon", "number", unit="min", max=10).passed is False
+    finding = judge_reply("Soon", "number", unit="min", max=10, if_absent="vacuous")
+    assert (finding.passed, finding.vacuous) == (True, True)
+
+
+def bound(path="distance", tool="route"):
+    return {"op": "bound", "tool": tool, "path": path}
+
+
+@pytest.mark.parametrize(
+    ("returned", "equals_unit"),
+    [(9800, "m"), ("9800", "m"), ("9.8", None), ("驾车;全程9.8公里", None), (["9.8 km"], None)],
+)
+@pytest.mark.parametrize(
+    ("said", "passed"), [("10 km", True), ("9.8公里", True), ("12.5 km", False), ("7.8 km", False)]
+)
+def test_a_number_is_held_against_what_a_tool_returned(returned, equals_unit, said, passed):
+    steps = [call("route", {"distance": returned})]
+    fields = {"unit": "km", "equals": bound(), "equals_unit": equals_unit}
+    assert judge_reply(f"It is {said}.", "number", steps=steps, **fields).passed is passed
+
+
+def test_a_wrong_number_is_told_with_the_right_one():
+    steps = [call("route", {"distance": 9.8})]
+    finding = judge_reply("It is 12.5 km.", "number", steps=steps, unit="km", equals=bound())
+    assert finding.why == "turn 1 says '12.5 km' (chars 6-13), but route returned 9.8 km"
+    assert finding.wanted == "a distance within 5 % of 9.8 km"
+
+
+@pytest.mark.parametrize("status", ["miss", "error"])
+def test_a_number_without_an_answer_behind_it_is_not_supported(status):
+    steps = [call("route", {"distance": 9.8}, status=status)]
+    assert judge_reply("It is 9.8 km.", "number", steps=steps, unit="km", equals=bound()).passed is False
+
+
+def test_a_later_result_does_not_support_an_earlier_number():
+    early = dialogue("It is 9.8 km.", "Indeed.")
+    late = early.turns[3].model_copy(update={"steps": (call("route", {"distance": 9.8}),)})
+    trajectory = early.model_copy(update={"turns": (*early.turns[:3], late)})
+    assert judge_dialogue(trajectory, "number", unit="km", equals=bound()).passed is False
+
+
+def test_a_unit_that_cannot_be_converted_is_not_judged():
+    steps = [call("route", {"distance": 9.8})]
+    fields = {"unit": "km", "equals": bound(), "equals_unit": "min"}
+    assert judge_reply("It is 9.8 km.", "number", steps=steps, **fields).passed is None
+
+
+@pytest.mark.parametrize(
+    ("reply", "passed"),
+    [("Leave at 18:30", True), ("下午6点半出发", True), ("Leave at 6:30 am", False), ("Leave soon", False)],
+)
+def test_a_clock_time_must_lie_in_its_window(reply, passed):
+    assert judge_reply(reply, "clock_time", after="18:00", before="19:00").passed is passed
+
+
+@pytest.mark.parametrize(("reply", "passed"), [("at 23:30", True), ("at 1:00", True), ("at 12:00", False)])
+def test_a_window_may_run_past_midnight(reply, passed):
+    assert judge_reply(reply, "clock_time", after="22:00", before="02:00").passed is passed
+
+
+@pytest.mark.parametrize(("said", "passed"), [("18:31", True), ("6:30 pm", True), ("18:35", False)])
+def test_a_clock_time_is_held_against_what_a_tool_returned(said, passed):
+    steps = [call("route", {"arrival": "2026-05-23 18:30:00"})]
+    fields = {"equals": bound("arrival")}
+    assert judge_reply(f"You arrive at {said}.", "clock_time", steps=steps, **fields).passed is passed

@@ -1,0 +1,126 @@
+"""What a reply recommends of what the tools returned."""
+
+import pytest
+from judging import PLACES, call, found_places, judge_reply
+
+GOOD = {"rating": {"op": "between", "min": 4.5}}
+
+
+def recommends(reply, **fields):
+    return judge_reply(reply, "recommends", steps=[found_places()], **fields)
+
+
+def avoids(reply, **fields):
+    return judge_reply(reply, "avoids", steps=[found_places()], **fields)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "I recommend Cafe Luna (Riverside).",
+        "Try **Cafe Luna**!",
+        "Go to CAFE LUNA Riverside",
+        "推荐青石茶馆(东门店)",
+        "推荐青石茶馆（东门店）",
+        "去青石茶馆吧",
+        "Cafe Luna is not far from Old Mill",
+        "Old Mill is closed, so go to Cafe Luna",
+        "Cafe Luna beats Old Mill, which is fully booked",
+        "Cafe Luna is better than Old Mill",
+        "I'd skip Old Mill. Cafe Luna it is.",
+        "不推荐Old Mill，推荐青石茶馆",
+    ],
+)
+def test_a_good_place_is_recommended(reply):
+    assert recommends(reply, where=GOOD).passed is True
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "I recommend Old Mill",
+        "Cafe Luna or Old Mill",
+        "I would not go to Cafe Luna",
+        "Cafe Luna is closed today",
+        "Skip Cafe Luna",
+        "青石茶馆已打烊",
+        "不推荐青石茶馆",
+        "Somewhere nice",
+        "Moonlight Diner, 4.9 stars",
+        "Cafe Lunatic",
+        "",
+    ],
+)
+def test_a_bad_ruled_out_or_invented_place_is_not(reply):
+    assert recommends(reply, where=GOOD).passed is False
+
+
+def test_pasting_every_result_recommends_what_does_not_fit_too():
+    everything = ", ".join(place["name"] for place in PLACES["pois"])
+    assert recommends(everything, names=["Cafe Luna"]).passed is False
+    assert recommends(everything, names=["Cafe Luna"], quantifier="any").passed is True
+
+
+def test_the_longest_name_is_the_one_that_is_meant():
+    assert recommends("Go to Old Mill Garden", names=["Old Mill Garden"]).passed is True
+    assert recommends("Go to Old Mill Garden", names=["Old Mill"]).passed is False
+
+
+def test_a_place_named_as_a_landmark_is_not_recommended():
+    assert recommends("Cafe Luna, 300 m from Old Mill", where=GOOD).passed is True
+    assert recommends("Cafe Luna，在Old Mill附近", where=GOOD).passed is True
+
+
+def test_a_short_name_that_two_places_share_stands_for_neither():
+    places = {"pois": [{"name": "Luna (East)", "rating": 5}, {"name": "Luna (West)", "rating": 3}]}
+    steps = [call(result=places)]
+    assert judge_reply("Go to Luna", "recommends", steps=steps, where=GOOD).passed is False
+    assert judge_reply("Go to Luna East", "recommends", steps=steps, where=GOOD).passed is True
+    assert judge_reply("Go to Luna (West)", "recommends", steps=steps, where=GOOD).passed is False
+
+
+def test_two_places_of_one_name_that_differ_cannot_be_told_apart():
+    places = {"pois": [{"name": "Luna", "poiid": "a", "rating": 5}, {"name": "Luna", "poiid": "b", "rating": 3}]}
+    assert judge_reply("Go to Luna", "recommends", steps=[call(result=places)], where=GOOD).passed is None
+
+
+def test_what_cannot_be_read_in_a_record_is_not_known():
+    where = {"hours": {"op": "open_at", "time": "18:00"}}
+    assert recommends("Go to Cafe Luna", where=where).passed is True
+    assert recommends("Go to Old Mill", where=where).passed is False
+    assert recommends("Go to Old Mill Garden", where=where).passed is None
+
+
+def test_where_without_declared_entities_is_not_judged():
+    finding = judge_reply("Go to Cafe Luna", "recommends", tool="route", names=["Cafe Luna"])
+    assert (finding.passed, "does not declare" in finding.why) == (None, True)
+
+
+def test_recommending_nothing_may_be_vacuous():
+    finding = recommends("Stay at home", where=GOOD, if_absent="vacuous")
+    assert (finding.passed, finding.vacuous) == (True, True)
+
+
+def test_a_name_that_no_tool_returned_is_told_so():
+    finding = judge_reply("Go to Cafe Luna", "recommends", names=["Cafe Luna"])
+    assert finding.passed is False
+    assert "nothing that a tool returned" in finding.why
+
+
+@pytest.mark.parametrize(
+    ("reply", "passed"), [("Go to Old Mill", False), ("Skip Old Mill", True), ("Go to Cafe Luna", True)]
+)
+def test_avoids_fails_on_what_it_describes(reply, passed):
+    assert avoids(reply, names=["Old Mill"]).passed is passed
+    assert avoids(reply, where={"rating": {"op": "between", "max": 4}}).passed is passed
+
+
+def test_avoids_also_sees_a_name_that_no_tool_returned():
+    assert avoids("Go to Moonlight Diner", names=["Moonlight Diner"]).passed is False
+    assert avoids("Do not go to Moonlight Diner", names=["Moonlight Diner"]).passed is True
+
+
+def test_the_reason_quotes_the_recommendation():
+    finding = recommends("Go to Old Mill", where=GOOD)
+    assert finding.why.startswith("turn 1 says 'Old Mill' (chars 6-14), which is not a thing with rating at least 4.5")
+    assert [quote.text for quote in finding.quotes] == ["Old Mill"]

@@ -1,0 +1,137 @@
+"""The checks on words, with what is denied and what only looks so."""
+
+import pytest
+from judging import dialogue, judge_dialogue, judge_reply
+
+STANDING = [
+    ("Take the bus.", "bus"),
+    ("Instead of the bus, take the metro.", "metro"),
+    ("Avoid tolls and take the bus", "bus"),
+    ("This serves not only the bus", "bus"),
+    ("No problem, the bus is fine", "bus"),
+    ("The No. 5 bus is next", "bus"),
+    ("It is not far from People's Square", "People's Square"),
+    ("Don't miss Cafe Luna", "Cafe Luna"),
+    ("You do not need to avoid tolls", "tolls"),
+    ("There is no bus, so take the metro", "metro"),
+    ("不仅走高速", "高速"),
+    ("不是公交而是地铁", "地铁"),
+    ("没有高速但有国道", "国道"),
+    ("特别推荐高速", "高速"),
+    ("无需避开高速", "高速"),
+    ("不到10分钟就到公交站", "公交"),
+    ("从无锡站出发", "站"),
+]
+DENIED = [
+    ("There are no tolls.", "toll"),
+    ("There’s no toll", "toll"),
+    ("This avoids tolls", "toll"),
+    ("without any toll", "toll"),
+    ("It isn't a bus", "bus"),
+    ("Take the metro rather than the bus", "bus"),
+    ("The bus is not an option", "bus"),
+    ("a toll-free route", "toll"),
+    ("no toll roads and no highways", "highway"),
+    ("neither bus nor metro", "metro"),
+    ("**no** tolls", "tolls"),
+    ("n\u200bo tolls", "tolls"),
+    ("不走高速", "高速"),
+    ("避开高速、隧道", "隧道"),
+    ("没有收费站", "收费站"),
+    ("别走高速", "高速"),
+    ("走国道而不是高速", "高速"),
+    ("不太建议走高速", "高速"),
+    ("高速不推荐", "高速"),
+]
+
+
+@pytest.mark.parametrize(("reply", "phrase"), STANDING)
+def test_a_phrase_that_stands_is_said(reply, phrase):
+    assert judge_reply(reply, "said", any=[phrase]).passed is True
+    assert judge_reply(reply, "not_said", phrases=[phrase]).passed is False
+
+
+@pytest.mark.parametrize(("reply", "phrase"), DENIED)
+def test_a_phrase_under_a_negation_is_not_said(reply, phrase):
+    assert judge_reply(reply, "said", any=[phrase]).passed is False
+    assert judge_reply(reply, "not_said", phrases=[phrase]).passed is True
+
+
+def test_one_mention_that_stands_is_enough():
+    assert judge_reply("No bus at night. By day take the bus.", "said", any=["bus"]).passed is True
+
+
+def test_said_wants_one_of_any_and_each_of_all():
+    assert judge_reply("The metro takes ten stops", "said", any=["bus", "metro"], all=["stop", "metro"]).passed is True
+    finding = judge_reply("The metro", "said", any=["bus", "metro"], all=["stop"])
+    assert (finding.passed, finding.why) == (False, "no reply says 'stop'")
+
+
+def test_the_reason_quotes_the_words_and_their_place():
+    finding = judge_reply("There is a Toll  Road ahead", "not_said", phrases=["toll road"])
+    assert finding.why == "turn 1 says 'Toll  Road' (chars 11-21)"
+    assert [(quote.turn, quote.start, quote.end, quote.text) for quote in finding.quotes] == [(1, 11, 21, "Toll  Road")]
+
+
+def test_a_denied_phrase_is_named_as_the_reason():
+    assert "under a negation only" in judge_reply("no bus", "said", any=["bus"]).why
+
+
+@pytest.mark.parametrize(("turn", "passed"), [("any", True), ("first", True), ("last", False)])
+def test_turn_says_which_replies_are_read(turn, passed):
+    trajectory = dialogue("Take the bus", "Enjoy!")
+    assert judge_dialogue(trajectory, "said", any=["bus"], turn=turn).passed is passed
+
+
+def test_a_blank_reply_at_the_end_is_not_the_last_word():
+    assert judge_dialogue(dialogue("Take the bus", " \u200b\n"), "said", any=["bus"], turn="last").passed is True
+
+
+def test_covers_counts_the_things_that_are_said():
+    names = [["museum", "博物馆"], ["park"], ["tower"]]
+    reply = "先去博物馆, then the park, but no tower"
+    assert judge_reply(reply, "covers", names=names, at_least=2).passed is True
+    finding = judge_reply(reply, "covers", names=names)
+    assert (finding.passed, finding.why) == (False, "2 of 3 are said; not said: 'tower'")
+
+
+def test_a_thing_named_inside_another_one_is_not_covered():
+    assert judge_reply("Old Mill Garden", "covers", names=[["Old Mill"], ["Old Mill Garden"]]).passed is False
+
+
+@pytest.mark.parametrize(
+    ("reply", "passed"),
+    [
+        ("First the museum, then the park, last the tower", True),
+        ("先去博物馆，再去公园，最后去塔楼", True),
+        ("First the park, then the museum, last the tower", False),
+        ("The museum and the tower", False),
+        ("Skip the park. The museum, the park, the tower", True),
+    ],
+)
+def test_order_compares_first_mentions(reply, passed):
+    names = [["museum", "博物馆"], ["park", "公园"], ["tower", "塔楼"]]
+    assert judge_reply(reply, "order", names=names).passed is passed
+
+
+@pytest.mark.parametrize(
+    ("reply", "passed"),
+    [
+        ("Take the metro.", True),
+        ("Take the metro, it is faster than the bus.", True),
+        ("Take the metro instead of the bus", True),
+        ("坐地铁，比公交快", True),
+        ("地铁而不是公交", True),
+        ("Take the bus.", False),
+        ("Take the metro or the bus.", False),
+        ("坐地铁或公交", False),
+        ("Neither will do", False),
+    ],
+)
+def test_chooses_wants_one_option_and_none_of_the_others(reply, passed):
+    finding = judge_reply(reply, "chooses", option=["metro", "地铁"], over=["bus", "公交"])
+    assert finding.passed is passed
+
+
+def test_an_option_that_holds_the_name_of_the_other_is_not_the_other():
+    assert judge_reply("Take the airport bus", "chooses", option=["airport bus"], over=["bus"]).passed is True
