@@ -44,7 +44,9 @@ def resolve_source(spec: str, *, root: Path) -> Source:
         return callable_source(load(spec, root=root), spec)
     except UsageError as error:
         hint = did_you_mean(scheme, _SCHEMES)
-        raise UsageError(f"{error} ({hint})") from None if hint else error
+        if not hint:
+            raise
+        raise UsageError(f"{error} ({hint})") from None
 
 
 def source_of(agent: object, spec: str) -> Source:

@@ -1,0 +1,65 @@
+import copy
+import json
+
+import pytest
+
+from pytest_mapsat.agents import context_of, session_of
+from pytest_mapsat.model import Context, Location, Turn
+
+CONTEXT = Context(
+    now="2026-05-01T09:00:00+08:00",
+    location=Location(lon=113.2, lat=23.1, name="Gate 2"),
+    city="Here",
+    history=("was there",),
+    uid="u1",
+    locale="en-GB",
+)
+
+
+def test_the_context_is_a_dict_and_has_attributes():
+    view = context_of(CONTEXT)
+    assert view == {
+        "now": "2026-05-01T09:00:00+08:00",
+        "location": {"lon": 113.2, "lat": 23.1, "name": "Gate 2"},
+        "city": "Here",
+        "history": ["was there"],
+        "uid": "u1",
+        "locale": "en-GB",
+    }
+    assert (view.now, view.location.lon, view["history"]) == ("2026-05-01T09:00:00+08:00", 113.2, ["was there"])
+    assert json.loads(json.dumps(view)) == view
+    assert copy.deepcopy(view) == view
+
+
+def test_a_context_without_a_place_says_none():
+    assert context_of(Context(now="2026-05-01T09:00:00")).location is None
+
+
+def test_what_is_done_to_a_context_stays_there():
+    view = context_of(CONTEXT)
+    view.history.append("changed")
+    view.location.lon = 0
+    view.now = "never"
+    assert view["now"] == "never"
+    assert context_of(CONTEXT).history == ["was there"]
+    assert context_of(CONTEXT).location.lon == 113.2
+
+
+def test_an_unknown_attribute_gets_a_suggestion():
+    with pytest.raises(AttributeError, match="did you mean 'location'"):
+        _ = context_of(CONTEXT).locaton
+
+
+def test_the_session_id_is_opaque_and_the_same_for_the_same_episode():
+    assert session_of("case-1", 1).id == session_of("case-1", 1).id
+    assert len({session_of("case-1", 1).id, session_of("case-1", 2).id, session_of("case-2", 1).id}) == 3
+    assert "case" not in session_of("case-1", 1).id
+
+
+def test_the_messages_are_copies():
+    session = session_of("c", 1)
+    session.remember([Turn(role="user", text="q"), Turn(role="agent", text="a")])
+    session.messages.clear()
+    session.messages.append({})
+    assert session.messages == [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
+    assert "q" not in repr(session)

@@ -1,0 +1,323 @@
+import csv
+import json
+
+import pytest
+from tests_data import data_dir
+
+from pytest_mapsat.agents import RecordedSource, resolve_source
+from pytest_mapsat.model import (
+    Case,
+    Context,
+    InfrastructureError,
+    Provenance,
+    Step,
+    SuiteError,
+    Trajectory,
+    Truth,
+    Turn,
+    UsageError,
+    Visible,
+)
+from pytest_mapsat.sandbox import MISS_RESULT
+
+COLUMNS = [
+    "conversation_id",
+    "turn_index",
+    "role",
+    "content",
+    "tool_calls",
+    "is_stop",
+    "is_forced_stop",
+    "status",
+    "execution_time_ms",
+    "error_message",
+    "input_tokens",
+    "output_tokens",
+]
+
+
+def case(case_id="c1", query="Find a cafe"):
+    return Case(id=case_id, visible=Visible(query=query, context=Context(now="2026-05-01T09:00:00")), truth=Truth())
+
+
+def message(index, role, content, **more):
+    return {"turn_index": index, "role": role, "content": content, **more}
+
+
+QUERY = message(0, "user", "Find a cafe")
+ANSWER = message(
+    1,
+    "assistant",
+    "Here.",
+    tool_calls=[{"id": "x1", "name": "find", "arguments": {"q": "cafe"}, "result": '{"pois": [1]}'}],
+    latency_ms=1500,
+    input_tokens=10,
+    output_tokens=5,
+)
+BYE = message(1, "user", "Thanks.", is_stop=True)
+
+
+def jsonl(path, *dialogues, name="t.jsonl"):
+    file = path / name
+    file.write_text("".join(json.dumps(dialogue) + "\n" for dialogue in dialogues), encoding="utf-8")
+    return resolve_source(f"recorded:{name}", root=path)
+
+
+def dialogue(*turns, case_id="c1", **more):
+    return {"case_id": case_id, "turns": list(turns), **more}
+
+
+def table(path, *rows, name="d.csv"):
+    with (path / name).open("w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, restval="")
+        writer.writeheader()
+        writer.writerows(rows)
+    return resolve_source(f"recorded:{name}", root=path)
+
+
+def row(case_id, index, role, content, **more):
+    return {"conversation_id": case_id, "turn_index": index, "role": role, "content": content, **more}
+
+
+def problem(make):
+    with pytest.raises(SuiteError) as caught:
+        make()
+    return str(caught.value)
+
+
+class TestJsonLines:
+    def test_messages_calls_usage_and_time_are_taken_as_they_are(self, tmp_path):
+        trajectory = jsonl(tmp_path, dialogue(QUERY, ANSWER, BYE)).trajectory(case(), 1)
+        assert [(turn.role, turn.text) for turn in trajectory.turns] == [
+            ("user", "Find a cafe"),
+            ("agent", "Here."),
+            ("user", "Thanks."),
+        ]
+        step = Step(
+            kind="call",
+            id="x1",
+            tool="find",
+            arguments={"q": "cafe"},
+            result={"pois": [1]},
+            provenance=Provenance(kind="recorded"),
+        )
+        assert trajectory.calls == (step,)
+        assert (trajectory.source, trajectory.ending, trajectory.fault) == ("recorded", "done", None)
+        reply = trajectory.replies[0]
+        assert (reply.usage.input_tokens, reply.usage.output_tokens, reply.timing.seconds) == (10, 5, 1.5)
+        assert trajectory.turns[0].usage.input_tokens is None
+
+    def test_our_own_refusals_keep_their_status(self, tmp_path):
+        results = [
+            MISS_RESULT,
+            {"status": "error", "message": "there is no tool 'x'"},
+            {"status": "error", "code": 4},
+            "text",
+        ]
+        calls = [
+            {"id": str(n), "name": "find", "arguments": {}, "result": json.dumps(r)} for n, r in enumerate(results)
+        ]
+        trajectory = jsonl(tmp_path, dialogue(QUERY, ANSWER | {"tool_calls": calls})).trajectory(case(), 1)
+        assert [step.status for step in trajectory.calls] == ["miss", "error", "ok", "ok"]
+        assert trajectory.calls[3].result == "text"
+
+    def test_a_case_that_is_not_there_is_nobodys_failure(self, tmp_path):
+        with pytest.raises(InfrastructureError, match=r"no recorded trajectory of case c9 in t\.jsonl"):
+            jsonl(tmp_path, dialogue(QUERY)).trajectory(case("c9"), 1)
+
+    def test_a_trial_that_is_not_there_is_named(self, tmp_path):
+        source = jsonl(tmp_path, dialogue(QUERY, ANSWER), dialogue(QUERY, ANSWER, trial=2))
+        assert source.trajectory(case(), 2).trial == 2
+        with pytest.raises(InfrastructureError, match="trial 3 of case c1"):
+            source.trajectory(case(), 3)
+
+    def test_a_second_dialogue_of_a_case_names_both_lines(self, tmp_path):
+        text = problem(lambda: jsonl(tmp_path, dialogue(QUERY), dialogue(QUERY, case_id="c2"), dialogue(QUERY)))
+        assert text.startswith("t.jsonl:3: a second dialogue of case c1, trial 1: line 1 has it already")
+
+    def test_a_message_that_did_not_succeed_is_the_agents_fault(self, tmp_path):
+        failed = ANSWER | {"status": "error", "error_message": "died at /home/me/agent.py, object at 0x7fffdeadbeef"}
+        trajectory = jsonl(tmp_path, dialogue(QUERY, failed)).trajectory(case(), 1)
+        assert trajectory.ending == "agent_error"
+        assert trajectory.fault.blame == "agent"
+        assert trajectory.fault.message.endswith("status 'error': died at agent.py, object at 0x...")
+
+    def test_a_forced_stop_is_the_limit_of_turns(self, tmp_path):
+        assert (
+            jsonl(tmp_path, dialogue(QUERY, ANSWER | {"is_forced_stop": True})).trajectory(case(), 1).ending
+            == "max_turns"
+        )
+
+    def test_a_missing_query_is_put_in_front_with_a_warning(self, tmp_path):
+        source = jsonl(tmp_path, dialogue(ANSWER, BYE))
+        assert source.trajectory(case(), 1).turns[0] == Turn(role="user", text="Find a cafe")
+        assert len(source.trajectory(case(), 1).replies) == 1
+        assert "no query" in source.warnings(case(), 1)[0]
+
+    def test_messages_after_the_end_are_kept_with_a_warning(self, tmp_path):
+        source = jsonl(tmp_path, dialogue(QUERY, ANSWER, BYE, message(2, "assistant", "More.")))
+        assert len(source.trajectory(case(), 1).replies) == 2
+        assert "goes on for 1 messages after its end" in source.warnings(case(), 1)[0]
+
+    def test_another_query_is_a_warning(self, tmp_path):
+        source = jsonl(tmp_path, dialogue(QUERY, ANSWER, BYE))
+        assert source.warnings(case(), 1) == ()
+        assert "another query" in source.warnings(case(query="Find a bar"), 1)[0]
+        assert source.warnings(case("c9"), 1) == ()
+
+    @pytest.mark.parametrize(
+        ("line", "said"),
+        [
+            ("{not json", "is not JSON"),
+            ('{"case_id": "c1"}', "expected an object with case_id and a list of turns"),
+            ('{"case_id": "../up", "turns": []}', "the case id is '../up'"),
+            ('{"case_id": "c1", "turns": [3]}', "a turn is of type int"),
+            ('{"case_id": "c1", "turns": [{"role": "system", "turn_index": 0}]}', "role is 'system'"),
+            ('{"case_id": "c1", "turns": [{"role": "user", "turn_index": -1}]}', "turn_index is -1"),
+            ('{"case_id": "c1", "turns": [{"role": "user", "turn_index": 0, "content": 4}]}', "content is of type int"),
+            (
+                '{"case_id": "c1", "turns": [{"role": "user", "turn_index": 0, "input_tokens": "NaN"}]}',
+                "input_tokens is 'NaN'",
+            ),
+            (
+                '{"case_id": "c1", "turns": [{"role": "user", "turn_index": 0, "tool_calls": [{"name": "x"}]}]}',
+                "arguments of type",
+            ),
+            ('{"case_id": "c1", "turns": [], "trial": 0}', "trial is 0"),
+            ('{"case_id": "c1", "turns": [NaN]}', "NaN is not JSON"),
+            ("[" * 100_000, "nested too deeply"),
+        ],
+    )
+    def test_a_broken_line_is_named(self, line, said, tmp_path):
+        (tmp_path / "t.jsonl").write_text('{"case_id": "c0", "turns": []}\n' + line + "\n")
+        text = problem(lambda: resolve_source("recorded:t.jsonl", root=tmp_path))
+        assert text.startswith("t.jsonl:2: ")
+        assert said in text
+
+
+class TestCsv:
+    def test_rows_of_several_cases_are_sorted_by_turn_the_agent_first(self, tmp_path):
+        source = table(
+            tmp_path,
+            row("c2", 1, "user", "bye 2", is_stop="true"),
+            row("c1", 1, "user", "bye 1", is_stop="true"),
+            row("c1", 1, "assistant", "reply 1"),
+            row("c2", 0, "user", "query 2"),
+            row("c2", 1, "assistant", "reply 2", status="success"),
+            row("c1", 0, "user", "query 1"),
+        )
+        for number in "12":
+            texts = [turn.text for turn in source.trajectory(case(f"c{number}"), 1).turns]
+            assert texts == [f"query {number}", f"reply {number}", f"bye {number}"]
+
+    def test_tool_calls_are_read_as_a_literal(self, tmp_path):
+        calls = [{"name": "find", "args": {"q": "it's", "n": None}, "id": "k", "response": '"plain text"'}]
+        source = table(tmp_path, row("c1", 0, "user", "q"), row("c1", 1, "assistant", "a\nb", tool_calls=repr(calls)))
+        step = source.trajectory(case(), 1).calls[0]
+        assert (step.id, step.arguments, step.result) == ("k", {"q": "it's", "n": None}, "plain text")
+
+    @pytest.mark.parametrize(
+        ("cell", "said"),
+        [
+            ("__import__('os').system('true')", "not a Python literal"),
+            ("[" * 5000 + "]" * 5000, "nested more than 60 deep"),
+            ("-" * 50_000 + "1", "not a Python literal"),
+            ("{'name': 1}", "not a list of calls"),
+            ("[{'name': 'x', 'args': 3}]", "arguments of type int"),
+            ("[1, ", "not a Python literal"),
+        ],
+    )
+    def test_nothing_is_ever_evaluated_and_the_row_is_named(self, cell, said, tmp_path):
+        rows = (row("c1", 0, "user", "two\nlines"), row("c1", 1, "assistant", "a", tool_calls=cell))
+        text = problem(lambda: table(tmp_path, *rows))
+        assert text.startswith("d.csv:4: ")
+        assert said in text
+
+    def test_the_same_message_twice_names_both_lines(self, tmp_path):
+        text = problem(lambda: table(tmp_path, row("c1", 0, "user", "q"), row("c1", 0, "user", "q")))
+        assert "lines 2 and 3 both hold the user message with turn_index 0" in text
+
+    def test_a_torn_row_is_named(self, tmp_path):
+        (tmp_path / "d.csv").write_text("conversation_id,turn_index,role,content\nc1,0,user,q\nc1,1\n")
+        assert problem(lambda: resolve_source("recorded:d.csv", root=tmp_path)).startswith("d.csv:3: the row has")
+
+    def test_the_limit_of_the_csv_module_is_left_as_it_was(self, tmp_path):
+        before = csv.field_size_limit()
+        table(tmp_path, row("c1", 0, "user", "q" * (before + 10)))
+        assert csv.field_size_limit() == before
+
+
+class TestSavedRun:
+    STEP = Step(
+        kind="call", id="c1", tool="find", result=MISS_RESULT, status="miss", provenance=Provenance(kind="miss")
+    )
+    SAVED = Trajectory(
+        case="c1",
+        trial=2,
+        turns=(Turn(role="user", text="q"), Turn(role="agent", text="a", steps=(STEP,))),
+        ending="stalled",
+    )
+
+    def write(self, path, cases, schema="mapsat-run/1", indent=None):
+        (path / "run.json").write_text(json.dumps({"schema": schema, "cases": cases}, indent=indent))
+        return resolve_source("recorded:run.json", root=path)
+
+    @pytest.mark.parametrize("indent", [None, 1])
+    def test_trajectories_are_taken_with_their_trials_and_statuses(self, indent, tmp_path):
+        source = self.write(tmp_path, [{"id": "c1", "trajectory": self.SAVED.to_json()}], indent=indent)
+        trajectory = source.trajectory(case(), 2)
+        assert (trajectory.source, trajectory.ending, trajectory.trial) == ("recorded", "stalled", 2)
+        assert trajectory.calls[0].status == "miss"
+        assert trajectory.calls[0].provenance == Provenance(kind="recorded", note="was miss")
+
+    def test_another_schema_is_refused(self, tmp_path):
+        text = problem(lambda: self.write(tmp_path, [], schema="mapsat-run/2"))
+        assert "has the schema 'mapsat-run/2'; this version reads 'mapsat-run/1'" in text
+
+    def test_a_broken_trajectory_is_named_by_its_place(self, tmp_path):
+        text = problem(lambda: self.write(tmp_path, [{"trajectory": {"case": "c1"}}]))
+        assert "case 1 of the run: trajectory.turns: Field required" in text
+        assert "case 1 of the run has no trajectory" in problem(lambda: self.write(tmp_path, [{}]))
+
+    def test_a_trajectory_that_stands_there_twice_is_refused(self, tmp_path):
+        cases = [{"trajectory": self.SAVED.to_json()}] * 2
+        assert "a second dialogue of case c1, trial 2" in problem(lambda: self.write(tmp_path, cases))
+
+
+class TestFiles:
+    def test_a_missing_file_gets_a_suggestion(self, tmp_path):
+        (tmp_path / "run.json").write_text("{}")
+        with pytest.raises(UsageError, match=r"there is no file 'runn\.json'.*did you mean 'run\.json'"):
+            resolve_source("recorded:runn.json", root=tmp_path)
+
+    @pytest.mark.parametrize("content", ["", "hello\n", "a,b,c\n1,2,3\n", "[1]\n"])
+    def test_another_format_says_which_can_be_read(self, content, tmp_path):
+        (tmp_path / "f").write_text(content)
+        assert "none of the formats that can be read" in problem(lambda: resolve_source("recorded:f", root=tmp_path))
+
+    def test_a_binary_file_is_refused(self, tmp_path):
+        (tmp_path / "f").write_bytes(b"\xff\xfe\x00")
+        assert "is not UTF-8 text" in problem(lambda: resolve_source("recorded:f", root=tmp_path))
+
+
+class TestPublishedDialogues:
+    @pytest.fixture
+    def sources(self) -> tuple[RecordedSource, RecordedSource]:
+        folder = data_dir() / "mapsatisfybench"
+        table_file = next((folder / "upstream/data/outputs/simulator_res").glob("dialogue_*.csv"))
+        lines = resolve_source("recorded:trajectories_gpt53.jsonl", root=folder)
+        return lines, resolve_source(f"recorded:{table_file}", root=folder)
+
+    def test_both_formats_give_equal_trajectories(self, sources):
+        lines, rows = sources
+        assert {key: found.trajectory for key, found in lines.recordings.items()} == {
+            key: found.trajectory for key, found in rows.recordings.items()
+        }
+
+    def test_agent_turns_and_calls_are_those_counted_by_hand(self, sources):
+        trajectories = [found.trajectory for found in sources[0].recordings.values()]
+        assert len(trajectories) == 10
+        assert sum(len(trajectory.replies) for trajectory in trajectories) == 18
+        assert sum(len(trajectory.calls) for trajectory in trajectories) == 45
+        assert {trajectory.ending for trajectory in trajectories} == {"done"}
+        assert all(not found.warnings for found in sources[0].recordings.values())
