@@ -1,0 +1,99 @@
+"""The oracle, the examples and the agents that know nothing score what a suite worth having gives them."""
+
+import json
+
+import pytest
+from shipped_runs import CASES, SUITE, cards, failed, mean_ar, run_function
+
+ORACLE = "baseline:oracle"
+CONSIDERATE = "examples.considerate_agent:agent"
+NAIVE = "examples.naive_agent:agent"
+
+every_case = pytest.mark.parametrize("name", CASES)
+
+
+@every_case
+def test_the_oracle_scores_everything_and_misses_nothing(name):
+    card = cards(ORACLE)[name]
+    assert card.outcome == "passed", failed(card)
+    assert failed(card) == set()
+    assert (card.ar, card.metric("ifs"), card.metric("ts"), card.sandbox.miss) == (1, 1, 1, 0)
+
+
+@every_case
+def test_the_oracle_asks_where_the_policy_has_a_question(name):
+    card = cards(ORACLE)[name]
+    assert (card.clarifications > 0) == (CASES[name].truth.clarification.max_turns > 0)
+    assert card.trajectory.ending == "done"
+
+
+@every_case
+def test_the_considerate_agent_keeps_every_hard_constraint_and_fact(name):
+    card = cards(CONSIDERATE)[name]
+    assert card.outcome == "passed", card.reason
+    assert (card.metric("ecr"), card.metric("ifs"), card.sandbox.miss, card.calls.failed) == (1, 1, 0, 0)
+    assert failed(card) <= {factor.id for factor in CASES[name].truth.implicit if factor.severity == "soft"}
+
+
+def test_the_considerate_agent_leaves_preferences_to_win():
+    assert 0.6 < mean_ar(cards(CONSIDERATE)) < 0.97
+    assert sum(card.ar < 1 for card in cards(CONSIDERATE).values()) >= len(CASES) / 2
+
+
+def test_the_naive_agent_fails_at_least_a_third_of_the_items():
+    outcomes = [card.outcome for card in cards(NAIVE).values()]
+    assert outcomes.count("failed") >= len(CASES) / 3
+    assert mean_ar(cards(NAIVE)) < 0.3
+
+
+@pytest.mark.parametrize(
+    ("name", "factor"),
+    [
+        ("nav-museum-by-car", "drives"),
+        ("search-pharmacy-late", "open-now"),
+        ("search-pharmacy-late", "distance"),
+    ],
+    ids=["a bus for a driver", "a closed shop", "a made-up distance"],
+)
+def test_the_naive_agent_shows_each_kind_of_failure(name, factor):
+    assert factor in failed(cards(NAIVE)[name])
+
+
+def test_no_failure_of_the_naive_agent_is_the_sandbox_s():
+    assert all(card.sandbox.miss == 0 and card.blame == "agent" for card in cards(NAIVE).values())
+
+
+def test_silence_scores_nothing():
+    assert mean_ar(cards("baseline:silent")) == 0
+
+
+def test_one_polite_sentence_scores_next_to_nothing():
+    assert mean_ar(cards("baseline:constant")) <= 0.05
+
+
+@every_case
+def test_politeness_in_the_case_s_own_words_scores_next_to_nothing(name):
+    """An agent that repeats the question and the history has been given no credit for words that it was handed."""
+    case = CASES[name]
+    echo = " ".join([case.visible.query, *case.visible.context.history])
+    assert run_function(lambda message: echo, case).ar <= 0.35
+
+
+@every_case
+def test_pasting_every_result_fails(name):
+    card = _paste(name)
+    assert card.outcome == "failed"
+    assert card.ar <= 0.4
+
+
+def test_pasting_every_result_stays_low_on_the_whole():
+    assert mean_ar({name: _paste(name) for name in CASES}) <= 0.2
+
+
+def _paste(name):
+    records = SUITE.records(name)
+
+    def agent(message, tools):
+        return "\n".join(json.dumps(tools.call(r.tool, r.arguments), ensure_ascii=False) for r in records)
+
+    return run_function(agent, CASES[name])

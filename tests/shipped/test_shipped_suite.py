@@ -1,0 +1,102 @@
+"""The shipped suite is whole: it loads, covers what it says, and every factor can be judged and weighed."""
+
+from collections import Counter
+
+import pytest
+from shipped_runs import CASES, ROOT, SUITE
+
+from pytest_mapsat.metrics import weight_of
+from pytest_mapsat.suite import lint
+
+DOMAINS = ("search", "navigation", "itinerary", "realtime", "ride_hailing", "local_services")
+
+
+def every_case(function):
+    return pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))(function)
+
+
+def test_it_has_nothing_to_lint():
+    assert lint(SUITE) == []
+
+
+def test_it_has_the_six_domains_and_a_case_of_each_language_in_each():
+    assert tuple(SUITE.manifest.domains) == DOMAINS
+    found = {(domain, case.language) for case in CASES.values() for domain in case.domains}
+    assert found == {(domain, language) for domain in DOMAINS for language in ("en", "zh")}
+
+
+def test_half_of_the_cases_are_english_and_half_are_chinese():
+    counts = Counter(case.language for case in CASES.values())
+    assert counts["en"] == counts["zh"] == len(CASES) / 2
+    assert len(CASES) >= 14
+
+
+def test_its_difficulties_are_three_and_all_are_used():
+    assert {case.difficulty for case in CASES.values()} == {"L1", "L2", "L3"}
+
+
+def test_at_least_five_cases_need_a_question():
+    asking = [case for case in CASES.values() if len(case.truth.oracle) > 1]
+    assert len(asking) >= 5
+    assert all(case.truth.clarification.max_turns > 0 and case.truth.user.answers for case in asking)
+    assert {case.id for case in asking} == {c.id for c in CASES.values() if c.attributes["turns"] == "multi"}
+
+
+def test_hard_and_soft_factors_come_from_context_profile_and_environment():
+    found = {(factor.severity, factor.source) for case in CASES.values() for factor in case.truth.implicit}
+    assert {
+        (severity, source) for severity in ("hard", "soft") for source in ("context", "profile", "environment")
+    } <= found
+
+
+@every_case
+def test_every_case_stands_in_the_folder_of_its_first_domain(case):
+    folder = ROOT / "benchmark_cases" / case.domains[0]
+    assert any(f"id: {case.id}\n" in path.read_text("utf-8") for path in folder.glob("*.yaml"))
+
+
+@every_case
+def test_every_factor_has_a_check(case):
+    assert all((case.truth.explicit, case.truth.implicit, case.truth.facts))
+    assert [f.id for f in case.truth.factors if f.check is None and not getattr(f, "levels", ())] == []
+
+
+@every_case
+def test_every_case_has_a_hard_constraint(case):
+    assert any(factor.severity == "hard" for factor in case.truth.implicit)
+
+
+@every_case
+def test_every_weight_is_computed_from_evidence(case):
+    for factor in case.truth.implicit:
+        assert factor.weight is None
+        assert all(one.text for one in factor.evidence)
+        assert 0 < weight_of(factor) <= 1.5
+
+
+@every_case
+def test_every_fact_is_conditional(case):
+    # What an answer does not state it cannot get wrong; the constant answer keeps all facts.
+    for fact in case.truth.facts:
+        assert "vacuous" in fact.model_dump_json() or "not_said" in fact.model_dump_json()
+
+
+@every_case
+def test_every_expected_tool_has_required_parameters(case):
+    assert case.truth.tools
+    assert all(tool.required for tool in case.truth.tools)
+
+
+def test_machine_rules_stand_on_expected_tools_of_most_cases():
+    assert sum(any(tool.match for tool in case.truth.tools) for case in CASES.values()) >= 12
+
+
+def test_every_tool_is_expected_somewhere():
+    assert {tool.name for case in CASES.values() for tool in case.truth.tools} == set(SUITE.tools)
+
+
+@every_case
+def test_the_language_of_a_case_is_that_of_its_texts(case):
+    texts = [case.visible.query, case.truth.intent, *(factor.text for factor in case.truth.factors)]
+    for text in texts:
+        assert any("\u4e00" <= char <= "\u9fff" for char in text) == (case.language == "zh"), text

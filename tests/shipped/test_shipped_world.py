@@ -1,0 +1,138 @@
+"""The invented world agrees with itself, exists nowhere, and tells an agent nothing of the truth."""
+
+import json
+import re
+from collections import defaultdict
+
+import pytest
+from shipped_runs import CASES, ROOT, SUITE, cards
+
+from pytest_mapsat.sandbox import distance_m
+
+RECORDS = {name: SUITE.records(name) for name in CASES}
+ALL = [record for records in RECORDS.values() for record in records]
+#: By mode: metres a minute on a slow and on a fast way, and minutes of waiting, parking or unlocking.
+SPEEDS = {"walking": (60, 80, 1), "cycling": (150, 300, 1), "driving": (200, 900, 3), "transit": (200, 500, 8)}
+
+
+def point(text):
+    lon, lat = text.split(",")
+    return float(lon), float(lat)
+
+
+def routes():
+    for record in ALL:
+        if record.tool == "get_route":
+            for route in record.result["routes"]:
+                yield record, route
+
+
+def places():
+    for record in ALL:
+        if record.tool == "place_details":
+            yield record.result
+        elif record.tool.startswith("search_") and record.tool != "search_deals":
+            yield from record.result["places"]
+
+
+def test_every_record_belongs_to_a_case():
+    lines = [
+        line
+        for path in (ROOT / "benchmark_cases" / "records").glob("*.jsonl")
+        for line in path.read_text("utf-8").splitlines()
+    ]
+    assert {json.loads(line)["case"] for line in lines} == set(CASES)
+    assert len(lines) == len(ALL)
+
+
+def test_a_place_is_the_same_wherever_it_is_listed():
+    known = defaultdict(set)
+    for place in places():
+        for field in ("name", "kind", "address", "lon", "lat", "hours", "rating", "price_yuan", "phone"):
+            if field in place:
+                known[place["id"], field].add(place[field])
+    assert {key: values for key, values in known.items() if len(values) > 1} == {}
+
+
+def test_listed_distances_are_as_the_crow_flies_and_sorted():
+    found = [record for record in ALL if record.tool == "search_nearby"]
+    assert found
+    for record in found:
+        listed = [place["distance_m"] for place in record.result["places"]]
+        assert listed == sorted(listed)
+        for place in record.result["places"]:
+            there = distance_m(record.arguments["lon"], record.arguments["lat"], place["lon"], place["lat"])
+            assert place["distance_m"] == pytest.approx(there, abs=3)
+
+
+def test_no_route_is_shorter_than_the_crow_flies_nor_absurdly_long():
+    for record, route in routes():
+        straight = distance_m(*point(record.arguments["origin"]), *point(record.arguments["destination"]))
+        assert straight - 20 <= route["distance_m"] <= 3 * straight + 200
+
+
+def test_every_route_takes_as_long_as_its_mode_needs():
+    for record, route in routes():
+        slow, fast, wait = SPEEDS[record.arguments["mode"]]
+        assert route["distance_m"] / fast - 1 <= route["duration_min"] <= route["distance_m"] / slow + wait
+
+
+def test_only_drivers_meet_tolls_and_those_who_avoid_them_pay_none():
+    for record, route in routes():
+        assert ("toll_yuan" in route) == (record.arguments["mode"] == "driving")
+        if record.arguments.get("avoid_tolls"):
+            assert route["toll_yuan"] == 0
+
+
+def test_rounds_add_up():
+    for record in ALL:
+        if record.tool == "plan_visit_order":
+            *walks, whole = record.result["walks"]
+            assert len(walks) == len(record.result["order"]) + 1
+            assert (whole["m"], whole["min"]) == (sum(w["m"] for w in walks), sum(w["min"] for w in walks))
+
+
+def test_telephone_numbers_are_from_ranges_kept_for_fiction():
+    numbers = [place["phone"] for place in places() if "phone" in place]
+    assert numbers
+    assert all(re.fullmatch(r"555-01\d\d|0999-555-01\d\d", number) for number in numbers)
+
+
+def test_both_towns_lie_in_the_open_sea():
+    points = [(place["lon"], place["lat"]) for place in places()]
+    assert all(149.9 < lon < 150.7 and 30.0 < lat < 30.6 for lon, lat in points)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+def test_nothing_that_an_agent_gets_holds_the_truth(case):
+    seen = [case.visible.model_dump_json(), *(tool.model_dump_json() for tool in SUITE.tools.values())]
+    seen += [json.dumps(record.result, ensure_ascii=False) for record in RECORDS[case.id]]
+    shown = "\n".join(seen)
+    hidden = [case.id, case.truth.intent, case.truth.persona, *(factor.text for factor in case.truth.factors)]
+    hidden += [one.text for factor in case.truth.implicit for one in factor.evidence]
+    assert [text for text in hidden if text and text in shown] == []
+
+
+def test_the_user_id_is_never_the_case_id():
+    assert all(case.visible.context.uid.startswith("guest-") for case in CASES.values())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_case_is_played_from_a_good_part_of_its_tools(name):
+    """A tool with records that no dialogue of ours calls is a distractor: only weather, deals and the ways not taken may be that."""
+    called = {
+        call.tool
+        for spec in ("baseline:oracle", "examples.considerate_agent:agent")
+        for call in cards(spec)[name].trajectory.calls
+    }
+    idle = {record.tool for record in RECORDS[name]} - called
+    assert idle <= {
+        "get_weather",
+        "search_deals",
+        "get_route",
+        "search_poi",
+        "search_nearby",
+        "place_details",
+        "get_ride_estimate",
+        "plan_visit_order",
+    }
