@@ -20,7 +20,7 @@ Key = TypeVar("Key")
 
 _SENTENCE_END = re.compile(r"[。;\n…]+|[!?]+|\.")
 #: Words that end in a full stop without ending the sentence.
-_ABBREVIATIONS = tuple("dr mr mrs ms st no vs etc approx ca e.g i.e a.m p.m tel mt ave rd".split())
+_ABBREVIATIONS = tuple("dr mr mrs ms st no vs etc approx ca e.g i.e a.m p.m tel mt ave rd".split())  # noqa: SIM905  a list of words
 _LONGEST_ABBREVIATION = 7
 _SHORTEST_PLURAL = 3
 _QUOTED = 60
@@ -190,7 +190,7 @@ def _sentence_ends(text: str) -> Iterator[int]:
 
 def _in_word(text: str, start: int, end: int) -> bool:
     """Return whether a mark stands between Latin letters, as in an address."""
-    return 0 < start and end < len(text) and is_latin(text[start - 1]) and is_latin(text[end])
+    return start > 0 and end < len(text) and is_latin(text[start - 1]) and is_latin(text[end])
 
 
 def _is_full_stop(text: str, position: int) -> bool:

@@ -1,0 +1,81 @@
+"""Whatever a reply holds, every check ends with a finding, soon."""
+
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from judging import call, found_places, judge_reply
+
+CHECKS = [
+    ("said", {"any": ["bus", "公交"]}),
+    ("not_said", {"phrases": ["toll"]}),
+    ("number", {"unit": "km", "max": 5, "near": ["bus"], "equals": {"op": "bound", "tool": "route", "path": "d"}}),
+    ("clock_time", {"after": "10:00"}),
+    ("recommends", {"where": {"rating": {"op": "between", "min": 4.5}}}),
+    ("avoids", {"names": ["Old Mill"]}),
+    ("order", {"names": [["bus"], ["metro"]]}),
+    ("covers", {"names": [["bus"], ["metro"]]}),
+    ("chooses", {"option": ["bus"], "over": ["metro"]}),
+    ("asked", {"about": ["bus"], "at_most": 2}),
+]
+PIECES = [
+    "9",
+    "1,234,",
+    ":",
+    ".",
+    "not ",
+    "不",
+    "bus ",
+    "Old Mill ",
+    "半",
+    "三点",
+    "个半",
+    "(",
+    "\u0301",
+    "\u202e",
+    "\x00",
+    "?",
+    "an hour ",
+    "\n",
+    "½",
+    "百分之",
+    "-",
+    " km",
+]
+hostile = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=5)), max_size=40).map("".join)
+
+
+@settings(max_examples=60, deadline=None)
+@given(hostile)
+def test_no_check_breaks_and_every_quotation_is_true(reply):
+    for kind, fields in CHECKS:
+        finding = judge_reply(reply, kind, steps=[found_places(), call("route", {"d": reply})], **fields)
+        assert finding.passed in (True, False, None)
+        assert finding.why
+        assert all(quote.text == reply[quote.start : quote.end] for quote in finding.quotes)
+
+
+def steps_of(reply):
+    """How many lines and calls of Python the checks take on a reply; no clock, so that it is the same everywhere."""
+    count = 0
+
+    def counted(*_):
+        nonlocal count
+        count += 1
+        return counted
+
+    before = sys.gettrace()
+    sys.settrace(counted)
+    try:
+        for kind, fields in CHECKS:
+            judge_reply(reply, kind, steps=[found_places(), call("route", {"d": 1})], **fields)
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("piece", [*PIECES, "Old Mill is closed. ", "Take bus 5, 1.2 km at 6:30 pm, not Old Mill. "])
+def test_work_grows_with_the_length_of_the_reply_and_not_faster(piece):
+    short, long = (steps_of(piece * (size // len(piece))) for size in (600, 2_400))
+    assert long < 5 * short
