@@ -3,7 +3,9 @@
 import json
 
 import pytest
-from shipped_runs import CASES, SUITE, cards, failed, mean_ar, run_function
+from shipped_runs import CASES, ROOT, SUITE, cards, failed, mean_ar, run, run_function
+
+from pytest_mapsat.agents import resolve_source
 
 ORACLE = "baseline:oracle"
 CONSIDERATE = "examples.considerate_agent:agent"
@@ -97,3 +99,25 @@ def _paste(name):
         return "\n".join(json.dumps(tools.call(r.tool, r.arguments), ensure_ascii=False) for r in records)
 
     return run_function(agent, CASES[name])
+
+
+@pytest.mark.parametrize(
+    ("name", "query"),
+    [
+        ("search-pharmacy-late", "I need a chemist close by, how many minutes is it?"),
+        ("search-charger-connector", "最近的充电桩在哪儿？"),
+        ("search-twin-tearooms", "Please show me the way to the Copper Kettle, I have to be there at four."),
+        ("nav-van-headroom", "We want to go to the Tidewater Museum. Where should we park?"),
+        ("itinerary-grandma-wheelchair", "带奶奶出去玩一下午，给我排个行程吧。"),
+        ("realtime-last-train", "When does the next train to Saltmere leave?"),
+        ("ride-child-seat", "想叫车带女儿到青砚儿童医院，叫哪种好？"),
+        ("local-dinner-allergy", "Where could we have dinner near here this evening?"),
+        ("local-usual-barber", "今天还能去老地方理发吗，有便宜点的价格没有？"),
+    ],
+)
+def test_the_considerate_agent_understands_other_words(name, query):
+    case = CASES[name]
+    visible = case.visible.model_copy(update={"query": query})
+    card = run(resolve_source(CONSIDERATE, root=ROOT), case.model_copy(update={"visible": visible}))
+    assert card.outcome == "passed", card.reason
+    assert card.sandbox.miss == 0
