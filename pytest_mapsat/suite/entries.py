@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, StringConstraints
@@ -25,7 +24,7 @@ from .located import Lines, Located
 from .validation import validate
 from .yamltext import parse_yaml
 
-_NO_ATTRIBUTES: Mapping[str, str] = MappingProxyType({})
+_NO_ATTRIBUTES: Mapping[str, str] = {}  # shared by most entries, and never written to
 _Identifier = Annotated[str, StringConstraints(pattern=CASE_ID_PATTERN)]
 _TRIAL = re.compile(r"-t\d+$")
 #: The fields that an entry holds, in the order of a canonical line.
@@ -61,7 +60,7 @@ class CaseEntry:
     domains: tuple[str, ...] = ()
     difficulty: str = ""
     language: str = "en"
-    attributes: Mapping[str, str] = field(default=_NO_ATTRIBUTES, hash=False)
+    attributes: Mapping[str, str] = field(default_factory=lambda: _NO_ATTRIBUTES, hash=False)
     _offset: int = field(default=0, repr=False, compare=False)
     _length: int = field(default=0, repr=False, compare=False)
 
@@ -157,7 +156,7 @@ def _value(raw: bytes | None) -> Any:
     value = parse_json(raw.decode())
     if isinstance(value, dict):
         _demand(isinstance(text, str) for text in value.values())
-        return MappingProxyType(value)
+        return value
     if isinstance(value, list):
         _demand(isinstance(name, str) and re.fullmatch(CASE_ID_PATTERN, name) for name in value)
         return tuple(value)
@@ -185,7 +184,7 @@ def _parse(path: Path, line: RawLine, language: str, problems: list[Problem]) ->
 
 
 def _entry_of(header: _Header | Case, path: Path, line: int, offset: int = 0, length: int = 0) -> CaseEntry:
-    attributes = MappingProxyType(header.attributes) if header.attributes else _NO_ATTRIBUTES
+    attributes = header.attributes or _NO_ATTRIBUTES
     return CaseEntry(
         header.id, path, line, header.domains, header.difficulty, header.language, attributes, offset, length
     )

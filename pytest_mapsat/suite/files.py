@@ -27,7 +27,7 @@ def shown_path(path: Path) -> str:
     """Return the path as the user would type it: relative to the current folder where it lies below."""
     try:
         return path.relative_to(Path.cwd()).as_posix()
-    except ValueError:
+    except (ValueError, OSError):  # not below the current folder, or there is none any more
         return path.as_posix()
 
 

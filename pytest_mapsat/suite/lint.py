@@ -15,6 +15,7 @@ from .files import shown_path
 from .located import Lines
 from .opened import Suite, placed
 from .records import PlacedRecord, read_records
+from .requests import RequestKey, request_key
 
 Severity = Literal["error", "warning", "note"]
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
@@ -137,13 +138,13 @@ def _records(suite: Suite, findings: list[Finding]) -> Iterator[PlacedRecord]:
 
 
 def _about_records(suite: Suite, cases: set[str], records: Iterable[PlacedRecord]) -> Iterator[Finding]:
-    first: dict[tuple[str, str, str, str], PlacedRecord] = {}
+    first: dict[RequestKey, PlacedRecord] = {}
     for placed_record in records:
         record = placed_record.record
         if record.case not in cases:
             yield _finding("orphan", placed_record, f"the suite has no case {shown(record.case)}: it is never served")
         yield from _about_arguments(suite, placed_record)
-        key = (record.case, record.tool, canonical_json(record.arguments), record.writes)
+        key = request_key(record, suite.tools.get(record.tool))
         if key in first:
             yield _again(placed_record, first[key])
         else:

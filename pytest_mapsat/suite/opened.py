@@ -93,6 +93,10 @@ class Suite:
             raise SuiteError(Problem(shown_path(self.root), 0, message, "add a *.yaml or *.jsonl file with a case"))
         return self.inventory.cases
 
+    def holds_cases(self, path: Path) -> bool:
+        """Say whether a file is one of the suite's case files, by its place and name."""
+        return path.is_relative_to(self.root) and role_of(path.relative_to(self.root)) == "cases"
+
     def entries(self, path: Path) -> tuple[CaseEntry, ...]:
         """Return the cases of one file, in its order.
 
@@ -176,7 +180,7 @@ class Suite:
     def _admit(self, path: Path) -> Path:
         """Return the absolute path of a case file of this suite; SuiteError for any other."""
         path = Path(os.path.abspath(path))  # noqa: PTH100  resolve() would leave the place the user sees
-        if not path.is_relative_to(self.root) or role_of(path.relative_to(self.root)) != "cases":
+        if not self.holds_cases(path):
             where = shown_path(self.root)
             raise SuiteError(Problem(shown_path(path), 0, f"is not a case file of the suite {where}"))
         if (problem := refusal(self.root, path)) is not None:

@@ -57,9 +57,14 @@ def validate(model: type[NounT], document: Located, path: str, problems: list[Pr
     try:
         return model.model_validate(document.data)
     except ValidationError as error:
-        details = error.errors(include_url=False)
+        details = [detail for detail in error.errors(include_url=False) if not _follows(detail)]
         problems.extend(_problem(model, detail, document, path) for detail in details[: limits.PROBLEMS])
         return None
+
+
+def _follows(detail: Any) -> bool:
+    """Say whether this only follows from other problems: a list is too short once its bad items are gone."""
+    return detail["type"] == "too_short" and bool(len(detail["input"]) >= detail["ctx"]["min_length"])
 
 
 def dotted(path: DataPath) -> str:
@@ -121,6 +126,8 @@ def _explain(model: type[Noun], detail: Any, place: Sequence[str | int]) -> tupl
             answer = str(context.get("error", detail["msg"])), ""
         case "string_pattern_mismatch":
             answer = f"found {shown(found)}, expected {_PATTERNS.get(context['pattern'], _MOMENT)}", ""
+        case "too_short":
+            answer = f"found a list of {len(found)}, expected at least {context['min_length']}", ""
         case _:
             answer = _wrong_value(found, _WANTED.get(kind), detail["msg"])
     return answer

@@ -114,7 +114,7 @@ def new_folder(dest: Path) -> Iterator[Path]:
         raise
 
 
-def to_yaml(value: JsonObject) -> bytes:
+def to_yaml(value: JsonObject | list[JsonObject]) -> bytes:
     """Return YAML text that this package reads as the same value."""
     import yaml  # noqa: PLC0415  heavy
 

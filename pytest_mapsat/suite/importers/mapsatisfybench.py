@@ -10,7 +10,6 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
 from pytest_mapsat.model import (
@@ -22,14 +21,14 @@ from pytest_mapsat.model import (
     SuiteManifest,
     Tool,
     canonical_json,
-    did_you_mean,
 )
 from pytest_mapsat.suite.crosscheck import crosscheck
 from pytest_mapsat.suite.files import content_digest
-from pytest_mapsat.suite.tools import read_tools
+from pytest_mapsat.suite.requests import by_request
 from pytest_mapsat.suite.validation import dotted
 from pytest_mapsat.suite.writer import (
     new_folder,
+    to_yaml,
     write_bytes,
     write_cases,
     write_manifest,
@@ -39,11 +38,11 @@ from pytest_mapsat.suite.writer import (
 
 from .msb_cases import COLUMNS, convert_case
 from .msb_records import RECORD_COLUMNS, convert_record
+from .msb_tools import derive_tools, published_tools
 from .report import ImportReport, Journal
 from .tables import read_csv, read_workbook
 
 FORMAT = "mapsatisfybench"
-_TOOLS_FILE = "mapsatisfybench_tools.yaml"
 _DESCRIPTION = (
     "MapSatisfyBench (repository wanzw404/MapSatisfyBench, MIT), imported from its published layout; "
     "snapshot {snapshot}: {cases} cases, {records} records. Times are China's, +08:00. The source gives no domains."
@@ -98,9 +97,10 @@ class _Draft:
 
 def _build(source: _Source, folder: Path) -> ImportReport:
     journal = Journal()
-    tools = published_tools()
-    cases = _cases(source, tools, journal)
-    records = _records(source, tools, journal)
+    known = published_tools()
+    cases = _cases(source, known, journal)
+    records = _records(source, known, journal)
+    tools = dict(known) | {tool.name: tool for tool in derive_tools(known, cases.values(), records, journal)}
     draft = _Draft(_manifest(source.snapshot(), len(cases), len(records)), tools, cases, records)
     _remark(draft, journal)
     _leave_outputs(source, journal)
@@ -123,12 +123,6 @@ def _report(draft: _Draft, journal: Journal) -> ImportReport:
         not_carried=dict(sorted(journal.not_carried.items())),
         notes=tuple(journal.notes),
     )
-
-
-def published_tools() -> dict[str, Tool]:
-    """Return the specs of the benchmark's tools, which this package ships as data."""
-    with resources.as_file(resources.files(__package__) / _TOOLS_FILE) as path:
-        return {name: tool for name, (tool, _, _) in read_tools([path]).items()}
 
 
 def _find(src: Path) -> _Source:
@@ -169,9 +163,6 @@ def _cases(source: _Source, tools: Mapping[str, Tool], journal: Journal) -> dict
 def _records(source: _Source, tools: Mapping[str, Tool], journal: Journal) -> list[Record]:
     records: list[Record] = []
     for path in source.mocks:
-        if path.stem not in tools:
-            known = did_you_mean(path.stem, tools) or "its records are kept, but no tool will serve them"
-            journal.note("unknown_tool", path.name, f"the benchmark has no tool {path.stem}: {known}")
         vectors = 0
         for row in read_csv(path, RECORD_COLUMNS, journal):
             vectors += row.cells.get("feature", "").strip() not in {"", "{}"}
@@ -196,7 +187,7 @@ def _remark(draft: _Draft, journal: Journal) -> None:
             kind = remark.rule.replace("-", "_")
             journal.note(kind, f"case {case.id}", f"{dotted(remark.place)}: {remark.message}")
     _note_tools_without_records(draft, journal)
-    _conflicts(draft.records, journal)
+    _conflicts(draft, journal)
 
 
 def _note_tools_without_records(draft: _Draft, journal: Journal) -> None:
@@ -207,19 +198,19 @@ def _note_tools_without_records(draft: _Draft, journal: Journal) -> None:
         journal.note("no_records", name, f"the source has no record of this tool: every call will miss{wanted}")
 
 
-def _conflicts(records: Sequence[Record], journal: Journal) -> None:
-    """Note requests that the source answers twice, with the same result or with another."""
-    results: dict[tuple[str, str, str], list[str]] = {}
-    for record in records:
-        key = (record.case, record.tool, canonical_json(record.arguments))
-        results.setdefault(key, []).append(canonical_json(record.result))
-    for (case, tool, _), found in results.items():
-        different = len(set(found))
-        place = f"case {case}, {tool}"
-        if different > 1:
-            journal.note("conflict", place, f"{len(found)} records of one request have {different} results")
-        elif len(found) > 1:
-            journal.note("duplicate_record", place, f"{len(found)} records are the same")
+def _conflicts(draft: _Draft, journal: Journal) -> None:
+    """Note how often, by case and tool, the source answers one request several times."""
+    repeated: Counter[tuple[str, str, str]] = Counter()
+    for (case, tool, _, _), records in by_request(draft.records, draft.tools).items():
+        results = {canonical_json(record.result) for record in records}
+        if len(records) > 1:
+            repeated[case, tool, "conflict" if len(results) > 1 else "duplicate_record"] += 1
+    for (case, tool, kind), count in sorted(repeated.items()):
+        how = "different results" if kind == "conflict" else "the same result each time"
+        message = (
+            f"{count} requests are recorded more than once, written in other ways, with {how}; all records are kept"
+        )
+        journal.note(kind, f"case {case}, {tool}", message)
 
 
 def _leave_outputs(source: _Source, journal: Journal) -> None:
@@ -244,12 +235,16 @@ def _manifest(snapshot: str, cases: int, records: int) -> SuiteManifest:
 def _write(folder: Path, draft: _Draft) -> None:
     write_manifest(folder / "suite.yaml", draft.manifest)
     write_cases(folder / "cases.jsonl", draft.cases.values())
-    for name, tool in draft.tools.items():
-        write_tool(folder / "tools" / f"{name}.yaml", tool)
+    # Only names that we know become file names.
+    known = published_tools()
+    for name in known:
+        write_tool(folder / "tools" / f"{name}.yaml", draft.tools[name])
+    derived = [tool.to_json() for name, tool in draft.tools.items() if name not in known]
+    if derived:
+        write_bytes(folder / "tools" / "derived-tools.yaml", to_yaml(derived))
     files: dict[str, list[Record]] = {}
     for record in draft.records:
-        # Only names that we know become file names.
-        known = record.tool if record.tool in draft.tools else "unknown_tools"
-        files.setdefault(known if record.case in draft.cases else "orphans", []).append(record)
-    for name, of_file in sorted(files.items()):
-        write_records(folder / "records" / f"{name}.jsonl", of_file)
+        name = record.tool if record.tool in known else "derived-tools"
+        files.setdefault(name if record.case in draft.cases else "orphans", []).append(record)
+    for name, records in sorted(files.items()):
+        write_records(folder / "records" / f"{name}.jsonl", records)

@@ -1,0 +1,159 @@
+"""What is wrong with a case is said with file, line, path, found, expected, and did you mean."""
+
+from __future__ import annotations
+
+import pytest
+from suite_maker import TOOLS, case_line, case_yaml, make_suite
+
+from pytest_mapsat.model import SuiteError
+from pytest_mapsat.suite import open_suite
+
+
+def problems_of(root, text, name="a.yaml"):
+    suite = open_suite(make_suite(root, {name: text}))
+    with pytest.raises(SuiteError) as caught:
+        list(map(suite.load, suite.entries(root / name)))
+    return caught.value.problems
+
+
+def problem_of(root, text):
+    (problem,) = problems_of(root, text)
+    return problem
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message", "hint"),
+    [
+        ("query:", "qurey:", 4, "visible.qurey: is not a known field", "did you mean 'query'?"),
+        ("    now: 2026-05-07T12:30:00+08:00", "    now: noon", 6, "visible.context.now: found 'noon', expected a moment such as", ""),
+        ("query: somewhere to eat", "query: 2000", 4, "visible.query: found 2000, expected text", "put it in quotes"),
+        ("query: somewhere to eat", "query:", 4, "visible.query: found nothing (null), expected text", ""),
+        ("query: somewhere to eat", "query: [a]", 4, "visible.query: found a list, expected text", ""),
+        ("domains: [search]", "domains: search", 2, "domains: found 'search', expected a list", ""),
+        ("domains: [search]", "domains: [serch]", 2, "domains[0]: the manifest has no domain 'serch'; it has: search, navigation", "did you mean 'search'?"),
+        ("id: a", "id: a b", 1, "id: found 'a b', expected 1 to 80 of A-Z", ""),
+        ("id: a", "id: a-t1", 1, "id: 'a-t1' ends like the mark of a trial", "choose another end"),
+        ("id: e1", "id:", 9, "truth.explicit[0].id: found nothing (null), expected text", ""),
+        ("text: a place is named", "severity: hard", 10, "truth.explicit[0].severity: is not a known field", "known fields: check, id, scope, text"),
+    ],
+)  # fmt: skip
+def test_a_wrong_field_is_explained(tmp_path, old, new, line, message, hint):  # noqa: PLR0917  a table
+    problem = problems_of(tmp_path, case_yaml("a").replace(old, new))[-1]
+    assert problem.path.endswith("a.yaml")
+    assert problem.line == line
+    assert problem.message.startswith(message)
+    assert problem.hint.startswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("check", "message", "hint"),
+    [
+        ("{kind: sayd, any: [x]}", "check.kind: found 'sayd', expected one of said, not_said, number", "did you mean 'said'?"),
+        ("{any: [x]}", "check.kind: is missing", ""),
+        ("{kind: said, any: [x], trun: last}", "check.trun: is not a known field", "did you mean 'turn'?"),
+        ("{kind: said, any: [x], turn: lst}", "check.turn: found 'lst', expected one of any, first, last", "did you mean 'last'?"),
+        ("{kind: said}", "check: said needs phrases in any, in all, or in both", ""),
+        ("{kind: said, any: [1]}", "check.any[0]: found 1, expected text", "put it in quotes"),
+        ("{kind: not, check: {kind: said, any: x}}", "check.check.any: found 'x', expected a list", ""),
+        ("{kind: any, checks: [{kind: covers, names: [[a]], at_lest: 1}]}", "check.checks[0].at_lest: is not a known field", "did you mean 'at_least'?"),
+        ("{kind: any, checks: []}", "check.checks: found a list of 0, expected at least 1", ""),
+        ("{kind: number, unit: mile, min: 1}", "check.unit: found 'mile', expected one of m, km", ""),
+        ("{kind: number, unit: m, min: few}", "check.min: found 'few', expected a number", ""),
+        ("{kind: clock_time, after: 25:00}", "check.after: found '25:00', expected a time of day such as 18:30", ""),
+        ("{kind: called, tool: fnd}", "check.tool: the suite has no tool 'fnd'", "did you mean 'find'?"),
+        ("{kind: called, tool: find, with: {query: {op: equals, value: 1}}}", "check.with.query.op: found 'equals', expected one of equal, one_of", "did you mean 'equal'?"),
+        ("{kind: called, tool: find, with: {query: {op: equal, valu: 1, value: 2}}}", "check.with.query.valu: is not a known field", "did you mean 'value'?"),
+        ("{kind: recommends, names: [x], tool: zzz}", "check.tool: the suite has no tool 'zzz'", "known tools: find, route"),
+        ("{kind: all, checks: [{kind: avoids, names: [x], tool: rout}]}", "check.checks[0].tool: the suite has no tool 'rout'", "did you mean 'route'?"),
+        ("{kind: number, unit: m, equals: {op: bound, tool: rte, path: a}}", "check.equals.tool: the suite has no tool 'rte'", ""),
+    ],
+)  # fmt: skip
+def test_a_wrong_check_is_explained(tmp_path, check, message, hint):
+    problem = problem_of(tmp_path, case_yaml("a") + f"      check: {check}\n")
+    assert problem.line == 11
+    assert problem.message.startswith(f"truth.explicit[0].{message}")
+    assert problem.hint.startswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("  tools: [{name: fnd}]", "truth.tools[0].name: the suite has no tool 'fnd'"),
+        ("  oracle: [{say: x, calls: [{tool: fnd}]}]", "truth.oracle[0].calls[0].tool: the suite has no tool 'fnd'"),
+        ("  implicit: [{id: e1, text: x, severity: hard, weight: 1}]", "truth: two factors have the id 'e1'"),
+        ("  implicit: [{id: z1, text: x, severity: hard}]", "truth.implicit[0]: an implicit factor needs a weight"),
+        ("  implicit: [{id: z1, text: x, severity: hrd, weight: 1}]", "truth.implicit[0].severity: found 'hrd'"),
+        ("  clarification: {max_turns: -1}", "truth.clarification.max_turns: found -1: "),
+        ("  tools: [{name: find, match: {query: {op: within, text: a}}}]", "truth.tools[0].match.query.op: found 'within'"),
+    ],
+)  # fmt: skip
+def test_a_wrong_truth_is_explained(tmp_path, more, message):
+    problem = problem_of(tmp_path, case_yaml("a") + f"{more}\n")
+    assert problem.message.startswith(message)
+    assert problem.line == (7 if message.startswith("truth: ") else 11)
+
+
+def test_all_problems_of_a_file_are_reported_up_to_a_limit(tmp_path):
+    three = case_yaml("a").replace("query", "qurey").replace("now:", "nwo:")
+    assert len(problems_of(tmp_path / "one", three)) == 4, "two unknown fields, two missing ones"
+    many = "---\n".join(case_yaml(f"c{n}").replace("query", "qurey") for n in range(30))
+    assert len(problems_of(tmp_path / "two", many)) == 20
+
+
+def test_a_parameter_that_a_tool_does_not_have_does_not_keep_a_case_from_loading(tmp_path):
+    text = case_yaml("a") + "  tools: [{name: find, required: [qwery]}]\n"
+    suite = open_suite(make_suite(tmp_path, {"a.yaml": text}))
+    assert suite.load(suite.entries(tmp_path / "a.yaml")[0]).truth.tools[0].required == ("qwery",)
+
+
+def test_a_case_in_jsonl_is_validated_when_it_is_loaded(tmp_path):
+    line = case_line("a", domains=["search"]).replace('"text"', '"txet"')
+    problems = problems_of(tmp_path, "\n" + line, "a.jsonl")
+    assert {problem.line for problem in problems} == {2}
+    assert any("truth.explicit[0].txet: is not a known field" in problem.message for problem in problems)
+
+
+def test_an_unknown_domain_in_jsonl_is_found_when_the_case_is_loaded(tmp_path):
+    (problem,) = problems_of(tmp_path, case_line("a", domains=["serch"]), "a.jsonl")
+    assert problem.message.startswith("domains[0]: the manifest has no domain 'serch'")
+
+
+def test_an_id_that_stands_twice_is_reported_with_both_places(tmp_path):
+    suite = open_suite(make_suite(tmp_path, {"a.yaml": case_yaml("x"), "b.jsonl": case_line("y") + case_line("x")}))
+    suite.entries(tmp_path / "a.yaml")
+    with pytest.raises(SuiteError) as caught:
+        suite.entries(tmp_path / "b.jsonl")
+    (problem,) = caught.value.problems
+    assert (problem.path.endswith("b.jsonl"), problem.line) == (True, 2)
+    assert problem.message.startswith("the id 'x' is taken: ")
+    assert problem.message.endswith("a.yaml:1 has it")
+
+
+def test_an_id_that_stands_twice_in_one_file_is_reported_with_both_lines(tmp_path):
+    (problem,) = problems_of(tmp_path, case_line("x") + case_line("x"), "b.jsonl")
+    assert problem.line == 2
+    assert problem.message.endswith("b.jsonl:1 has it")
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (TOOLS, "a tool belongs in tools/ or tools.yaml"),
+        ("{case: a, tool: b, arguments: {}, result: 1}", "records belong in records/*.jsonl"),
+        ("{name: x, schema_version: 1}", "the manifest is the file suite.yaml"),
+        ("{services: {web: 1}}", "every YAML and JSONL file below a suite's folder holds cases"),
+        ("plain text", "every YAML and JSONL file below a suite's folder holds cases"),
+    ],
+)
+def test_a_file_of_something_else_says_where_that_belongs(tmp_path, text, hint):
+    problem = problems_of(tmp_path, text)[0]
+    assert problem.message.startswith("this is not a case")
+    assert problem.hint.startswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("a.yaml", "# nothing yet\n"), ("a.yaml", "---\n"), ("a.jsonl", "\n\n"), ("a.yaml", "[]")]
+)
+def test_a_file_without_a_case_says_so(tmp_path, name, text):
+    (problem,) = problems_of(tmp_path, text, name)
+    assert problem.message == "the file has no case"

@@ -1,0 +1,155 @@
+"""Lint: everything that can be said of a suite without running it, with places and severities."""
+
+from __future__ import annotations
+
+import pytest
+from suite_maker import TOOLS, case_line, case_yaml, make_suite, record_line
+
+from pytest_mapsat.suite import lint, open_suite
+
+COMPLETE = """\
+id: good
+domains: [search]
+visible: {query: eat, context: {now: 2026-05-07T12:30:00+08:00}}
+truth:
+  explicit: [{id: e1, text: a place, check: {kind: said, any: [place]}}]
+  implicit:
+    - {id: z1, text: near, severity: hard, evidence: [{text: said so, relevance: strong}], check: {kind: said, any: [near]}}
+    - {id: z2, text: nice, severity: soft, weight: 1, levels: [{level: 1, check: {kind: said, any: [nice]}}]}
+  clarification: {max_turns: 1}
+  tools: [{name: find, required: [query]}, {name: route}]
+  user: {answers: [{asked: [where], say: near}]}
+  oracle: [{say: a nice place near, calls: [{tool: find, arguments: {query: eat}}]}]
+"""
+GOOD = {
+    "good.yaml": COMPLETE,
+    "records/r.jsonl": record_line("good", "find", {"query": "eat"}, 1) + record_line("good", "route", {}, 2),
+}
+
+
+def findings(root, files):
+    return lint(open_suite(make_suite(root, files)))
+
+
+def the(found, rule):
+    (finding,) = [finding for finding in found if finding.rule == rule]
+    return finding
+
+
+def test_nothing_is_said_of_a_complete_suite(tmp_path):
+    assert findings(tmp_path, GOOD) == []
+
+
+def test_what_a_case_lacks_is_noted(tmp_path):
+    found = findings(tmp_path, {"a.yaml": case_yaml("a")})
+    assert [(finding.rule, finding.severity) for finding in found if finding.problem.path.endswith("a.yaml")] == [
+        ("no-check", "note"),
+        ("no-clarification", "note"),
+        ("no-oracle", "note"),
+        ("no-script", "note"),
+    ]
+    assert "1 of 1 factors have no check and need a judge: e1" in the(found, "no-check").problem.message
+    assert {finding.problem.line for finding in found if finding.rule == "no-oracle"} == {7}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rule", "line"),
+    [
+        ("evidence: [{text: said so, relevance: strong}]", "weight: 1", "no-evidence", 7),
+        ("required: [query]", "required: [qwery]", "unknown-parameter", 10),
+        ("{name: route}", "{name: route, match: {t: {op: present}}}", "unknown-parameter", 10),
+        ("{name: route}", "{name: route, prose: [[t, must be there]]}", "unknown-parameter", 10),
+        ("arguments: {query: eat}", "arguments: {qurey: eat}", "unknown-parameter", 12),
+        (
+            "{kind: said, any: [place]}",
+            "{kind: called, tool: find, with: {qurey: {op: present}}}",
+            "unknown-parameter",
+            5,
+        ),
+        (
+            "{name: route}",
+            "{name: route, match: {to: {op: within_m, lon: 1, lat: 2, metres: 3, lat_from: t}}}",
+            "unknown-parameter",
+            10,
+        ),
+    ],
+)
+def test_a_doubtful_case_is_warned_of_at_its_line(tmp_path, old, new, rule, line):
+    (finding,) = findings(tmp_path, {**GOOD, "good.yaml": COMPLETE.replace(old, new)})
+    assert (finding.rule, finding.severity, finding.problem.line) == (rule, "warning", line)
+
+
+def test_a_case_without_factors_is_warned_of(tmp_path):
+    text = COMPLETE.partition("  explicit")[0] + "  intent: eat\n"
+    assert the(findings(tmp_path, {"a.yaml": text}), "no-factors").severity == "warning"
+
+
+@pytest.mark.parametrize(
+    ("line", "rule", "words"),
+    [
+        (record_line("gone", "find", {}, 1), "orphan", "the suite has no case 'gone'"),
+        (record_line("good", "fnd", {}, 1), "unknown-tool", "the suite has no tool 'fnd'"),
+        (record_line("good", "find", {"qurey": 1}, 1), "unknown-parameter", "the tool find has no parameter 'qurey'"),
+        (record_line("good", "find", {"query": "eat"}, 1), "duplicate-record", "records/r.jsonl:1"),
+        (record_line("good", "find", {"query": "eat"}, 9), "conflict", "records/r.jsonl:1 records another result"),
+        (record_line("good", "find", {"query": " EAT ", "city": None}, 9), "conflict", "records/r.jsonl:1"),
+    ],
+)
+def test_a_doubtful_record_is_warned_of(tmp_path, line, rule, words):
+    tools = TOOLS.replace("city: {type: string}", "city: {type: string}\n  match: {query: {type: text}}")
+    (finding,) = findings(tmp_path, {**GOOD, "tools.yaml": tools, "records/s.jsonl": line})
+    assert (finding.rule, finding.severity, finding.problem.line) == (rule, "warning", 1)
+    assert words in finding.problem.message
+    assert finding.problem.path.endswith("records/s.jsonl")
+
+
+def test_tools_without_records_are_told_apart_by_whether_a_case_expects_them(tmp_path):
+    found = findings(
+        tmp_path, {"good.yaml": COMPLETE, "tools/x.yaml": TOOLS.split("- name: route")[0].replace("find", "spare")}
+    )
+    rules = {finding.problem.message.split()[2]: (finding.rule, finding.severity) for finding in found}
+    assert rules == {
+        "find": ("no-records", "warning"),
+        "route": ("no-records", "warning"),
+        "spare": ("unused-tool", "note"),
+    }
+
+
+def test_errors_of_all_files_are_reported_together(tmp_path):
+    found = findings(
+        tmp_path,
+        {
+            **GOOD,
+            "a.yaml": case_yaml("a").replace("query", "qurey"),
+            "b.jsonl": case_line("b", domains=["nowhere"]) + case_line("good"),
+            "c.jsonl": case_line("c", domains=["nowhere"]),
+            "records/s.jsonl": '{"case": "good", "tool": 1}\n',
+        },
+    )
+    errors = {
+        (finding.problem.path.rsplit("/", 1)[1], finding.rule) for finding in found if finding.severity == "error"
+    }
+    assert errors == {
+        ("a.yaml", "case"),
+        ("b.jsonl", "case"),
+        ("good.yaml", "case"),
+        ("c.jsonl", "case"),
+        ("s.jsonl", "record"),
+    }
+
+
+def test_a_suite_without_cases_is_an_error(tmp_path):
+    assert the(findings(tmp_path, {}), "empty").severity == "error"
+
+
+def test_a_link_out_of_the_suite_is_an_error(tmp_path):
+    root = make_suite(tmp_path / "s", GOOD)
+    (tmp_path / "x.yaml").write_text("", encoding="utf-8")
+    (root / "x.yaml").symlink_to(tmp_path / "x.yaml")
+    assert the(lint(open_suite(root)), "file").severity == "error"
+
+
+def test_findings_are_sorted_by_place(tmp_path):
+    found = findings(tmp_path, {"b.yaml": case_yaml("b"), "a.yaml": case_yaml("a")})
+    places = [(finding.problem.path, finding.problem.line) for finding in found]
+    assert places == sorted(places)
