@@ -22,6 +22,9 @@ Point = tuple[float, float]
 MAX_TEXT = 20_000
 MAX_ITEMS = 4_000
 MAX_DEPTH = 24
+#: A tenth of a millimetre in degrees: finer differences come from arithmetic, not from the world.
+_DECIMALS = 9
+_CONTAINERS = (dict, list, tuple, Mapping)
 #: A number, as people and models write it; float() alone would also take "1_000", "nan" and "infinity".
 _NUMBER = re.compile(r"[+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,3})?")
 _SEPARATORS = re.compile(r"[,，、;；|]")
@@ -78,9 +81,10 @@ class Canoniser:
         Raises:
             UnfitError: the value cannot be of the declared type.
         """
-        if _says_nothing(value):
+        if value is None or _says_nothing(value):
             return None
-        _bounded(value)
+        if not isinstance(value, (int, float)):
+            _bounded(value)
         return self._form(value, self._trim)
 
 
@@ -90,7 +94,7 @@ def canonical(value: Json, rule: ParameterMatch) -> Canonical:
 
 
 def number(value: Json) -> float | None:
-    """Return the value as a finite number (numeric text counts, with 12 significant digits), or None."""
+    """Return the value as a finite number (numeric text counts, rounded to nine decimals), or None."""
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
@@ -100,7 +104,7 @@ def number(value: Json) -> float | None:
     elif not isinstance(value, int | float):
         return None
     try:
-        found = float(f"{float(value):.12g}")
+        found = round(float(value), _DECIMALS)
     except OverflowError:
         return None
     return found + 0.0 if math.isfinite(found) else None
@@ -131,6 +135,8 @@ def point(value: Json) -> Point | None:
 
 def _bounded(value: Json) -> None:
     """Refuse what is too large to be an argument, however it is nested."""
+    if isinstance(value, str) and len(value) <= MAX_TEXT:
+        return
     waiting, seen = [(value, 0)], 0
     while waiting:
         element, depth = waiting.pop()
@@ -138,7 +144,7 @@ def _bounded(value: Json) -> None:
         if isinstance(element, str):
             if len(element) > MAX_TEXT:
                 raise UnfitError(f"text of at most {MAX_TEXT} characters")
-        elif isinstance(element, Mapping | list | tuple):
+        elif isinstance(element, _CONTAINERS):
             if depth >= MAX_DEPTH or seen + len(element) > MAX_ITEMS:
                 raise UnfitError(f"at most {MAX_ITEMS} elements, nested at most {MAX_DEPTH} deep")
             members = element.values() if isinstance(element, Mapping) else element
@@ -147,8 +153,8 @@ def _bounded(value: Json) -> None:
 
 def _says_nothing(value: Json) -> bool:
     if isinstance(value, str):
-        return not value.strip()
-    return value is None or (isinstance(value, Mapping | list | tuple) and not value)
+        return not value or value.isspace()
+    return value is None or (isinstance(value, _CONTAINERS) and not value)
 
 
 def _parsed(text: str) -> Json:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from .canonical import Canonical, Point
-from .geo import SAME_POINT_M, distance_m
+from .geo import LEAST_M_PER_DEGREE, SAME_POINT_M, distance_m
 from .spec import Call, Parameter, Spec
 from .text import text_similarity
 from .words import Request
@@ -41,12 +41,23 @@ def findings(spec: Spec, asked: Call, recorded: Call) -> Iterator[Finding]:
 
 def same_places(spec: Spec, asked: Call, recorded: Call) -> bool:
     """Return whether all places are the same, to about a metre."""
-    for parameter, wanted, found in zip(spec.parameters, asked.values, recorded.values, strict=True):
-        if parameter.located and wanted != found:
-            apart = apart_m(wanted, found)
-            if apart is None or apart > SAME_POINT_M:
-                return False
-    return True
+    return all(_near(asked.values[index], recorded.values[index], SAME_POINT_M) for index in spec.located)
+
+
+def within_reach(spec: Spec, asked: Call, recorded: Call) -> bool:
+    """Return whether all essential places are within their tolerances; the quickest of all comparisons."""
+    return all(_near(asked.values[index], recorded.values[index], metres) for index, metres in spec.reach)
+
+
+def _near(one: Canonical, other: Canonical, metres: float) -> bool:
+    if one == other:
+        return True
+    if one is None or other is None:
+        return False
+    if type(one[0]) is float and abs(one[1] - other[1]) * LEAST_M_PER_DEGREE > metres:
+        return False
+    apart = apart_m(one, other)
+    return apart is not None and apart <= metres
 
 
 def _compared(parameter: Parameter, asked: Canonical, recorded: Canonical) -> Finding | None:
@@ -73,20 +84,23 @@ def _place(parameter: Parameter, asked: Canonical, recorded: Canonical) -> Findi
 
 
 def _text(parameter: Parameter, asked: Request, recorded: Request) -> Finding:
-    score = text_similarity(asked.text, recorded.text)
-    if recorded.same_as(asked) and score >= (parameter.rule.near or 0):
-        return Finding(parameter, "worded", score=score)
-    return _other(parameter, score=score)
+    if recorded.same_as(asked):
+        score = text_similarity(asked.text, recorded.text)
+        if score >= (parameter.rule.near or 0):
+            return Finding(parameter, "worded", score=score)
+    return _other(parameter)
 
 
-def _other(parameter: Parameter, distance: float | None = None, score: float | None = None) -> Finding:
-    return Finding(parameter, "blocked" if parameter.essential else "differs", distance, score)
+def _other(parameter: Parameter, distance: float | None = None) -> Finding:
+    return Finding(parameter, "blocked" if parameter.essential else "differs", distance)
 
 
 def apart_m(one: Canonical, other: Canonical) -> float | None:
     """Return how far two points, or the farthest of two rows of points, lie apart, metres; None: not comparable."""
     if one is None or other is None:
         return None
+    if type(one[0]) is float and type(other[0]) is float:
+        return distance_m(*one, *other)
     here, there = _row(one), _row(other)
     if len(here) != len(there):
         return None

@@ -31,38 +31,44 @@ class Circle(NamedTuple):
     narrower: bool
 
 
+_CONTAINERS = frozenset((dict, list))
+
+
 def fresh(value: Json) -> Json:
     """Return a copy of JSON data that shares no list and no object with it."""
-    if isinstance(value, dict):
-        return {key: fresh(member) if isinstance(member, dict | list) else member for key, member in value.items()}
-    if isinstance(value, list):
-        return [fresh(element) if isinstance(element, dict | list) else element for element in value]
+    if type(value) is dict:
+        copy = value.copy()
+        for key, member in value.items():
+            if type(member) in _CONTAINERS:
+                copy[key] = fresh(member)
+        return copy
+    if type(value) is list:
+        return [fresh(element) if type(element) in _CONTAINERS else element for element in value]
     return value
 
 
-def cut_to_circle(result: Json, rule: CutByDistance, circle: Circle) -> int:
-    """Take all items outside the circle out of the result, in place.
+def cut_to_circle(result: Json, rule: CutByDistance, circle: Circle) -> tuple[Json, int]:
+    """Leave all items outside the circle out of the result.
 
     A list for a greater radius may be cut only where it is sorted by distance: then it holds the nearest first, and
     nothing nearer is missing. Where the result holds no such list there is nothing that could lie outside.
 
     Returns:
-        how many items were taken out.
+        the result, which shares what is left with the recorded one, and how many items were left out.
 
     Raises:
         CannotCutError: the items do not say how far they are, or are not sorted by it.
     """
     items = _at(result, rule.items)
     if not isinstance(items, list):
-        return 0
+        return result, 0
     if circle.narrower:
         _check_sorted(items, rule)
     kept = [item for item in items if _inside(item, rule, circle)]
     removed = len(items) - len(kept)
     if removed:
-        items[:] = kept
-        _follow(result, rule.count, len(kept))
-    return removed
+        result = _followed(_with(result, rule.items, kept), rule.count, len(kept))
+    return result, removed
 
 
 def _check_sorted(items: list[Json], rule: CutByDistance) -> None:
@@ -84,18 +90,24 @@ def _inside(item: Json, rule: CutByDistance, circle: Circle) -> bool:
     return by_own_point and (circle.moved > 0 or said is None or said <= circle.radius)
 
 
-def _follow(result: Json, path: str | None, count: int) -> None:
-    """Write the new length where the result gives it, as text where it was text."""
-    if path is None:
-        return
-    parent, _, name = path.rpartition(".")
-    holder = _at(result, parent)
-    if isinstance(holder, dict) and name in holder:
-        holder[name] = str(count) if isinstance(holder[name], str) else count
+def _followed(result: Json, path: str | None, count: int) -> Json:
+    """Return the result with the new length where it gives one, as text where it was text."""
+    before = _at(result, path) if path else None
+    if path is None or before is None:
+        return result
+    return _with(result, path, str(count) if isinstance(before, str) else count)
 
 
-def cut_to_labels(result: Json, rule: CutByLabel, asked: Iterable[str], recorded: Iterable[str]) -> int:
-    """Take all elements whose label was not asked for out of the result, in place.
+def _with(data: Json, path: str, value: Json) -> Json:
+    """Return the data with another value at a path that exists; all else is shared."""
+    if not path:
+        return value
+    key, _, rest = path.partition(".")
+    return {**data, key: _with(data[key], rest, value)}
+
+
+def cut_to_labels(result: Json, rule: CutByLabel, asked: Iterable[str], recorded: Iterable[str]) -> tuple[Json, int]:
+    """Leave all elements whose label was not asked for out of the result.
 
     Args:
         result: the recorded result.
@@ -104,28 +116,28 @@ def cut_to_labels(result: Json, rule: CutByLabel, asked: Iterable[str], recorded
         recorded: those that the record was made for.
 
     Returns:
-        how many elements were taken out.
+        the result, which shares what is left with the recorded one, and how many elements were left out.
 
     Raises:
-        CannotCutError: a member has no label, or the result has nothing for one that was asked for.
+        CannotCutError: the record was made for more, and a member has no label or the result has nothing for one that
+            was asked for.
     """
     elements = _at(result, rule.items)
     wanted, made_for = set(asked), set(recorded)
     unlabelled = sorted((wanted | made_for) - set(rule.labels))
     if unlabelled or not isinstance(elements, list):
         if wanted == made_for:
-            return 0
+            return result, 0
         raise CannotCutError(f"its elements have no label for {', '.join(unlabelled) or 'anything'}")
     labels = {rule.labels[member] for member in wanted}
     found = [_label(element, rule.labels.values()) for element in elements]
-    if wanted == made_for and all(label is None or label in labels for label in found):
-        return 0
-    if labels - set(found):
-        raise CannotCutError(f"it holds nothing for {', '.join(sorted(labels - set(filter(None, found))))}")
+    if wanted == made_for:
+        if all(label is None or label in labels for label in found):
+            return result, 0
+    elif lacking := sorted(labels - set(found)):
+        raise CannotCutError(f"it holds nothing for {', '.join(lacking)}")
     kept = [element for element, label in zip(elements, found, strict=True) if label in labels]
-    removed = len(elements) - len(kept)
-    elements[:] = kept
-    return removed
+    return _with(result, rule.items, kept), len(elements) - len(kept)
 
 
 def _label(element: Json, labels: Iterable[str]) -> str | None:

@@ -11,12 +11,24 @@ from functools import cached_property
 from itertools import islice, product
 from typing import NamedTuple
 
-from pytest_mapsat.model import Difference, Json, JsonObject, Provenance, Record, Tool, digest
+from pytest_mapsat.model import (
+    CutByDistance,
+    Difference,
+    Json,
+    JsonObject,
+    Provenance,
+    ProvenanceKind,
+    Record,
+    Tool,
+    digest,
+)
 
 from .canonical import Canonical
-from .compare import Finding, apart_m, findings, same_places
+from .compare import Finding, apart_m, findings, same_places, within_reach
 from .cutting import CannotCutError, Circle, cut_to_circle, cut_to_labels, fresh
-from .spec import BadArgumentsError, Call, Parameter, Spec
+from .geo import band, bands
+from .spec import BadArgumentsError, Call, Spec
+from .text import text_similarity
 
 #: What an agent gets when no record answers; it says nothing of other records.
 MISS_RESULT: JsonObject = {
@@ -40,6 +52,11 @@ class Entry:
         """A short digest of the canonical call, and of the writes before it."""
         named = {"tool": self.record.tool, "values": self.call.values}
         return digest(named | ({"writes": self.record.writes} if self.record.writes else {}), _KEY_DIGITS)
+
+    @cached_property
+    def provenance(self) -> Provenance:
+        """What is said of an answer that is this record as it stands."""
+        return Provenance(kind="simulated" if self.record.simulated else "exact", record=self.key)
 
     @cached_property
     def result_digest(self) -> str:
@@ -82,7 +99,11 @@ class Resolver:
         self._alike: dict[tuple[Canonical, ...], list[Entry]] = {}
         self._entries: list[Entry] = []
         self._unreadable: set[str] = set()
-        self._cuts = any(parameter.rule.subset for parameter in self.spec.parameters)
+        self._cutters = tuple(
+            (index, parameter)
+            for index, parameter in enumerate(self.spec.parameters)
+            if parameter.rule.covers or parameter.rule.subset
+        )
         for record in records:
             self._add(record)
 
@@ -100,9 +121,20 @@ class Resolver:
             self._alike.setdefault(self._alike_key(entry.call), []).append(entry)
 
     def _exact_key(self, call: Call) -> tuple[Canonical, ...]:
-        """All values but places, which are compared by distance."""
-        pairs = zip(self.spec.parameters, call.values, strict=True)
-        return tuple([value is None if parameter.located else value for parameter, value in pairs])
+        """All values, each place as its band of latitude."""
+        values = list(call.values)
+        for index in self.spec.located:
+            if values[index] is not None:
+                values[index] = band(_latitude(values[index]))
+        return tuple(values)
+
+    def _exact_keys(self, call: Call) -> Iterator[tuple[Canonical, ...]]:
+        """The keys under which records of the same places may stand."""
+        choices: list[tuple[Canonical, ...]] = [(value,) for value in call.values]
+        for index in self.spec.located:
+            if call.values[index] is not None:
+                choices[index] = bands(_latitude(call.values[index]))
+        return product(*choices)
 
     def _alike_key(self, call: Call) -> tuple[Canonical, ...]:
         """What even a near answer must share: essential values without tolerance, and the words of texts."""
@@ -126,7 +158,8 @@ class Resolver:
     def _exactly(self, call: Call, writes: str) -> Resolution | None:
         entries = [
             entry
-            for entry in self._exact.get(self._exact_key(call), ())
+            for key in self._exact_keys(call)
+            for entry in self._exact.get(key, ())
             if entry.record.writes == writes and same_places(self.spec, call, entry.call)
         ]
         seen = [entry for entry in entries if not entry.record.simulated]
@@ -138,7 +171,9 @@ class Resolver:
         candidates = [
             _Candidate(entry, found)
             for entry in self._alike.get(self._alike_key(call), ())
-            if entry.record.writes == writes and (found := _bridged(self.spec, call, entry)) is not None
+            if entry.record.writes == writes
+            and within_reach(self.spec, call, entry.call)
+            and (found := _bridged(self.spec, call, entry)) is not None
         ]
         candidates.sort(key=lambda candidate: candidate.rank)
         while candidates:
@@ -153,53 +188,51 @@ class Resolver:
         """Return the candidates' results, cut to what was asked; those that cannot be cut are left out."""
         served = []
         for candidate in candidates:
-            if not candidate.found and not self._cuts:
-                served.append(_Served(candidate, candidate.entry.record.result, 0))
-                continue
-            result = fresh(candidate.entry.record.result)
             try:
-                served.append(_Served(candidate, result, self._cut(call, candidate, result)))
+                served.append(_Served(candidate, *self._cut(call, candidate)))
             except CannotCutError:
                 continue
         return served
 
-    def _cut(self, call: Call, candidate: _Candidate, result: Json) -> int:
+    def _cut(self, call: Call, candidate: _Candidate) -> tuple[Json, int]:
         recorded = candidate.entry.call
-        removed = 0
-        for parameter, asked, made_for in zip(self.spec.parameters, call.values, recorded.values, strict=True):
-            if parameter.rule.covers and candidate.found and asked is not None:
-                circle = self._circle(parameter, call, recorded, narrower=asked != made_for)
+        result, removed = candidate.entry.record.result, 0
+        for index, parameter in self._cutters:
+            asked, made_for, outside = call.values[index], recorded.values[index], 0
+            if asked is None or made_for is None:
+                continue
+            if parameter.rule.covers and candidate.found:
+                circle = self._circle(parameter.rule.covers, asked, made_for, call, recorded)
                 if circle.narrower or circle.moved:
-                    removed += cut_to_circle(result, parameter.rule.covers, circle)
-            if parameter.rule.subset and asked is not None and made_for is not None:
-                removed += cut_to_labels(result, parameter.rule.subset, asked, made_for)
-        return removed
+                    result, outside = cut_to_circle(result, parameter.rule.covers, circle)
+            elif parameter.rule.subset:
+                result, outside = cut_to_labels(result, parameter.rule.subset, asked, made_for)
+            removed += outside
+        return result, removed
 
-    def _circle(self, radius: Parameter, call: Call, recorded: Call, *, narrower: bool) -> Circle:
-        cut = radius.rule.covers
-        names = [parameter.name for parameter in self.spec.parameters]
+    def _circle(self, rule: CutByDistance, asked: float, made_for: float, call: Call, recorded: Call) -> Circle:
         centres = [
-            one.values[names.index(cut.centre)] if cut and cut.centre in names else None for one in (call, recorded)
+            (call.values[index], recorded.values[index])
+            for index in self.spec.located
+            if self.spec.parameters[index].name == rule.centre
         ]
-        asked = call.values[names.index(radius.name)]
-        return Circle(centres[0], asked, apart_m(*centres) or 0.0, narrower)
+        here, there = centres[0] if centres else (None, None)
+        return Circle(here, asked, apart_m(here, there) or 0.0, narrower=asked < made_for)
 
     def _answer(self, call: Call, served: Sequence[_Served]) -> Resolution:
         chosen = _choose(served)
-        entry, found = chosen.candidate.entry, chosen.candidate.found
-        kinds = {finding.kind for finding in found}
-        composed = chosen.removed or kinds & {"wider", "more"}
+        entry = chosen.candidate.entry
+        candidates = len({answer.candidate.entry.result_digest for answer in served}) if len(served) > 1 else 1
+        if not chosen.candidate.found and not chosen.removed and candidates == 1:
+            return Resolution(fresh(chosen.result), entry.provenance)
         provenance = Provenance(
-            kind="simulated" if entry.record.simulated else "composed" if composed else "near" if found else "exact",
+            kind=_kind(chosen),
             record=entry.key,
-            differences=tuple(_difference(finding, call, entry.call) for finding in found),
-            candidates=len({answer.candidate.entry.result_digest for answer in served}) if len(served) > 1 else 1,
-            note=f"{chosen.removed} of the recorded items lie outside what was asked and were left out"
-            if chosen.removed
-            else "",
+            differences=tuple(_difference(finding, call, entry.call) for finding in chosen.candidate.found),
+            candidates=candidates,
+            note=f"{chosen.removed} of the recorded items lie outside what was asked" if chosen.removed else "",
         )
-        result = chosen.result
-        return Resolution(fresh(result) if result is entry.record.result else result, provenance)
+        return Resolution(fresh(chosen.result), provenance)
 
     def _miss(self, call: Call, writes: str) -> Resolution:
         return Resolution(fresh(MISS_RESULT), self._explained(call, writes))
@@ -210,8 +243,7 @@ class Resolver:
         entries = [entry for entry in self._entries if entry.record.writes == writes]
         if not entries:
             return Provenance(kind="miss", candidates=0, note=f"the case has no record of {name}{unread}")
-        candidates = (_Candidate(entry, tuple(findings(self.spec, call, entry.call))) for entry in entries)
-        nearest = min(candidates, key=_remoteness)
+        nearest = self._nearest(call, entries)
         blocked = [finding for finding in nearest.found if finding.kind == "blocked"]
         note = "" if blocked else self._why_uncut(call, nearest)
         return Provenance(
@@ -222,12 +254,34 @@ class Resolver:
             note=f"the nearest of {len(entries)} records of {name} does not answer this{note}{unread}",
         )
 
+    def _nearest(self, call: Call, entries: Sequence[Entry]) -> _Candidate:
+        """Return the record with the fewest obstacles; among equals the most alike in words, then on the ground."""
+        candidates = [_Candidate(entry, tuple(findings(self.spec, call, entry.call))) for entry in entries]
+        fewest = min(map(_obstacles, candidates))
+        tied = [candidate for candidate in candidates if _obstacles(candidate) == fewest]
+        return min(tied, key=lambda candidate: (*_remoteness(candidate, call), candidate.entry.key))
+
     def _why_uncut(self, call: Call, candidate: _Candidate) -> str:
         try:
-            self._cut(call, candidate, fresh(candidate.entry.record.result))
+            self._cut(call, candidate)
         except CannotCutError as reason:
             return f": {reason}"
         return ": a simulated answer stands for its own call only"
+
+
+def _latitude(place: Canonical) -> float:
+    """Return the latitude of a point, or of the first of several."""
+    first = place[0] if isinstance(place[0], tuple) else place
+    return float(first[1])
+
+
+def _kind(served: _Served) -> ProvenanceKind:
+    if served.candidate.entry.record.simulated:
+        return "simulated"
+    kinds = {finding.kind for finding in served.candidate.found}
+    if served.removed or kinds & {"wider", "more"}:
+        return "composed"
+    return "near" if kinds else "exact"
 
 
 def _bridged(spec: Spec, asked: Call, entry: Entry) -> tuple[Finding, ...] | None:
@@ -264,11 +318,23 @@ def _choose(served: Sequence[_Served]) -> _Served:
     return min(served, key=standing)
 
 
-def _remoteness(candidate: _Candidate) -> tuple[int, int, float, float, str]:
-    blocked = [finding for finding in candidate.found if finding.kind == "blocked"]
-    unlike = sum(1 - (finding.score or 0) for finding in blocked)
-    distance = sum(finding.distance or 0 for finding in blocked)
-    return len(blocked), len(candidate.found), round(unlike, 6), round(distance, 1), candidate.entry.key
+def _obstacles(candidate: _Candidate) -> tuple[int, int]:
+    return sum(finding.kind == "blocked" for finding in candidate.found), len(candidate.found)
+
+
+def _remoteness(candidate: _Candidate, call: Call) -> tuple[float, float]:
+    recorded = candidate.entry.call
+    unlike = sum(1 - (_score(finding, call, recorded) or 0) for finding in candidate.found)
+    return round(unlike, 6), round(sum(finding.distance or 0 for finding in candidate.found), 1)
+
+
+def _score(finding: Finding, asked: Call, recorded: Call) -> float | None:
+    """Return how alike the texts of a parameter are, or None where it has no text on one side."""
+    parameter = finding.parameter
+    if finding.score is not None or parameter.lexicon is None:
+        return finding.score
+    wanted, found = parameter.written(asked.arguments), parameter.written(recorded.arguments)
+    return text_similarity(str(wanted), str(found)) if wanted and found else None
 
 
 _NOTES = {
@@ -280,11 +346,12 @@ _NOTES = {
 
 def _difference(finding: Finding, asked: Call, recorded: Call) -> Difference:
     parameter = finding.parameter
+    score = _score(finding, asked, recorded)
     return Difference(
         parameter=parameter.name,
         asked=fresh(parameter.written(asked.arguments)),
         recorded=fresh(parameter.written(recorded.arguments)),
-        score=None if finding.score is None else round(finding.score, 4),
+        score=None if score is None else round(score, 4),
         distance_m=None if finding.distance is None else round(finding.distance, 1),
         note=_NOTES.get(finding.kind, ""),
     )

@@ -22,7 +22,7 @@ from pytest_mapsat.model import (
     WithinM,
 )
 
-from .canonical import boolean, number, point
+from .canonical import number, point
 from .geo import distance_m
 from .hours import open_at
 from .text import normalise, text_similarity
@@ -43,14 +43,17 @@ def satisfies(
         results: the earlier steps of the dialogue (for ``Bound``).
 
     Returns:
-        None for a ``Bound`` to a result that does not exist, opening hours that are absent or cannot be read, and a
-        latitude that stands in arguments which were not given.
+        None for a ``Bound`` to a result that does not exist, opening hours that are absent or cannot be read, a latitude
+        that stands in arguments which were not given, and a value that is nested beyond measure.
     """
-    if isinstance(match, WithinM):
-        return _within(match, value, arguments)
-    if isinstance(match, Bound):
-        return _bound(match, value, results)
-    return _OPERATIONS[type(match)](match, value)
+    try:
+        if isinstance(match, WithinM):
+            return _within(match, value, arguments)
+        if isinstance(match, Bound):
+            return _bound(match, value, results)
+        return _OPERATIONS[type(match)](match, value)
+    except RecursionError:
+        return None
 
 
 def values_at(data: Json, path: str) -> list[Json]:
@@ -111,9 +114,9 @@ def _similar(match: Similar, value: Json) -> bool:
 
 
 def _text_of(value: Json) -> str | None:
-    if isinstance(value, str):
-        return value
-    return str(value) if isinstance(value, int | float) and boolean(value) is not value else None
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    return str(value)
 
 
 def _between(match: Between, value: Json) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from pytest_mapsat.model import Json, ParameterMatch, ParameterType, Tool, did_you_mean, shown
 
 from .canonical import Canonical, Canoniser, UnfitError
+from .geo import SAME_POINT_M
 from .words import Lexicon, Request
 
 #: A call, one canonical value for each of ``Spec.parameters``.
@@ -59,16 +60,17 @@ class Parameter:
         Raises:
             UnfitError: the value cannot be of the declared type.
         """
-        value = self._canonise(arguments.get(self.name))
+        given = arguments.get(self.name)
         if self._latitude is not None:
-            return self._point(value, self._latitude(arguments.get(self.pair or "")))
+            return self._point(self._canonise(given), self._latitude(arguments.get(self.pair or "")))
+        value = None if given is None else self._canonise(given)
         return self._default if value is None else value
 
     def _point(self, lon: float | None, lat: float | None) -> Canonical:
         if lon is None and lat is None:
             return None
         if lon is None or lat is None:
-            raise UnfitError(f"a longitude and, in {self.pair!r}, the latitude that goes with it")
+            raise UnfitError(f"a longitude, and in {self.pair!r} the latitude that goes with it")
         return lon, lat
 
     def written(self, arguments: Mapping[str, Json]) -> Json:
@@ -105,6 +107,13 @@ class Spec:
         self._properties: Mapping[str, Any] = tool.parameters.get("properties", {})
         self._required = tuple(tool.parameters.get("required", ()))
         self.parameters = tuple(self._compared())
+        self.located = tuple(index for index, parameter in enumerate(self.parameters) if parameter.located)
+        #: The essential places, each with its tolerance in metres.
+        self.reach = tuple(
+            (index, max(self.parameters[index].rule.within_m, SAME_POINT_M))
+            for index in self.located
+            if self.parameters[index].essential
+        )
 
     def _compared(self) -> list[Parameter]:
         rules = {name: self._rule(name) for name in self._properties}
@@ -148,8 +157,8 @@ class Spec:
             try:
                 values.append(parameter.read(arguments))
             except UnfitError as unfit:
-                found = shown(parameter.written(arguments))
-                problems.append(f"parameter {parameter.name!r} is {found}, expected {unfit}")
+                names = " with ".join(repr(name) for name in (parameter.name, parameter.pair) if name)
+                problems.append(f"parameter {names} is {shown(parameter.written(arguments))}, expected {unfit}")
         if problems:
             raise BadArgumentsError(problems)
         return Call(arguments, tuple(values))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 from pytest_mapsat.model import Json, JsonObject, Provenance, Record, Tool, did_you_mean, shown
@@ -43,6 +44,11 @@ class Sandbox:
         for record in records:
             self._records.setdefault(record.tool, []).append(record)
         self._resolvers: dict[str, Resolver] = {}
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The suite's tools by name."""
+        return MappingProxyType(self._tools)
 
     def call(self, name: str, arguments: Json, *, writes: str = "") -> Answer:
         """Answer a call; never raises for what an agent may do wrong.

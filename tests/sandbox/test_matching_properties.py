@@ -1,0 +1,104 @@
+"""What must hold for matching whatever the records are."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sandbox_samples import LAT, LON, around, east, farthest_m, north, places, record, sandbox
+
+from pytest_mapsat.sandbox import distance_m, tokens
+
+WORDS = ["咖啡", "奶茶", "特来电", "充电站", "海边", "Shell", "LNG", "24"]
+METRES = st.lists(st.integers(1, 3000), max_size=8, unique=True).map(sorted)
+
+
+@st.composite
+def worlds(draw):
+    """Records of a world that tells the truth: lists sorted by distance, cut to their radius."""
+    found = []
+    for _ in range(draw(st.integers(1, 6))):
+        metres, radius = draw(METRES), draw(st.sampled_from([500, 1000, 3000]))
+        lon, lat = east(draw(st.integers(-400, 400))), north(draw(st.integers(-400, 400)))
+        result = places(*(m for m in metres if m <= radius), lon=lon, lat=lat)
+        query = "".join(draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=2, unique=True)))
+        found.append(around(query, radius, result, x=lon, y=lat, sort=draw(st.sampled_from([None, "weight", "1"]))))
+    return found
+
+
+@st.composite
+def calls(draw):
+    words = draw(st.lists(st.sampled_from([*WORDS, "店"]), min_size=1, max_size=2, unique=True))
+    return {
+        "query": " ".join(words),
+        "x": east(draw(st.integers(-400, 400))),
+        "y": north(draw(st.integers(-400, 400))),
+        "range": draw(st.sampled_from([300, 500, 1000, 3000, 5000])),
+    }
+
+
+@settings(max_examples=300, deadline=None)
+@given(worlds(), calls())
+def test_nothing_that_is_served_lies_outside_the_circle_asked_for(records, call):
+    answer = sandbox(*records).call("around", call)
+    if answer.status == "ok":
+        assert farthest_m(answer, call["x"], call["y"]) <= call["range"] + 1.6
+        assert answer.result["count"] == str(len(answer.result["found"]["pois"]))
+
+
+@settings(max_examples=200, deadline=None)
+@given(worlds(), calls())
+def test_an_answer_comes_from_a_record_with_every_word_and_within_the_tolerance(records, call):
+    answer = sandbox(*records).call("around", call)
+    if answer.status != "ok":
+        return
+    moved = [difference for difference in answer.provenance.differences if difference.parameter == "x"]
+    centre = moved[0].recorded if moved else [call["x"], call["y"]]
+    assert distance_m(*centre, call["x"], call["y"]) <= 200
+    worded = [difference for difference in answer.provenance.differences if difference.parameter == "query"]
+    text = worded[0].recorded if worded else call["query"]
+    wanted = {word for word in tokens(call["query"]) if word != "店"} or {"店"}
+    assert all(word in text.casefold() for word in wanted)
+
+
+@settings(max_examples=150, deadline=None)
+@given(worlds(), calls(), st.randoms(use_true_random=False))
+def test_the_order_of_records_never_changes_an_answer(records, call, random):
+    shuffled = random.sample(records, len(records))
+    assert sandbox(*records).call("around", call) == sandbox(*shuffled).call("around", call)
+
+
+@settings(max_examples=150, deadline=None)
+@given(worlds(), calls())
+def test_another_spelling_of_a_call_has_the_same_answer(records, call):
+    spelled = {name: f" {value} " for name, value in reversed(call.items())} | {"label": "x", "sort": "DISTANCE"}
+    one, other = (sandbox(*records).call("around", arguments) for arguments in (call, spelled))
+    assert (one.result, one.status, one.provenance.kind) == (other.result, other.status, other.provenance.kind)
+
+
+@settings(max_examples=150, deadline=None)
+@given(worlds(), st.integers(0, 5), st.integers(201, 5000), st.floats(0, 6.28))
+def test_a_centre_moved_beyond_the_tolerance_is_never_answered_by_that_record(records, which, metres, angle):
+    from math import cos, sin
+
+    (asked,) = [records[which % len(records)]]
+    moved = {
+        "x": east(metres * cos(angle) * 1.01, asked.arguments["x"], asked.arguments["y"]),
+        "y": north(metres * sin(angle) * 1.01, asked.arguments["y"]),
+    }
+    assert distance_m(moved["x"], moved["y"], asked.arguments["x"], asked.arguments["y"]) > 200
+    assert sandbox(asked).call("around", asked.arguments | moved).status == "miss"
+
+
+@settings(max_examples=150, deadline=None)
+@given(worlds(), st.sampled_from(["Tesla", "星巴克", "98", "北门"]))
+def test_one_more_word_asked_for_is_never_answered_by_records_without_it(records, word):
+    for asked in records:
+        call = asked.arguments | {"query": f"{word} {asked.arguments['query']}"}
+        assert sandbox(*records).call("around", call).status == "miss"
+
+
+def test_every_record_answers_its_own_call():
+    records = [around(word, radius) for word in WORDS for radius in (500, 1000)]
+    box = sandbox(*records, record("route", {"a": f"{LON},{LAT}", "b": "11,50"}, ["CAR: 1", "WALK: 2"]))
+    for asked in records:
+        answer = box.call("around", asked.arguments)
+        assert answer.provenance.kind == "exact"
+        assert answer.result == asked.result
