@@ -65,15 +65,24 @@ class CallableConversation:
 
     def reply(self, message: str) -> Reply:
         """Call the agent; see ``Conversation.reply``."""
-        if self._agent is None:
-            self._agent = self._make()
-        function, takes = self._agent
-        return checked(self._call(function, takes, self._offered() | {"message": message}))
+        try:
+            return self._answer(message)
+        except (KeyboardInterrupt, AgentFault):
+            raise
+        except BaseException as error:  # noqa: BLE001  # whatever an agent, or what it returned, raises is its own fault
+            fault = describe(error, blame="agent")
+        raise AgentFault(fault.message, fault.detail)
 
     def cancel(self) -> None:
         """Cancel the coroutine that is waited for, if there is one."""
         if self._waiting is not None:
             loop.cancel(self._waiting)
+
+    def _answer(self, message: str) -> Reply:
+        if self._agent is None:
+            self._agent = self._make()
+        function, takes = self._agent
+        return checked(self._call(function, takes, self._offered() | {"message": message}))
 
     def _offered(self) -> dict[str, Any]:
         return {"tools": self._toolbox, "context": self._context(), "session": self._session}
@@ -86,14 +95,8 @@ class CallableConversation:
         return _product(made, source.spec)
 
     def _call(self, function: Callable[..., Any], takes: Wants, offered: Mapping[str, Any]) -> Any:
-        try:
-            result = takes.call(function, offered)
-            return self._awaited(result) if inspect.isawaitable(result) else result
-        except (KeyboardInterrupt, AgentFault):
-            raise
-        except BaseException as error:  # noqa: BLE001  # whatever an agent raises is the agent's fault
-            fault = describe(error, blame="agent")
-        raise AgentFault(fault.message, fault.detail)
+        result = takes.call(function, offered)
+        return self._awaited(result) if inspect.isawaitable(result) else result
 
     def _awaited(self, result: Any) -> Any:
         self._waiting = loop.submit(result)

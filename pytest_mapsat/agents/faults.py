@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sysconfig
 from pathlib import Path
@@ -10,13 +11,16 @@ from types import FrameType
 
 from pytest_mapsat.model import Blame, Fault
 
+from .plain import text as writable
+
 _SHOWN = 500
 _FRAMES = 5
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")
 #: An absolute path of at least two parts; not the path of a URL.
 _PATH = re.compile(r"(?<![\w.:/\\])(?:[A-Za-z]:)?(?:[/\\][^\s'\"<>:,;()/\\]+)+[/\\]([^\s'\"<>:,;()/\\]+)")
-_OURS = str(Path(__file__).resolve().parents[1])
-_LIBRARIES = tuple({_OURS, *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))})
+_OURS = str(Path(__file__).resolve().parents[1]) + os.sep
+_STANDARD = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib"))
+_INSTALLED = tuple(sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib"))
 
 
 class AgentFault(Exception):  # noqa: N818  # it carries a fault, and is not an error of ours
@@ -33,9 +37,8 @@ class AgentFault(Exception):  # noqa: N818  # it carries a fault, and is not an 
 
 def scrubbed(text: str) -> str:
     """Return the text without memory addresses and absolute paths (the file name stays), cut to a readable length."""
-    text = _PATH.sub(r"\1", _ADDRESS.sub("0x...", text))
-    text = text.encode("utf-8", "replace").decode()
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+    words = writable(_PATH.sub(r"\1", _ADDRESS.sub("0x...", text)))
+    return words if len(words) <= _SHOWN else words[: _SHOWN - 3] + "..."
 
 
 def describe(error: BaseException, *, blame: Blame) -> Fault:
@@ -57,10 +60,18 @@ def _words(error: BaseException) -> str:
 
 
 def _frames(error: BaseException) -> list[str]:
-    """Return ``file:line in function`` of the frames in the user's code, outermost first; failing those, of the last frame."""
-    frames = list(walk_tb(error.__traceback__))
-    own = [(frame, line) for frame, line in frames if not frame.f_code.co_filename.startswith(_LIBRARIES)]
-    return [_place(frame, line) for frame, line in (own or frames[-1:])]
+    """Return ``file:line in function`` of the frames in the user's code, outermost first; failing those, in installed code."""
+    frames = [
+        (frame, line)
+        for frame, line in walk_tb(error.__traceback__)
+        if not frame.f_code.co_filename.startswith(_OURS) and not _is_standard(frame.f_code.co_filename)
+    ]
+    own = [(frame, line) for frame, line in frames if not frame.f_code.co_filename.startswith(_INSTALLED)]
+    return [_place(frame, line) for frame, line in own or frames]
+
+
+def _is_standard(filename: str) -> bool:
+    return filename.startswith((*_STANDARD, "<frozen ")) and not filename.startswith(_INSTALLED)
 
 
 def _place(frame: FrameType, line: int) -> str:

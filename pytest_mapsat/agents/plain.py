@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from math import isfinite
 from typing import Any
@@ -9,16 +10,19 @@ from typing import Any
 from pytest_mapsat.model import Json
 
 _MAX_DEPTH = 60
+_LONE_SURROGATES = re.compile("[\ud800-\udfff]")
+#: Values in one piece of data. A list that holds itself, or the same list many times over, would never end.
+_MAX_VALUES = 1_000_000
+#: Python refuses to write integers of more than 4300 digits.
+_MAX_BITS = 1024
 
 
-def as_json(value: Any, *, depth: int = 0) -> Json:
+def as_json(value: Any) -> Json:
     """Return a deep copy of the value as JSON data.
 
     What JSON cannot hold is replaced by its type's name in angle brackets: never by its ``repr``, which may show an address.
     """
-    if isinstance(value, dict | list | tuple | Mapping):
-        return _container(value, depth)
-    return _scalar(value)
+    return _Copy().of(value, 0)
 
 
 def text(value: str) -> str:
@@ -26,15 +30,24 @@ def text(value: str) -> str:
     value = str.__str__(value)
     if value.isascii():
         return value
-    return value.encode("utf-8", "replace").decode()
+    return _LONE_SURROGATES.sub("\N{REPLACEMENT CHARACTER}", value)
 
 
-def _container(value: Any, depth: int) -> Json:
-    if depth >= _MAX_DEPTH:
-        return "<too deep>"
-    if isinstance(value, list | tuple):
-        return [as_json(item, depth=depth + 1) for item in value]
-    return {_key(key): as_json(item, depth=depth + 1) for key, item in value.items()}
+class _Copy:
+    """One copy under way, with what is left of its size."""
+
+    def __init__(self) -> None:
+        self._left = _MAX_VALUES
+
+    def of(self, value: Any, depth: int) -> Json:
+        self._left -= 1
+        if not isinstance(value, dict | list | tuple | Mapping):
+            return _scalar(value)
+        if depth >= _MAX_DEPTH or self._left < 0:
+            return "<too deep>" if depth >= _MAX_DEPTH else "<too large>"
+        if isinstance(value, list | tuple):
+            return [self.of(item, depth + 1) for item in value]
+        return {_key(key): self.of(item, depth + 1) for key, item in value.items()}
 
 
 def _key(key: object) -> str:
@@ -46,7 +59,7 @@ def _scalar(value: Any) -> Json:
         return value
     if isinstance(value, str):
         return text(value)
-    if isinstance(value, int):
+    if isinstance(value, int) and value.bit_length() <= _MAX_BITS:
         return int(value)
     if isinstance(value, float):
         return float(value) if isfinite(value) else f"<{value}>"

@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Protocol
 
 from pytest_mapsat.agents import as_json
-from pytest_mapsat.model import Json, JsonObject, Step
+from pytest_mapsat.model import Json, JsonObject, Step, Tool
 from pytest_mapsat.sandbox import Answer
 
 from .limits import Limits
@@ -22,6 +22,11 @@ from .limits import Limits
 
 class World(Protocol):
     """What answers tool calls; the sandbox is one."""
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The tools by name."""
+        ...
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:
         """Answer a call."""
@@ -60,8 +65,12 @@ class Channel:
         self._open = False
         return tuple(self._steps)
 
-    def call(self, name: str, arguments: Mapping[str, Json]) -> tuple[Json, str]:
+    def call(self, name: str, arguments: JsonObject) -> tuple[Json, str]:
         """Answer a call.
+
+        Args:
+            name: the tool.
+            arguments: a copy of what the agent gave; kept.
 
         Returns:
             The result and an empty text, or nothing and why the call was refused.
@@ -85,10 +94,9 @@ class Channel:
             return f"a reply may make at most {self._limits.max_calls} tool calls"
         return "the world of tools broke" if self.broken else ""
 
-    def _answered(self, name: str, arguments: Mapping[str, Json]) -> Step | None:
-        name, given = str(as_json(name)), as_json(arguments)
+    def _answered(self, name: str, arguments: JsonObject) -> Step | None:
         try:
-            answer = self._too_large(given) or self._world.call(name, given)
+            answer = self._too_large(arguments) or self._world.call(name, arguments)
         except Exception as error:  # noqa: BLE001  # a world that raises is nobody's fault but its own
             self.broken = error
             return None
@@ -96,7 +104,7 @@ class Channel:
             kind="call",
             id=f"c{next(self._numbers)}",
             tool=name,
-            arguments=given if isinstance(given, dict) else {},
+            arguments=arguments if isinstance(arguments, dict) else {},
             result=answer.result,
             status=answer.status,
             provenance=answer.provenance,
@@ -131,8 +139,8 @@ def port(channel: Channel) -> Iterator[Callable[[str, JsonObject], Json]]:
 
 def _caller(number: int) -> Callable[[str, JsonObject], Json]:
     def call(name: str, arguments: JsonObject) -> Json:
-        result, refusal = _pass_on(number, name, arguments)
-        # Raised here and not where the channel is known: the frames of a traceback show their variables.
+        # Copied and raised here and not where the channel is known: the frames of a traceback show their variables.
+        result, refusal = _pass_on(number, str(as_json(name)), as_json(arguments))
         if refusal:
             raise ToolsClosed(refusal)
         return result

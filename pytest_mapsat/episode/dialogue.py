@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -27,7 +26,6 @@ from pytest_mapsat.model import (
     Fault,
     MapsatError,
     Step,
-    Tool,
     Trajectory,
     Turn,
     TurnTiming,
@@ -118,7 +116,7 @@ class _Dialogue:
 
     def _talk(self) -> _End:
         with port(self._channel) as call, leased() as worker:
-            toolbox = Toolbox(_tools_of(self._world), call)
+            toolbox = Toolbox(self._world.tools, call)
             context = partial(context_of, self._case.visible.context)
             conversation = self._source.open(self._case, toolbox, context, self._session)
             for _ in range(self._limits.max_turns):
@@ -183,12 +181,6 @@ class _Dialogue:
         if move.ending is not None or move.text is None:
             return _End(move.ending or "done")
         return None
-
-
-def _tools_of(world: World) -> Mapping[str, Tool]:
-    """Return the tools of a world. The sandbox keeps its own under a private name."""
-    tools: Mapping[str, Tool] | None = getattr(world, "tools", None)
-    return vars(world)["_tools"] if tools is None else tools
 
 
 def _turn(reply: Reply, steps: tuple[Step, ...], seconds: float) -> Turn:

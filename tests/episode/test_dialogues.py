@@ -7,7 +7,7 @@ import pytest
 from episodes import CASE, play, sandbox, texts
 
 from pytest_mapsat.agents import Reply, resolve_source, source_of
-from pytest_mapsat.episode import Limits, run_episode
+from pytest_mapsat.episode import Limits, run_episode, shutdown
 from pytest_mapsat.model import Provenance, Truth, UsageError
 from pytest_mapsat.users import UserMove, make_user
 
@@ -131,7 +131,7 @@ class TestWhatIsRecorded:
 
     def test_half_characters_are_replaced(self):
         trajectory = play(lambda message: "bad \ud800 half")
-        assert trajectory.replies[0].text == "bad ? half"
+        assert trajectory.replies[0].text == "bad \N{REPLACEMENT CHARACTER} half"
         trajectory.model_dump_json()
 
 
@@ -452,3 +452,20 @@ class TestOtherSources:
         assert (trajectory.ending, trajectory.fault.blame) == ("infrastructure_error", "infrastructure")
         assert "no recorded trajectory of case case-secret-id in t.jsonl" in trajectory.fault.message
         assert texts(trajectory) == [("user", "Find a cafe")]
+
+
+class TestShutdown:
+    def test_our_threads_end_and_come_back_when_they_are_needed(self):
+        async def agent(message):
+            return "Here."
+
+        assert play(agent).ending == "done"
+        assert ours()
+        shutdown()
+        assert not ours()
+        shutdown()
+        assert play(agent).ending == "done"
+
+
+def ours():
+    return [thread for thread in threading.enumerate() if thread.name.startswith("mapsat-") and thread.is_alive()]

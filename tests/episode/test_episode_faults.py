@@ -175,3 +175,25 @@ class TestOthersThatBreak:
 def test_an_exception_that_was_never_raised_has_no_place():
     fault = describe(ValueError("x"), blame="user")
     assert (fault.message, fault.detail) == ("ValueError: x", "")
+
+
+class TestHostileAgents:
+    def test_hostile_data_is_the_agents_fault_and_not_ours(self):
+        class Hostile(dict):
+            def items(self):
+                raise OSError("no items")
+
+        for value in (Reply("x", usage=Hostile(a=1)), Reply("x", claims=Hostile(a=1))):
+            trajectory = play(lambda message, value=value: value)
+            assert (trajectory.ending, trajectory.fault.blame) == ("agent_error", "agent")
+
+    def test_arguments_without_measure_do_not_break_the_world(self):
+        def agent(message, tools):
+            tools.call("find", {"query": 10**5000})
+            tools.call("find", {"query": [[[]]] * 1000})
+            tools.call(["find"], {})
+            return "Here."
+
+        trajectory = play(agent)
+        assert trajectory.ending == "done"
+        assert trajectory.calls[0].arguments == {"query": "<int>"}

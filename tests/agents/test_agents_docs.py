@@ -1,0 +1,50 @@
+"""Every Python block of docs/agents.md is an agent that runs."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from pytest_mapsat.agents import source_of
+from pytest_mapsat.episode import run_episode
+from pytest_mapsat.model import Case, Context, Record, Tool, Truth, Visible
+from pytest_mapsat.sandbox import Sandbox
+from pytest_mapsat.users import make_user
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "agents.md"
+BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+FIND = Tool(
+    name="find", description="Find.", parameters={"type": "object", "properties": {"query": {"type": "string"}}}
+)
+CASE = Case(id="c1", visible=Visible(query="a cafe", context=Context(now="2026-05-01T09:00:00")), truth=Truth())
+RECORD = Record(case="c1", tool="find", arguments={"query": "a cafe"}, result={"places": ["Blue Door"]})
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
+def test_the_example_runs(block):
+    names = {}
+    exec(block, names)
+    agent = next(names[name] for name in ("Agent", "make", "agent") if name in names)
+    trajectory = run_episode(
+        CASE, source_of(agent, "docs:agent"), make_user("scripted", CASE), Sandbox({"find": FIND}, [RECORD])
+    )
+    assert trajectory.fault is None, trajectory.fault
+    assert trajectory.ending == "done"
+    assert trajectory.replies[0].text
+
+
+def test_there_are_examples_of_each_kind():
+    assert len(BLOCKS) == 6
+    assert sum("async def" in block for block in BLOCKS) == 1
+    assert sum("Reply(" in block for block in BLOCKS) == 1
+
+
+def test_the_limits_of_the_page_are_those_of_the_code():
+    from pytest_mapsat.episode import Limits
+
+    page = PAGE.read_text(encoding="utf-8")
+    defaults = {name: field.default for name, field in inspect.signature(Limits).parameters.items()}
+    assert defaults == {"max_turns": 10, "timeout": 300.0, "max_calls": 200, "max_text": 1_000_000}
+    for text in ("| 10 |", "| 300 s |", "| 200 |", "1,000,000"):
+        assert text in page
