@@ -56,28 +56,38 @@ def role_of(relative: PurePath) -> Role | None:
 
 @dataclass(frozen=True)
 class Inventory:
-    """The files of a suite by role, each sorted by its place in the suite, and what keeps others from being read."""
+    """The files of a suite by role, each sorted by its place in the suite, and what keeps others from being read.
+
+    ``strangers`` stand in ``tools/`` or ``records/`` and are neither.
+    """
 
     cases: tuple[Path, ...]
     tools: tuple[Path, ...]
     records: tuple[Path, ...]
     problems: tuple[Problem, ...]
+    strangers: tuple[Path, ...] = ()
 
 
 def take_inventory(root: Path) -> Inventory:
     """Return all files below ``root`` by role; the order of the files on disk does not matter."""
     problems: list[Problem] = []
     found: dict[Role, list[Path]] = {"manifest": [], "cases": [], "tools": [], "records": []}
+    strangers: list[Path] = []
     for path in sorted(_below(root, problems), key=lambda path: path.relative_to(root).parts):
-        role = role_of(path.relative_to(root))
+        relative = path.relative_to(root)
+        role = role_of(relative)
         if role is None:
+            if relative.parts[0] in {"tools", "records"} and not path.name.startswith("."):
+                strangers.append(path)
             continue
         problem = refusal(root, path)
         if problem is None:
             found[role].append(path)
         else:
             problems.append(problem)
-    return Inventory(tuple(found["cases"]), tuple(found["tools"]), tuple(found["records"]), tuple(problems))
+    return Inventory(
+        tuple(found["cases"]), tuple(found["tools"]), tuple(found["records"]), tuple(problems), tuple(strangers)
+    )
 
 
 def _below(root: Path, problems: list[Problem]) -> Iterator[Path]:

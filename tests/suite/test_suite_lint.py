@@ -149,6 +149,13 @@ def test_a_link_out_of_the_suite_is_an_error(tmp_path):
     assert the(lint(open_suite(root)), "file").severity == "error"
 
 
+@pytest.mark.parametrize("name", ["records/more.json", "records/more.yaml", "tools/x.jsonl"])
+def test_a_file_that_is_not_read_although_it_stands_among_tools_or_records_is_warned_of(tmp_path, name):
+    found = the(findings(tmp_path, {**GOOD, name: "[]"}), "not-read")
+    assert found.severity == "warning"
+    assert found.problem.path.endswith(name)
+
+
 def test_findings_are_sorted_by_place(tmp_path):
     found = findings(tmp_path, {"b.yaml": case_yaml("b"), "a.yaml": case_yaml("a")})
     places = [(finding.problem.path, finding.problem.line) for finding in found]

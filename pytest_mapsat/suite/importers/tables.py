@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from pytest_mapsat.model import Problem, SuiteError, did_you_mean, shown
 
@@ -42,20 +42,24 @@ def read_workbook(path: Path, columns: Sequence[str], journal: Journal) -> Itera
     Raises:
         SuiteError: when the file cannot be read, is a bomb, or its first sheet lacks a column.
     """
-    import openpyxl  # noqa: PLC0415  heavy
-
     _check_archive(path)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # openpyxl warns of styles and extensions, which are not read
-            book = openpyxl.load_workbook(path, read_only=True, keep_links=False)
-        with closing(book):
+        # Our own handle: openpyxl leaves its own open where it raises.
+        with path.open("rb") as file, closing(_opened(file)) as book:
             for index, sheet in enumerate(book.worksheets):
                 yield from _sheet_rows(path, index, sheet, columns, journal)
     except SuiteError:
         raise
     except Exception as error:  # openpyxl raises almost anything for a damaged file
         raise SuiteError(Problem(str(path), 0, f"is not a readable workbook: {error}")) from error
+
+
+def _opened(file: IO[bytes]) -> Any:
+    import openpyxl  # noqa: PLC0415  heavy
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # openpyxl warns of styles and extensions, which are not read
+        return openpyxl.load_workbook(file, read_only=True, keep_links=False)
 
 
 def _check_archive(path: Path) -> None:
