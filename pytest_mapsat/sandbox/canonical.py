@@ -281,7 +281,8 @@ def _unpacked(text: str) -> Json:
 def _sorted_out(value: Json) -> Json:
     """Return JSON data without empty members and with numeric text as numbers."""
     if isinstance(value, Mapping):
-        return {str(key): _sorted_out(member) for key, member in value.items() if not _says_nothing(member)}
+        members = {str(key): _sorted_out(member) for key, member in value.items()}
+        return {key: member for key, member in members.items() if not _says_nothing(member)}
     if isinstance(value, list | tuple):
         return [_sorted_out(element) for element in value]
     found = number(value)

@@ -7,61 +7,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import islice, product
+from itertools import product
 from typing import NamedTuple
 
 from pytest_mapsat.model import (
     CutByDistance,
-    Difference,
     Json,
     JsonObject,
     Provenance,
     ProvenanceKind,
     Record,
     Tool,
-    digest,
 )
 
 from .canonical import Canonical
 from .compare import Finding, apart_m, findings, same_places, within_reach
 from .cutting import CannotCutError, Circle, cut_to_circle, cut_to_labels, fresh
+from .entries import Candidate, Entry, variants
+from .explain import difference, nearest_of
 from .geo import band, bands
 from .spec import BadArgumentsError, Call, Spec
-from .text import text_similarity
 
 #: What an agent gets when no record answers; it says nothing of other records.
 MISS_RESULT: JsonObject = {
     "status": "no_record",
     "message": "No answer is recorded for this call, so none can be given. It is not a statement about the world.",
 }
-#: A record with many synonyms stands for at most so many calls.
-_MAX_VARIANTS = 64
-_KEY_DIGITS = 12
-
-
-class Entry:
-    """A record under one way of asking for it."""
-
-    def __init__(self, record: Record, call: Call) -> None:
-        self.record = record
-        self.call = call
-
-    @cached_property
-    def key(self) -> str:
-        """A short digest of the canonical call, and of the writes before it."""
-        named = {"tool": self.record.tool, "values": self.call.values}
-        return digest(named | ({"writes": self.record.writes} if self.record.writes else {}), _KEY_DIGITS)
-
-    @cached_property
-    def provenance(self) -> Provenance:
-        """What is said of an answer that is this record as it stands."""
-        return Provenance(kind="simulated" if self.record.simulated else "exact", record=self.key)
-
-    @cached_property
-    def result_digest(self) -> str:
-        """A digest of the result, by which conflicting records are told apart."""
-        return digest(self.record.result)
 
 
 @dataclass(frozen=True)
@@ -72,20 +43,8 @@ class Resolution:
     provenance: Provenance
 
 
-class _Candidate(NamedTuple):
-    entry: Entry
-    found: tuple[Finding, ...]
-
-    @property
-    def rank(self) -> tuple[int, float, float, float]:
-        """Fewest differences, then the shortest distance, then the most similar text, then the least to cut off."""
-        distance = sum(finding.distance or 0 for finding in self.found)
-        unlike = sum(1 - finding.score for finding in self.found if finding.score is not None)
-        return len(self.found), round(distance, 1), round(unlike, 6), sum(finding.excess for finding in self.found)
-
-
 class _Served(NamedTuple):
-    candidate: _Candidate
+    candidate: Candidate
     result: Json
     removed: int
 
@@ -109,7 +68,7 @@ class Resolver:
 
     def _add(self, record: Record) -> None:
         try:
-            for arguments in _variants(record):
+            for arguments in variants(record):
                 self._index(Entry(record, self.spec.read(arguments, complete=False)))
         except BadArgumentsError as bad:
             self._unreadable.update(bad.problems)
@@ -163,13 +122,13 @@ class Resolver:
             if entry.record.writes == writes and same_places(self.spec, call, entry.call)
         ]
         seen = [entry for entry in entries if not entry.record.simulated]
-        served = self._served(call, [_Candidate(entry, ()) for entry in seen or entries])
+        served = self._served(call, [Candidate(entry, ()) for entry in seen or entries])
         whole = [answer for answer in served if not answer.removed]
         return self._answer(call, whole) if whole else None
 
     def _nearly(self, call: Call, writes: str) -> Resolution | None:
         candidates = [
-            _Candidate(entry, found)
+            Candidate(entry, found)
             for entry in self._alike.get(self._alike_key(call), ())
             if entry.record.writes == writes
             and within_reach(self.spec, call, entry.call)
@@ -184,7 +143,7 @@ class Resolver:
             candidates = candidates[len(best) :]
         return None
 
-    def _served(self, call: Call, candidates: Sequence[_Candidate]) -> list[_Served]:
+    def _served(self, call: Call, candidates: Sequence[Candidate]) -> list[_Served]:
         """Return the candidates' results, cut to what was asked; those that cannot be cut are left out."""
         served = []
         for candidate in candidates:
@@ -194,7 +153,7 @@ class Resolver:
                 continue
         return served
 
-    def _cut(self, call: Call, candidate: _Candidate) -> tuple[Json, int]:
+    def _cut(self, call: Call, candidate: Candidate) -> tuple[Json, int]:
         recorded = candidate.entry.call
         result, removed = candidate.entry.record.result, 0
         for index, parameter in self._cutters:
@@ -228,7 +187,7 @@ class Resolver:
         provenance = Provenance(
             kind=_kind(chosen),
             record=entry.key,
-            differences=tuple(_difference(finding, call, entry.call) for finding in chosen.candidate.found),
+            differences=tuple(difference(finding, call, entry.call) for finding in chosen.candidate.found),
             candidates=candidates,
             note=f"{chosen.removed} of the recorded items lie outside what was asked" if chosen.removed else "",
         )
@@ -243,25 +202,20 @@ class Resolver:
         entries = [entry for entry in self._entries if entry.record.writes == writes]
         if not entries:
             return Provenance(kind="miss", candidates=0, note=f"the case has no record of {name}{unread}")
-        nearest = self._nearest(call, entries)
+        nearest = nearest_of(self.spec, call, entries)
         blocked = [finding for finding in nearest.found if finding.kind == "blocked"]
         note = "" if blocked else self._why_uncut(call, nearest)
         return Provenance(
             kind="miss",
             record=nearest.entry.key,
-            differences=tuple(_difference(finding, call, nearest.entry.call) for finding in blocked or nearest.found),
+            differences=tuple(
+                difference(finding, call, nearest.entry.call, answered=False) for finding in blocked or nearest.found
+            ),
             candidates=0,
             note=f"the nearest of {len(entries)} records of {name} does not answer this{note}{unread}",
         )
 
-    def _nearest(self, call: Call, entries: Sequence[Entry]) -> _Candidate:
-        """Return the record with the fewest obstacles; among equals the most alike in words, then on the ground."""
-        candidates = [_Candidate(entry, tuple(findings(self.spec, call, entry.call))) for entry in entries]
-        fewest = min(map(_obstacles, candidates))
-        tied = [candidate for candidate in candidates if _obstacles(candidate) == fewest]
-        return min(tied, key=lambda candidate: (*_remoteness(candidate, call), candidate.entry.key))
-
-    def _why_uncut(self, call: Call, candidate: _Candidate) -> str:
+    def _why_uncut(self, call: Call, candidate: Candidate) -> str:
         try:
             self._cut(call, candidate)
         except CannotCutError as reason:
@@ -294,14 +248,6 @@ def _bridged(spec: Spec, asked: Call, entry: Entry) -> tuple[Finding, ...] | Non
     return tuple(found)
 
 
-def _variants(record: Record) -> Iterator[JsonObject]:
-    """Yield the record's arguments, and those with declared synonyms in the place of its values."""
-    names = sorted(record.synonyms)
-    values = [(record.arguments.get(name), *record.synonyms[name]) for name in names]
-    for choice in islice(product(*values), _MAX_VARIANTS):
-        yield record.arguments | dict(zip(names, choice, strict=True))
-
-
 def _choose(served: Sequence[_Served]) -> _Served:
     """Return the answer that most records agree on; among equals the one with the smallest digest."""
     if len(served) == 1:
@@ -316,42 +262,3 @@ def _choose(served: Sequence[_Served]) -> _Served:
         return answer.removed, -agree[entry.result_digest], entry.result_digest, entry.key
 
     return min(served, key=standing)
-
-
-def _obstacles(candidate: _Candidate) -> tuple[int, int]:
-    return sum(finding.kind == "blocked" for finding in candidate.found), len(candidate.found)
-
-
-def _remoteness(candidate: _Candidate, call: Call) -> tuple[float, float]:
-    recorded = candidate.entry.call
-    unlike = sum(1 - (_score(finding, call, recorded) or 0) for finding in candidate.found)
-    return round(unlike, 6), round(sum(finding.distance or 0 for finding in candidate.found), 1)
-
-
-def _score(finding: Finding, asked: Call, recorded: Call) -> float | None:
-    """Return how alike the texts of a parameter are, or None where it has no text on one side."""
-    parameter = finding.parameter
-    if finding.score is not None or parameter.lexicon is None:
-        return finding.score
-    wanted, found = parameter.written(asked.arguments), parameter.written(recorded.arguments)
-    return text_similarity(str(wanted), str(found)) if wanted and found else None
-
-
-_NOTES = {
-    "wider": "recorded for more than was asked and cut to it",
-    "more": "recorded for more than was asked and cut to it",
-    "worded": "the same request in other words",
-}
-
-
-def _difference(finding: Finding, asked: Call, recorded: Call) -> Difference:
-    parameter = finding.parameter
-    score = _score(finding, asked, recorded)
-    return Difference(
-        parameter=parameter.name,
-        asked=fresh(parameter.written(asked.arguments)),
-        recorded=fresh(parameter.written(recorded.arguments)),
-        score=None if score is None else round(score, 4),
-        distance_m=None if finding.distance is None else round(finding.distance, 1),
-        note=_NOTES.get(finding.kind, ""),
-    )

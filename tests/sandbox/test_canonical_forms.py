@@ -1,5 +1,6 @@
 """One canonical form for every way to write a value, and a kind refusal of what cannot have one."""
 
+import contextlib
 import json
 
 import pytest
@@ -34,7 +35,10 @@ def test_what_says_nothing_has_no_value(kind, nothing):
         ("enum", [1, 1.0, "1", " 1"]),
         ("set", [["a", "b"], ["b", "a"], "a,b", "b，a", '["a","b"]', ("a", "b", "a"), "A、b"]),
         ("id", ["B0 x", " B0 x "]),
-        ("point", ["10,50", "10, 50", [10, 50], ["10", "50"], {"lon": 10, "lat": 50}, {"x": "10", "y": "50"}, "[10,50]"]),
+        (
+            "point",
+            ["10,50", "10, 50", [10, 50], ["10", "50"], {"lon": 10, "lat": 50}, {"x": "10", "y": "50"}, "[10,50]"],
+        ),
         ("points", [[{"x": 1, "y": 2}], '[{"x":"1","y":"2"}]', "1,2", "1,2;", [[1, 2]], [1, 2], {"lat": 2, "lon": 1}]),
         ("time", ["2026-05-26 09:00:00", "2026-05-26T09:00", "2026-05-2609:00:00", "2026/5/26 09:00"]),
         ("time", [1779757200000, "1779757200000", 1779757200, "2026-05-26T01:00:00Z", "2026-05-26 09:00:00+08:00"]),
@@ -99,7 +103,9 @@ def test_what_cannot_be_of_its_type_is_refused_with_what_was_expected(kind, valu
 
 
 def test_a_place_loses_declared_beginnings_and_endings_but_never_all_of_its_name():
-    assert {canonical(name, CITY) for name in ("海城", "海城市", "河东省/海城市", "河东省海城", "Haicheng", 123456)} == {"海城"}
+    assert {
+        canonical(name, CITY) for name in ("海城", "海城市", "河东省/海城市", "河东省海城", "Haicheng", 123456)
+    } == {"海城"}
     assert canonical("市", CITY) == "市"
     assert canonical("河东省", CITY) == "河东省"
     assert canonical("河西省海城市", CITY) != "海城"
@@ -146,15 +152,15 @@ def nested(depth, wrap):
     ids=range(17),
 )
 def test_hostile_values_are_refused_or_taken_but_never_crash(kind, hostile):
-    try:
+    with contextlib.suppress(UnfitError):
         hash(form(kind, hostile))
-    except UnfitError:
-        pass
 
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
 JSON = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4), max_leaves=12
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=12,
 )
 
 
@@ -174,7 +180,9 @@ def test_a_number_and_its_text_are_the_same(numbers):
     assert form("number", numbers) == form("number", repr(numbers)) == form("number", f" {numbers!r} ")
 
 
-@given(st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=5), st.integers() | st.text(max_size=5), max_size=5))
+@given(
+    st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=5), st.integers() | st.text(max_size=5), max_size=5)
+)
 def test_json_does_not_depend_on_the_order_of_keys_or_on_being_text(value):
     turned = dict(reversed(list(value.items())))
     assert form("json", value) == form("json", turned) == form("json", json.dumps(turned, indent=2))
