@@ -40,9 +40,13 @@ class EventLoop:
         self._loop.call_soon_threadsafe(turned.set)
         return turned.wait(_PATIENCE)
 
-    def stop(self) -> None:
-        """End the loop, whatever still waits in it; a blocked one is left behind on its daemon thread."""
+    def dismiss(self) -> None:
+        """End the loop as soon as it turns, whatever still waits in it."""
         asyncio.run_coroutine_threadsafe(self._end(), self._loop)
+
+    def stop(self) -> None:
+        """End the loop, and wait for it a little; a blocked one is left behind on its daemon thread."""
+        self.dismiss()
         self._thread.join(2 * _PATIENCE)
 
     async def _end(self) -> None:
@@ -75,8 +79,8 @@ def cancel(future: Future[Any]) -> None:
     future.cancel()
     with _lock:
         loop = _running
-    if loop is not None and not loop.answers():
-        _give_up(loop)
+    if loop is not None and not loop.answers() and _give_up(loop) is not None:
+        loop.dismiss()
 
 
 def shutdown() -> None:

@@ -462,6 +462,9 @@ class TestShutdown:
         assert play(agent).ending == "done"
         assert ours()
         shutdown()
+        # One that an earlier test left behind ends when its agent does.
+        for thread in ours():
+            thread.join(5)
         assert not ours()
         shutdown()
         assert play(agent).ending == "done"
