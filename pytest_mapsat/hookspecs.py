@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @pytest.hookspec(firstresult=True)
-def pytest_mapsat_make_agent(config: pytest.Config, spec: str) -> object | None:  # type: ignore[empty-body]
+def pytest_mapsat_make_agent(config: pytest.Config, spec: str) -> object | None:
     """Return the agent object that ``spec`` (the value of ``--mapsat-agent``) names, or None to leave it to others.
 
     Called before the built-in specs are tried.

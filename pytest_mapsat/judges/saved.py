@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pytest_mapsat.model import Case, Factor, Label, LabelKind, Trajectory, Verdict
+from pytest_mapsat.model import Case, Count, Factor, Label, LabelKind, Trajectory, Verdict
 
 from .labels import is_level, kinds, unevaluated
 
@@ -19,6 +19,7 @@ class SavedCase(BaseModel):
     id: str = Field(min_length=1)
     trial: int = Field(default=1, ge=1)
     labels: tuple[Label, ...] = ()
+    explicit_count: Count | None = None
     trajectory: Trajectory
 
 
@@ -27,7 +28,8 @@ def saved_verdict(case: Case, saved: SavedCase, base: Verdict) -> Verdict:
     found = {label.factor: label for label in saved.labels}
     labels = tuple(_label(factor, kind, found.pop(factor.id, None)) for factor, kind in kinds(case))
     left = (f"the saved run labels {', '.join(sorted(found))}, which the case does not have",) if found else ()
-    return base.model_copy(update={"labels": labels, "warnings": (*base.warnings, *left)})
+    warnings = (*base.warnings, *left)
+    return base.model_copy(update={"labels": labels, "explicit_count": saved.explicit_count, "warnings": warnings})
 
 
 def _label(factor: Factor, kind: LabelKind, label: Label | None) -> Label:

@@ -85,6 +85,7 @@ def score(
         metrics={name: marks.measures[name].value for name in METRICS},
         classes=_classes(marks.measures),
         labels=verdict.labels,
+        explicit_count=verdict.explicit_count,
         sandbox=count_provenance(calls),
         calls=count_calls(calls),
         turns=len(replies),

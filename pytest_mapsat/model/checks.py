@@ -18,6 +18,7 @@ from .base import Noun, Text
 from .match import Bound, Match
 
 Turn = Literal["any", "first", "last"]
+Unit = Literal["m", "km", "s", "min", "h", "yuan", "percent", "celsius", "star", "count"]
 Phrases = Annotated[tuple[Text, ...], Field(min_length=1)]
 
 
@@ -55,12 +56,12 @@ class Number(Noun):
     """
 
     kind: Literal["number"]
-    unit: Literal["m", "km", "s", "min", "h", "yuan", "percent", "celsius", "star", "count"]
+    unit: Unit
     near: tuple[Text, ...] = ()
     min: float | None = None
     max: float | None = None
     equals: Bound | None = None
-    equals_unit: str | None = None
+    equals_unit: Unit | None = None
     tolerance: float = Field(default=0.05, ge=0, le=1)
     quantifier: Literal["any", "all"] = "all"
     if_absent: Literal["fail", "vacuous"] = "fail"

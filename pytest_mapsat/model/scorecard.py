@@ -8,7 +8,7 @@ from pydantic import Field
 
 from .base import Noun
 from .trajectory import Blame, Trajectory
-from .verdict import Label, Outcome
+from .verdict import Count, Label, Outcome
 
 MetricName = Literal["ecr", "iisr", "ar", "ts", "ifs", "eff", "ses", "cei"]
 #: The seven metrics of the paper, then the one given for reference only.
@@ -57,7 +57,7 @@ class Scorecard(Noun):
     ``metrics``: value or null by name; ``classes``: for a null the outcome class that says why (``unevaluated``, ``not_applicable``, ``error``).
     ``outcome`` is that of the item under the asserted labels; ``blame`` names who it is laid to when not passed. ``turns`` counts agent replies,
     ``clarifications`` those that asked something, ``vacuous`` fact requirements that held because nothing was claimed.
-    ``linked``: whether a recorded verdict is known to be about this trajectory; null where the judge judged it itself.
+    ``explicit_count`` stands in for explicit labels where a recorded verdict gave a count only. ``linked``: whether a recorded verdict is known to be about this trajectory; null where the judge judged it itself.
     """
 
     id: str
@@ -71,6 +71,7 @@ class Scorecard(Noun):
     metrics: dict[MetricName, float | None]
     classes: dict[MetricName, Outcome] = Field(default_factory=dict)
     labels: tuple[Label, ...] = ()
+    explicit_count: Count | None = None
     sandbox: SandboxCounts = SandboxCounts()
     calls: CallCounts = CallCounts()
     turns: int = 0

@@ -5,7 +5,7 @@ A ``Module`` and not a bare ``File``: fixtures of module scope, other plugins an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
@@ -34,11 +34,13 @@ class CaseFile(pytest.Module):
 
     suite: Suite
     entries: tuple[CaseEntry, ...]
+    claim: Callable[[Suite, tuple[CaseEntry, ...]], None]
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
         """Read the file's entries, then collect as any module does."""
         try:
             self.entries = self.suite.entries(self.path)
+            self.claim(self.suite, self.entries)
         except SuiteError as error:
             raise self.CollectError(str(error)) from None
         return super().collect()

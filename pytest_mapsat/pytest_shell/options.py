@@ -9,7 +9,7 @@ import argparse
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -113,15 +113,9 @@ def add_options(parser: pytest.Parser) -> None:
             help=option.help.replace("%", "%%"),
         )
         parser.addini(_dest(option.name), option.help, type="linelist" if option.repeatable else "string")
-    for name, holds in PLANNED.items():
-        group.addoption(
-            f"--mapsat-{name}",
-            dest=_dest(name),
-            nargs="?" if holds is None else None,
-            const="",
-            default=None,
-            help=argparse.SUPPRESS,
-        )
+    for name in PLANNED:
+        # A value may be missing: --mapsat-profile is a flag, and any of them is refused all the same.
+        group.addoption(f"--mapsat-{name}", dest=_dest(name), nargs="?", const="", default=None, help=argparse.SUPPRESS)
 
 
 def agent_spec(config: pytest.Config) -> str:
@@ -160,10 +154,9 @@ def _dest(name: str) -> str:
 
 
 def _single(config: pytest.Config, name: str, default: str) -> str:
-    value: Any = config.getoption(_dest(name))
-    if value is None:
-        value = config.getini(_dest(name))
-    return (value or "").strip() or default
+    given = config.getoption(_dest(name))
+    value = config.getini(_dest(name)) if given is None else given
+    return str(value or "").strip() or default
 
 
 def _whole(config: pytest.Config, name: str, default: int, *, at_least: int) -> int:

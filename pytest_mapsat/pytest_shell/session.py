@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,11 @@ import pytest
 
 from pytest_mapsat.agents import Source, resolve_source, source_of
 from pytest_mapsat.episode import Limits, shutdown
-from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
+from pytest_mapsat.model import Case, MapsatError, Problem, Scorecard, SuiteError
 from pytest_mapsat.reports import failure_text, scorecard_json
 from pytest_mapsat.runner import Runner
 from pytest_mapsat.sandbox import Sandbox
-from pytest_mapsat.suite import Suite, find_suite, open_suite
+from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 
 from .collect import CaseFile, CaseParam, params, register_domains
 from .options import Settings, read_settings
@@ -61,6 +62,7 @@ class MapsatSession:
         self.suites: dict[Path, Suite] = {}
         #: Roots of the suites that files were collected from; the others were only opened for their domains.
         self.touched: set[Path] = set()
+        self._owners: dict[str, tuple[Path, CaseEntry]] = {}
         self._cards: dict[tuple[Path, str, int], Scorecard] = {}
         self._keep_cards = False
         self._source = None if settings.agent == "fixture" else self._resolve(settings.agent)
@@ -95,6 +97,7 @@ class MapsatSession:
 
     def run_of(self, request: pytest.FixtureRequest) -> CaseRun:
         """Return the run of the case that the test is parametrised with."""
+        self.runner(request)  # an agent from a fixture is made now, in the test's set-up
         return CaseRun(self, request)
 
     def runner(self, request: pytest.FixtureRequest) -> Runner:
@@ -111,19 +114,25 @@ class MapsatSession:
         key = (param.suite.root, param.entry.id, param.trial)
         if self._source is None or key not in self._cards:
             card = self.runner(request).run(
-                param.suite, param.entry, case, trial=param.trial, nodeid=self.nodeid(param, request.node.nodeid)
+                param.suite, param.entry, case, trial=param.trial, nodeid=self.nodeid(param)
             )
             if not self._keep_cards:
                 return card
             self._cards[key] = card
         return self._cards[key]
 
-    def nodeid(self, param: CaseParam, nodeid: str) -> str:
-        """Return the node id without any path of this machine: for a suite elsewhere, from the suite's own folder on."""
-        file, _, rest = nodeid.partition("::")
-        if file.startswith(("..", "/")) or Path(file).is_absolute():
-            file = f"{param.suite.root.name}/{param.entry.path.relative_to(param.suite.root).as_posix()}"
-        return f"{file}::case[{rest.partition('[')[2]}"
+    def nodeid(self, param: CaseParam) -> str:
+        """Return the built-in item's node id; for a suite outside the root, from the suite's own folder on."""
+        path, root = param.entry.path, self.config.rootpath
+        base = root if path.is_relative_to(root) else param.suite.root.parent
+        return f"{path.relative_to(base).as_posix()}::case[{self._name(param)}]"
+
+    def again(self, param: CaseParam) -> str:
+        """Return what to give pytest, from where it was started, to run one case again."""
+        return f"{os.path.relpath(param.entry.path, self.root)}::case[{self._name(param)}]"
+
+    def _name(self, param: CaseParam) -> str:
+        return param.entry.id if self.settings.trials == 1 else f"{param.entry.id}-t{param.trial}"
 
     # -- collection ------------------------------------------------------------------------
 
@@ -149,7 +158,7 @@ class MapsatSession:
             if not any(path == other or other in path.parents for other in here):
                 self.config.args.append(str(path))
 
-    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> CaseFile | None:
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         """Take the files that hold cases of a suite."""
         if file_path.suffix not in _CASE_SUFFIXES:
             return None
@@ -161,9 +170,10 @@ class MapsatSession:
             if not suite.holds_cases(file_path):
                 return None
         except SuiteError as error:
-            return _BrokenFile.from_parent(parent, path=file_path, message=str(error))  # type: ignore[no-any-return]
+            broken: pytest.File = _BrokenFile.from_parent(parent, path=file_path, message=str(error))
+            return broken
         collector: CaseFile = CaseFile.from_parent(parent, path=file_path)
-        collector.suite = suite
+        collector.suite, collector.claim = suite, self.claim
         self.touched.add(root)
         return collector
 
@@ -182,6 +192,18 @@ class MapsatSession:
             except SuiteError as error:
                 raise pytest.Collector.CollectError(str(error)) from None
         metafunc.parametrize("mapsat_case", values, indirect=True)
+
+    def claim(self, suite: Suite, entries: tuple[CaseEntry, ...]) -> None:
+        """Note whose ids these are: a run file, a baseline and a report know a case by its id alone.
+
+        Raises:
+            SuiteError: another suite of this run has a case of the same id.
+        """
+        for entry in entries:
+            root, other = self._owners.setdefault(entry.id, (suite.root, entry))
+            if root != suite.root:
+                message = f"the id {entry.id!r} is taken: {other.path}:{other.line} of another suite has it"
+                raise SuiteError(Problem(str(entry.path), entry.line, message, "ids are unique in a run"))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -208,11 +230,12 @@ class MapsatSession:
         if item.getparent(CaseFile) is None:
             return report
         if call.when == "call" and (card := item.stash.get(CARD, None)) is not None:
-            report.mapsat = scorecard_json(card)
-            report.user_properties += [(f"mapsat.{name}", card.metrics.get(name)) for name in ("ar", "ses")]
+            report.__dict__["mapsat"] = scorecard_json(card)
             del item.stash[CARD]
         elif report.failed:
-            report.mapsat_broken = f"{item.name}: could not be set up" if call.when == "setup" else item.name
+            report.__dict__["mapsat_broken"] = (
+                f"{item.name}: could not be set up" if call.when == "setup" else item.name
+            )
         return report
 
     def pytest_sessionfinish(self) -> None:
@@ -268,8 +291,8 @@ class MapsatSession:
         root = find_suite(path)
         if root is None and not (path.is_dir() and any(path.rglob("suite.yaml"))):
             raise pytest.UsageError(f"{path}: no suite here: expected a suite.yaml in this folder or one above")
-        if root is not None and root in self.suites and not self.suites[root].files():
-            raise pytest.UsageError(f"{root}: the suite has no cases: expected YAML or JSONL files beside suite.yaml")
+        if root is not None and root in self.suites and not self.suites[root].inventory.cases:
+            raise pytest.UsageError(f"{path}: the suite has no cases: expected YAML or JSONL files below {root.name}")
 
     def _case_files(self) -> list[tuple[Suite, Path]]:
         places = [path for path in self.settings.cases if find_suite(path)]
@@ -296,8 +319,10 @@ class CaseRun:
         __tracebackhide__ = True
         card = self()
         self._request.node.stash[CARD] = card
+        self._request.node.user_properties += [("mapsat.ar", card.ar), ("mapsat.ses", card.ses)]
         if card.outcome == "failed":
-            pytest.fail(failure_text(card, self._case, self._session.settings.asserted), pytrace=False)
+            session, again = self._session, self._session.again(param_of(self._request))
+            pytest.fail(failure_text(card, self._case, session.settings.asserted, again=again), pytrace=False)
         if card.outcome != "passed":
             raise pytest.skip.Exception(f"{card.outcome}: {card.reason}", _use_item_location=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator
 
 from pytest_mapsat.model import Case, ImplicitFactor, Label, Provenance, Quote, Scorecard, Step
@@ -13,24 +14,25 @@ _RESULT = 100
 _CALLS = 12
 
 
-def failure_text(card: Scorecard, case: Case, asserted: frozenset[str], width: int = 78) -> str:
+def failure_text(card: Scorecard, case: Case, asserted: frozenset[str], *, again: str, width: int = 78) -> str:
     """Return the text of a failed item.
 
     Args:
         card: the failed episode.
         case: its case.
         asserted: the kinds of factors that fail an item.
+        again: what to give pytest to run the case again.
         width: columns to fit in.
     """
-    return "\n".join(_lines(card, case, asserted, width))
+    return "\n".join([*_lines(card, case, asserted, width), "", f"run it again: pytest {shlex.quote(again)}"])
 
 
 def _lines(card: Scorecard, case: Case, asserted: frozenset[str], width: int) -> Iterator[str]:
-    yield from wrap(f"{card.reason}", width)
-    yield from wrap(_scores(card), width)
-    yield from wrap(f"query: {printable(case.visible.query)}", width)
     broken = [label for label in card.labels if label.outcome == "failed"]
     told = [label for label in broken if _kind(label, case) in asserted]
+    yield from wrap(_title(card, told), width)
+    yield from wrap(_scores(card), width)
+    yield from wrap(f"query: {printable(case.visible.query)}", width, hang=7)
     for label in told:
         yield ""
         yield from _label(label, case, card, width)
@@ -43,8 +45,12 @@ def _lines(card: Scorecard, case: Case, asserted: frozenset[str], width: int) ->
         yield from wrap(printable(card.trajectory.fault.detail), width, indent="  ")
     yield ""
     yield from _dialogue(card, width)
-    yield ""
-    yield f"run it again: pytest {_quoted(card.nodeid)}"
+
+
+def _title(card: Scorecard, told: list[Label]) -> str:
+    if card.trajectory.fault is not None or not told:
+        return printable(card.reason)
+    return f"broken: {', '.join(label.factor for label in told)}"
 
 
 def _scores(card: Scorecard) -> str:
@@ -73,15 +79,19 @@ def _label(label: Label, case: Case, card: Scorecard, width: int) -> Iterator[st
     ]
     text = printable(factor.text) if factor else "(a factor that the case no longer has)"
     yield from wrap(f"{title} broken: {label.factor}: {text}", width)
-    for quote in label.quotes[:3]:
-        yield from wrap(f"said    {_where(quote)}: “{cut(printable(quote.text), _QUOTE)}”", width, indent="    ")
+    for quote in list(dict.fromkeys(label.quotes))[:3]:
+        yield from wrap(
+            f"said    {_where(quote)}: “{cut(printable(quote.text), _QUOTE)}”", width, indent="    ", hang=8
+        )
     if label.why:
-        yield from wrap(f"why     {printable(label.why)}", width, indent="    ")
+        yield from wrap(f"why     {printable(label.why)}", width, indent="    ", hang=8)
     if label.wanted:
-        yield from wrap(f"wanted  {printable(label.wanted)}", width, indent="    ")
+        yield from wrap(f"wanted  {printable(label.wanted)}", width, indent="    ", hang=8)
     if isinstance(factor, ImplicitFactor) and factor.source != "unstated":
         notes = "; ".join(printable(evidence.text) for evidence in factor.evidence if evidence.text)
-        yield from wrap(f"known   from the {factor.source}" + (f": {notes}" if notes else ""), width, indent="    ")
+        yield from wrap(
+            f"known   from the {factor.source}" + (f": {notes}" if notes else ""), width, indent="    ", hang=8
+        )
     if label.blame == "sandbox" and card.sandbox.miss:
         yield from wrap("note    a call of this episode had no record; see the calls below", width, indent="    ")
 
@@ -117,18 +127,19 @@ def _dialogue(card: Scorecard, width: int) -> Iterator[str]:
 def _call(step: Step, width: int) -> Iterator[str]:
     provenance = step.provenance
     kind = step.status if step.status == "error" else provenance.kind if provenance else step.status
-    yield from wrap(f"-> {cut(call_text(step.tool, step.arguments), 3 * width)}", width, indent="    ")
-    if kind == "exact":
-        return
+    yield from wrap(
+        f"-> {cut(call_text(step.tool, step.arguments), 3 * width)}  [{kind}]", width, indent="    ", hang=3
+    )
     for line in _explained(kind, provenance, step):
         yield from wrap(line, width, indent="         ")
 
 
 def _explained(kind: str, provenance: Provenance | None, step: Step) -> Iterable[str]:
     if kind == "error":
-        yield f"error: {cut(printable(str(step.result)), _RESULT)}"
+        yield cut(printable(str(step.result)), _RESULT)
         return
-    yield kind + (f": {printable(provenance.note)}" if provenance and provenance.note else "")
+    if provenance and provenance.note:
+        yield printable(provenance.note)
     for difference in provenance.differences if provenance else ():
         distance = f", {difference.distance_m:.0f} m apart" if difference.distance_m is not None else ""
         score = f", similarity {difference.score:.2f}" if difference.score is not None else ""
@@ -137,7 +148,3 @@ def _explained(kind: str, provenance: Provenance | None, step: Step) -> Iterable
             f"{difference.parameter}: asked {cut(printable(repr(difference.asked)), 60)}, "
             f"recorded {cut(printable(repr(difference.recorded)), 60)}{distance}{score}{note}"
         )
-
-
-def _quoted(nodeid: str) -> str:
-    return f"'{nodeid}'" if any(char in nodeid for char in " []()*?&;") else nodeid

@@ -56,9 +56,7 @@ def write_run(path: Path, run: Run, spool: Spool) -> None:
     """
     head = run.model_dump(mode="json", exclude={"cases"}, by_alias=True)
     with _replacing(path) as file:
-        file.write(
-            _bytes('{"schema": %s,\n"manifest": %s,\n"cases": [' % (_json(head["schema"]), _json(head["manifest"])))
-        )
+        file.write(_bytes(f'{{"schema": {_json(head["schema"])},\n"manifest": {_json(head["manifest"])},\n"cases": ['))
         for number, line in enumerate(spool.lines()):
             file.write(b",\n" if number else b"\n")
             file.write(line)

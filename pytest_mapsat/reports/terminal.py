@@ -52,7 +52,7 @@ def _table(run: Run, width: int, *, colour: bool) -> list[str]:
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1), show_edge=False)
     table.add_column("", no_wrap=True, overflow="ellipsis", max_width=24)
     table.add_column("cases", justify="right", no_wrap=True)
     for name in (*_COLUMNS, "passed"):
@@ -130,9 +130,13 @@ def _worst(run: Run, width: int) -> Iterator[Line]:
     scored = [card for card in run.cases if card.ar is not None and (card.ar < 1 or card.outcome == "failed")]
     scored.sort(key=lambda card: (card.outcome != "failed", card.ar, card.id, card.trial))
     for number, card in enumerate(scored[:_WORST]):
-        reason = card.reason or "preferences missed"
+        reason = card.reason or f"missed: {', '.join(_missed(card)) or 'nothing that was judged'}"
         label = "worst" if not number else ""
         yield Line(cut(f"{label:8} {_name(card)}  AR {card.ar:.2f}  {printable(reason)}", width), "")
+
+
+def _missed(card: Scorecard) -> list[str]:
+    return [label.factor for label in card.labels if label.value is not None and label.value < 1]
 
 
 def _slowest(run: Run, width: int) -> Iterator[Line]:

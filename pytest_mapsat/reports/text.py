@@ -6,6 +6,9 @@ import json
 import unicodedata
 from typing import Any
 
+_OPENING = frozenset("'\"“‘([{（「《")
+_CLOSING = frozenset("'\"”’)]},.;:!?、，。；：！？）」》")
+
 
 def cell_width(text: str) -> int:
     """Return how many columns the text takes in a terminal."""
@@ -31,24 +34,35 @@ def cut(text: str, width: int) -> str:
     return "".join(taken) + "…"
 
 
-def wrap(text: str, width: int, *, indent: str = "") -> list[str]:
-    """Return the text in lines of at most ``width`` columns, broken at spaces or between Chinese characters."""
-    lines: list[str] = []
-    line = ""
+def wrap(text: str, width: int, *, indent: str = "", hang: int = 0) -> list[str]:
+    """Return the text in lines of at most ``width`` columns, broken at spaces or between Chinese characters.
+
+    Args:
+        text: one paragraph.
+        width: columns.
+        indent: stands before every line.
+        hang: further spaces before every line but the first.
+    """
+    room = width - cell_width(indent) - hang
+    rows = _rows(text, room, first=room + hang)
+    return [indent + (" " * hang if number else "") + row for number, row in enumerate(rows)] or [indent.rstrip()]
+
+
+def _rows(text: str, room: int, *, first: int) -> list[str]:
+    rows: list[str] = []
+    row = ""
     for piece in _pieces(text):
-        if line and cell_width(indent + line + piece.rstrip()) > width:
-            lines.append(indent + line.rstrip())
-            line = piece.lstrip()
+        if row and cell_width(row + piece.rstrip()) > (room if rows else first):
+            rows.append(row.rstrip())
+            row = piece.lstrip()
         else:
-            line += piece
-        while cell_width(indent + line.rstrip()) > width:
+            row += piece
+        while cell_width(row.rstrip()) > (space := room if rows else first):
             # One piece is wider than the line: a long id or address. Break it where it must.
-            head = _head(line, width - cell_width(indent))
-            lines.append(indent + head)
-            line = line[len(head) :]
-    if line.strip():
-        lines.append(indent + line.rstrip())
-    return lines or [indent.rstrip()]
+            head = _head(row, space)
+            rows.append(head)
+            row = row[len(head) :]
+    return [*rows, row.rstrip()] if row.strip() else rows
 
 
 def _head(text: str, width: int) -> str:
@@ -67,23 +81,25 @@ def call_text(tool: str, arguments: dict[str, Any]) -> str:
 
 
 def _pieces(text: str) -> list[str]:
-    """Split into pieces that may stand on lines of their own: words with their space, or single wide characters."""
+    """Split into pieces that may stand on lines of their own: words with their space, or single wide characters.
+
+    An opening quotation mark stays with what follows it, a closing one with what stands before.
+    """
     pieces: list[str] = []
     word = ""
     for char in text:
-        if _char_width(char) == 2:  # noqa: PLR2004 (a wide character)
-            if word:
-                pieces.append(word)
-            pieces.append(char)
+        if _char_width(char) == 2 and char not in _CLOSING:  # noqa: PLR2004 (a wide character)
+            opening = word if word and all(one in _OPENING for one in word) else ""
+            pieces += [one for one in (word[: len(word) - len(opening)], opening + char) if one]
             word = ""
+        elif char in _CLOSING and not word and pieces and not pieces[-1].endswith(" "):
+            pieces[-1] += char
         elif char == " ":
             pieces.append(word + char)
             word = ""
         else:
             word += char
-    if word:
-        pieces.append(word)
-    return pieces
+    return [*pieces, word] if word else pieces
 
 
 def _char_width(char: str) -> int:

@@ -68,10 +68,17 @@ def test_a_suite_without_cases_is_a_usage_error(project: pytest.Pytester) -> Non
 def test_a_suite_outside_the_root_runs_and_its_run_file_names_no_machine_path(
     project: pytest.Pytester, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    suite = tiny_suite.write_suite(tmp_path_factory.mktemp("far") / "far_suite")
-    (project.path / "benchmark_cases").rename(project.path / "kept")
-    result = project.runpytest_subprocess(AGENT, f"--mapsat-cases={suite}", "--mapsat-save=run.json", "kept/nav")
-    result.assert_outcomes(passed=5)
+    files = {"nav/a.yaml": [tiny_suite.case("far-one")]}
+    suite = tiny_suite.write_suite(tmp_path_factory.mktemp("far") / "far_suite", files)
+    options = (f"--mapsat-cases={suite}", "--mapsat-save=run.json", "benchmark_cases/nav")
+    project.runpytest_subprocess(AGENT, *options).assert_outcomes(passed=3)
     text = (project.path / "run.json").read_text()
-    assert "far_suite/nav/a.yaml::case[nav-one]" in text
+    assert "far_suite/nav/a.yaml::case[far-one]" in text
     assert str(suite.parent) not in text
+
+
+def test_two_suites_with_a_case_of_the_same_id_are_refused_with_both_places(project: pytest.Pytester) -> None:
+    tiny_suite.write_suite(project.path / "other", {"c.yaml": [tiny_suite.case("nav-one")]})
+    result = project.runpytest_subprocess(AGENT, "benchmark_cases", "other")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(["*c.yaml:*nav-one*taken*a.yaml:*"])

@@ -44,8 +44,9 @@ def test_lf_runs_only_what_failed(project: pytest.Pytester) -> None:
     )
     project.runpytest_subprocess("--mapsat-agent=moody:agent", "-k", "nav-two").assert_outcomes(failed=1, deselected=2)
     (project.path / "fixed").touch()
-    result = project.runpytest_subprocess("--mapsat-agent=moody:agent", "--lf")
-    result.assert_outcomes(passed=1, deselected=1)
+    result = project.runpytest_subprocess("--mapsat-agent=moody:agent", "--lf", "-v")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*case?nav-two? PASSED*"])
 
 
 def test_co_lists_node_ids_and_runs_nothing(project: pytest.Pytester) -> None:
