@@ -112,7 +112,10 @@ def add_options(parser: pytest.Parser) -> None:
             default=None,
             help=option.help.replace("%", "%%"),
         )
-        parser.addini(_dest(option.name), option.help, type="linelist" if option.repeatable else "string")
+        if option.repeatable:
+            parser.addini(_dest(option.name), option.help, type="linelist")
+        else:
+            parser.addini(_dest(option.name), option.help, type="string")
     for name in PLANNED:
         # A value may be missing: --mapsat-profile is a flag, and any of them is refused all the same.
         group.addoption(f"--mapsat-{name}", dest=_dest(name), nargs="?", const="", default=None, help=argparse.SUPPRESS)

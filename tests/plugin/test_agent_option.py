@@ -4,13 +4,13 @@ import pytest
 
 
 def test_the_cases_of_the_default_suite_become_items_that_pass(project: pytest.Pytester) -> None:
-    result = project.runpytest_subprocess("--mapsat-agent=good:agent", "-v")
+    result = project.runpytest("--mapsat-agent=good:agent", "-v")
     result.assert_outcomes(passed=3)
     result.stdout.fnmatch_lines(["benchmark_cases/nav/a.yaml::case?nav-one? PASSED*", "*gate*PASSED*"])
 
 
 def test_an_agent_that_breaks_a_hard_factor_fails_its_items(project: pytest.Pytester) -> None:
-    result = project.runpytest_subprocess("--mapsat-agent=bad:agent")
+    result = project.runpytest("--mapsat-agent=bad:agent")
     result.assert_outcomes(failed=3)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
 
@@ -28,7 +28,7 @@ def test_an_agent_that_breaks_a_hard_factor_fails_its_items(project: pytest.Pyte
     ],
 )
 def test_a_spec_that_cannot_be_resolved_is_a_usage_error(project: pytest.Pytester, spec: str, told: str) -> None:
-    result = project.runpytest_subprocess(f"--mapsat-agent={spec}")
+    result = project.runpytest(f"--mapsat-agent={spec}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([told])
     assert "Traceback" not in result.stderr.str()
@@ -36,7 +36,7 @@ def test_a_spec_that_cannot_be_resolved_is_a_usage_error(project: pytest.Pyteste
 
 def test_a_module_that_fails_to_import_is_told_with_its_place(project: pytest.Pytester) -> None:
     project.makepyfile(broken="x = 1\nraise RuntimeError('boom')\n")
-    result = project.runpytest_subprocess("--mapsat-agent=broken:agent")
+    result = project.runpytest("--mapsat-agent=broken:agent")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*broken.py:2*boom*"])
 
@@ -45,11 +45,11 @@ def test_the_fixture_of_a_conftest_is_the_agent(project: pytest.Pytester) -> Non
     project.makeconftest(
         "import pytest, good\n@pytest.fixture(scope='session')\ndef mapsat_agent(): return good.agent\n"
     )
-    project.runpytest_subprocess("--mapsat-agent=fixture").assert_outcomes(passed=3)
+    project.runpytest("--mapsat-agent=fixture").assert_outcomes(passed=3)
 
 
 def test_the_fixture_spec_without_an_override_says_so(project: pytest.Pytester) -> None:
-    result = project.runpytest_subprocess("--mapsat-agent=fixture")
+    result = project.runpytest("--mapsat-agent=fixture")
     result.assert_outcomes(errors=3)
     result.stdout.fnmatch_lines(["*no conftest.py overrides the fixture mapsat_agent*"])
 
@@ -63,11 +63,11 @@ def test_a_coroutine_function_is_an_agent(project: pytest.Pytester) -> None:
             return "I suggest " + tools.search_poi(query="charger")["pois"][1]["name"]
         """
     )
-    project.runpytest_subprocess("--mapsat-agent=later:agent").assert_outcomes(passed=3)
+    project.runpytest("--mapsat-agent=later:agent").assert_outcomes(passed=3)
 
 
 def test_the_silent_baseline_fails_every_case_and_scores_nothing(project: pytest.Pytester) -> None:
-    result = project.runpytest_subprocess("--mapsat-agent=baseline:silent")
+    result = project.runpytest("--mapsat-agent=baseline:silent")
     result.assert_outcomes(failed=3)
     result.stdout.fnmatch_lines(["all*3*0.000*"])
 
@@ -78,5 +78,5 @@ def test_the_directory_pytest_was_started_in_is_searched(project: pytest.Pyteste
     import os
 
     os.chdir(below)
-    result = project.runpytest_subprocess("--mapsat-agent=near:agent", "--rootdir", str(project.path))
+    result = project.runpytest("--mapsat-agent=near:agent", "--rootdir", str(project.path))
     result.assert_outcomes(passed=3)

@@ -17,7 +17,7 @@ RETURNS = {
 def test_it_fails_the_item_and_scores_zero(project: pytest.Pytester, name: str) -> None:
     body, told = RETURNS[name]
     project.makepyfile(odd=f"def agent(message, tools):\n    {body}\n")
-    result = project.runpytest_subprocess("--mapsat-agent=odd:agent")
+    result = project.runpytest("--mapsat-agent=odd:agent")
     result.assert_outcomes(failed=3)
     text = result.stdout.str()
     assert any(_matches(text, pattern) for pattern in told.split("|")), text
@@ -37,7 +37,7 @@ def test_one_that_never_stops_asking_ends_at_the_limit(project: pytest.Pytester)
     project.makepyfile(
         curious="count = 0\ndef agent(message, tools):\n    global count\n    count += 1\n    return f'Which of the {count} colours?'\n"
     )
-    result = project.runpytest_subprocess("--mapsat-agent=curious:agent", "--mapsat-max-turns=2", "-k", "nav-one")
+    result = project.runpytest("--mapsat-agent=curious:agent", "--mapsat-max-turns=2", "-k", "nav-one")
     result.assert_outcomes(failed=1, deselected=2)
 
 
@@ -54,7 +54,7 @@ def test_arguments_that_do_not_fit_and_tools_that_do_not_exist_are_answered_with
             return "Blue Bay"
         """
     )
-    result = project.runpytest_subprocess("--mapsat-agent=clumsy:agent")
+    result = project.runpytest("--mapsat-agent=clumsy:agent")
     result.assert_outcomes(passed=3)
     result.stdout.fnmatch_lines(["sandbox*9 calls*9 with an error*"])
 

@@ -7,22 +7,22 @@ AGENT = "--mapsat-agent=good:agent"
 
 
 def test_a_path_given_is_all_that_is_collected(project: pytest.Pytester) -> None:
-    project.runpytest_subprocess("benchmark_cases/nav/a.yaml", AGENT).assert_outcomes(passed=2)
+    project.runpytest("benchmark_cases/nav/a.yaml", AGENT).assert_outcomes(passed=2)
 
 
 def test_one_case_can_be_named(project: pytest.Pytester) -> None:
-    project.runpytest_subprocess("benchmark_cases/nav/a.yaml::case[nav-two]", AGENT).assert_outcomes(passed=1)
+    project.runpytest("benchmark_cases/nav/a.yaml::case[nav-two]", AGENT).assert_outcomes(passed=1)
 
 
 def test_a_path_given_to_python_tests_leaves_the_suite_out(project: pytest.Pytester) -> None:
     project.makepyfile(test_own="def test_one(): pass")
-    project.runpytest_subprocess("test_own.py", AGENT).assert_outcomes(passed=1)
+    project.runpytest("test_own.py", AGENT).assert_outcomes(passed=1)
 
 
 def test_without_a_path_the_suite_comes_besides_pytests_own_defaults(project: pytest.Pytester) -> None:
     (project.mkdir("checks") / "test_own.py").write_text("def test_one(): pass\n")
     project.makeini("[pytest]\ntestpaths = checks\n")
-    project.runpytest_subprocess(AGENT).assert_outcomes(passed=4)
+    project.runpytest(AGENT).assert_outcomes(passed=4)
 
 
 def test_mapsat_cases_replaces_the_default_and_is_repeatable(project: pytest.Pytester) -> None:
@@ -30,37 +30,37 @@ def test_mapsat_cases_replaces_the_default_and_is_repeatable(project: pytest.Pyt
     (project.mkdir("checks") / "test_own.py").write_text("def test_one(): pass\n")
     project.makeini("[pytest]\ntestpaths = checks\n")
     options = ("--mapsat-cases=other", "--mapsat-cases=benchmark_cases/search")
-    project.runpytest_subprocess(AGENT, *options).assert_outcomes(passed=3)
+    project.runpytest(AGENT, *options).assert_outcomes(passed=3)
 
 
 def test_mapsat_cases_is_added_to_a_path_given(project: pytest.Pytester) -> None:
     project.makepyfile(test_own="def test_one(): pass")
-    project.runpytest_subprocess("test_own.py", AGENT, "--mapsat-cases=benchmark_cases").assert_outcomes(passed=4)
+    project.runpytest("test_own.py", AGENT, "--mapsat-cases=benchmark_cases").assert_outcomes(passed=4)
 
 
 def test_a_file_reached_twice_is_collected_once(project: pytest.Pytester) -> None:
     paths = ("benchmark_cases", "benchmark_cases/nav/a.yaml")
-    project.runpytest_subprocess(*paths, AGENT, "--mapsat-cases=benchmark_cases/nav").assert_outcomes(passed=3)
+    project.runpytest(*paths, AGENT, "--mapsat-cases=benchmark_cases/nav").assert_outcomes(passed=3)
 
 
 def test_the_ini_names_the_suite(project: pytest.Pytester) -> None:
     (project.path / "benchmark_cases").rename(project.path / "agents_suite")
     (project.mkdir("checks") / "test_own.py").write_text("def test_one(): pass\n")
     project.makeini("[pytest]\ntestpaths = checks\nmapsat_cases = agents_suite\n")
-    project.runpytest_subprocess(AGENT).assert_outcomes(passed=4)
+    project.runpytest(AGENT).assert_outcomes(passed=4)
 
 
 @pytest.mark.parametrize("path", ["nowhere", "empty"])
 def test_a_path_without_a_suite_is_a_usage_error(project: pytest.Pytester, path: str) -> None:
     project.mkdir("empty")
-    result = project.runpytest_subprocess(AGENT, f"--mapsat-cases={path}")
+    result = project.runpytest(AGENT, f"--mapsat-cases={path}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"*{path}*"])
 
 
 def test_a_suite_without_cases_is_a_usage_error(project: pytest.Pytester) -> None:
     tiny_suite.write_suite(project.path / "hollow", {})
-    result = project.runpytest_subprocess(AGENT, "--mapsat-cases=hollow")
+    result = project.runpytest(AGENT, "--mapsat-cases=hollow")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*hollow*no cases*"])
 
@@ -71,7 +71,7 @@ def test_a_suite_outside_the_root_runs_and_its_run_file_names_no_machine_path(
     files = {"nav/a.yaml": [tiny_suite.case("far-one")]}
     suite = tiny_suite.write_suite(tmp_path_factory.mktemp("far") / "far_suite", files)
     options = (f"--mapsat-cases={suite}", "--mapsat-save=run.json", "benchmark_cases/nav")
-    project.runpytest_subprocess(AGENT, *options).assert_outcomes(passed=3)
+    project.runpytest(AGENT, *options).assert_outcomes(passed=3)
     text = (project.path / "run.json").read_text()
     assert "far_suite/nav/a.yaml::case[far-one]" in text
     assert str(suite.parent) not in text
@@ -79,6 +79,6 @@ def test_a_suite_outside_the_root_runs_and_its_run_file_names_no_machine_path(
 
 def test_two_suites_with_a_case_of_the_same_id_are_refused_with_both_places(project: pytest.Pytester) -> None:
     tiny_suite.write_suite(project.path / "other", {"c.yaml": [tiny_suite.case("nav-one")]})
-    result = project.runpytest_subprocess(AGENT, "benchmark_cases", "other")
+    result = project.runpytest(AGENT, "benchmark_cases", "other")
     assert result.ret == pytest.ExitCode.INTERRUPTED
     result.stdout.fnmatch_lines(["*c.yaml:*nav-one*taken*a.yaml:*"])

@@ -4,7 +4,7 @@ import pytest
 
 
 def test_a_failure_explains_itself(project: pytest.Pytester) -> None:
-    result = project.runpytest_subprocess("--mapsat-agent=bad:agent", "-k", "nav-one")
+    result = project.runpytest("--mapsat-agent=bad:agent", "-k", "nav-one")
     result.stdout.fnmatch_lines(
         [
             "*hard constraint broken: z1: it is open now*",
@@ -24,22 +24,26 @@ def test_a_failure_explains_itself(project: pytest.Pytester) -> None:
 
 def test_a_crash_of_the_agent_names_its_line(project: pytest.Pytester) -> None:
     project.makepyfile(crash="def agent(message, tools):\n    return tools.search_poi(query='charger')['nothing']\n")
-    result = project.runpytest_subprocess("--mapsat-agent=crash:agent", "-k", "nav-one")
+    result = project.runpytest("--mapsat-agent=crash:agent", "-k", "nav-one")
     result.assert_outcomes(failed=1, deselected=2)
     result.stdout.fnmatch_lines(["*KeyError*nothing*crash.py*2*"])
 
 
 def test_a_miss_tells_the_nearest_record(project: pytest.Pytester) -> None:
     project.makepyfile(lost="def agent(message, tools):\n    return str(tools.search_poi(query='pharmacy'))\n")
-    result = project.runpytest_subprocess("--mapsat-agent=lost:agent", "-k", "nav-one")
+    result = project.runpytest("--mapsat-agent=lost:agent", "-k", "nav-one")
     result.stdout.fnmatch_lines(
-        ['*search_poi(query="pharmacy")*', "*miss*", "*query: asked 'pharmacy', recorded 'charger'*"]
+        [
+            '*search_poi(query="pharmacy")  [[]miss[]]',
+            "*nearest of 1 records*",
+            "*query: asked 'pharmacy', recorded 'charger'*",
+        ]
     )
 
 
 def test_control_characters_of_a_reply_never_reach_the_terminal(project: pytest.Pytester) -> None:
     project.makepyfile(rude="def agent(message, tools):\n    return 'Old Mill \\x1b[2J\\x07\\u202e'\n")
-    result = project.runpytest_subprocess("--mapsat-agent=rude:agent", "-k", "nav-one")
+    result = project.runpytest("--mapsat-agent=rude:agent", "-k", "nav-one")
     text = result.stdout.str()
     assert "\x1b[2J" not in text
     assert "\u202e" not in text
@@ -47,12 +51,12 @@ def test_control_characters_of_a_reply_never_reach_the_terminal(project: pytest.
 
 
 def test_junit_holds_the_reason_and_the_metrics(project: pytest.Pytester) -> None:
-    project.runpytest_subprocess("--mapsat-agent=bad:agent", "--junitxml=junit.xml")
+    project.runpytest("--mapsat-agent=bad:agent", "--junitxml=junit.xml")
     text = (project.path / "junit.xml").read_text()
     assert "hard constraint broken" in text
     assert 'name="mapsat.ar" value="0.0"' in text
 
 
 def test_verbose_output_names_no_file_of_ours(project: pytest.Pytester) -> None:
-    result = project.runpytest_subprocess("--mapsat-agent=bad:agent", "-vv")
+    result = project.runpytest("--mapsat-agent=bad:agent", "-vv")
     assert "pytest_shell" not in result.stdout.str()

@@ -9,14 +9,14 @@ AGENT = "--mapsat-agent=good:agent"
 
 def test_a_test_that_asks_for_a_case_gets_every_case_of_the_suite(project: pytest.Pytester) -> None:
     project.makepyfile(test_own="def test_nav(mapsat_case, mapsat_run): assert mapsat_run().ar >= 0.5")
-    result = project.runpytest_subprocess("test_own.py", AGENT, "-v")
+    result = project.runpytest("test_own.py", AGENT, "-v")
     result.assert_outcomes(passed=3)
     result.stdout.fnmatch_lines(["test_own.py::test_nav?find-one? PASSED*"])
 
 
 def test_such_tests_are_chosen_by_domain_too(project: pytest.Pytester) -> None:
     project.makepyfile(test_own="def test_nav(mapsat_case): assert mapsat_case.id.startswith('nav')")
-    project.runpytest_subprocess("test_own.py", AGENT, "-m", "navigation").assert_outcomes(passed=2, deselected=1)
+    project.runpytest("test_own.py", AGENT, "-m", "navigation").assert_outcomes(passed=2, deselected=1)
 
 
 def test_a_case_runs_once_however_often_it_is_asked_for(project: pytest.Pytester) -> None:
@@ -39,13 +39,13 @@ def test_a_case_runs_once_however_often_it_is_asked_for(project: pytest.Pytester
             assert len(counting.calls) == before
         """,
     )
-    project.runpytest_subprocess("test_own.py", "--mapsat-agent=counting:agent").assert_outcomes(passed=6)
+    project.runpytest("test_own.py", "--mapsat-agent=counting:agent").assert_outcomes(passed=6)
 
 
 def test_a_run_never_asserts_and_does_not_feed_the_gate(project: pytest.Pytester) -> None:
     project.makepyfile(test_own="def test_nav(mapsat_run): assert mapsat_run().outcome == 'failed'")
     options = ("test_own.py", "--mapsat-agent=bad:agent", "--mapsat-save=run.json")
-    result = project.runpytest_subprocess(*options)
+    result = project.runpytest(*options)
     result.assert_outcomes(passed=3)
     assert json.loads((project.path / "run.json").read_text())["cases"] == []
 
@@ -59,12 +59,12 @@ def test_the_sandbox_answers_as_the_agent_would_be_answered(project: pytest.Pyte
             assert answer.provenance.kind == "exact"
         """
     )
-    project.runpytest_subprocess("test_own.py", AGENT).assert_outcomes(passed=3)
+    project.runpytest("test_own.py", AGENT).assert_outcomes(passed=3)
 
 
 def test_the_agent_fixture_returns_the_specs_object(project: pytest.Pytester) -> None:
     project.makepyfile(test_own="import good\ndef test_agent(mapsat_agent): assert mapsat_agent is good.agent")
-    project.runpytest_subprocess("test_own.py", AGENT).assert_outcomes(passed=1)
+    project.runpytest("test_own.py", AGENT).assert_outcomes(passed=1)
 
 
 def test_a_coroutine_agent_runs_inside_a_test_that_has_a_loop_of_its_own(project: pytest.Pytester) -> None:
@@ -83,7 +83,7 @@ def test_a_coroutine_agent_runs_inside_a_test_that_has_a_loop_of_its_own(project
             assert asyncio.run(inside()).ar == 0.5
         """,
     )
-    project.runpytest_subprocess("test_own.py", "--mapsat-agent=later:agent").assert_outcomes(passed=3)
+    project.runpytest("test_own.py", "--mapsat-agent=later:agent").assert_outcomes(passed=3)
 
 
 def test_the_scorecard_says_what_happened(project: pytest.Pytester) -> None:
@@ -95,7 +95,7 @@ def test_the_scorecard_says_what_happened(project: pytest.Pytester) -> None:
             assert [label.factor for label in card.labels] == ["e1", "z1", "z2", "f1"]
         """
     )
-    project.runpytest_subprocess("test_own.py", AGENT).assert_outcomes(passed=3)
+    project.runpytest("test_own.py", AGENT).assert_outcomes(passed=3)
 
 
 def test_hooks_of_a_conftest_are_called(project: pytest.Pytester) -> None:
@@ -110,6 +110,6 @@ def test_hooks_of_a_conftest_are_called(project: pytest.Pytester) -> None:
             print("reported", len(run.cases), run.gate.outcome)
         """
     )
-    result = project.runpytest_subprocess("--mapsat-agent=mine", "-s")
+    result = project.runpytest("--mapsat-agent=mine", "-s")
     result.assert_outcomes(passed=3)
     result.stdout.fnmatch_lines(["*loaded nav-one*", "*reported 3 passed*"])

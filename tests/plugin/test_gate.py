@@ -19,7 +19,7 @@ GOOD = "--mapsat-agent=good:agent"  # AR 0.5 in every case: the soft factor is m
     ],
 )
 def test_a_threshold_decides_the_exit_status(project: pytest.Pytester, expression: str, ret: int, gate: str) -> None:
-    result = project.runpytest_subprocess(GOOD, f"--mapsat-fail-under={expression}")
+    result = project.runpytest(GOOD, f"--mapsat-fail-under={expression}")
     assert result.ret == ret
     result.stdout.fnmatch_lines([f"gate*{gate}*"])
     result.assert_outcomes(passed=3)
@@ -27,38 +27,38 @@ def test_a_threshold_decides_the_exit_status(project: pytest.Pytester, expressio
 
 @pytest.mark.parametrize("expression", ["arr=0.5", "ar=high", "ar=1.5", "ar", "cei=0.1", ".ar=0.5"])
 def test_a_threshold_that_cannot_be_read_is_a_usage_error(project: pytest.Pytester, expression: str) -> None:
-    result = project.runpytest_subprocess(GOOD, f"--mapsat-fail-under={expression}")
+    result = project.runpytest(GOOD, f"--mapsat-fail-under={expression}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
 
 
 @pytest.mark.parametrize("part", [("-k", "nav-one"), ("-m", "navigation"), ("benchmark_cases/nav",)])
 def test_a_whole_suite_threshold_on_a_part_is_undecided(project: pytest.Pytester, part: tuple[str, ...]) -> None:
-    result = project.runpytest_subprocess(GOOD, *part, "--mapsat-fail-under=ar=0.1")
+    result = project.runpytest(GOOD, *part, "--mapsat-fail-under=ar=0.1")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["gate*INCONCLUSIVE*"])
 
 
 def test_a_whole_suite_threshold_from_the_ini_is_only_a_note_on_a_part(project: pytest.Pytester) -> None:
     project.makeini("[pytest]\nmapsat_fail_under =\n    ar=0.1\n")
-    result = project.runpytest_subprocess(GOOD, "-k", "nav-one")
+    result = project.runpytest(GOOD, "-k", "nav-one")
     assert result.ret == 0
 
 
 def test_a_domain_threshold_is_decided_when_the_domain_ran_whole(project: pytest.Pytester) -> None:
-    result = project.runpytest_subprocess(GOOD, "-m", "navigation", "--mapsat-fail-under=navigation.ar=0.5")
+    result = project.runpytest(GOOD, "-m", "navigation", "--mapsat-fail-under=navigation.ar=0.5")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["gate*PASSED*"])
 
 
 def test_stopping_early_leaves_the_gate_undecided(project: pytest.Pytester) -> None:
     options = ("--mapsat-agent=bad:agent", "-x", "--mapsat-fail-under=ar=0")
-    project.runpytest_subprocess(*options).stdout.fnmatch_lines(["gate*INCONCLUSIVE*"])
+    project.runpytest(*options).stdout.fnmatch_lines(["gate*INCONCLUSIVE*"])
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")])
 def test_a_broken_case_file_makes_the_gate_invalid(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
     (project.path / "benchmark_cases" / "nav" / "z.yaml").write_text("id: [unclosed\n")
-    result = project.runpytest_subprocess(GOOD, "--continue-on-collection-errors", *workers)
+    result = project.runpytest(GOOD, "--continue-on-collection-errors", *workers)
     assert result.ret != 0
     result.stdout.fnmatch_lines(["*z.yaml:*", "gate*INVALID*"])
     assert "Traceback" not in result.stdout.str()
@@ -75,7 +75,7 @@ def _without_check(project: pytest.Pytester) -> None:
 
 def test_a_case_that_nobody_could_judge_is_skipped_and_makes_the_gate_invalid(project: pytest.Pytester) -> None:
     _without_check(project)
-    result = project.runpytest_subprocess(GOOD, "-rs")
+    result = project.runpytest(GOOD, "-rs")
     result.assert_outcomes(passed=3, skipped=1)
     assert result.ret == 1
     result.stdout.fnmatch_lines(["gate*INVALID*", "SKIPPED*c.yaml*unevaluated*z1*"])
@@ -83,18 +83,18 @@ def test_a_case_that_nobody_could_judge_is_skipped_and_makes_the_gate_invalid(pr
 
 def test_unevaluated_cases_can_be_allowed(project: pytest.Pytester) -> None:
     _without_check(project)
-    result = project.runpytest_subprocess(GOOD, "--mapsat-allow-unevaluated=1")
+    result = project.runpytest(GOOD, "--mapsat-allow-unevaluated=1")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["gate*PASSED*"])
 
 
 def test_the_gate_never_raises_the_status_of_a_run_that_collected_nothing(project: pytest.Pytester) -> None:
-    result = project.runpytest_subprocess(GOOD, "-k", "no_such_case", "--mapsat-fail-under=ar=0.1")
+    result = project.runpytest(GOOD, "-k", "no_such_case", "--mapsat-fail-under=ar=0.1")
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
 @pytest.mark.parametrize("option", ["trials=0", "max-turns=x", "timeout=-1", "timeout=nan", "allow-unevaluated=1.5"])
 def test_a_number_that_cannot_be_used_is_a_usage_error(project: pytest.Pytester, option: str) -> None:
-    result = project.runpytest_subprocess(GOOD, f"--mapsat-{option}")
+    result = project.runpytest(GOOD, f"--mapsat-{option}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"*--mapsat-{option.partition('=')[0]}: found*expected*"])

@@ -7,13 +7,13 @@ PLANNED = ("profile", "judge-votes=3", "on-miss=simulate:m", "executor=dask:x", 
 
 @pytest.mark.parametrize("option", PLANNED)
 def test_an_option_to_come_is_a_clear_usage_error(project: pytest.Pytester, option: str) -> None:
-    result = project.runpytest_subprocess("--mapsat-agent=good:agent", f"--mapsat-{option}")
+    result = project.runpytest("--mapsat-agent=good:agent", f"--mapsat-{option}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*is not in this version of pytest-mapsat yet*"])
 
 
 def test_help_lists_only_what_works(project: pytest.Pytester) -> None:
-    text = project.runpytest_subprocess("--help").stdout.str()
+    text = project.runpytest("--help").stdout.str()
     assert "--mapsat-agent" in text
     for option in PLANNED:
         assert f"--mapsat-{option.partition('=')[0]}" not in text
@@ -22,6 +22,6 @@ def test_help_lists_only_what_works(project: pytest.Pytester) -> None:
 @pytest.mark.parametrize("spec", [("judge", "llm:m"), ("user", "llm:m"), ("agent", "http://localhost/v1")])
 def test_a_spec_to_come_says_so(project: pytest.Pytester, spec: tuple[str, str]) -> None:
     options = {"agent": "good:agent"} | dict([spec])
-    result = project.runpytest_subprocess(*(f"--mapsat-{name}={value}" for name, value in options.items()))
+    result = project.runpytest(*(f"--mapsat-{name}={value}" for name, value in options.items()))
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*not in this version*"])

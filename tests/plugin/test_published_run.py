@@ -35,7 +35,7 @@ def _sources(kind: str) -> tuple[Path, Path]:
 def _run(pytester: pytest.Pytester, kind: str, *options: str) -> dict[str, Any]:
     dialogues, verdicts = _sources(kind)
     import_mapsatisfybench(data_dir() / "mapsatisfybench" / "upstream" / "data", pytester.path / "published")
-    result = pytester.runpytest_subprocess(
+    result = pytester.runpytest(
         "published",
         f"--mapsat-agent=recorded:{dialogues}",
         f"--mapsat-judge=recorded:{verdicts}",
@@ -50,7 +50,8 @@ def _run(pytester: pytest.Pytester, kind: str, *options: str) -> dict[str, Any]:
 def test_every_case_has_the_published_figures(pytester: pytest.Pytester, kind: str) -> None:
     run = _run(pytester, kind)
     path = data_dir() / "mapsatisfybench" / "verdicts_gpt53.jsonl"
-    published = {one["case_id"]: one["metrics"] for one in map(json.loads, path.open(encoding="utf-8"))}
+    verdicts = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    published = {one["case_id"]: one["metrics"] for one in verdicts}
     assert len(run["cases"]) == len(published) == 10
     for case in run["cases"]:
         theirs = published[case["id"]]
@@ -75,7 +76,7 @@ def test_every_tool_result_of_a_recorded_dialogue_has_provenance_recorded(pytest
 
 def test_a_saved_run_can_be_replayed_and_judged_by_its_own_labels(pytester: pytest.Pytester) -> None:
     first = _run(pytester, "jsonl")
-    result = pytester.runpytest_subprocess(
+    result = pytester.runpytest(
         "published", "--mapsat-agent=recorded:run.json", "--mapsat-judge=recorded:run.json", "--mapsat-save=again.json"
     )
     result.assert_outcomes(passed=3, failed=7)
@@ -88,6 +89,6 @@ def test_a_run_of_another_schema_version_is_refused(pytester: pytest.Pytester) -
     _run(pytester, "jsonl")
     path = pytester.path / "run.json"
     path.write_text(path.read_text(encoding="utf-8").replace("mapsat-run/1", "mapsat-run/2"), encoding="utf-8")
-    result = pytester.runpytest_subprocess("published", "--mapsat-agent=recorded:run.json")
+    result = pytester.runpytest("published", "--mapsat-agent=recorded:run.json")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*mapsat-run/2*mapsat-run/1*"])

@@ -2,7 +2,6 @@
 
 import json
 import re
-
 import shutil
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ AGENT = "--mapsat-agent=good:agent"
 
 def save(project: pytest.Pytester, name: str, *options: str) -> dict[str, Any]:
     """Run, save, and return the run file's content."""
-    project.runpytest_subprocess(AGENT, f"--mapsat-save={name}", *options)
+    project.runpytest(AGENT, f"--mapsat-save={name}", *options)
     return json.loads((project.path / name).read_text(encoding="utf-8"))
 
 
@@ -94,7 +93,7 @@ def test_the_order_of_files_on_disk_does_not_matter(project: pytest.Pytester) ->
 
 def test_no_machine_path_and_no_address_stands_in_it(project: pytest.Pytester) -> None:
     project.makepyfile(crash="def agent(message, tools):\n    raise ValueError(object())\n")
-    project.runpytest_subprocess("--mapsat-agent=crash:agent", "--mapsat-save=run.json")
+    project.runpytest("--mapsat-agent=crash:agent", "--mapsat-save=run.json")
     text = (project.path / "run.json").read_text()
     assert str(project.path) not in text
     assert re.search("0x[0-9a-f]{6}", text) is None
@@ -107,7 +106,7 @@ def test_a_folder_that_is_not_there_is_made(project: pytest.Pytester) -> None:
 
 def test_a_place_that_cannot_be_written_fails_the_run_and_says_why(project: pytest.Pytester) -> None:
     (project.path / "taken").mkdir()
-    result = project.runpytest_subprocess(AGENT, "--mapsat-save=taken")
+    result = project.runpytest(AGENT, "--mapsat-save=taken")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["--mapsat-save: *taken*"])
     assert list(project.path.glob(".*.part")) == []
@@ -117,6 +116,6 @@ def test_a_place_that_cannot_be_written_fails_the_run_and_says_why(project: pyte
 def test_a_reply_with_a_lone_surrogate_breaks_nothing(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
     project.makepyfile(odd="def agent(message, tools):\n    return 'Blue Bay \\ud800'\n")
     options = ("--mapsat-agent=odd:agent", "--mapsat-save=run.json", *workers)
-    project.runpytest_subprocess(*options).assert_outcomes(passed=3)
+    project.runpytest(*options).assert_outcomes(passed=3)
     run = json.loads(Path(project.path / "run.json").read_text(encoding="utf-8"))
     assert run["cases"][0]["trajectory"]["turns"][1]["text"] == "Blue Bay \ufffd"

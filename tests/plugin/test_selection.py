@@ -20,16 +20,16 @@ AGENT = "--mapsat-agent=good:agent"
 )
 def test_marker_expressions_choose_cases(project: pytest.Pytester, expression: str, passed: int) -> None:
     project.makeini("[pytest]\naddopts = --strict-markers\n")
-    result = project.runpytest_subprocess(AGENT, "-m", expression)
+    result = project.runpytest(AGENT, "-m", expression)
     result.assert_outcomes(passed=passed, deselected=3 - passed)
 
 
 def test_keywords_choose_by_case_id_and_domain(project: pytest.Pytester) -> None:
-    project.runpytest_subprocess(AGENT, "-k", "nav-two or find").assert_outcomes(passed=2, deselected=1)
+    project.runpytest(AGENT, "-k", "nav-two or find").assert_outcomes(passed=2, deselected=1)
 
 
 def test_x_stops_at_the_first_failure(project: pytest.Pytester) -> None:
-    project.runpytest_subprocess("--mapsat-agent=bad:agent", "-x").assert_outcomes(failed=1)
+    project.runpytest("--mapsat-agent=bad:agent", "-x").assert_outcomes(failed=1)
 
 
 def test_lf_runs_only_what_failed(project: pytest.Pytester) -> None:
@@ -42,16 +42,16 @@ def test_lf_runs_only_what_failed(project: pytest.Pytester) -> None:
             return names[1] if fixed or context["city"] != "Lindenau" else names[0]
         """
     )
-    project.runpytest_subprocess("--mapsat-agent=moody:agent", "-k", "nav-two").assert_outcomes(failed=1, deselected=2)
+    project.runpytest("--mapsat-agent=moody:agent", "-k", "nav-two").assert_outcomes(failed=1, deselected=2)
     (project.path / "fixed").touch()
-    result = project.runpytest_subprocess("--mapsat-agent=moody:agent", "--lf", "-v")
+    result = project.runpytest("--mapsat-agent=moody:agent", "--lf", "-v")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["*case?nav-two? PASSED*"])
 
 
 def test_co_lists_node_ids_and_runs_nothing(project: pytest.Pytester) -> None:
     project.makepyfile(loud="def agent(message, tools): raise SystemExit(3)")
-    result = project.runpytest_subprocess("--mapsat-agent=loud:agent", "--co", "-q")
+    result = project.runpytest("--mapsat-agent=loud:agent", "--co", "-q")
     result.stdout.fnmatch_lines(
         [
             "benchmark_cases/nav/a.yaml::case[[]nav-one[]]",
@@ -64,13 +64,13 @@ def test_co_lists_node_ids_and_runs_nothing(project: pytest.Pytester) -> None:
 
 
 def test_more_trials_stand_behind_the_id(project: pytest.Pytester) -> None:
-    result = project.runpytest_subprocess(AGENT, "--mapsat-trials=2", "-v", "-k", "find")
+    result = project.runpytest(AGENT, "--mapsat-trials=2", "-v", "-k", "find")
     result.assert_outcomes(passed=2, deselected=4)
     result.stdout.fnmatch_lines(["*case?find-one-t1? PASSED*", "*case?find-one-t2? PASSED*"])
 
 
 def test_the_domains_are_listed_as_markers_while_an_agent_is_active(project: pytest.Pytester) -> None:
-    result = project.runpytest_subprocess(AGENT, "--markers")
+    result = project.runpytest(AGENT, "--markers")
     for domain in ("search", "navigation", "itinerary", "realtime", "ride_hailing", "local_services"):
         assert f"@pytest.mark.{domain}:" in result.stdout.str()
 
@@ -80,4 +80,4 @@ def test_fixtures_of_module_scope_of_other_plugins_work(project: pytest.Pytester
         "import pytest\n@pytest.fixture(scope='module', autouse=True)\ndef wide(): yield\n"
         "@pytest.fixture(autouse=True)\ndef narrow(wide): yield\n"
     )
-    project.runpytest_subprocess(AGENT).assert_outcomes(passed=3)
+    project.runpytest(AGENT).assert_outcomes(passed=3)
