@@ -45,7 +45,7 @@ def main() -> None:
 def unused(folder: Path, quick: bool) -> Row:
     """Start of an unrelated one-test run, with the plugin and without."""
     project = inputs.unrelated_test(folder / "unrelated")
-    pair = measure(pytest_command(), pytest_command("-p", "no:mapsat"), cwd=project, rounds=3 if quick else 15)
+    pair = measure(pytest_command(plugin=True), pytest_command(plugin=False), cwd=project, rounds=3 if quick else 15)
     return Row(
         "installed and unused: added to a run", f"{pair.added_ms:.1f} ms", "20 ms", pair.added_ms <= 20, _seconds(pair)
     )
@@ -56,10 +56,10 @@ def trivial(folder: Path, quick: bool) -> Row:
     count = 1_000 if quick else 10_000
     bare = inputs.bare_tests(folder / "bare", count)
     ours = inputs.suite(folder / "suite", count)
-    command = [*pytest_command("benchmark_cases", AGENT)]
+    command = pytest_command("benchmark_cases", AGENT, plugin=True)
     pair = measure(
         ["sh", "-c", f"cd {ours} && exec {' '.join(command)}"],
-        ["sh", "-c", f"cd {bare} && exec {' '.join(pytest_command('-p', 'no:mapsat'))}"],
+        ["sh", "-c", f"cd {bare} && exec {' '.join(pytest_command(plugin=False))}"],
         cwd=folder,
         rounds=3 if quick else 5,
     )
@@ -71,10 +71,10 @@ def collect(folder: Path, quick: bool) -> Row:
     count = 10_000 if quick else 100_000
     bare = inputs.bare_tests(folder / "bare-marks", count, marks=True)
     ours = inputs.suite(folder / "large", count, padding=3_400)
-    command = pytest_command("benchmark_cases", AGENT, "--collect-only", "-qq")
+    command = pytest_command("benchmark_cases", AGENT, "--collect-only", "-qq", plugin=True)
     pair = measure(
         ["sh", "-c", f"cd {ours} && exec {' '.join(command)}"],
-        ["sh", "-c", f"cd {bare} && exec {' '.join(pytest_command('-p', 'no:mapsat', '--collect-only', '-qq'))}"],
+        ["sh", "-c", f"cd {bare} && exec {' '.join(pytest_command('--collect-only', '-qq', plugin=False))}"],
         cwd=folder,
         rounds=3 if quick else 5,
     )
@@ -114,9 +114,8 @@ def near(folder: Path, quick: bool) -> Row:
 
 
 def _sandbox(count: int):
-    from pytest_mapsat.sandbox import Sandbox
-
     from pytest_mapsat.model import ParameterMatch, Record, Tool
+    from pytest_mapsat.sandbox import Sandbox
 
     names = ("query", "lon", "lat", "radius")
     tool = Tool(

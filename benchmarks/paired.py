@@ -63,14 +63,18 @@ def measure(ours: list[str], other: list[str], *, cwd: Path, rounds: int) -> Pai
     return Pair(tuple(a for a, _ in samples), tuple(b for _, b in samples))
 
 
-def pytest_command(*arguments: str) -> list[str]:
-    """Return a pytest command line without a cache folder."""
-    return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+def pytest_command(*arguments: str, plugin: bool) -> list[str]:
+    """Return a pytest command line with our plugin or without, and with no other plugin of this environment."""
+    ours = ["-p", "mapsat"] if plugin else []
+    return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *ours, *arguments]
 
 
 def _run(command: list[str], cwd: Path) -> Sample:
     started = time.perf_counter()
-    process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    process = subprocess.Popen(
+        command, cwd=cwd, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - started
     process.returncode = os.waitstatus_to_exitcode(status)
