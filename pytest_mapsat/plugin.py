@@ -70,8 +70,7 @@ def mapsat_sandbox(request: pytest.FixtureRequest, mapsat_case: Case) -> Sandbox
 @pytest.fixture
 def mapsat_run(request: pytest.FixtureRequest, mapsat_case: Case) -> Callable[[], Scorecard]:
     """A callable that runs the case, once, and returns its Scorecard. It never asserts."""
-    del mapsat_case
-    return _active(request).run_of(request)
+    return _active(request).run_of(request, mapsat_case)
 
 
 def _session(config: pytest.Config) -> MapsatSession | None:

@@ -6,6 +6,7 @@ is found in it can be quoted as the agent wrote it.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from array import array
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from functools import lru_cache
 
 #: Characters that only mark emphasis; dropped so that ``**9 km**`` reads as ``9 km``.
 _EMPHASIS = "*`"
+_NOT_SIMPLE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f*`]|^[ \n]|[ \n]{2}")
 _LINE_BREAKS = "\n\r\x0b\x0c\x85\u2028\u2029"
 _SAME = {"’": "'", "‘": "'", "‐": "-", "‑": "-", "‒": "-", "–": "-", "−": "-", "～": "~", "〜": "~"}
 _CJK = (("\u3040", "\u30ff"), ("\u3400", "\u9fff"), ("\uf900", "\ufaff"), ("\U00020000", "\U0003ffff"))
@@ -104,6 +106,10 @@ class _Folder:
 
 def fold(text: str) -> Folded:
     """Return ``text`` folded: NFKC width, case, white space, invisible and emphasis characters do not count. Linear in time."""
+    if _is_simple(text):
+        places = array("L", range(len(text) + 1))
+        lower = text.lower()
+        return Folded(text, lower, lower.replace("\n", " "), places[:-1], places[1:])
     folder = _Folder()
     for index, char in enumerate(text):
         # A combining mark has no folded form of its own; some characters ("¨") fold to one behind a space.
@@ -116,6 +122,11 @@ def fold(text: str) -> Folded:
                 folder.letter(piece, index)
     folded = "".join(folder.out)
     return Folded(text, folded, folded.replace("\n", " "), folder.starts, folder.ends)
+
+
+def _is_simple(text: str) -> bool:
+    """Return whether folding changes nothing but case: plain ASCII, no emphasis, no white space in runs or at the start."""
+    return text.isascii() and _NOT_SIMPLE.search(text) is None
 
 
 @lru_cache(maxsize=4096)

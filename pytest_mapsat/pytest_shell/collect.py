@@ -34,6 +34,7 @@ class CaseFile(pytest.Module):
 
     suite: Suite
     entries: tuple[CaseEntry, ...]
+    agent_fixture: bool
     claim: Callable[[Suite, tuple[CaseEntry, ...]], None]
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
@@ -47,7 +48,7 @@ class CaseFile(pytest.Module):
 
     def _getobj(self) -> ModuleType:
         module = ModuleType(self.path.stem)
-        module.__dict__["case"] = _test_of(self.path)
+        module.__dict__["case"] = _test_of(self.path, agent_fixture=self.agent_fixture)
         return module
 
 
@@ -78,16 +79,22 @@ def _marks(entry: CaseEntry) -> list[pytest.MarkDecorator]:
     return [*marks, *(getattr(pytest.mark, domain) for domain in entry.domains)]
 
 
-def _case(mapsat_case: object, mapsat_run: Any) -> None:
-    """One benchmark case."""
-    del mapsat_case
-    mapsat_run.settle()
+def _case(mapsat_case: object) -> None:
+    """One benchmark case. The session runs it: see ``pytest_pyfunc_call``."""
 
 
-def _test_of(path: Path) -> FunctionType:
-    """Return the test function of a file, which says that it stands in that file: reports then name no file of ours."""
-    code = _case.__code__.replace(co_filename=str(path), co_name="case", co_qualname="case", co_firstlineno=1)
-    function = FunctionType(code, _case.__globals__, "case")
-    function.__doc__ = _case.__doc__
+def _case_of_fixture(mapsat_case: object, mapsat_agent: object) -> None:
+    """One benchmark case, with the agent of the fixture."""
+
+
+def _test_of(path: Path, *, agent_fixture: bool) -> FunctionType:
+    """Return the test function of a file, which says that it stands in that file: reports then name no file of ours.
+
+    It asks for as few fixtures as it can: each costs a trivial case a tenth of its time.
+    """
+    body = _case_of_fixture if agent_fixture else _case
+    code = body.__code__.replace(co_filename=str(path), co_name="case", co_qualname="case", co_firstlineno=1)
+    function = FunctionType(code, body.__globals__, "case")
+    function.__doc__ = body.__doc__
     function.__dict__["__test__"] = True  # whatever python_functions says
     return function

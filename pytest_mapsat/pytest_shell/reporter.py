@@ -23,7 +23,7 @@ from pytest_mapsat.model import (
     SuiteInfo,
     Trajectory,
 )
-from pytest_mapsat.reports import Spool, summary_lines, write_run
+from pytest_mapsat.reports import Spool, scorecard_json, summary_lines, write_run
 from pytest_mapsat.suite import Suite
 
 from .session import MapsatSession
@@ -49,15 +49,17 @@ class Reporter:
     # -- gathering -------------------------------------------------------------------------
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the scorecard that a report carries; its trajectory goes to disk."""
-        text = getattr(report, "mapsat", None)
-        if text is None:
+        """Keep the scorecard that comes with a report; its trajectory goes to disk."""
+        card = self.session.fresh.pop(report.nodeid, None)
+        text: str | None = getattr(report, "mapsat", None)
+        if card is None and text is not None:
+            card = Scorecard.model_validate_json(text)
+        if card is None:
             if broken := getattr(report, "mapsat_broken", None):
                 self._broken.append(broken)
             return
-        card = Scorecard.model_validate_json(text)
         if self._spool is not None:
-            self._spool.add(card.id, card.trial, text)
+            self._spool.add(card.id, card.trial, text or scorecard_json(card))
         self._cards[card.id, card.trial] = card.model_copy(update={"trajectory": _without_turns(card.trajectory)})
         if worker := getattr(report, "worker_id", ""):
             self._workers.add(worker)

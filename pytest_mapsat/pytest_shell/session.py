@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -65,6 +66,8 @@ class MapsatSession:
         self._owners: dict[str, tuple[Path, CaseEntry]] = {}
         self._cards: dict[tuple[Path, str, int], Scorecard] = {}
         self._keep_cards = False
+        #: Scorecards of this process on their way to the reporter, by node id.
+        self.fresh: dict[str, Scorecard] = {}
         self._source = None if settings.agent == "fixture" else self._resolve(settings.agent)
         self._runner: Runner | None = None
         self._check_specs()
@@ -92,40 +95,37 @@ class MapsatSession:
 
     def sandbox(self, request: pytest.FixtureRequest) -> Sandbox:
         """Return the world of the case that the test is parametrised with."""
-        param = param_of(request)
-        return self.runner(request).sandbox(param.suite, param.entry.id)
+        param = param_of(request.node)
+        return self.runner(self._agent_of(request)).sandbox(param.suite, param.entry.id)
 
-    def run_of(self, request: pytest.FixtureRequest) -> CaseRun:
-        """Return the run of the case that the test is parametrised with."""
-        self.runner(request)  # an agent from a fixture is made now, in the test's set-up
-        return CaseRun(self, request)
+    def run_of(self, request: pytest.FixtureRequest, case: Case) -> Callable[[], Scorecard]:
+        """Return the run of the case that the test is parametrised with; an agent from a fixture is made now."""
+        return partial(self.scorecard, param_of(request.node), case, self.runner(self._agent_of(request)))
 
-    def runner(self, request: pytest.FixtureRequest) -> Runner:
-        """Return the runner; with ``--mapsat-agent=fixture`` it takes the agent from the fixture as this test sees it."""
+    def runner(self, agent: object = None) -> Runner:
+        """Return the runner; with ``--mapsat-agent=fixture`` it is made for the agent that the test's fixture gives."""
         if self._source is None:
-            return self._make_runner(source_of(request.getfixturevalue("mapsat_agent"), "fixture"))
+            return self._make_runner(source_of(agent, "fixture"))
         if self._runner is None:
             self._runner = self._make_runner(self._source)
         return self._runner
 
-    def scorecard(self, request: pytest.FixtureRequest, case: Case) -> Scorecard:
+    def scorecard(self, param: CaseParam, case: Case, runner: Runner) -> Scorecard:
         """Run a case and trial once and return its scorecard; a second test that asks gets the same one."""
-        param = param_of(request)
         key = (param.suite.root, param.entry.id, param.trial)
-        if self._source is None or key not in self._cards:
-            card = self.runner(request).run(
-                param.suite, param.entry, case, trial=param.trial, nodeid=self.nodeid(param)
-            )
-            if not self._keep_cards:
-                return card
-            self._cards[key] = card
-        return self._cards[key]
+        card = self._cards.get(key) if self._source is not None else None
+        if card is None:
+            card = runner.run(param.suite, param.entry, case, trial=param.trial, nodeid=self.nodeid(param))
+            if self._keep_cards:
+                self._cards[key] = card
+        return card
+
+    def _agent_of(self, request: pytest.FixtureRequest) -> object:
+        return request.getfixturevalue("mapsat_agent") if self._source is None else None
 
     def nodeid(self, param: CaseParam) -> str:
         """Return the built-in item's node id; for a suite outside the root, from the suite's own folder on."""
-        path, root = param.entry.path, self.config.rootpath
-        base = root if path.is_relative_to(root) else param.suite.root.parent
-        return f"{path.relative_to(base).as_posix()}::case[{self._name(param)}]"
+        return f"{_place(param.entry.path, self.config.rootpath, param.suite.root)}::case[{self._name(param)}]"
 
     def again(self, param: CaseParam) -> str:
         """Return what to give pytest, from where it was started, to run one case again."""
@@ -174,6 +174,7 @@ class MapsatSession:
             return broken
         collector: CaseFile = CaseFile.from_parent(parent, path=file_path)
         collector.suite, collector.claim = suite, self.claim
+        collector.agent_fixture = self._source is None
         self.touched.add(root)
         return collector
 
@@ -221,17 +222,36 @@ class MapsatSession:
 
     # -- reports ---------------------------------------------------------------------------
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
+        """Run a built-in item: pass, fail with the reasons, or skip what nobody could judge."""
+        if not isinstance(pyfuncitem.parent, CaseFile):
+            return None
+        case = cast("Case", pyfuncitem.funcargs["mapsat_case"])
+        param = param_of(pyfuncitem)
+        card = self.scorecard(param, case, self.runner(pyfuncitem.funcargs.get("mapsat_agent")))
+        pyfuncitem.stash[CARD] = card
+        pyfuncitem.user_properties += [("mapsat.ar", card.ar), ("mapsat.ses", card.ses)]
+        if card.outcome == "failed":
+            pytest.fail(failure_text(card, case, self.settings.asserted, again=self.again(param)), pytrace=False)
+        if card.outcome != "passed":
+            raise pytest.skip.Exception(f"{card.outcome}: {card.reason}", _use_item_location=True)
+        return True
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Attach the scorecard to the item's report, as text: that crosses to another process by itself."""
+        """Attach the scorecard to the item's report, on a worker as text: that crosses to another process by itself."""
         report = yield
-        if item.getparent(CaseFile) is None:
+        if not isinstance(item.parent, CaseFile):
             return report
         if call.when == "call" and (card := item.stash.get(CARD, None)) is not None:
-            report.__dict__["mapsat"] = scorecard_json(card)
             del item.stash[CARD]
+            if hasattr(self.config, "workerinput"):
+                report.__dict__["mapsat"] = scorecard_json(card)
+            else:
+                self.fresh[report.nodeid] = card
         elif report.failed:
             report.__dict__["mapsat_broken"] = (
                 f"{item.name}: could not be set up" if call.when == "setup" else item.name
@@ -303,35 +323,6 @@ class MapsatSession:
         ]
 
 
-class CaseRun:
-    """The run of one case, as the fixture ``mapsat_run`` hands it out."""
-
-    def __init__(self, session: MapsatSession, request: pytest.FixtureRequest) -> None:
-        self._session = session
-        self._request = request
-
-    def __call__(self) -> Scorecard:
-        """Run the case, once, and return its scorecard. Never asserts."""
-        return self._session.scorecard(self._request, self._case)
-
-    def settle(self) -> None:
-        """Run the case and end the test as its outcome says: pass, fail with the reasons, or skip what nobody could judge."""
-        __tracebackhide__ = True
-        card = self()
-        self._request.node.stash[CARD] = card
-        self._request.node.user_properties += [("mapsat.ar", card.ar), ("mapsat.ses", card.ses)]
-        if card.outcome == "failed":
-            session, again = self._session, self._session.again(param_of(self._request))
-            pytest.fail(failure_text(card, self._case, session.settings.asserted, again=again), pytrace=False)
-        if card.outcome != "passed":
-            raise pytest.skip.Exception(f"{card.outcome}: {card.reason}", _use_item_location=True)
-
-    @property
-    def _case(self) -> Case:
-        case: Case = self._request.getfixturevalue("mapsat_case")
-        return case
-
-
 class _BrokenFile(pytest.File):
     """A file of a suite that cannot be opened: its collection fails with the reason."""
 
@@ -343,7 +334,19 @@ class _BrokenFile(pytest.File):
         raise self.CollectError(self._message)
 
 
-def param_of(request: pytest.FixtureRequest) -> CaseParam:
-    """Return the parameter of ``mapsat_case`` of the test that asks."""
-    param: CaseParam = request.node.callspec.params["mapsat_case"]
+@lru_cache(maxsize=1024)
+def _place(path: Path, rootpath: Path, suite: Path) -> str:
+    """Return a case file's place below pytest's root, or below the folder that its suite lies in."""
+    base = rootpath if path.is_relative_to(rootpath) else suite.parent
+    return path.relative_to(base).as_posix()
+
+
+def param_of(item: pytest.Item) -> CaseParam:
+    """Return the parameter of ``mapsat_case`` of a test."""
+    callspec = getattr(item, "callspec", None)
+    if callspec is None or "mapsat_case" not in callspec.params:
+        pytest.fail(
+            "mapsat_sandbox and mapsat_run belong to a test that is parametrised with mapsat_case", pytrace=False
+        )
+    param: CaseParam = callspec.params["mapsat_case"]
     return param

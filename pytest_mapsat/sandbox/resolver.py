@@ -26,7 +26,7 @@ from .cutting import CannotCutError, Circle, cut_to_circle, cut_to_labels, fresh
 from .entries import Candidate, Entry, variants
 from .explain import difference, nearest_of
 from .geo import band, bands
-from .spec import BadArgumentsError, Call, Spec
+from .spec import BadArgumentsError, Call, Spec, spec_of
 
 #: What an agent gets when no record answers; it says nothing of other records.
 MISS_RESULT: JsonObject = {
@@ -53,7 +53,7 @@ class Resolver:
     """Answers calls of one tool from the records of one case."""
 
     def __init__(self, tool: Tool, records: Sequence[Record]) -> None:
-        self.spec = Spec(tool)
+        self.spec = spec_of(tool)
         self._exact: dict[tuple[Canonical, ...], list[Entry]] = {}
         self._alike: dict[tuple[Canonical, ...], list[Entry]] = {}
         self._entries: list[Entry] = []

@@ -171,5 +171,19 @@ class Spec:
         return f"missing required parameter {name!r}"
 
 
+_specs: dict[int, Spec] = {}
+_SPECS_AT_MOST = 1024
+
+
+def spec_of(tool: Tool) -> Spec:
+    """Return the tool's rules made ready, once for all cases. A spec holds its tool, so the tool's id stays its own."""
+    spec = _specs.get(id(tool))
+    if spec is None or spec.tool is not tool:
+        if len(_specs) >= _SPECS_AT_MOST:
+            _specs.clear()
+        spec = _specs[id(tool)] = Spec(tool)
+    return spec
+
+
 def _empty(value: Json) -> bool:
     return value is None or (isinstance(value, str | list | tuple | dict) and not value)

@@ -24,8 +24,8 @@ class Toolbox:
 
     def __init__(self, tools: Mapping[str, Tool], call: Callable[[str, JsonObject], Json]) -> None:
         self._call = call
-        self._schemas = canonical_json([_schema(name, tools[name]) for name in tools])
-        self._public = {name: (tool.description, tuple(tool.parameters["properties"])) for name, tool in tools.items()}
+        self._schemas, public = _shown(tools)
+        self._public = dict(public)
 
     def call(self, name: str, arguments: JsonObject | None = None) -> Json:
         """Call a tool and return its JSON result.
@@ -52,6 +52,25 @@ class Toolbox:
 
     def __repr__(self) -> str:
         return f"Toolbox({', '.join(self._public)})"
+
+
+_Public = Mapping[str, tuple[str, tuple[str, ...]]]
+#: What is shown of a suite's tools, made once for all episodes; the tools stand beside it so that their ids stay theirs.
+_made: dict[tuple[int, ...], tuple[tuple[Tool, ...], str, _Public]] = {}
+_MADE_AT_MOST = 64
+
+
+def _shown(tools: Mapping[str, Tool]) -> tuple[str, _Public]:
+    """Return the tools' schemas as JSON text, and their descriptions and parameters by name."""
+    key = tuple(map(id, tools.values()))
+    if key not in _made:
+        if len(_made) >= _MADE_AT_MOST:
+            _made.clear()
+        schemas = canonical_json([_schema(name, tool) for name, tool in tools.items()])
+        public = {name: (tool.description, tuple(tool.parameters["properties"])) for name, tool in tools.items()}
+        _made[key] = (tuple(tools.values()), schemas, public)
+    _, schemas, shown = _made[key]
+    return schemas, shown
 
 
 def _schema(name: str, tool: Tool) -> JsonObject:

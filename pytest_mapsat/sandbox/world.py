@@ -10,7 +10,7 @@ from typing import Literal
 from pytest_mapsat.model import Json, JsonObject, Provenance, Record, Tool, did_you_mean, shown
 
 from .resolver import Resolver
-from .spec import BadArgumentsError, Spec
+from .spec import BadArgumentsError, spec_of
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def argument_problems(tool: Tool, arguments: Mapping[str, Json], *, complete: bo
         complete: whether required parameters must be there; a recorded call may lack them.
     """
     try:
-        Spec(tool).read(arguments, complete=complete)
+        spec_of(tool).read(arguments, complete=complete)
     except BadArgumentsError as bad:
         return bad.problems
     return ()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cache
+from typing import Any, Literal, get_args
 
 from pytest_mapsat.model import (
     Avoids,
@@ -52,7 +53,7 @@ class Remark:
 def crosscheck(case: Case, manifest: SuiteManifest, tools: Mapping[str, Tool]) -> Iterator[Remark]:
     """Give what is wrong between a case and its suite: unknown domains, unknown tools, unknown parameters."""
     yield from _domains(case, manifest)
-    for place, noun in _nouns(case, ()):
+    for place, noun in _nouns(case.truth, ("truth",)):
         field = _NAMES_TOOL.get(type(noun))
         if field is None or getattr(noun, field) is None:
             continue
@@ -79,17 +80,32 @@ def _domains(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
 
 
 def _nouns(value: Any, place: Place) -> Iterator[tuple[Place, Noun]]:
-    """Give every noun inside a value with its place in the file."""
-    if isinstance(value, Noun):
-        yield place, value
-        for name, field in type(value).model_fields.items():
-            yield from _nouns(getattr(value, name), (*place, field.alias or name))
-    elif isinstance(value, tuple):
-        for index, item in enumerate(value):
-            yield from _nouns(item, (*place, index))
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _nouns(item, (*place, key))
+    """Give every noun inside a value with its place in the file, in the file's order."""
+    stack = [(place, value)]
+    while stack:
+        here, found = stack.pop()
+        if isinstance(found, Noun):
+            yield here, found
+            inside = [((*here, name), found.__dict__[field]) for field, name in _fields(type(found))]
+        elif isinstance(found, tuple):
+            inside = [((*here, index), item) for index, item in enumerate(found)]
+        else:
+            inside = [((*here, key), item) for key, item in found.items()]
+        # What cannot hold a noun is not even put on the stack: this runs for every case of a run.
+        stack.extend(pair for pair in reversed(inside) if isinstance(pair[1], (Noun, tuple, dict)))
+
+
+@cache
+def _fields(noun: type[Noun]) -> tuple[tuple[str, str], ...]:
+    """Return the fields of a noun that may hold nouns, with their names in a file."""
+    fields = noun.model_fields.items()
+    return tuple((name, field.alias or name) for name, field in fields if _holds_nouns(field.annotation))
+
+
+def _holds_nouns(annotation: Any) -> bool:
+    if isinstance(annotation, type) and issubclass(annotation, Noun):
+        return True
+    return any(_holds_nouns(argument) for argument in get_args(annotation))
 
 
 def _parameters(noun: Noun, place: Place, tool: Tool) -> Iterator[Remark]:

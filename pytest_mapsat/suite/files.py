@@ -9,6 +9,7 @@ import stat
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import IO, Literal, NamedTuple, cast
 
@@ -23,8 +24,12 @@ JSONL_ENDINGS = (".jsonl", ".jsonl.gz")
 _CHUNK = 1024 * 1024
 
 
+@lru_cache(maxsize=1024)
 def shown_path(path: Path) -> str:
-    """Return the path as the user would type it: relative to the current folder where it lies below."""
+    """Return the path as the user would type it: relative to the current folder where it lies below.
+
+    Remembered, as every case and record of a run asks for it in case it has a problem; a run does not change its folder.
+    """
     try:
         return path.relative_to(Path.cwd()).as_posix()
     except (ValueError, OSError):  # not below the current folder, or there is none any more

@@ -73,6 +73,7 @@ class Suite:
         )
         self.inventory = inventory
         self.reader = SpanReader()
+        self._record_reader = SpanReader()
         self._lock = threading.RLock()
         self._listed: dict[Path, tuple[CaseEntry, ...]] = {}
         self._by_id: dict[str, CaseEntry] = {}
@@ -139,7 +140,7 @@ class Suite:
 
     def placed_records(self, case_id: str) -> tuple[PlacedRecord, ...]:
         """Return the case's records with their places. Raises SuiteError."""
-        return tuple(read_records(self.record_spans().get(case_id, ()), self.reader))
+        return tuple(read_records(self.record_spans().get(case_id, ()), self._record_reader))
 
     def record_spans(self) -> Mapping[str, list[Span]]:
         """Return where the records of each case stand, cases of which the suite has none included. Raises SuiteError."""

@@ -83,34 +83,39 @@ def _case_of(path: Path, line: RawLine, problems: list[Problem]) -> str:
 
 
 class SpanReader:
-    """Reads spans; a packed file is kept open, so that reading its spans in order unpacks it once. Thread-safe."""
+    """Reads spans of one file after another. Thread-safe.
+
+    The file read last is kept open: the spans of a run come in the order of its cases, and a packed file that is read in
+    order is unpacked once.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._packed: tuple[Path, IO[bytes]] | None = None
+        self._kept: tuple[Path, IO[bytes]] | None = None
 
     def read(self, path: Path, offset: int, length: int) -> bytes:
         """Return ``length`` unpacked bytes from ``offset``, fewer where the file has become shorter."""
         try:
-            if path.name.endswith(".gz"):
-                with self._lock:
-                    return _read_at(self._open(path), offset, length)
-            with path.open("rb") as file:
-                return _read_at(file, offset, length)
+            with self._lock:
+                return _read_at(self._open(path), offset, length)
         except READ_ERRORS as error:
             raise unreadable(path, error) from error
 
     def _open(self, path: Path) -> IO[bytes]:
-        if self._packed is None or self._packed[0] != path:
+        if self._kept is None or self._kept[0] != path:
             self.close()
-            self._packed = (path, open_bytes(path))
-        return self._packed[1]
+            self._kept = (path, open_bytes(path))
+        return self._kept[1]
 
     def close(self) -> None:
         """Close the file that is kept open, if any."""
-        if self._packed is not None:
-            self._packed[1].close()
-            self._packed = None
+        if self._kept is not None:
+            self._kept[1].close()
+            self._kept = None
+
+    def __del__(self) -> None:
+        # A suite has no end of its own; without this, its last file would be told as never closed.
+        self.close()
 
 
 def _read_at(file: IO[bytes], offset: int, length: int) -> bytes:
