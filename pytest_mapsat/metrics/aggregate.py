@@ -63,10 +63,16 @@ def group(cards: Sequence[Scorecard]) -> dict[str, dict[str, dict[str, Aggregate
     for card in cards:
         for dimension, name in _memberships(card):
             members.setdefault(dimension, {}).setdefault(name, []).append(card)
-    return {
-        dimension: {name: summarise(names[name], resamples=_GROUP_RESAMPLES) for name in sorted(names)}
-        for dimension, names in sorted(members.items())
-    }
+    # Often a group is all there is, or the same as another: its aggregates are made once.
+    made: dict[tuple[int, ...], dict[str, Aggregate]] = {}
+    groups: dict[str, dict[str, dict[str, Aggregate]]] = {}
+    for dimension, names in sorted(members.items()):
+        for name, some in sorted(names.items()):
+            key = tuple(map(id, some))
+            if key not in made:
+                made[key] = summarise(some, resamples=_GROUP_RESAMPLES)
+            groups.setdefault(dimension, {})[name] = made[key]
+    return groups
 
 
 def _memberships(card: Scorecard) -> Iterator[tuple[str, str]]:
