@@ -150,13 +150,22 @@ class MapsatSession:
             return  # the controller's arguments already name them
         given = self.config.args_source is pytest.Config.ArgsSource.ARGS
         chosen = self.config.getoption("mapsat_cases") is not None
-        if given and not chosen:
-            return
-        here = [self._argument_path(argument) for argument in self.config.args]
-        for path in self.settings.cases:
-            self._refuse_empty(path)
-            if not any(path == other or other in path.parents for other in here):
-                self.config.args.append(str(path))
+        if chosen or not given:
+            for path in self.settings.cases:
+                self._refuse_empty(path)
+            self.config.args += map(str, self.settings.cases)
+        self.config.args[:] = self._without_overlaps(self.config.args)
+
+    def _without_overlaps(self, arguments: list[str]) -> list[str]:
+        """Leave out what another argument reaches anyway: pytest 8 would collect the narrower one only."""
+        kept: list[str] = []
+        for argument in dict.fromkeys(arguments):
+            path = self._argument_path(argument)
+            wider = [path, *path.parents] if "::" in argument else path.parents
+            others = {self._argument_path(other) for other in arguments if other != argument and "::" not in other}
+            if find_suite(path) is None or others.isdisjoint(wider):
+                kept.append(argument)
+        return kept
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         """Take the files that hold cases of a suite."""

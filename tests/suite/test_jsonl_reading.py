@@ -178,7 +178,9 @@ def test_a_packed_file_is_listed_and_loaded_in_any_order(tmp_path):
     assert suite.load(entries[3]).id == "c3"
 
 
-@pytest.mark.parametrize("content", [b"no gzip at all", gzip.compress(case_line("a").encode())[:-12]])
+@pytest.mark.parametrize(
+    "content", [b"no gzip at all", gzip.compress(case_line("a").encode(), mtime=0)[:-12]], ids=["no gzip", "cut off"]
+)
 def test_a_damaged_packed_file_is_refused(tmp_path, content):
     (problem,) = problems_of(tmp_path, content, "cases.jsonl.gz")
     assert "cannot be read" in problem.message
