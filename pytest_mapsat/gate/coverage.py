@@ -13,7 +13,7 @@ class Coverage:
         selected: cases that were to run.
         total: cases of the suite; None where nobody counted them.
         partial: why not all of the suite counts, a reason each: cases deselected, stopped early, a worker crashed.
-        errors: what could not be collected, a file each.
+        errors: what could not be read, a file or a case each.
         whole_domains: domains all of whose cases ran, though the suite did not.
     """
 

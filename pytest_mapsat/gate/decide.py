@@ -38,7 +38,7 @@ def decide(
         coverage: how much of the suite has run.
 
     Returns:
-        The gravest of: ``invalid`` (a file that could not be collected, more unevaluated cases than allowed), ``failed`` (a mean below its
+        The gravest of: ``invalid`` (a file or case that could not be read, more unevaluated cases than allowed), ``failed`` (a mean below its
         threshold), ``inconclusive`` (a threshold that could not be decided), ``passed``. Reasons are one line each, the gravest first.
     """
     coverage = coverage.with_results(len({card.id for card in cards}))
@@ -59,7 +59,7 @@ def _collection(coverage: Coverage) -> Iterator[_Finding]:
     if coverage.errors:
         more = len(coverage.errors) - _SHOWN_ERRORS
         named = ", ".join(coverage.errors[:_SHOWN_ERRORS]) + (f" and {more} more" if more > 0 else "")
-        yield _Finding("invalid", f"{_counted(len(coverage.errors), 'file')} could not be collected: {named}")
+        yield _Finding("invalid", f"{_counted(len(coverage.errors), 'place')} could not be read: {named}")
 
 
 def _unevaluated(cards: Sequence[Scorecard], thresholds: Sequence[Threshold], allowed: int) -> Iterator[_Finding]:

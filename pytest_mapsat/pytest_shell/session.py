@@ -115,7 +115,10 @@ class MapsatSession:
         key = (param.suite.root, param.entry.id, param.trial)
         card = self._cards.get(key) if self._source is not None else None
         if card is None:
-            card = runner.run(param.suite, param.entry, case, trial=param.trial, nodeid=self.nodeid(param))
+            try:
+                card = runner.run(param.suite, param.entry, case, trial=param.trial, nodeid=self.nodeid(param))
+            except MapsatError as error:  # a record that cannot be read, a judge without its file
+                pytest.fail(str(error), pytrace=False)
             if self._keep_cards:
                 self._cards[key] = card
         return card

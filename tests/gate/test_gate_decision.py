@@ -120,7 +120,7 @@ def test_a_domain_threshold_does_not_ask_for_cases_of_other_domains():
 def test_a_collection_error_makes_the_run_invalid_whatever_holds():
     gate = judge_run(cards_of(0.9), "ar=0.5", errors=tuple(f"cases/{n}.yaml" for n in range(5)))
     assert gate.outcome == "invalid"
-    reason = "5 files could not be collected: cases/0.yaml, cases/1.yaml, cases/2.yaml and 2 more"
+    reason = "5 places could not be read: cases/0.yaml, cases/1.yaml, cases/2.yaml and 2 more"
     assert gate.reasons[0] == reason
 
 

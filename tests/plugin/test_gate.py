@@ -64,6 +64,18 @@ def test_a_broken_case_file_makes_the_gate_invalid(project: pytest.Pytester, wor
     assert "Traceback" not in result.stdout.str()
 
 
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_a_broken_record_fails_its_item_without_a_traceback_and_makes_the_gate_invalid(
+    project: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    with (project.path / "benchmark_cases" / "records" / "all.jsonl").open("a") as records:
+        records.write('{"case":"nav-one","tool":"search_poi","arguments":{},"result":NaN}\n')
+    result = project.runpytest(GOOD, *workers)
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["*all.jsonl:4: NaN is not a JSON value*", "gate*INVALID*nav-one*"])
+    assert "pytest_mapsat/" not in result.stdout.str()
+
+
 def _without_check(project: pytest.Pytester) -> None:
     unchecked = tiny_suite.case("blind")
     del unchecked["truth"]["implicit"][0]["check"]
