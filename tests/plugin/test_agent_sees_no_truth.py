@@ -1,0 +1,69 @@
+"""End to end: an agent that writes down all it is handed finds nothing of the truth, case id and factors included."""
+
+import json
+
+import pytest
+import tiny_suite
+
+SECRET = "xylophone-{}-secret"
+
+#: Writes the text of everything it is handed, and of what it can cause, into a file.
+NOSY = """\
+import json, os, traceback
+def agent(message, tools, context, session):
+    told = [message, repr(tools), dir(tools), tools.schemas(), dict(context), repr(context), vars(session), session.messages]
+    told += [dict(os.environ)]
+    for name, arguments in [("search_poi", {"query": "charger"}), ("search_poi", {"query": "zzz"}), ("search_poi", {}), ("nothing", {})]:
+        told.append(tools.call(name, arguments))
+    try:
+        tools.search_poi("positional")
+    except Exception:
+        told.append(traceback.format_exc())
+    with open("told.txt", "a") as file:
+        file.write(json.dumps(told, default=repr))
+    return "Blue Bay"
+"""
+
+
+def _secretive() -> dict[str, object]:
+    case = tiny_suite.case("case-id-of-its-own")
+    truth = case["truth"]
+    truth["intent"] = SECRET.format("intent")
+    truth["persona"] = SECRET.format("persona")
+    for kind in ("explicit", "implicit", "facts"):
+        for factor in truth[kind]:
+            factor["text"] = SECRET.format(f"{kind}-text")
+    truth["implicit"][0]["evidence"] = [{"text": SECRET.format("evidence"), "relevance": "strong"}]
+    truth["clarification"]["note"] = SECRET.format("clarification")
+    truth["tools"][0]["prose"] = [["query", SECRET.format("prose")]]
+    truth["user"] = {
+        "answers": [{"asked": ["colour"], "say": SECRET.format("answer")}],
+        "goodbye": SECRET.format("goodbye"),
+    }
+    truth["oracle"] = [{"say": SECRET.format("oracle")}]
+    case["attributes"] = {"subtask": SECRET.format("attribute")}
+    return case
+
+
+def test_nothing_of_the_truth_is_in_anything_an_agent_is_handed(pytester: pytest.Pytester) -> None:
+    tiny_suite.write_suite(pytester.path / "benchmark_cases", {"a.yaml": [_secretive()]})
+    pytester.makepyfile(nosy=NOSY)
+    pytester.runpytest_subprocess("--mapsat-agent=nosy:agent").assert_outcomes(passed=1)
+    told = (pytester.path / "told.txt").read_text()
+    assert "Old Mill" in told, "the agent did write down what it was handed"
+    assert "xylophone" not in told
+    environment_free = json.dumps(
+        [part for part in json.loads(told) if not (isinstance(part, dict) and "PATH" in part)]
+    )
+    assert "case-id-of-its-own" not in environment_free
+
+
+def test_a_miss_says_nothing_of_other_records(pytester: pytest.Pytester) -> None:
+    tiny_suite.write_suite(pytester.path / "benchmark_cases")
+    pytester.makepyfile(
+        lost="def agent(message, tools):\n    print('GOT', tools.search_poi(query='zzz'))\n    return 'Blue Bay'\n"
+    )
+    result = pytester.runpytest("--mapsat-agent=lost:agent", "-s")
+    line = next(line for line in result.stdout.lines if "GOT" in line)
+    assert "no_record" in line
+    assert "charger" not in line
