@@ -6,6 +6,7 @@ A ``Module`` and not a bare ``File``: fixtures of module scope, other plugins an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
@@ -76,7 +77,13 @@ def _marks(entry: CaseEntry) -> list[pytest.MarkDecorator]:
         pytest.mark.mapsat(case=entry.id, domain=domain, difficulty=entry.difficulty, language=entry.language)
         for domain in entry.domains or ("none",)
     ]
-    return [*marks, *(getattr(pytest.mark, domain) for domain in entry.domains)]
+    return [*marks, *map(_domain_mark, entry.domains)]
+
+
+@cache
+def _domain_mark(domain: str) -> pytest.MarkDecorator:
+    mark: pytest.MarkDecorator = getattr(pytest.mark, domain)
+    return mark
 
 
 def _case(mapsat_case: object) -> None:
