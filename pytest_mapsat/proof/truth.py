@@ -24,6 +24,7 @@ from pytest_mapsat.model import (
     ClockTime,
     Covers,
     Factor,
+    FactRequirement,
     ImplicitFactor,
     Json,
     Not,
@@ -87,12 +88,14 @@ class _Reader:
         self._judged = Context(play.trajectory, play.tools)
         self._before = Scene(play.trajectory, play.things)
         self._after = Scene(draft.trajectory, play.things, draft.meaning)
+        self._strict = False
 
     def lowers(self, factor: Factor) -> bool:
         """Return whether the factor surely gets less than on the oracle."""
         before = self._labels[factor.id].value
         if not before:
             return False
+        self._strict = isinstance(factor, FactRequirement)
         after = self._level(factor)
         return after is not None and after < before
 
@@ -115,6 +118,13 @@ class _Reader:
             return _of(_needed(check), [self._holds(part) for part in check.checks])
         judged = evaluate(check, self._judged).passed
         before, after = _plainly(check, self._before), _plainly(check, self._after)
+        if (
+            self._strict
+            and isinstance(check, Number | ClockTime)
+            and judged
+            and _strays(check, self._before, self._after)
+        ):
+            return False
         if before is after:
             return judged
         return after if before is judged else None
@@ -234,22 +244,28 @@ def _has(check: Recommends | Avoids, thing: Thing) -> bool | None:
     return not check.where or (fits.pop() if len(fits) == 1 else None)
 
 
-def _number(check: Number, scene: Scene) -> bool:
-    found = [
-        figure.base
-        for text in scene.read(check.turn)
-        for sentence in _sentences_near(text, check.near)
-        for figure in figures(sentence)
-        if figure.dimension == UNITS[check.unit][0]
-    ]
-    known = None if check.equals is None else _known(check, scene)
-    return _quantified(check, [_figure_fits(check, value, known) for value in found])
+def _strays(check: Number | ClockTime, before: Scene, after: Scene) -> bool:
+    """Return whether one of the figures that a fact is about agreed before and does not now, though others may."""
+    old, new = (_fitting(check, scene) for scene in (before, after))
+    return len(old) == len(new) and new.count(True) < old.count(True)
 
 
-def _quantified(check: Number | ClockTime, fits: list[bool]) -> bool:
+def _number_or_time(check: Number | ClockTime, scene: Scene) -> bool:
+    fits = _fitting(check, scene)
     if not fits:
         return check.if_absent == "vacuous"
     return any(fits) if check.quantifier == "any" else all(fits)
+
+
+def _fitting(check: Number | ClockTime, scene: Scene) -> list[bool]:
+    """Return for each figure that stands in a sentence with a phrase of ``near`` whether it lies where it must."""
+    near = [sentence for text in scene.read(check.turn) for sentence in _sentences_near(text, check.near)]
+    if isinstance(check, ClockTime):
+        times = None if check.equals is None else _known_times(check, scene)
+        return [_clock_fits(check, clock.minutes, times) for sentence in near for clock in clocks(sentence)]
+    known = None if check.equals is None else _known(check, scene)
+    found = [figure for sentence in near for figure in figures(sentence)]
+    return [_figure_fits(check, one.base, known) for one in found if one.dimension == UNITS[check.unit][0]]
 
 
 def _sentences_near(text: str, near: Sequence[str]) -> Iterator[str]:
@@ -278,18 +294,9 @@ def _figure_fits(check: Number, value: float, known: list[float] | None) -> bool
     return known is None or any(abs(value - one) <= check.tolerance * abs(one) + _ROUNDING for one in known)
 
 
-def _clock_time(check: ClockTime, scene: Scene) -> bool:
-    found = [
-        clock.minutes
-        for text in scene.read(check.turn)
-        for sentence in _sentences_near(text, check.near)
-        for clock in clocks(sentence)
-    ]
-    known = None
-    if check.equals is not None:
-        values = scene.returned(check.equals.tool, check.equals.path)
-        known = [clock.minutes for value in values if isinstance(value, str) for clock in clocks(value)]
-    return _quantified(check, [_clock_fits(check, minutes, known) for minutes in found])
+def _known_times(check: ClockTime, scene: Scene) -> list[int]:
+    values = scene.returned(check.equals.tool, check.equals.path) if check.equals else []
+    return [clock.minutes for value in values if isinstance(value, str) for clock in clocks(value)]
 
 
 def _clock_fits(check: ClockTime, minutes: int, known: list[int] | None) -> bool:
@@ -342,8 +349,8 @@ _READS: dict[type, Callable[[Any, Scene], bool | None]] = {
     Chooses: _chooses,
     Recommends: _recommends,
     Avoids: _avoids,
-    Number: _number,
-    ClockTime: _clock_time,
+    Number: _number_or_time,
+    ClockTime: _number_or_time,
     Called: _called,
     NotCalled: _not_called,
     Asked: _asked,
