@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import cycle
 
-from pytest_mapsat.model import Order
+from pytest_mapsat.model import Check, Chooses, NotSaid, Order, Said
 
 from .plain import Clock, Figure, clocks, figures
 from .play import Draft, Play
@@ -22,6 +23,20 @@ _MANNERS = (
     ("Sure, happy to help!", "Have a lovely day!", "好的，很高兴为您服务！", "祝您一切顺利！"),
     ("Thank you for asking.", "I hope that this helps.", "感谢您的提问。", "希望对您有帮助。"),
 )
+#: With the name of a place, and whether it stands before the answer.
+_TURNED_DOWN = {
+    "english": (
+        ("{0} is closed, so don't go there.", True), ("{0} is nearer, but it is already closed.", True), ("I would not go to {0}.", False),
+        ("{0} won't fit you, unfortunately.", False), ("Don't bother with {0}: it is fully booked.", True), ("{0} is no good for you.", False),
+        ("Skip {0}, it does not suit you.", False), ("I ruled out {0}.", False), ("{0} would not work for you.", True),
+        ("{0} is not suitable.", False), ("Avoid {0}.", False), ("{0} doesn't meet your needs.", False),
+    ),
+    "chinese": (
+        ("{0}已经打烊，就不要去了。", True), ("{0}虽然更近，但是不适合您。", True), ("不推荐{0}。", False), ("{0}不符合您的要求。", False),
+        ("{0}满了，去不了。", False), ("{0}已排除。", False), ("{0}就不考虑了。", True), ("别去{0}，那里没有位置。", False), ("没选{0}，因为不合适。", False),
+        ("{0}去不成。", False), ("{0}太远，不建议。", True), ("{0}不行。", False),
+    ),
+}  # fmt: skip
 #: A sentence that begins so leans on the one before it.
 _LEANS = re.compile(
     r"\s*(?:it|this|that|there|from|then|both|they|you|the|if|at|两|再|这|那|从|如果|回来|步行|然后|之后|路上|现在|有|外面)",
@@ -55,6 +70,30 @@ def reordered_sentences(play: Play) -> Iterator[Draft]:
     first = texts.pop(alone[-1])
     joined = ("" if play.chinese else " ").join([first, *texts])
     yield Draft(f"said first: {first}", play.saying(joined))
+
+
+def turned_down(play: Play) -> Iterator[Draft]:
+    """Another place is named and turned down with its reason, before or behind the answer."""
+    reasons = _TURNED_DOWN["chinese" if play.chinese else "english"]
+    others = [thing.name for thing in play.things if thing not in play.named and _may_be_named(play, thing.name)]
+    for name, (reason, first) in zip(cycle(others), reasons, strict=False) if others else ():
+        said = reason.format(name)
+        parts = (said, play.text) if first else (play.text, said)
+        yield Draft(f"turned down: {said}", play.saying(("" if play.chinese else " ").join(parts)))
+
+
+def _may_be_named(play: Play, name: str) -> bool:
+    """Return whether no check counts the bare words: where one does, even a name that is turned down may matter."""
+    words = (phrase for factor in play.case.truth.factors for check in checks_of(factor) for phrase in _phrases(check))
+    return not any(phrase in name or name in phrase for phrase in words)
+
+
+def _phrases(check: Check) -> tuple[str, ...]:
+    if isinstance(check, Said):
+        return (*check.any, *check.all)
+    if isinstance(check, NotSaid):
+        return check.phrases
+    return check.over if isinstance(check, Chooses) else ()
 
 
 def emphasis(play: Play) -> Iterator[Draft]:
@@ -181,6 +220,6 @@ def _rewritten(play: Play, one: Figure | Clock, new: str) -> Draft:
 HARMLESS: dict[str, Callable[[Play], Iterator[Draft]]] = {
     operator.__name__: operator
     for operator in (
-        politeness, reordered_sentences, emphasis, layout, synonyms, approximate, other_units, other_clock, other_digits,
+        politeness, reordered_sentences, turned_down, emphasis, layout, synonyms, approximate, other_units, other_clock, other_digits,
     )
 }  # fmt: skip

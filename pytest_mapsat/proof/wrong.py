@@ -10,7 +10,9 @@ from .wrong_figures import clock_shifted, invented_phone, number_made_up, value_
 from .wrong_places import (
     another_place,
     closed_shop,
+    other_first,
     pasted_results,
+    second_choice,
     swapped_order,
     unasked_detour,
     wrong_entity_right_words,
@@ -24,6 +26,8 @@ WRONG: dict[str, Callable[[Play], Iterator[Draft]]] = {
         closed_shop,
         wrong_entity_right_words,
         unasked_detour,
+        second_choice,
+        other_first,
         swapped_order,
         pasted_results,
         value_off,

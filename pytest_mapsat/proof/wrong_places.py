@@ -68,6 +68,22 @@ def unasked_detour(play: Play) -> Iterator[Draft]:
             yield Draft(f"a stop at {new.name} was added", play.saying(text))
 
 
+def second_choice(play: Play) -> Iterator[Draft]:
+    """Another place is offered as just as good."""
+    for new in play.things:
+        if new not in play.named:
+            text = play.and_then(f"{new.name} is a good choice too.", f"{new.name}也不错，可以考虑。")
+            yield Draft(f"{new.name} was offered as well", play.saying(text))
+
+
+def other_first(play: Play) -> Iterator[Draft]:
+    """Another place is recommended before the answer."""
+    for new in play.things:
+        if new not in play.named:
+            text = f"首选{new.name}。{play.text}" if play.chinese else f"Your best choice is {new.name}. {play.text}"
+            yield Draft(f"{new.name} was recommended first", play.saying(text))
+
+
 def swapped_order(play: Play) -> Iterator[Draft]:
     """Two places in each other's position."""
     placed = sorted(play.named, key=lambda thing: play.text.index(thing.name))
