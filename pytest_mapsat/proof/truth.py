@@ -6,6 +6,8 @@ that plainly held and plainly holds no more fails. Where the plain reading and t
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +27,7 @@ from pytest_mapsat.model import (
     Covers,
     Factor,
     FactRequirement,
+    Grounded,
     ImplicitFactor,
     Json,
     Not,
@@ -38,11 +41,15 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.sandbox import satisfies, values_at
 
-from .plain import UNITS, clocks, figures, folded, has, place_of, sentences
+from .plain import UNITS, Figure, clocks, figures, folded, has, phones, place_of, sentences
 from .play import Draft, Play, Thing
 
 _DAY = 24 * 60
 _ROUNDING = 1e-9
+_TOLERANCE = 0.05
+_ANY_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_MEASURED = {"distance": "length", "duration": "time", "price": "money", "rating": "rating"}
+_ALL_CLAIMS = {*_MEASURED, "phone", "time"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +76,12 @@ class Scene:
     def read(self, turn: str) -> tuple[str, ...]:
         """Return the folded replies that a check reads."""
         return self._texts if turn == "any" else self._texts[:1] if turn == "first" else self._texts[-1:]
+
+    @cached_property
+    def known(self) -> str:
+        """All that the tools returned and the user said, as text."""
+        results = [json.dumps(call.result, ensure_ascii=False) for call in self.trajectory.calls if call.status == "ok"]
+        return "\n".join([*results, *(turn.text for turn in self.trajectory.turns if turn.role == "user")])
 
     def returned(self, tool: str, path: str) -> list[Json]:
         """Return the values at a path of a tool's results."""
@@ -340,6 +353,28 @@ def _asked(check: Asked, scene: Scene) -> bool:
     return check.at_least <= len(asking) <= (check.at_most if check.at_most is not None else len(asking))
 
 
+def _grounded(check: Grounded, scene: Scene) -> bool:
+    """Return whether every telephone number, clock time and figure that the check is about stands somewhere in what was known."""
+    known = folded(scene.known)
+    text = "\n".join(scene.read("any"))
+    wanted = set(check.claims) or _ALL_CLAIMS
+    told = [phone for phone in phones(text) if "phone" in wanted and phone not in known]
+    times = {clock.minutes for clock in clocks(known)}
+    told += [str(clock) for clock in clocks(text) if "time" in wanted and clock.minutes not in times]
+    numbers = sorted({float(number) for number in _ANY_NUMBER.findall(known)})
+    dimensions = {_MEASURED[claim] for claim in wanted if claim in _MEASURED}
+    told += [str(one) for one in figures(text) if one.dimension in dimensions and not _stands(one, numbers)]
+    return not told
+
+
+def _stands(figure: Figure, numbers: Sequence[float]) -> bool:
+    """Return whether a number that is known is the figure, in whatever unit of its dimension."""
+    scales = [scale for dimension, scale in UNITS.values() if dimension == figure.dimension]
+    return any(
+        abs(figure.base - number * scale) <= _TOLERANCE * abs(number * scale) for number in numbers for scale in scales
+    )
+
+
 #: How each kind is plainly read; a kind that is not here never counts as touched.
 _READS: dict[type, Callable[[Any, Scene], bool | None]] = {
     Said: _said,
@@ -354,4 +389,5 @@ _READS: dict[type, Callable[[Any, Scene], bool | None]] = {
     Called: _called,
     NotCalled: _not_called,
     Asked: _asked,
+    Grounded: _grounded,
 }
