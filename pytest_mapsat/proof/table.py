@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+
 from pytest_mapsat.reports import cell_width, cut, printable, wrap
 
 from .prove import Proof, Trial
