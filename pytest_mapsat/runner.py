@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 
 from pytest_mapsat.agents import Source
 from pytest_mapsat.episode import Limits, run_episode
-from pytest_mapsat.judges import Judge, make_judge
+from pytest_mapsat.judges import CheckFunction, Judge, make_judge
 from pytest_mapsat.metrics import score
 from pytest_mapsat.model import Case, EpisodeTiming, Scorecard, Trajectory, Verdict, trajectory_digest
 from pytest_mapsat.sandbox import Sandbox, satisfies
@@ -27,6 +28,7 @@ class Runner:
         limits: limits of an episode.
         asserted: the kinds of factors that fail an item.
         root: the directory that relative paths in specs start from.
+        checks: the checks that other packages add, by name; None: those of installed packages.
     """
 
     source: Source
@@ -35,6 +37,7 @@ class Runner:
     limits: Limits
     asserted: frozenset[str]
     root: Path
+    checks: Mapping[str, CheckFunction] | None = None
     _judges: dict[Path, Judge] = field(default_factory=dict)
 
     def sandbox(self, suite: Suite, case_id: str) -> Sandbox:
@@ -44,7 +47,7 @@ class Runner:
     def judge_of(self, suite: Suite) -> Judge:
         """Return the judge, made once for each suite since it needs the suite's tools."""
         if suite.root not in self._judges:
-            self._judges[suite.root] = make_judge(self.judge, suite.tools, root=self.root)
+            self._judges[suite.root] = make_judge(self.judge, suite.tools, root=self.root, checks=self.checks)
         return self._judges[suite.root]
 
     def run(self, suite: Suite, entry: CaseEntry, case: Case, *, trial: int = 1, nodeid: str = "") -> Scorecard:
@@ -57,14 +60,27 @@ class Runner:
         trajectory = run_episode(
             case, self.source, make_user(self.user, case), self.sandbox(suite, entry.id), self.limits, trial=trial
         )
-        verdict = self.judge_of(suite).judge(case, trajectory)
-        card = score(case, trajectory, verdict, asserted=self.asserted, satisfies=satisfies, nodeid=nodeid)
-        seconds = round(perf_counter() - started, 6)
-        return card.model_copy(
-            update={"linked": self._linked(trajectory, verdict), "timing": EpisodeTiming(seconds=seconds)}
-        )
+        card = grade(case, trajectory, self.judge_of(suite), asserted=self.asserted, nodeid=nodeid)
+        return card.model_copy(update={"timing": EpisodeTiming(seconds=round(perf_counter() - started, 6))})
 
-    def _linked(self, trajectory: Trajectory, verdict: Verdict) -> bool | None:
-        if not self.judge.startswith("recorded:"):
-            return None
-        return verdict.trajectory == trajectory_digest(trajectory)
+
+def grade(case: Case, trajectory: Trajectory, judge: Judge, *, asserted: frozenset[str], nodeid: str = "") -> Scorecard:
+    """Return the scorecard of an episode: judged, scored, and joined to the verdict it was judged by.
+
+    Args:
+        case: the case.
+        trajectory: what happened.
+        judge: who labels it.
+        asserted: the kinds of factors that fail an item.
+        nodeid: the item's node id.
+    """
+    verdict = judge.judge(case, trajectory)
+    card = score(case, trajectory, verdict, asserted=asserted, satisfies=satisfies, nodeid=nodeid)
+    return card.model_copy(update={"linked": _linked(trajectory, verdict, judge)})
+
+
+def _linked(trajectory: Trajectory, verdict: Verdict, judge: Judge) -> bool | None:
+    """Return whether a recorded verdict is known to be about this trajectory; None where the judge judged it itself."""
+    if not judge.spec.startswith("recorded:"):
+        return None
+    return verdict.trajectory == trajectory_digest(trajectory)

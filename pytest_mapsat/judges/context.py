@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from pytest_mapsat.model import Json, Step, Tool, Trajectory
 
@@ -19,10 +20,12 @@ class Context:
     Attributes:
         trajectory: the dialogue.
         tools: the suite's tools by name; they say where things with names stand in their results.
+        custom: the checks that other packages add, by name.
     """
 
     trajectory: Trajectory
     tools: Mapping[str, Tool]
+    custom: Mapping[str, Callable[[Any, Any], Any]] = field(default_factory=dict)
 
     @cached_property
     def replies(self) -> tuple[Reading, ...]:
@@ -45,6 +48,14 @@ class Context:
     def results(self, tool: str, turn: int) -> tuple[Json, ...]:
         """Return the results that ``tool`` gave up to and in the turn with index ``turn``."""
         return tuple(step.result for index, step in self._answered if step.tool == tool and index <= turn)
+
+    def only_missed(self, tool: str | None) -> tuple[str, ...]:
+        """Return the tool (any tool that names things, where None) if calls of it missed and none was answered."""
+        calls = self.trajectory.calls
+        named = {name for name in self.tools if self.names_things(name)} if tool is None else {tool}
+        answered = {call.tool for call in calls if call.status == "ok"}
+        missed = {call.tool for call in calls if call.status == "miss" and call.tool in named}
+        return tuple(sorted(missed)) if not answered & named else ()
 
     @cached_property
     def entities(self) -> tuple[Entity, ...]:

@@ -38,6 +38,8 @@ def _folded(char: str) -> str:
         return ""
     if category == "Cc" or char.isspace():
         return " "
+    if category == "Nd":
+        return str(unicodedata.decimal(char))
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", char).casefold())
 
 
@@ -105,7 +107,7 @@ class _Folder:
 
 
 def fold(text: str) -> Folded:
-    """Return ``text`` folded: NFKC width, case, white space, invisible and emphasis characters do not count. Linear in time."""
+    """Return ``text`` folded: NFKC width, the digits of other scripts, case, white space, invisible and emphasis characters do not count. Linear in time."""
     if _is_simple(text):
         places = array("L", range(len(text) + 1))
         lower = text.lower()

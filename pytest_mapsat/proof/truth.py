@@ -1,0 +1,103 @@
+"""Whether a change makes a factor false: decided from the case's checks and plain readings, not by the judge.
+
+The judge is asked only what it says of the oracle. A part of a check that reads the same before and after the change keeps that; one
+that plainly held and plainly holds no more fails. Where the plain reading and the judge differ on the oracle, nothing is concluded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pytest_mapsat.judges import Context, evaluate
+from pytest_mapsat.model import (
+    All,
+    AnyOf,
+    AtLeast,
+    Check,
+    ClockTime,
+    Factor,
+    FactRequirement,
+    ImplicitFactor,
+    Not,
+    Number,
+)
+
+from .play import Draft, Play
+from .reads import Scene, kleene, plainly, strays
+
+
+def violated(play: Play, draft: Draft) -> tuple[str, ...]:
+    """Return the factors that held on the oracle and do not hold on a draft, as far as plain readings can tell."""
+    reader = _Reader(play, draft)
+    return tuple(factor.id for factor in play.case.truth.factors if reader.lowers(factor))
+
+
+class _Reader:
+    def __init__(self, play: Play, draft: Draft) -> None:
+        self._labels = play.labels
+        self._judged = Context(play.trajectory, play.tools)
+        self._before = Scene(play.trajectory, play.things)
+        self._after = Scene(draft.trajectory, play.things, draft.meaning)
+        self._strict = False
+
+    def lowers(self, factor: Factor) -> bool:
+        """Return whether the factor surely gets less than on the oracle."""
+        before = self._labels[factor.id].value
+        if not before:
+            return False
+        self._strict = isinstance(factor, FactRequirement)
+        after = self._level(factor)
+        return after is not None and after < before
+
+    def _level(self, factor: Factor) -> float | None:
+        rules = [(1.0, factor.check)] if factor.check is not None else []
+        if isinstance(factor, ImplicitFactor):
+            rules += [(rule.level, rule.check) for rule in factor.levels]
+        for level, check in rules:
+            held = self._holds(check)
+            if held is not False:
+                return level if held else None
+        return 0.0
+
+    def _holds(self, check: Check) -> bool | None:
+        """Return whether a check holds after the change; None where that cannot be told."""
+        if isinstance(check, Not):
+            part = self._holds(check.check)
+            return None if part is None else not part
+        if isinstance(check, All | AnyOf | AtLeast):
+            return kleene(_needed(check), [self._holds(part) for part in check.checks])
+        judged = evaluate(check, self._judged).passed
+        before, after = plainly(check, self._before), plainly(check, self._after)
+        if (
+            self._strict
+            and isinstance(check, Number | ClockTime)
+            and judged
+            and strays(check, self._before, self._after)
+        ):
+            return False
+        if before is after:
+            return judged
+        return after if before is judged else None
+
+
+def leaves(check: Check) -> Iterator[Check]:
+    """Yield the checks that a check is made of."""
+    if isinstance(check, Not):
+        yield from leaves(check.check)
+    elif isinstance(check, All | AnyOf | AtLeast):
+        for part in check.checks:
+            yield from leaves(part)
+    else:
+        yield check
+
+
+def checks_of(factor: Factor) -> Iterator[Check]:
+    """Yield the parts of all checks of a factor."""
+    if factor.check is not None:
+        yield from leaves(factor.check)
+    for rule in factor.levels if isinstance(factor, ImplicitFactor) else ():
+        yield from leaves(rule.check)
+
+
+def _needed(check: All | AnyOf | AtLeast) -> int:
+    return check.n if isinstance(check, AtLeast) else len(check.checks) if isinstance(check, All) else 1
