@@ -25,6 +25,7 @@ _SORTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("充电站", ("充电",)),
     ("bike workshop", ("workshop", "bike repair")),
     ("咖啡馆", ("咖啡",)),
+    ("洗车店", ("洗车",)),
     ("火锅", ("火锅",)),
     ("restaurant", ("restaurant", "dinner", "lunch", "somewhere to eat")),
     ("餐厅", ("餐厅", "饭馆", "吃饭", "晚饭", "午饭")),
