@@ -8,12 +8,14 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pytest_mapsat import __version__
 
 if TYPE_CHECKING:
+    from pytest_mapsat.proof import Proof
     from pytest_mapsat.suite import Finding
     from pytest_mapsat.suite.importers import ImportReport
 
@@ -114,6 +116,11 @@ def _add_lint(commands: Any) -> None:
     )
     parser.add_argument("suite", metavar="SUITE", type=Path, help="the suite's folder, or a file or folder in it")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+    parser.add_argument(
+        "--mutants",
+        action="store_true",
+        help="also make wrong and harmless answers from every oracle dialogue, and tell what the checks make of them",
+    )
     parser.set_defaults(command=_lint)
 
 
@@ -147,13 +154,46 @@ def _print_report(report: ImportReport, dest: Path) -> None:
 
 def _lint(options: argparse.Namespace) -> int:
     findings = _findings(options.suite)
+    proof = _mutants(options.suite, findings) if options.mutants else None
     if options.json:
-        _print_json([finding.to_json() for finding in findings])
+        listed = [finding.to_json() for finding in findings]
+        _print_json(listed if proof is None else {"findings": listed, "mutants": proof.to_json()})
     else:
-        for finding in findings:
-            _print(str(finding))
-        _print(_lint_summary(findings))
+        _print_lint(findings, proof)
     return EXIT_FINDINGS if any(finding.severity == "error" for finding in findings) else EXIT_OK
+
+
+def _print_lint(findings: Sequence[Finding], proof: Proof | None) -> None:
+    for finding in findings:
+        _print(str(finding))
+    _print(_lint_summary(findings))
+    if proof is not None:
+        from pytest_mapsat.proof import table  # noqa: PLC0415  lazy
+
+        _print("")
+        for line in table(proof):
+            _print(line)
+
+
+def _mutants(path: Path, findings: Sequence[Finding]) -> Proof:
+    """Return what the checks make of mutants of all cases that can be loaded; the others are among the findings."""
+    from pytest_mapsat.model import SuiteError  # noqa: PLC0415  lazy
+    from pytest_mapsat.proof import prove  # noqa: PLC0415  lazy
+    from pytest_mapsat.suite import find_suite, open_suite  # noqa: PLC0415  lazy
+
+    if any(finding.severity == "error" and finding.rule != "case" for finding in findings):
+        return prove((), {})
+    suite = open_suite(find_suite(path) or path)
+    cases = []
+    for file in suite.files():
+        try:
+            entries = suite.entries(file)
+        except SuiteError:
+            continue
+        for entry in entries:
+            with suppress(SuiteError):
+                cases.append((suite.load(entry), tuple(suite.records(entry.id))))
+    return prove(cases, suite.tools)
 
 
 def _findings(path: Path) -> list[Finding]:

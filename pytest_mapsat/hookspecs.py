@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_mapsat.judges import CheckFunction
     from pytest_mapsat.model import Case, Run
 
 
@@ -21,6 +24,14 @@ def pytest_mapsat_make_agent(config: pytest.Config, spec: str) -> object | None:
 @pytest.hookspec
 def pytest_mapsat_case_loaded(case: Case) -> None:
     """A case was loaded and is about to run. Raise ``pytest.UsageError`` to refuse it."""
+
+
+@pytest.hookspec
+def pytest_mapsat_check(config: pytest.Config) -> Mapping[str, CheckFunction] | None:
+    """Return checks of your own by name: functions ``(check, context) -> Finding`` that judge ``{kind: custom, name: ...}``.
+
+    Called once in each process, at its start. Outside pytest only the entry points of the group ``pytest_mapsat.checks`` are known.
+    """
 
 
 @pytest.hookspec

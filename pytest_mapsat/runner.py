@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 
 from pytest_mapsat.agents import Source
 from pytest_mapsat.episode import Limits, run_episode
-from pytest_mapsat.judges import Judge, make_judge
+from pytest_mapsat.judges import CheckFunction, Judge, make_judge
 from pytest_mapsat.metrics import score
 from pytest_mapsat.model import Case, EpisodeTiming, Scorecard, Trajectory, Verdict, trajectory_digest
 from pytest_mapsat.sandbox import Sandbox, satisfies
@@ -27,6 +28,7 @@ class Runner:
         limits: limits of an episode.
         asserted: the kinds of factors that fail an item.
         root: the directory that relative paths in specs start from.
+        checks: the checks that other packages add, by name; None: those of installed packages.
     """
 
     source: Source
@@ -35,6 +37,7 @@ class Runner:
     limits: Limits
     asserted: frozenset[str]
     root: Path
+    checks: Mapping[str, CheckFunction] | None = None
     _judges: dict[Path, Judge] = field(default_factory=dict)
 
     def sandbox(self, suite: Suite, case_id: str) -> Sandbox:
@@ -44,7 +47,7 @@ class Runner:
     def judge_of(self, suite: Suite) -> Judge:
         """Return the judge, made once for each suite since it needs the suite's tools."""
         if suite.root not in self._judges:
-            self._judges[suite.root] = make_judge(self.judge, suite.tools, root=self.root)
+            self._judges[suite.root] = make_judge(self.judge, suite.tools, root=self.root, checks=self.checks)
         return self._judges[suite.root]
 
     def run(self, suite: Suite, entry: CaseEntry, case: Case, *, trial: int = 1, nodeid: str = "") -> Scorecard:

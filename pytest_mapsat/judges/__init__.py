@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from .checks import ChecksJudge
 from .context import Context
+from .custom import CheckFunction, gather_checks
 from .evaluate import evaluate
 from .finding import Finding
 from .make import Judge, make_judge
 from .recorded import RecordedJudge
 
-__all__ = ["ChecksJudge", "Context", "Finding", "Judge", "RecordedJudge", "evaluate", "make_judge"]
+__all__ = [
+    "CheckFunction",
+    "ChecksJudge",
+    "Context",
+    "Finding",
+    "Judge",
+    "RecordedJudge",
+    "evaluate",
+    "gather_checks",
+    "make_judge",
+]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pytest_mapsat.model import Case, Tool, Trajectory, Verdict, trajectory_digest
 
 from .context import Context
+from .custom import CheckFunction
 from .labels import kinds, label_of, unjudgeable
 
 
@@ -17,11 +18,13 @@ class ChecksJudge:
 
     Attributes:
         tools: the suite's tools by name.
+        custom: the checks that other packages add, by name.
         spec: how the user named this judge.
         linked: None, as the verdicts are its own.
     """
 
     tools: Mapping[str, Tool]
+    custom: Mapping[str, CheckFunction] = field(default_factory=dict)
     spec: str = "checks"
     linked: bool | None = field(default=None, init=False)
 
@@ -34,7 +37,7 @@ class ChecksJudge:
         broken = unjudgeable(case, trajectory, self.spec, "checks")
         if broken is not None:
             return broken
-        context = Context(trajectory, self.tools)
+        context = Context(trajectory, self.tools, self.custom)
         return Verdict(
             case=case.id,
             trial=trajectory.trial,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from pytest_mapsat.model import Json, Step, Tool, Trajectory
 
@@ -19,10 +20,12 @@ class Context:
     Attributes:
         trajectory: the dialogue.
         tools: the suite's tools by name; they say where things with names stand in their results.
+        custom: the checks that other packages add, by name.
     """
 
     trajectory: Trajectory
     tools: Mapping[str, Tool]
+    custom: Mapping[str, Callable[[Any, Any], Any]] = field(default_factory=dict)
 
     @cached_property
     def replies(self) -> tuple[Reading, ...]:

@@ -7,7 +7,6 @@ named only as a landmark ("300 m from X", "X附近") is neither.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,22 +16,8 @@ from pytest_mapsat.sandbox import values_at
 
 from .fold import fold_phrase
 from .text import Mention, Reading, find_longest
+from .turndown import turned_down
 
-#: In a clause, before a name: the name is turned down, not merely unmentioned.
-_TURNS_DOWN = re.compile(
-    r"(?<![a-z])(?:skip|skipping|avoid|avoiding|instead of|rather than|not recommend|not suggest|not choose|not go to|ruled out|rule out"
-    r"|stay away from|steer clear of|compared to|compared with|versus|vs[.]?|unlike|than)(?![a-z])"
-    r"|n't (?:recommend|suggest|choose|pick|go to)(?![a-z])"
-    r"|不推荐|不建议|不选|不去|不要去|别去|排除|而不是|而非|避开|相比|相较|比(?![较如例赛萨])"
-)
-#: In the rest of the sentence behind a name: why it will not do.
-_WILL_NOT_DO = re.compile(
-    r"(?<!not )(?<!n't )(?<![a-z])(?:(?:is|are|was|currently|permanently|temporarily|already|be) closed|closed (?:now|today|at that|by then|until)"
-    r"|fully booked|sold out|not recommended|too far|too expensive|out of budget|over budget|ruled out|not an option|not open|not suitable"
-    r"|no longer open|out of business|isn't open|isn't suitable)(?![a-z])"
-    r"|(?<!不)(?:没开门|不开门|未营业|不营业|已打烊|打烊了|已关门|关门了|已关闭|歇业|停业|不推荐|不建议|不考虑|太远|太贵|被排除|已排除"
-    r"|不符合|不合适|不适合|超出预算|已满|客满|订满|约满)"
-)
 _LANDMARK_BEFORE = re.compile(
     r"(?:(?<![a-z])(?:from|near|near to|nearby|next to|opposite|behind|beside|close to)(?: the)? |距离|距|离|靠近|邻近|毗邻|紧邻|从)$"
 )
@@ -104,9 +89,9 @@ def recommended(readings: Sequence[Reading], entities: Sequence[Entity]) -> tupl
     out: set[str] = set()
     for reading in readings:
         mentions = find_longest(reading, aliases, plural=False)
-        starts = sorted(mention.start for listed in mentions.values() for mention in listed)
+        down = turned_down(reading, sorted({mention for listed in mentions.values() for mention in listed}))
         for name, mention in ((name, mention) for name, listed in mentions.items() for mention in listed):
-            if _ruled_out(reading, mention, starts):
+            if mention in down:
                 out.add(name)
             elif not reading.denied(mention) and not _landmark(reading, mention):
                 standing.setdefault(name, (reading, mention))
@@ -141,21 +126,6 @@ def _aliases(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
         )
         for name in names
     }
-
-
-def _ruled_out(reading: Reading, mention: Mention, starts: Sequence[int]) -> bool:
-    """Return whether the words around a mention turn the thing down: in its clause before, or behind it up to the next name."""
-    begin, _ = reading.denials.clause(mention.start)
-    begin = max(begin, mention.start - 4 * _LOOK_BACK)
-    if _TURNS_DOWN.search(reading.flat, begin, mention.start):
-        return True
-    end = reading.sentence_ends[min(reading.sentence_of(mention.start), len(reading.sentence_ends) - 1)]
-    return _WILL_NOT_DO.search(reading.flat, mention.end, min(end, _next_start(starts, mention))) is not None
-
-
-def _next_start(starts: Sequence[int], mention: Mention) -> int:
-    index = bisect_left(starts, mention.end)
-    return starts[index] if index < len(starts) else 1 << 62
 
 
 def _landmark(reading: Reading, mention: Mention) -> bool:

@@ -16,6 +16,7 @@ from pytest_mapsat.model import (
     Chooses,
     ClockTime,
     Covers,
+    Custom,
     Grounded,
     Not,
     NotCalled,
@@ -29,6 +30,7 @@ from pytest_mapsat.model import (
 from .calls import called, not_called
 from .combine import at_least, every, negated, some
 from .context import Context
+from .custom import custom
 from .finding import Finding
 from .phrases import chooses, covers, not_said, order, said
 from .places import avoids, recommends
@@ -58,6 +60,7 @@ EVALUATORS: dict[type, Callable[[Any, Context], Finding]] = {
     NotCalled: not_called,
     Asked: asked,
     Grounded: _grounded,
+    Custom: custom,
     All: lambda check, context: every(_parts(check.checks, context)),
     AnyOf: lambda check, context: some(_parts(check.checks, context)),
     AtLeast: lambda check, context: at_least(check.n, _parts(check.checks, context)),

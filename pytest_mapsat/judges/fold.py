@@ -36,6 +36,8 @@ def _folded(char: str) -> str:
         return ""
     if category == "Cc" or char.isspace():
         return " "
+    if category == "Nd":
+        return str(unicodedata.decimal(char))
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", char).casefold())
 
 
@@ -103,7 +105,7 @@ class _Folder:
 
 
 def fold(text: str) -> Folded:
-    """Return ``text`` folded: NFKC width, case, white space, invisible and emphasis characters do not count. Linear in time."""
+    """Return ``text`` folded: NFKC width, the digits of other scripts, case, white space, invisible and emphasis characters do not count. Linear in time."""
     folder = _Folder()
     for index, char in enumerate(text):
         # A combining mark has no folded form of its own; some characters ("¨") fold to one behind a space.

@@ -9,6 +9,7 @@ from typing import Protocol
 from pytest_mapsat.model import Case, Tool, Trajectory, UsageError, Verdict, did_you_mean
 
 from .checks import ChecksJudge
+from .custom import CheckFunction, gather_checks
 from .recorded import RecordedJudge
 
 _KNOWN = ("checks", "recorded", "llm")
@@ -34,13 +35,16 @@ class Judge(Protocol):
         """Return the labels of all factors of the case."""
 
 
-def make_judge(spec: str, tools: Mapping[str, Tool], *, root: Path) -> Judge:
+def make_judge(
+    spec: str, tools: Mapping[str, Tool], *, root: Path, checks: Mapping[str, CheckFunction] | None = None
+) -> Judge:
     """Return the judge that a spec names.
 
     Args:
         spec: ``checks`` or ``recorded:PATH``.
         tools: the suite's tools by name.
         root: the folder that a relative PATH starts from.
+        checks: the checks that other packages add, by name; those of installed packages where none are given.
 
     Raises:
         UsageError: no judge is named so, or there is no such file.
@@ -48,7 +52,7 @@ def make_judge(spec: str, tools: Mapping[str, Tool], *, root: Path) -> Judge:
     """
     kind, colon, rest = spec.partition(":")
     if spec == "checks":
-        return ChecksJudge(tools)
+        return ChecksJudge(tools, gather_checks() if checks is None else checks)
     if kind == "recorded":
         if not rest.strip():
             raise UsageError(f"--mapsat-judge={spec} names no file; give recorded:PATH")

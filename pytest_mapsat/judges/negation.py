@@ -10,9 +10,15 @@ import re
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
+_WORD = "[a-z-]{1,20}(?: [a-z-]{1,20})?"
+#: Behind a comma: the rest of a list that ends in "or" ("no bus, metro or tram"), unless it begins as a sentence or an order.
+_LIST = (
+    r" (?!(?:take|use|go|ride|walk|drive|cycle|choose|pick|try|head|get|visit|it|there|you|we|i|so|just|please|either|but|the) )"
+    rf"{_WORD}(?:, {_WORD}){{0,3}},? (?:or|nor) "
+)
 #: A clause ends here. Marks inside numbers and times do not count; "、" and a bare "and" go on with the list.
 _BREAK = re.compile(
-    r"(?<![0-9])[,:]|[,:](?![0-9])|[()|\n。!?;…—→]|\. |\.\n"
+    rf"(?<![0-9]),(?!{_LIST})|,(?![0-9]|{_LIST})|(?<![0-9]):|:(?![0-9])|[()|\n。!?;…—→]|\. |\.\n"
     r"| (?:but|however|so|then|because|since|while|whereas|although|though|as the) "
     r"| and (?=(?:then|i|you|take|use|go|ride|walk|drive|choose|pick|try|head|get|visit) )"
     r"|但|不过|而是|所以|因此|因为|然后|接着|改走|改乘|改坐|改为|而(?=[走坐乘选去])"

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from .clock import TimeOfDay
-from .numerals import CHINESE, ENGLISH, chinese_number
+from .numerals import CHINESE, ENGLISH, chinese_number, english_number
 from .units import UNITS, Dimension, unit_at
 
 _LITERAL = re.compile(
     r"(?P<digits>(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?)(?P<scale>[万亿])?(?P<and_half>个半)?"
     rf"|(?P<han>[{CHINESE}]+(?:点[零〇一二三四五六七八九]+)?)(?P<han_half>个半)?"
     r"|(?P<half>半)|(?<![a-z])(?P<half_a>half an?) |(?<![a-z])(?P<an>an)(?= hour)"
-    rf"|(?<![a-z])(?P<word>{'|'.join(ENGLISH)}|one(?= (?:hour|minute|kilomet|metre|meter|mile|star)))(?![a-z])"
+    rf"|(?<![a-z])(?P<word>{ENGLISH}|one(?= (?:hour|minute|kilomet|metre|meter|mile|star)))(?![a-z])"
 )
 #: Longer runs of digits are numbers of telephones and orders, not of anything measured.
 _MOST_DIGITS = 15
@@ -120,7 +120,7 @@ def _value(match: re.Match[str]) -> float | None:
         return None if value is None else value + (0.5 if match["han_half"] else 0)
     if match["half"] or match["half_a"]:
         return 0.5
-    return ENGLISH.get(match["word"] or "", 1.0)
+    return english_number(match["word"] or "one")
 
 
 def _part_of_word(text: str, start: int) -> bool:

@@ -11,14 +11,27 @@ _SMALL = {"十": 10, "百": 100, "千": 1000}
 _LARGE = {"万": 10_000, "亿": 100_000_000}
 _LONGEST = 20
 
-#: "one" is left out: it is a pronoun more often than a count.
-ENGLISH = {
-    "two": 2.0, "three": 3.0, "four": 4.0, "five": 5.0, "six": 6.0, "seven": 7.0, "eight": 8.0, "nine": 9.0, "ten": 10.0,
-    "eleven": 11.0, "twelve": 12.0, "fifteen": 15.0, "twenty": 20.0, "thirty": 30.0, "forty": 40.0, "fifty": 50.0, "sixty": 60.0,
-}  # fmt: skip
+_ONES = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_TEENS = (
+    "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_VALUES = {word: float(value) for value, word in enumerate((*_ONES, *_TEENS), 1)}
+_VALUES |= {word: 10.0 * value for value, word in enumerate(_TENS, 2)}
+_BELOW_100 = rf"(?:{'|'.join(_TENS)})(?:[- ](?:{'|'.join(_ONES)})(?![a-z]))?|{'|'.join((*_TEENS, *_ONES[1:]))}"
+#: English numerals up to 999. "one" alone is left out: it is a pronoun more often than a count.
+ENGLISH = rf"(?:an?|{'|'.join(_ONES)}) hundred(?:(?: and)? (?:{_BELOW_100})(?![a-z]))?|{_BELOW_100}"
 
 #: All characters that a Chinese numeral is made of.
 CHINESE = "".join((*_DIGITS, *_SMALL, *_LARGE))
+
+
+def english_number(text: str) -> float:
+    """Return the value of a numeral that ``ENGLISH`` matched, such as ``twenty-five`` or ``a hundred and ten``; 1 for ``one`` and ``an``."""
+    before, hundred, rest = text.partition("hundred")
+    if hundred:
+        return 100 * english_number(before.strip()) + (english_number(rest.removeprefix(" and").strip()) if rest else 0)
+    return sum(_VALUES.get(word, 0) for word in text.replace("-", " ").split()) or 1.0
 
 
 def chinese_number(text: str) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -23,6 +23,9 @@ from .units import NOUNS, UNITS
 _SHOWN_AT_MOST = 5
 _NUMERIC = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?|-?[0-9]{1,3}(?:,[0-9]{3}){1,4}")
 Place = TypeVar("Place", Quantity, TimeOfDay)
+#: Right before a figure: it is denied, not said.
+_DENIED = re.compile(r"(?:(?<![a-z])not|n't|不是|并非|而非|不止是)(?: (?:an?|the|about|exactly|at))*(?:约|大约)? ?$")
+_LOOK_BACK = 24
 #: Far below any tolerance; lets 9.8 km equal 9800 m after conversion.
 _ROUNDING = 1e-9
 
@@ -83,10 +86,50 @@ def _as_said(reading: Reading, found: Quantity | TimeOfDay, misfit: str) -> _Sai
     return _Said(reading.quote(mention), reading.cite(mention), misfit)
 
 
-def _near(reading: Reading, found: Iterable[Place], near: Sequence[str]) -> Iterator[Place]:
-    """Yield what stands in one sentence with one of the phrases."""
-    sentences = {reading.sentence_of(mention.start) for phrase in near for mention in reading.find(phrase)}
-    return (one for one in found if not near or reading.sentence_of(one.start) in sentences)
+def _near(reading: Reading, found: Iterable[Place], near: Sequence[str]) -> list[Place]:
+    """Return what is said of one of the phrases: what stands in one clause with it, else the nearest in the sentence.
+
+    What is denied right before it ("not 18 min") is not said.
+    """
+    said = [one for one in found if not _DENIED.search(reading.flat, max(one.start - _LOOK_BACK, 0), one.start)]
+    if not near:
+        return said
+    by_sentence = _grouped(said, reading.sentence_of)
+    kept: set[int] = set()
+    done: set[tuple[int, int]] = set()
+    for mention in (mention for phrase in near for mention in reading.find(phrase)):
+        here = by_sentence.get(reading.sentence_of(mention.start), [])
+        clauses = _clauses_of(reading, here, mention) if here else (0, -1)
+        if here and clauses not in done:
+            done.add(clauses)
+            kept.update(_within(reading, here, clauses))
+    return [one for one in said if one.start in kept]
+
+
+def _grouped(found: Iterable[Place], number: Callable[[int], int]) -> dict[int, list[Place]]:
+    grouped: dict[int, list[Place]] = {}
+    for one in found:
+        grouped.setdefault(number(one.start), []).append(one)
+    return grouped
+
+
+def _clauses_of(reading: Reading, here: Sequence[Place], mention: Mention) -> tuple[int, int]:
+    """Return the first and the last clause whose figures, of those of the sentence, belong to a mention in it."""
+    first, last = reading.clause_of(mention.start), reading.clause_of(mention.end - 1)
+    index = bisect_left(here, mention.start, key=lambda one: one.start)
+    around = here[max(index - 1, 0) : index + 1]
+    if any(first <= reading.clause_of(one.start) <= last for one in around):
+        return first, last
+    nearest = min(around, key=lambda one: (max(one.start - mention.end, mention.start - one.end), one.start))
+    clause = reading.clause_of(nearest.start)
+    return clause, clause
+
+
+def _within(reading: Reading, here: Sequence[Place], clauses: tuple[int, int]) -> list[int]:
+    """Return where the figures in the clauses begin."""
+    low = bisect_left(here, clauses[0], key=lambda one: reading.clause_of(one.start))
+    high = bisect_left(here, clauses[1] + 1, lo=low, key=lambda one: reading.clause_of(one.start))
+    return [one.start for one in here[low:high]]
 
 
 class _Known:

@@ -19,6 +19,12 @@ from .numbers import Quantity, find_quantities
 Key = TypeVar("Key")
 
 _SENTENCE_END = re.compile(r"[。;\n…]+|[!?]+|\.")
+#: A figure is about what its clause speaks of. Commas and colons inside numbers and times do not count.
+_CLAUSE_END = re.compile(
+    r"(?<![0-9])[,:](?!//)|[,:](?![0-9])|、|[()|]|—|→"
+    r"| (?:and|or|but|then|while|whereas|plus)(?= (?:it|its|the|a|an|then|from|there|you|another|takes|costs|by|is) )"
+    r"|但|不过|然后|接着|再(?=[走步开坐乘去])|或者|或(?=[步开坐乘走])|而(?=[走步开坐乘])"
+)
 #: Words that end in a full stop without ending the sentence.
 _ABBREVIATIONS = tuple("dr mr mrs ms st no vs etc approx ca e.g i.e a.m p.m tel mt ave rd".split())  # noqa: SIM905  a list of words
 _LONGEST_ABBREVIATION = 7
@@ -79,6 +85,16 @@ class Reading:
     def sentence_of(self, position: int) -> int:
         """Return the number of the sentence that ``position`` stands in."""
         return bisect_right(self.sentence_ends, position)
+
+    @cached_property
+    def clause_ends(self) -> tuple[int, ...]:
+        """Where each clause ends, ascending, as far as it matters to what a figure belongs to; the last one ends with the text."""
+        ends = {match.end() for match in _CLAUSE_END.finditer(self.folded.text)}
+        return tuple(sorted(ends | set(self.sentence_ends)))
+
+    def clause_of(self, position: int) -> int:
+        """Return the number of the clause that ``position`` stands in."""
+        return bisect_right(self.clause_ends, position)
 
     def sentence_start(self, number: int) -> int:
         """Return where sentence ``number`` begins."""

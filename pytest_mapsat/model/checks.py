@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from .base import Noun, Text
+from .base import Identifier, JsonObject, Noun, Text
 from .match import Bound, Match
 
 Turn = Literal["any", "first", "last"]
@@ -205,6 +205,14 @@ class Grounded(Noun):
     about: tuple[Text, ...] = ()
 
 
+class Custom(Noun):
+    """A check that another package or a conftest adds under ``name`` (hook ``pytest_mapsat_check``)."""
+
+    kind: Literal["custom"]
+    name: Identifier
+    arguments: JsonObject = Field(default_factory=dict)
+
+
 class All(Noun):
     """Every one of ``checks`` holds."""
 
@@ -254,6 +262,7 @@ Check = Annotated[
     | NotCalled
     | Asked
     | Grounded
+    | Custom
     | All
     | AnyOf
     | AtLeast

@@ -11,6 +11,7 @@ import pytest
 
 from pytest_mapsat.agents import Source, resolve_source, source_of
 from pytest_mapsat.episode import Limits, shutdown
+from pytest_mapsat.judges import gather_checks
 from pytest_mapsat.model import Case, MapsatError, Problem, Scorecard, SuiteError
 from pytest_mapsat.reports import failure_text, scorecard_json
 from pytest_mapsat.runner import Runner
@@ -67,6 +68,7 @@ class MapsatSession:
         self._keep_cards = False
         self._source = None if settings.agent == "fixture" else self._resolve(settings.agent)
         self._runner: Runner | None = None
+        self._checks = gather_checks(config.hook.pytest_mapsat_check(config=config))
         self._check_specs()
         register_domains(config, DOMAINS)
         for path in self._known_places():
@@ -262,6 +264,7 @@ class MapsatSession:
             limits=Limits(max_turns=settings.max_turns, timeout=settings.timeout),
             asserted=settings.asserted,
             root=self.root,
+            checks=self._checks,
         )
 
     def _check_specs(self) -> None:

@@ -1,0 +1,187 @@
+"""What a suite's checks are worth: how many answers that are wrong in one known way they catch, how many good ones they accuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from pytest_mapsat.agents import resolve_source
+from pytest_mapsat.episode import Limits, run_episode
+from pytest_mapsat.judges import Judge, make_judge
+from pytest_mapsat.model import Case, JsonObject, Label, Record, Tool, Trajectory, trajectory_digest
+from pytest_mapsat.sandbox import Sandbox
+from pytest_mapsat.users import make_user
+
+from .harmless import HARMLESS
+from .play import Draft, Play
+from .truth import violated
+from .wrong import WRONG
+
+#: Of each kind at most so many mutants a case.
+MOST = 12
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One mutant, judged.
+
+    Attributes:
+        kind: the operator; ``oracle`` for the unchanged dialogue.
+        case: the case's id.
+        changed: what was changed, in words.
+        violates: the factors that the change makes false; empty for a harmless mutant.
+        lowered: the factors that got less than on the oracle.
+        why: what the judge says of the factors that decide: those that should have been lowered and were not, or the reverse.
+    """
+
+    kind: str
+    case: str
+    changed: str
+    violates: tuple[str, ...]
+    lowered: tuple[str, ...]
+    why: Mapping[str, str]
+
+    @property
+    def missed(self) -> tuple[str, ...]:
+        """The violated factors that were not lowered."""
+        return tuple(factor for factor in self.violates if factor not in self.lowered)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the judge was right: all violated factors lowered, or, of a harmless mutant, none."""
+        return not self.missed if self.violates else not self.lowered
+
+    def to_json(self) -> JsonObject:
+        """Return a survivor as JSON data."""
+        return {
+            "kind": self.kind,
+            "case": self.case,
+            "factors": list(self.missed),
+            "changed": self.changed,
+            "why": dict(self.why),
+        }
+
+
+@dataclass(frozen=True)
+class Proof:
+    """All trials of a suite.
+
+    Attributes:
+        trials: the mutants, judged, case by case, each case's oracle first.
+        untried: the cases that could not be tried, with the reason.
+        factors: the factors of each case that was tried.
+        idle: changes that surely break no check, and so count for nothing: case, kind, what was changed.
+    """
+
+    trials: tuple[Trial, ...]
+    untried: Mapping[str, str]
+    factors: Mapping[str, tuple[str, ...]]
+    idle: tuple[tuple[str, str, str], ...]
+
+    @property
+    def wrong(self) -> tuple[Trial, ...]:
+        """The trials of mutants that are wrong."""
+        return tuple(trial for trial in self.trials if trial.violates)
+
+    @property
+    def harmless(self) -> tuple[Trial, ...]:
+        """The trials of mutants that are right, the oracles among them."""
+        return tuple(trial for trial in self.trials if not trial.violates)
+
+    @property
+    def survivors(self) -> tuple[Trial, ...]:
+        """The wrong mutants that a violated factor did not catch."""
+        return tuple(trial for trial in self.wrong if not trial.passed)
+
+    @property
+    def false_alarms(self) -> tuple[Trial, ...]:
+        """The harmless mutants of which a factor was lowered."""
+        return tuple(trial for trial in self.harmless if not trial.passed)
+
+    def to_json(self) -> JsonObject:
+        """Return the counts and the survivors as JSON data."""
+        return {
+            "wrong": len(self.wrong),
+            "caught": len(self.wrong) - len(self.survivors),
+            "harmless": len(self.harmless),
+            "false_alarms": len(self.false_alarms),
+            "survivors": [trial.to_json() for trial in self.survivors],
+        }
+
+
+def prove(cases: Iterable[tuple[Case, tuple[Record, ...]]], tools: Mapping[str, Tool]) -> Proof:
+    """Judge mutants of the oracle dialogues of some cases.
+
+    Args:
+        cases: the cases, each with its records.
+        tools: the suite's tools by name.
+    """
+    judge = make_judge("checks", tools, root=Path())
+    trials: list[Trial] = []
+    untried: dict[str, str] = {}
+    factors: dict[str, tuple[str, ...]] = {}
+    idle: list[tuple[str, str, str]] = []
+    for case, records in cases:
+        trajectory = _oracle(case, records, tools)
+        reason = _unfit(case, trajectory)
+        if reason:
+            untried[case.id] = reason
+            continue
+        factors[case.id] = tuple(factor.id for factor in case.truth.factors)
+        trials += _tried(Play(case, tools, trajectory, judge.judge(case, trajectory)), judge, idle)
+    return Proof(tuple(trials), untried, factors, tuple(idle))
+
+
+def _oracle(case: Case, records: tuple[Record, ...], tools: Mapping[str, Tool]) -> Trajectory:
+    source = resolve_source("baseline:oracle", root=Path())
+    return run_episode(case, source, make_user("scripted", case), Sandbox(tools, records), Limits())
+
+
+def _unfit(case: Case, trajectory: Trajectory) -> str:
+    if not case.truth.oracle:
+        return "it has no oracle dialogue"
+    if trajectory.fault is not None:
+        return trajectory.fault.message
+    return "" if any(turn.text.strip() for turn in trajectory.replies) else "its oracle says nothing"
+
+
+def _tried(play: Play, judge: Judge, idle: list[tuple[str, str, str]]) -> Iterator[Trial]:
+    accused = tuple(label.factor for label in play.verdict.labels if label.outcome != "passed")
+    yield Trial("oracle", play.case.id, "nothing", (), accused, _why(play.labels, accused))
+    seen = {trajectory_digest(play.trajectory)}
+    for kind, draft, harmless in _drafts(play):
+        digest = trajectory_digest(draft.trajectory)
+        if digest in seen:
+            continue
+        seen.add(digest)
+        broken = () if harmless else violated(play, draft)
+        if harmless or broken:
+            yield _trial(play, judge, kind, draft, broken)
+        else:
+            idle.append((play.case.id, kind, draft.changed))
+
+
+def _drafts(play: Play) -> Iterator[tuple[str, Draft, bool]]:
+    for operators, harmless in ((WRONG, False), (HARMLESS, True)):
+        for kind, operator in operators.items():
+            yield from ((kind, draft, harmless) for draft in islice(operator(play), MOST))
+
+
+def _trial(play: Play, judge: Judge, kind: str, draft: Draft, broken: tuple[str, ...]) -> Trial:
+    labels = {label.factor: label for label in judge.judge(play.case, draft.trajectory).labels}
+    lowered = tuple(name for name, label in labels.items() if _is_lower(label, play.labels[name], wrong=bool(broken)))
+    deciding = [name for name in broken if name not in lowered] if broken else lowered
+    return Trial(kind, play.case.id, draft.changed, broken, lowered, _why(labels, deciding))
+
+
+def _is_lower(label: Label, oracle: Label, *, wrong: bool) -> bool:
+    """Return whether a label says less than the oracle's; what cannot be judged catches nothing, but is a false alarm."""
+    if label.value is None:
+        return not wrong and oracle.value is not None
+    return oracle.value is not None and label.value < oracle.value
+
+
+def _why(labels: Mapping[str, Label], names: Iterable[str]) -> dict[str, str]:
+    return {name: labels[name].why for name in names}
