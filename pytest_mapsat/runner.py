@@ -60,14 +60,27 @@ class Runner:
         trajectory = run_episode(
             case, self.source, make_user(self.user, case), self.sandbox(suite, entry.id), self.limits, trial=trial
         )
-        verdict = self.judge_of(suite).judge(case, trajectory)
-        card = score(case, trajectory, verdict, asserted=self.asserted, satisfies=satisfies, nodeid=nodeid)
-        seconds = round(perf_counter() - started, 6)
-        return card.model_copy(
-            update={"linked": self._linked(trajectory, verdict), "timing": EpisodeTiming(seconds=seconds)}
-        )
+        card = grade(case, trajectory, self.judge_of(suite), asserted=self.asserted, nodeid=nodeid)
+        return card.model_copy(update={"timing": EpisodeTiming(seconds=round(perf_counter() - started, 6))})
 
-    def _linked(self, trajectory: Trajectory, verdict: Verdict) -> bool | None:
-        if not self.judge.startswith("recorded:"):
-            return None
-        return verdict.trajectory == trajectory_digest(trajectory)
+
+def grade(case: Case, trajectory: Trajectory, judge: Judge, *, asserted: frozenset[str], nodeid: str = "") -> Scorecard:
+    """Return the scorecard of an episode: judged, scored, and joined to the verdict it was judged by.
+
+    Args:
+        case: the case.
+        trajectory: what happened.
+        judge: who labels it.
+        asserted: the kinds of factors that fail an item.
+        nodeid: the item's node id.
+    """
+    verdict = judge.judge(case, trajectory)
+    card = score(case, trajectory, verdict, asserted=asserted, satisfies=satisfies, nodeid=nodeid)
+    return card.model_copy(update={"linked": _linked(trajectory, verdict, judge)})
+
+
+def _linked(trajectory: Trajectory, verdict: Verdict, judge: Judge) -> bool | None:
+    """Return whether a recorded verdict is known to be about this trajectory; None where the judge judged it itself."""
+    if not judge.spec.startswith("recorded:"):
+        return None
+    return verdict.trajectory == trajectory_digest(trajectory)

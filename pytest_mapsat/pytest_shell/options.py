@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-ASSERTABLE = ("hard", "facts", "explicit", "soft")
+from pytest_mapsat.asserted import parse_asserted
 
 
 class Option(NamedTuple):
@@ -181,22 +181,10 @@ def _seconds(config: pytest.Config, name: str, default: float) -> float:
 
 
 def _asserted(text: str) -> frozenset[str]:
-    words = {word.strip() for word in text.split(",") if word.strip()}
-    if words == {"all"}:
-        return frozenset(ASSERTABLE)
-    if words == {"none"}:
-        return frozenset()
-    unknown = sorted(words - set(ASSERTABLE))
-    if unknown or not words:
-        from pytest_mapsat.model import did_you_mean  # noqa: PLC0415 (pydantic: only where an error is near)
-
-        found = unknown[0] if unknown else text
-        hint = did_you_mean(found, (*ASSERTABLE, "all", "none"))
-        raise pytest.UsageError(
-            f"--mapsat-assert: found {found!r}, expected hard, facts, explicit, soft (comma between), all, or none"
-            + (f"; {hint}" if hint else "")
-        )
-    return frozenset(words)
+    try:
+        return parse_asserted(text)
+    except ValueError as error:
+        raise pytest.UsageError(f"--mapsat-assert: {error}") from None
 
 
 def _fail_under(config: pytest.Config) -> tuple[tuple[str, str], ...]:

@@ -10,21 +10,9 @@ from typing import Any
 
 import pytest
 
-from pytest_mapsat import __version__
-from pytest_mapsat.gate import Coverage, decide, parse_thresholds
-from pytest_mapsat.metrics import group, summarise
-from pytest_mapsat.model import (
-    JudgeInfo,
-    Run,
-    RunManifest,
-    RunTiming,
-    Scorecard,
-    SuiteError,
-    SuiteInfo,
-    Trajectory,
-)
+from pytest_mapsat.assembly import Source, Terms, assemble
+from pytest_mapsat.model import Run, RunTiming, Scorecard, Trajectory
 from pytest_mapsat.reports import Spool, summary_lines, write_run
-from pytest_mapsat.suite import Suite
 
 from .session import MapsatSession
 
@@ -35,7 +23,9 @@ class Reporter:
     def __init__(self, config: pytest.Config, session: MapsatSession) -> None:
         self.config = config
         self.session = session
-        self.thresholds = parse_thresholds(session.settings.fail_under)
+        settings = session.settings
+        self.terms = Terms(settings.judge, settings.asserted, settings.fail_under, settings.allow_unevaluated)
+        _ = self.terms.thresholds  # a bad threshold is told before anything runs
         self._cards: dict[tuple[str, int], Scorecard] = {}
         self._spool = Spool() if session.settings.save else None
         self._broken: list[str] = []
@@ -90,46 +80,27 @@ class Reporter:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _make_run(self) -> Run:
-        cards = [self._cards[key] for key in sorted(self._cards)]
-        coverage, problems = self._coverage(cards)
-        warnings = sorted({warning for card in cards for warning in card.warnings} | set(problems))
-        return Run(
-            manifest=self._manifest(cards, warnings),
-            cases=tuple(cards),
-            summary=summarise(cards),
-            groups=group(cards),
-            gate=decide(
-                cards,
-                self.thresholds,
-                allowed_unevaluated=self.session.settings.allow_unevaluated,
-                coverage=coverage,
-            ),
-            timing=RunTiming(
-                started=self._started_at.isoformat(timespec="seconds"),
-                seconds=round(perf_counter() - self._started, 3),
-                workers=len(self._workers),
-                python=platform.python_version(),
-                pytest=pytest.__version__,
-            ),
+        settings = self.session.settings
+        source = Source(
+            agent=settings.agent,
+            user=settings.user,
+            options={
+                "max_turns": settings.max_turns,
+                "timeout_seconds": settings.timeout,
+                "trials": settings.trials,
+            },
+            partial=self._partial_reasons(),
+            broken=tuple(self._broken),
         )
-
-    def _coverage(self, cards: list[Scorecard]) -> tuple[Coverage, list[str]]:
-        """Return how much of the suites ran, and what kept us from knowing."""
-        domains: dict[str, tuple[str, ...]] = {}
-        problems: list[str] = []
-        for suite in self._suites():
-            domains |= _domains(suite, problems)
-        ran = {card.id for card in cards}
-        left = {domain for case, names in domains.items() if case not in ran for domain in names}
-        whole = {domain for names in domains.values() for domain in names} - left
-        errors = sorted(set(self._broken) | set(problems))
-        return Coverage(
-            selected=len(ran),
-            total=len(domains),
-            partial=self._partial_reasons() if ran < set(domains) else (),
-            errors=tuple(errors),
-            whole_domains=frozenset(whole),
-        ), problems
+        timing = RunTiming(
+            started=self._started_at.isoformat(timespec="seconds"),
+            seconds=round(perf_counter() - self._started, 3),
+            workers=len(self._workers),
+            python=platform.python_version(),
+            pytest=pytest.__version__,
+        )
+        suites = [self.session.suites[root] for root in sorted(self.session.touched)]
+        return assemble(tuple(self._cards.values()), suites, source, self.terms, timing)
 
     def _partial_reasons(self) -> tuple[str, ...]:
         option = self.config.option
@@ -139,35 +110,6 @@ class Reporter:
         reasons += [f"--maxfail={option.maxfail}"] if option.maxfail else []
         reasons += [f"{len(self._crashed)} crashed workers"] if self._crashed else []
         return tuple(reasons)
-
-    def _suites(self) -> list[Suite]:
-        return [self.session.suites[root] for root in sorted(self.session.touched)]
-
-    def _manifest(self, cards: list[Scorecard], warnings: list[str]) -> RunManifest:
-        settings = self.session.settings
-        linked = None
-        if settings.judge.startswith("recorded:"):
-            linked = bool(cards) and all(card.linked for card in cards)
-        suites = [
-            SuiteInfo(name=suite.manifest.name, version=suite.manifest.version, fingerprint=suite.fingerprint())
-            for suite in self._suites()
-        ]
-        return RunManifest(
-            versions={"pytest-mapsat": __version__},
-            suites=tuple(sorted(suites, key=lambda suite: (suite.name, suite.fingerprint))),
-            agent=_portable(settings.agent),
-            user=settings.user,
-            judge=JudgeInfo(spec=_portable(settings.judge), linked=linked),
-            options={
-                "assert": sorted(settings.asserted),
-                "fail_under": [text for text, _ in settings.fail_under],
-                "allow_unevaluated": settings.allow_unevaluated,
-                "max_turns": settings.max_turns,
-                "timeout_seconds": settings.timeout,
-                "trials": settings.trials,
-            },
-            warnings=tuple(warnings),
-        )
 
     def _save(self) -> None:
         path = self.session.settings.save
@@ -196,22 +138,5 @@ class Reporter:
             terminalreporter.write_line(f"saved    {self.session.settings.save}")
 
 
-def _domains(suite: Suite, problems: list[str]) -> dict[str, tuple[str, ...]]:
-    """Return the domains of each case of a suite; files that cannot be read go to the problems."""
-    found: dict[str, tuple[str, ...]] = {}
-    try:
-        for path in suite.files():
-            found.update({entry.id: entry.domains for entry in suite.entries(path)})
-    except SuiteError as error:
-        problems.append(str(error.problems[0]))
-    return found
-
-
 def _without_turns(trajectory: Trajectory) -> Trajectory:
     return trajectory.model_copy(update={"turns": ()})
-
-
-def _portable(spec: str) -> str:
-    """Return a spec without the folder of a path in it: two equal runs may keep their files in different places."""
-    kind, colon, rest = spec.partition(":")
-    return f"{kind}:{Path(rest).name}" if kind == "recorded" and colon else spec
