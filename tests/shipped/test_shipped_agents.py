@@ -60,7 +60,14 @@ def test_the_naive_agent_passes_the_plain_cases_and_fails_most_others():
         ("realtime-last-metro", "reachable"),
         ("local-car-wash-moved", "right-shop"),
     ],
-    ids=["a bus for a driver", "a closed shop", "a made-up distance", "a price a head", "a train out of reach", "an old habit"],
+    ids=[
+        "a bus for a driver",
+        "a closed shop",
+        "a made-up distance",
+        "a price a head",
+        "a train out of reach",
+        "an old habit",
+    ],
 )
 def test_the_naive_agent_shows_each_kind_of_failure(name, factor):
     assert factor in failed(cards(NAIVE)[name])
