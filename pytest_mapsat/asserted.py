@@ -1,8 +1,9 @@
-"""What may fail an item, read from an option. Light: it is imported in every pytest run."""
+"""What may fail an item, read from an option of pytest or of the command."""
 
 from __future__ import annotations
 
-ASSERTABLE = ("hard", "facts", "explicit", "soft")
+from pytest_mapsat.metrics import ASSERTABLE
+from pytest_mapsat.model import did_you_mean
 
 
 def parse_asserted(text: str) -> frozenset[str]:
@@ -18,8 +19,6 @@ def parse_asserted(text: str) -> frozenset[str]:
         return frozenset()
     unknown = sorted(words - set(ASSERTABLE))
     if unknown or not words:
-        from pytest_mapsat.model import did_you_mean  # noqa: PLC0415 (pydantic: only where an error is near)
-
         found = unknown[0] if unknown else text
         hint = did_you_mean(found, (*ASSERTABLE, "all", "none"))
         raise ValueError(

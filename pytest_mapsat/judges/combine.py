@@ -36,7 +36,7 @@ def at_least(needed: int, findings: Findings) -> Finding:
 def negated(finding: Finding) -> Finding:
     """It does not hold; what is not known stays so."""
     passed = None if finding.passed is None else not finding.passed
-    return Finding(passed, finding.why, f"not: {finding.wanted}", finding.quotes)
+    return Finding(passed, finding.why, f"not: {finding.wanted}", finding.quotes, missed=finding.missed)
 
 
 def _joined(passed: bool | None, deciding: Findings, findings: Findings, needed: int) -> Finding:
@@ -52,4 +52,5 @@ def _joined(passed: bool | None, deciding: Findings, findings: Findings, needed:
         wanted,
         tuple(quote for finding in deciding for quote in finding.quotes),
         vacuous=passed is True and all(finding.vacuous for finding in deciding),
+        missed=tuple(sorted({tool for finding in deciding for tool in finding.missed})),
     )

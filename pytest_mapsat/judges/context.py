@@ -49,6 +49,14 @@ class Context:
         """Return the results that ``tool`` gave up to and in the turn with index ``turn``."""
         return tuple(step.result for index, step in self._answered if step.tool == tool and index <= turn)
 
+    def only_missed(self, tool: str | None) -> tuple[str, ...]:
+        """Return the tool (any tool that names things, where None) if calls of it missed and none was answered."""
+        calls = self.trajectory.calls
+        named = {name for name in self.tools if self.names_things(name)} if tool is None else {tool}
+        answered = {call.tool for call in calls if call.status == "ok"}
+        missed = {call.tool for call in calls if call.status == "miss" and call.tool in named}
+        return tuple(sorted(missed)) if not answered & named else ()
+
     @cached_property
     def entities(self) -> tuple[Entity, ...]:
         """The things with a name that the tools returned."""

@@ -17,6 +17,7 @@ class Finding:
         wanted: what would have satisfied the check, in words.
         quotes: the decisive words of the dialogue, with their place in the original text.
         vacuous: it passed because the claim it is about is not made.
+        missed: tools that it failed for want of: the world had no record for the calls that it rests on.
     """
 
     passed: bool | None
@@ -24,6 +25,7 @@ class Finding:
     wanted: str = ""
     quotes: tuple[Quote, ...] = ()
     vacuous: bool = False
+    missed: tuple[str, ...] = ()
 
 
 def absent(if_absent: str, why: str, wanted: str) -> Finding:

@@ -54,20 +54,22 @@ def _levelled(factor: ImplicitFactor, context: Context) -> Label:
         failed.append(finding)
     why = "; ".join(finding.why for finding in failed)
     quotes = tuple(quote for finding in failed for quote in finding.quotes)
-    return _label(factor, "implicit", 0.0, Finding(False, why, failed[0].wanted, quotes))
+    missed = tuple(sorted({tool for finding in failed for tool in finding.missed}))
+    return _label(factor, "implicit", 0.0, Finding(False, why, failed[0].wanted, quotes, missed=missed))
 
 
 def _label(factor: Factor, kind: LabelKind, value: float | None, finding: Finding) -> Label:
+    missed = finding.missed if value == 0 else ()
     return Label(
         factor=factor.id,
         kind=kind,
         outcome="unevaluated" if value is None else "passed" if value > 0 else "failed",
         value=value,
-        why=finding.why,
+        why=finding.why + (f"; no call of {' or '.join(missed)} had a record in the sandbox" if missed else ""),
         wanted=finding.wanted,
         quotes=finding.quotes,
         vacuous=kind == "fact" and finding.vacuous and value == 1,
-        blame="judge" if value is None else None,
+        blame="judge" if value is None else "sandbox" if missed else None,
     )
 
 

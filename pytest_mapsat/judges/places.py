@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pytest_mapsat.model import Avoids, Match, Quote, Recommends, Step
 from pytest_mapsat.sandbox import satisfies, values_at
@@ -24,7 +25,8 @@ def recommends(check: Recommends, context: Context) -> Finding:
     found = _recommended(check, context)
     wanted = f"{'only ' if check.quantifier == 'all' else ''}{_thing(check)} recommended"
     if not found:
-        return absent(check.if_absent, _nothing(check, context), wanted)
+        nothing = absent(check.if_absent, _nothing(check, context), wanted)
+        return replace(nothing, missed=context.only_missed(check.tool))
     held = [_fits(check, one, context.trajectory.calls) for one in found]
     if check.quantifier == "any":
         passed = True if True in held else None if None in held else False

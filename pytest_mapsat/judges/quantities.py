@@ -52,7 +52,7 @@ def number(check: Number, context: Context) -> Finding:
             misfit = _number_misfit(check, quantity.value / unit.scale, known.upto(reading.turn))
             said.append(_as_said(reading, quantity, misfit))
     noun = NOUNS[unit.dimension]
-    return _judged(check, said, f"a {noun}{_near_words(check.near)}", _number_wanted(check, noun, known.all()))
+    return _judged(check, said, f"a {noun}{_near_words(check.near)}", _number_wanted(check, noun, known.all()), context)
 
 
 def clock_time(check: ClockTime, context: Context) -> Finding:
@@ -62,10 +62,10 @@ def clock_time(check: ClockTime, context: Context) -> Finding:
     for reading in context.read(check.turn):
         times = _near(reading, reading.times, check.near)
         said += (_as_said(reading, time, _time_misfit(check, time.minutes, known.upto(reading.turn))) for time in times)
-    return _judged(check, said, f"a clock time{_near_words(check.near)}", _time_wanted(check, known.all()))
+    return _judged(check, said, f"a clock time{_near_words(check.near)}", _time_wanted(check, known.all()), context)
 
 
-def _judged(check: Number | ClockTime, said: Sequence[_Said], what: str, wanted: str) -> Finding:
+def _judged(check: Number | ClockTime, said: Sequence[_Said], what: str, wanted: str, context: Context) -> Finding:
     """Apply the quantifier to what was said, or the rule for what was not."""
     if not said:
         return absent(check.if_absent, f"no reply says {what}", wanted)
@@ -73,8 +73,9 @@ def _judged(check: Number | ClockTime, said: Sequence[_Said], what: str, wanted:
     wrong = [one for one in said if one.misfit]
     if fits and (check.quantifier == "any" or not wrong):
         return Finding(True, "; ".join(one.cited for one in fits[:_SHOWN_AT_MOST]), wanted, _quotes(fits))
+    missed = context.only_missed(check.equals.tool) if check.equals else ()
     more = f", and {len(wrong) - 1} more do not fit" if len(wrong) > 1 else ""
-    return Finding(False, f"{wrong[0].cited}, {wrong[0].misfit}{more}", wanted, _quotes(wrong))
+    return Finding(False, f"{wrong[0].cited}, {wrong[0].misfit}{more}", wanted, _quotes(wrong), missed=missed)
 
 
 def _quotes(said: Sequence[_Said]) -> tuple[Quote, ...]:

@@ -31,6 +31,8 @@ _FIGURE = re.compile(
 _CLOCK = re.compile(r"(?<![0-9:])(?P<hour>[0-9]{1,2}):(?P<minute>[0-5][0-9])(?![0-9:])(?: ?(?P<half>[ap])m(?![a-z]))?")
 _SENTENCE = re.compile(r"(?<=[。！？；!?;\n])|(?<=[.])[ ]+")
 _HOURS = 24
+#: Three or four digits, then one or two such groups behind hyphens.
+PHONE = re.compile(r"(?<![0-9-])[0-9]{3,4}(?:-[0-9]{3,4}){1,2}(?![0-9-])")
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,11 @@ def figures(text: str) -> Iterator[Figure]:
     for match in _FIGURE.finditer(text):
         unit = _WORDS[match["unit"]] if match["unit"] else "count"
         yield Figure(match.start(), match.end(), float(match["number"]), unit)
+
+
+def phones(text: str) -> list[str]:
+    """Return the telephone numbers of a text: groups of digits with hyphens between."""
+    return PHONE.findall(text)
 
 
 def clocks(text: str) -> Iterator[Clock]:

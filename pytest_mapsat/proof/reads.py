@@ -1,0 +1,306 @@
+"""The checks, each plainly read: a second, simple and independent reading beside that of ``judges``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pytest_mapsat.model import (
+    Asked,
+    Avoids,
+    Called,
+    Check,
+    Chooses,
+    ClockTime,
+    Covers,
+    Grounded,
+    Json,
+    NotCalled,
+    NotSaid,
+    Number,
+    Order,
+    Recommends,
+    Said,
+    Trajectory,
+)
+from pytest_mapsat.sandbox import satisfies, values_at
+
+from .plain import UNITS, Figure, clocks, figures, folded, has, phones, place_of, sentences
+from .play import Thing
+
+_DAY = 24 * 60
+_ROUNDING = 1e-9
+_TOLERANCE = 0.05
+_ANY_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_MEASURED = {"distance": "length", "duration": "time", "price": "money", "rating": "rating"}
+_ALL_CLAIMS = {*_MEASURED, "phone", "time"}
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A dialogue as it is plainly read.
+
+    Attributes:
+        trajectory: the dialogue.
+        things: what has a name in the results that the dialogue had before any change.
+        meaning: what stands for the text of the last reply, where words of it are denied.
+    """
+
+    trajectory: Trajectory
+    things: tuple[Thing, ...]
+    meaning: str | None = None
+
+    @cached_property
+    def _texts(self) -> tuple[str, ...]:
+        texts = [turn.text for turn in self.trajectory.replies if turn.text.strip()]
+        if self.meaning is not None and texts:
+            texts[-1] = self.meaning
+        return tuple(folded(text) for text in texts)
+
+    def read(self, turn: str) -> tuple[str, ...]:
+        """Return the folded replies that a check reads."""
+        return self._texts if turn == "any" else self._texts[:1] if turn == "first" else self._texts[-1:]
+
+    @cached_property
+    def known(self) -> str:
+        """All that the tools returned and the user said, as text."""
+        results = [json.dumps(call.result, ensure_ascii=False) for call in self.trajectory.calls if call.status == "ok"]
+        return "\n".join([*results, *(turn.text for turn in self.trajectory.turns if turn.role == "user")])
+
+    def returned(self, tool: str, path: str) -> list[Json]:
+        """Return the values at a path of a tool's results."""
+        answered = [step for step in self.trajectory.calls if step.status == "ok" and step.tool == tool]
+        return [value for step in answered for value in values_at(step.result, path)]
+
+
+def kleene(needed: int, held: Sequence[bool | None]) -> bool | None:
+    """Return whether enough hold, as far as that is known."""
+    if held.count(True) >= needed:
+        return True
+    return False if len(held) - held.count(False) < needed else None
+
+
+def plainly(check: Check, scene: Scene) -> bool | None:
+    """Return whether a check that is made of no others plainly holds; None for kinds that are not plainly read."""
+    reads = _READS.get(type(check))
+    return reads(check, scene) if reads else None
+
+
+def _said(check: Said, scene: Scene) -> bool:
+    groups = ([check.any] if check.any else []) + [(phrase,) for phrase in check.all]
+    return all(_any_said(group, scene, check.turn) for group in groups)
+
+
+def _any_said(phrases: Sequence[str], scene: Scene, turn: str) -> bool:
+    return any(has(text, phrase) for phrase in phrases for text in scene.read(turn))
+
+
+def _not_said(check: NotSaid, scene: Scene) -> bool:
+    return not _any_said(check.phrases, scene, check.turn)
+
+
+def _covers(check: Covers, scene: Scene) -> bool:
+    found = sum(_any_said(names, scene, check.turn) for names in check.names)
+    return found >= min(check.at_least or len(check.names), len(check.names))
+
+
+def _order(check: Order, scene: Scene) -> bool:
+    text = "\n".join(scene.read(check.turn))
+    firsts = [
+        min((at for name in names if (at := place_of(text, name)) is not None), default=None) for names in check.names
+    ]
+    found = [first for first in firsts if first is not None]
+    return len(found) == len(firsts) and found == sorted(found)
+
+
+def _chooses(check: Chooses, scene: Scene) -> bool:
+    return _any_said(check.option, scene, check.turn) and not (check.over and _any_said(check.over, scene, check.turn))
+
+
+def _recommends(check: Recommends, scene: Scene) -> bool | None:
+    fits = [_fits(check, thing) for thing in _named(check, scene)]
+    if not fits:
+        return check.if_absent == "vacuous"
+    return kleene(1 if check.quantifier == "any" else len(fits), fits)
+
+
+def _avoids(check: Avoids, scene: Scene) -> bool | None:
+    fits = [
+        _is_one_of(thing, check.names) or (bool(check.where) and _has(check, thing)) for thing in _named(check, scene)
+    ]
+    return False if True in fits else None if None in fits else True
+
+
+def _named(check: Recommends | Avoids, scene: Scene) -> list[Thing]:
+    """Return the things that the reply names, without those whose name stands in a longer one that it names too."""
+    text = "\n".join(scene.read(check.turn))
+    found = []
+    for thing in sorted(scene.things, key=lambda thing: -len(thing.name)):
+        if has(text, thing.name) and any(check.tool in (None, tool) for tool, _ in thing.records):
+            found.append(thing)
+            text = text.replace(folded(thing.name), "\n")
+    return found
+
+
+def _fits(check: Recommends, thing: Thing) -> bool | None:
+    if check.names and not _is_one_of(thing, check.names):
+        return False
+    return _has(check, thing)
+
+
+def _is_one_of(thing: Thing, names: Sequence[str]) -> bool:
+    return any(folded(name) == folded(thing.name) for name in names)
+
+
+def _has(check: Recommends | Avoids, thing: Thing) -> bool | None:
+    """Return whether the records of a name have every attribute; None where they differ or it cannot be told."""
+    fits = set()
+    for _, record in thing.records:
+        held = []
+        for path, match in check.where.items():
+            values = values_at(record, path)
+            if values:
+                held.append(any(satisfies(match, value) for value in values))
+        if held:
+            fits.add(all(held))
+    return not check.where or (fits.pop() if len(fits) == 1 else None)
+
+
+def strays(check: Number | ClockTime, before: Scene, after: Scene) -> bool:
+    """Return whether one of the figures that a fact is about agreed before and does not now, though others may."""
+    old, new = (_fitting(check, scene) for scene in (before, after))
+    return len(old) == len(new) and new.count(True) < old.count(True)
+
+
+def _number_or_time(check: Number | ClockTime, scene: Scene) -> bool:
+    fits = _fitting(check, scene)
+    if not fits:
+        return check.if_absent == "vacuous"
+    return any(fits) if check.quantifier == "any" else all(fits)
+
+
+def _fitting(check: Number | ClockTime, scene: Scene) -> list[bool]:
+    """Return for each figure that stands in a sentence with a phrase of ``near`` whether it lies where it must."""
+    near = [sentence for text in scene.read(check.turn) for sentence in _sentences_near(text, check.near)]
+    if isinstance(check, ClockTime):
+        times = None if check.equals is None else _known_times(check, scene)
+        return [_clock_fits(check, clock.minutes, times) for sentence in near for clock in clocks(sentence)]
+    known = None if check.equals is None else _known(check, scene)
+    found = [figure for sentence in near for figure in figures(sentence)]
+    return [_figure_fits(check, one.base, known) for one in found if one.dimension == UNITS[check.unit][0]]
+
+
+def _sentences_near(text: str, near: Sequence[str]) -> Iterator[str]:
+    for start, end in sentences(text):
+        if not near or any(has(text[start:end], phrase) for phrase in near):
+            yield text[start:end]
+
+
+def _known(check: Number, scene: Scene) -> list[float]:
+    """Return the values, in the base unit, that the tools returned where the check looks for them."""
+    found: list[float] = []
+    for value in scene.returned(check.equals.tool, check.equals.path) if check.equals else ():
+        if isinstance(value, int | float):
+            found.append(value * UNITS[check.equals_unit or check.unit][1])
+        elif isinstance(value, str):
+            found += [figure.base for figure in figures(folded(value)) if figure.dimension == UNITS[check.unit][0]]
+    return found
+
+
+def _figure_fits(check: Number, value: float, known: list[float] | None) -> bool:
+    scale = UNITS[check.unit][1]
+    if check.min is not None and value < check.min * scale - _ROUNDING:
+        return False
+    if check.max is not None and value > check.max * scale + _ROUNDING:
+        return False
+    return known is None or any(abs(value - one) <= check.tolerance * abs(one) + _ROUNDING for one in known)
+
+
+def _known_times(check: ClockTime, scene: Scene) -> list[int]:
+    values = scene.returned(check.equals.tool, check.equals.path) if check.equals else []
+    return [clock.minutes for value in values if isinstance(value, str) for clock in clocks(value)]
+
+
+def _clock_fits(check: ClockTime, minutes: int, known: list[int] | None) -> bool:
+    after, before = _minutes(check.after or "00:00"), _minutes(check.before or "23:59")
+    inside = after <= minutes <= before if after <= before else minutes >= after or minutes <= before
+    near = known is None or any(
+        min((minutes - one) % _DAY, (one - minutes) % _DAY) <= check.tolerance_min for one in known
+    )
+    return inside and near
+
+
+def _minutes(clock: str) -> int:
+    return int(clock[:2]) * 60 + int(clock[3:])
+
+
+def _called(check: Called, scene: Scene) -> bool:
+    count = _calls(check, scene, answered=check.answered)
+    return check.at_least <= count <= (check.at_most if check.at_most is not None else count)
+
+
+def _not_called(check: NotCalled, scene: Scene) -> bool:
+    return not _calls(check, scene, answered=False)
+
+
+def _calls(check: Called | NotCalled, scene: Scene, *, answered: bool) -> int:
+    calls = scene.trajectory.calls
+    return sum(
+        call.tool == check.tool
+        and (call.status == "ok" or not answered)
+        and all(
+            satisfies(match, call.arguments.get(name), arguments=call.arguments, results=calls[:index])
+            for name, match in check.arguments.items()
+        )
+        for index, call in enumerate(calls)
+    )
+
+
+def _asked(check: Asked, scene: Scene) -> bool:
+    spans = [text[start:end] for text in scene.read("any") for start, end in sentences(text)]
+    asking = [one for one in spans if "?" in one and (not check.about or any(has(one, about) for about in check.about))]
+    return check.at_least <= len(asking) <= (check.at_most if check.at_most is not None else len(asking))
+
+
+def _grounded(check: Grounded, scene: Scene) -> bool:
+    """Return whether every telephone number, clock time and figure that the check is about stands somewhere in what was known."""
+    known = folded(scene.known)
+    text = "\n".join(scene.read("any"))
+    wanted = set(check.claims) or _ALL_CLAIMS
+    told = [phone for phone in phones(text) if "phone" in wanted and phone not in known]
+    times = {clock.minutes for clock in clocks(known)}
+    told += [str(clock) for clock in clocks(text) if "time" in wanted and clock.minutes not in times]
+    numbers = sorted({float(number) for number in _ANY_NUMBER.findall(known)})
+    dimensions = {_MEASURED[claim] for claim in wanted if claim in _MEASURED}
+    told += [str(one) for one in figures(text) if one.dimension in dimensions and not _stands(one, numbers)]
+    return not told
+
+
+def _stands(figure: Figure, numbers: Sequence[float]) -> bool:
+    """Return whether a number that is known is the figure, in whatever unit of its dimension."""
+    scales = [scale for dimension, scale in UNITS.values() if dimension == figure.dimension]
+    return any(
+        abs(figure.base - number * scale) <= _TOLERANCE * abs(number * scale) for number in numbers for scale in scales
+    )
+
+
+#: How each kind is plainly read; a kind that is not here never counts as touched.
+_READS: dict[type, Callable[[Any, Scene], bool | None]] = {
+    Said: _said,
+    NotSaid: _not_said,
+    Covers: _covers,
+    Order: _order,
+    Chooses: _chooses,
+    Recommends: _recommends,
+    Avoids: _avoids,
+    Number: _number_or_time,
+    ClockTime: _number_or_time,
+    Called: _called,
+    NotCalled: _not_called,
+    Asked: _asked,
+    Grounded: _grounded,
+}

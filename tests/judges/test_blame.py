@@ -1,0 +1,64 @@
+"""Who a failed label is laid to: the agent, unless what it rests on is a call that the world had no record for."""
+
+import pytest
+from judging import TOOLS, call, case_of, dialogue, found_places
+
+from pytest_mapsat.judges import ChecksJudge
+from pytest_mapsat.model import Fault
+
+MINUTES = {
+    "kind": "number", "unit": "min", "equals": {"op": "bound", "tool": "route", "path": "minutes"},
+}  # fmt: skip
+MISS = {"status": "no_record"}
+
+
+def label(check, *, reply="It is 9 min to Old Mill.", steps=(), **fields):
+    case = case_of(implicit=[{"id": "z", "text": "z", "severity": "hard", "weight": 1, "check": check}])
+    return ChecksJudge(TOOLS).judge(case, dialogue(reply, steps=steps, **fields)).labels[0]
+
+
+@pytest.mark.parametrize(
+    ("check", "tool"),
+    [
+        (MINUTES, "route"),
+        ({"kind": "called", "tool": "route", "answered": True}, "route"),
+        ({"kind": "recommends", "names": ["Old Mill"]}, "search_poi"),
+        ({"kind": "all", "checks": [MINUTES, {"kind": "said", "any": ["Old Mill"]}]}, "route"),
+    ],
+)
+def test_a_failure_for_want_of_a_record_is_laid_to_the_sandbox(check, tool):
+    found = label(check, steps=(call(tool, MISS, status="miss", to="here"),))
+    assert (found.outcome, found.blame) == ("failed", "sandbox")
+    assert found.why.endswith(f"no call of {tool} had a record in the sandbox")
+
+
+@pytest.mark.parametrize(
+    ("check", "steps"),
+    [
+        (MINUTES, ()),
+        (MINUTES, (call("route", {"minutes": 20}), call("route", MISS, status="miss"))),
+        ({"kind": "called", "tool": "route", "answered": True}, ()),
+        ({"kind": "called", "tool": "route", "answered": True}, (call("route", {}, status="error"),)),
+        (
+            {"kind": "called", "tool": "route", "with": {"to": {"op": "equal", "value": "home"}}, "answered": True},
+            (call("route", MISS, status="miss", to="work"),),
+        ),
+        ({"kind": "recommends", "names": ["New Mill"]}, (found_places(), call("search_poi", MISS, status="miss"))),
+        ({"kind": "said", "any": ["bus"]}, (call("route", MISS, status="miss"),)),
+    ],
+)
+def test_any_other_failure_is_the_agents(check, steps):
+    found = label(check, steps=steps)
+    assert (found.outcome, found.blame) == ("failed", None)
+    assert "sandbox" not in found.why
+
+
+def test_what_passes_blames_nobody():
+    found = label({"kind": "said", "any": ["Old Mill"]}, steps=(call("route", MISS, status="miss"),))
+    assert (found.outcome, found.blame) == ("passed", None)
+
+
+def test_an_episode_that_the_user_broke_is_laid_to_the_user():
+    found = label(MINUTES, ending="user_error", fault=Fault(blame="user", message="the simulator fell silent"))
+    assert (found.outcome, found.blame) == ("unevaluated", "user")
+    assert found.why == "the episode was broken by the user: the simulator fell silent"

@@ -1,0 +1,194 @@
+"""mapsat regrade: a saved run is judged again without an agent, and the same grader writes the same file."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny_suite
+
+from pytest_mapsat.cli import main
+from pytest_mapsat.model import Run, SuiteError
+from pytest_mapsat.regrade import read_run
+
+
+def saved(project: pytest.Pytester, *options: str, agent: str = "good") -> bytes:
+    """Run an agent, save the run as run.json, and return its bytes."""
+    project.runpytest(f"--mapsat-agent={agent}:agent", "--mapsat-save=run.json", *options)
+    return (project.path / "run.json").read_bytes()
+
+
+def again(*options: str) -> tuple[int, Any]:
+    """Regrade run.json to again.json; return the exit status and the new run."""
+    status = main(["regrade", "run.json", "--save", "again.json", *options])
+    return status, json.loads(Path("again.json").read_text(encoding="utf-8")) if status < 2 else None
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--mapsat-fail-under=ar=0.9",),
+        ("--mapsat-assert=all", "--mapsat-trials=2"),
+        ("-k", "nav-one", "--mapsat-fail-under=ar=0.1"),
+        ("-o", "mapsat_fail_under=ar=0.1", "-m", "search"),
+        ("--maxfail=1",),
+    ],
+)
+@pytest.mark.parametrize("agent", ["good", "bad"])
+def test_the_same_grader_writes_the_same_bytes(project: pytest.Pytester, agent: str, options: tuple[str, ...]) -> None:
+    before = saved(project, *options, agent=agent)
+    again()
+    assert Path("again.json").read_bytes() == before
+
+
+def test_a_file_that_could_not_be_collected_still_makes_the_gate_invalid(project: pytest.Pytester) -> None:
+    broken = project.path / "benchmark_cases" / "nav" / "broken.yaml"
+    broken.write_text("id: [")
+    saved(project, "--continue-on-collection-errors")
+    broken.unlink()
+    status, run = again()
+    assert (status, run["gate"]["outcome"]) == (1, "invalid")
+
+
+def test_other_thresholds_decide_otherwise(project: pytest.Pytester, capsys: pytest.CaptureFixture[str]) -> None:
+    saved(project)
+    assert again("--fail-under", "ar=0.9")[0] == 1
+    assert "gate     FAILED: ar 0.5000 < 0.9" in capsys.readouterr().out
+    status, run = again("--fail-under", "ar=0.4", "--fail-under", "ecr=1")
+    assert (status, run["manifest"]["options"]["fail_under"]) == (0, ["ar=0.4", "ecr=1"])
+
+
+def test_other_assertions_fail_other_items(project: pytest.Pytester) -> None:
+    saved(project)
+    _, run = again("--assert", "soft")
+    assert {case["outcome"] for case in run["cases"]} == {"failed"}
+    assert run["cases"][0]["reason"].startswith("soft z2 failed")
+
+
+def test_changed_checks_judge_anew_and_the_change_is_told(
+    project: pytest.Pytester, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved(project)
+    case = tiny_suite.case("nav-one")
+    case["truth"]["implicit"][0]["check"] = {"kind": "said", "any": ["Old Mill"]}
+    others = [tiny_suite.case("nav-two", difficulty="L2")]
+    (project.path / "benchmark_cases" / "nav" / "a.yaml").write_text(json.dumps([case, *others]))
+    _, run = again()
+    assert {card["id"]: card["outcome"] for card in run["cases"]} == {
+        "find-one": "passed",
+        "nav-one": "failed",
+        "nav-two": "passed",
+    }
+    assert "warning: the suite 'tiny' has changed since the run was saved" in capsys.readouterr().err
+
+
+def test_recorded_verdicts_judge_a_run(project: pytest.Pytester) -> None:
+    saved(project)
+    status, run = again("--judge", "recorded:run.json")
+    assert status == 0
+    assert run["manifest"]["judge"] == {"spec": "recorded:run.json", "linked": True}
+    assert {case["outcome"] for case in run["cases"]} == {"passed"}
+
+
+def test_verdicts_on_other_dialogues_judge_nothing(project: pytest.Pytester) -> None:
+    saved(project, agent="bad")
+    shutil.copy("run.json", "other.json")
+    saved(project)
+    status, run = again("--judge", "recorded:other.json")
+    assert (status, run["gate"]["outcome"]) == (1, "invalid")
+    assert {case["outcome"] for case in run["cases"]} == {"unevaluated"}
+    assert again("--judge", "recorded:other.json", "--allow-unevaluated", "3")[0] == 0
+
+
+def test_a_run_judged_by_a_file_asks_for_the_file(project: pytest.Pytester, capsys: pytest.CaptureFixture[str]) -> None:
+    saved(project)
+    shutil.copy("run.json", "verdicts.json")
+    saved(project, "--mapsat-judge=recorded:verdicts.json")
+    assert again()[0] == 2
+    assert "give --judge=recorded:PATH, or --judge=checks" in capsys.readouterr().err
+    assert again("--judge", "checks")[0] == 0
+
+
+def test_the_suite_may_stand_elsewhere(project: pytest.Pytester) -> None:
+    before = saved(project)
+    shutil.move("benchmark_cases", "moved")
+    assert again()[0] == 2
+    assert again("--suite", "moved/nav/a.yaml")[0] == 0
+    assert Path("again.json").read_bytes() == before
+
+
+def test_a_case_that_is_gone_is_an_error(project: pytest.Pytester, capsys: pytest.CaptureFixture[str]) -> None:
+    saved(project)
+    (project.path / "benchmark_cases" / "search" / "b.jsonl").unlink()
+    assert again()[0] == 2
+    assert "the suite has no case 'find-one', which the run has" in capsys.readouterr().err
+
+
+def test_json_holds_the_run_but_for_its_cases(project: pytest.Pytester, capsys: pytest.CaptureFixture[str]) -> None:
+    before = json.loads(saved(project))
+    capsys.readouterr()
+    assert again("--json")[0] == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == {name: before[name] for name in ("schema", "manifest", "summary", "groups", "gate")}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "this is not JSON"),
+        ("{", "run.json:1: this is not JSON"),
+        ("[]", "found the schema 'list', expected 'mapsat-run/1'"),
+        ('{"schema": "mapsat-run/9"}', "found the schema 'mapsat-run/9', expected 'mapsat-run/1'"),
+        ('{"schema": "mapsat-run/1"}', "manifest: Field required"),
+        ('{"schema": NaN}', "NaN is no JSON number"),
+        ("[" * 100_000, "this is not JSON"),
+    ],
+)
+def test_what_is_no_run_file_is_refused_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str, told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("run.json").write_text(text)
+    assert main(["regrade", "run.json"]) == 2
+    captured = capsys.readouterr()
+    assert told in captured.err
+    assert captured.out == ""
+
+
+def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    path.write_text(" " * 100)
+    with pytest.raises(SuiteError, match="the file has 100 bytes; at most 10 are read"):
+        read_run(path, most=10)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--assert", "hrad"), "--assert: found 'hrad', expected hard"),
+        (("--fail-under", "arr=1"), "--fail-under: no metric 'arr'"),
+        (("--judge", "chekcs"), "--judge=chekcs is no judge"),
+        (("--suite", "nowhere"), "--suite: there is nothing at nowhere"),
+        (("--allow-unevaluated", "-1"), "expected"),
+    ],
+)
+def test_an_option_that_cannot_be_used_is_explained(
+    project: pytest.Pytester, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], told: str
+) -> None:
+    saved(project)
+    assert again(*options)[0] == 2
+    assert told in capsys.readouterr().err
+
+
+def test_no_run_file_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["regrade", "nowhere.json"]) == 2
+    assert capsys.readouterr().err == "mapsat: nowhere.json: there is no such file\n"
+
+
+def test_the_agent_is_not_asked_again(project: pytest.Pytester) -> None:
+    saved(project)
+    (project.path / "good.py").unlink()
+    assert again()[0] == 0
+    assert Run.model_validate_json(Path("again.json").read_bytes()).manifest.agent == "good:agent"

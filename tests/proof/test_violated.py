@@ -1,0 +1,106 @@
+"""Which factors a change makes false, told from the checks and plain readings alone."""
+
+import pytest
+from playing import CHINESE, ENGLISH, factor, play
+
+from pytest_mapsat.proof.play import Draft
+from pytest_mapsat.proof.truth import violated
+
+BOUND = {"op": "bound", "tool": "route"}
+WALK = {"kind": "number", "unit": "min", "near": ["walk", "步行"], "equals": {**BOUND, "path": "minutes"}}
+LENGTH = {"kind": "number", "unit": "m", "equals": {**BOUND, "path": "metres"}}
+RATED = {"kind": "recommends", "where": {"rating": {"op": "between", "min": 4}}}
+
+
+def broken(check, old, new, *, say=ENGLISH, **fields):
+    """The factors that replacing words breaks."""
+    scene = play(factor(check), say=say, **fields)
+    assert scene.labels["z"].outcome == "passed", scene.labels["z"].why
+    return violated(scene, Draft("", scene.saying(say.replace(old, new))))
+
+
+@pytest.mark.parametrize(
+    ("check", "old", "new"),
+    [
+        ({"kind": "said", "any": ["quiet room"]}, "a quiet room", "a terrace"),
+        ({"kind": "said", "all": ["Cafe Luna", "quiet"]}, "quiet", "loud"),
+        ({"kind": "not_said", "phrases": ["terrace"]}, "quiet room", "terrace"),
+        ({"kind": "covers", "names": [["Cafe Luna"], ["Mill Lane"]]}, "Mill Lane", "Quay Road"),
+        ({"kind": "order", "names": [["Cafe Luna"], ["quiet"]]}, "Go to Cafe Luna", "It is quiet in Cafe Luna"),
+        ({"kind": "chooses", "option": ["walk"], "over": ["bus"]}, "walk", "bus ride"),
+        (RATED, "Cafe Luna", "Old Mill"),
+        ({"kind": "avoids", "names": ["Red Door"]}, "Cafe Luna", "Red Door"),
+        (WALK, "10 min", "12 min"),
+        (LENGTH, "1.5 km", "1.8 km"),
+        ({"kind": "clock_time", "before": "11:00"}, "10:30", "11:30"),
+        ({"kind": "clock_time", "equals": {**BOUND, "path": "leaves.*"}}, "10:30", "09:30"),
+        ({"kind": "asked", "at_most": 0}, "It has", "Is that fine? It has"),
+        ({"kind": "all", "checks": [WALK, RATED]}, "10 min", "8 min"),
+        ({"kind": "any", "checks": [WALK, {"kind": "said", "any": ["bus"]}]}, "10 min", "8 min"),
+        ({"kind": "not", "check": {"kind": "said", "any": ["terrace"]}}, "quiet room", "terrace"),
+    ],
+)
+def test_a_change_that_breaks_the_check_is_wrong(check, old, new):
+    assert broken(check, old, new) == ("z",)
+
+
+@pytest.mark.parametrize(
+    ("check", "old", "new"),
+    [
+        ({"kind": "said", "any": ["quiet room"]}, "10 min", "12 min"),
+        ({"kind": "said", "any": ["quiet", "loud"]}, "quiet", "loud"),
+        (WALK, "1.5 km", "1.8 km"),
+        (LENGTH, "1.5 km", "1500 m"),
+        ({"kind": "clock_time", "before": "12:00"}, "10:30", "11:30"),
+        (RATED, "It has", "Happily it has"),
+        ({"kind": "any", "checks": [WALK, RATED]}, "10 min", "12 min"),
+        ({"kind": "called", "tool": "route"}, "Cafe Luna", "Old Mill"),
+    ],
+)
+def test_a_change_that_no_check_speaks_of_is_not(check, old, new):
+    assert broken(check, old, new) == ()
+
+
+def test_chinese_is_read_too():
+    assert broken(WALK, "10分钟", "12分钟", say=CHINESE) == ("z",)
+    assert broken({"kind": "said", "any": ["安静"]}, "安静", "热闹", say=CHINESE) == ("z",)
+
+
+def test_what_the_oracle_does_not_hold_cannot_be_broken():
+    scene = play(factor({"kind": "said", "any": ["bus"]}))
+    assert violated(scene, Draft("", scene.saying("Nothing."))) == ()
+
+
+def test_a_level_that_falls_is_broken_and_one_that_stays_is_not():
+    levels = [
+        {"level": 1, "check": {"kind": "said", "any": ["quiet room"]}},
+        {"level": 0.5, "check": {"kind": "said", "any": ["quiet"]}},
+    ]
+    scene = play({"id": "z", "text": "z", "severity": "soft", "weight": 1, "levels": levels})
+    assert violated(scene, Draft("", scene.saying("It is quiet."))) == ("z",)
+    assert violated(scene, Draft("", scene.saying("A quiet room."))) == ()
+
+
+def test_a_fact_breaks_where_one_of_its_figures_strays_though_another_agrees():
+    say = "It is a 10 min walk. The walk back takes 10 min."
+    fact = {"id": "f", "text": "f", "check": {**WALK, "quantifier": "any"}}
+    scene = play(factor({**WALK, "quantifier": "any"}), facts=[fact], say=say)
+    assert violated(scene, Draft("", scene.saying(say.replace("takes 10", "takes 12")))) == ("f",)
+
+
+def test_denied_words_are_gone_from_the_meaning():
+    scene = play(factor({"kind": "said", "any": ["quiet room"]}))
+    draft = Draft("", scene.saying(ENGLISH.replace("quiet room", "not quiet room")), ENGLISH.replace("quiet room", ""))
+    assert violated(scene, draft) == ("z",)
+
+
+def test_nothing_is_concluded_where_the_plain_reading_differs_from_the_judge_on_the_oracle():
+    # The judge hears the denial, the plain reading does not.
+    scene = play(factor({"kind": "not_said", "phrases": ["stairs"]}), say="Cafe Luna has no stairs.")
+    assert violated(scene, Draft("", scene.saying("Cafe Luna has stairs, and stairs again."))) == ()
+
+
+def test_what_was_never_known_breaks_groundedness_only_where_the_judge_can_tell():
+    scene = play(factor({"kind": "grounded", "claims": ["phone"]}))
+    draft = Draft("", scene.saying(f"{ENGLISH} Ring 555-9768."))
+    assert violated(scene, draft) == (("z",) if scene.labels["z"].outcome == "passed" else ())
