@@ -29,7 +29,7 @@ _GOOD = (
 _TOO = "far|expensive|dear|pricey|low|small|tall|high|narrow|busy|crowded|full|loud|noisy|steep|wet|early|late|long|slow|few|little|weak|risky"
 #: Behind a name: why it will not do.
 _BEHIND = re.compile(
-    rf"(?<!not )(?<!n't )(?<![a-z])(?:{_IS} (?:closed|shut|full(?! of)|unsuitable|unavailable|inaccessible|unsafe|no good|no use|useless)"
+    rf"(?<!not )(?<!n't )(?<!never )(?<![a-z])(?:{_IS} (?:closed|shut|full(?! of)|unsuitable|unavailable|inaccessible|unsafe|no good|no use|useless)"
     r"|closed (?:now|today|at that|by then|until)|closes (?:before|too|earlier)|has (?:already )?(?:closed|shut)"
     rf"|(?:fully|already) booked|booked (?:out|up)|sold out|too (?:{_TOO})|ruled out|to be avoided|out of (?:the question|business|order|service|budget|reach)"
     r"|(?:over|above|beyond|exceeds|outside) (?:your |the )?(?:budget|limit)|no good)(?![a-z])"

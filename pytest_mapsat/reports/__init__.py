@@ -5,5 +5,17 @@ from __future__ import annotations
 from .failure import failure_text
 from .run_file import Spool, scorecard_json, write_run
 from .terminal import Line, summary_lines
+from .text import cell_width, cut, printable, wrap
 
-__all__ = ["Line", "Spool", "failure_text", "scorecard_json", "summary_lines", "write_run"]
+__all__ = [
+    "Line",
+    "Spool",
+    "cell_width",
+    "cut",
+    "failure_text",
+    "printable",
+    "scorecard_json",
+    "summary_lines",
+    "wrap",
+    "write_run",
+]
