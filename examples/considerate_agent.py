@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from . import journeys, outings, places
+from . import errands, journeys, outings, places, rides
 from .needs import Needs, needs_of
 from .request import Request, understand
 from .wording import pick
@@ -39,17 +39,16 @@ def _question(request: Request, needs: Needs) -> str:
     if request.task == "outing":
         return outings.question(request, needs)
     if request.task == "ride":
-        return journeys.luggage_question(request, needs)
+        return rides.luggage_question(request, needs)
     return places.question(request, needs) if request.task == "place" else ""
 
 
 def _answer(request: Request, needs: Needs, world: World, uid: str) -> str:
-    if request.task == "outing":
-        return outings.plan(request, needs, world)
+    planners = {"outing": outings.plan, "errands": errands.plan, "transit": journeys.by_transit}
+    if request.task in planners:
+        return planners[request.task](request, needs, world)
     if request.task == "usual":
         return places.the_usual(request, needs, world, uid)
-    if request.task == "transit":
-        return journeys.by_transit(request, needs, world)
     if request.task in ("journey", "ride"):
         return _towards(request, needs, world)
     if not request.subject:
@@ -62,5 +61,5 @@ def _towards(request: Request, needs: Needs, world: World) -> str:
     destination, question = journeys.which_one(request, needs, world)
     if destination is None:
         return question
-    go = journeys.by_ride if request.task == "ride" else journeys.lead
+    go = rides.by_ride if request.task == "ride" else journeys.lead
     return go(request, needs, world, destination)

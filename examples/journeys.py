@@ -1,4 +1,4 @@
-"""Getting somewhere: routes by the user's own mode, trains and buses that still go, rides that all and everything fit into."""
+"""Getting somewhere: routes by the user's own mode, and trains and buses that can still be reached."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from .needs import Needs
 from .request import Request, has_any
 from .wording import distance, join, pick, way, way_via
 from .world import Json, World, clock, is_open, minute_of, point
+
+#: A departure is today's when it is less than this away, minutes; pace of a walk, metres a minute.
+_TODAY, _WALK = 12 * 60, 75
 
 
 def which_one(request: Request, needs: Needs, world: World) -> tuple[Json | None, str]:
@@ -31,11 +34,11 @@ def which_one(request: Request, needs: Needs, world: World) -> tuple[Json | None
 def lead(request: Request, needs: Needs, world: World, destination: Json) -> str:
     """Return the way to a destination, with a warning where it is closed, and a car park where one is wanted."""
     place = world.details([destination])[0]
-    routes = world.routes(point(place), needs.mode, avoid_tolls=needs.avoid_tolls)
-    closures, passable = _passable(routes, needs, world)
+    closures, passable = _passable(point(place), needs, world)
     if not passable:
         return pick(request.language, "I found no way that is open.", "没有找到可以通行的路线。")
-    chosen = min(passable, key=lambda route: float(route["duration_min"]))
+    in_time = [route for route in passable if _arrives(route, world) <= (needs.deadline or _arrives(route, world))]
+    chosen = min(in_time or passable, key=lambda route: _cost(route, needs))
     return join(
         request.language,
         _closed(request.language, place, world),
@@ -53,8 +56,8 @@ def by_transit(request: Request, needs: Needs, world: World) -> str:
     lines = world.ask("get_transit_lines", city=world.city, origin=world.here_name, destination=request.subject).get(
         "lines", []
     )
-    usable = [line for line in lines if line["next"] and (line["step_free"] or not needs.step_free)]
-    gone = [line for line in lines if not line["next"] and has_any(needs.words, (line["kind"],))]
+    usable = [line for line in lines if _reachable(line, world) and (line["step_free"] or not needs.step_free)]
+    gone = [line for line in lines if not _reachable(line, world) and has_any(needs.words, (line["kind"],))]
     return join(
         request.language,
         *(_gone(request.language, line) for line in gone),
@@ -62,44 +65,30 @@ def by_transit(request: Request, needs: Needs, world: World) -> str:
     )
 
 
-def by_ride(request: Request, needs: Needs, world: World, destination: Json) -> str:
-    """Return the cheapest ride with a seat for everybody, room for the bags, and a child seat where one is needed."""
-    options = world.ask("get_ride_estimate", origin=world.here, destination=point(destination)).get("options", [])
-    fitting = [
-        option
-        for option in options
-        if option["seats"] >= (needs.people or 1)
-        and option["bags"] >= (needs.bags or 0)
-        and (option["child_seat"] or not needs.child_seat)
-    ]
-    if not fitting:
-        return pick(request.language, "No single ride takes all of you; take two.", "没有一辆车坐得下，建议分乘两辆。")
-    best = min(fitting, key=lambda option: float(option["price_yuan"]))
-    seat = pick(request.language, ", a child seat", "，配儿童座椅") if needs.child_seat else ""
-    return pick(
-        request.language,
-        f"Take the {best['kind']}: {best['seats']} seats and room for {best['bags']} bags{seat}. The fare is {best['price_yuan']} yuan. "
-        f"It comes in {best['wait_min']} min and the drive takes {best['ride_min']} min.",
-        f"建议叫{best['kind']}{seat}，预估{best['price_yuan']}元。大约等{best['wait_min']}分钟，路上{best['ride_min']}分钟。",
-    )
-
-
-def luggage_question(request: Request, needs: Needs) -> str:
-    """Return the question after the luggage of a group, or an empty string."""
-    if needs.bags is not None or (needs.people or 1) == 1:
-        return ""
-    return pick(request.language, "How many bags do you have with you?", "请问有几件行李？")
-
-
 def _street(address: str) -> str:
     """Return an address without its house number, lower case."""
     return address.strip("0123456789号 ").lower()
 
 
-def _passable(routes: Sequence[Json], needs: Needs, world: World) -> tuple[list[Json], list[Json]]:
-    """Return the closures on the routes of a driver, and the routes without one."""
+def _passable(destination: str, needs: Needs, world: World) -> tuple[list[Json], list[Json]]:
+    """Return the closures on the way, and the routes that are open; toll roads where without them it gets too late."""
+    closures, passable = _open_ways(world.routes(destination, needs.mode, avoid_tolls=needs.avoid_tolls), needs, world)
+    late = needs.deadline is not None and all(_arrives(route, world) > needs.deadline for route in passable)
+    return (
+        _open_ways(world.routes(destination, needs.mode), needs, world)
+        if needs.avoid_tolls and late
+        else (closures, passable)
+    )
+
+
+def _open_ways(routes: Sequence[Json], needs: Needs, world: World) -> tuple[list[Json], list[Json]]:
+    """Return the closures on routes, and the routes without one that the user and their vehicle can take."""
     closures, passable = [], []
     for route in routes:
+        if route.get("max_height_m", needs.height_m or 0) < (needs.height_m or 0):
+            continue
+        if needs.step_free and route.get("steps"):
+            continue
         on_road = route.get("via") and needs.mode == "driving"
         traffic = world.ask("get_traffic", road=route["via"], city=world.city) if on_road else {}
         if traffic.get("status") == "closed":
@@ -107,6 +96,16 @@ def _passable(routes: Sequence[Json], needs: Needs, world: World) -> tuple[list[
         else:
             passable.append(route)
     return closures, passable
+
+
+def _arrives(route: Json, world: World) -> int:
+    """Return the minute of the day at which a route ends when it begins now."""
+    return world.minute + int(route["duration_min"])
+
+
+def _cost(route: Json, needs: Needs) -> tuple[float, float]:
+    """Return what speaks against a route: for those who avoid tolls the toll first, then the time."""
+    return (float(route.get("toll_yuan", 0)) if needs.avoid_tolls else 0.0, float(route["duration_min"]))
 
 
 def _closed(language: str, place: Json, world: World) -> str:
@@ -142,7 +141,7 @@ def _arrival(language: str, route: Json, needs: Needs, world: World) -> str:
     """Return when the user arrives, for those who have to be there at a certain time."""
     if needs.deadline is None:
         return ""
-    arrival = world.minute + int(route["duration_min"])
+    arrival = _arrives(route, world)
     if arrival > needs.deadline:
         return pick(
             language,
@@ -161,19 +160,38 @@ def _parking(language: str, place: Json, needs: Needs, world: World) -> str:
         park
         for park in found
         if is_open(park["hours"], world.minute)
+        and is_open(park["hours"], needs.until or world.minute)
+        and park.get("free_spaces", 1) > 0
         and (needs.height_m is None or (park.get("headroom_m") or needs.height_m) >= needs.height_m)
     ]
     if not fitting:
         return pick(language, "I found no car park there for your vehicle.", "附近没有适合您车辆的停车场。")
     park = fitting[0]
+    spaces = park.get("free_spaces")
     return pick(
         language,
-        f"Park at {park['name']}, {park['address']}.",
-        f"车可以停在{park['name']}（{park['address']}）。",
+        f"Park at {park['name']}, {park['address']}." + (f" It has {spaces} free spaces." if spaces else ""),
+        f"车可以停在{park['name']}（{park['address']}）。" + (f"现在有{spaces}个空位。" if spaces else ""),
     )
 
 
+def _reachable(line: Json, world: World) -> list[str]:
+    """Return the next departures of a line that the user can still walk to."""
+    walk = line.get("walk_to_stop_min", 0)
+    return [departure for departure in line["next"] if walk <= _wait(departure, world) < _TODAY]
+
+
 def _gone(language: str, line: Json) -> str:
+    """Return why a line that was asked for is of no use."""
+    if line.get("notice"):
+        return pick(language, f"The {line['line']} is {line['notice']}.", f"{line['line']}{line['notice']}。")
+    if line["next"]:
+        walk = line.get("walk_to_stop_min", 0)
+        return pick(
+            language,
+            f"You cannot reach the {line['line']} at {line['last']} any more, the stop is {walk} min away.",
+            f"{line['line']}末班{line['last']}，走到站要{walk}分钟，赶不上了。",
+        )
     return pick(
         language,
         f"There is no {line['kind']} any more; the last one left at {line['last']}.",
@@ -182,10 +200,10 @@ def _gone(language: str, line: Json) -> str:
 
 
 def _boarding(language: str, usable: Sequence[Json], world: World, needs: Needs) -> str:
-    """Return how to take the line that leaves first; of two, the one with the shorter ride."""
+    """Return how to take the line that arrives first, the walk behind the last stop included."""
     if not usable:
         return pick(language, "Nothing goes there any more tonight.", "今晚没有车过去了。")
-    best = min(usable, key=lambda line: (_wait(line["next"][0], world), line["ride_min"]))
+    best = min(usable, key=lambda line: _takes(line, world))
     walk = best.get("walk_m")
     stepless = pick(language, " The stop is step-free.", "站内无障碍。") if needs.step_free else ""
     rest = (
@@ -193,11 +211,17 @@ def _boarding(language: str, usable: Sequence[Json], world: World, needs: Needs)
         if walk
         else ""
     )
+    leaves = _reachable(best, world)[0]
     return pick(
         language,
-        f"Take the {best['line']} at {best['next'][0]} and get off at {best['alight']}; the ride takes {best['ride_min']} min.{stepless}{rest}",
-        f"请乘{best['next'][0]}的{best['line']}，在{best['alight']}下车，车程{best['ride_min']}分钟。{stepless}{rest}",
+        f"Take the {best['line']} at {leaves} and get off at {best['alight']}. The ride takes {best['ride_min']} min.{stepless}{rest}",
+        f"请乘{leaves}的{best['line']}，在{best['alight']}下车。车程{best['ride_min']}分钟。{stepless}{rest}",
     )
+
+
+def _takes(line: Json, world: World) -> float:
+    """Return the minutes from now until a line's next passenger is where they want to be."""
+    return _wait(_reachable(line, world)[0], world) + float(line["ride_min"]) + float(line.get("walk_m", 0)) / _WALK
 
 
 def _wait(departure: str, world: World) -> int:

@@ -1,4 +1,4 @@
-"""A naive agent: the first hit, a bus, and figures out of thin air. It shows what failing items look like.
+"""A naive agent: the first hit, the first option, a bus, and ways out of thin air. It shows what failing items look like.
 
 ``pytest --mapsat-agent=examples.naive_agent:agent`` ends red. Everything that it does is something that real agents do: it never
 looks at the history or the profile, never asks, never checks the hours, and states what no tool has returned.
@@ -28,7 +28,7 @@ def agent(message: str, tools: Tools, context: Mapping[str, Any]) -> str:
         return _ride(request, world)
     if request.task == "transit":
         return _line(request, world)
-    if request.task == "outing":
+    if request.task in ("outing", "errands"):
         return _outing(request, world)
     return _place(request, world)
 
@@ -57,8 +57,10 @@ def _ride(request: Request, world: World) -> str:
     if not hits:
         return pick(request.language, "I found nothing.", "没有找到。")
     options = world.ask("get_ride_estimate", origin=world.here, destination=point(hits[0])).get("options", [])
-    kind = options[0]["kind"] if options else pick(request.language, "Compact", "快车")
-    return pick(request.language, f"Take the {kind}, it costs 20 yuan.", f"建议叫{kind}，只要20元。")
+    if not options:
+        return pick(request.language, "Take the Compact, it costs 20 yuan.", "建议叫快车，只要20元。")
+    kind, price = options[0]["kind"], options[0]["price_yuan"]
+    return pick(request.language, f"Take the {kind}, it costs {price} yuan.", f"建议叫{kind}，只要{price}元。")
 
 
 def _line(request: Request, world: World) -> str:
@@ -68,10 +70,11 @@ def _line(request: Request, world: World) -> str:
     if not lines:
         return pick(request.language, "I found nothing.", "没有找到。")
     first = lines[0]
+    leaves, minutes = (first["next"] or [first["last"]])[0], first["ride_min"]
     return pick(
         request.language,
-        f"Take the {first['line']} and get off at {first['alight']}, the ride takes 5 min.",
-        f"请乘{first['line']}，在{first['alight']}下车，车程5分钟。",
+        f"Take the {first['line']} at {leaves} and get off at {first['alight']}, the ride takes {minutes} min.",
+        f"请乘{leaves}的{first['line']}，在{first['alight']}下车，车程{minutes}分钟。",
     )
 
 

@@ -7,19 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .request import CHARGERS, Request, clock_times, count_before, has_any
+from .request import CHARGERS, Request, clock_times, count_before, has_any, total_yuan
 from .world import Json, World
 
 _MODES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("walking", ("on foot", "walking", "步行", "走路")),
     ("cycling", ("bike", "bicycle", "cycling", "骑车", "自行车")),
-    ("driving", ("drive", "driving", "van", "by car", "in the car", "开车", "自驾")),
+    ("driving", ("drive", "driving", "van", "by car", "in the car", "the car", "开车", "自驾")),
     ("transit", ("by bus", "by tram", "坐公交", "坐地铁")),
 )
-_WHEELS = ("wheelchair", "stroller", "pushchair", "轮椅", "婴儿车")
+_WHEELCHAIR = ("wheelchair", "轮椅")
+#: Who says one of these cannot take stairs.
+_NO_STEPS = (*_WHEELCHAIR, "stroller", "pushchair", "stairs", "婴儿车", "楼梯")
+_DOG = ("dog", "狗")
 _CHILD = ("child", "daughter", "son", "baby", "toddler", "孩子", "女儿", "儿子", "宝宝")
 _HURRY = ("fast", "quick", "hurry", "赶", "快充", "越快", "尽快")
-_TALL = re.compile(r"(\d+(?:\.\d+)?) ?(?:m|metres?|meters?|米) ?(?:tall|high|高)|高(\d+(?:\.\d+)?)米")
+_TALL = re.compile(r"(\d+(?:\.\d+)?) ?(m|metres?|meters?|cm|米|厘米) ?(?:tall|high|高)|高(\d+(?:\.\d+)?)(米|厘米)")
 _AGE = re.compile(r"(\d+) ?(?:years|岁)")
 _MONTHS = re.compile(r"\d+ ?(?:months|个月)")
 #: Up to this age a child rides in a child seat.
@@ -36,13 +39,17 @@ class Needs:
         words: everything the user has said, lower case, with what the app knew before.
         likes: what the user likes, in their own words and from the profile.
         mode: how the user travels: walking, cycling, driving or transit.
+        wishes: what a place has to offer, in their own words and from the profile.
         deadline: minute of the day by which all must be done, or None.
+        until: the latest time that is mentioned, minute of the day, or None.
         hour: minute of the day for which something is wanted, or None.
         step_free: no stairs.
+        wheelchair, dog: who or what comes along.
         height_m: height of the vehicle, metres, or None.
         connector: plug of the user's electric car, or empty.
         allergies: what the user must not eat.
         meal_max, ride_max: what the user spends at most, yuan, or None.
+        total_max: what there is for everybody together, yuan, or None.
         people, bags: how many travel, and with how much luggage; None where unknown.
         child_seat: a small child comes along.
         hurry: speed matters.
@@ -52,15 +59,20 @@ class Needs:
 
     words: str
     likes: str
+    wishes: str
     mode: str
     deadline: int | None
+    until: int | None
     hour: int | None
     step_free: bool
+    wheelchair: bool
+    dog: bool
     height_m: float | None
     connector: str
     allergies: tuple[str, ...]
     meal_max: float | None
     ride_max: float | None
+    total_max: float | None
     people: int | None
     bags: int | None
     child_seat: bool
@@ -75,19 +87,27 @@ def needs_of(request: Request, said: Sequence[str], context: Mapping[str, Any], 
     habits = world.ask("get_recent_activity", uid=context["uid"]).get("habits", [])
     words = " \n ".join([*context["history"], *said]).lower()
     spending = profile.get("spending", {})
+    wishes = " ".join([words, *profile.get("needs", [])]).lower()
+    people = count_before(words, "of us", "people", "persons", "个人", "位")
+    total = total_yuan(words)
     return Needs(
         words=words,
         likes=" ".join([words, *profile.get("likes", [])]),
+        wishes=wishes,
         mode=_mode(request, words, profile),
         deadline=_deadline(words, world, tomorrow=request.tomorrow),
+        until=max(clock_times(words, world.minute), default=None),
         hour=next(iter(clock_times(" ".join(said).lower(), world.minute)), None),
-        step_free=has_any(words + " ".join(profile.get("needs", [])).lower(), _WHEELS),
+        step_free=has_any(wishes, _NO_STEPS),
+        wheelchair=has_any(wishes, _WHEELCHAIR),
+        dog=has_any(" ".join([words, *profile.get("household", [])]).lower(), _DOG),
         height_m=_height(words),
         connector=profile.get("vehicle", {}).get("connector", ""),
         allergies=tuple(profile.get("diet", {}).get("allergies", ())),
-        meal_max=spending.get("meal_max_yuan"),
+        meal_max=total / people if total and people else spending.get("meal_max_yuan"),
         ride_max=spending.get("ride_max_yuan"),
-        people=count_before(words, "of us", "people", "persons", "个人", "位"),
+        total_max=total,
+        people=people,
         bags=_bags(words),
         child_seat=has_any(words, _CHILD) and _has_small_child(profile),
         hurry=has_any(words, _HURRY),
@@ -118,7 +138,10 @@ def _deadline(words: str, world: World, *, tomorrow: bool) -> int | None:
 
 def _height(words: str) -> float | None:
     found = _TALL.search(words)
-    return float(found[1] or found[2]) if found else None
+    if not found:
+        return None
+    value, unit = float(found[1] or found[3]), found[2] or found[4]
+    return value / 100 if unit in ("cm", "厘米") else value
 
 
 def _bags(words: str) -> int | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import combinations
+
 from .needs import Needs
 from .request import Request, count_before
 from .wording import join, pick
@@ -31,7 +34,7 @@ def plan(request: Request, needs: Needs, world: World) -> str:
     rain = _rains(world.ask("get_weather", city=world.city, date=str(world.day(tomorrow=request.tomorrow))), start, end)
     found = world.details(world.near(pick(request.language, "sights", "景点"), world.here))
     fitting = [place for place in found if _suits(place, needs, rain=rain, start=start, end=end)]
-    chosen = sorted(fitting, key=lambda place: (-_liked(place, needs), place["distance_m"]))[: _stops(needs) or _STOPS]
+    chosen = _chosen(fitting, needs)
     if len(chosen) < _STOPS:
         return pick(request.language, "I found too few places that suit you.", "没有找到足够多适合您的地方。")
     ids = sorted(place["id"] for place in chosen)
@@ -48,6 +51,16 @@ def plan(request: Request, needs: Needs, world: World) -> str:
             f"{clock(back)}回到{world.here_name}。",
         ),
     )
+
+
+def _chosen(fitting: Sequence[Json], needs: Needs) -> list[Json]:
+    """Return the stops that are liked best and near, of those whose tickets the purse pays for; nothing where none does."""
+    by_liking = sorted(fitting, key=lambda place: (-_liked(place, needs), place["distance_m"]))
+    for stops in combinations(by_liking, _stops(needs) or _STOPS):
+        tickets = sum(float(place.get("price_yuan", 0)) for place in stops) * (needs.people or 1)
+        if needs.total_max is None or tickets <= needs.total_max:
+            return list(stops)
+    return []
 
 
 def _stops(needs: Needs) -> int | None:
@@ -67,6 +80,7 @@ def _suits(place: Json, needs: Needs, *, rain: bool, start: int, end: int) -> bo
     return (
         (place.get("indoor", False) or not rain)
         and (place.get("step_free", False) or not needs.step_free)
+        and (place.get("dogs", True) or not needs.dog)
         and is_open(place["hours"], middle)
         and (place["hours"] == "24h" or minute_of(closing(place["hours"])) >= end - 2 * _RESERVE - 60)
     )

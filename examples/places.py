@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .needs import Needs
-from .request import CHARGERS, MEALS, Request
+from .request import CHARGERS, MEALS, WORKSHOPS, Request, has_any
 from .wording import join, pick, way
-from .world import Json, World, closing, is_open, is_valid, point
+from .world import Json, World, clock, closing, is_open, is_valid, opens_in, point
 
 #: Nobody waits longer than this for a table, minutes.
 _LONGEST_QUEUE = 30
@@ -23,7 +25,13 @@ def question(request: Request, needs: Needs) -> str:
             "Do you need a fast charge, or how much time do you have?",
             "请问您想快充还是慢充，时间赶吗？",
         )
-    if request.subject in MEALS and needs.hour is None:
+    if request.subject in WORKSHOPS:
+        return pick(
+            request.language,
+            "What kind of bike is it, and what is wrong with it?",
+            "请问是什么车，哪里坏了？",
+        )
+    if request.subject in MEALS and needs.hour is None and not has_any(needs.words, ("right now", "现在")):
         return pick(
             request.language, "What time would you like to eat, and how many are you?", "请问几点用餐，一共几个人？"
         )
@@ -33,13 +41,12 @@ def question(request: Request, needs: Needs) -> str:
 def recommend(request: Request, needs: Needs, world: World) -> str:
     """Return the recommendation of one place of the sort that was asked for."""
     places = world.details(world.near(request.subject, world.here))
-    suitable = [place for place in places if _suits(place, request, needs, world)]
+    wanted = _wanted(places, needs)
+    suitable = [
+        place for place in places if wanted <= set(place.get("services", ())) and _suits(place, request, needs, world)
+    ]
     if not suitable:
-        return pick(
-            request.language,
-            "I found nothing around you that suits you at that hour.",
-            "附近没有找到这个时间适合您的地方。",
-        )
+        return _nothing(request, places, needs, world)
     best = min(suitable, key=lambda place: _rank(place, needs))
     first = pick(
         request.language,
@@ -65,7 +72,10 @@ def the_usual(request: Request, needs: Needs, world: World, uid: str) -> str:
         return pick(
             request.language, "I do not know which place is your usual one.", "我不知道您常去的是哪一家，请问叫什么？"
         )
-    usual = world.details([{"id": max(visits, key=lambda visit: int(visit["times"]))["place_id"]}])[0]
+    # Where someone has been going of late counts more than where they went most.
+    usual = world.details([{"id": max(visits, key=lambda visit: int(visit.get("late", visit["times"])))["place_id"]}])[
+        0
+    ]
     minute = needs.hour or world.minute
     if not is_open(usual["hours"], minute):
         return pick(
@@ -86,6 +96,35 @@ def the_usual(request: Request, needs: Needs, world: World, uid: str) -> str:
     )
 
 
+def _wanted(places: Sequence[Json], needs: Needs) -> set[str]:
+    """Return the services that some place offers and that the user needs."""
+    offered = {service for place in places for service in place.get("services", ())}
+    return {service for service in offered if has_any(needs.wishes, (service.lower(),))}
+
+
+def _nothing(request: Request, places: Sequence[Json], needs: Needs, world: World) -> str:
+    """Return that nothing suits; where all is closed, what opens first."""
+    closed = [place for place in places if not is_open(place["hours"], world.minute) and place["hours"] != "closed"]
+    if not places or len(closed) < len(places):
+        return pick(
+            request.language,
+            "I found nothing around you that suits you at that hour.",
+            "附近没有找到这个时间适合您的地方。",
+        )
+    first = min(closed, key=lambda place: opens_in(place["hours"], world.minute))
+    opening = clock(world.minute + opens_in(first["hours"], world.minute))
+    return join(
+        request.language,
+        pick(request.language, "Everything around you is closed now.", f"附近的{request.subject}现在都关门了。"),
+        pick(
+            request.language,
+            f"The first to open is {first['name']}, {first['address']}, at {opening}.",
+            f"最早开门的是{first['name']}（{first['address']}），{opening}开门。",
+        ),
+        _way(request.language, first, needs, world),
+    )
+
+
 def _suits(place: Json, request: Request, needs: Needs, world: World) -> bool:
     """Return whether nothing rules the place out."""
     minute = needs.hour if needs.hour is not None else world.minute
@@ -97,6 +136,8 @@ def _suits(place: Json, request: Request, needs: Needs, world: World) -> bool:
         and not set(needs.allergies) & set(place.get("allergens", ()))
         and place.get("queue_min", 0) <= _LONGEST_QUEUE
         and place.get("free_stalls", 1) > 0
+        and place.get("largest_table", needs.people or 1) >= (needs.people or 1)
+        and not (place.get("wait_days") and has_any(needs.words, ("today", "今天")))
         and (not needs.connector or needs.connector in place.get("connectors", [needs.connector]))
     )
 

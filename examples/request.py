@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-Task = Literal["ride", "transit", "outing", "usual", "journey", "place"]
+Task = Literal["ride", "transit", "outing", "errands", "usual", "journey", "place"]
 
 #: The first row with a word of the message decides; a message with none of them and a named destination is a journey.
 _TASKS: tuple[tuple[Task, tuple[str, ...]], ...] = (
     ("ride", ("which ride", "a ride", "taxi", "cab", "打车", "叫车", "叫辆")),
     ("transit", ("train", "tram", "bus", "subway", "metro", "地铁", "公交", "末班")),
+    ("errands", ("errands", "跑几个地方", "办几件事")),
     ("outing", ("plan an", "plan a", "day out", "afternoon out", "行程", "转转", "去哪儿玩", "去哪玩")),
     ("usual", ("usual place", "老地方")),
 )
@@ -22,17 +23,23 @@ _SORTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("药店", ("药店", "买药")),
     ("charging station", ("charge my car", "charging station", "ev charger")),
     ("充电站", ("充电",)),
+    ("bike workshop", ("workshop", "bike repair")),
+    ("咖啡馆", ("咖啡",)),
+    ("洗车店", ("洗车",)),
     ("火锅", ("火锅",)),
     ("restaurant", ("restaurant", "dinner", "lunch", "somewhere to eat")),
     ("餐厅", ("餐厅", "饭馆", "吃饭", "晚饭", "午饭")),
     ("理发店", ("理发", "剪头发")),
 )
-#: Sorts of place where people sit down at a certain hour, where a car is charged, and where deals are common.
+#: Sorts of place where people sit down at a certain hour, where a car is charged, and where things are mended.
 MEALS = frozenset({"restaurant", "餐厅", "火锅"})
 CHARGERS = frozenset({"charging station", "充电站"})
+WORKSHOPS = frozenset({"bike workshop"})
 
 _DESTINATION_EN = re.compile(r"\bto (?:the )?([A-Z][\w'&-]*(?: [A-Z][\w'&-]*)*)")
-_DESTINATION_ZH = re.compile(r"[去到]([\u4e00-\u9fff]{2,}?)(?=怎么|吗|[，,。？?]|$)")
+_DESTINATION_ZH = re.compile(
+    r"[去到](?!早上|上午|中午|下午|晚上|.{1,3}点)([\u4e00-\u9fff]{2,}?)(?=怎么|吗|[，,。？?]|$)"
+)
 _CJK = re.compile(r"[\u4e00-\u9fff]")
 
 _EN_NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -42,6 +49,8 @@ _COLON_TIME = re.compile(r"(?<!\d)(\d{1,2}):(\d\d)(?!\d)")
 _EN_TIME = re.compile(
     rf"\b(?:at|by|before|around|about) (half past )?({_NUMBER})\b(?!:| ?(?:m|km|min|people|of))", re.IGNORECASE
 )
+#: Money for all together: "540 yuan altogether", "一共别超过200元".
+_TOTAL = re.compile(r"(\d+) yuan (?:altogether|in total|for all)|(?:一共|总共|合计)[^\d。]{0,6}(\d+)元")
 _ZH_TIME = re.compile(rf"({_NUMBER})点(半)?")
 
 
@@ -54,12 +63,14 @@ class Request:
         language: "zh" or "en", that of the message.
         subject: the name of the destination, or the sort of place to search for; may be empty.
         tomorrow: whether it is about tomorrow.
+        names: the places of several errands.
     """
 
     task: Task
     language: str
     subject: str
     tomorrow: bool
+    names: tuple[str, ...] = ()
 
 
 def understand(message: str) -> Request:
@@ -69,7 +80,8 @@ def understand(message: str) -> Request:
     destination = _destination(message)
     task = next((task for task, words in _TASKS if has_any(folded, words)), "journey" if destination else "place")
     subject = destination if task in ("ride", "transit", "journey") else _sort(folded)
-    return Request(task, language, subject, has_any(folded, ("tomorrow", "明天", "明早")))
+    names = _listed(message) if task == "errands" else ()
+    return Request(task, language, subject, has_any(folded, ("tomorrow", "明天", "明早")), names)
 
 
 def has_any(text: str, words: Iterable[str]) -> bool:
@@ -95,6 +107,19 @@ def clock_times(text: str, after: int) -> list[int]:
         minutes = hour * 60 + 30 * half
         times.append(minutes + 12 * 60 if minutes < after and hour <= 12 else minutes)  # noqa: PLR2004  a clock face
     return times
+
+
+def _listed(message: str) -> tuple[str, ...]:
+    """Return the names behind a colon ("errands: the Post, the Library and the Bakery")."""
+    _, _, names = message.replace("：", ":").partition(":")
+    parts = re.split(r",|、| and |和", re.split(r"[.。?？]", names)[0])
+    return tuple(part.strip() for part in parts if part.strip())
+
+
+def total_yuan(text: str) -> float | None:
+    """Return the money that is there for everybody together, yuan, or None."""
+    found = _TOTAL.search(text)
+    return float(found[1] or found[2]) if found else None
 
 
 def _destination(message: str) -> str:

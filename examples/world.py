@@ -62,9 +62,11 @@ class World:
         """Return places with everything that is known of them."""
         return [{**place, **self.ask("place_details", place_id=place["id"])} for place in places]
 
-    def routes(self, destination: str, mode: str, *, avoid_tolls: bool = False) -> list[Json]:
-        """Return the routes from the user to a point."""
-        asked: Json = {"origin": self.here, "destination": destination, "mode": mode}
+    def routes(
+        self, destination: str, mode: str, *, avoid_tolls: bool = False, origin: str | None = None
+    ) -> list[Json]:
+        """Return the routes to a point, from the user or from another point."""
+        asked: Json = {"origin": origin or self.here, "destination": destination, "mode": mode}
         if avoid_tolls:
             asked["avoid_tolls"] = True
         return list(self.ask("get_route", **asked).get("routes", ()))
@@ -92,6 +94,12 @@ def is_open(hours: str, minute: int) -> bool:
         if opens <= minute < closes or (closes < opens and (minute >= opens or minute < closes)):
             return True
     return False
+
+
+def opens_in(hours: str, minute: int) -> int:
+    """Return the minutes until a place that is closed opens; a whole day where no hours are told."""
+    waits = [(int(found[0]) * 60 + int(found[1]) - minute) % _DAY for found in _HOURS.findall(hours)]
+    return min(waits, default=_DAY)
 
 
 def closing(hours: str) -> str:

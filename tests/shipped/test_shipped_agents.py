@@ -38,13 +38,15 @@ def test_the_considerate_agent_keeps_every_hard_constraint_and_fact(name):
 
 
 def test_the_considerate_agent_leaves_preferences_to_win():
-    assert 0.6 < mean_ar(cards(CONSIDERATE)) < 0.97
+    assert 0.8 < mean_ar(cards(CONSIDERATE)) < 0.92
     assert sum(card.ar < 1 for card in cards(CONSIDERATE).values()) >= len(CASES) / 2
 
 
-def test_the_naive_agent_fails_at_least_a_third_of_the_items():
-    outcomes = [card.outcome for card in cards(NAIVE).values()]
-    assert outcomes.count("failed") >= len(CASES) / 3
+def test_the_naive_agent_passes_the_plain_cases_and_fails_most_others():
+    outcomes = {name: card.outcome for name, card in cards(NAIVE).items()}
+    plain = {name for name, case in CASES.items() if case.attributes["trap"] == "plain"}
+    assert {name for name, outcome in outcomes.items() if outcome == "passed"} == plain
+    assert len(plain) >= 2
     assert mean_ar(cards(NAIVE)) < 0.3
 
 
@@ -54,15 +56,26 @@ def test_the_naive_agent_fails_at_least_a_third_of_the_items():
         ("nav-museum-by-car", "drives"),
         ("search-pharmacy-late", "open-now"),
         ("search-pharmacy-late", "distance"),
+        ("ride-per-head", "whole-price"),
+        ("realtime-last-metro", "reachable"),
+        ("local-car-wash-moved", "right-shop"),
     ],
-    ids=["a bus for a driver", "a closed shop", "a made-up distance"],
+    ids=[
+        "a bus for a driver",
+        "a closed shop",
+        "a made-up distance",
+        "a price a head",
+        "a train out of reach",
+        "an old habit",
+    ],
 )
 def test_the_naive_agent_shows_each_kind_of_failure(name, factor):
     assert factor in failed(cards(NAIVE)[name])
 
 
 def test_no_failure_of_the_naive_agent_is_the_sandbox_s():
-    assert all(card.sandbox.miss == 0 and card.blame == "agent" for card in cards(NAIVE).values())
+    assert all(card.sandbox.miss == 0 for card in cards(NAIVE).values())
+    assert {card.blame for card in cards(NAIVE).values() if card.outcome == "failed"} == {"agent"}
 
 
 def test_silence_scores_nothing():
@@ -78,7 +91,7 @@ def test_politeness_in_the_case_s_own_words_scores_next_to_nothing(name):
     """An agent that repeats the question and the history has been given no credit for words that it was handed."""
     case = CASES[name]
     echo = " ".join([case.visible.query, *case.visible.context.history])
-    assert run_function(lambda message: echo, case).ar <= 0.35
+    assert run_function(lambda message: echo, case).ar <= 0.15
 
 
 @every_case
@@ -89,7 +102,7 @@ def test_pasting_every_result_fails(name):
 
 
 def test_pasting_every_result_stays_low_on_the_whole():
-    assert mean_ar({name: _paste(name) for name in CASES}) <= 0.2
+    assert mean_ar({name: _paste(name) for name in CASES}) < 0.1
 
 
 def _paste(name):
@@ -113,6 +126,15 @@ def _paste(name):
         ("ride-child-seat", "想叫车带女儿到青砚儿童医院，叫哪种好？"),
         ("local-dinner-allergy", "Where could we have dinner near here this evening?"),
         ("local-usual-barber", "今天还能去老地方理发吗，有便宜点的价格没有？"),
+        ("search-all-closed", "这会儿哪家药店还营业？"),
+        ("search-work-cafe", "我想在附近喝咖啡，坐到晚上八点。"),
+        ("local-ebike-repair", "Do you know a bike repair place close by that does it today?"),
+        ("nav-low-bridge", "Show me the fastest way to Fernhill Nursery."),
+        ("nav-toll-or-late", "最晚18:40要到，去青砚机场怎么走？"),
+        ("itinerary-errands-order", "Please sort my errands: Crumb Bakery, Harbour Post and Seagrass Library."),
+        ("realtime-last-metro", "我要去南坪站，还有地铁吗？"),
+        ("ride-per-head", "三个人叫车去青砚火车站，哪种便宜？"),
+        ("ride-wheelchair", "I need a ride to Harbour Clinic."),
     ],
 )
 def test_the_considerate_agent_understands_other_words(name, query):

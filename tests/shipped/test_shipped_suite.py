@@ -10,6 +10,12 @@ from pytest_mapsat.suite import lint
 
 DOMAINS = ("search", "navigation", "itinerary", "realtime", "ride_hailing", "local_services")
 
+#: What this judge can judge by itself.
+CHECKS = set(
+    "said not_said number clock_time recommends avoids order covers chooses called not_called asked all any at_least not".split()  # noqa: SIM905  a list of words
+)
+MATCHES = set("equal one_of contains similar between within_m open_at bound present absent".split())  # noqa: SIM905  a list of words
+
 
 def every_case(function):
     return pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))(function)
@@ -28,7 +34,33 @@ def test_it_has_the_six_domains_and_a_case_of_each_language_in_each():
 def test_half_of_the_cases_are_english_and_half_are_chinese():
     counts = Counter(case.language for case in CASES.values())
     assert counts["en"] == counts["zh"] == len(CASES) / 2
-    assert len(CASES) >= 14
+    assert len(CASES) >= 36
+
+
+def test_every_domain_has_six_cases_or_more_of_its_own_in_both_languages():
+    counts = Counter((case.domains[0], case.language) for case in CASES.values())
+    assert all(counts[domain, "en"] + counts[domain, "zh"] >= 6 for domain in DOMAINS)
+    assert all(counts[domain, language] >= 2 for domain in DOMAINS for language in ("en", "zh"))
+
+
+def test_every_kind_of_check_and_of_match_is_in_use():
+    found = {"kind": set(), "op": set()}
+    for case in CASES.values():
+        _collect(case.truth.model_dump(by_alias=True), found)
+    assert found["kind"] >= CHECKS
+    assert found["op"] == MATCHES
+
+
+def _collect(value, found):
+    """Note what stands under the keys of ``found``, wherever they are."""
+    if isinstance(value, dict):
+        for key, names in found.items():
+            if isinstance(value.get(key), str):
+                names.add(value[key])
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for item in value:
+            _collect(item, found)
 
 
 def test_its_difficulties_are_three_and_all_are_used():

@@ -1,0 +1,73 @@
+"""Answers that try it on earn next to nothing, and the document says how much."""
+
+import re
+from functools import cache
+
+import pytest
+from adversaries import ADVERSARIES, denied
+from shipped_runs import CASES, ROOT, mean_ar, run_function
+
+DOCUMENT = (ROOT / "docs" / "judging.md").read_text("utf-8")
+
+every_adversary = pytest.mark.parametrize("name", ADVERSARIES)
+
+
+@cache
+def cards_of(name):
+    """Return the scorecards of one adversary by case."""
+    return {case.id: run_function(ADVERSARIES[name](case), case) for case in CASES.values()}
+
+
+def documented():
+    """Return the AR that the table of the document gives each adversary."""
+    rows = re.findall(r"^\| `(\w+)` \|.*?\| ([0-9.]+) \| ([0-9.]+) \|", DOCUMENT, re.MULTILINE)
+    return {name: (float(mean), float(best)) for name, mean, best in rows}
+
+
+@every_adversary
+def test_none_reaches_a_tenth_on_average(name):
+    assert mean_ar(cards_of(name)) < 0.1
+
+
+@every_adversary
+def test_none_gets_half_of_any_case(name):
+    assert {case: card.ar for case, card in cards_of(name).items() if card.ar >= 0.5} == {}
+
+
+@every_adversary
+def test_no_item_passes_but_where_a_denial_ends_at_a_comma(name):
+    passed = {case for case, card in cards_of(name).items() if card.outcome == "passed"}
+    assert len(passed) <= (2 if name in ("says_the_opposite", "disowns_the_answer") else 0)
+
+
+@every_adversary
+def test_every_case_is_judged_and_nothing_is_left_open(name):
+    for card in cards_of(name).values():
+        assert card.blame in (None, "agent")
+        assert {label.outcome for label in card.labels} <= {"passed", "failed"}
+
+
+@pytest.mark.parametrize("name", ["claims_nothing", "only_asks"])
+def test_who_claims_nothing_keeps_the_facts_and_is_counted_as_vacuous(name):
+    cards = cards_of(name).values()
+    assert all(card.metric("ifs") == 1 for card in cards)
+    assert all(
+        label.vacuous or "not_said" in fact.model_dump_json()
+        for case, card in cards_of(name).items()
+        for fact in CASES[case].truth.facts
+        for label in card.labels
+        if label.factor == fact.id
+    )
+
+
+def test_the_document_gives_every_adversary_its_score():
+    table = documented()
+    assert set(table) == set(ADVERSARIES)
+    for name, (mean, best) in table.items():
+        assert mean_ar(cards_of(name)) <= mean + 0.005, name
+        assert max(card.ar for card in cards_of(name).values()) <= best + 0.005, name
+
+
+def test_the_oracle_s_words_are_what_is_denied():
+    assert denied("Take Bus 7, it costs 3 yuan.", "en") == "Not Take Bus 7, Not it costs 3 yuan."
+    assert denied("请坐夜车，票价2元。", "zh") == "不是请坐夜车，不是票价2元。"
