@@ -87,9 +87,7 @@ def _case(name: str, padding: int) -> dict[str, object]:
             "intent": "a charger",
             "explicit": [{"id": "e1", "text": "a charger is named", "check": said}],
             "implicit": [{"id": "z1", "text": "it is Blue Bay", "severity": "hard", "weight": 1.0, "check": said}],
-            "facts": [
-                {"id": "f1", "text": "the name is a found one", "check": said}
-            ],
+            "facts": [{"id": "f1", "text": "the name is a found one", "check": said}],
             "clarification": {"max_turns": 1},
             "tools": [{"name": "search_poi", "required": ["query"]}],
         },

@@ -6,10 +6,10 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from pytest_mapsat.atomic import replacing
 from pytest_mapsat.model import Run, Scorecard
 
 
@@ -55,7 +55,7 @@ def write_run(path: Path, run: Run, spool: Spool) -> None:
         spool: the scorecards' lines.
     """
     head = run.model_dump(mode="json", exclude={"cases"}, by_alias=True)
-    with _replacing(path) as file:
+    with replacing(path) as file:
         file.write(_bytes(f'{{"schema": {_json(head["schema"])},\n"manifest": {_json(head["manifest"])},\n"cases": ['))
         for number, line in enumerate(spool.lines()):
             file.write(b",\n" if number else b"\n")
@@ -71,25 +71,3 @@ def _json(value: Any) -> str:
 def _bytes(text: str) -> bytes:
     # A lone surrogate in an agent's reply has no UTF-8; its backslash form is the JSON escape.
     return text.encode("utf-8", "backslashreplace")
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

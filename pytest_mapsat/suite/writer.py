@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_mapsat.atomic import replacing, umask
 from pytest_mapsat.model import Case, JsonObject, Record, SuiteManifest, Tool, UsageError
 
 from .entries import HEADER
@@ -53,39 +54,15 @@ def case_json(case: Case) -> JsonObject:
 
 
 def _write_lines(path: Path, values: Iterable[JsonObject]) -> None:
-    with _replacing(path) as file:
+    with replacing(path) as file:
         for value in values:
             file.write(json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8") + b"\n")
 
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Put a file in place whole, or leave what was there."""
-    with _replacing(path) as file:
+    with replacing(path) as file:
         file.write(data)
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[Any]:
-    """Give a file in the same folder that takes the path's place when all went well."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    """Return the process's mask; mkstemp ignores it."""
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
 
 
 @contextmanager
@@ -105,7 +82,7 @@ def new_folder(dest: Path) -> Iterator[Path]:
         raise UsageError(f"cannot write to {parent}: {error.strerror}") from error
     try:
         yield built
-        built.chmod(0o777 & ~_umask())
+        built.chmod(0o777 & ~umask())
         if dest.exists():
             dest.rmdir()
         built.replace(dest)

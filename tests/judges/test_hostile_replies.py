@@ -89,7 +89,9 @@ def steps_of(reply):
     return count
 
 
-@pytest.mark.parametrize("piece", [*PIECES, "Old Mill is closed. ", "Take bus 5, 1.2 km at 6:30 pm, not Old Mill. ", *LISTS])
+@pytest.mark.parametrize(
+    "piece", [*PIECES, "Old Mill is closed. ", "Take bus 5, 1.2 km at 6:30 pm, not Old Mill. ", *LISTS]
+)
 def test_work_grows_with_the_length_of_the_reply_and_not_faster(piece):
     short, long = (steps_of(piece * (size // len(piece))) for size in (600, 2_400))
     assert long < 5 * short
