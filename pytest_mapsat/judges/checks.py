@@ -34,7 +34,7 @@ class ChecksJudge:
         broken = unjudgeable(case, trajectory, self.spec, "checks")
         if broken is not None:
             return broken
-        context = Context(trajectory, self.tools)
+        context = Context(trajectory, self.tools, case.visible)
         return Verdict(
             case=case.id,
             trial=trajectory.trial,

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from pytest_mapsat.model import Json, Step, Tool, Trajectory
+from pytest_mapsat.model import Json, Step, Tool, Trajectory, Visible
 
 from .entities import Entity, find_entities
+from .grounding import Judged, gather, ground
 from .text import Reading
 
 
@@ -19,10 +20,12 @@ class Context:
     Attributes:
         trajectory: the dialogue.
         tools: the suite's tools by name; they say where things with names stand in their results.
+        visible: what the agent was shown of the case, as evidence for its claims; None where it is not known.
     """
 
     trajectory: Trajectory
     tools: Mapping[str, Tool]
+    visible: Visible | None = None
 
     @cached_property
     def replies(self) -> tuple[Reading, ...]:
@@ -55,3 +58,9 @@ class Context:
         """Return whether ``tool`` (any tool when None) declares where in its results things with a name stand."""
         named = self.tools.values() if tool is None else [self.tools[tool]] if tool in self.tools else []
         return any(declared.entities for declared in named)
+
+    @cached_property
+    def claims(self) -> tuple[Judged, ...]:
+        """The factual claims of the replies, each held against what was known by then."""
+        pool = gather(self.trajectory, self.visible)
+        return tuple(judged for reading in self.replies for judged in ground(reading, pool))

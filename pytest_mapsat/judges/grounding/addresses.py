@@ -1,0 +1,40 @@
+"""Claims that are addresses: what follows a label, or a street with a number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from .claims import Claim
+from .forms import squeeze
+from .page import Page
+
+_LABEL = ("地址", "位置", "address", "location")
+_STREET = re.compile(
+    r"[\u4e00-\u9fff]{2,12}(?:路|街|大道|巷|弄|里|胡同|道)(?:[东西南北中]段)?[0-9]{1,5}(?:-[0-9]{1,4})?(?:号|弄)(?:[0-9a-z\u4e00-\u9fff-]{0,24})"
+    r"|[\u4e00-\u9fff]{2,14}(?:路|街|大道|道|线)(?:与[\u4e00-\u9fff]{2,14})?(?:交叉口|路口)?[东西南北]{1,2}约?[0-9]{1,4}米"
+    r"|(?<![0-9a-z])[0-9]{1,5}[a-z]? (?:[a-z'’.-]{1,20} ){1,4}(?:street|st|road|rd|avenue|ave|lane|square|drive|boulevard|way|quay|walk|row|place)(?![a-z])"
+)
+_END = re.compile(r"[。;!\n|→]| - |\. |, (?=[0-9.]+ ?(?:m|km|min)(?![a-z]))")
+_PARTS = re.compile(r"[()\[\] ,、]")
+_NOT_AN_ADDRESS = re.compile(r"交叉口|路口|米$")
+
+
+def addresses(page: Page) -> Iterator[Claim]:
+    """Yield addresses; ``parts`` are the pieces between brackets and blanks."""
+    text = page.reading.flat
+    end = -1
+    labelled = {row.value: row.end for row in page.rows if row.label.endswith(_LABEL)}
+    found = [(value, _until(text, value, stop)) for value, stop in labelled.items()]
+    found += [(match.start(), match.end()) for match in _STREET.finditer(text)]
+    for start, stop in sorted(found, key=lambda span: (span[0], -span[1])):
+        stop = start + len(text[start:stop].rstrip(" "))
+        if start >= end and stop > start and any(char.isalnum() for char in text[start:stop]):
+            end = stop
+            pieces = [piece for piece in map(squeeze, _PARTS.split(text[start:stop])) if piece]
+            yield Claim(start, stop, "address", text=squeeze(text[start:stop]), parts=tuple(pieces))
+
+
+def _until(text: str, start: int, stop: int) -> int:
+    match = _END.search(text, start, stop)
+    return match.start() if match else stop
