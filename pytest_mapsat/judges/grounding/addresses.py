@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from .claims import Claim
 from .forms import squeeze
 from .page import Page
+from .vocabulary import cut
 
 _LABEL = ("地址", "位置", "address", "location")
 _STREET = re.compile(
@@ -16,8 +17,7 @@ _STREET = re.compile(
     r"|(?<![0-9a-z])[0-9]{1,5}[a-z]? (?:[a-z'’.-]{1,20} ){1,4}(?:street|st|road|rd|avenue|ave|lane|square|drive|boulevard|way|quay|walk|row|place)(?![a-z])"
 )
 _END = re.compile(r"[。;!\n|→]| - |\. |, (?=[0-9.]+ ?(?:m|km|min)(?![a-z]))")
-_PARTS = re.compile(r"[()\[\] ,、]")
-_NOT_AN_ADDRESS = re.compile(r"交叉口|路口|米$")
+_PARTS = re.compile(r"[()\[\],、]")
 
 
 def addresses(page: Page) -> Iterator[Claim]:
@@ -26,7 +26,7 @@ def addresses(page: Page) -> Iterator[Claim]:
     end = -1
     labelled = {row.value: row.end for row in page.rows if row.label.endswith(_LABEL)}
     found = [(value, _until(text, value, stop)) for value, stop in labelled.items()]
-    found += [(match.start(), match.end()) for match in _STREET.finditer(text)]
+    found += [(cut(text, m.start(), m.end()), m.end()) for m in _STREET.finditer(text) if _is_written_as_name(page, m)]
     for start, stop in sorted(found, key=lambda span: (span[0], -span[1])):
         stop = start + len(text[start:stop].rstrip(" "))
         if start >= end and stop > start and any(char.isalnum() for char in text[start:stop]):
@@ -38,3 +38,12 @@ def addresses(page: Page) -> Iterator[Claim]:
 def _until(text: str, start: int, stop: int) -> int:
     match = _END.search(text, start, stop)
     return match.start() if match else stop
+
+
+def _is_written_as_name(page: Page, match: re.Match[str]) -> bool:
+    """Return whether a street is Chinese or written with a capital ("9 Mill Walk", not "a 9 min walk")."""
+    if not page.reading.flat[match.end() - 1].isascii() or not match.group()[-1].isalpha():
+        return True
+    word = match.group().rfind(" ") + 1 + match.start()
+    place = page.reading.folded.span(word, word + 1)[0]
+    return page.reading.folded.original[place].isupper()

@@ -129,15 +129,30 @@ class _Judge:
                 self._exact.setdefault(name, set()).add(number)
         self._related: dict[str, frozenset[int]] = {}
         self._held: list[Claim] = []
-        self._spans: dict[str, list[Value]] = {}
+        self._owned = {(value.thing, kind) for kind, values in pool.values.items() for value in values if value.turn <= self._turn}
 
     def judge(self, claim: Claim) -> Judged:
         """Return the verdict on one claim."""
-        subject = None if claim.type in ("name", "line") else self._subjects.of(claim)
+        subject = self._subject(claim)
         decision, why = self._decide(claim, subject)
         if decision == "supported":
             self._held.append(claim)
         return Judged(claim, self._page.reading, decision, subject.name if subject else "", why)
+
+    def _subject(self, claim: Claim) -> Named | None:
+        """Return the likeliest thing a claim is about of which the evidence has such a value, else the likeliest."""
+        if claim.type in ("name", "line"):
+            return None
+        likely = self._subjects.of(claim)
+        having = (one for one in likely if self._has(claim, self._things(one.name)))
+        return next(having, likely[0] if likely else None)
+
+    def _has(self, claim: Claim, things: frozenset[int]) -> bool:
+        if claim.type == "address":
+            return any(self._pool.things[number].address for number in things)
+        if claim.type == "coordinate":
+            return any(self._pool.things[number].point for number in things)
+        return any((number, claim.type) in self._owned for number in things)
 
     def _decide(self, claim: Claim, subject: Named | None) -> tuple[Decision, str]:
         if claim.type == "name":

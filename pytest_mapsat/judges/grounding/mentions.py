@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,8 +17,11 @@ from .pool import Pool
 _LETTER = re.compile(r"[^\W_]")
 _LANDMARK_BEFORE = re.compile(r"(?:(?<![a-z])(?:from|near|near to|next to|opposite|behind|beside|close to|of)(?: the)? |距离|距|离|靠近|邻近|毗邻|紧邻|从|比)[ *]{0,2}$")
 _LANDMARK_AFTER = ("附近", "旁", "对面", "周边", "出发")
-_ARROW = re.compile(r"->|→|➜|➡|⟶")
+_ONWARD = re.compile(r"->|→|➜|➡|⟶|从.{0,60}(?:到|去|至)|(?<![a-z])from (?:.{0,60}) to ")
 _LOOK_BACK = 12
+#: How far back in its sentence, in characters and in names, what a claim is about is sought.
+_REACH = 400
+_CANDIDATES = 8
 
 
 @dataclass(frozen=True, order=True)
@@ -80,36 +83,47 @@ class Subjects:
         return [one.start for one in self.named]
 
     @cached_property
-    def _heads(self) -> list[Named | None]:
-        """For each line the thing it introduces for the lines below: its first, or behind an arrow its last; None: it has a label."""
-        heads: list[Named | None] = []
-        last: Named | None = None
+    def _heads(self) -> list[tuple[Named, ...]]:
+        """For each line what the lines below it are about: what the last line without a label names, behind an arrow or "to" the last first."""
+        heads: list[tuple[Named, ...]] = []
+        last: tuple[Named, ...] = ()
         for row in self.page.rows:
             inside = self.named[bisect_left(self._starts, row.start) : bisect_left(self._starts, row.end)]
-            inside = tuple(one for one in inside if not self._landmark(one) and not self.page.claims_nothing(one.start))
+            inside = tuple(one for one in inside[:_CANDIDATES] if not self._landmark(one) and not self.page.claims_nothing(one.start))
             if inside and not row.label:
-                last = inside[-1] if _ARROW.search(self.page.reading.flat, row.start, row.end) else inside[0]
+                last = inside[::-1] if _ONWARD.search(self.page.reading.flat, row.start, row.end) else inside
             heads.append(last)
         return heads
 
-    def of(self, claim: Claim) -> Named | None:
-        """Return what a claim is about: the last thing named before it in its sentence, else the heading over it, else the next one."""
+    def of(self, claim: Claim) -> tuple[Named, ...]:
+        """Return what a claim may be about, the likeliest first.
+
+        The last thing named before it in its sentence, then those before that; else what its clause names behind it; else the heading over it.
+        """
         index = self.page.row_at(claim.start)
         row = self.page.rows[index]
-        sentence = self.page.reading.sentence_of(claim.start)
-        begin = max(row.start, self.page.reading.sentence_start(sentence))
-        for number in range(bisect_right(self._starts, claim.start) - 1, -1, -1):
-            one = self.named[number]
-            if one.start < begin or claim.start - one.start > 400:  # noqa: PLR2004  farther is another matter
-                break
-            if one.end <= claim.start and not self._landmark(one):
-                return one
+        before = tuple(self._before(claim, row.start))
+        if before:
+            return before
         behind = self._behind(claim, row.end)
         if behind is not None and not row.label:
-            return behind
-        if not row.label and self._heads[index] is not None and self._heads[index] is not self._heads[max(index - 1, 0)]:
-            return self._heads[index]
-        return self._heads[index - 1] if index > 0 else None
+            return (behind,)
+        earlier = tuple(self._earlier(claim, row.start))
+        return earlier or (self._heads[index - 1] if index else ())
+
+    def _before(self, claim: Claim, row: int) -> Iterator[Named]:
+        sentence = self.page.reading.sentence_start(self.page.reading.sentence_of(claim.start))
+        return self._earlier(claim, max(row, sentence))
+
+    def _earlier(self, claim: Claim, begin: int) -> Iterator[Named]:
+        """Yield what is named from ``begin`` up to a claim, the nearest first."""
+        first = bisect_right(self._starts, claim.start) - 1
+        for number in range(first, max(first - _CANDIDATES, -1), -1):
+            one = self.named[number]
+            if one.start < begin or claim.start - one.start > _REACH:
+                return
+            if one.end <= claim.start and not self._landmark(one):
+                yield one
 
     def _behind(self, claim: Claim, end: int) -> Named | None:
         """Return the thing named behind a claim in its clause ("300 m to X", "12 分钟到 X")."""

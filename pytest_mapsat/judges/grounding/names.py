@@ -12,7 +12,7 @@ from .forms import squeeze, without_brackets
 from .lines import lines_in
 from .page import Page, Row
 from .pool import Pool
-from .vocabulary import COMMON, CUT, GENERIC, NO_NAME, TYPE_WORDS
+from .vocabulary import COMMON, CUT, GENERIC, NO_NAME, TYPE_WORDS, cut
 
 _HAN = "\u4e00-\u9fff"
 _ENDS = "|".join(sorted(GENERIC, key=lambda word: (-len(word), word)))
@@ -82,7 +82,7 @@ def _han(page: Page, known: _Known) -> Iterator[Claim]:
         begin = max(match.start(), min(body, match.end()))
         start = _known_from(text, begin, match, known)
         if start is None:
-            start = _cut(text, begin, match.end())
+            start = cut(text, begin, match.end())
         name = squeeze(text[start : match.end()])
         if _distinct(name, match["kind"]):
             yield Claim(start, match.end(), "name", text=name)
@@ -99,18 +99,10 @@ def _landmarks(page: Page, known: _Known) -> Iterator[Claim]:
     text = page.reading.flat
     for match in _LANDMARK.finditer(text):
         end = match.end("name")
-        start = _cut(text, max(match.start(), page.rows[page.row_at(match.start())].body), end)
+        start = cut(text, max(match.start(), page.rows[page.row_at(match.start())].body), end)
         name = text[start:end]
         if len(name) >= 2 and _distinct(name, "") and not known.tail(name, ""):  # noqa: PLR2004  a name has two characters
             yield Claim(start, end, "name", text=name)
-
-
-def _cut(text: str, start: int, end: int) -> int:
-    """Return where a name begins behind the words that lead to it."""
-    last = start
-    for match in CUT.finditer(text, start, end):
-        last = match.end()
-    return last
 
 
 def _distinct(name: str, kind: str) -> bool:

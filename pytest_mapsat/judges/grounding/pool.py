@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pytest_mapsat.model import Json, Step, Trajectory, Visible
@@ -25,6 +25,8 @@ _PLACE_KEYS = (
 )  # fmt: skip
 _POINTS = (("lon", "lat"), ("lng", "lat"), ("x", "y"), ("longitude", "latitude"))
 _TARGET = re.compile(r"^(?:end|dest|to(?![a-z])|target|arriv|place|poi|stop)|_to$")
+_ORIGIN = re.compile(r"^(?:start|origin|from(?![a-z])|depart)|_from$")
+_LEG = (("from", "to"), ("origin", "destination"), ("start", "end"), ("start_point", "end_point"))
 _POINT = re.compile(r"(-?[0-9]{1,3}\.[0-9]{1,10})[,;， ]{1,3}(-?[0-9]{1,3}\.[0-9]{1,10})")
 _QUOTED = re.compile(r"[「『《\"“]([^「」『』《》\"“”]{2,60})[」』》\"”]")
 _SAME_PLACE_M = 150.0
@@ -61,12 +63,15 @@ class Pool:
         things: what has a name.
         values: the values by their type.
         points: all coordinates, with their turn and their thing.
+        home: where the user is.
+        asked: the numbers of the ways that were asked for, with the points they were asked by.
     """
 
     things: list[Thing] = field(default_factory=list)
     values: dict[ClaimType, list[Value]] = field(default_factory=dict)
     points: list[tuple[float, float, int, int | None]] = field(default_factory=list)
     home: tuple[float, float] | None = None
+    asked: list[tuple[int, list[tuple[float, float]]]] = field(default_factory=list)
     _texts: list[tuple[int, str]] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set)
 
@@ -132,6 +137,7 @@ def gather(trajectory: Trajectory, visible: Visible | None) -> Pool:
         for step in turn.steps:
             if step.kind == "call" and step.status == "ok":
                 _result(pool, step, index)
+    _name_asked(pool)
     return pool
 
 
@@ -143,6 +149,7 @@ def _context(pool: Pool, visible: Visible) -> None:
         pool.home = (context.location.lon, context.location.lat)
         pool.points.append((*pool.home, 0, None))
         pool.add_text(context.location.name, 0)
+        pool.add_thing(_thing((context.location.name,), "", pool.home, 0))
     _said(pool, visible.query, 0)
     for line in context.history:
         _said(pool, line, 0)
@@ -192,9 +199,20 @@ def _of_object(pool: Pool, value: Mapping[str, Json], thing: int | None, mode: M
         where = " ".join(text[:_LONGEST_FIELD] for text in (value.get(key) for key in _PLACE_KEYS) if isinstance(text, str))
         address = next((text for text in (value.get("address"), value.get("addr")) if isinstance(text, str)), "")
         thing = pool.add_thing(_thing(names[:1], where, point, turn, address=address))
+    elif ends := _ends_of(value):
+        thing = pool.add_thing(_thing(ends, "", None, turn, asked=True))
     if point is not None:
         pool.points.append((*point, turn, thing))
     return thing, mode
+
+
+def _ends_of(value: Mapping[str, Json]) -> list[str]:
+    """Return the names of the ends of a leg of a way."""
+    for one, other in _LEG:
+        ends = [text for text in (value.get(one), value.get(other)) if isinstance(text, str) and is_name_like(squeeze(text))]
+        if ends and not any(_POINT.fullmatch(text) or ":" in text for text in ends):
+            return ends
+    return []
 
 
 def _point_of(value: Mapping[str, Json]) -> tuple[float, float] | None:
@@ -224,14 +242,28 @@ def _asked_mode(arguments: Mapping[str, Json]) -> Mode | None:
 
 
 def _asked_thing(pool: Pool, step: Step, turn: int) -> int | None:
-    """Return the thing that a call asks about: by the name it gives, or by the known thing at the point it gives."""
-    targets = {key: value for key, value in step.arguments.items() if _TARGET.search(key.casefold())}
-    names = [value for value in targets.values() if isinstance(value, str) and not _POINT.fullmatch(value.strip())]
-    names = [name for name in names if _number(name) is None and is_name_like(squeeze(name))]
-    point = next(_target_points(targets), None)
-    if point is not None:
-        names += [name for thing in pool.things if thing.point and _same_place(thing.point, point) for name in thing.names]
-    return pool.add_thing(_thing(names, "", point, turn, asked=True)) if names else None
+    """Return the way that a call asks for: it is about both its ends, by name or by point, but not about where the user is."""
+    names: list[str] = []
+    points: list[tuple[float, float]] = []
+    for pattern in (_TARGET, _ORIGIN):
+        given = {key: value for key, value in step.arguments.items() if pattern.search(key.casefold())}
+        texts = [value for value in given.values() if isinstance(value, str) and not _POINT.fullmatch(value.strip())]
+        names += [text for text in texts if _number(text) is None and is_name_like(squeeze(text))]
+        points += [point for point in _target_points(given) if pool.home is None or not _same_place(point, pool.home)]
+    if not names and not points:
+        return None
+    number = pool.add_thing(_thing(names, "", None, turn, asked=True))
+    pool.asked.append((number, points))
+    return number
+
+
+def _name_asked(pool: Pool) -> None:
+    """Give the ways that were asked for by points the names of the known things at those points."""
+    placed = [(thing.point, thing.names) for thing in pool.things if thing.point is not None and not thing.asked]
+    for number, points in pool.asked:
+        names = [name for place, known in placed for point in points if _same_place(place, point) for name in known]
+        way = pool.things[number]
+        pool.things[number] = replace(way, names=tuple(dict.fromkeys((*way.names, *names))))
 
 
 def _target_points(targets: Mapping[str, Json]) -> Iterator[tuple[float, float]]:

@@ -29,8 +29,8 @@ _KEYS: tuple[tuple[ClaimType, re.Pattern[str]], ...] = (
     ("phone", re.compile(r"tel|phone|mobile|hotline|contact|电话")),
     ("rating", re.compile(r"rating|score|stars?$|评分")),
     ("price", re.compile(r"price|cost|fee$|fare|toll|amount|yuan|cny|rmb|spend|max_yuan|费|价")),
-    ("duration", re.compile(r"duration|_min$|minutes|_s$|seconds|time_cost|travel_time|wait|eta$|耗时|时长")),
-    ("distance", re.compile(r"distance|^dist|_dist|length|_m$|_km$|metres|meters|距离|里程")),
+    ("duration", re.compile(r"duration|^(?:min|mins|h|s|sec)$|_min$|minutes|_s$|seconds|time_cost|travel_time|wait|eta$|耗时|时长")),
+    ("distance", re.compile(r"^(?:m|km)$|distance|^dist|_dist|length|_m$|_km$|metres|meters|距离|里程")),
     ("time", re.compile(r"open|clos|hours|time|depart|arriv|first|last|now|date|营业")),
 )
 _IDENTITY = re.compile(
@@ -95,9 +95,9 @@ def values_of_number(key: str, number: float, turn: int, thing: int | None, mode
 
 def _scales(kind: ClaimType, key: str) -> tuple[float, ...]:
     if kind == "distance":
-        return (1000.0,) if "km" in key else (1.0,) if key.endswith(("_m", "metres", "meters")) else (1.0, 1000.0)
+        return (1000.0,) if "km" in key else (1.0,) if key == "m" or key.endswith(("_m", "metres", "meters")) else (1.0, 1000.0)
     if kind == "duration":
-        if key.endswith(("_min", "minutes")):
+        if key in ("min", "mins") or key.endswith(("_min", "minutes")):
             return (60.0,)
         return (1.0,) if key.endswith(("_s", "seconds")) else (1.0, 60.0)
     return (1.0,)

@@ -14,7 +14,7 @@ GENERIC = tuple(
 
 _FUNCTION = (
     "附近|最近|推荐|选择|可以|位于|靠近|导航|前往|或者|以及|还是|直接|先去|再去|然后|接着|换乘|转乘|下车|上车|步行|骑行|开车|驾车|乘坐|地铁|公交|抵达|出发|沿着|途经|途径|进入|驶入"
-    "|左转|右转|继续|如果|因为|所以|但是|不过|例如|比如|包括|属于|目的地|终点|起点|就是|叫做|名为|来自|参观|游览|入住|预订|订了|安排|区域|线路|路线|通常|一般|沿线|路过|顺路"
+    "|左转|右转|继续|如果|因为|所以|但是|不过|例如|比如|包括|属于|目的地|终点|起点|地址|就是|叫做|名为|来自|参观|游览|入住|预订|订了|安排|区域|线路|路线|通常|一般|沿线|路过|顺路"
 )
 #: What leads to a name and is no part of it.
 CUT = re.compile(rf"(?:{_FUNCTION}|[的个家几些这那哪去到从往离是和与及或在有找走坐乘逛看给把被让向过按比要想会能就也都还再又很不没你我他她您它了着吗呢吧处座条间所片第做成像为])")
@@ -44,3 +44,11 @@ TYPE_WORDS = frozenset(
 
 #: What may be added to a known name without making another place of it.
 SOFT = re.compile("(?:地铁站|公交站|高铁站|火车站|地下停车场|停车场|景区|商圈|片区|站)$")
+
+
+def cut(text: str, start: int, end: int) -> int:
+    """Return where a name begins behind the words that lead to it."""
+    last = start
+    for match in CUT.finditer(text, start, end):
+        last = match.end()
+    return last
