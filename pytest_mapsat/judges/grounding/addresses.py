@@ -17,6 +17,8 @@ _STREET = re.compile(
     r"|(?<![0-9a-z])[0-9]{1,5}[a-z]? (?:[a-z'’.-]{1,20} ){1,4}(?:street|st|road|rd|avenue|ave|lane|square|drive|boulevard|way|quay|walk|row|place)(?![a-z])"
 )
 _END = re.compile(r"[。;!\n|→]| - |\. |, (?=[0-9.]+ ?(?:m|km|min)(?![a-z]))")
+#: What ends a province, city, district or town in front of an address.
+_DISTRICT = re.compile(r"(?<=[\u4e00-\u9fff]{2})(?:省|市|区|县|镇|乡|街道)(?=[\u4e00-\u9fff])(?!场|域|间)")
 _PARTS = re.compile(r"[()\[\],、]")
 
 
@@ -31,8 +33,16 @@ def addresses(page: Page) -> Iterator[Claim]:
         stop = start + len(text[start:stop].rstrip(" "))
         if start >= end and stop > start and any(char.isalnum() for char in text[start:stop]):
             end = stop
-            pieces = [piece for piece in map(squeeze, _PARTS.split(text[start:stop])) if piece]
+            pieces = [piece for piece in map(_local, _PARTS.split(text[start:stop])) if piece]
             yield Claim(start, stop, "address", text=squeeze(text[start:stop]), parts=tuple(pieces))
+
+
+def _local(piece: str) -> str:
+    """Return a piece squeezed, without the province, city and district in front of a street."""
+    begin = 0
+    for match in _DISTRICT.finditer(piece):
+        begin = match.end() if match.end() < len(piece) else begin
+    return squeeze(piece[begin:])
 
 
 def _until(text: str, start: int, stop: int) -> int:

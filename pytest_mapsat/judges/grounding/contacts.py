@@ -11,7 +11,7 @@ from .page import Page
 _COORDINATE = re.compile(
     r"(?<![0-9.])(-?[0-9]{1,3}\.[0-9]{3,10}) ?°? ?[ew]?[,; ] ?(?:lat|latitude|纬度)?[: ]{0,2}(-?[0-9]{1,3}\.[0-9]{3,10})(?![0-9.])"
 )
-_NUMBER = re.compile(r"(?<![0-9a-z.:/])\+?\(?[0-9][0-9() -]{5,20}[0-9](?![0-9.:])")
+_NUMBER = re.compile(r"(?<![0-9a-z./])\+?\(?[0-9][0-9() -]{5,20}[0-9](?![0-9:]|\.[0-9])")
 _CALLED = re.compile(r"(?:电话|热线|联系|拨打|致电|手机|tel|phone|call|ring|hotline|mobile|dial|contact)")
 _SHAPE = re.compile(r"1[3-9][0-9]{9}|0[0-9]{9,11}|[48]00[0-9]{7}|(?:00)?861?[0-9]{10,12}")
 _DIGITS = re.compile(r"[0-9]")

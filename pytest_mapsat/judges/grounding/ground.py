@@ -76,8 +76,14 @@ def find_claims(page: Page, pool: Pool, mentions: Sequence[Named]) -> list[Claim
     other = [*figures(page, spans), *(claim for claim in hours(page))]
     worded = list(names(page, pool, page.reading.turn))
     named = [claim for claim in worded if claim.type == "line"]
-    addressed = [(claim.start, claim.end) for claim in first]
-    both = [Named(claim.start, claim.end, claim.text) for claim in worded if claim.type == "name" and not _overlaps(claim, addressed)]
+    addressed = _merged([(claim.start, claim.end) for claim in (*first, *named)])
+    mentions = [one for one in mentions if not _overlaps(Claim(one.start, one.end, "name"), addressed)]
+    ends = {one.end for one in mentions}
+    both = [
+        Named(claim.start, claim.end, claim.text)
+        for claim in worded
+        if claim.type == "name" and not _overlaps(claim, addressed) and not (claim.start in ends and SOFT.search(claim.text))
+    ]
     named += [Claim(one.start, one.end, "name", text=one.name) for one in longest((*mentions, *both))]
     kept: list[Claim] = []
     said: set[str] = set()
@@ -162,7 +168,7 @@ class _Judge:
             return self._address(claim, things)
         if claim.type == "coordinate":
             return self._coordinate(claim, things)
-        return self._value(claim, things, named=subject is not None)
+        return self._value(claim, things, subject)
 
     def _things(self, name: str) -> frozenset[int]:
         """Return the things that a name stands for: those of that name, else those of which it is a short form."""
@@ -210,21 +216,22 @@ class _Judge:
             return "supported", "it is a point in the evidence"
         return ("contradicted", "the evidence has another point for it") if own else ("unsupported", "no such point is in the evidence")
 
-    def _value(self, claim: Claim, things: frozenset[int], *, named: bool) -> tuple[Decision, str]:
+    def _value(self, claim: Claim, things: frozenset[int], subject: Named | None) -> tuple[Decision, str]:
         """Judge a claim with a value: by the values of its subject, else by those that are nobody's."""
         known = [value for value in self._values(claim) if _comparable(claim, value)]
         own = [value for value in known if value.thing in things]
         match = next((value for value in own if bears_out(claim, value)), None)
         if match is not None:
             return "supported", "the evidence has it for this"
-        free = [value for value in known if not things or value.thing is None or _spoken(self._pool, value)]
+        anyones = not things and (subject is None or self._known_name(subject.name))
+        free = [value for value in known if anyones or value.thing is None]
         if any(bears_out(claim, value) for value in free):
             return "supported", "the evidence has it"
         if is_total(claim, self._page, self._held, known):
             return "supported", "it follows from what is supported"
         if own and _settles(claim):
             return "contradicted", f"the evidence has {_shown(own)} for it"
-        return "unsupported", "the evidence has no such value" + (" for it" if named else "")
+        return "unsupported", "the evidence has no such value" + (" for it" if subject else "")
 
     def _values(self, claim: Claim) -> Iterator[Value]:
         if claim.straight:
@@ -238,11 +245,6 @@ class _Judge:
         for lon, lat, turn, thing in self._pool.points if home else ():
             if turn <= self._turn and home is not None and abs(lon) <= 180 and abs(lat) <= 90:  # noqa: PLR2004  degrees
                 yield Value("distance", distance_m(*home, lon, lat), turn, thing)
-
-
-def _spoken(pool: Pool, value: Value) -> bool:
-    """Return whether a value comes from the user or the context and belongs to something there."""
-    return value.turn == 0 and value.thing is None
 
 
 def _settles(claim: Claim) -> bool:

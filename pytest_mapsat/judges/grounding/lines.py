@@ -11,7 +11,7 @@ _LINE = re.compile(
     r"|(?P<letters>(?<![a-z0-9])[a-z]{2,4})线"
     r"|(?<![0-9a-z路街道号.])(?P<bus>[a-z]?[0-9]{1,4})路(?![0-9]|口|以|交|与|段)"
     r"|(?<![a-z])(?:metro |subway |tram )?line (?P<line>[0-9]{1,2}|[a-z])(?![a-z0-9])"
-    r"|(?<![a-z])(?:bus|tram|route)(?: line| route| no\.?| number)? (?P<number>[a-z]?[0-9]{1,4}[a-z]?)(?![a-z0-9:.]| ?(?:m|min|km|h|hour|yuan)(?![a-z]))"
+    r"|(?<![a-z])(?:bus|tram|route)(?: line| route| no\.?| number)? (?P<number>[a-z]?[0-9]{1,4}[a-z]?)(?![a-z0-9:]|\.[0-9]| ?(?:m|min|km|h|hour|yuan)(?![a-z]))"
     r"|(?<![a-z0-9])(?P<train>[gdcktz][0-9]{1,4})次"
 )
 _LISTED = re.compile(r"[0-9]{1,2}")

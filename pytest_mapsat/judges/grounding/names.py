@@ -29,11 +29,13 @@ _ARROWS = re.compile(r"[→➜➡]")
 _WORD = re.compile(r"[a-z][a-z0-9'&-]*")
 _SENTENCE_WORDS = frozenset(
     "a an the you your i we it this that there from take at in on to for if and or but then walk drive go by is are no yes my our its their as near both all each "
-    "here when after before about good also just note day total route option options best stop step".split()
+    "here when after before about good also just note day total route call visit try ring see choose pick book order enjoy head leave park ride have about only every some any what where which how please thanks option options best stop step".split()
 )
 _JOINERS = frozenset((" ", " of ", " & ", " and ", " the ", " of the "))
 _TITLE_LONGEST = 24
 _HEADING = 2
+#: How many words may lead to a known English name ("Call Harbour Noodles").
+_LONGEST_LEAD = 5
 
 
 def names(page: Page, pool: Pool, turn: int) -> Iterator[Claim]:
@@ -143,6 +145,8 @@ def _latin(page: Page, known: _Known) -> Iterator[Claim]:
         words = [page.reading.flat[start:end] for start, end in run]
         while words and words[0] in _SENTENCE_WORDS:
             run, words = run[1:], words[1:]
+        if any(known(squeeze("".join(words[number:]))) for number in range(1, min(len(words) - 1, _LONGEST_LEAD))):
+            continue
         typed = [word for word in words if word in TYPE_WORDS]
         if len(words) < 2 or not typed or len(typed) == len(words):  # noqa: PLR2004  a type word and what tells it apart
             continue
