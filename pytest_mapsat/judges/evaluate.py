@@ -36,7 +36,6 @@ from .places import avoids, recommends
 from .quantities import clock_time, number
 from .questions import asked
 
-
 #: kind -> evaluator of the check from the context.
 EVALUATORS: dict[type, Callable[[Any, Context], Finding]] = {
     Said: said,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from .claims import CLAIM_TYPES, Claim, ClaimType, Decision
-from .ground import Judged, ground
+from .decide import Judged
+from .ground import ground
 from .pool import Pool, gather
 
 __all__ = ["CLAIM_TYPES", "Claim", "ClaimType", "Decision", "Judged", "Pool", "gather", "ground"]

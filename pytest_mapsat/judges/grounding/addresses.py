@@ -16,6 +16,7 @@ _STREET = re.compile(
     r"|[\u4e00-\u9fff]{2,14}(?:路|街|大道|道|线)(?:与[\u4e00-\u9fff]{2,14})?(?:交叉口|路口)?[东西南北]{1,2}约?[0-9]{1,4}米"
     r"|(?<![0-9a-z])[0-9]{1,5}[a-z]? (?:[a-z'’.-]{1,20} ){1,4}(?:street|st|road|rd|avenue|ave|lane|square|drive|boulevard|way|quay|walk|row|place)(?![a-z])"
 )
+_LONGEST = 120
 _END = re.compile(r"[。;!\n|→]| - |\. |, (?=[0-9.]+ ?(?:m|km|min)(?![a-z]))")
 #: What ends a province, city, district or town in front of an address.
 _DISTRICT = re.compile(r"(?<=[\u4e00-\u9fff]{2})(?:省|市|区|县|镇|乡|街道)(?=[\u4e00-\u9fff])(?!场|域|间)")
@@ -29,8 +30,8 @@ def addresses(page: Page) -> Iterator[Claim]:
     labelled = {row.value: row.end for row in page.rows if row.label.endswith(_LABEL)}
     found = [(value, _until(text, value, stop)) for value, stop in labelled.items()]
     found += [(cut(text, m.start(), m.end()), m.end()) for m in _STREET.finditer(text) if _is_written_as_name(page, m)]
-    for start, stop in sorted(found, key=lambda span: (span[0], -span[1])):
-        stop = start + len(text[start:stop].rstrip(" "))
+    for start, limit in sorted(found, key=lambda span: (span[0], -span[1])):
+        stop = start + len(text[start:limit].rstrip(" "))
         if start >= end and stop > start and any(char.isalnum() for char in text[start:stop]):
             end = stop
             pieces = [piece for piece in map(_local, _PARTS.split(text[start:stop])) if piece]
@@ -47,7 +48,7 @@ def _local(piece: str) -> str:
 
 def _until(text: str, start: int, stop: int) -> int:
     match = _END.search(text, start, stop)
-    return match.start() if match else stop
+    return min(match.start() if match else stop, start + _LONGEST)
 
 
 def _is_written_as_name(page: Page, match: re.Match[str]) -> bool:

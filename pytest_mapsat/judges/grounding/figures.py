@@ -16,9 +16,13 @@ from .page import Page, Row
 
 _TYPES: dict[Dimension, ClaimType] = {"length": "distance", "time": "duration", "money": "price", "rating": "rating"}
 _RANGE = frozenset({"-", "~", " - ", " to ", "到", "至", "--", "—"})
-_ABOUT = re.compile(r"(?:大约|大概|约莫|约|差不多|将近|接近|大致|about|around|roughly|approximately|approx[.]?|nearly|almost|some|circa|ca[.]|~|≈)[ *:]{0,2}$")
+_ABOUT = re.compile(
+    r"(?:大约|大概|约莫|约|差不多|将近|接近|大致|about|around|roughly|approximately|approx[.]?|nearly|almost|some|circa|ca[.]|~|≈)[ *:]{0,2}$"
+)
 _ABOUT_AFTER = ("左右", "上下", "不到", "or so", " or so", "前后")
-_MAX_BEFORE = re.compile(r"(?:within|less than|under|at most|no more than|up to|below|不到|不超过|最多|小于|少于|低于)[ *]{0,2}$")
+_MAX_BEFORE = re.compile(
+    r"(?:within|less than|under|at most|no more than|up to|below|不到|不超过|最多|小于|少于|低于)[ *]{0,2}$"
+)
 _MAX_AFTER = ("内", "以内", "之内", "以下", " or less", " at most")
 _MORE_AFTER = ("多", "余", "来", "几", "+")
 _STRAIGHT = re.compile(r"直线|as the crow flies|straight|crow")
@@ -38,10 +42,13 @@ _NOUN_AFTER = re.compile(
     r"|停?车位|parking spaces?|充电桩|chargers?|seats?|座位|条?(?:评论|点评)|reviews?|地点|景点)"
 )
 _NOUN_BEFORE = re.compile(r"(?P<noun>红绿灯|traffic lights|换乘|车位|充电桩|经过|transfers|stops)[ :约大概共*]{0,4}$")
-_MONEY_TALK = re.compile(r"单间|一房|一室|两房|两室|公寓|标间|大床|room|studio|租|价|费|行情|预算|人均|消费|rent|price|fare|cost|fee|budget|yuan|元")
+_MONEY_TALK = re.compile(
+    r"单间|一房|一室|两房|两室|公寓|标间|大床|room|studio|租|价|费|行情|预算|人均|消费|rent|price|fare|cost|fee|budget|yuan|元"
+)
 _RENTS = re.compile(r"租房|租金|行情|房租|price|rent|租")
 _AROUND = 24
 _BEHIND = 10
+_REACH = 120
 _LEAST_MONEY = 50
 _HOURS_24 = re.compile(r"24 ?(?:小时|h(?:ours|rs?)?(?![a-z])|-hour)")
 
@@ -127,7 +134,9 @@ def _mode(page: Page, first: Quantity, last: Quantity, row: Row) -> Mode | None:
     """Return the way of travelling that stands before a figure in its clause, right behind it, or before it in its line."""
     clause, end = page.reading.denials.clause(first.start)
     start = max(page.reading.sentence_start(page.reading.sentence_of(first.start)), row.start)
-    near = page.mode_before(max(clause, start), first.start) or page.mode_before(last.end, min(last.end + _BEHIND, end, row.end))
+    near = page.mode_before(max(clause, start), first.start) or page.mode_before(
+        last.end, min(last.end + _BEHIND, end, row.end)
+    )
     return near or page.mode_before(start, first.start)
 
 
@@ -148,8 +157,7 @@ def _is_money(page: Page, first: Quantity, last: Quantity) -> bool:
         return False
     index = page.row_at(first.start)
     row = page.rows[index]
-    if _MONEY_TALK.search(text, row.start, first.start):
+    if _MONEY_TALK.search(text, max(row.start, first.start - _REACH), first.start):
         return True
-    while index > 0 and page.rows[index].bullet:
-        index -= 1
-    return page.rows[index] is not row and bool(_RENTS.search(text, page.rows[index].start, page.rows[index].end))
+    heading = page.headings[index]
+    return heading is not None and bool(_RENTS.search(text, heading.start, min(heading.end, heading.start + _REACH)))

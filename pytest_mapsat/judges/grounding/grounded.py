@@ -8,10 +8,10 @@ from collections.abc import Collection, Sequence
 from pytest_mapsat.judges.context import Context
 from pytest_mapsat.judges.finding import Finding
 from pytest_mapsat.judges.fold import fold_phrase
-from pytest_mapsat.model import Grounded
+from pytest_mapsat.model import Grounded, Quote
 
 from .claims import CLAIM_TYPES, ClaimType
-from .ground import Judged
+from .decide import Judged
 
 _SHOWN_AT_MOST = 5
 
@@ -21,7 +21,10 @@ _SUBJECTS: tuple[tuple[ClaimType, re.Pattern[str]], ...] = (
     ("duration", re.compile(r"耗时|时长|用时|所需时间|行程时间|车程|分钟|duration|travel time|how long|minutes")),
     ("price", re.compile(r"费用|价格|票价|人均|消费|花费|价|price|cost|fare|fee|toll")),
     ("address", re.compile(r"地址|address")),
-    ("time", re.compile(r"营业|开放|时间段|时刻|首班|末班|到达时间|出发时间|opening|hours|timetable|arrival|departure")),
+    (
+        "time",
+        re.compile(r"营业|开放|时间段|时刻|首班|末班|到达时间|出发时间|opening|hours|timetable|arrival|departure"),
+    ),
     ("rating", re.compile(r"评分|评级|rating|score")),
     ("phone", re.compile(r"电话|联系方式|phone|telephone")),
     ("coordinate", re.compile(r"坐标|经纬度|coordinate|longitude")),
@@ -55,7 +58,9 @@ def _judged(types: Collection[ClaimType], about: Sequence[str], context: Context
     wanted = f"claims ({named}) borne out by tool results, the context or the user's words"
     wrong = [one for one in claims if one.decision != "supported"]
     if wrong:
-        shown = "; ".join(f"{one.reading.cite(one.mention)}: {one.decision}, {one.why}" for one in wrong[:_SHOWN_AT_MOST])
+        shown = "; ".join(
+            f"{one.reading.cite(one.mention)}: {one.decision}, {one.why}" for one in wrong[:_SHOWN_AT_MOST]
+        )
         more = f"; and {len(wrong) - _SHOWN_AT_MOST} more" if len(wrong) > _SHOWN_AT_MOST else ""
         return Finding(False, f"{shown}{more}", wanted, _quotes(wrong))
     if not claims:
@@ -68,9 +73,12 @@ def _concerns(one: Judged, about: Sequence[str]) -> bool:
     if not about:
         return True
     number = one.reading.sentence_of(one.claim.start)
-    start, end = one.reading.sentence_start(number), one.reading.sentence_ends[min(number, len(one.reading.sentence_ends) - 1)]
+    start, end = (
+        one.reading.sentence_start(number),
+        one.reading.sentence_ends[min(number, len(one.reading.sentence_ends) - 1)],
+    )
     return any(fold_phrase(phrase) in one.reading.flat[start:end] for phrase in about)
 
 
-def _quotes(claims: Sequence[Judged]) -> tuple:
+def _quotes(claims: Sequence[Judged]) -> tuple[Quote, ...]:
     return tuple(one.reading.quote(one.mention) for one in claims[:_SHOWN_AT_MOST])

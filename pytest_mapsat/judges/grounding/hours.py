@@ -23,6 +23,8 @@ _ALL_DAY = re.compile(r"全天(?:营业|开放)|(?<![a-z])(?:round the clock|24/
 _ABOUT = re.compile(r"(?:about|around|roughly|大约|大概|约)[ *]{0,2}$")
 _LOOK_BACK = 12
 _GAP = 3
+#: How far around a time, in characters, the word is sought that says what it is the time of.
+_REACH = 120
 
 
 def hours(page: Page) -> Iterator[Claim]:
@@ -31,11 +33,14 @@ def hours(page: Page) -> Iterator[Claim]:
     for index, time in enumerate(reading.times):
         row = page.rows[page.row_at(time.start)]
         sentence = reading.sentence_of(time.start)
-        start, end = max(reading.sentence_start(sentence), row.start), min(reading.sentence_ends[sentence], row.end)
+        start = max(reading.sentence_start(sentence), row.start, time.start - _REACH)
+        end = min(reading.sentence_ends[sentence], row.end, time.end + _REACH)
         opening = bool(_OPENING.search(reading.flat, start, end)) or _is_span(reading, index, row.body)
         if not opening and not _SERVICE.search(reading.flat, start, end):
             continue
-        about = bool(_ABOUT.search(reading.flat[max(time.start - _LOOK_BACK, 0) : time.start])) or reading.flat.startswith("左右", time.end)
+        about = bool(
+            _ABOUT.search(reading.flat[max(time.start - _LOOK_BACK, 0) : time.start])
+        ) or reading.flat.startswith("左右", time.end)
         minutes = float(time.minutes)
         yield Claim(time.start, time.end, "time", minutes, minutes, about=about, parts=("open",) if opening else ())
     for match in _ALL_DAY.finditer(reading.flat):

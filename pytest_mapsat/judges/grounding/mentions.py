@@ -15,7 +15,9 @@ from .page import Page
 from .pool import Pool
 
 _LETTER = re.compile(r"[^\W_]")
-_LANDMARK_BEFORE = re.compile(r"(?:(?<![a-z])(?:from|near|near to|next to|opposite|behind|beside|close to|of)(?: the)? |距离|距|离|靠近|邻近|毗邻|紧邻|从|比)[ *]{0,2}$")
+_LANDMARK_BEFORE = re.compile(
+    r"(?:(?<![a-z])(?:from|near|near to|next to|opposite|behind|beside|close to|of)(?: the)? |距离|距|离|靠近|邻近|毗邻|紧邻|从|比)[ *]{0,2}$"
+)
 _LANDMARK_AFTER = ("附近", "旁", "对面", "周边", "出发")
 _ONWARD = re.compile(r"->|→|➜|➡|⟶|从.{0,60}(?:到|去|至)|(?<![a-z])from (?:.{0,60}) to ")
 _LOOK_BACK = 12
@@ -89,7 +91,11 @@ class Subjects:
         last: tuple[Named, ...] = ()
         for row in self.page.rows:
             inside = self.named[bisect_left(self._starts, row.start) : bisect_left(self._starts, row.end)]
-            inside = tuple(one for one in inside[:_CANDIDATES] if not self._landmark(one) and not self.page.claims_nothing(one.start))
+            inside = tuple(
+                one
+                for one in inside[:_CANDIDATES]
+                if not self._landmark(one) and not self.page.claims_nothing(one.start)
+            )
             if inside and not row.label:
                 last = inside[::-1] if _ONWARD.search(self.page.reading.flat, row.start, row.end) else inside
             heads.append(last)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pytest_mapsat.judges.fold import is_cjk
 
@@ -24,18 +24,23 @@ _ALONE = (
 _RUN = re.compile(rf"[{_HAN}a-z0-9·]{{2,14}}?(?P<kind>{_ENDS})(?![{_HAN}]{{0,1}}(?:{_ENDS}))(?:{_ALONE})")
 _LANDMARK = re.compile(rf"(?P<name>[{_HAN}]{{2,8}})(?:附近|一带|周边|方向|河道)")
 _BRANCH = re.compile(rf"[{_HAN}a-z0-9·&' -]{{2,24}}\([^()\n]{{1,20}}(?:店|分店|站)\)")
-_LIST_OF = re.compile(r"(?:小区|景点|地点|站点|工业区|园区|餐厅|饭店|酒店|咖啡馆|商场|公园|店铺|门店|这里有|例如|比如|顺序|推荐[^:\n]{0,8}) ?:?$")
-_ARROWS = re.compile(r"[→➜➡]")
+_LIST_OF = re.compile(
+    r"(?:小区|景点|地点|站点|工业区|园区|餐厅|饭店|酒店|咖啡馆|商场|公园|店铺|门店|这里有|例如|比如|顺序|推荐[^:\n]{0,8}) ?:?$"
+)
 _WORD = re.compile(r"[a-z][a-z0-9'&-]*")
-_SENTENCE_WORDS = frozenset(
-    "a an the you your i we it this that there from take at in on to for if and or but then walk drive go by is are no yes my our its their as near both all each "
-    "here when after before about good also just note day total route call visit try ring see choose pick book order enjoy head leave park ride have about only every some any what where which how please thanks option options best stop step".split()
+#: Words with a capital that begin a sentence or lead to a name, and are no part of it.
+_LEADING = frozenset(
+    """a an the you your i we it this that there from take at in on to for if and or but then walk drive go by is are no yes my our its their as near both all each
+    here when after before about good also just note day total route call visit try ring see choose pick book order enjoy head leave park ride have only every some
+    any what where which how please thanks option options best stop step""".split()  # noqa: SIM905  a list of words
 )
 _JOINERS = frozenset((" ", " of ", " & ", " and ", " the ", " of the "))
 _TITLE_LONGEST = 24
 _HEADING = 2
 #: How many words may lead to a known English name ("Call Harbour Noodles").
 _LONGEST_LEAD = 5
+_MOST_WORDS = 12
+_INSIDE = ("of", "and", "the")
 
 
 def names(page: Page, pool: Pool, turn: int) -> Iterator[Claim]:
@@ -82,9 +87,8 @@ def _han(page: Page, known: _Known) -> Iterator[Claim]:
     for match in _RUN.finditer(text):
         body = page.rows[page.row_at(match.start())].body
         begin = max(match.start(), min(body, match.end()))
-        start = _known_from(text, begin, match, known)
-        if start is None:
-            start = cut(text, begin, match.end())
+        known_start = _known_from(text, begin, match, known)
+        start = cut(text, begin, match.end()) if known_start is None else known_start
         name = squeeze(text[start : match.end()])
         if _distinct(name, match["kind"]):
             yield Claim(start, match.end(), "name", text=name)
@@ -140,40 +144,37 @@ def _title(text: str, row: Row, known: _Known) -> Iterator[Claim]:
 
 
 def _latin(page: Page, known: _Known) -> Iterator[Claim]:
-    """Yield runs of capitalised words with a type word in them, or of two words that begin no sentence."""
+    """Yield runs of capitalised words, some of which say what sort of place it is and some which one."""
+    flat = page.reading.flat
     for run in _runs(page):
-        words = [page.reading.flat[start:end] for start, end in run]
-        while words and words[0] in _SENTENCE_WORDS:
-            run, words = run[1:], words[1:]
-        if any(known(squeeze("".join(words[number:]))) for number in range(1, min(len(words) - 1, _LONGEST_LEAD))):
-            continue
-        typed = [word for word in words if word in TYPE_WORDS]
-        if len(words) < 2 or not typed or len(typed) == len(words):  # noqa: PLR2004  a type word and what tells it apart
-            continue
-        start, end = run[0][0], run[-1][1]
-        name = squeeze(page.reading.flat[start:end])
-        core = squeeze("".join(word for word in words if word not in TYPE_WORDS))
-        if not known(name) and not known(name.removesuffix("s")) and not (words[-1] in ("station", "stop") and known(core)):
-            yield Claim(start, end, "name", text=name)
+        first = next((number for number, (start, end) in enumerate(run) if flat[start:end] not in _LEADING), len(run))
+        words = [flat[start:end] for start, end in run[first:]]
+        kinds = sum(word in TYPE_WORDS for word in words)
+        if 0 < kinds < len(words) and not _is_known(words, known):
+            yield Claim(run[first][0], run[-1][1], "name", text=squeeze(flat[run[first][0] : run[-1][1]]))
+
+
+def _is_known(words: Sequence[str], known: _Known) -> bool:
+    """Return whether the words are a known name, with other words before it or a plural, or the stop of a known place."""
+    names = ["".join(words[number:]) for number in range(min(len(words) - 1, _LONGEST_LEAD))]
+    if words[-1] in ("station", "stop"):
+        names.append("".join(word for word in words if word not in TYPE_WORDS))
+    return any(known(squeeze(name)) or known(squeeze(name).removesuffix("s")) for name in names)
 
 
 def _runs(page: Page) -> Iterator[list[tuple[int, int]]]:
     """Yield runs of words that the agent wrote with capitals, joined by blanks, "of" and "&"."""
-    reading = page.reading
+    folded = page.reading.folded
     run: list[tuple[int, int]] = []
-    for match in _WORD.finditer(reading.flat):
-        place = reading.folded.span(match.start(), match.start() + 1)[0]
-        capital = reading.folded.original[place].isupper()
-        joined = bool(run) and match.start() - run[-1][1] <= 8 and reading.folded.text[run[-1][1] : match.start()] in _JOINERS  # noqa: PLR2004  " of the "
+    for match in _WORD.finditer(folded.flat):
+        place = folded.span(match.start(), match.start() + 1)[0]
+        capital = folded.original[place].isupper()
+        joined = bool(run) and len(run) < _MOST_WORDS and folded.text[run[-1][1] : match.start()] in _JOINERS
         if capital and joined:
             run.append(match.span())
-        elif capital:
+        elif capital or match.group() not in _INSIDE:
             if run:
                 yield run
-            run = [match.span()]
-        elif match.group() not in ("of", "and", "the"):
-            if run:
-                yield run
-            run = []
+            run = [match.span()] if capital else []
     if run:
         yield run

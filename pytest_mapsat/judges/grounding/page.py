@@ -26,6 +26,7 @@ _OFFER = re.compile(
     r"|我(?:还|也|还也)?(?:可以|能)(?!看出|确认|告知)|(?:可以|能)帮你|要不要|需要我|需要的话|如果你?(?:愿意|需要|想要|有需要|不确定)|告诉我|或(?:者)?再帮你|或者直接给你"
 )
 _HEADING_LONGEST = 60
+_LONGEST_LIST = 40
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,16 @@ class Page:
                 rows.append(_row(self.reading, start, end))
             start = end + 1
         return tuple(rows)
+
+    @cached_property
+    def headings(self) -> list[Row | None]:
+        """For each item of a list the line above the list; None for a line that is no item."""
+        found: list[Row | None] = []
+        heading: Row | None = None
+        for row in self.rows:
+            found.append(heading if row.bullet else None)
+            heading = heading if row.bullet else row
+        return found
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -107,9 +118,10 @@ class Page:
         if not self.reading.flat[start:end].rstrip(" \n").endswith(":"):
             return start, end
         index = self.row_at(max(end - 1, 0)) + 1
-        while index < len(self.rows) and self.rows[index].bullet:
-            end = self.rows[index].end
-            index += 1
+        for row in self.rows[index : index + _LONGEST_LIST]:
+            if not row.bullet:
+                break
+            end = row.end
         return start, end
 
 
@@ -119,7 +131,9 @@ def _row(reading: Reading, start: int, end: int) -> Row:
     body = _behind_number(reading, bullet.end() if bullet else start, end)
     label = _LABEL.match(flat, body, min(end, body + _HEADING_LONGEST))
     marked = bool(flat[start:body].strip(" |"))
-    return Row(start, body, label.end() if label else body, end, marked, flat[body : label.end()].rstrip(": ") if label else "")
+    return Row(
+        start, body, label.end() if label else body, end, marked, flat[body : label.end()].rstrip(": ") if label else ""
+    )
 
 
 def _behind_number(reading: Reading, body: int, end: int) -> int:
@@ -128,7 +142,11 @@ def _behind_number(reading: Reading, body: int, end: int) -> int:
     if number is None or number.end() >= end:
         return body
     behind = reading.folded.span(number.start(), number.end())[1]
-    return number.end() if reading.folded.original[behind : behind + 1].isspace() and not reading.flat[number.end()].isascii() else body
+    return (
+        number.end()
+        if reading.folded.original[behind : behind + 1].isspace() and not reading.flat[number.end()].isascii()
+        else body
+    )
 
 
 def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

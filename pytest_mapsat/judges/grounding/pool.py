@@ -19,7 +19,19 @@ from .forms import Mode, is_name_like, mode_of, squeeze, without_brackets
 from .values import Value, values_of_number, values_of_text
 
 #: Keys under which the name of an object stands, the best first.
-_NAME_KEYS = ("name", "poi_name", "poiName", "title", "display_name", "station", "stop", "line", "hotel", "shop", "product")
+_NAME_KEYS = (
+    "name",
+    "poi_name",
+    "poiName",
+    "title",
+    "display_name",
+    "station",
+    "stop",
+    "line",
+    "hotel",
+    "shop",
+    "product",
+)
 _PLACE_KEYS = (
     "pname", "province", "cityname", "city", "adname", "district", "street", "road", "address", "addr", "kind", "alias", "branch",
 )  # fmt: skip
@@ -162,7 +174,15 @@ def _said(pool: Pool, text: str, turn: int) -> None:
     pool.add_text(text, turn, "", thing)
 
 
-def _thing(names: Sequence[str], where: str, point: tuple[float, float] | None, turn: int, *, asked: bool = False, address: str = "") -> Thing:
+def _thing(
+    names: Sequence[str],
+    where: str,
+    point: tuple[float, float] | None,
+    turn: int,
+    *,
+    asked: bool = False,
+    address: str = "",
+) -> Thing:
     forms = [form for name in names for form in (squeeze(name), squeeze(without_brackets(name)))]
     kept = tuple(dict.fromkeys(form for form in forms if is_name_like(form)))
     return Thing(kept, squeeze(where + " " + " ".join(names)), squeeze(address), point, turn, asked)
@@ -188,7 +208,9 @@ def _result(pool: Pool, step: Step, turn: int) -> None:
                 pool.add_value(found)
 
 
-def _of_object(pool: Pool, value: Mapping[str, Json], thing: int | None, mode: Mode | None, turn: int) -> tuple[int | None, Mode | None]:
+def _of_object(
+    pool: Pool, value: Mapping[str, Json], thing: int | None, mode: Mode | None, turn: int
+) -> tuple[int | None, Mode | None]:
     """Return the thing and the mode that the values of an object belong to."""
     for key in ("mode", "travel_mode", "type"):
         said = value.get(key)
@@ -196,7 +218,9 @@ def _of_object(pool: Pool, value: Mapping[str, Json], thing: int | None, mode: M
     point = _point_of(value)
     names = [text for text in (value.get(key) for key in _NAME_KEYS) if isinstance(text, str) and squeeze(text)]
     if names:
-        where = " ".join(text[:_LONGEST_FIELD] for text in (value.get(key) for key in _PLACE_KEYS) if isinstance(text, str))
+        where = " ".join(
+            text[:_LONGEST_FIELD] for text in (value.get(key) for key in _PLACE_KEYS) if isinstance(text, str)
+        )
         address = next((text for text in (value.get("address"), value.get("addr")) if isinstance(text, str)), "")
         thing = pool.add_thing(_thing(names[:1], where, point, turn, address=address))
     elif ends := _ends_of(value):
@@ -209,7 +233,9 @@ def _of_object(pool: Pool, value: Mapping[str, Json], thing: int | None, mode: M
 def _ends_of(value: Mapping[str, Json]) -> list[str]:
     """Return the names of the ends of a leg of a way."""
     for one, other in _LEG:
-        ends = [text for text in (value.get(one), value.get(other)) if isinstance(text, str) and is_name_like(squeeze(text))]
+        ends = [
+            text for text in (value.get(one), value.get(other)) if isinstance(text, str) and is_name_like(squeeze(text))
+        ]
         if ends and not any(_POINT.fullmatch(text) or ":" in text for text in ends):
             return ends
     return []

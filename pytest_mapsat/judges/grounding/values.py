@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pytest_mapsat.judges.clock import find_times
 from pytest_mapsat.judges.numbers import find_quantities
@@ -29,7 +30,12 @@ _KEYS: tuple[tuple[ClaimType, re.Pattern[str]], ...] = (
     ("phone", re.compile(r"tel|phone|mobile|hotline|contact|电话")),
     ("rating", re.compile(r"rating|score|stars?$|评分")),
     ("price", re.compile(r"price|cost|fee$|fare|toll|amount|yuan|cny|rmb|spend|max_yuan|费|价")),
-    ("duration", re.compile(r"duration|^(?:min|mins|h|s|sec)$|_min$|minutes|_s$|seconds|time_cost|travel_time|wait|eta$|耗时|时长")),
+    (
+        "duration",
+        re.compile(
+            r"duration|^(?:min|mins|h|s|sec)$|_min$|minutes|_s$|seconds|time_cost|travel_time|wait|eta$|耗时|时长"
+        ),
+    ),
     ("distance", re.compile(r"^(?:m|km)$|distance|^dist|_dist|length|_m$|_km$|metres|meters|距离|里程")),
     ("time", re.compile(r"open|clos|hours|time|depart|arriv|first|last|now|date|营业")),
 )
@@ -76,6 +82,7 @@ def quick_fold(text: str) -> str:
     return unicodedata.normalize("NFKC", text[:_LONGEST]).casefold().replace("～", "~").replace("–", "-")
 
 
+@lru_cache(maxsize=1024)
 def type_of(key: str) -> ClaimType | None:
     """Return what a key of a result names; None for a number that identifies or orders."""
     key = key.casefold()
@@ -95,7 +102,13 @@ def values_of_number(key: str, number: float, turn: int, thing: int | None, mode
 
 def _scales(kind: ClaimType, key: str) -> tuple[float, ...]:
     if kind == "distance":
-        return (1000.0,) if "km" in key else (1.0,) if key == "m" or key.endswith(("_m", "metres", "meters")) else (1.0, 1000.0)
+        return (
+            (1000.0,)
+            if "km" in key
+            else (1.0,)
+            if key == "m" or key.endswith(("_m", "metres", "meters"))
+            else (1.0, 1000.0)
+        )
     if kind == "duration":
         if key in ("min", "mins") or key.endswith(("_min", "minutes")):
             return (60.0,)
@@ -132,8 +145,12 @@ def _phones(folded: str, turn: int, thing: int | None) -> Iterator[Value]:
 def _said(folded: str, turn: int, thing: int | None, mode: Mode | None) -> Iterator[Value]:
     """Yield clock times, measures and lines that a text names."""
     times = find_times(folded)
-    clocks = {int(hour) % 24 * 60 + int(minute) for hour, minute in (m.group().split(":") for m in _CLOCK.finditer(folded))}
-    yield from (Value("time", float(minute), turn, thing) for minute in sorted(clocks | {time.minutes for time in times}))
+    clocks = {
+        int(hour) % 24 * 60 + int(minute) for hour, minute in (m.group().split(":") for m in _CLOCK.finditer(folded))
+    }
+    yield from (
+        Value("time", float(minute), turn, thing) for minute in sorted(clocks | {time.minutes for time in times})
+    )
     if _ROUND_THE_CLOCK.search(folded):
         yield Value("time", ALL_DAY, turn, thing)
     for quantity in find_quantities(folded, times):

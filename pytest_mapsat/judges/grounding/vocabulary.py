@@ -9,7 +9,7 @@ GENERIC = tuple(
     """地铁站 公交站 火车站 高铁站 站 公园 广场 酒店 宾馆 民宿 医院 学校 大学 学院 中学 小学 博物馆 博物院 图书馆 美术馆 展览馆 体育馆 大厦 大楼 中心 商场 商城 百货
     超市 市场 餐厅 饭店 酒楼 饭馆 面馆 茶馆 茶楼 茶室 咖啡馆 咖啡店 咖啡厅 书店 药店 药房 银行 码头 机场 大桥 寺 教堂 古城 古镇 老街 步行街 小区 花园 新村 社区
     公寓 山庄 家园 苑 工业区 工业园 工业园区 产业园 开发区 新区 园区 景区 度假区 湖 路 街 大道 高速 服务区 加油站 加气站 充电站 停车场 影城 影院 剧院 乐园 动物园
-    植物园 湿地 渔具店 理发店 维修店 里弄 水库 古村 城堡 书院 客栈""".split()
+    植物园 湿地 渔具店 理发店 维修店 里弄 水库 古村 城堡 书院 客栈""".split()  # noqa: SIM905  a list of words
 )
 
 _FUNCTION = (
@@ -17,7 +17,9 @@ _FUNCTION = (
     "|左转|右转|继续|如果|因为|所以|但是|不过|例如|比如|包括|属于|目的地|终点|起点|地址|就是|叫做|名为|来自|参观|游览|入住|预订|订了|安排|区域|线路|路线|通常|一般|沿线|路过|顺路"
 )
 #: What leads to a name and is no part of it.
-CUT = re.compile(rf"(?:{_FUNCTION}|[的个家几些这那哪去到从往离是和与及或在有找走坐乘逛看给把被让向过按比要想会能就也都还再又很不没你我他她您它了着吗呢吧处座条间所片第做成像为])")
+CUT = re.compile(
+    rf"(?:{_FUNCTION}|[的个家几些这那哪去到从往离是和与及或在有找走坐乘逛看给把被让向过按比要想会能就也都还再又很不没你我他她您它了着吗呢吧处座条间所片第做成像为])"
+)
 
 #: Common words that alone make no name.
 COMMON = re.compile(
@@ -39,7 +41,7 @@ TYPE_WORDS = frozenset(
     """station street road avenue lane square park hotel inn hostel cafe café coffee restaurant museum library hospital pharmacy clinic bridge tower airport mall market
     plaza garden gardens hall theatre theater temple pier terminal centre center bar bakery grill bistro tearoom teahouse tea room rooms kitchen house school university
     college church cathedral castle beach bay harbour harbor gallery zoo stadium arena cinema chargers charging garage supermarket shop store stop quay dock walk way drive hill lake island
-    barber salon gym spa bank resort lodge diner pub brewery noodles pizzeria""".split()
+    barber salon gym spa bank resort lodge diner pub brewery noodles pizzeria""".split()  # noqa: SIM905  a list of words
 )
 
 #: What may be added to a known name without making another place of it.

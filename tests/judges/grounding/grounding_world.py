@@ -32,8 +32,12 @@ PLACES = {
         {"name": "柳桥停车场", "address": "柳桥路118号(柳桥地铁站B口步行90米)", "distance": "1500", "business": {"opentime_today": "24小时营业"}},
     ],
 }  # fmt: skip
-DRIVE = ["驾车路线;青石寺;途径;预计的到达时间10:16;路线的耗时16分钟;路线的长度3.6公里;路线的花费0元;详细的行程信息:柳桥路,环湖大道,青石路,;经过红绿灯信息:7"]
-BUS = ["公交路线;青石寺;途径;路线的耗时35分钟;路线的长度4.1公里;路线的花费2元;详细的行程信息:步行至云湖站,乘坐地铁2号线,换乘18路,青石寺站下车"]
+DRIVE = [
+    "驾车路线;青石寺;途径;预计的到达时间10:16;路线的耗时16分钟;路线的长度3.6公里;路线的花费0元;详细的行程信息:柳桥路,环湖大道,青石路,;经过红绿灯信息:7"
+]
+BUS = [
+    "公交路线;青石寺;途径;路线的耗时35分钟;路线的长度4.1公里;路线的花费2元;详细的行程信息:步行至云湖站,乘坐地铁2号线,换乘18路,青石寺站下车"
+]
 
 
 def call(tool, result, **arguments):
@@ -44,7 +48,12 @@ STEPS = (
     call("search_poi", PLACES, query="青石寺"),
     call("route", DRIVE, end_name="青石寺", mode="驾车"),
     call("route", BUS, end_name="青石寺", mode=["公交"]),
-    call("route", {"mode": "walking", "routes": [{"distance_m": 900, "duration_min": 12}]}, destination="120.03,30.02", mode="walking"),
+    call(
+        "route",
+        {"mode": "walking", "routes": [{"distance_m": 900, "duration_min": 12}]},
+        destination="120.03,30.02",
+        mode="walking",
+    ),
 )
 
 

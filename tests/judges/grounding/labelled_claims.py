@@ -42,14 +42,20 @@ def judged():
     for row in rows:
         short = row["case_id"][:6]
         if short in LABELS:
-            case = Case.model_validate({"id": row["case_id"], "visible": _visible(row), "truth": {"intent": "as asked"}})
+            case = Case.model_validate(
+                {"id": row["case_id"], "visible": _visible(row), "truth": {"intent": "as asked"}}
+            )
             found[short] = Context(source.trajectory(case, 1), {}, case.visible).claims
     return found
 
 
 def spans(short):
     """(turn, type, start, end, decision) of every claim found, in characters of the original."""
-    return [(q.turn, one.claim.type, q.start, q.end, one.decision) for one in judged()[short] for q in (one.reading.quote(one.mention),)]
+    return [
+        (q.turn, one.claim.type, q.start, q.end, one.decision)
+        for one in judged()[short]
+        for q in (one.reading.quote(one.mention),)
+    ]
 
 
 def meets(one, other):
