@@ -34,16 +34,18 @@ def addresses(page: Page) -> Iterator[Claim]:
         stop = start + len(text[start:limit].rstrip(" "))
         if start >= end and stop > start and any(char.isalnum() for char in text[start:stop]):
             end = stop
-            pieces = [piece for piece in map(_local, _PARTS.split(text[start:stop])) if piece]
+            pieces = [
+                piece for piece in map(_local, _PARTS.split(text[start:stop])) if any(char.isalnum() for char in piece)
+            ]
             yield Claim(start, stop, "address", text=squeeze(text[start:stop]), parts=tuple(pieces))
 
 
 def _local(piece: str) -> str:
-    """Return a piece squeezed, without the province, city and district in front of a street."""
+    """Return a piece without the province, city and district in front of a street."""
     begin = 0
     for match in _DISTRICT.finditer(piece):
         begin = match.end() if match.end() < len(piece) else begin
-    return squeeze(piece[begin:])
+    return piece[begin:].strip(" ")
 
 
 def _until(text: str, start: int, stop: int) -> int:

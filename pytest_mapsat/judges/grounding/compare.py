@@ -2,7 +2,8 @@
 
 Tolerances: 5 % for lengths and durations, 10 % where "about" is said; what is rounded as the claim is rounded counts too,
 up to 15 %. Prices: 1 % or rounding, 10 % for "about". Ratings: rounding to the digits stated. Counts: exact. Clock times: one minute, ten for "about".
-Coordinates: about 100 m. "Within 3 km" holds for every value up to 3 km; "30-odd km" from 30 to 40.
+Coordinates: about 100 m. A range is wide by itself: nothing but rounding is
+added to it. "Within 3 km" holds for every value up to 3 km; "30-odd km" from 30 to 40.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ def _measure(claim: Claim, value: float) -> bool:
 def margin(claim: Claim, value: float) -> float:
     """Return how far a value may lie outside what is claimed, in the claim's unit."""
     share = _ABOUT if claim.about else _PLAIN.get(claim.type, 0.0)
+    if claim.low < claim.high:
+        share = 0.0
     return max(share * abs(value), min(claim.step, _ROUNDED * abs(value))) + 1e-6
 
 

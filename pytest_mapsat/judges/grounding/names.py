@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from pytest_mapsat.judges.fold import is_cjk
 
 from .claims import Claim
-from .forms import squeeze, without_brackets
+from .forms import is_name_like, squeeze, without_brackets
 from .lines import lines_in
 from .page import Page, Row
 from .pool import Pool
-from .vocabulary import COMMON, CUT, GENERIC, NO_NAME, TYPE_WORDS, cut
+from .vocabulary import COMMON, CUT, GENERIC, NO_NAME, SOFT, TYPE_WORDS, cut
 
 _HAN = "\u4e00-\u9fff"
 _ENDS = "|".join(sorted(GENERIC, key=lambda word: (-len(word), word)))
@@ -40,6 +40,8 @@ _HEADING = 2
 #: How many words may lead to a known English name ("Call Harbour Noodles").
 _LONGEST_LEAD = 5
 _MOST_WORDS = 12
+#: What follows a place to say that something is in it or by it.
+_WITHIN = frozenset("里内外旁边前后中上下")
 _INSIDE = ("of", "and", "the")
 
 
@@ -68,7 +70,8 @@ class _Known:
     def tail(self, name: str, kind: str) -> bool:
         """Return whether the end of ``name``, with at least two characters before its type word, is known."""
         least = len(kind) + 2
-        return any(self(name[start:]) for start in range(max(len(name) - least + 1, 0)))
+        tails = (name[start:] for start in range(max(len(name) - least + 1, 0)))
+        return any(self(tail) for tail in tails if tail not in GENERIC)
 
 
 def _lines(page: Page) -> Iterator[Claim]:
@@ -85,8 +88,7 @@ def _han(page: Page, known: _Known) -> Iterator[Claim]:
             start = match.end() - len(match.group().lstrip(" -·"))
             yield Claim(start, match.end(), "name", text=name)
     for match in _RUN.finditer(text):
-        body = page.rows[page.row_at(match.start())].body
-        begin = max(match.start(), min(body, match.end()))
+        begin = _begin(page, match)
         known_start = _known_from(text, begin, match, known)
         start = cut(text, begin, match.end()) if known_start is None else known_start
         name = squeeze(text[start : match.end()])
@@ -94,10 +96,28 @@ def _han(page: Page, known: _Known) -> Iterator[Claim]:
             yield Claim(start, match.end(), "name", text=name)
 
 
+def _begin(page: Page, match: re.Match[str]) -> int:
+    """Return where a run may begin: behind the bullet of its line, a blank in the original, and "里" of the place before it."""
+    folded = page.reading.folded
+    begin = max(match.start(), min(page.rows[page.row_at(match.start())].body, match.end()))
+    for place in range(match.start("kind") - 2, begin, -1):
+        if (
+            folded.span(place, place + 1)[0] > folded.span(place - 1, place)[1]
+            and folded.original[folded.span(place - 1, place)[1]].isspace()
+        ):
+            return place
+    return begin + 1 if folded.flat[begin] in _WITHIN else begin
+
+
 def _known_from(text: str, begin: int, match: re.Match[str], known: _Known) -> int | None:
     """Return where the longest known name begins that ends with a run; it has two characters before its type word."""
     stop = match.start("kind") - 1
-    return next((start for start in range(begin, stop) if known(squeeze(text[start : match.end()]))), None)
+    for start in range(begin, stop):
+        name = squeeze(text[start : match.end()])
+        core = SOFT.sub("", name)
+        if known(name) or (is_name_like(core) and core != name and known(core)):
+            return start
+    return None
 
 
 def _landmarks(page: Page, known: _Known) -> Iterator[Claim]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from .claims import Claim
+from .forms import squeeze
 from .pool import Thing
 
 #: How much of an address must be found where the evidence says the thing is.
@@ -17,10 +18,11 @@ def covers(claim: Claim, thing: Thing) -> bool:
     if not thing.address:
         return False
     pieces = [piece for piece in claim.parts if any(char.isdigit() for char in piece)] or list(claim.parts[:1])
-    where = thing.full + thing.address
-    if not pieces or not _digits(pieces[0], where):
+    where = thing.full + squeeze(thing.address)
+    if not pieces or not set(_NUMBER.findall(pieces[0])) <= set(_NUMBER.findall(thing.address)):
         return False
-    return sum(_shared(piece, where) for piece in pieces) >= _COVERED * sum(map(len, pieces))
+    squeezed = [squeeze(piece) for piece in pieces]
+    return sum(_shared(piece, where) for piece in squeezed) >= _COVERED * sum(map(len, squeezed))
 
 
 def _shared(piece: str, where: str) -> int:
@@ -33,8 +35,3 @@ def _shared(piece: str, where: str) -> int:
         count += size if size > 1 else 0
         index += max(size, 1)
     return count
-
-
-def _digits(piece: str, where: str) -> bool:
-    """Return whether every number in a piece stands in ``where`` as a whole number."""
-    return set(_NUMBER.findall(piece)) <= set(_NUMBER.findall(where))

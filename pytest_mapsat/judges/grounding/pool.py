@@ -16,7 +16,7 @@ from pytest_mapsat.sandbox import distance_m
 
 from .claims import ClaimType
 from .forms import Mode, is_name_like, mode_of, squeeze, without_brackets
-from .values import Value, values_of_number, values_of_text
+from .values import Value, quick_fold, values_of_number, values_of_text
 
 #: Keys under which the name of an object stands, the best first.
 _NAME_KEYS = (
@@ -53,7 +53,7 @@ class Thing:
     Attributes:
         names: its names, squeezed: in full, and without what stands in brackets.
         full: its names with where it lies, squeezed; short forms of it are looked up here.
-        address: its address, squeezed.
+        address: its address, folded.
         point: longitude and latitude, or None.
         turn: index of the turn it came with.
         asked: it is the end of a route that was asked for, not an object of a result.
@@ -185,7 +185,7 @@ def _thing(
 ) -> Thing:
     forms = [form for name in names for form in (squeeze(name), squeeze(without_brackets(name)))]
     kept = tuple(dict.fromkeys(form for form in forms if is_name_like(form)))
-    return Thing(kept, squeeze(where + " " + " ".join(names)), squeeze(address), point, turn, asked)
+    return Thing(kept, squeeze(where + " " + " ".join(names)), quick_fold(address), point, turn, asked)
 
 
 def _result(pool: Pool, step: Step, turn: int) -> None:

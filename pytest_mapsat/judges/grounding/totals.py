@@ -35,9 +35,7 @@ def is_total(claim: Claim, page: Page, held: Held, known: Sequence[Value]) -> bo
     start = max(page.rows[page.row_at(claim.start)].start, claim.start - _REACH)
     if claim.type == "price" and _is_share(claim, page, held):
         return True
-    if claim.type not in ("distance", "duration", "price") or not _SUM.search(
-        page.reading.flat, start, claim.end
-    ):
+    if claim.type not in ("distance", "duration", "price") or not _SUM.search(page.reading.flat, start, claim.end):
         return False
     parts = list(held.get(claim.type, ()))
     total = 0.0

@@ -18,7 +18,7 @@ _FUNCTION = (
 )
 #: What leads to a name and is no part of it.
 CUT = re.compile(
-    rf"(?:{_FUNCTION}|[的个家几些这那哪去到从往离是和与及或在有找走坐乘逛看给把被让向过按比要想会能就也都还再又很不没你我他她您它了着吗呢吧处座条间所片第做成像为])"
+    rf"(?:{_FUNCTION}|[的个家几些这那哪去到从往离是和与及或在有找走坐乘逛看给把被让向进开住过按比要想会能就也都还再又很不没你我他她您它了着吗呢吧处座条间所片第做成像为])"
 )
 
 #: Common words that alone make no name.
