@@ -11,14 +11,13 @@ from pytest_mapsat.sandbox import distance_m
 
 from .claims import Claim, ClaimType, Decision
 from .compare import bears_out, same_point, speaks_of
-from .forms import is_name_like, is_part
+from .forms import is_part
 from .mentions import Named, Subjects
 from .page import Page
 from .places import covers
 from .pool import Pool
 from .totals import is_total
 from .values import Value
-from .vocabulary import SOFT
 
 #: How much of the longer one of two related names the shorter one must make up.
 _RELATED = 0.6
@@ -113,20 +112,9 @@ class ReplyJudge:
         return frozenset(exact) | self._related[name]
 
     def _name(self, claim: Claim) -> tuple[Decision, str]:
-        if self._known_name(claim.text):
+        if self._pool.knows(claim.text, self._turn):
             return "supported", "it is named in the evidence"
         return "unsupported", "it is named nowhere in the evidence"
-
-    def _known_name(self, name: str) -> bool:
-        if self._pool.says(name, self._turn):
-            return True
-        core = SOFT.sub("", name)
-        if core != name and is_name_like(core) and self._pool.says(core, self._turn):
-            return True
-        return any(
-            turn <= self._turn and text.find(name[:2]) >= 0 and is_part(name, text)
-            for turn, text in self._pool.stretches
-        )
 
     def _address(self, claim: Claim, things: frozenset[int]) -> tuple[Decision, str]:
         known = [self._pool.things[number] for number in sorted(things) if self._pool.things[number].address]
@@ -159,7 +147,7 @@ class ReplyJudge:
         match = next((value for value in own if bears_out(claim, value)), None)
         if match is not None:
             return "supported", "the evidence has it for this"
-        anyones = not things and (subject is None or self._known_name(subject.name))
+        anyones = not things and (subject is None or self._pool.knows(subject.name, self._turn))
         free = [value for value in known if anyones or value.thing is None]
         if any(bears_out(claim, value) for value in free):
             return "supported", "the evidence has it"

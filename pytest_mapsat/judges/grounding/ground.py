@@ -22,6 +22,7 @@ def ground(reading: Reading, pool: Pool) -> tuple[Judged, ...]:
     mentions = known_names(page, pool, reading.turn)
     claims = find_claims(page, pool, mentions)
     free = outside(mentions, [claim for claim in claims if claim.type == "address"])
-    unknown = [Named(claim.start, claim.end, claim.text) for claim in claims if claim.type == "name"]
-    judge = ReplyJudge(page, pool, Subjects(page, longest((*free, *unknown))))
+    worded = [Named(claim.start, claim.end, claim.text) for claim in claims if claim.type == "name"]
+    invented = frozenset(one.name for one in worded if not pool.knows(one.name, reading.turn))
+    judge = ReplyJudge(page, pool, Subjects(page, longest((*free, *worded)), invented))
     return tuple(judge.judge(claim) for claim in claims)

@@ -75,10 +75,12 @@ class Subjects:
     Attributes:
         page: the reply.
         named: the names in it, ascending; those inside addresses are left out.
+        invented: names that the evidence does not hold; what is said below them is about them.
     """
 
     page: Page
     named: tuple[Named, ...]
+    invented: frozenset[str] = frozenset()
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -142,4 +144,5 @@ class Subjects:
     def _landmark(self, one: Named) -> bool:
         text = self.page.reading.flat
         before = text[max(one.start - _LOOK_BACK, 0) : one.start]
-        return bool(_LANDMARK_BEFORE.search(before)) or text.startswith(_LANDMARK_AFTER, one.end)
+        after = text.startswith(_LANDMARK_AFTER, one.end) and one.name not in self.invented
+        return after or bool(_LANDMARK_BEFORE.search(before))

@@ -115,7 +115,8 @@ def _known_from(text: str, begin: int, match: re.Match[str], known: _Known) -> i
     for start in range(begin, stop):
         name = squeeze(text[start : match.end()])
         core = SOFT.sub("", name)
-        if known(name) or (is_name_like(core) and core != name and known(core)):
+        found = known(name) or (is_name_like(core) and core != name and known(core))
+        if found and _distinct(name, match["kind"]):
             return start
     return None
 

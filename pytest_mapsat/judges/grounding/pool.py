@@ -15,8 +15,9 @@ from pytest_mapsat.model import Json, Step, Trajectory, Visible
 from pytest_mapsat.sandbox import distance_m
 
 from .claims import ClaimType
-from .forms import Mode, is_name_like, mode_of, squeeze, without_brackets
+from .forms import Mode, is_name_like, is_part, mode_of, squeeze, without_brackets
 from .values import Value, quick_fold, values_of_number, values_of_text
+from .vocabulary import SOFT
 
 #: Keys under which the name of an object stands, the best first.
 _NAME_KEYS = (
@@ -103,8 +104,15 @@ class Pool:
         known = bisect_right(turns, turn)
         return known > 0 and corpus.find(squeezed, 0, ends[known - 1]) >= 0
 
+    def knows(self, name: str, turn: int) -> bool:
+        """Return whether a squeezed name, or what it is a short form of, is known in ``turn``."""
+        core = SOFT.sub("", name)
+        if self.says(name, turn) or (core != name and is_name_like(core) and self.says(core, turn)):
+            return True
+        return any(known <= turn and name[:2] in text and is_part(name, text) for known, text in self._stretches)
+
     @cached_property
-    def stretches(self) -> tuple[tuple[int, str], ...]:
+    def _stretches(self) -> tuple[tuple[int, str], ...]:
         """Short texts, each with its turn, in which a short form of a name may be recognised."""
         found = {(thing.turn, thing.full) for thing in self.things}
         found |= {(turn, text) for turn, text in self._texts if len(text) <= _LONGEST_FIELD}
