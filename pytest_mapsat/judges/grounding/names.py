@@ -106,7 +106,8 @@ def _begin(page: Page, match: re.Match[str]) -> int:
             and folded.original[folded.span(place - 1, place)[1]].isspace()
         ):
             return place
-    return begin + 1 if folded.flat[begin] in _WITHIN else begin
+    inside = begin > 0 and is_cjk(folded.flat[begin - 1]) and folded.flat[begin] in _WITHIN
+    return begin + 1 if inside else begin
 
 
 def _known_from(text: str, begin: int, match: re.Match[str], known: _Known) -> int | None:
