@@ -52,6 +52,8 @@ _DIGITS = re.compile(r"[0-9]")
 _PHONE = re.compile(r"\+?[0-9][0-9() -]{5,20}[0-9]")
 _FEWEST_PHONE_DIGITS = 7
 _AROUND = 12
+#: Values that belong to a way of travelling.
+_TRAVELLED = frozenset(("distance", "duration", "price", "count"))
 #: How long ago something was is no duration of anything.
 _AGO = ("前", "之前", "以前", " ago", " earlier", " before")
 
@@ -118,46 +120,45 @@ def _scales(kind: ClaimType, key: str) -> tuple[float, ...]:
 
 def values_of_text(key: str, text: str, turn: int, thing: int | None, mode: Mode | None) -> Iterator[Value]:
     """Yield the values in one string of the evidence."""
-    if not _HAS_NUMBER.search(text) and "全天" not in text:
-        return
-    folded = quick_fold(text)
     kind = type_of(key) if key else "count"
-    if _NUMERIC.fullmatch(folded) and kind not in ("phone", None):
-        if kind == "time" and _COMPACT.fullmatch(folded):
-            yield Value("time", int(folded[:2]) * 60 + int(folded[2:]), turn, thing)
+    if kind is None or (not _HAS_NUMBER.search(text) and "全天" not in text):
+        return
+    if _NUMERIC.fullmatch(text) and kind != "phone":
+        if kind == "time" and _COMPACT.fullmatch(text):
+            yield Value("time", int(text[:2]) * 60 + int(text[2:]), turn, thing)
         else:
-            yield from values_of_number(key, float(folded), turn, thing, mode)
+            yield from values_of_number(key, float(text), turn, thing, mode)
         return
-    if kind is None:
-        return
-    yield from _phones(folded, turn, thing)
-    if kind != "phone":
-        yield from _said(folded, turn, thing, mode_of(folded) or mode)
+    said, found = _read(text, numbers=kind != "phone")
+    for one in found:
+        yield Value(one.type, one.value, turn, thing, (said or mode) if one.type in _TRAVELLED else None, one.text)
 
 
-def _phones(folded: str, turn: int, thing: int | None) -> Iterator[Value]:
+@lru_cache(maxsize=2048)
+def _read(text: str, *, numbers: bool) -> tuple[Mode | None, tuple[Value, ...]]:
+    """Return the way of travelling and the values that a text names; the same names and addresses come back in many answers."""
+    folded = quick_fold(text)
+    return mode_of(folded), (*_phones(folded), *(_said(folded) if numbers else ()))
+
+
+def _phones(folded: str) -> Iterator[Value]:
     for match in _PHONE.finditer(folded):
         digits = "".join(_DIGITS.findall(match.group()))
         if len(digits) >= _FEWEST_PHONE_DIGITS:
-            yield Value("phone", 0.0, turn, thing, None, digits)
+            yield Value("phone", 0.0, 0, text=digits)
 
 
-def _said(folded: str, turn: int, thing: int | None, mode: Mode | None) -> Iterator[Value]:
+def _said(folded: str) -> Iterator[Value]:
     """Yield clock times, measures and lines that a text names."""
     times = find_times(folded)
-    clocks = {
-        int(hour) % 24 * 60 + int(minute) for hour, minute in (m.group().split(":") for m in _CLOCK.finditer(folded))
-    }
-    yield from (
-        Value("time", float(minute), turn, thing) for minute in sorted(clocks | {time.minutes for time in times})
-    )
+    clocks = (match.group().split(":") for match in _CLOCK.finditer(folded))
+    minutes = {int(hour) % 24 * 60 + int(minute) for hour, minute in clocks} | {time.minutes for time in times}
+    yield from (Value("time", float(minute), 0) for minute in sorted(minutes))
     if _ROUND_THE_CLOCK.search(folded):
-        yield Value("time", ALL_DAY, turn, thing)
+        yield Value("time", ALL_DAY, 0)
     for quantity in find_quantities(folded, times):
         kind = _DIMENSIONS.get(quantity.dimension)
-        if kind == "duration" and folded.startswith(_AGO, quantity.end):
-            continue
-        if kind is not None:
+        if kind is not None and not (kind == "duration" and folded.startswith(_AGO, quantity.end)):
             around = folded[max(quantity.start - _AROUND, 0) : quantity.end + _AROUND] if kind == "count" else ""
-            yield Value(kind, quantity.value, turn, thing, mode, around)
-    yield from (Value("line", 0.0, turn, thing, None, line.text) for line in lines_in(folded))
+            yield Value(kind, quantity.value, 0, text=around)
+    yield from (Value("line", 0.0, 0, text=line.text) for line in lines_in(folded))
