@@ -14,7 +14,7 @@ _LABEL = ("地址", "位置", "address", "location")
 _STREET = re.compile(
     r"[\u4e00-\u9fff]{2,12}(?:路|街|大道|巷|弄|里|胡同|道)(?:[东西南北中]段)?[0-9]{1,5}(?:-[0-9]{1,4})?(?:号|弄)(?:[0-9a-z\u4e00-\u9fff-]{0,24})"
     r"|[\u4e00-\u9fff]{2,14}(?:路|街|大道|道|线)(?:与[\u4e00-\u9fff]{2,14})?(?:交叉口|路口)?[东西南北]{1,2}约?[0-9]{1,4}米"
-    r"|(?<![0-9a-z])[0-9]{1,5}[a-z]? (?:[a-z'’.-]{1,20} ){1,4}(?:street|st|road|rd|avenue|ave|lane|square|drive|boulevard|way|quay|walk|row|place)(?![a-z])"
+    r"|(?<![0-9a-z:.])[0-9]{1,5}[a-z]? (?:[a-z'’.-]{1,20} ){1,4}(?:street|st|road|rd|avenue|ave|lane|square|drive|boulevard|way|quay|walk|row|place)(?![a-z])"
 )
 _LONGEST = 120
 _END = re.compile(r"[。;!\n|→]| - |\. |, (?=[0-9.]+ ?(?:m|km|min)(?![a-z]))")
@@ -57,6 +57,6 @@ def _is_written_as_name(page: Page, match: re.Match[str]) -> bool:
     """Return whether a street is Chinese or written with a capital ("9 Mill Walk", not "a 9 min walk")."""
     if not page.reading.flat[match.end() - 1].isascii() or not match.group()[-1].isalpha():
         return True
-    word = match.group().rfind(" ") + 1 + match.start()
-    place = page.reading.folded.span(word, word + 1)[0]
-    return page.reading.folded.original[place].isupper()
+    first, last = match.group().find(" ") + 1, match.group().rfind(" ") + 1
+    places = (page.reading.folded.span(match.start() + word, match.start() + word + 1)[0] for word in (first, last))
+    return all(page.reading.folded.original[place].isupper() for place in places)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate, pairwise
 
 from .claims import Claim, ClaimType
 from .compare import bears_out
@@ -53,11 +54,12 @@ def _is_share(claim: Claim, page: Page, held: Held) -> bool:
     end = min(page.reading.sentence_ends[number], claim.end + _REACH)
     shares = range(2, _MOST_SHARES + 1)
     prices = [one.low for one in held.get("price", ())]
+    possible: list[float] = []
     if _SHARE.search(page.reading.flat, start, end):
-        return any(bears_out(claim, Value("price", price / share, 0)) for price in prices for share in shares)
+        possible += [price / share for price in prices for share in shares]
     if _SUM.search(page.reading.flat, start, end):
-        return any(bears_out(claim, Value("price", price * share, 0)) for price in prices for share in shares)
-    return False
+        possible += [price * share for price in (*prices, *accumulate(reversed(prices))) for share in shares]
+    return any(bears_out(claim, Value("price", price, 0)) for price in possible)
 
 
 def _is_time(claim: Claim, page: Page, held: Held, known: Sequence[Value]) -> bool:
@@ -66,7 +68,8 @@ def _is_time(claim: Claim, page: Page, held: Held, known: Sequence[Value]) -> bo
         return False
     starts = {value.value for value in known if value.turn == 0 and value.value >= 0}
     starts |= {float(time.minutes) for time in page.reading.times[:_MOST_TIMES] if time.start < claim.start}
-    steps = {one.low / 60 for one in held.get("duration", ())}
+    minutes = [one.low / 60 for one in held.get("duration", ())]
+    steps = {*minutes, *(one + other for one, other in pairwise(minutes))}
     return any(
         bears_out(claim, Value("time", (start + sign * step) % 1440, 0))
         for start in sorted(starts)[:_MOST_TIMES]

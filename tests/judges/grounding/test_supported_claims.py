@@ -52,3 +52,17 @@ def test_what_the_evidence_says_is_supported(kind, reply):
     found = verdicts(reply)
     assert wrong(reply) == []
     assert any(one[0] == kind for one in found), found
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "青石寺门票25元，半亩茶馆（东门店）人均68元，四个人一共372元。",
+        "Harbour Noodles costs 40 yuan a head, 160 yuan in total.",
+        "现在出发，开车到青石寺16分钟，预计到达时间10:16。",
+        "Harbour Noodles is a 12 min walk, so you arrive at 10:12.",
+        "青石寺1480米，柳桥停车场1500米，一共约3公里。",
+    ],
+)
+def test_what_follows_by_arithmetic_is_supported(reply):
+    assert wrong(reply) == []
