@@ -113,6 +113,49 @@ def near(folder: Path, quick: bool) -> Row:
     )
 
 
+def judging(folder: Path, quick: bool) -> Row:
+    """Every check of a case of the starter suite, and on top the grounding of every claim, on the oracle's dialogue."""
+    judge, cases = _dialogues()
+    samples: list[float] = []
+    for _ in range(3 if quick else 25):
+        for case, trajectory in cases:
+            started = time.perf_counter()
+            judge.judge(case, trajectory)
+            samples.append(time.perf_counter() - started)
+    milli = 1e3 * statistics.median(samples)
+    return Row(
+        "judging a case of normal size",
+        f"{milli:.2f} ms",
+        "5 ms",
+        milli <= 5,
+        f"median of single verdicts, checks and all claims, {len(cases)} oracle dialogues",
+    )
+
+
+def _dialogues():
+    """The starter suite's oracle dialogues, each with its case and one more requirement: that all claims are grounded."""
+    from pytest_mapsat.agents import resolve_source
+    from pytest_mapsat.episode import Limits, run_episode
+    from pytest_mapsat.judges import make_judge
+    from pytest_mapsat.model import FactRequirement
+    from pytest_mapsat.sandbox import Sandbox
+    from pytest_mapsat.suite import open_suite
+    from pytest_mapsat.users import make_user
+
+    root = Path(__file__).parents[1]
+    suite = open_suite(root / "benchmark_cases")
+    source = resolve_source("baseline:oracle", root=root)
+    every = FactRequirement(id="every-claim", text="Everything that is stated agrees with what the tools said")
+    cases = []
+    for entry in (entry for path in suite.files() for entry in suite.entries(path)):
+        case = suite.load(entry)
+        world = Sandbox(suite.tools, suite.records(entry.id))
+        trajectory = run_episode(case, source, make_user("scripted", case), world, Limits(), trial=1)
+        truth = case.truth.model_copy(update={"facts": (*case.truth.facts, every)})
+        cases.append((case.model_copy(update={"truth": truth}), trajectory))
+    return make_judge("checks", suite.tools, root=root), cases
+
+
 def _sandbox(count: int):
     from pytest_mapsat.model import ParameterMatch, Record, Tool
     from pytest_mapsat.sandbox import Sandbox
@@ -176,7 +219,7 @@ def _table(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-MEASUREMENTS = (unused, trivial, collect, exact, near)
+MEASUREMENTS = (unused, trivial, collect, exact, near, judging)
 
 if __name__ == "__main__":
     sys.exit(main())

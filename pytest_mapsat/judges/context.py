@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from pytest_mapsat.model import Json, Step, Tool, Trajectory
+from pytest_mapsat.model import Json, Step, Tool, Trajectory, Visible
 
 from .entities import Entity, find_entities
+from .grounding import Judged, gather, ground
 from .text import Reading
 
 
@@ -20,11 +21,13 @@ class Context:
     Attributes:
         trajectory: the dialogue.
         tools: the suite's tools by name; they say where things with names stand in their results.
+        visible: what the agent was shown of the case, as evidence for its claims; None where it is not known.
         custom: the checks that other packages add, by name.
     """
 
     trajectory: Trajectory
     tools: Mapping[str, Tool]
+    visible: Visible | None = None
     custom: Mapping[str, Callable[[Any, Any], Any]] = field(default_factory=dict)
 
     @cached_property
@@ -66,3 +69,9 @@ class Context:
         """Return whether ``tool`` (any tool when None) declares where in its results things with a name stand."""
         named = self.tools.values() if tool is None else [self.tools[tool]] if tool in self.tools else []
         return any(declared.entities for declared in named)
+
+    @cached_property
+    def claims(self) -> tuple[Judged, ...]:
+        """The factual claims of the replies, each held against what was known by then."""
+        pool = gather(self.trajectory, self.visible)
+        return tuple(judged for reading in self.replies for judged in ground(reading, pool))

@@ -32,18 +32,11 @@ from .combine import at_least, every, negated, some
 from .context import Context
 from .custom import custom
 from .finding import Finding
+from .grounding.grounded import grounded
 from .phrases import chooses, covers, not_said, order, said
 from .places import avoids, recommends
 from .quantities import clock_time, number
 from .questions import asked
-
-
-def _grounded(check: Grounded, context: Context) -> Finding:  # noqa: ARG001  the signature of all evaluators
-    claims = ", ".join(check.claims) or "all"
-    return Finding(
-        None, f"this version does not judge grounding (claims: {claims})", "claims supported by tool results"
-    )
-
 
 #: kind -> evaluator of the check from the context.
 EVALUATORS: dict[type, Callable[[Any, Context], Finding]] = {
@@ -59,7 +52,7 @@ EVALUATORS: dict[type, Callable[[Any, Context], Finding]] = {
     Called: called,
     NotCalled: not_called,
     Asked: asked,
-    Grounded: _grounded,
+    Grounded: grounded,
     Custom: custom,
     All: lambda check, context: every(_parts(check.checks, context)),
     AnyOf: lambda check, context: some(_parts(check.checks, context)),

@@ -9,6 +9,7 @@ from pytest_mapsat.model import (
     Blame,
     Case,
     Factor,
+    FactRequirement,
     ImplicitFactor,
     Label,
     LabelKind,
@@ -19,6 +20,7 @@ from pytest_mapsat.model import (
 from .context import Context
 from .evaluate import evaluate
 from .finding import Finding
+from .grounding.grounded import requirement
 
 #: Faults after which there is nothing to judge; an agent's own fault leaves what it did say.
 _NOT_THE_AGENT: tuple[Blame, ...] = ("user", "judge", "sandbox", "infrastructure")
@@ -37,11 +39,15 @@ def label_of(factor: Factor, kind: LabelKind, context: Context) -> Label:
     """Return the label that a factor's own check, or its levels, give it."""
     if isinstance(factor, ImplicitFactor) and factor.levels:
         return _levelled(factor, context)
+    if factor.check is None and isinstance(factor, FactRequirement):
+        return _valued(factor, kind, requirement(factor.text, context))
     if factor.check is None:
         return unevaluated(factor, kind, "the factor has no machine check", None)
-    finding = evaluate(factor.check, context)
-    value = None if finding.passed is None else float(finding.passed)
-    return _label(factor, kind, value, finding)
+    return _valued(factor, kind, evaluate(factor.check, context))
+
+
+def _valued(factor: Factor, kind: LabelKind, finding: Finding) -> Label:
+    return _label(factor, kind, None if finding.passed is None else float(finding.passed), finding)
 
 
 def _levelled(factor: ImplicitFactor, context: Context) -> Label:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from pytest_mapsat.model import Asked
 
-from .context import Context
 from .describe import one_of, times_in_words
 from .finding import Finding
 from .text import Mention, Reading
+
+if TYPE_CHECKING:  # the context reads claims, and these leave out what is asked
+    from .context import Context
 
 _REQUEST = re.compile(
     r"(?<![a-z])(?:please (?:tell|confirm|specify|provide|share|let)|let me know|tell me (?:if|which|what|where|when|how|whether|your)"

@@ -8,7 +8,7 @@ from pytest_mapsat.model import Fault, trajectory_digest
 
 BUS = {"kind": "said", "any": ["bus"]}
 METRO = {"kind": "said", "any": ["metro"]}
-UNKNOWN = {"kind": "grounded"}
+UNKNOWN = {"kind": "recommends", "names": ["Old Mill"], "tool": "route"}
 FAR = {"kind": "number", "unit": "km", "max": 5, "if_absent": "vacuous"}
 
 
@@ -54,7 +54,7 @@ def test_a_factor_without_a_check_is_not_evaluated():
 def test_a_check_that_cannot_say_leaves_its_factor_unevaluated():
     label = labels_of(dialogue("Take the bus"), facts=[{"id": "f", "text": "t", "check": UNKNOWN}])["f"]
     assert (label.outcome, label.blame) == ("unevaluated", "judge")
-    assert "grounding" in label.why
+    assert "does not declare" in label.why
 
 
 @pytest.mark.parametrize(("reply", "value"), [("the bus and the metro", 1.0), ("the bus", 0.5), ("the tram", 0.0)])

@@ -48,9 +48,3 @@ def test_a_whole_is_vacuous_only_where_all_that_decided_is():
     vacuous = {"kind": "number", "unit": "km", "max": 1, "if_absent": "vacuous"}
     assert judge_reply("yes", "all", checks=[vacuous, vacuous]).vacuous
     assert not judge_reply("yes", "all", checks=[vacuous, PARTS[True]]).vacuous
-
-
-def test_grounding_is_said_not_to_be_judged():
-    finding = judge_reply("yes", "grounded", claims=["phone"])
-    assert finding.passed is None
-    assert "does not judge grounding" in finding.why

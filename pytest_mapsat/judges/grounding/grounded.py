@@ -1,0 +1,84 @@
+"""The check ``grounded``, and the verdict on a factual requirement that has no check of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from pytest_mapsat.judges.context import Context
+from pytest_mapsat.judges.finding import Finding
+from pytest_mapsat.judges.fold import fold_phrase
+from pytest_mapsat.model import Grounded, Quote
+
+from .claims import CLAIM_TYPES, ClaimType
+from .decide import Judged
+
+_SHOWN_AT_MOST = 5
+
+#: The words by which a requirement says which claims it is about.
+_SUBJECTS: tuple[tuple[ClaimType, re.Pattern[str]], ...] = (
+    ("distance", re.compile(r"距离|路程|里程|多远|公里|distance|length|how far")),
+    ("duration", re.compile(r"耗时|时长|用时|所需时间|行程时间|车程|分钟|duration|travel time|how long|minutes")),
+    ("price", re.compile(r"费用|价格|票价|人均|消费|花费|价|price|cost|fare|fee|toll")),
+    ("address", re.compile(r"地址|address")),
+    (
+        "time",
+        re.compile(r"营业|开放|时间段|时刻|首班|末班|到达时间|出发时间|opening|hours|timetable|arrival|departure"),
+    ),
+    ("rating", re.compile(r"评分|评级|rating|score")),
+    ("phone", re.compile(r"电话|联系方式|phone|telephone")),
+    ("coordinate", re.compile(r"坐标|经纬度|coordinate|longitude")),
+    ("line", re.compile(r"线路|公交|地铁|换乘|乘车|line|bus|metro")),
+    ("name", re.compile(r"名称|名字|地点|站点|站名|店铺|门店|poi|存在|真实|name|place|station|stop")),
+    ("count", re.compile(r"数量|几站|站数|红绿灯|个数|number of|count")),
+)
+
+
+def grounded(check: Grounded, context: Context) -> Finding:
+    """Every claim of the check's types is supported by results, context or the user's words."""
+    types = check.claims or CLAIM_TYPES
+    return _judged(types, check.about, context)
+
+
+def requirement(text: str, context: Context) -> Finding:
+    """Return the verdict on a factual requirement without a check: are the claims it speaks of grounded?
+
+    Args:
+        text: the requirement.
+        context: the dialogue.
+    """
+    folded = fold_phrase(text)
+    types = tuple(kind for kind, words in _SUBJECTS if words.search(folded))
+    return _judged(types or CLAIM_TYPES, (), context)
+
+
+def _judged(types: Collection[ClaimType], about: Sequence[str], context: Context) -> Finding:
+    claims = [one for one in context.claims if one.claim.type in types and _concerns(one, about)]
+    named = " or ".join(kind for kind in CLAIM_TYPES if kind in types) if len(types) < len(CLAIM_TYPES) else "any kind"
+    wanted = f"claims ({named}) borne out by tool results, the context or the user's words"
+    wrong = [one for one in claims if one.decision != "supported"]
+    if wrong:
+        shown = "; ".join(
+            f"{one.reading.cite(one.mention)}: {one.decision}, {one.why}" for one in wrong[:_SHOWN_AT_MOST]
+        )
+        more = f"; and {len(wrong) - _SHOWN_AT_MOST} more" if len(wrong) > _SHOWN_AT_MOST else ""
+        return Finding(False, f"{shown}{more}", wanted, _quotes(wrong))
+    if not claims:
+        return Finding(True, f"no reply makes a claim ({named}), so nothing is claimed", wanted, vacuous=True)
+    return Finding(True, f"{len(claims)} claims ({named}) are supported by the evidence", wanted, _quotes(claims))
+
+
+def _concerns(one: Judged, about: Sequence[str]) -> bool:
+    """Return whether a claim is about one of the phrases: its sentence says it."""
+    if not about:
+        return True
+    number = one.reading.sentence_of(one.claim.start)
+    start, end = (
+        one.reading.sentence_start(number),
+        one.reading.sentence_ends[min(number, len(one.reading.sentence_ends) - 1)],
+    )
+    return any(fold_phrase(phrase) in one.reading.flat[start:end] for phrase in about)
+
+
+def _quotes(claims: Sequence[Judged]) -> tuple[Quote, ...]:
+    return tuple(one.reading.quote(one.mention) for one in claims[:_SHOWN_AT_MOST])

@@ -1,0 +1,141 @@
+"""Whatever a reply or a result holds, grounding ends, soon, and quotes what is written."""
+
+import ast
+import re
+import sys
+from importlib.resources import files
+
+import pytest
+from grounding_world import STEPS, call, claims
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_mapsat.judges.grounding import CLAIM_TYPES
+
+PIECES = [
+    "青石寺", "半亩茶馆（东门店）", "枫林公园", "Harbour Noodles ", "Golden Lantern Restaurant ", "1480米", "1.5 km", "约", "10-15分钟", "三点半", "18:30", "-22:00",
+    "24小时营业", "评分4.6", "¥68", "68元", "电话：", "0571-88001234", "120.01,30.01", "地址：", "柳桥路120号", "2号线", "18路", "→", "\n", "\n- ", "1. ", "：", "。", "?",
+    "我可以帮你：", "附近", "一带", "共", "each ", "total ", "(", "（", "多", "内", "7个红绿灯", "½", "\u0301", "\u202e", "\x00", "| ", "The ", "Mill ", "Road ", "1200", "从", "到", "省", "区",
+]  # fmt: skip
+hostile = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=5)), max_size=40).map("".join)
+json_values = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.sampled_from(PIECES), st.text(max_size=8)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4),
+        st.dictionaries(
+            st.sampled_from(
+                [
+                    "name",
+                    "x",
+                    "y",
+                    "lon",
+                    "lat",
+                    "location",
+                    "tel",
+                    "distance",
+                    "from",
+                    "to",
+                    "time",
+                    "cost",
+                    "rating",
+                    "mode",
+                ]
+            ),
+            inner,
+        ),
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(hostile)
+def test_every_claim_quotes_the_reply_as_it_was_written(reply):
+    for one in claims(reply):
+        quote = one.reading.quote(one.mention)
+        assert quote.text == reply[quote.start : quote.end] != ""
+        assert one.claim.type in CLAIM_TYPES
+        assert one.decision in ("supported", "contradicted", "unsupported")
+        assert one.why
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    json_values,
+    st.dictionaries(
+        st.sampled_from(["mode", "end_name", "destination", "to", "end_x", "end_y"]), json_values, max_size=3
+    ),
+)
+def test_no_result_breaks_it(result, arguments):
+    claims("青石寺离这里1480米，开车16分钟，评分4.6，电话0571-88001234。", steps=(call("any", result, **arguments),))
+
+
+def test_a_result_nested_deeply_is_read_without_recursion():
+    result = {"distance_m": 1480}
+    for _ in range(5_000):
+        result = {"next": [result]}
+    step = call("any", None).model_copy(update={"result": result})
+    assert [one.decision for one in claims("1480米", steps=(step,))] == ["supported"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(hostile)
+def test_the_same_reply_has_the_same_claims(reply):
+    assert [(one.claim, one.decision, one.why) for one in claims(reply)] == [
+        (one.claim, one.decision, one.why) for one in claims(reply)
+    ]
+
+
+def steps_of(reply):
+    """How many lines and calls of Python grounding takes; no clock, so that it is the same everywhere."""
+    count = 0
+
+    def counted(*_):
+        nonlocal count
+        count += 1
+        return counted
+
+    before = sys.gettrace()
+    sys.settrace(counted)
+    try:
+        claims(reply, steps=STEPS)
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        *PIECES,
+        "枫林公园，300米\n",
+        "- 青石寺：1480米，18:30\n",
+        "Try the Old Mill Inn, 2 km. ",
+        "我可以：\n- ",
+        "听雨新村、",
+    ],
+)
+def test_work_grows_with_the_length_of_the_reply_and_not_faster(piece):
+    short, long = (steps_of(piece * (size // len(piece))) for size in (600, 2_400))
+    assert long < 5 * short
+
+
+def patterns():
+    for path in sorted(files("pytest_mapsat").joinpath("judges/grounding").iterdir(), key=str):
+        if path.name.endswith(".py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "compile":
+                    yield path.name, ast.unparse(node)
+
+
+def test_no_pattern_repeats_a_repetition_without_bound():
+    assert len(list(patterns())) > 20
+    for name, source in patterns():
+        assert not re.search(r"[+*}]\)[+*]", source), (name, source)
+
+
+@pytest.mark.parametrize(
+    "char", ["0", "1.", "a ", "A ", "路", "市", "区", "青", "站", "-", " ", "(", "1 ", "0-", "Aa ", "公园", "约", "12:"]
+)
+def test_a_long_reply_of_one_thing_is_judged(char):
+    assert claims(char * (100_000 // len(char))) is not None

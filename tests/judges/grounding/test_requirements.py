@@ -1,0 +1,96 @@
+"""The check ``grounded``, and requirements that have no check of their own."""
+
+import pytest
+from grounding_world import STEPS, VISIBLE
+from pydantic import TypeAdapter
+
+from pytest_mapsat.judges import ChecksJudge, Context, evaluate
+from pytest_mapsat.model import Case, Check, Trajectory, Turn
+
+
+def dialogue(reply, steps=STEPS):
+    return Trajectory(
+        case="c1", turns=(Turn(role="user", text="Where to?"), Turn(role="agent", text=reply, steps=steps))
+    )
+
+
+def finding(reply, **fields):
+    check = TypeAdapter(Check).validate_python({"kind": "grounded", **fields})
+    return evaluate(check, Context(dialogue(reply), {}, VISIBLE))
+
+
+def label(reply, text, **truth):
+    case = Case.model_validate(
+        {"id": "c1", "visible": VISIBLE, "truth": {"intent": "i", "facts": [{"id": "f", "text": text}], **truth}}
+    )
+    return ChecksJudge({}).judge(case, dialogue(reply)).labels[-1]
+
+
+def test_the_check_fails_on_one_wrong_claim_and_quotes_it():
+    found = finding("青石寺离这里1480米，评分4.9。")
+    assert found.passed is False
+    assert [quote.text for quote in found.quotes] == ["4.9"]
+    assert "contradicted" in found.why
+
+
+def test_the_check_looks_at_its_own_types_and_subjects_only():
+    assert finding("青石寺离这里1480米，评分4.9。", claims=["distance"]).passed
+    assert finding("青石寺评分4.9。半亩茶馆（东门店）评分4.2。", claims=["rating"], about=["半亩茶馆"]).passed
+    assert finding("青石寺评分4.9。半亩茶馆（东门店）评分4.2。", claims=["rating"], about=["青石寺"]).passed is False
+
+
+def test_an_answer_that_claims_nothing_passes_vacuously():
+    found = finding("请问您想什么时候去？", claims=["phone"])
+    assert (found.passed, found.vacuous) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("reply", "text", "outcome", "vacuous"),
+    [
+        ("青石寺离这里1480米。", "结果中的距离应与工具返回一致", "passed", False),
+        ("青石寺离这里1800米。", "结果中的距离应与工具返回一致", "failed", False),
+        ("青石寺评分4.9。", "结果中的距离应与工具返回一致", "passed", True),
+        ("青石寺评分4.9。", "The stated rating is that of the place", "failed", False),
+        ("青石寺电话0571-88001234。", "电话真实", "passed", False),
+        ("青石寺评分4.9。", "All statements agree with what the tools said", "failed", False),
+        ("好的。", "All statements agree with what the tools said", "passed", True),
+    ],
+)
+def test_a_requirement_without_a_check_is_judged_by_the_claims_it_speaks_of(reply, text, outcome, vacuous):
+    found = label(reply, text)
+    assert (found.outcome, found.vacuous) == (outcome, vacuous)
+    assert found.why
+
+
+def test_the_truth_of_a_case_is_no_evidence():
+    secret = {
+        "intent": "Call 0571-66668888",
+        "explicit": [{"id": "e", "text": "0571-66668888", "check": {"kind": "said", "any": ["0571-66668888"]}}],
+    }
+    assert label("青石寺电话0571-66668888。", "电话真实", **secret).outcome == "failed"
+
+
+def test_what_an_agent_asked_a_tool_is_no_evidence():
+    step = STEPS[0].model_copy(update={"arguments": {"query": "枫林公园"}})
+    context = Context(dialogue("去枫林公园吧。", (step,)), {}, VISIBLE)
+    assert [one.decision for one in context.claims if one.claim.type == "name"] == ["unsupported"]
+
+
+def test_a_result_counts_from_its_turn_on():
+    turns = (
+        Turn(role="user", text="Where to?"),
+        Turn(role="agent", text="青石寺，评分4.6。"),
+        Turn(role="user", text="Sure?"),
+        Turn(role="agent", text="青石寺，评分4.6。", steps=STEPS),
+    )
+    claims = Context(Trajectory(case="c1", turns=turns), {}, None).claims
+    assert [one.decision for one in claims if one.claim.type == "rating"] == ["unsupported", "supported"]
+
+
+def test_what_the_user_said_may_be_said_again():
+    turns = (
+        Turn(role="user", text="我有300元，15分钟后到枫林公园"),
+        Turn(role="agent", text="好的，15分钟到枫林公园，带300元。"),
+    )
+    claims = Context(Trajectory(case="c1", turns=turns), {}, None).claims
+    assert {one.decision for one in claims} == {"supported"}

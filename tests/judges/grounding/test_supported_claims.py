@@ -1,0 +1,68 @@
+"""What the tools, the context or the user said may be said again, in other units, digits and words."""
+
+import pytest
+from grounding_world import verdicts, wrong
+
+SUPPORTED = [
+    ("distance", "青石寺离这里1480米"),
+    ("distance", "青石寺距离约1.5公里"),
+    ("distance", "青石寺：１．５ｋｍ"),
+    ("distance", "青石寺大概一点五公里远"),
+    ("distance", "Harbour Noodles is about 0.5 miles away"),
+    ("distance", "Harbour Noodles is 860 m from here"),
+    ("distance", "**Harbour Noodles**\n- Distance: 0.9 km\n- Rating: 4.5"),
+    ("distance", "青石寺在2公里以内"),
+    ("distance", "开车去青石寺3.6公里"),
+    ("duration", "开车到青石寺16分钟"),
+    ("duration", "开车到青石寺约15-18分钟"),
+    ("duration", "开车去青石寺大约一刻钟左右"),
+    ("duration", "坐公交去青石寺：35分钟，票价2元"),
+    ("duration", "It is a 12 min walk to Harbour Noodles."),
+    ("duration", "Walking to Harbour Noodles takes twelve minutes."),
+    ("price", "半亩茶馆（东门店）人均68元"),
+    ("price", "半亩茶馆人均￥68"),
+    ("price", "Harbour Noodles costs 40 yuan a head"),
+    ("rating", "青石寺，评分4.6"),
+    ("rating", "Harbour Noodles is rated 4.5 stars"),
+    ("rating", "青石寺评分４．６分"),
+    ("phone", "青石寺电话：0571-88001234"),
+    ("phone", "半亩茶馆（东门店）的电话是139 0000 2222"),
+    ("phone", "Call Harbour Noodles on +44 20 7946 0123."),
+    ("time", "青石寺上午8点半开门，下午5点关门"),
+    ("time", "半亩茶馆（东门店）营业时间10:00-14:00、17:00-22:30"),
+    ("time", "Harbour Noodles is open from 11 am to 9:30 pm"),
+    ("time", "柳桥停车场24小时营业"),
+    ("time", "预计到达时间10:16"),
+    ("address", "青石寺\n地址：南浦区柳桥路120号"),
+    ("address", "Harbour Noodles, 18 Quay Road"),
+    ("address", "半亩茶馆（东门店）在东门街7号2楼"),
+    ("name", "推荐青石寺"),
+    ("name", "先到云湖站"),
+    ("name", "你住的云湖花园"),
+    ("name", "去松涛垂钓园"),
+    ("line", "坐2号线再转18路"),
+    ("line", "Take Line 2, then bus 18."),
+    ("count", "开车去青石寺要过7个红绿灯"),
+    ("coordinate", "青石寺的坐标是120.0100, 30.0100"),
+]
+
+
+@pytest.mark.parametrize(("kind", "reply"), SUPPORTED)
+def test_what_the_evidence_says_is_supported(kind, reply):
+    found = verdicts(reply)
+    assert wrong(reply) == []
+    assert any(one[0] == kind for one in found), found
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "青石寺门票25元，半亩茶馆（东门店）人均68元，四个人一共372元。",
+        "Harbour Noodles costs 40 yuan a head, 160 yuan in total.",
+        "现在出发，开车到青石寺16分钟，预计到达时间10:16。",
+        "Harbour Noodles is a 12 min walk, so you arrive at 10:12.",
+        "青石寺1480米，柳桥停车场1500米，一共约3公里。",
+    ],
+)
+def test_what_follows_by_arithmetic_is_supported(reply):
+    assert wrong(reply) == []
