@@ -148,6 +148,8 @@ class ReplyJudge:
         if match is not None:
             return "supported", "the evidence has it for this"
         anyones = not things and (subject is None or self._pool.knows(subject.name, self._turn))
+        # A telephone number is no figure that could be right by chance: said of a thing that has none, it is another's.
+        anyones = anyones or (claim.type == "phone" and not own)
         free = [value for value in known if anyones or value.thing is None]
         if any(bears_out(claim, value) for value in free):
             return "supported", "the evidence has it"
