@@ -18,7 +18,7 @@ _LIST = (
 )
 #: A clause ends here. Marks inside numbers and times do not count; "、" and a bare "and" go on with the list.
 _BREAK = re.compile(
-    rf"(?<![0-9]),(?!{_LIST})|,(?![0-9]|{_LIST})|(?<![0-9]):|:(?![0-9])|[()|\n。!?;…—→]|\. |\.\n"
+    rf"(?<![0-9]),(?!{_LIST})|,(?![0-9]|{_LIST})|(?<![0-9]):|:(?![0-9])|[()|\n。!?;…—→]|(?<![0-9]) - | - (?![0-9])|\. |\.\n"
     r"| (?:but|however|so|then|because|since|while|whereas|although|though|as the) "
     r"| and (?=(?:then|i|you|take|use|go|ride|walk|drive|choose|pick|try|head|get|visit) )"
     r"|但|不过|而是|所以|因此|因为|然后|接着|改走|改乘|改坐|改为|而(?=[走坐乘选去])"

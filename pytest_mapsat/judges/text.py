@@ -21,7 +21,7 @@ Key = TypeVar("Key")
 _SENTENCE_END = re.compile(r"[。;\n…]+|[!?]+|\.")
 #: A figure is about what its clause speaks of. Commas and colons inside numbers and times do not count.
 _CLAUSE_END = re.compile(
-    r"(?<![0-9])[,:](?!//)|[,:](?![0-9])|、|[()|]|—|→"
+    r"(?<![0-9])[,:](?!//)|[,:](?![0-9])|、|[()|]|—|→|(?<![0-9]) - | - (?![0-9])"
     r"| (?:and|or|but|then|while|whereas|plus)(?= (?:it|its|the|a|an|then|from|there|you|another|takes|costs|by|is) )"
     r"|但|不过|然后|接着|再(?=[走步开坐乘去])|或者|或(?=[步开坐乘走])|而(?=[走步开坐乘])"
 )

@@ -25,6 +25,8 @@ def minutes(reply, *near):
         ("现在排队约15分钟，步行14分钟，六点半前能坐下。", "排队", ["15分钟"]),
         ("开车走砚湖大道最快，15分钟，6.19公里。", "开车", ["15分钟"]),
         ("步行5分钟、开车3分钟。", "开车", ["3分钟"]),
+        ("The walk – 18 min – is flat, the bus takes 9 min.", "walk", ["18 min"]),
+        ("The walk takes 10 - 15 min.", "walk", ["10", "15 min"]),
         ("步行5分钟或开车3分钟。", "步行", ["5分钟"]),
     ],
 )
@@ -75,6 +77,8 @@ def test_a_phone_number_in_other_digits_is_the_same():
         ("No bus, no metro, take the tram.", "tram", True),
         ("There is no bus, take the tram or the metro.", "tram", True),
         ("There is no bus: tram or metro will do.", "tram", True),
+        ("No bus - take the tram.", "tram", True),
+        ("No – the tram runs.", "tram", True),
         ("Without a bus, tram, or metro it is hard.", "tram", False),
     ],
 )
