@@ -128,8 +128,8 @@ class Reporter:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the summary."""
-        if self._run is None:
-            return
+        if self._run is None or not (self._run.cases or self._run.gate.outcome != "passed" or self._save_error):
+            return  # nothing of ours has run, and nothing keeps the gate from holding
         terminalreporter.section("mapsat")
         width = max(terminalreporter._tw.fullwidth, 60)  # noqa: SLF001 (the only way to the width, used by pytest-cov too)
         for line in summary_lines(self._run, width=width, colour=terminalreporter.hasmarkup):

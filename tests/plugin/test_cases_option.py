@@ -16,7 +16,9 @@ def test_one_case_can_be_named(project: pytest.Pytester) -> None:
 
 def test_a_path_given_to_python_tests_leaves_the_suite_out(project: pytest.Pytester) -> None:
     project.makepyfile(test_own="def test_one(): pass")
-    project.runpytest("test_own.py", AGENT).assert_outcomes(passed=1)
+    result = project.runpytest("test_own.py", AGENT)
+    result.assert_outcomes(passed=1)
+    assert "gate" not in result.stdout.str()
 
 
 def test_without_a_path_the_suite_comes_besides_pytests_own_defaults(project: pytest.Pytester) -> None:
