@@ -51,6 +51,15 @@ _AFTER = re.compile(
     r"|not advisable|unavailable|to be avoided|(?:is|are|be) avoided|ruled out|(?:isn't|aren't) (?:needed|required|recommended|an option|available))(?![a-z])"
     r"|不推荐|不建议|不走|不用|不需要|不可用|不考虑|不可行|不予考虑|没有必要"
 )
+#: Words that take back all that follows them: they point at it ("this", "the following", 以下) and end in a colon.
+_DISOWNS = re.compile(
+    r"(?<![a-z0-9])(?:(?:do not|don't|never) (?:do|follow|believe|trust|use) (?:this|that|these|the following|any of this|what follows)"
+    r"|(?:this|that|the following|what follows|all of this) is (?:all )?(?:not (?:true|so|right|correct|the case|what to do)|false|untrue|wrong|incorrect)"
+    r"|it is (?:not (?:true|so|correct|the case)|untrue|false)(?: that)?|none of (?:this|the following) is (?:true|correct|right)) ?:"
+    r"|(?:不要|别|请勿|切勿|并不是|不是|并非)(?:照|按)?(?:这样|这么|以下|下面)(?:做|去|走|办|说的)?:"
+    r"|(?:以下|下面|下述)(?:内容|说法|信息|建议|安排)?(?:都|全|全部)?(?:不对|不是真的|不是这样|是错的|错误|不正确|不成立|是假的|不属实):"
+)
+_NOWHERE = 1 << 62
 #: How many folded characters may lie between a phrase and a denial behind it.
 _REACH = 20
 
@@ -63,20 +72,24 @@ class Denials:
         breaks: where a clause ends.
         starts: where a word begins that denies what follows it.
         after: where a word begins that denies what precedes it.
+        disowned: from where on all that is said is taken back ("Do not do this: ...").
     """
 
     breaks: tuple[int, ...]
     starts: tuple[int, ...]
     after: tuple[int, ...]
+    disowned: int = _NOWHERE
 
     def clause(self, position: int) -> tuple[int, int]:
         """Return begin and end of the clause that ``position`` stands in; the end may lie past the text."""
         index = bisect_right(self.breaks, position)
         begin = self.breaks[index - 1] if index else 0
-        return begin, self.breaks[index] if index < len(self.breaks) else begin + (1 << 62)
+        return begin, self.breaks[index] if index < len(self.breaks) else begin + _NOWHERE
 
     def deny(self, start: int, end: int) -> bool:
         """Return whether what stands from ``start`` to ``end`` is denied."""
+        if start >= self.disowned:
+            return True
         begin, stop = self.clause(start)
         before = bisect_left(self.starts, start)
         if before and self.starts[before - 1] >= begin:
@@ -89,7 +102,9 @@ class Denials:
 def find_denials(text: str) -> Denials:
     """Return the clauses and denials of a folded text."""
     breaks = tuple(match.end() for match in _BREAK.finditer(text))
-    return Denials(breaks, _effective(text), tuple(match.start() for match in _AFTER.finditer(text)))
+    after = tuple(match.start() for match in _AFTER.finditer(text))
+    disowning = _DISOWNS.search(text)
+    return Denials(breaks, _effective(text), after, disowning.end() if disowning else _NOWHERE)
 
 
 def _effective(text: str) -> tuple[int, ...]:

@@ -84,3 +84,21 @@ def test_a_phone_number_in_other_digits_is_the_same():
 )
 def test_a_denial_goes_on_in_a_list_behind_a_comma(reply, word, passed):
     assert judge_reply(reply, "said", any=[word]).passed is passed
+
+
+@pytest.mark.parametrize(
+    ("reply", "passed"),
+    [
+        ("Do not do this: take the tram. It leaves at nine.", False),
+        ("The following is not true: take the tram.", False),
+        ("It is not true that: the tram runs.", False),
+        ("This is false:\nFirst walk, then take the tram.", False),
+        ("不要这样做：坐车去，再乘tram。", False),
+        ("以下说法都不对：先走路。再乘tram。", False),
+        ("Do this: take the tram.", True),
+        ("Take the tram. Do not do this: walk.", True),
+        ("Avoid the A1: take the tram.", True),
+    ],
+)
+def test_what_is_taken_back_as_a_whole_is_not_said(reply, passed):
+    assert judge_reply(reply, "said", any=["tram"]).passed is passed

@@ -49,6 +49,17 @@ def disowns_the_answer(case):
     return agent
 
 
+def takes_it_all_back(case):
+    """It gives the oracle's whole answer as what not to do."""
+
+    def agent(message, tools):
+        _pasted(case, tools)
+        lead = "不要这样做：" if case.language == "zh" else "Do not do this: "
+        return lead + case.truth.oracle[-1].say
+
+    return agent
+
+
 def only_asks(case):
     """It asks in every turn, first what the oracle asks."""
     script = [turn.say for turn in case.truth.oracle[:-1]]
@@ -97,6 +108,7 @@ ADVERSARIES = {
         pastes_results,
         says_the_opposite,
         disowns_the_answer,
+        takes_it_all_back,
         only_asks,
         tells_the_judge,
         repeats_the_query,
