@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from pytest_mapsat.model import Lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,11 +12,12 @@ class Coverage:
     """What was run of what there is.
 
     Attributes:
-        selected: cases that were to run.
+        selected: cases that were to run: those with a scorecard, and those that are lost.
         total: cases of the suite; None where nobody counted them.
-        partial: why not all of the suite counts, a reason each: cases deselected, stopped early, a worker crashed.
+        partial: why not all of the suite was to run, a reason each, such as ``-m navigation``.
         errors: what could not be read, a file or a case each.
-        whole_domains: domains all of whose cases ran, though the suite did not.
+        whole_domains: domains all of whose cases were to run, though the suite was not.
+        lost: episodes that were to run and have no scorecard.
     """
 
     selected: int
@@ -22,6 +25,7 @@ class Coverage:
     partial: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
     whole_domains: frozenset[str] = frozenset()
+    lost: tuple[Lost, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -31,13 +35,6 @@ class Coverage:
     def covers(self, domain: str) -> bool:
         """Say whether all cases of ``domain`` ran; an empty domain means the whole suite."""
         return self.complete or (bool(domain) and domain in self.whole_domains)
-
-    def with_results(self, cases: int) -> Coverage:
-        """Return the coverage of a run in which only so many ``cases`` of those selected have a result."""
-        missing = self.selected - cases
-        if missing <= 0:
-            return self
-        return replace(self, partial=(*self.partial, f"{missing} of {self.selected} selected have no result"))
 
     def __str__(self) -> str:
         counted = f"{self.selected} cases" if self.total is None else f"{self.selected} of {self.total} cases"

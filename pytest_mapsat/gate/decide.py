@@ -34,16 +34,16 @@ def decide(
     Args:
         cards: all scorecards of the run.
         thresholds: what must hold.
-        allowed_unevaluated: how many cases the judge, the user or the infrastructure may leave without a value that counts.
+        allowed_unevaluated: how many cases may be left without a value that counts: by the judge, the user or the infrastructure, or
+            because they are lost.
         coverage: how much of the suite has run.
 
     Returns:
         The gravest of: ``invalid`` (a file or case that could not be read, more unevaluated cases than allowed), ``failed`` (a mean below its
         threshold), ``inconclusive`` (a threshold that could not be decided), ``passed``. Reasons are one line each, the gravest first.
     """
-    coverage = coverage.with_results(len({card.id for card in cards}))
     decidable = [threshold for threshold in thresholds if coverage.covers(threshold.domain)]
-    findings = [*_collection(coverage), *_unevaluated(cards, decidable, allowed_unevaluated)]
+    findings = [*_collection(coverage), *_unevaluated(cards, coverage, decidable, allowed_unevaluated)]
     summaries = {domain: summarise(_members(cards, domain)) for domain in {one.domain for one in decidable}}
     for threshold in thresholds:
         summary = summaries.get(threshold.domain)
@@ -52,7 +52,11 @@ def decide(
         findings.append(_Finding("passed", "no threshold was given: only the items decide"))
     # The sort is stable: thresholds of one outcome stay in the order they were given.
     findings.sort(key=lambda finding: -_SEVERITY.index(finding.outcome))
-    return Gate(outcome=findings[0].outcome, reasons=tuple(finding.reason for finding in findings))
+    return Gate(
+        outcome=findings[0].outcome,
+        reasons=tuple(finding.reason for finding in findings),
+        thresholds=tuple(f"{threshold.name}>={threshold.minimum:g}" for threshold in thresholds),
+    )
 
 
 def _collection(coverage: Coverage) -> Iterator[_Finding]:
@@ -62,9 +66,11 @@ def _collection(coverage: Coverage) -> Iterator[_Finding]:
         yield _Finding("invalid", f"{_counted(len(coverage.errors), 'place')} could not be read: {named}")
 
 
-def _unevaluated(cards: Sequence[Scorecard], thresholds: Sequence[Threshold], allowed: int) -> Iterator[_Finding]:
-    """Count the cases that somebody other than the agent left without an outcome, or without a metric that is gated."""
-    lost: dict[str, str] = {}
+def _unevaluated(
+    cards: Sequence[Scorecard], coverage: Coverage, thresholds: Sequence[Threshold], allowed: int
+) -> Iterator[_Finding]:
+    """Count the cases without a scorecard, and those that somebody other than the agent left without a value that counts."""
+    lost: dict[str, str] = {one.id: "lost" for one in coverage.lost}
     for card in sorted(cards, key=lambda card: (card.id, card.trial)):
         blame = _lost_to(card, thresholds)
         if blame is not None:

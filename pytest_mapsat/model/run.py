@@ -6,11 +6,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from .base import JsonObject, Noun
+from .base import Noun
 from .scorecard import Scorecard
 
 RUN_SCHEMA: Literal["mapsat-run/1"] = "mapsat-run/1"
 GateOutcome = Literal["passed", "failed", "inconclusive", "invalid"]
+Asserted = Literal["hard", "facts", "explicit", "soft", "none"]
 
 
 class Aggregate(Noun):
@@ -27,10 +28,14 @@ class Aggregate(Noun):
 
 
 class Gate(Noun):
-    """What the gate decided, and on what."""
+    """What the gate decided, and on what.
+
+    ``thresholds``: those it was asked to hold, as ``ar>=0.65``; without any, a passed gate says only that nothing was lost.
+    """
 
     outcome: GateOutcome
     reasons: tuple[str, ...] = ()
+    thresholds: tuple[str, ...] = ()
 
 
 class JudgeInfo(Noun):
@@ -48,16 +53,83 @@ class SuiteInfo(Noun):
     fingerprint: str
 
 
+class RunOptions(Noun):
+    """The options that decide what a run does and how it is graded.
+
+    ``timeout_seconds``: wall time per episode. ``asserted`` (``assert`` in a file): the kinds of factors that fail an item, or ``none``
+    alone. ``fail_under``: thresholds as they were written, ``fail_under_from`` says where.
+    """
+
+    trials: int = Field(default=1, ge=1)
+    max_turns: int = Field(default=10, ge=1)
+    timeout_seconds: float = Field(default=300.0, gt=0)
+    asserted: tuple[Asserted, ...] = Field(default=("facts", "hard"), alias="assert", min_length=1)
+    fail_under: tuple[str, ...] = ()
+    fail_under_from: Literal["command line", "ini"] = "command line"
+    allow_unevaluated: int = Field(default=0, ge=0)
+
+    @property
+    def asserted_kinds(self) -> frozenset[str]:
+        """The kinds of factors that fail an item; empty for ``none``."""
+        return frozenset(self.asserted) - {"none"}
+
+
+class RunRequest(Noun):
+    """What a run was asked for: it goes into the manifest whole and comes back from it.
+
+    ``agent_source``: a digest of the agent's source code, empty where it has none that can be read.
+    """
+
+    agent: str
+    agent_source: str = ""
+    user: str
+    judge: str
+    options: RunOptions = RunOptions()
+
+
 class RunManifest(Noun):
-    """What was run: all that must be equal for two runs to be comparable."""
+    """What was run: all that must be equal for two runs to be comparable.
+
+    ``partial``: why not all of the suite ran; ``broken``: what could not be collected.
+    """
 
     versions: dict[str, str]
     suites: tuple[SuiteInfo, ...]
     agent: str
+    agent_source: str = ""
     user: str
     judge: JudgeInfo
-    options: JsonObject
+    options: RunOptions
+    partial: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    @property
+    def request(self) -> RunRequest:
+        """What the run was asked for."""
+        return RunRequest(
+            agent=self.agent,
+            agent_source=self.agent_source,
+            user=self.user,
+            judge=self.judge.spec,
+            options=self.options,
+        )
+
+
+class Lost(Noun):
+    """An episode that was collected and has no scorecard, and why."""
+
+    id: str
+    trial: int = Field(default=1, ge=1)
+    reason: str
+
+
+class Accounting(Noun):
+    """Where every collected item went: to a scorecard, or it was deselected, or it is lost."""
+
+    collected: int = Field(default=0, ge=0)
+    deselected: int = Field(default=0, ge=0)
+    lost: tuple[Lost, ...] = ()
 
 
 class RunTiming(Noun):
@@ -75,6 +147,7 @@ class Run(Noun):
 
     schema_: Literal["mapsat-run/1"] = Field(default=RUN_SCHEMA, alias="schema")
     manifest: RunManifest
+    accounting: Accounting = Accounting()
     cases: tuple[Scorecard, ...]
     summary: dict[str, Aggregate]
     groups: dict[str, dict[str, dict[str, Aggregate]]]

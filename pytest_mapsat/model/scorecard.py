@@ -57,11 +57,15 @@ class Scorecard(Noun):
     ``metrics``: value or null by name; ``classes``: for a null the outcome class that says why (``unevaluated``, ``not_applicable``, ``error``).
     ``outcome`` is that of the item under the asserted labels; ``blame`` names who it is laid to when not passed. ``turns`` counts agent replies,
     ``clarifications`` those that asked something, ``vacuous`` fact requirements that held because nothing was claimed.
+    ``agent`` tells the parameters of a parametrised ``mapsat_agent`` apart, ``attempt`` counts the episodes of one case, trial and agent
+    from 1: reruns are further attempts.
     ``explicit_count`` stands in for explicit labels where a recorded verdict gave a count only. ``linked``: whether a recorded verdict is known to be about this trajectory; null where the judge judged it itself.
     """
 
     id: str
-    trial: int = 1
+    trial: int = Field(default=1, ge=1)
+    agent: str = ""
+    attempt: int = Field(default=1, ge=1)
     nodeid: str = ""
     domains: tuple[str, ...] = ()
     attributes: dict[str, str] = Field(default_factory=dict)
@@ -83,6 +87,11 @@ class Scorecard(Noun):
     linked: bool | None = None
     trajectory: Trajectory
     timing: EpisodeTiming = EpisodeTiming()
+
+    @property
+    def key(self) -> tuple[str, int, str, int]:
+        """What tells this episode from all others of a run: case, trial, agent parameter, attempt."""
+        return self.id, self.trial, self.agent, self.attempt
 
     def metric(self, name: MetricName) -> float | None:
         """Return the metric's value, or None where it has none."""

@@ -9,9 +9,12 @@ import argparse
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import pytest
+
+if TYPE_CHECKING:
+    from pytest_mapsat.model import Asserted, RunRequest
 
 
 class Option(NamedTuple):
@@ -77,24 +80,15 @@ class Settings:
     """What was asked for, checked.
 
     Attributes:
-        agent: the agent's spec.
+        request: what the run file says of it.
         cases: suites or parts of suites, absolute; empty where the default suite does not exist.
-        asserted: the kinds of factors that fail an item.
-        fail_under: thresholds with their origin, ``command line`` or ``ini``.
-        timeout: seconds.
+        cases_named: whether an option of the command line names them.
         save: where the run file goes, absolute.
     """
 
-    agent: str
+    request: RunRequest
     cases: tuple[Path, ...]
-    user: str
-    judge: str
-    trials: int
-    max_turns: int
-    timeout: float
-    asserted: frozenset[str]
-    fail_under: tuple[tuple[str, str], ...]
-    allow_unevaluated: int
+    cases_named: bool
     save: Path | None
 
 
@@ -133,19 +127,29 @@ def read_settings(config: pytest.Config) -> Settings:
     Raises:
         pytest.UsageError: a value cannot be used, or an option is still to come.
     """
+    from pytest_mapsat.model import RunOptions, RunRequest  # noqa: PLC0415 (pydantic: only where an agent is active)
+
     _refuse_planned(config)
     save = _single(config, "save", "")
-    return Settings(
-        agent=agent_spec(config),
-        cases=_cases(config),
-        user=_single(config, "user", "scripted"),
-        judge=_single(config, "judge", "checks"),
+    fail_under, origin = _fail_under(config)
+    options = RunOptions(
         trials=_whole(config, "trials", 1, at_least=1),
         max_turns=_whole(config, "max-turns", 10, at_least=1),
-        timeout=_seconds(config, "timeout", 300.0),
+        timeout_seconds=_seconds(config, "timeout", 300.0),
         asserted=_asserted(_single(config, "assert", "hard,facts")),
-        fail_under=_fail_under(config),
+        fail_under=fail_under,
+        fail_under_from=origin,
         allow_unevaluated=_whole(config, "allow-unevaluated", 0, at_least=0),
+    )
+    return Settings(
+        request=RunRequest(
+            agent=agent_spec(config),
+            user=_single(config, "user", "scripted"),
+            judge=_single(config, "judge", "checks"),
+            options=options,
+        ),
+        cases=_cases(config),
+        cases_named=config.getoption(_dest("cases")) is not None,
         save=(config.invocation_params.dir / save).absolute() if save else None,
     )
 
@@ -178,8 +182,8 @@ def _seconds(config: pytest.Config, name: str, default: float) -> float:
     return value
 
 
-def _asserted(text: str) -> frozenset[str]:
-    from pytest_mapsat.asserted import parse_asserted  # noqa: PLC0415 (pydantic: only where an agent is active)
+def _asserted(text: str) -> tuple[Asserted, ...]:
+    from pytest_mapsat.runs.request import parse_asserted  # noqa: PLC0415 (pydantic: only where an agent is active)
 
     try:
         return parse_asserted(text)
@@ -187,11 +191,11 @@ def _asserted(text: str) -> frozenset[str]:
         raise pytest.UsageError(f"--mapsat-assert: {error}") from None
 
 
-def _fail_under(config: pytest.Config) -> tuple[tuple[str, str], ...]:
+def _fail_under(config: pytest.Config) -> tuple[tuple[str, ...], Literal["command line", "ini"]]:
     given: list[str] | None = config.getoption(_dest("fail-under"))
     if given is not None:
-        return tuple((text, "command line") for text in given)
-    return tuple((text, "ini") for text in config.getini(_dest("fail-under")))
+        return tuple(given), "command line"
+    return tuple(config.getini(_dest("fail-under"))), "ini"
 
 
 def _cases(config: pytest.Config) -> tuple[Path, ...]:

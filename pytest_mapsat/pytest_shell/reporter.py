@@ -10,24 +10,27 @@ from typing import Any
 
 import pytest
 
-from pytest_mapsat.assembly import Source, Terms, assemble
 from pytest_mapsat.model import Run, RunTiming, Scorecard, Trajectory
 from pytest_mapsat.reports import Spool, scorecard_json, summary_lines, write_run
+from pytest_mapsat.runs.assemble import Collected, assemble
+from pytest_mapsat.runs.request import thresholds_of
 
-from .session import MapsatSession
+from .options import Settings
+from .suites import Suites
 
 
 class Reporter:
     """Gathers the scorecards of the built-in items and turns them into the run."""
 
-    def __init__(self, config: pytest.Config, session: MapsatSession) -> None:
+    def __init__(self, config: pytest.Config, settings: Settings, suites: Suites) -> None:
         self.config = config
-        self.session = session
-        settings = session.settings
-        self.terms = Terms(settings.judge, settings.asserted, settings.fail_under, settings.allow_unevaluated)
-        _ = self.terms.thresholds  # a bad threshold is told before anything runs
+        self.settings = settings
+        self.suites = suites
+        #: Scorecards of this process on their way here, by node id.
+        self.fresh: dict[str, Scorecard] = {}
+        _ = thresholds_of(settings.request.options)  # a bad threshold is told before anything runs
         self._cards: dict[tuple[str, int], Scorecard] = {}
-        self._spool = Spool() if session.settings.save else None
+        self._spool = Spool() if settings.save else None
         self._broken: list[str] = []
         self._crashed: list[str] = []
         self._workers: set[str] = set()
@@ -40,7 +43,7 @@ class Reporter:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep the scorecard that comes with a report; its trajectory goes to disk."""
-        card = self.session.fresh.pop(report.nodeid, None)
+        card = self.fresh.pop(report.nodeid, None)
         text: str | None = getattr(report, "mapsat", None)
         if card is None and text is not None:
             card = Scorecard.model_validate_json(text)
@@ -65,8 +68,7 @@ class Reporter:
         if error:
             self._crashed.append(str(node.gateway.id))
         for root in getattr(node, "workeroutput", {}).get("mapsat_suites", ()):
-            self.session.touched.add(Path(root))
-            self.session.open_known(Path(root))
+            self.suites.touch(Path(root))
 
     # -- deciding --------------------------------------------------------------------------
 
@@ -82,18 +84,6 @@ class Reporter:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _make_run(self) -> Run:
-        settings = self.session.settings
-        source = Source(
-            agent=settings.agent,
-            user=settings.user,
-            options={
-                "max_turns": settings.max_turns,
-                "timeout_seconds": settings.timeout,
-                "trials": settings.trials,
-            },
-            partial=self._partial_reasons(),
-            broken=tuple(self._broken),
-        )
         timing = RunTiming(
             started=self._started_at.isoformat(timespec="seconds"),
             seconds=round(perf_counter() - self._started, 3),
@@ -101,8 +91,8 @@ class Reporter:
             python=platform.python_version(),
             pytest=pytest.__version__,
         )
-        suites = [self.session.suites[root] for root in sorted(self.session.touched)]
-        return assemble(tuple(self._cards.values()), suites, source, self.terms, timing)
+        collected = Collected(partial=self._partial_reasons(), broken=tuple(self._broken))
+        return assemble(tuple(self._cards.values()), self.suites.used(), self.settings.request, collected, timing)
 
     def _partial_reasons(self) -> tuple[str, ...]:
         option = self.config.option
@@ -114,7 +104,7 @@ class Reporter:
         return tuple(reasons)
 
     def _save(self) -> None:
-        path = self.session.settings.save
+        path = self.settings.save
         if path is None or self._run is None or self._spool is None:
             return
         try:
@@ -136,8 +126,8 @@ class Reporter:
             terminalreporter.write_line(line.text, **({line.style: True} if line.style else {}))
         if self._save_error:
             terminalreporter.write_line(self._save_error, red=True)
-        elif self.session.settings.save is not None:
-            terminalreporter.write_line(f"saved    {self.session.settings.save}")
+        elif self.settings.save is not None:
+            terminalreporter.write_line(f"saved    {self.settings.save}")
 
 
 def _without_turns(trajectory: Trajectory) -> Trajectory:

@@ -56,7 +56,8 @@ def write_run(path: Path, run: Run, spool: Spool) -> None:
     """
     head = run.model_dump(mode="json", exclude={"cases"}, by_alias=True)
     with replacing(path) as file:
-        file.write(_bytes(f'{{"schema": {_json(head["schema"])},\n"manifest": {_json(head["manifest"])},\n"cases": ['))
+        first = ",\n".join(f'"{key}": {_json(head[key])}' for key in ("schema", "manifest", "accounting"))
+        file.write(_bytes(f'{{{first},\n"cases": ['))
         for number, line in enumerate(spool.lines()):
             file.write(b",\n" if number else b"\n")
             file.write(line)

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_mapsat.gate import Coverage, decide, parse_thresholds
-from pytest_mapsat.model import Label, Scorecard, Trajectory
+from pytest_mapsat.model import Label, Lost, Scorecard, Trajectory
 
 
 def make_card(case, ar=None, outcome="passed", blame=None, ar_class=None, **fields):
@@ -144,9 +144,17 @@ def test_fewer_selected_than_there_are_is_part_of_the_suite_without_any_reason()
     assert judge_run(cards_of(0.1), "ar=0.5", total=2).outcome == "inconclusive"
 
 
-def test_selected_cases_without_a_result_are_part_of_the_suite():
-    gate = judge_run(cards_of(0.9), "ar=0.5", selected=4)
-    assert (gate.outcome, "3 of 4 selected have no result" in gate.reasons[0]) == ("inconclusive", True)
+def test_an_episode_without_a_scorecard_makes_the_gate_invalid_whatever_the_others_scored():
+    lost = (Lost(id="c7", reason="not started"),)
+    for texts in ((), ("ar=0.5",)):
+        gate = judge_run(cards_of(0.9), *texts, lost=lost, selected=2, total=2)
+        assert (gate.outcome, gate.reasons[0]) == ("invalid", "1 case not evaluated (lost 1), 0 allowed")
+
+
+def test_lost_episodes_count_against_the_same_allowance_as_cases_that_nobody_could_judge():
+    lost = (Lost(id="c7", reason="skipped by conftest.py"),)
+    assert judge_run(cards_of(0.9), "ar=0.5", lost=lost, selected=2, total=2, allowed=1).outcome == "passed"
+    assert judge_run(cards_of(0.4), "ar=0.5", lost=lost, selected=2, total=2, allowed=1).outcome == "failed"
 
 
 def test_a_domain_that_ran_whole_is_decided_on_part_of_the_suite():

@@ -10,7 +10,7 @@ import tiny_suite
 
 from pytest_mapsat.cli import main
 from pytest_mapsat.model import Run, SuiteError
-from pytest_mapsat.regrade import read_run
+from pytest_mapsat.runs.regrade import read_run
 
 
 def saved(project: pytest.Pytester, *options: str, agent: str = "good") -> bytes:
@@ -131,7 +131,7 @@ def test_json_holds_the_run_but_for_its_cases(project: pytest.Pytester, capsys: 
     capsys.readouterr()
     assert again("--json")[0] == 0
     printed = json.loads(capsys.readouterr().out)
-    assert printed == {name: before[name] for name in ("schema", "manifest", "summary", "groups", "gate")}
+    assert printed == {name: before[name] for name in ("schema", "manifest", "accounting", "summary", "groups", "gate")}
 
 
 @pytest.mark.parametrize(

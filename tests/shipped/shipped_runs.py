@@ -4,8 +4,8 @@ from functools import cache
 from pathlib import Path
 
 from pytest_mapsat.agents import resolve_source, source_of
-from pytest_mapsat.episode import Limits
-from pytest_mapsat.runner import Runner
+from pytest_mapsat.model import RunRequest
+from pytest_mapsat.runs.case import Runner
 from pytest_mapsat.suite import open_suite
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -16,7 +16,7 @@ CASES = {name: SUITE.load(entry) for name, entry in sorted(ENTRIES.items())}
 
 def run(source, case):
     """Return the scorecard of one episode."""
-    runner = Runner(source, "scripted", "checks", Limits(), frozenset({"hard", "facts"}), ROOT)
+    runner = Runner(source, RunRequest(agent="test", user="scripted", judge="checks"), ROOT)
     return runner.run(SUITE, ENTRIES[case.id], case)
 
 

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
 from pydantic import ValidationError
 
-from pytest_mapsat.assembly import Terms, assemble, source_of_run, suite_infos, terms_of_run
 from pytest_mapsat.judges import Judge, make_judge
-from pytest_mapsat.model import RUN_SCHEMA, Problem, Run, Scorecard, SuiteError, UsageError, did_you_mean
+from pytest_mapsat.model import (
+    RUN_SCHEMA,
+    Asserted,
+    Problem,
+    Run,
+    RunRequest,
+    Scorecard,
+    SuiteError,
+    UsageError,
+    did_you_mean,
+)
 from pytest_mapsat.reports import Spool, scorecard_json, write_run
-from pytest_mapsat.runner import grade
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
+
+from .assemble import Collected, assemble, suite_infos
+from .case import grade
+from .request import thresholds_of
 
 MAX_BYTES = 1024 * 1024 * 1024
 _SHOWN_AT_MOST = 5
@@ -26,26 +38,27 @@ class Changes:
     """What is graded otherwise than in the saved run; None: as it was."""
 
     judge: str | None = None
-    asserted: frozenset[str] | None = None
+    asserted: tuple[Asserted, ...] | None = None
     fail_under: tuple[str, ...] | None = None
     allow_unevaluated: int | None = None
 
-    def of(self, terms: Terms) -> Terms:
-        """Return the terms with the changes.
+    def of(self, request: RunRequest) -> RunRequest:
+        """Return the request with the changes.
 
         Raises:
             UsageError: the saved run's judge is a file, whose place a run file does not tell.
         """
-        if self.judge is None and terms.judge.startswith("recorded:"):
-            raise UsageError(f"the run was judged by {terms.judge}: give --judge=recorded:PATH, or --judge=checks")
-        fail_under = self.fail_under
-        return replace(
-            terms,
-            judge=terms.judge if self.judge is None else self.judge,
-            asserted=terms.asserted if self.asserted is None else self.asserted,
-            fail_under=terms.fail_under if fail_under is None else tuple((one, "command line") for one in fail_under),
-            allow_unevaluated=terms.allow_unevaluated if self.allow_unevaluated is None else self.allow_unevaluated,
-        )
+        if self.judge is None and request.judge.startswith("recorded:"):
+            raise UsageError(f"the run was judged by {request.judge}: give --judge=recorded:PATH, or --judge=checks")
+        changed: dict[str, object] = {}
+        if self.asserted is not None:
+            changed["asserted"] = self.asserted
+        if self.fail_under is not None:
+            changed |= {"fail_under": self.fail_under, "fail_under_from": "command line"}
+        if self.allow_unevaluated is not None:
+            changed["allow_unevaluated"] = self.allow_unevaluated
+        options = request.options.model_copy(update=changed)
+        return request.model_copy(update={"judge": self.judge or request.judge, "options": options})
 
 
 def read_run(path: Path, *, most: int = MAX_BYTES) -> Run:
@@ -128,14 +141,16 @@ def regrade(run: Run, suites: Sequence[Suite], changes: Changes, *, root: Path) 
         UsageError: a case of the run is in none of the suites, or the judge or a threshold cannot be used.
         SuiteError: a case cannot be loaded.
     """
-    terms = changes.of(terms_of_run(run.manifest))
-    _ = terms.thresholds  # a bad threshold is told before anything is judged
+    request = changes.of(run.manifest.request)
+    _ = thresholds_of(request.options)  # a bad threshold is told before anything is judged
     places = _places(suites)
     _refuse_unknown(run, places)
-    judges = {suite.root: make_judge(terms.judge, suite.tools, root=root) for suite in suites}
+    judges = {suite.root: make_judge(request.judge, suite.tools, root=root) for suite in suites}
     used = [suite for suite in suites if any(places[card.id][0] is suite for card in run.cases)] or list(suites)
-    cards = [_regraded(card, *places[card.id], judges[places[card.id][0].root], terms) for card in run.cases]
-    return assemble(cards, used, source_of_run(run.manifest), terms, run.timing)
+    asserted = request.options.asserted_kinds
+    cards = [_regraded(card, *places[card.id], judges[places[card.id][0].root], asserted) for card in run.cases]
+    collected = Collected(run.accounting, run.manifest.partial, run.manifest.broken)
+    return assemble(cards, used, request, collected, run.timing)
 
 
 def _places(suites: Sequence[Suite]) -> dict[str, tuple[Suite, CaseEntry]]:
@@ -160,9 +175,9 @@ def _refuse_unknown(run: Run, places: dict[str, tuple[Suite, CaseEntry]]) -> Non
         )
 
 
-def _regraded(card: Scorecard, suite: Suite, entry: CaseEntry, judge: Judge, terms: Terms) -> Scorecard:
-    graded = grade(suite.load(entry), card.trajectory, judge, asserted=terms.asserted, nodeid=card.nodeid)
-    return graded.model_copy(update={"timing": card.timing})
+def _regraded(card: Scorecard, suite: Suite, entry: CaseEntry, judge: Judge, asserted: frozenset[str]) -> Scorecard:
+    graded = grade(suite.load(entry), card.trajectory, judge, asserted=asserted, nodeid=card.nodeid)
+    return graded.model_copy(update={"agent": card.agent, "attempt": card.attempt, "timing": card.timing})
 
 
 def save_run(path: Path, run: Run) -> None:

@@ -11,7 +11,7 @@ from pytest_mapsat.agents import Source
 from pytest_mapsat.episode import Limits, run_episode
 from pytest_mapsat.judges import CheckFunction, Judge, make_judge
 from pytest_mapsat.metrics import score
-from pytest_mapsat.model import Case, EpisodeTiming, Scorecard, Trajectory, Verdict, trajectory_digest
+from pytest_mapsat.model import Case, EpisodeTiming, RunRequest, Scorecard, Trajectory, Verdict, trajectory_digest
 from pytest_mapsat.sandbox import Sandbox, satisfies
 from pytest_mapsat.suite import CaseEntry, Suite
 from pytest_mapsat.users import make_user
@@ -23,19 +23,13 @@ class Runner:
 
     Attributes:
         source: where trajectories come from.
-        user: the user's spec.
-        judge: the judge's spec.
-        limits: limits of an episode.
-        asserted: the kinds of factors that fail an item.
+        request: what the run was asked for: user, judge, limits, what is asserted.
         root: the directory that relative paths in specs start from.
         checks: the checks that other packages add, by name; None: those of installed packages.
     """
 
     source: Source
-    user: str
-    judge: str
-    limits: Limits
-    asserted: frozenset[str]
+    request: RunRequest
     root: Path
     checks: Mapping[str, CheckFunction] | None = None
     _judges: dict[Path, Judge] = field(default_factory=dict)
@@ -47,7 +41,7 @@ class Runner:
     def judge_of(self, suite: Suite) -> Judge:
         """Return the judge, made once for each suite since it needs the suite's tools."""
         if suite.root not in self._judges:
-            self._judges[suite.root] = make_judge(self.judge, suite.tools, root=self.root, checks=self.checks)
+            self._judges[suite.root] = make_judge(self.request.judge, suite.tools, root=self.root, checks=self.checks)
         return self._judges[suite.root]
 
     def run(self, suite: Suite, entry: CaseEntry, case: Case, *, trial: int = 1, nodeid: str = "") -> Scorecard:
@@ -57,10 +51,11 @@ class Runner:
             The scorecard, trajectory included.
         """
         started = perf_counter()
-        trajectory = run_episode(
-            case, self.source, make_user(self.user, case), self.sandbox(suite, entry.id), self.limits, trial=trial
-        )
-        card = grade(case, trajectory, self.judge_of(suite), asserted=self.asserted, nodeid=nodeid)
+        options = self.request.options
+        limits = Limits(max_turns=options.max_turns, timeout=options.timeout_seconds)
+        user, sandbox = make_user(self.request.user, case), self.sandbox(suite, entry.id)
+        trajectory = run_episode(case, self.source, user, sandbox, limits, trial=trial)
+        card = grade(case, trajectory, self.judge_of(suite), asserted=options.asserted_kinds, nodeid=nodeid)
         return card.model_copy(update={"timing": EpisodeTiming(seconds=round(perf_counter() - started, 6))})
 
 

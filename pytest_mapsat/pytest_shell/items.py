@@ -6,7 +6,7 @@ A ``Module`` and not a bare ``File``: fixtures of module scope, other plugins an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
@@ -58,17 +58,31 @@ def params(suite: Suite, entries: Iterable[CaseEntry], trials: int) -> Iterator[
     for entry in entries:
         marks = _marks(entry)
         for trial in range(1, trials + 1):
-            name = entry.id if trials == 1 else f"{entry.id}-t{trial}"
+            name = case_name(entry.id, trial, trials)
             yield pytest.param(CaseParam(suite, entry, trial), id=name, marks=marks)
 
 
-def register_domains(config: pytest.Config, domains: Iterable[tuple[str, str]]) -> None:
-    """Make a marker of each domain, once."""
-    known = {line.partition(":")[0] for line in config.getini("markers")}
-    for name, description in domains:
-        if name not in known:
-            known.add(name)
-            config.addinivalue_line("markers", f"{name}: {description or 'a domain of benchmark cases'}")
+def param_of(item: pytest.Item) -> CaseParam:
+    """Return the parameter of ``mapsat_case`` of a test; the test fails where it has none."""
+    callspec = getattr(item, "callspec", None)
+    if callspec is None or "mapsat_case" not in callspec.params:
+        pytest.fail(
+            "mapsat_sandbox and mapsat_run belong to a test that is parametrised with mapsat_case", pytrace=False
+        )
+    param: CaseParam = callspec.params["mapsat_case"]
+    return param
+
+
+def case_name(case: str, trial: int, trials: int) -> str:
+    """Return how node ids name a case: by its id, with the trial behind it when there is more than one."""
+    return case if trials == 1 else f"{case}-t{trial}"
+
+
+@lru_cache(maxsize=1024)
+def place_of(path: Path, rootpath: Path, suite: Path) -> str:
+    """Return a case file's place below pytest's root, or below the folder that its suite lies in."""
+    base = rootpath if path.is_relative_to(rootpath) else suite.parent
+    return path.relative_to(base).as_posix()
 
 
 def _marks(entry: CaseEntry) -> list[pytest.MarkDecorator]:

@@ -1,0 +1,181 @@
+"""The suites of one process: found, opened once, their domains made markers, their files collected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_mapsat.model import Problem, SuiteError
+from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
+
+from .items import CaseFile, params
+from .options import Settings
+
+#: The domains of the interface, which are markers while an agent is active, whatever the suite.
+DOMAINS = (
+    ("search", "finding places"),
+    ("navigation", "routes and how to travel"),
+    ("itinerary", "plans of several stops"),
+    ("realtime", "traffic, weather, opening"),
+    ("ride_hailing", "taxis and rides"),
+    ("local_services", "booking, buying, dining"),
+)
+_CASE_SUFFIXES = {".yaml", ".yml", ".jsonl", ".gz"}
+
+
+class Suites:
+    """The suites that this process has met, and which of their files pytest collects.
+
+    Attributes:
+        opened: suites by their folder.
+        touched: folders of the suites that files were collected from; the others were only opened for their domains.
+    """
+
+    def __init__(self, config: pytest.Config, settings: Settings) -> None:
+        self.config = config
+        self.settings = settings
+        self.opened: dict[Path, Suite] = {}
+        self.touched: set[Path] = set()
+        self._owners: dict[str, tuple[Path, CaseEntry]] = {}
+        self._register_domains(DOMAINS)
+        for path in (*settings.cases, *map(self._argument_path, config.args)):
+            self.open_known(path)
+
+    def open(self, root: Path) -> Suite:
+        """Return the suite in a folder, opened once, its domains made markers.
+
+        Raises:
+            SuiteError: it cannot be used.
+        """
+        if root not in self.opened:
+            suite = open_suite(root)
+            self._register_domains(suite.manifest.domains.items())
+            self.opened[root] = suite
+        return self.opened[root]
+
+    def open_known(self, path: Path) -> None:
+        """Open the suite at a place early, so that its domains are markers before ``-m`` is read."""
+        root = find_suite(path)
+        if root is not None:
+            try:
+                self.open(root)
+            except SuiteError:
+                return  # told where its files are collected
+
+    def touch(self, root: Path) -> None:
+        """Note that cases were collected from the suite in a folder, here or in another process."""
+        self.touched.add(root)
+        self.open_known(root)
+
+    def used(self) -> list[Suite]:
+        """Return the suites that cases were collected from, by their folder."""
+        return [self.opened[root] for root in sorted(self.touched) if root in self.opened]
+
+    def add_defaults(self) -> None:
+        """Add the suites to what pytest collects: always those of --mapsat-cases, the default only where no path was given.
+
+        Raises:
+            pytest.UsageError: a place that was named holds no cases.
+        """
+        given = self.config.args_source is pytest.Config.ArgsSource.ARGS
+        if self.settings.cases_named or not given:
+            for path in self.settings.cases:
+                self._refuse_empty(path)
+            self.config.args += map(str, self.settings.cases)
+        self.config.args[:] = self._without_overlaps(self.config.args)
+
+    def collect_file(self, path: Path, parent: pytest.Collector, *, agent_fixture: bool) -> pytest.Collector | None:
+        """Return the collector of a file that holds cases of a suite, or None for any other file."""
+        if path.suffix not in _CASE_SUFFIXES:
+            return None
+        root = find_suite(path)
+        if root is None:
+            return None
+        try:
+            suite = self.open(root)
+            if not suite.holds_cases(path):
+                return None
+        except SuiteError as error:
+            broken: pytest.File = _BrokenFile.from_parent(parent, path=path, message=str(error))
+            return broken
+        collector: CaseFile = CaseFile.from_parent(parent, path=path)
+        collector.suite, collector.claim = suite, self._claim
+        collector.agent_fixture = agent_fixture
+        self.touched.add(root)
+        return collector
+
+    def values(self) -> list[Any]:
+        """Return a pytest parameter for each case of the suites, for a test of the user's own.
+
+        Raises:
+            SuiteError: a file of cases cannot be read.
+        """
+        trials = self.settings.request.options.trials
+        listed: list[Any] = []
+        for suite, path in self._case_files():
+            listed += params(suite, suite.entries(path), trials)
+            self.touched.add(suite.root)
+        return listed
+
+    def _case_files(self) -> list[tuple[Suite, Path]]:
+        places = [path for path in self.settings.cases if find_suite(path)]
+        suites = [(self.open(root), path) for path in places if (root := find_suite(path))]
+        suites = suites or [(suite, root) for root, suite in sorted(self.opened.items())]
+        return [
+            (suite, file) for suite, place in suites for file in suite.files() if file == place or place in file.parents
+        ]
+
+    def _claim(self, suite: Suite, entries: tuple[CaseEntry, ...]) -> None:
+        """Note whose ids these are: a run file, a baseline and a report know a case by its id alone.
+
+        Raises:
+            SuiteError: another suite of this run has a case of the same id.
+        """
+        for entry in entries:
+            root, other = self._owners.setdefault(entry.id, (suite.root, entry))
+            if root != suite.root:
+                message = f"the id {entry.id!r} is taken: {other.path}:{other.line} of another suite has it"
+                raise SuiteError(Problem(str(entry.path), entry.line, message, "ids are unique in a run"))
+
+    def _register_domains(self, domains: Iterable[tuple[str, str]]) -> None:
+        """Make a marker of each domain, once."""
+        known = {line.partition(":")[0] for line in self.config.getini("markers")}
+        for name, description in domains:
+            if name not in known:
+                known.add(name)
+                self.config.addinivalue_line("markers", f"{name}: {description or 'a domain of benchmark cases'}")
+
+    def _without_overlaps(self, arguments: list[str]) -> list[str]:
+        """Leave out what another argument reaches anyway: pytest 8 would collect the narrower one only."""
+        kept: list[str] = []
+        for argument in dict.fromkeys(arguments):
+            path = self._argument_path(argument)
+            wider = [path, *path.parents] if "::" in argument else path.parents
+            others = {self._argument_path(other) for other in arguments if other != argument and "::" not in other}
+            if find_suite(path) is None or others.isdisjoint(wider):
+                kept.append(argument)
+        return kept
+
+    def _argument_path(self, argument: str) -> Path:
+        return (self.config.invocation_params.dir / argument.partition("::")[0]).absolute()
+
+    def _refuse_empty(self, path: Path) -> None:
+        root = find_suite(path)
+        if root is None and not (path.is_dir() and any(path.rglob("suite.yaml"))):
+            raise pytest.UsageError(f"{path}: no suite here: expected a suite.yaml in this folder or one above")
+        if root is not None and root in self.opened and not self.opened[root].inventory.cases:
+            raise pytest.UsageError(f"{path}: the suite has no cases: expected YAML or JSONL files below {root.name}")
+
+
+class _BrokenFile(pytest.File):
+    """A file of a suite that cannot be opened: its collection fails with the reason."""
+
+    def __init__(self, *, message: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._message = message
+
+    def collect(self) -> list[pytest.Item]:
+        raise self.CollectError(self._message)

@@ -1,0 +1,134 @@
+"""Scorecards become a run: manifest, accounting, summary, groups, gate. The way of a pytest session and of ``mapsat regrade`` alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pytest_mapsat import __version__
+from pytest_mapsat.gate import Coverage, decide
+from pytest_mapsat.metrics import group, summarise
+from pytest_mapsat.model import (
+    Accounting,
+    JudgeInfo,
+    Run,
+    RunManifest,
+    RunRequest,
+    RunTiming,
+    Scorecard,
+    SuiteError,
+    SuiteInfo,
+)
+from pytest_mapsat.suite import Suite
+
+from .request import thresholds_of
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What was there to run, and what became of it.
+
+    Attributes:
+        accounting: where every collected item went.
+        partial: why not all of the suite ran.
+        broken: what could not be collected.
+    """
+
+    accounting: Accounting = field(default_factory=Accounting)
+    partial: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+
+
+def assemble(
+    cards: Sequence[Scorecard], suites: Sequence[Suite], request: RunRequest, collected: Collected, timing: RunTiming
+) -> Run:
+    """Return the run of some scorecards, in the order of case id, trial, agent and attempt.
+
+    Args:
+        cards: the scorecards; their trajectories are not read.
+        suites: the suites that cases were run from.
+        request: what the run was asked for.
+        collected: what was there to run.
+        timing: when, and how long.
+    """
+    cards = sorted(cards, key=lambda card: card.key)
+    options = request.options
+    return Run(
+        manifest=_manifest(cards, suites, request, collected),
+        accounting=collected.accounting,
+        cases=tuple(cards),
+        summary=summarise(cards),
+        groups=group(cards),
+        gate=decide(
+            cards,
+            thresholds_of(options),
+            allowed_unevaluated=options.allow_unevaluated,
+            coverage=_coverage(cards, suites, collected),
+        ),
+        timing=timing,
+    )
+
+
+def suite_infos(suites: Sequence[Suite]) -> tuple[SuiteInfo, ...]:
+    """Return what a manifest says of suites, sorted."""
+    infos = (
+        SuiteInfo(name=suite.manifest.name, version=suite.manifest.version, fingerprint=suite.fingerprint())
+        for suite in suites
+    )
+    return tuple(sorted(infos, key=lambda info: (info.name, info.fingerprint)))
+
+
+def _coverage(cards: Sequence[Scorecard], suites: Sequence[Suite], collected: Collected) -> Coverage:
+    """Return how much of the suites ran, and what could not be read."""
+    domains: dict[str, tuple[str, ...]] = {}
+    unread: list[str] = []
+    for suite in suites:
+        domains |= _domains(suite, unread)
+    lost = collected.accounting.lost
+    met = {card.id for card in cards} | {one.id for one in lost}
+    left = {domain for case, names in domains.items() if case not in met for domain in names}
+    whole = {domain for names in domains.values() for domain in names} - left
+    return Coverage(
+        selected=len(met),
+        total=len(domains),
+        partial=collected.partial if met < set(domains) else (),
+        errors=tuple(sorted({*collected.broken, *unread})),
+        whole_domains=frozenset(whole),
+        lost=lost,
+    )
+
+
+def _domains(suite: Suite, unread: list[str]) -> dict[str, tuple[str, ...]]:
+    """Return the domains of each case of a suite; the paths of files that cannot be read go to ``unread``."""
+    found: dict[str, tuple[str, ...]] = {}
+    try:
+        for path in suite.files():
+            found.update({entry.id: entry.domains for entry in suite.entries(path)})
+    except SuiteError as error:
+        unread.extend(problem.path for problem in error.problems)
+    return found
+
+
+def _manifest(
+    cards: Sequence[Scorecard], suites: Sequence[Suite], request: RunRequest, collected: Collected
+) -> RunManifest:
+    linked = bool(cards) and all(card.linked for card in cards) if request.judge.startswith("recorded:") else None
+    return RunManifest(
+        versions={"pytest-mapsat": __version__},
+        suites=suite_infos(suites),
+        agent=_portable(request.agent),
+        agent_source=request.agent_source,
+        user=request.user,
+        judge=JudgeInfo(spec=_portable(request.judge), linked=linked),
+        options=request.options,
+        partial=collected.partial,
+        broken=tuple(sorted(set(collected.broken))),
+        warnings=tuple(sorted({warning for card in cards for warning in card.warnings})),
+    )
+
+
+def _portable(spec: str) -> str:
+    """Return a spec without the folder of a path in it: two equal runs may keep their files in different places."""
+    kind, colon, rest = spec.partition(":")
+    return f"{kind}:{Path(rest).name}" if kind == "recorded" and colon else spec
