@@ -49,7 +49,7 @@ def _blocks() -> list[tuple[str, str]]:
     return [(block["agent"], block["text"]) for block in BLOCK.finditer(README.read_text(encoding="utf-8"))]
 
 
-@pytest.mark.parametrize("agent", ["examples.considerate_agent:agent", "examples.naive_agent:agent"])
+@pytest.mark.parametrize("agent", ["shipped_agents.considerate:agent", "shipped_agents.naive:agent"])
 def test_the_readme_shows_the_output_as_it_is(agent: str) -> None:
     seen = _output(agent)
     if os.environ.get("MAPSAT_UPDATE_README"):
