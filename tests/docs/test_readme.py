@@ -68,7 +68,7 @@ def test_the_output_fits_in_80_columns() -> None:
 
 
 def test_every_document_that_is_linked_exists() -> None:
-    for page in [README, *sorted((ROOT / "docs").glob("*.md"))]:
+    for page in [README, *sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("*/README.md"))]:
         links = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
         missing = [link for link in links if not (page.parent / link).exists()]
         assert missing == [], page.name

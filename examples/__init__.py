@@ -1,0 +1,1 @@
+"""Four examples to copy: three agents and a test of one's own."""
