@@ -9,8 +9,8 @@ from typing import Literal
 from pytest_mapsat.model import Case, InfrastructureError
 from pytest_mapsat.sandbox import Toolbox
 
+from .context import AgentContext, Session
 from .reply import Reply
-from .views import Session, Visible
 
 _SAME_FOR_ALL = "Thank you for your question. I hope that you have a pleasant trip."
 
@@ -77,7 +77,7 @@ class BaselineSource:
         self,
         case: Case,
         toolbox: Toolbox,
-        context: Callable[[], Visible],  # noqa: ARG002  # no baseline looks at it
+        context: Callable[[], AgentContext],  # noqa: ARG002  # no baseline looks at it
         session: Session,  # noqa: ARG002
     ) -> _Fixed | _ByHeart:
         """Return the baseline for one episode."""

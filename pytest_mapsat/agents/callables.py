@@ -12,11 +12,11 @@ from pytest_mapsat.model import Case, UsageError
 from pytest_mapsat.sandbox import Toolbox
 
 from . import loop
+from .context import AgentContext, Session
 from .faults import AgentFault, describe
-from .intake import checked
 from .reply import Reply
+from .reply_check import checked
 from .signature import OFFERED, Wants, WrongSignature, parameters_of, takes_message, wants
-from .views import Session, Visible
 
 _EXAMPLE = 'an agent is a callable, at the least: def agent(message, tools): return "text"'
 _FOR_FACTORIES = OFFERED[1:]
@@ -43,7 +43,7 @@ class CallableSource:
         self,
         case: Case,  # noqa: ARG002  # an agent is not given the case
         toolbox: Toolbox,
-        context: Callable[[], Visible],
+        context: Callable[[], AgentContext],
         session: Session,
     ) -> CallableConversation:
         """Return the agent for one episode; a factory is called with the first message."""
@@ -54,7 +54,7 @@ class CallableConversation:
     """One episode with a callable."""
 
     def __init__(
-        self, source: CallableSource, toolbox: Toolbox, context: Callable[[], Visible], session: Session
+        self, source: CallableSource, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session
     ) -> None:
         self._source = source
         self._toolbox = toolbox

@@ -11,7 +11,7 @@ from types import FrameType
 
 from pytest_mapsat.model import Blame, Fault
 
-from .plain import text as writable
+from .jsondata import text as writable
 
 _SHOWN = 500
 _FRAMES = 5

@@ -9,7 +9,7 @@ from typing import Any
 from pytest_mapsat.model import did_you_mean
 
 from .faults import AgentFault
-from .plain import as_json, text
+from .jsondata import as_json, text
 from .reply import Reply
 
 _EXPECTED = 'expected a string or a Reply, as in: return "text"'
