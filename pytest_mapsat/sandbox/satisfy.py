@@ -24,8 +24,8 @@ from pytest_mapsat.model import (
 
 from .canonical import number, point
 from .geo import distance_m
-from .hours import open_at
 from .text import normalise, text_similarity
+from .times import open_at
 
 #: A path with many ``*`` over a large result must end.
 MAX_VALUES = 10_000
