@@ -7,9 +7,9 @@ from functools import lru_cache
 
 from pytest_mapsat.model import ScriptedAnswer, Turn, UserScript
 
-from .move import UserMove
 from .phrases import Stock, stock_of
 from .reading import Reading, mentions, read, wants_something, words
+from .user import UserMove
 
 
 class ScriptedUser:
