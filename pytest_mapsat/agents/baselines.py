@@ -1,4 +1,4 @@
-"""Agents that need no intelligence: what any real one must be told apart from."""
+"""Agents that need no intelligence: what any real agent must do better than, and the oracle, which knows everything."""
 
 from __future__ import annotations
 

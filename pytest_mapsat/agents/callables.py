@@ -202,7 +202,7 @@ def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
 
 
 def takes_message(parameters: tuple[Parameter, ...]) -> bool:
-    """Tell whether a callable with these parameters is an agent, and not something that makes one."""
+    """Return whether a callable with these parameters is an agent, and not something that makes one."""
     return any(
         parameter.name == "message"
         or parameter.kind is Parameter.VAR_KEYWORD

@@ -1,4 +1,4 @@
-"""From an exception in somebody's code to a fault that can be printed, saved and compared."""
+"""An exception in somebody's code becomes a fault that can be printed, saved and compared."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from .reply import Reply
 
 _EXPECTED = 'expected a string or a Reply, as in: return "text"'
 _USAGE = ("input_tokens", "output_tokens", "cost")
+#: The most thoughts in one reply; they are kept in the run file.
 _MANY = 10_000
 
 

@@ -188,7 +188,7 @@ def _answered(call: Step) -> bool:
 
 
 def count_calls(calls: Sequence[Step]) -> CallCounts:
-    """Return how often tools were called, in all, in vain, and by name (sorted)."""
+    """Return how often tools were called: in all, with an error as the answer, and by name (sorted)."""
     by_tool = Counter(call.tool for call in calls)
     failed = sum(call.status == "error" for call in calls)
     return CallCounts(total=len(calls), failed=failed, by_tool=dict(sorted(by_tool.items())))

@@ -23,7 +23,7 @@ _MANNERS = (
     ("Sure, happy to help!", "Have a lovely day!", "好的，很高兴为您服务！", "祝您一切顺利！"),
     ("Thank you for asking.", "I hope that this helps.", "感谢您的提问。", "希望对您有帮助。"),
 )
-#: With the name of a place, and whether it stands before the answer.
+#: Sentences with the name of a place, and whether they stand before the answer.
 _TURNED_DOWN = {
     "english": (
         ("{0} is closed, so don't go there.", True), ("{0} is nearer, but it is already closed.", True), ("I would not go to {0}.", False),
@@ -37,8 +37,8 @@ _TURNED_DOWN = {
         ("{0}去不成。", False), ("{0}太远，不建议。", True), ("{0}不行。", False),
     ),
 }  # fmt: skip
-#: A sentence that begins so leans on the one before it.
-_LEANS = re.compile(
+#: A sentence that begins like this depends on the one before it, and cannot move.
+_DEPENDS = re.compile(
     r"\s*(?:it|this|that|there|from|then|both|they|you|the|if|at|两|再|这|那|从|如果|回来|步行|然后|之后|路上|现在|有|外面)",
     re.IGNORECASE,
 )
@@ -64,7 +64,7 @@ def reordered_sentences(run: OracleRun) -> Iterator[Mutant]:
     """The last sentence that stands alone comes first; not where a check looks at an order."""
     ordered = any(isinstance(check, Order) for factor in run.case.truth.factors for check in checks_of(factor))
     texts = [run.text[start:end].strip() for start, end in run.sentences]
-    alone = [index for index, text in enumerate(texts) if index and not _LEANS.match(text)]
+    alone = [index for index, text in enumerate(texts) if index and not _DEPENDS.match(text)]
     if ordered or not alone:
         return
     first = texts.pop(alone[-1])

@@ -1,4 +1,4 @@
-"""The checks, each plainly read: a second, simple and independent reading beside that of ``judges``."""
+"""A plain reading of each kind of check: simple, and independent of the judge's."""
 
 from __future__ import annotations
 

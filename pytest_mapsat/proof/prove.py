@@ -1,4 +1,4 @@
-"""What a suite's checks are worth: how many answers that are wrong in one known way they catch, how many good ones they accuse."""
+"""What a suite's checks are worth: how many wrong answers they catch, and how many good ones they accuse."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .oracle_run import Mutant, OracleRun
 from .violations import violated
 from .wrong_changes import WRONG
 
-#: Of each kind at most so many mutants a case.
+#: The most mutants of one kind that are made of one case: every kind gets a hearing, and a long answer stays quick.
 MOST = 12
 
 

@@ -1,4 +1,4 @@
-"""Whether a change makes a factor false: decided from the case's checks and plain readings, not by the judge.
+"""Which factors a change makes false: decided from the case's checks and plain readings, not by the judge.
 
 The judge is asked only what it says of the oracle. A part of a check that reads the same before and after the change keeps that; one
 that plainly held and plainly holds no more fails. Where the plain reading and the judge differ on the oracle, nothing is concluded.

@@ -101,11 +101,14 @@ def pasted_results(run: OracleRun) -> Iterator[Mutant]:
         yield Mutant("all results of the tools were appended", run.saying(f"{run.text}\n{pasted}"))
 
 
+#: A fifth less or more: further off than any tolerance of a check should forgive.
 _FACTORS = (0.8, 1.2)
+#: Minutes: an hour is what a slip of the clock looks like.
 _SHIFTS = (-60, 60)
 _DAY = 24 * 60
-#: No table of numbers is needed: nobody's records end in this.
+#: The end of a telephone number that nobody's records have.
 _NOBODY = "9768"
+#: Any number would do: whether it breaks a check is decided afterwards.
 _MADE_UP = 97
 _ENGLISH_UNITS = {"percent": "%", "celsius": "°C", "star": "stars", "count": ""}
 _CHINESE_UNITS = {
@@ -176,12 +179,13 @@ def _speaks_of(run: OracleRun, check: Number) -> bool:
     return any(has(text, near) for near in check.near) and any(one.dimension == dimension for one in figures(text))
 
 
-#: Ways to travel, each with its words for the trip, the doing and the manner; columns change against columns.
+#: Ways to travel, each as a trip, as an activity and as a manner; a word is replaced by one of the same column.
 _ENGLISH_MODES = (("walk", "walking", "on foot"), ("drive", "driving", "by car"), ("bus ride", "riding", "by bus"))
 _ENGLISH_ALSO = {"by bike": 2, "bike ride": 0, "cycling": 1, "cycle": 0, "tram": 0, "ride": 0, "by taxi": 2}
 _CHINESE_MODES = (("步行", "走路", "走过去"), ("开车", "驾车", "自驾"), ("公交", "坐公交", "乘公交"))
 _CHINESE_ALSO = {"车程": 0, "骑车": 0, "骑行": 0, "地铁": 0, "打车": 0}
 _DENIALS = ("no ", "not ", "n't ", "without ", "-free", "不", "没", "无", "未", "别")
+#: Characters before a quote in which a denial would already stand.
 _LATIN_LEAD = 12
 
 
@@ -240,7 +244,7 @@ def negated_constraint(run: OracleRun) -> Iterator[Mutant]:
     for quote in run.evidence:
         around = run.text[max(quote.start - _LATIN_LEAD, 0) : quote.end]
         if any(denial in around.lower() for denial in _DENIALS):
-            continue  # a denial of a denial affirms
+            continue  # denied twice, it would be true again
         start = quote.start
         denied = _denial(run, quote)
         text = run.replaced(start, quote.end, denied + quote.text)

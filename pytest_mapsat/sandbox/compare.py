@@ -115,7 +115,7 @@ def _row(value: Canonical) -> tuple[Point, ...]:
     return value if isinstance(value[0], tuple) else (value,)
 
 
-#: A record with many synonyms stands for at most so many calls.
+#: The most calls that one record stands for: synonyms of several parameters multiply.
 _MAX_VARIANTS = 64
 _KEY_DIGITS = 12
 
@@ -135,7 +135,7 @@ class Entry:
 
     @cached_property
     def provenance(self) -> Provenance:
-        """What is said of an answer that is this record as it stands."""
+        """The provenance of an answer that is this record unchanged."""
         return Provenance(kind="simulated" if self.record.simulated else "exact", record=self.key)
 
     @cached_property

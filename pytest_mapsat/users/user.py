@@ -1,4 +1,4 @@
-"""What a user is: who moves when the agent has spoken; and the one who never answers."""
+"""What a user is, and what it does when the agent has spoken; and the user who never answers."""
 
 from __future__ import annotations
 
