@@ -1,1 +1,1 @@
-"""Two rule-based agents to run the starter suite with, and to copy from. Standard library only."""
+"""Four examples to copy: three agents and a test of one's own."""

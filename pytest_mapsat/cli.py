@@ -18,7 +18,7 @@ from pytest_mapsat import __version__
 if TYPE_CHECKING:
     from pytest_mapsat.model import Run
     from pytest_mapsat.proof import Proof
-    from pytest_mapsat.suite import Finding
+    from pytest_mapsat.suite import LintFinding
     from pytest_mapsat.suite.importers import ImportReport
 
 EXIT_OK = 0
@@ -199,7 +199,7 @@ def _lint(options: argparse.Namespace) -> int:
     return EXIT_FINDINGS if any(finding.severity == "error" for finding in findings) else EXIT_OK
 
 
-def _print_lint(findings: Sequence[Finding], proof: Proof | None) -> None:
+def _print_lint(findings: Sequence[LintFinding], proof: Proof | None) -> None:
     for finding in findings:
         _print(str(finding))
     _print(_lint_summary(findings))
@@ -211,7 +211,7 @@ def _print_lint(findings: Sequence[Finding], proof: Proof | None) -> None:
             _print(line)
 
 
-def _mutants(path: Path, findings: Sequence[Finding]) -> Proof:
+def _mutants(path: Path, findings: Sequence[LintFinding]) -> Proof:
     """Return what the checks make of mutants of all cases that can be loaded; the others are among the findings."""
     from pytest_mapsat.model import SuiteError  # noqa: PLC0415  lazy
     from pytest_mapsat.proof import prove  # noqa: PLC0415  lazy
@@ -232,7 +232,7 @@ def _mutants(path: Path, findings: Sequence[Finding]) -> Proof:
     return prove(cases, suite.tools)
 
 
-def _findings(path: Path) -> list[Finding]:
+def _findings(path: Path) -> list[LintFinding]:
     from pytest_mapsat.model import SuiteError, UsageError  # noqa: PLC0415  --help needs no pydantic
     from pytest_mapsat.suite import errors_of, find_suite, lint, open_suite  # noqa: PLC0415  likewise
 
@@ -244,7 +244,7 @@ def _findings(path: Path) -> list[Finding]:
         return errors_of(error, "suite")
 
 
-def _lint_summary(findings: Sequence[Finding]) -> str:
+def _lint_summary(findings: Sequence[LintFinding]) -> str:
     counts = [(severity, sum(finding.severity == severity for finding in findings)) for severity in _SEVERITIES]
     return ", ".join(f"{count} {severity}{'' if count == 1 else 's'}" for severity, count in counts)
 

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 from .reply import Reply
 
 if TYPE_CHECKING:
+    from .context import AgentContext, Session, context_of, session_of
     from .faults import AgentFault, describe, scrubbed
+    from .jsondata import as_json
     from .loop import shutdown
-    from .plain import as_json
     from .recorded import RecordedSource
     from .resolve import resolve_source, source_of
     from .source import AgentSource, Conversation, Source
-    from .views import Session, Visible, context_of, session_of
 
 __all__ = [
+    "AgentContext",
     "AgentFault",
     "AgentSource",
     "Conversation",
@@ -27,7 +28,6 @@ __all__ = [
     "Reply",
     "Session",
     "Source",
-    "Visible",
     "as_json",
     "context_of",
     "describe",
@@ -39,13 +39,13 @@ __all__ = [
 ]
 
 _HOMES = {
+    "context": ("AgentContext", "Session", "context_of", "session_of"),
     "faults": ("AgentFault", "describe", "scrubbed"),
+    "jsondata": ("as_json",),
     "loop": ("shutdown",),
-    "plain": ("as_json",),
     "recorded": ("RecordedSource",),
     "resolve": ("resolve_source", "source_of"),
     "source": ("AgentSource", "Conversation", "Source"),
-    "views": ("Session", "Visible", "context_of", "session_of"),
 }
 
 

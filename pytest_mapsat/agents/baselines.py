@@ -1,4 +1,4 @@
-"""Agents that need no intelligence: what any real one must be told apart from."""
+"""Agents that need no intelligence: what any real agent must do better than, and the oracle, which knows everything."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Literal
 from pytest_mapsat.model import Case, InfrastructureError
 from pytest_mapsat.sandbox import Toolbox
 
+from .context import AgentContext, Session
 from .reply import Reply
-from .views import Session, Visible
 
 _SAME_FOR_ALL = "Thank you for your question. I hope that you have a pleasant trip."
 
@@ -77,7 +77,7 @@ class BaselineSource:
         self,
         case: Case,
         toolbox: Toolbox,
-        context: Callable[[], Visible],  # noqa: ARG002  # no baseline looks at it
+        context: Callable[[], AgentContext],  # noqa: ARG002  # no baseline looks at it
         session: Session,  # noqa: ARG002
     ) -> _Fixed | _ByHeart:
         """Return the baseline for one episode."""

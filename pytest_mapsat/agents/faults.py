@@ -1,4 +1,4 @@
-"""From an exception in somebody's code to a fault that can be printed, saved and compared."""
+"""An exception in somebody's code becomes a fault that can be printed, saved and compared."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import FrameType
 
 from pytest_mapsat.model import Blame, Fault
 
-from .plain import text as writable
+from .jsondata import text as writable
 
 _SHOWN = 500
 _FRAMES = 5

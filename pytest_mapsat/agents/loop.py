@@ -35,7 +35,7 @@ class EventLoop:
         return asyncio.run_coroutine_threadsafe(_outcome(awaitable), self._loop)
 
     def answers(self) -> bool:
-        """Tell whether the loop still turns."""
+        """Return whether the loop still turns."""
         turned = threading.Event()
         self._loop.call_soon_threadsafe(turned.set)
         return turned.wait(_PATIENCE)

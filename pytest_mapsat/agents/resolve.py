@@ -1,15 +1,18 @@
-"""From the text of ``--mapsat-agent`` to a source of trajectories."""
+"""From the text of ``--mapsat-agent``, or from an object at hand, to a source of trajectories, with errors that say what to do."""
 
 from __future__ import annotations
 
+import importlib
+import os
+import sys
 from pathlib import Path
+from traceback import extract_tb
 from typing import Literal, get_args
 
 from pytest_mapsat.model import UsageError, did_you_mean
 
 from .baselines import BaselineSource
 from .callables import callable_source
-from .loading import load
 from .recorded import RecordedSource, open_recorded
 from .source import Source
 
@@ -70,3 +73,105 @@ def _baseline(name: str) -> BaselineSource:
 
 def _baselines() -> str:
     return ", ".join(f"baseline:{name}" for name in _BASELINES)
+
+
+_EXAMPLE = "expected module:attribute, as in --mapsat-agent=my_agent:reply"
+
+
+def load(spec: str, *, root: Path) -> object:
+    """Return the object that ``module:attr`` names; dots lead further into it.
+
+    Args:
+        spec: a dotted module name, a colon, a dotted attribute.
+        root: searched before ``sys.path``, and put there, so that the module's own later imports work as well.
+
+    Raises:
+        UsageError: the spec, the module or the attribute is wrong, or importing the module fails.
+    """
+    module_name, colon, attribute = spec.partition(":")
+    if not colon or not attribute or not all(part.isidentifier() for part in module_name.split(".")):
+        raise UsageError(f"agent {spec!r}: {_EXAMPLE}{_suggestion(module_name, attribute)}")
+    _search_first(root)
+    found: object = _import(module_name, spec, root)
+    for done, name in enumerate(attribute.split(".")):
+        found = _member(found, name, ":".join([module_name, ".".join(attribute.split(".")[:done])]).rstrip(":"), spec)
+    return found
+
+
+def _suggestion(module_name: str, attribute: str) -> str:
+    """Guess what was meant by a path, or by a module alone."""
+    name = module_name.removesuffix(".py").strip("./\\").replace("/", ".").replace("\\", ".")
+    if not all(part.isidentifier() for part in name.split(".")):
+        return ""
+    return f" (did you mean '{name}:{attribute or 'agent'}'?)"
+
+
+def _search_first(root: Path) -> None:
+    place = str(root)
+    if sys.path[:1] != [place]:
+        sys.path.insert(0, place)
+    importlib.invalidate_caches()
+
+
+def _import(name: str, spec: str, root: Path) -> object:
+    try:
+        return importlib.import_module(name)
+    except KeyboardInterrupt:
+        raise
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
+            hint = did_you_mean(name, _modules_in(root))
+            raise UsageError(
+                f"agent {spec!r}: there is no module {error.name!r} in {root} or on sys.path"
+                + (f" ({hint})" if hint else "")
+            ) from None
+        raise UsageError(_broken(error, spec, name, root)) from None
+    except BaseException as error:  # noqa: BLE001  # a module may exit or raise anything while it is imported
+        raise UsageError(_broken(error, spec, name, root)) from None
+
+
+def _modules_in(root: Path) -> list[str]:
+    with os.scandir(root) as entries:
+        return sorted(
+            entry.name.removesuffix(".py") for entry in entries if entry.is_dir() or entry.name.endswith(".py")
+        )
+
+
+def _broken(error: BaseException, spec: str, name: str, root: Path) -> str:
+    return (
+        f"agent {spec!r}: importing {name!r} failed: {_place(error, root)}{type(error).__name__}: {_first_words(error)}"
+    )
+
+
+def _first_words(error: BaseException) -> str:
+    if isinstance(error, SyntaxError):
+        return error.msg
+    return str(error) or "no message"
+
+
+def _place(error: BaseException, root: Path) -> str:
+    """Return ``file:line: `` of the last line of the user's own code, or nothing."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{_relative(error.filename, root)}:{error.lineno}: "
+    frames = [frame for frame in extract_tb(error.__traceback__) if _is_users(frame.filename)]
+    inside = [frame for frame in frames if Path(frame.filename).is_relative_to(root)] or frames
+    return f"{_relative(inside[-1].filename, root)}:{inside[-1].lineno}: " if inside else ""
+
+
+def _is_users(filename: str) -> bool:
+    return not filename.startswith("<frozen ") and filename not in (__file__, importlib.__file__)
+
+
+def _relative(filename: str, root: Path) -> str:
+    path = Path(filename)
+    return str(path.relative_to(root)) if path.is_relative_to(root) else filename
+
+
+def _member(owner: object, name: str, where: str, spec: str) -> object:
+    try:
+        return getattr(owner, name)
+    except AttributeError:
+        hint = did_you_mean(name, sorted(vars(owner))) if hasattr(owner, "__dict__") else ""
+        raise UsageError(
+            f"agent {spec!r}: {where!r} has no attribute {name!r}" + (f" ({hint})" if hint else "")
+        ) from None

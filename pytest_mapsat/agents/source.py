@@ -8,9 +8,9 @@ from typing import Literal, Protocol
 from pytest_mapsat.model import Case
 from pytest_mapsat.sandbox import Toolbox
 
+from .context import AgentContext, Session
 from .recorded import RecordedSource
 from .reply import Reply
-from .views import Session, Visible
 
 
 class Conversation(Protocol):
@@ -52,7 +52,7 @@ class AgentSource(Protocol):
     @property
     def shared(self) -> bool: ...  # noqa: D102
 
-    def open(self, case: Case, toolbox: Toolbox, context: Callable[[], Visible], session: Session) -> Conversation:
+    def open(self, case: Case, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session) -> Conversation:
         """Return the agent for one episode.
 
         Args:

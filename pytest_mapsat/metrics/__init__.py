@@ -6,13 +6,18 @@ Pure functions; nothing here knows what a place is, reads a file or asks a model
 from __future__ import annotations
 
 from .aggregate import AGGREGATES, PASS_RATE, RunUsage, group, summarise, usage
-from .efficiency import cost_efficiency, interaction_efficiency, satisfaction_efficiency
-from .facts import Faithfulness, faithfulness
-from .faults import fault_of
-from .labels import index_labels
-from .measure import Measure
-from .outcome import ASSERTABLE, ItemOutcome, item_outcome
-from .satisfaction import acceptance, explicit_completion, implicit_satisfaction
+from .labels import Measure, index_labels
+from .outcome import ASSERTABLE, ItemOutcome, fault_of, item_outcome
+from .satisfaction import (
+    Faithfulness,
+    acceptance,
+    cost_efficiency,
+    explicit_completion,
+    faithfulness,
+    implicit_satisfaction,
+    interaction_efficiency,
+    satisfaction_efficiency,
+)
 from .scoring import SOURCE_ATTRIBUTE, score
 from .statistics import bootstrap_interval, bootstrap_intervals, wilson_interval
 from .tools import Satisfies, ToolSelection, tool_selection

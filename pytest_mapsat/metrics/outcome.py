@@ -1,14 +1,48 @@
-"""Does the item pass? The asserted labels of one episode, and who is to blame where they do not hold."""
+"""Does the item pass? The asserted labels of one episode, who broke one that has none, and who is to blame."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_mapsat.model import Blame, Case, Count, Fault, Label, Outcome
+from pytest_mapsat.model import Blame, Case, Count, Ending, Fault, Label, Outcome, Trajectory
 
-from .faults import class_of
 from .labels import Reading, read_labels
+
+_BLAME_BY_ENDING: dict[Ending, Blame] = {
+    "agent_error": "agent",
+    "timeout": "agent",
+    "user_error": "user",
+    "infrastructure_error": "infrastructure",
+}
+
+
+def fault_of(trajectory: Trajectory) -> Fault | None:
+    """Return what broke the episode, or None where the agent had its say.
+
+    An agent that gives only blank replies, or none, has broken it itself.
+    """
+    if trajectory.fault is not None:
+        return trajectory.fault
+    if trajectory.ending in _BLAME_BY_ENDING:
+        return Fault(blame=_BLAME_BY_ENDING[trajectory.ending], message=trajectory.ending.replace("_", " "))
+    replies = trajectory.replies
+    if any(_visible(turn.text) for turn in replies):
+        return None
+    found = f"{len(replies)} blank replies" if replies else "no reply"
+    return Fault(blame="agent", message=f"the agent gave no answer ({found})")
+
+
+def class_of(fault: Fault) -> Outcome:
+    """Return the outcome class of an item that ``fault`` broke: the agent's own fault is its failure."""
+    if fault.blame == "agent":
+        return "failed"
+    return "unevaluated" if fault.blame == "judge" else "error"
+
+
+def _visible(text: str) -> bool:
+    return any(not char.isspace() and char.isprintable() for char in text)
+
 
 #: What may be asserted of an item: hard implicit factors, fact requirements, explicit factors, and soft factors in full.
 ASSERTABLE = ("hard", "facts", "explicit", "soft")

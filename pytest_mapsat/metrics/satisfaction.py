@@ -1,13 +1,13 @@
-"""ECR, IISR and AR: would the user accept the response (MapSatisfyBench 3.3)?"""
+"""Would the user accept the answer, are its facts true, and what did it cost: ECR, IISR, AR, IFS, Eff, SES, CEI (MapSatisfyBench 3.3)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from pytest_mapsat.model import Case, Count, Label
+from pytest_mapsat.model import Case, Count, Label, Spent, Trajectory
 
-from .labels import read_labels, weighted_share
-from .measure import Measure, product
+from .labels import Measure, not_applicable, product, read_labels, weighted_share
 from .weights import DEFAULT_WEIGHTS, WeightTable, weights_of
 
 
@@ -48,3 +48,72 @@ def implicit_satisfaction(case: Case, labels: Mapping[str, Label], table: Weight
 def acceptance(ecr: Measure, iisr: Measure) -> Measure:
     """Return AR = ECR x IISR, unrounded."""
     return product(ecr, iisr)
+
+
+@dataclass(frozen=True, slots=True)
+class Faithfulness:
+    """IFS, and how much of it was earned by saying nothing.
+
+    Attributes:
+        measure: the share of fact requirements that hold.
+        vacuous: how many of those hold because the answer makes no such claim.
+    """
+
+    measure: Measure
+    vacuous: int = 0
+
+
+def faithfulness(case: Case, labels: Mapping[str, Label]) -> Faithfulness:
+    """Return IFS: the share of fact requirements that hold; not applicable where the case has none.
+
+    Args:
+        case: the case.
+        labels: the verdict's labels by factor id. A requirement whose facts the answer never states holds vacuously.
+    """
+    factors = case.truth.facts
+    if not factors:
+        return Faithfulness(not_applicable("the case has no fact requirement"))
+    readings = read_labels(factors, labels)
+    vacuous = sum(reading.vacuous and reading.value == 1 for reading in readings)
+    return Faithfulness(weighted_share((1.0, reading) for reading in readings), vacuous)
+
+
+_MILLION = 1_000_000
+
+
+def interaction_efficiency(case: Case, trajectory: Trajectory) -> Measure:
+    """Return Eff = 1 / (1 + turns / reference).
+
+    Turns are the agent's replies, at least 1. The reference is the case's own figure, else the greatest useful number of
+    clarification turns; where that is 0 or not given, Eff does not apply.
+    """
+    policy = case.truth.clarification
+    if policy is None:
+        return not_applicable("the case has no clarification policy, so no reference for its turns")
+    reference = policy.reference_turns or policy.max_turns
+    if not reference:
+        return not_applicable("the case's reference is 0 turns")
+    turns = max(1, sum(turn.role == "agent" for turn in trajectory.turns))
+    return Measure(reference / (reference + turns))
+
+
+def satisfaction_efficiency(ar: Measure, eff: Measure) -> Measure:
+    """Return SES = AR x Eff, unrounded."""
+    return product(ar, eff)
+
+
+def cost_efficiency(ses: Measure, spent: Spent) -> Measure:
+    """Return CEI = SES per million tokens; for reference only, not a metric of the paper.
+
+    Args:
+        ses: the episode's SES.
+        spent: all tokens that the agent used, in and out.
+    """
+    if ses.value is None:
+        return ses
+    if spent.input_tokens is None or spent.output_tokens is None:
+        return not_applicable("the agent did not say how many tokens it used")
+    tokens = spent.input_tokens + spent.output_tokens
+    if tokens == 0:
+        return not_applicable("the agent used no tokens")
+    return Measure(ses.value / tokens * _MILLION)

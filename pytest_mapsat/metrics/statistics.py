@@ -22,7 +22,7 @@ _LOW, _HIGH = 0.025, 0.975
 _Z = 1.959963984540054
 _SEED = 20_260_617
 _FEWEST_RESAMPLES = 1_000
-# Beyond so many values fewer resamples are drawn: the interval is then narrow and its ends steady.
+# Above this many values fewer resamples are drawn: the interval is narrow by then, and its ends steady.
 _FULLY_RESAMPLED = 1_000
 # Draws held at once: few enough for the processor's cache.
 _CHUNK_DRAWS = 64_000

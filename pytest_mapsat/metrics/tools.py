@@ -8,7 +8,7 @@ from typing import Protocol
 
 from pytest_mapsat.model import Case, ExpectedTool, Json, JsonObject, Match, Step, Trajectory
 
-from .measure import Measure, not_applicable
+from .labels import Measure, not_applicable
 
 
 class Satisfies(Protocol):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .harmless import HARMLESS
+from .harmless_changes import HARMLESS
 from .prove import Proof, Trial, prove
 from .table import table
-from .wrong import WRONG
+from .wrong_changes import WRONG
 
 __all__ = ["HARMLESS", "WRONG", "Proof", "Trial", "prove", "table"]

@@ -1,4 +1,4 @@
-"""What a suite's checks are worth: how many answers that are wrong in one known way they catch, how many good ones they accuse."""
+"""What a suite's checks are worth: how many wrong answers they catch, and how many good ones they accuse."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pytest_mapsat.model import Case, JsonObject, Label, Record, Tool, Trajector
 from pytest_mapsat.sandbox import Sandbox
 from pytest_mapsat.users import make_user
 
-from .harmless import HARMLESS
-from .play import Draft, Play
-from .truth import violated
-from .wrong import WRONG
+from .harmless_changes import HARMLESS
+from .oracle_run import Mutant, OracleRun
+from .violations import violated
+from .wrong_changes import WRONG
 
-#: Of each kind at most so many mutants a case.
+#: The most mutants of one kind that are made of one case: every kind gets a hearing, and a long answer stays quick.
 MOST = 12
 
 
@@ -130,7 +130,7 @@ def prove(cases: Iterable[tuple[Case, tuple[Record, ...]]], tools: Mapping[str, 
             untried[case.id] = reason
             continue
         factors[case.id] = tuple(factor.id for factor in case.truth.factors)
-        trials += _tried(Play(case, tools, trajectory, judge.judge(case, trajectory)), judge, idle)
+        trials += _tried(OracleRun(case, tools, trajectory, judge.judge(case, trajectory)), judge, idle)
     return Proof(tuple(trials), untried, factors, tuple(idle))
 
 
@@ -147,33 +147,33 @@ def _unfit(case: Case, trajectory: Trajectory) -> str:
     return "" if any(turn.text.strip() for turn in trajectory.replies) else "its oracle says nothing"
 
 
-def _tried(play: Play, judge: Judge, idle: list[tuple[str, str, str]]) -> Iterator[Trial]:
-    accused = tuple(label.factor for label in play.verdict.labels if label.outcome != "passed")
-    yield Trial("oracle", play.case.id, "nothing", (), accused, _why(play.labels, accused))
-    seen = {trajectory_digest(play.trajectory)}
-    for kind, draft, harmless in _drafts(play):
-        digest = trajectory_digest(draft.trajectory)
+def _tried(run: OracleRun, judge: Judge, idle: list[tuple[str, str, str]]) -> Iterator[Trial]:
+    accused = tuple(label.factor for label in run.verdict.labels if label.outcome != "passed")
+    yield Trial("oracle", run.case.id, "nothing", (), accused, _why(run.labels, accused))
+    seen = {trajectory_digest(run.trajectory)}
+    for kind, mutant, harmless in _mutants(run):
+        digest = trajectory_digest(mutant.trajectory)
         if digest in seen:
             continue
         seen.add(digest)
-        broken = () if harmless else violated(play, draft)
+        broken = () if harmless else violated(run, mutant)
         if harmless or broken:
-            yield _trial(play, judge, kind, draft, broken)
+            yield _trial(run, judge, kind, mutant, broken)
         else:
-            idle.append((play.case.id, kind, draft.changed))
+            idle.append((run.case.id, kind, mutant.changed))
 
 
-def _drafts(play: Play) -> Iterator[tuple[str, Draft, bool]]:
+def _mutants(run: OracleRun) -> Iterator[tuple[str, Mutant, bool]]:
     for operators, harmless in ((WRONG, False), (HARMLESS, True)):
         for kind, operator in operators.items():
-            yield from ((kind, draft, harmless) for draft in islice(operator(play), MOST))
+            yield from ((kind, mutant, harmless) for mutant in islice(operator(run), MOST))
 
 
-def _trial(play: Play, judge: Judge, kind: str, draft: Draft, broken: tuple[str, ...]) -> Trial:
-    labels = {label.factor: label for label in judge.judge(play.case, draft.trajectory).labels}
-    lowered = tuple(name for name, label in labels.items() if _is_lower(label, play.labels[name], wrong=bool(broken)))
+def _trial(run: OracleRun, judge: Judge, kind: str, mutant: Mutant, broken: tuple[str, ...]) -> Trial:
+    labels = {label.factor: label for label in judge.judge(run.case, mutant.trajectory).labels}
+    lowered = tuple(name for name, label in labels.items() if _is_lower(label, run.labels[name], wrong=bool(broken)))
     deciding = [name for name in broken if name not in lowered] if broken else lowered
-    return Trial(kind, play.case.id, draft.changed, broken, lowered, _why(labels, deciding))
+    return Trial(kind, run.case.id, mutant.changed, broken, lowered, _why(labels, deciding))
 
 
 def _is_lower(label: Label, oracle: Label, *, wrong: bool) -> bool:

@@ -1,4 +1,4 @@
-"""A proof in a terminal: what was caught by case and factor, then by kind, then what survived and what was accused wrongly."""
+"""A proof as lines for the terminal: counts by case and factor, then by kind, then what survived and what was wrongly accused."""
 
 from __future__ import annotations
 

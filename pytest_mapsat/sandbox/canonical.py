@@ -13,8 +13,8 @@ from typing import Any
 
 from pytest_mapsat.model import Json, ParameterMatch, ParameterType, canonical_json
 
-from .moments import moment
 from .text import normalise
+from .times import moment
 
 Canonical = Any
 Point = tuple[float, float]

@@ -6,7 +6,7 @@ from math import asin, cos, floor, radians, sin, sqrt
 
 #: Mean radius of the Earth, metres (IUGG).
 EARTH_RADIUS_M = 6_371_008.8
-#: Two points this near are the same point: it covers both rounding and truncating at five decimals (at most 1.6 m apart).
+#: Points no further apart than this are one point, metres: rounding or truncating at five decimals moves a point by at most as much.
 SAME_POINT_M = 1.6
 #: A degree of latitude is longer than this everywhere on our sphere.
 LEAST_M_PER_DEGREE = 111_000.0

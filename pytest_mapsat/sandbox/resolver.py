@@ -21,10 +21,19 @@ from pytest_mapsat.model import (
 )
 
 from .canonical import Canonical
-from .compare import Finding, apart_m, findings, same_places, within_reach
+from .compare import (
+    Candidate,
+    Deviation,
+    Entry,
+    apart_m,
+    deviations,
+    difference,
+    nearest_of,
+    same_places,
+    variants,
+    within_reach,
+)
 from .cutting import CannotCutError, Circle, cut_to_circle, cut_to_labels, fresh
-from .entries import Candidate, Entry, variants
-from .explain import difference, nearest_of
 from .geo import band, bands
 from .spec import BadArgumentsError, Call, Spec, spec_of
 
@@ -187,7 +196,7 @@ class Resolver:
         provenance = Provenance(
             kind=_kind(chosen),
             record=entry.key,
-            differences=tuple(difference(finding, call, entry.call) for finding in chosen.candidate.found),
+            differences=tuple(difference(deviation, call, entry.call) for deviation in chosen.candidate.found),
             candidates=candidates,
             note=f"{chosen.removed} of the recorded items lie outside what was asked" if chosen.removed else "",
         )
@@ -203,13 +212,14 @@ class Resolver:
         if not entries:
             return Provenance(kind="miss", candidates=0, note=f"the case has no record of {name}{unread}")
         nearest = nearest_of(self.spec, call, entries)
-        blocked = [finding for finding in nearest.found if finding.kind == "blocked"]
+        blocked = [deviation for deviation in nearest.found if deviation.kind == "blocked"]
         note = "" if blocked else self._why_uncut(call, nearest)
         return Provenance(
             kind="miss",
             record=nearest.entry.key,
             differences=tuple(
-                difference(finding, call, nearest.entry.call, answered=False) for finding in blocked or nearest.found
+                difference(deviation, call, nearest.entry.call, answered=False)
+                for deviation in blocked or nearest.found
             ),
             candidates=0,
             note=f"the nearest of {len(entries)} records of {name} does not answer this{note}{unread}",
@@ -232,19 +242,19 @@ def _latitude(place: Canonical) -> float:
 def _kind(served: _Served) -> ProvenanceKind:
     if served.candidate.entry.record.simulated:
         return "simulated"
-    kinds = {finding.kind for finding in served.candidate.found}
+    kinds = {deviation.kind for deviation in served.candidate.found}
     if served.removed or kinds & {"wider", "more"}:
         return "composed"
     return "near" if kinds else "exact"
 
 
-def _bridged(spec: Spec, asked: Call, entry: Entry) -> tuple[Finding, ...] | None:
+def _bridged(spec: Spec, asked: Call, entry: Entry) -> tuple[Deviation, ...] | None:
     """Return what is not the same where all of it is within tolerance, else None."""
     found = []
-    for finding in findings(spec, asked, entry.call):
-        if finding.kind == "blocked":
+    for deviation in deviations(spec, asked, entry.call):
+        if deviation.kind == "blocked":
             return None
-        found.append(finding)
+        found.append(deviation)
     return tuple(found)
 
 

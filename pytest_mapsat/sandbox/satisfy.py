@@ -24,10 +24,10 @@ from pytest_mapsat.model import (
 
 from .canonical import number, point
 from .geo import distance_m
-from .hours import open_at
 from .text import normalise, text_similarity
+from .times import open_at
 
-#: A path with many ``*`` over a large result must end.
+#: Bounds the values that a path with many ``*`` finds in a large result.
 MAX_VALUES = 10_000
 
 

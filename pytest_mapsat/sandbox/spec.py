@@ -9,7 +9,7 @@ from pytest_mapsat.model import Json, ParameterMatch, ParameterType, Tool, did_y
 
 from .canonical import Canonical, Canoniser, UnfitError
 from .geo import SAME_POINT_M
-from .words import Lexicon, Request
+from .text import Lexicon, Request
 
 #: A call, one canonical value for each of ``Spec.parameters``.
 Values = tuple[Canonical, ...]

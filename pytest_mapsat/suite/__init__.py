@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .entries import CaseEntry
-from .lint import Finding, Severity, errors_of, lint
+from .lint import LintFinding, Severity, errors_of, lint
 from .opened import Suite, find_suite, open_suite
 from .records import PlacedRecord
 from .writer import (
@@ -19,7 +19,7 @@ from .writer import (
 
 __all__ = [
     "CaseEntry",
-    "Finding",
+    "LintFinding",
     "PlacedRecord",
     "Severity",
     "Suite",

@@ -22,7 +22,7 @@ _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 
 @dataclass(frozen=True)
-class Finding:
+class LintFinding:
     """One thing that lint found.
 
     Attributes:
@@ -45,9 +45,9 @@ class Finding:
         return {"severity": self.severity, "rule": self.rule, **place}
 
 
-def lint(suite: Suite) -> list[Finding]:
+def lint(suite: Suite) -> list[LintFinding]:
     """Load everything in a suite and return all findings, sorted by file and line."""
-    findings: list[Finding] = []
+    findings: list[LintFinding] = []
     cases = list(_cases(suite, findings))
     records = list(_records(suite, findings))
     findings.extend(_about_records(suite, {case.id for case, _ in cases}, records))
@@ -56,21 +56,21 @@ def lint(suite: Suite) -> list[Finding]:
     return sorted(findings, key=_order)
 
 
-def _order(finding: Finding) -> tuple[str, int, int, str, str]:
+def _order(finding: LintFinding) -> tuple[str, int, int, str, str]:
     problem = finding.problem
     return problem.path, problem.line, _SEVERITIES.index(finding.severity), finding.rule, problem.message
 
 
-def errors_of(error: SuiteError, rule: str) -> list[Finding]:
+def errors_of(error: SuiteError, rule: str) -> list[LintFinding]:
     """Return an error's problems as findings."""
-    return [Finding("error", rule, problem) for problem in error.problems]
+    return [LintFinding("error", rule, problem) for problem in error.problems]
 
 
-def _cases(suite: Suite, findings: list[Finding]) -> Iterator[tuple[Case, CaseEntry]]:
-    findings.extend(Finding("error", "file", problem) for problem in suite.inventory.problems)
+def _cases(suite: Suite, findings: list[LintFinding]) -> Iterator[tuple[Case, CaseEntry]]:
+    findings.extend(LintFinding("error", "file", problem) for problem in suite.inventory.problems)
     if not suite.inventory.cases:
         message = "the suite has no case files"
-        findings.append(Finding("error", "empty", Problem(shown_path(suite.root), 0, message)))
+        findings.append(LintFinding("error", "empty", Problem(shown_path(suite.root), 0, message)))
     for path in suite.inventory.cases:
         for entry in _entries(suite, path, findings):
             try:
@@ -82,7 +82,7 @@ def _cases(suite: Suite, findings: list[Finding]) -> Iterator[tuple[Case, CaseEn
             yield case, entry
 
 
-def _entries(suite: Suite, path: Path, findings: list[Finding]) -> tuple[CaseEntry, ...]:
+def _entries(suite: Suite, path: Path, findings: list[LintFinding]) -> tuple[CaseEntry, ...]:
     try:
         return suite.entries(path)
     except SuiteError as error:
@@ -90,15 +90,15 @@ def _entries(suite: Suite, path: Path, findings: list[Finding]) -> tuple[CaseEnt
         return ()
 
 
-def _about_case(suite: Suite, case: Case, entry: CaseEntry) -> Iterator[Finding]:
+def _about_case(suite: Suite, case: Case, entry: CaseEntry) -> Iterator[LintFinding]:
     remarks = [remark for remark in crosscheck(case, suite.manifest, suite.tools) if remark.severity == "warning"]
     gaps = list(_gaps(case))
     lines = suite.lines_of(entry) if remarks or gaps else Lines(entry.line)
     for remark in remarks:
-        yield Finding("warning", remark.rule, placed(remark, entry.path, lines))
+        yield LintFinding("warning", remark.rule, placed(remark, entry.path, lines))
     for severity, rule, part, message in gaps:
         problem = Problem(shown_path(entry.path), lines.at(("truth", *part)), f"case {case.id}: {message}")
-        yield Finding(severity, rule, problem)
+        yield LintFinding(severity, rule, problem)
 
 
 def _gaps(case: Case) -> Iterator[tuple[Severity, str, tuple[str | int, ...], str]]:
@@ -124,7 +124,7 @@ def _gaps(case: Case) -> Iterator[tuple[Severity, str, tuple[str | int, ...], st
         yield "note", "no-script", (), "has no scripted answers: the scripted user has no preferences"
 
 
-def _records(suite: Suite, findings: list[Finding]) -> Iterator[PlacedRecord]:
+def _records(suite: Suite, findings: list[LintFinding]) -> Iterator[PlacedRecord]:
     try:
         spans = suite.record_spans()
     except SuiteError as error:
@@ -138,7 +138,7 @@ def _records(suite: Suite, findings: list[Finding]) -> Iterator[PlacedRecord]:
                 findings.extend(errors_of(error, "record"))
 
 
-def _about_records(suite: Suite, cases: set[str], records: Iterable[PlacedRecord]) -> Iterator[Finding]:
+def _about_records(suite: Suite, cases: set[str], records: Iterable[PlacedRecord]) -> Iterator[LintFinding]:
     first: dict[RequestKey, PlacedRecord] = {}
     for placed_record in records:
         record = placed_record.record
@@ -152,7 +152,7 @@ def _about_records(suite: Suite, cases: set[str], records: Iterable[PlacedRecord
             first[key] = placed_record
 
 
-def _about_arguments(suite: Suite, placed_record: PlacedRecord) -> Iterator[Finding]:
+def _about_arguments(suite: Suite, placed_record: PlacedRecord) -> Iterator[LintFinding]:
     record = placed_record.record
     tool = suite.tools.get(record.tool)
     if tool is None:
@@ -165,34 +165,34 @@ def _about_arguments(suite: Suite, placed_record: PlacedRecord) -> Iterator[Find
         yield _finding("unknown-parameter", placed_record, message, did_you_mean(name, known))
 
 
-def _again(later: PlacedRecord, earlier: PlacedRecord) -> Finding:
+def _again(later: PlacedRecord, earlier: PlacedRecord) -> LintFinding:
     place = f"{shown_path(earlier.path)}:{earlier.line}"
     if canonical_json(later.record.result) == canonical_json(earlier.record.result):
         return _finding("duplicate-record", later, f"the same record stands in {place}")
     return _finding("conflict", later, f"{place} records another result of the same request")
 
 
-def _finding(rule: str, placed_record: PlacedRecord, message: str, hint: str = "") -> Finding:
-    return Finding("warning", rule, Problem(shown_path(placed_record.path), placed_record.line, message, hint))
+def _finding(rule: str, placed_record: PlacedRecord, message: str, hint: str = "") -> LintFinding:
+    return LintFinding("warning", rule, Problem(shown_path(placed_record.path), placed_record.line, message, hint))
 
 
-def _unused_tools(suite: Suite, cases: Iterable[Case], records: Iterable[Record]) -> Iterator[Finding]:
+def _unused_tools(suite: Suite, cases: Iterable[Case], records: Iterable[Record]) -> Iterator[LintFinding]:
     expected = {tool.name for case in cases for tool in case.truth.tools}
     recorded = {record.tool for record in records}
     for name in sorted(suite.tools.keys() - recorded):
         yield _tool_finding(suite, suite.tools[name], name in expected)
 
 
-def _tool_finding(suite: Suite, tool: Tool, expected: bool) -> Finding:
+def _tool_finding(suite: Suite, tool: Tool, expected: bool) -> LintFinding:
     path, line = suite.tool_places[tool.name]
     problem = Problem(shown_path(path), line, f"the tool {tool.name} has no record: every call misses")
     if expected:
-        return Finding("warning", "no-records", problem)
+        return LintFinding("warning", "no-records", problem)
     message = f"the tool {tool.name} is not used: no record, and no case expects it"
-    return Finding("note", "unused-tool", Problem(problem.path, line, message))
+    return LintFinding("note", "unused-tool", Problem(problem.path, line, message))
 
 
-def _strangers(suite: Suite) -> Iterator[Finding]:
+def _strangers(suite: Suite) -> Iterator[LintFinding]:
     for path in suite.inventory.strangers:
         message = "is not read: tools are *.yaml or *.yml, records are *.jsonl or *.jsonl.gz"
-        yield Finding("warning", "not-read", Problem(shown_path(path), 0, message))
+        yield LintFinding("warning", "not-read", Problem(shown_path(path), 0, message))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from .make import check_user_spec, make_user
-from .move import User, UserMove
 from .scripted import ScriptedUser
-from .silent import SilentUser
+from .user import SilentUser, User, UserMove
 
 __all__ = ["ScriptedUser", "SilentUser", "User", "UserMove", "check_user_spec", "make_user"]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pytest_mapsat.model import Case, UsageError, did_you_mean
 
-from .move import User
 from .scripted import ScriptedUser
-from .silent import SilentUser
+from .user import SilentUser, User
 
 _NAMES = ("scripted", "silent")
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from . import phrases
 
-#: A user reads so much of one message; what stands further on is an essay, not a question.
+#: Characters of a message that the user reads: nobody puts a question behind an essay.
 _READ_CHARS = 20_000
 #: A sentence that puts the user off is short; a longer one says something besides.
 _SHORT = 80
@@ -37,7 +37,7 @@ def words(text: str) -> str:
 
 
 def mentions(sentence: str, phrase: str) -> bool:
-    """Tell whether a folded sentence has the phrase, as whole words in scripts that write spaces.
+    """Return whether a folded sentence has the phrase, as whole words in scripts that write spaces.
 
     A plural is the same word. A phrase of punctuation only (``?``) is looked for as it is.
     """
@@ -96,7 +96,7 @@ def read(message: str) -> Reading:
 
 
 def wants_something(text: str) -> bool:
-    """Tell whether the user's own words ask for anything; such words never end a dialogue."""
+    """Return whether the user's own words ask for anything; such words never end a dialogue."""
     return phrases.WANTS_SOMETHING.search(fold(text).rstrip("。.!~ ")) is not None
 
 

@@ -7,9 +7,9 @@ from functools import lru_cache
 
 from pytest_mapsat.model import ScriptedAnswer, Turn, UserScript
 
-from .move import UserMove
 from .phrases import Stock, stock_of
 from .reading import Reading, mentions, read, wants_something, words
+from .user import UserMove
 
 
 class ScriptedUser:
@@ -47,7 +47,7 @@ class ScriptedUser:
         return answers
 
     def _is_looping(self, message: Reading, answers: Sequence[ScriptedAnswer]) -> bool:
-        """Tell whether this is the second reply in a row that brings nothing new."""
+        """Return whether this is the second reply in a row that brings nothing new."""
         stale = not answers and (self._is_repetition(message) or self._was_answered(message))
         self._stale_replies = self._stale_replies + 1 if stale else 0
         self._heard.update(map(words, message.sentences))

@@ -49,7 +49,7 @@ def _blocks() -> list[tuple[str, str]]:
     return [(block["agent"], block["text"]) for block in BLOCK.finditer(README.read_text(encoding="utf-8"))]
 
 
-@pytest.mark.parametrize("agent", ["examples.considerate_agent:agent", "examples.naive_agent:agent"])
+@pytest.mark.parametrize("agent", ["shipped_agents.considerate:agent", "shipped_agents.naive:agent"])
 def test_the_readme_shows_the_output_as_it_is(agent: str) -> None:
     seen = _output(agent)
     if os.environ.get("MAPSAT_UPDATE_README"):
@@ -68,7 +68,7 @@ def test_the_output_fits_in_80_columns() -> None:
 
 
 def test_every_document_that_is_linked_exists() -> None:
-    for page in [README, *sorted((ROOT / "docs").glob("*.md"))]:
+    for page in [README, *sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("*/README.md"))]:
         links = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
         missing = [link for link in links if not (page.parent / link).exists()]
         assert missing == [], page.name

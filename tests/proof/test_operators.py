@@ -1,18 +1,18 @@
 """What each operator changes: one thing, in either language, and the same every time."""
 
 import pytest
-from playing import CHINESE, ENGLISH, factor, play, says
+from oracle_runs import CHINESE, ENGLISH, factor, oracle_run, says
 
 from pytest_mapsat.proof import HARMLESS, WRONG
 
 NUMBER = {"kind": "number", "unit": "yuan", "near": ["ticket"], "max": 20, "if_absent": "vacuous"}
-SCENE = play(
+RUN = oracle_run(
     factor({"kind": "said", "any": ["quiet room"]}),
     factor({"kind": "recommends", "names": ["Cafe Luna"]}, "y"),
     factor({"kind": "number", "unit": "min", "max": 20}, "x"),
     factor(NUMBER, "w"),
 )
-ZH = play(
+ZH = oracle_run(
     factor({"kind": "said", "any": ["安静"]}),
     factor({"kind": "number", "unit": "min", "max": 20}, "y"),
     factor({"kind": "recommends", "names": ["Cafe Luna"]}, "x"),
@@ -20,12 +20,12 @@ ZH = play(
 )
 
 
-def wrong(name, scene=SCENE):
-    return says(WRONG[name](scene))
+def wrong(name, run=RUN):
+    return says(WRONG[name](run))
 
 
-def harmless(name, scene=SCENE):
-    return says(HARMLESS[name](scene))
+def harmless(name, run=RUN):
+    return says(HARMLESS[name](run))
 
 
 def test_another_place_comes_with_its_own_address():
@@ -49,16 +49,16 @@ def test_values_are_a_fifth_off(new):
 
 
 def test_small_whole_numbers_move_too():
-    assert "2.4 km away" in says(WRONG["value_off"](play(say="2 km away")))
+    assert "2.4 km away" in says(WRONG["value_off"](oracle_run(say="2 km away")))
 
 
 def test_clocks_go_wrong_by_an_hour_round_midnight():
-    assert says(WRONG["clock_shifted"](play(say="At 23:30."))) == ["At 22:30.", "At 00:30."]
+    assert says(WRONG["clock_shifted"](oracle_run(say="At 23:30."))) == ["At 22:30.", "At 00:30."]
 
 
 def test_a_phone_number_is_changed_or_made_up():
     assert wrong("invented_phone") == [f"{ENGLISH} Their telephone number is 555-9768."]
-    assert says(WRONG["invented_phone"](play(say="Ring 555-0101."))) == ["Ring 555-9768."]
+    assert says(WRONG["invented_phone"](oracle_run(say="Ring 555-0101."))) == ["Ring 555-9768."]
 
 
 def test_a_number_is_made_up_where_the_answer_gives_none():
@@ -83,21 +83,21 @@ def test_words_that_a_label_rests_on_are_denied():
 
 
 def test_what_is_denied_is_not_denied_again():
-    scene = play(factor({"kind": "said", "all": ["stairs"]}), say="There are not only stairs.")
-    assert says(WRONG["negated_constraint"](scene)) == []
+    run = oracle_run(factor({"kind": "said", "all": ["stairs"]}), say="There are not only stairs.")
+    assert says(WRONG["negated_constraint"](run)) == []
 
 
 def test_calls_are_dropped_and_turned():
-    (no_search, no_route) = WRONG["dropped_call"](SCENE)
+    (no_search, no_route) = WRONG["dropped_call"](RUN)
     assert [step.tool for step in no_search.trajectory.calls] == ["route"]
     assert [step.tool for step in no_route.trajectory.calls] == ["search_poi"]
-    (other,) = WRONG["other_argument"](SCENE)
+    (other,) = WRONG["other_argument"](RUN)
     assert other.trajectory.calls[1].arguments["mode"] == "transit"
 
 
 def test_two_places_change_places():
-    scene = play(say="First Cafe Luna, then Old Mill.")
-    assert says(WRONG["swapped_order"](scene)) == ["First Old Mill, then Cafe Luna."]
+    run = oracle_run(say="First Cafe Luna, then Old Mill.")
+    assert says(WRONG["swapped_order"](run)) == ["First Old Mill, then Cafe Luna."]
 
 
 def test_all_results_are_pasted():
@@ -151,21 +151,21 @@ def test_a_harmless_change_in_chinese(name, new):
 
 def test_sentences_stay_in_order_where_a_check_looks_at_it():
     say = "Go to Cafe Luna. Bring a coat. It rains."
-    assert says(HARMLESS["reordered_sentences"](play(say=say))) == ["Bring a coat. Go to Cafe Luna. It rains."]
+    assert says(HARMLESS["reordered_sentences"](oracle_run(say=say))) == ["Bring a coat. Go to Cafe Luna. It rains."]
     ordered = factor({"kind": "order", "names": [["Cafe Luna"], ["coat"]]})
-    assert says(HARMLESS["reordered_sentences"](play(ordered, say=say))) == []
+    assert says(HARMLESS["reordered_sentences"](oracle_run(ordered, say=say))) == []
 
 
 @pytest.mark.parametrize("name", sorted({**WRONG, **HARMLESS}))
 def test_operators_are_deterministic_and_change_something(name):
     operator = {**WRONG, **HARMLESS}[name]
-    for scene in (SCENE, ZH):
-        drafts = list(operator(scene))
-        assert drafts == list(operator(scene))
-        assert all(draft.changed and draft.trajectory != scene.trajectory for draft in drafts)
+    for run in (RUN, ZH):
+        mutants = list(operator(run))
+        assert mutants == list(operator(run))
+        assert all(mutant.changed and mutant.trajectory != run.trajectory for mutant in mutants)
 
 
 @pytest.mark.parametrize("say", ["?", "…", "0", "1.5.5 km :: 99:99", "不", "a" * 50, "\n\n", "10 min" * 40])
 @pytest.mark.parametrize("name", sorted({**WRONG, **HARMLESS}))
 def test_no_oracle_is_too_odd(name, say):
-    list({**WRONG, **HARMLESS}[name](play(say=f".{say}")))
+    list({**WRONG, **HARMLESS}[name](oracle_run(say=f".{say}")))

@@ -1,10 +1,10 @@
 """Which factors a change makes false, told from the checks and plain readings alone."""
 
 import pytest
-from playing import CHINESE, ENGLISH, factor, play
+from oracle_runs import CHINESE, ENGLISH, factor, oracle_run
 
-from pytest_mapsat.proof.play import Draft
-from pytest_mapsat.proof.truth import violated
+from pytest_mapsat.proof.oracle_run import Mutant
+from pytest_mapsat.proof.violations import violated
 
 BOUND = {"op": "bound", "tool": "route"}
 WALK = {"kind": "number", "unit": "min", "near": ["walk", "步行"], "equals": {**BOUND, "path": "minutes"}}
@@ -14,9 +14,9 @@ RATED = {"kind": "recommends", "where": {"rating": {"op": "between", "min": 4}}}
 
 def broken(check, old, new, *, say=ENGLISH, **fields):
     """The factors that replacing words breaks."""
-    scene = play(factor(check), say=say, **fields)
-    assert scene.labels["z"].outcome == "passed", scene.labels["z"].why
-    return violated(scene, Draft("", scene.saying(say.replace(old, new))))
+    run = oracle_run(factor(check), say=say, **fields)
+    assert run.labels["z"].outcome == "passed", run.labels["z"].why
+    return violated(run, Mutant("", run.saying(say.replace(old, new))))
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ def test_chinese_is_read_too():
 
 
 def test_what_the_oracle_does_not_hold_cannot_be_broken():
-    scene = play(factor({"kind": "said", "any": ["bus"]}))
-    assert violated(scene, Draft("", scene.saying("Nothing."))) == ()
+    run = oracle_run(factor({"kind": "said", "any": ["bus"]}))
+    assert violated(run, Mutant("", run.saying("Nothing."))) == ()
 
 
 def test_a_level_that_falls_is_broken_and_one_that_stays_is_not():
@@ -76,31 +76,31 @@ def test_a_level_that_falls_is_broken_and_one_that_stays_is_not():
         {"level": 1, "check": {"kind": "said", "any": ["quiet room"]}},
         {"level": 0.5, "check": {"kind": "said", "any": ["quiet"]}},
     ]
-    scene = play({"id": "z", "text": "z", "severity": "soft", "weight": 1, "levels": levels})
-    assert violated(scene, Draft("", scene.saying("It is quiet."))) == ("z",)
-    assert violated(scene, Draft("", scene.saying("A quiet room."))) == ()
+    run = oracle_run({"id": "z", "text": "z", "severity": "soft", "weight": 1, "levels": levels})
+    assert violated(run, Mutant("", run.saying("It is quiet."))) == ("z",)
+    assert violated(run, Mutant("", run.saying("A quiet room."))) == ()
 
 
 def test_a_fact_breaks_where_one_of_its_figures_strays_though_another_agrees():
     say = "It is a 10 min walk. The walk back takes 10 min."
     fact = {"id": "f", "text": "f", "check": {**WALK, "quantifier": "any"}}
-    scene = play(factor({**WALK, "quantifier": "any"}), facts=[fact], say=say)
-    assert violated(scene, Draft("", scene.saying(say.replace("takes 10", "takes 12")))) == ("f",)
+    run = oracle_run(factor({**WALK, "quantifier": "any"}), facts=[fact], say=say)
+    assert violated(run, Mutant("", run.saying(say.replace("takes 10", "takes 12")))) == ("f",)
 
 
 def test_denied_words_are_gone_from_the_meaning():
-    scene = play(factor({"kind": "said", "any": ["quiet room"]}))
-    draft = Draft("", scene.saying(ENGLISH.replace("quiet room", "not quiet room")), ENGLISH.replace("quiet room", ""))
-    assert violated(scene, draft) == ("z",)
+    run = oracle_run(factor({"kind": "said", "any": ["quiet room"]}))
+    mutant = Mutant("", run.saying(ENGLISH.replace("quiet room", "not quiet room")), ENGLISH.replace("quiet room", ""))
+    assert violated(run, mutant) == ("z",)
 
 
 def test_nothing_is_concluded_where_the_plain_reading_differs_from_the_judge_on_the_oracle():
     # The judge hears the denial, the plain reading does not.
-    scene = play(factor({"kind": "not_said", "phrases": ["stairs"]}), say="Cafe Luna has no stairs.")
-    assert violated(scene, Draft("", scene.saying("Cafe Luna has stairs, and stairs again."))) == ()
+    run = oracle_run(factor({"kind": "not_said", "phrases": ["stairs"]}), say="Cafe Luna has no stairs.")
+    assert violated(run, Mutant("", run.saying("Cafe Luna has stairs, and stairs again."))) == ()
 
 
 def test_what_was_never_known_breaks_groundedness_only_where_the_judge_can_tell():
-    scene = play(factor({"kind": "grounded", "claims": ["phone"]}))
-    draft = Draft("", scene.saying(f"{ENGLISH} Ring 555-9768."))
-    assert violated(scene, draft) == (("z",) if scene.labels["z"].outcome == "passed" else ())
+    run = oracle_run(factor({"kind": "grounded", "claims": ["phone"]}))
+    mutant = Mutant("", run.saying(f"{ENGLISH} Ring 555-9768."))
+    assert violated(run, mutant) == (("z",) if run.labels["z"].outcome == "passed" else ())

@@ -1,4 +1,4 @@
-"""The oracle, the examples and the agents that know nothing score what a suite worth having gives them."""
+"""The oracle, the shipped agents and the agents that know nothing score what a suite worth having gives them."""
 
 import json
 
@@ -8,8 +8,8 @@ from shipped_runs import CASES, ROOT, SUITE, cards, failed, mean_ar, run, run_fu
 from pytest_mapsat.agents import resolve_source
 
 ORACLE = "baseline:oracle"
-CONSIDERATE = "examples.considerate_agent:agent"
-NAIVE = "examples.naive_agent:agent"
+CONSIDERATE = "shipped_agents.considerate:agent"
+NAIVE = "shipped_agents.naive:agent"
 
 every_case = pytest.mark.parametrize("name", CASES)
 

@@ -122,7 +122,7 @@ def test_every_case_is_played_from_a_good_part_of_its_tools(name):
     """A tool with records that no dialogue of ours calls is a distractor: only weather, deals and the ways not taken may be that."""
     called = {
         call.tool
-        for spec in ("baseline:oracle", "examples.considerate_agent:agent")
+        for spec in ("baseline:oracle", "shipped_agents.considerate:agent")
         for call in cards(spec)[name].trajectory.calls
     }
     idle = {record.tool for record in RECORDS[name]} - called

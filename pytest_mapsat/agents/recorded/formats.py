@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from pytest_mapsat.agents.plain import as_json
+from pytest_mapsat.agents.jsondata import as_json
 from pytest_mapsat.model import (
     RUN_SCHEMA,
     Json,

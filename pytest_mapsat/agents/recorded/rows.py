@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, Literal, NoReturn
 
 from pytest_mapsat.agents.faults import scrubbed
-from pytest_mapsat.agents.plain import as_json, text
+from pytest_mapsat.agents.jsondata import as_json, text
 from pytest_mapsat.model import (
     Ending,
     Fault,

@@ -2,7 +2,7 @@
 
 from pytest_mapsat.judges import ChecksJudge
 from pytest_mapsat.model import Case, Step, Tool, Trajectory, Turn
-from pytest_mapsat.proof.play import Play
+from pytest_mapsat.proof.oracle_run import OracleRun
 
 _PLAIN = {"type": "object", "properties": {"query": {}, "to": {}, "mode": {}}}
 TOOLS = {
@@ -33,8 +33,8 @@ def factor(check, name="z", **fields):
     return {"id": name, "text": name, "severity": "hard", "weight": 1, "check": check, **fields}
 
 
-def play(*implicit, say=ENGLISH, facts=(), explicit=()):
-    """The play of a case with these factors, in which the oracle found three cafes and a way, and says ``say``."""
+def oracle_run(*implicit, say=ENGLISH, facts=(), explicit=()):
+    """The oracle run of a case with these factors, in which the oracle found three cafes and a way, and says ``say``."""
     truth = {"explicit": list(explicit), "implicit": list(implicit), "facts": list(facts)}
     visible = {"query": "Where shall I go?", "context": {"now": "2026-03-01T10:00:00"}}
     case = Case.model_validate({"id": "c1", "visible": visible, "truth": truth})
@@ -44,9 +44,9 @@ def play(*implicit, say=ENGLISH, facts=(), explicit=()):
     )
     turns = (Turn(role="user", text="Where shall I go?"), Turn(role="agent", text=say, steps=steps))
     trajectory = Trajectory(case="c1", turns=turns)
-    return Play(case, TOOLS, trajectory, ChecksJudge(TOOLS).judge(case, trajectory))
+    return OracleRun(case, TOOLS, trajectory, ChecksJudge(TOOLS).judge(case, trajectory))
 
 
-def says(drafts):
-    """The last replies of drafts."""
-    return [draft.trajectory.turns[-1].text for draft in drafts]
+def says(mutants):
+    """The last replies of mutants."""
+    return [mutant.trajectory.turns[-1].text for mutant in mutants]

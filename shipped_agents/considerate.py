@@ -1,6 +1,6 @@
 """A considerate agent: it listens, looks up what is known of the user, asks what it must, and checks before it recommends.
 
-Rules only, no model. ``pytest --mapsat-agent=examples.considerate_agent:agent`` runs the starter suite with it.
+Rules only, no model. ``pytest --mapsat-agent=shipped_agents.considerate:agent`` runs the starter suite with it.
 """
 
 from __future__ import annotations
@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from . import errands, journeys, outings, places, rides
+from . import journeys, outings, places
+from .language import Request, pick, understand
 from .needs import Needs, needs_of
-from .request import Request, understand
-from .wording import pick
 from .world import Tools, World, world_of
 
 
@@ -39,12 +38,12 @@ def _question(request: Request, needs: Needs) -> str:
     if request.task == "outing":
         return outings.question(request, needs)
     if request.task == "ride":
-        return rides.luggage_question(request, needs)
+        return journeys.luggage_question(request, needs)
     return places.question(request, needs) if request.task == "place" else ""
 
 
 def _answer(request: Request, needs: Needs, world: World, uid: str) -> str:
-    planners = {"outing": outings.plan, "errands": errands.plan, "transit": journeys.by_transit}
+    planners = {"outing": outings.plan, "errands": outings.plan_errands, "transit": journeys.by_transit}
     if request.task in planners:
         return planners[request.task](request, needs, world)
     if request.task == "usual":
@@ -61,5 +60,5 @@ def _towards(request: Request, needs: Needs, world: World) -> str:
     destination, question = journeys.which_one(request, needs, world)
     if destination is None:
         return question
-    go = rides.by_ride if request.task == "ride" else journeys.lead
+    go = journeys.by_ride if request.task == "ride" else journeys.lead
     return go(request, needs, world, destination)

@@ -1,4 +1,4 @@
-"""What a user does when the agent has spoken."""
+"""What a user is, and what it does when the agent has spoken; and the user who never answers."""
 
 from __future__ import annotations
 
@@ -28,3 +28,11 @@ class User(Protocol):
     def reply(self, turns: Sequence[Turn]) -> UserMove:
         """Return the user's move after the dialogue so far, whose last turn is the agent's."""
         ...
+
+
+class SilentUser:
+    """Ends every dialogue after the agent's first reply, without a word."""
+
+    def reply(self, turns: Sequence[Turn]) -> UserMove:  # noqa: ARG002  # the protocol's argument
+        """Return the end of the dialogue."""
+        return UserMove(text=None, ending="done")

@@ -1,4 +1,4 @@
-"""Whether a change makes a factor false: decided from the case's checks and plain readings, not by the judge.
+"""Which factors a change makes false: decided from the case's checks and plain readings, not by the judge.
 
 The judge is asked only what it says of the oracle. A part of a check that reads the same before and after the change keeps that; one
 that plainly held and plainly holds no more fails. Where the plain reading and the judge differ on the oracle, nothing is concluded.
@@ -22,22 +22,22 @@ from pytest_mapsat.model import (
     Number,
 )
 
-from .play import Draft, Play
-from .reads import Scene, kleene, plainly, strays
+from .oracle_run import Mutant, OracleRun
+from .plain_checks import PlainDialogue, kleene, plainly, strays
 
 
-def violated(play: Play, draft: Draft) -> tuple[str, ...]:
-    """Return the factors that held on the oracle and do not hold on a draft, as far as plain readings can tell."""
-    reader = _Reader(play, draft)
-    return tuple(factor.id for factor in play.case.truth.factors if reader.lowers(factor))
+def violated(run: OracleRun, mutant: Mutant) -> tuple[str, ...]:
+    """Return the factors that held on the oracle and do not hold on a mutant, as far as plain readings can tell."""
+    reader = _Reader(run, mutant)
+    return tuple(factor.id for factor in run.case.truth.factors if reader.lowers(factor))
 
 
 class _Reader:
-    def __init__(self, play: Play, draft: Draft) -> None:
-        self._labels = play.labels
-        self._judged = Context(play.trajectory, play.tools)
-        self._before = Scene(play.trajectory, play.things)
-        self._after = Scene(draft.trajectory, play.things, draft.meaning)
+    def __init__(self, run: OracleRun, mutant: Mutant) -> None:
+        self._labels = run.labels
+        self._judged = Context(run.trajectory, run.tools)
+        self._before = PlainDialogue(run.trajectory, run.things)
+        self._after = PlainDialogue(mutant.trajectory, run.things, mutant.meaning)
         self._strict = False
 
     def lowers(self, factor: Factor) -> bool:

@@ -9,11 +9,12 @@ from typing import Any
 from pytest_mapsat.model import did_you_mean
 
 from .faults import AgentFault
-from .plain import as_json, text
+from .jsondata import as_json, text
 from .reply import Reply
 
 _EXPECTED = 'expected a string or a Reply, as in: return "text"'
 _USAGE = ("input_tokens", "output_tokens", "cost")
+#: The most thoughts in one reply; they are kept in the run file.
 _MANY = 10_000
 
 

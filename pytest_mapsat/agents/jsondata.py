@@ -11,9 +11,9 @@ from pytest_mapsat.model import Json
 
 _MAX_DEPTH = 60
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
-#: Values in one piece of data. A list that holds itself, or the same list many times over, would never end.
+#: The most values in one piece of data: a copy of lists that hold each other many times over would never end.
 _MAX_VALUES = 1_000_000
-#: Python refuses to write integers of more than 4300 digits.
+#: Integers up to 1024 bits: Python refuses to write those of more than 4300 digits.
 _MAX_BITS = 1024
 
 

@@ -1,4 +1,4 @@
-"""What an agent is handed besides the message and the tools: made for it alone, from the visible half of the case."""
+"""The context and the session that an agent is handed: made for it alone, from the visible half of the case."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from pytest_mapsat.model import Context, Turn, did_you_mean
 _SALT = "mapsat session"
 
 
-class Visible(dict[str, Any]):
-    """A dict whose keys are attributes as well: ``context["now"]``, ``context.now``, ``context.location.lon``."""
+class AgentContext(dict[str, Any]):
+    """The context as an agent sees it, and the location in it.
+
+    A dict whose keys are attributes as well: ``context["now"]``, ``context.now``, ``context.location.lon``.
+    """
 
     def __getattr__(self, name: str) -> Any:
         if name in self:
@@ -56,12 +59,12 @@ def session_of(case_id: str, trial: int) -> Session:
     return Session(sha256(f"{_SALT}\n{case_id}\n{trial}".encode()).hexdigest()[:16])
 
 
-def context_of(context: Context) -> Visible:
+def context_of(context: Context) -> AgentContext:
     """Return the context for an agent, new each time: what an agent does to it reaches nobody."""
     place = context.location
-    return Visible(
+    return AgentContext(
         now=context.now,
-        location=Visible(lon=place.lon, lat=place.lat, name=place.name) if place else None,
+        location=AgentContext(lon=place.lon, lat=place.lat, name=place.name) if place else None,
         city=context.city,
         history=list(context.history),
         uid=context.uid,

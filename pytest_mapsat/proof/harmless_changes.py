@@ -8,9 +8,9 @@ from itertools import cycle
 
 from pytest_mapsat.model import Check, Chooses, NotSaid, Order, Said
 
-from .plain import Clock, Figure, clocks, figures
-from .play import Draft, Play
-from .truth import checks_of
+from .oracle_run import Mutant, OracleRun
+from .plain_text import Clock, Figure, clocks, figures
+from .violations import checks_of
 
 _SYNONYMS = {
     "english": (
@@ -23,7 +23,7 @@ _MANNERS = (
     ("Sure, happy to help!", "Have a lovely day!", "好的，很高兴为您服务！", "祝您一切顺利！"),
     ("Thank you for asking.", "I hope that this helps.", "感谢您的提问。", "希望对您有帮助。"),
 )
-#: With the name of a place, and whether it stands before the answer.
+#: Sentences with the name of a place, and whether they stand before the answer.
 _TURNED_DOWN = {
     "english": (
         ("{0} is closed, so don't go there.", True), ("{0} is nearer, but it is already closed.", True), ("I would not go to {0}.", False),
@@ -37,8 +37,8 @@ _TURNED_DOWN = {
         ("{0}去不成。", False), ("{0}太远，不建议。", True), ("{0}不行。", False),
     ),
 }  # fmt: skip
-#: A sentence that begins so leans on the one before it.
-_LEANS = re.compile(
+#: A sentence that begins like this depends on the one before it, and cannot move.
+_DEPENDS = re.compile(
     r"\s*(?:it|this|that|there|from|then|both|they|you|the|if|at|两|再|这|那|从|如果|回来|步行|然后|之后|路上|现在|有|外面)",
     re.IGNORECASE,
 )
@@ -53,38 +53,38 @@ _SMALL = (
 _WRITTEN_OUT_BELOW = 100
 
 
-def politeness(play: Play) -> Iterator[Draft]:
+def politeness(run: OracleRun) -> Iterator[Mutant]:
     """Manners before and behind."""
-    for before, behind, vor, nach in _MANNERS:
-        text = f"{vor}{play.text}{nach}" if play.chinese else f"{before} {play.text} {behind}"
-        yield Draft("polite words around", play.saying(text))
+    for before, behind, before_zh, behind_zh in _MANNERS:
+        text = f"{before_zh}{run.text}{behind_zh}" if run.chinese else f"{before} {run.text} {behind}"
+        yield Mutant("polite words around", run.saying(text))
 
 
-def reordered_sentences(play: Play) -> Iterator[Draft]:
+def reordered_sentences(run: OracleRun) -> Iterator[Mutant]:
     """The last sentence that stands alone comes first; not where a check looks at an order."""
-    ordered = any(isinstance(check, Order) for factor in play.case.truth.factors for check in checks_of(factor))
-    texts = [play.text[start:end].strip() for start, end in play.sentences]
-    alone = [index for index, text in enumerate(texts) if index and not _LEANS.match(text)]
+    ordered = any(isinstance(check, Order) for factor in run.case.truth.factors for check in checks_of(factor))
+    texts = [run.text[start:end].strip() for start, end in run.sentences]
+    alone = [index for index, text in enumerate(texts) if index and not _DEPENDS.match(text)]
     if ordered or not alone:
         return
     first = texts.pop(alone[-1])
-    joined = ("" if play.chinese else " ").join([first, *texts])
-    yield Draft(f"said first: {first}", play.saying(joined))
+    joined = ("" if run.chinese else " ").join([first, *texts])
+    yield Mutant(f"said first: {first}", run.saying(joined))
 
 
-def turned_down(play: Play) -> Iterator[Draft]:
+def turned_down(run: OracleRun) -> Iterator[Mutant]:
     """Another place is named and turned down with its reason, before or behind the answer."""
-    reasons = _TURNED_DOWN["chinese" if play.chinese else "english"]
-    others = [thing.name for thing in play.things if thing not in play.named and _may_be_named(play, thing.name)]
+    reasons = _TURNED_DOWN["chinese" if run.chinese else "english"]
+    others = [thing.name for thing in run.things if thing not in run.named and _may_be_named(run, thing.name)]
     for name, (reason, first) in zip(cycle(others), reasons, strict=False) if others else ():
         said = reason.format(name)
-        parts = (said, play.text) if first else (play.text, said)
-        yield Draft(f"turned down: {said}", play.saying(("" if play.chinese else " ").join(parts)))
+        parts = (said, run.text) if first else (run.text, said)
+        yield Mutant(f"turned down: {said}", run.saying(("" if run.chinese else " ").join(parts)))
 
 
-def _may_be_named(play: Play, name: str) -> bool:
+def _may_be_named(run: OracleRun, name: str) -> bool:
     """Return whether no check counts the bare words: where one does, even a name that is turned down may matter."""
-    words = (phrase for factor in play.case.truth.factors for check in checks_of(factor) for phrase in _phrases(check))
+    words = (phrase for factor in run.case.truth.factors for check in checks_of(factor) for phrase in _phrases(check))
     return not any(phrase in name or name in phrase for phrase in words)
 
 
@@ -96,51 +96,51 @@ def _phrases(check: Check) -> tuple[str, ...]:
     return check.over if isinstance(check, Chooses) else ()
 
 
-def emphasis(play: Play) -> Iterator[Draft]:
+def emphasis(run: OracleRun) -> Iterator[Mutant]:
     """Names and figures in bold, in italics, between spaces."""
-    names = [re.escape(thing.name) for thing in sorted(play.named, key=lambda thing: -len(thing.name))]
+    names = [re.escape(thing.name) for thing in sorted(run.named, key=lambda thing: -len(thing.name))]
     pattern = re.compile("|".join([*names, r"[0-9]+(?:[.:][0-9]+)?"]))
     for mark in ("**", "*"):
-        text = pattern.sub(rf"{mark}\g<0>{mark}", play.text)
-        yield Draft(f"{mark} around names and figures", play.saying(text))
+        text = pattern.sub(rf"{mark}\g<0>{mark}", run.text)
+        yield Mutant(f"{mark} around names and figures", run.saying(text))
 
 
-def layout(play: Play) -> Iterator[Draft]:
+def layout(run: OracleRun) -> Iterator[Mutant]:
     """A bullet list, a numbered list, one sentence a line, double spaces."""
-    texts = [play.text[start:end].strip() for start, end in play.sentences]
-    yield Draft("a bullet list", play.saying("\n".join(f"- {text}" for text in texts)))
-    yield Draft("a numbered list", play.saying("\n".join(f"{n}. {text}" for n, text in enumerate(texts, 1))))
-    yield Draft("paragraphs", play.saying("\n\n".join(texts)))
-    if " " in play.text:
-        yield Draft("double spaces", play.saying(play.text.replace(" ", "  ")))
+    texts = [run.text[start:end].strip() for start, end in run.sentences]
+    yield Mutant("a bullet list", run.saying("\n".join(f"- {text}" for text in texts)))
+    yield Mutant("a numbered list", run.saying("\n".join(f"{n}. {text}" for n, text in enumerate(texts, 1))))
+    yield Mutant("paragraphs", run.saying("\n\n".join(texts)))
+    if " " in run.text:
+        yield Mutant("double spaces", run.saying(run.text.replace(" ", "  ")))
 
 
-def synonyms(play: Play) -> Iterator[Draft]:
+def synonyms(run: OracleRun) -> Iterator[Mutant]:
     """A word for another that means the same."""
-    for old, new in _SYNONYMS["chinese" if play.chinese else "english"]:
-        text = play.text.replace(old, new) if play.chinese else re.sub(rf"\b{old}\b", new, play.text)
-        if text != play.text and not (play.chinese and "大" + old in play.text):
-            yield Draft(f"{old} became {new}", play.saying(text))
+    for old, new in _SYNONYMS["chinese" if run.chinese else "english"]:
+        text = run.text.replace(old, new) if run.chinese else re.sub(rf"\b{old}\b", new, run.text)
+        if text != run.text and not (run.chinese and "大" + old in run.text):
+            yield Mutant(f"{old} became {new}", run.saying(text))
 
 
-def approximate(play: Play) -> Iterator[Draft]:
+def approximate(run: OracleRun) -> Iterator[Mutant]:
     """Figures that say how long or how far are called approximate."""
-    for figure in figures(play.text):
+    for figure in figures(run.text):
         exact = figure.dimension in ("length", "time")
-        if exact and not re.search(r"(?:about |大?约)$", play.text[: figure.start]):
-            about = "约" if play.chinese else "about "
-            yield Draft(
-                f"{about.strip()} before {_old(play, figure)}",
-                play.saying(play.replaced(figure.start, figure.start, about)),
+        if exact and not re.search(r"(?:about |大?约)$", run.text[: figure.start]):
+            about = "约" if run.chinese else "about "
+            yield Mutant(
+                f"{about.strip()} before {_old(run, figure)}",
+                run.saying(run.replaced(figure.start, figure.start, about)),
             )
 
 
-def other_units(play: Play) -> Iterator[Draft]:
+def other_units(run: OracleRun) -> Iterator[Mutant]:
     """The same length or time in another unit."""
-    for figure in figures(play.text):
-        new = _converted(figure, chinese=play.chinese)
+    for figure in figures(run.text):
+        new = _converted(figure, chinese=run.chinese)
         if new:
-            yield _rewritten(play, figure, new)
+            yield _rewritten(run, figure, new)
 
 
 def _converted(figure: Figure, *, chinese: bool) -> str:
@@ -157,11 +157,11 @@ def _converted(figure: Figure, *, chinese: bool) -> str:
     return ""
 
 
-def other_clock(play: Play) -> Iterator[Draft]:
+def other_clock(run: OracleRun) -> Iterator[Mutant]:
     """The same clock time by twelve hours, or in words."""
-    for clock in clocks(play.text):
-        for new in _clock_forms(clock.minutes, chinese=play.chinese):
-            yield _rewritten(play, clock, new)
+    for clock in clocks(run.text):
+        for new in _clock_forms(clock.minutes, chinese=run.chinese):
+            yield _rewritten(run, clock, new)
 
 
 def _clock_forms(minutes: int, *, chinese: bool) -> list[str]:
@@ -178,21 +178,21 @@ def _clock_forms(minutes: int, *, chinese: bool) -> list[str]:
     return [f"{part}{twelve}点{rest}", f"{hour}点{rest}", f"{part}{_in_chinese(twelve)}点{han}"]
 
 
-def other_digits(play: Play) -> Iterator[Draft]:
+def other_digits(run: OracleRun) -> Iterator[Mutant]:
     """The same figures in the digits of another script, or written out."""
     figure = re.compile(r"[0-9]+(?:[.:][0-9]+)*")
     for name, table in (("full-width digits", _FULL_WIDTH), ("Arabic digits", _ARABIC_INDIC)):
-        text = figure.sub(lambda match, table=table: match.group().translate(table), play.text)  # type: ignore[misc]  # bound now
-        if text != play.text:
-            yield Draft(name, play.saying(text))
-    for one in figures(play.text):
+        text = figure.sub(lambda match, table=table: match.group().translate(table), run.text)  # type: ignore[misc]  # bound now
+        if text != run.text:
+            yield Mutant(name, run.saying(text))
+    for one in figures(run.text):
         if (
             one.value == int(one.value)
             and one.value < _WRITTEN_OUT_BELOW
             and one.unit not in ("count", "celsius", "star")
         ):
-            written = _in_chinese(int(one.value)) if play.chinese else _in_english(int(one.value))
-            yield _rewritten(play, one, _old(play, one).replace(f"{one.value:g}", written, 1))
+            written = _in_chinese(int(one.value)) if run.chinese else _in_english(int(one.value))
+            yield _rewritten(run, one, _old(run, one).replace(f"{one.value:g}", written, 1))
 
 
 def _in_chinese(value: int, *, leading_zero: bool = False) -> str:
@@ -209,15 +209,15 @@ def _in_english(value: int) -> str:
     return _TENS[tens] + (f"-{_SMALL[ones]}" if ones else "")
 
 
-def _old(play: Play, one: Figure | Clock) -> str:
-    return play.text[one.start : one.end]
+def _old(run: OracleRun, one: Figure | Clock) -> str:
+    return run.text[one.start : one.end]
 
 
-def _rewritten(play: Play, one: Figure | Clock, new: str) -> Draft:
-    return Draft(f"{_old(play, one)} became {new}", play.saying(play.replaced(one.start, one.end, new)))
+def _rewritten(run: OracleRun, one: Figure | Clock, new: str) -> Mutant:
+    return Mutant(f"{_old(run, one)} became {new}", run.saying(run.replaced(one.start, one.end, new)))
 
 
-HARMLESS: dict[str, Callable[[Play], Iterator[Draft]]] = {
+HARMLESS: dict[str, Callable[[OracleRun], Iterator[Mutant]]] = {
     operator.__name__: operator
     for operator in (
         politeness, reordered_sentences, turned_down, emphasis, layout, synonyms, approximate, other_units, other_clock, other_digits,

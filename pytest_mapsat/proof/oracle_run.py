@@ -9,7 +9,7 @@ from functools import cached_property
 from pytest_mapsat.judges import Context
 from pytest_mapsat.model import Case, Label, Quote, Tool, Trajectory, Turn, Verdict
 
-from .plain import sentences
+from .plain_text import sentences
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class Thing:
 
 
 @dataclass(frozen=True)
-class Draft:
-    """A changed dialogue.
+class Mutant:
+    """The oracle's dialogue, changed in one way.
 
     Attributes:
         changed: what was changed, in words.
@@ -44,7 +44,7 @@ class Draft:
 
 
 @dataclass(frozen=True, eq=False)
-class Play:
+class OracleRun:
     """One case with its oracle's trajectory and the labels that this has earned."""
 
     case: Case

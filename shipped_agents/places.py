@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .language import CHARGERS, MEALS, WORKSHOPS, Request, has_any, join, pick, way
 from .needs import Needs
-from .request import CHARGERS, MEALS, WORKSHOPS, Request, has_any
-from .wording import join, pick, way
 from .world import Json, World, clock, closing, is_open, is_valid, opens_in, point
 
 #: Nobody waits longer than this for a table, minutes.

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .request import CHARGERS, Request, clock_times, count_before, has_any, total_yuan
+from .language import CHARGERS, Request, clock_times, count_before, has_any, total_yuan
 from .world import Json, World
 
 _MODES: tuple[tuple[str, tuple[str, ...]], ...] = (

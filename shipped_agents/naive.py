@@ -1,6 +1,6 @@
 """A naive agent: the first hit, the first option, a bus, and ways out of thin air. It shows what failing items look like.
 
-``pytest --mapsat-agent=examples.naive_agent:agent`` ends red. Everything that it does is something that real agents do: it never
+``pytest --mapsat-agent=shipped_agents.naive:agent`` ends red. Everything that it does is something that real agents do: it never
 looks at the history or the profile, never asks, never checks the hours, and states what no tool has returned.
 """
 
@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .request import Request, understand
-from .wording import pick
+from .language import Request, pick, understand
 from .world import Json, Tools, World, point, world_of
 
 

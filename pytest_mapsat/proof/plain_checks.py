@@ -1,4 +1,4 @@
-"""The checks, each plainly read: a second, simple and independent reading beside that of ``judges``."""
+"""A plain reading of each kind of check: simple, and independent of the judge's."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.sandbox import satisfies, values_at
 
-from .plain import UNITS, Figure, clocks, figures, folded, has, phones, place_of, sentences
-from .play import Thing
+from .oracle_run import Thing
+from .plain_text import UNITS, Figure, clocks, figures, folded, has, phones, place_of, sentences
 
 _DAY = 24 * 60
 _ROUNDING = 1e-9
@@ -41,7 +41,7 @@ _ALL_CLAIMS = {*_MEASURED, "phone", "time"}
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class PlainDialogue:
     """A dialogue as it is plainly read.
 
     Attributes:
@@ -84,32 +84,32 @@ def kleene(needed: int, held: Sequence[bool | None]) -> bool | None:
     return False if len(held) - held.count(False) < needed else None
 
 
-def plainly(check: Check, scene: Scene) -> bool | None:
+def plainly(check: Check, dialogue: PlainDialogue) -> bool | None:
     """Return whether a check that is made of no others plainly holds; None for kinds that are not plainly read."""
     reads = _READS.get(type(check))
-    return reads(check, scene) if reads else None
+    return reads(check, dialogue) if reads else None
 
 
-def _said(check: Said, scene: Scene) -> bool:
+def _said(check: Said, dialogue: PlainDialogue) -> bool:
     groups = ([check.any] if check.any else []) + [(phrase,) for phrase in check.all]
-    return all(_any_said(group, scene, check.turn) for group in groups)
+    return all(_any_said(group, dialogue, check.turn) for group in groups)
 
 
-def _any_said(phrases: Sequence[str], scene: Scene, turn: str) -> bool:
-    return any(has(text, phrase) for phrase in phrases for text in scene.read(turn))
+def _any_said(phrases: Sequence[str], dialogue: PlainDialogue, turn: str) -> bool:
+    return any(has(text, phrase) for phrase in phrases for text in dialogue.read(turn))
 
 
-def _not_said(check: NotSaid, scene: Scene) -> bool:
-    return not _any_said(check.phrases, scene, check.turn)
+def _not_said(check: NotSaid, dialogue: PlainDialogue) -> bool:
+    return not _any_said(check.phrases, dialogue, check.turn)
 
 
-def _covers(check: Covers, scene: Scene) -> bool:
-    found = sum(_any_said(names, scene, check.turn) for names in check.names)
+def _covers(check: Covers, dialogue: PlainDialogue) -> bool:
+    found = sum(_any_said(names, dialogue, check.turn) for names in check.names)
     return found >= min(check.at_least or len(check.names), len(check.names))
 
 
-def _order(check: Order, scene: Scene) -> bool:
-    text = "\n".join(scene.read(check.turn))
+def _order(check: Order, dialogue: PlainDialogue) -> bool:
+    text = "\n".join(dialogue.read(check.turn))
     firsts = [
         min((at for name in names if (at := place_of(text, name)) is not None), default=None) for names in check.names
     ]
@@ -117,29 +117,32 @@ def _order(check: Order, scene: Scene) -> bool:
     return len(found) == len(firsts) and found == sorted(found)
 
 
-def _chooses(check: Chooses, scene: Scene) -> bool:
-    return _any_said(check.option, scene, check.turn) and not (check.over and _any_said(check.over, scene, check.turn))
+def _chooses(check: Chooses, dialogue: PlainDialogue) -> bool:
+    return _any_said(check.option, dialogue, check.turn) and not (
+        check.over and _any_said(check.over, dialogue, check.turn)
+    )
 
 
-def _recommends(check: Recommends, scene: Scene) -> bool | None:
-    fits = [_fits(check, thing) for thing in _named(check, scene)]
+def _recommends(check: Recommends, dialogue: PlainDialogue) -> bool | None:
+    fits = [_fits(check, thing) for thing in _named(check, dialogue)]
     if not fits:
         return check.if_absent == "vacuous"
     return kleene(1 if check.quantifier == "any" else len(fits), fits)
 
 
-def _avoids(check: Avoids, scene: Scene) -> bool | None:
+def _avoids(check: Avoids, dialogue: PlainDialogue) -> bool | None:
     fits = [
-        _is_one_of(thing, check.names) or (bool(check.where) and _has(check, thing)) for thing in _named(check, scene)
+        _is_one_of(thing, check.names) or (bool(check.where) and _has(check, thing))
+        for thing in _named(check, dialogue)
     ]
     return False if True in fits else None if None in fits else True
 
 
-def _named(check: Recommends | Avoids, scene: Scene) -> list[Thing]:
+def _named(check: Recommends | Avoids, dialogue: PlainDialogue) -> list[Thing]:
     """Return the things that the reply names, without those whose name stands in a longer one that it names too."""
-    text = "\n".join(scene.read(check.turn))
+    text = "\n".join(dialogue.read(check.turn))
     found = []
-    for thing in sorted(scene.things, key=lambda thing: -len(thing.name)):
+    for thing in sorted(dialogue.things, key=lambda thing: -len(thing.name)):
         if has(text, thing.name) and any(check.tool in (None, tool) for tool, _ in thing.records):
             found.append(thing)
             text = text.replace(folded(thing.name), "\n")
@@ -170,26 +173,26 @@ def _has(check: Recommends | Avoids, thing: Thing) -> bool | None:
     return not check.where or (fits.pop() if len(fits) == 1 else None)
 
 
-def strays(check: Number | ClockTime, before: Scene, after: Scene) -> bool:
+def strays(check: Number | ClockTime, before: PlainDialogue, after: PlainDialogue) -> bool:
     """Return whether one of the figures that a fact is about agreed before and does not now, though others may."""
-    old, new = (_fitting(check, scene) for scene in (before, after))
+    old, new = (_fitting(check, dialogue) for dialogue in (before, after))
     return len(old) == len(new) and new.count(True) < old.count(True)
 
 
-def _number_or_time(check: Number | ClockTime, scene: Scene) -> bool:
-    fits = _fitting(check, scene)
+def _number_or_time(check: Number | ClockTime, dialogue: PlainDialogue) -> bool:
+    fits = _fitting(check, dialogue)
     if not fits:
         return check.if_absent == "vacuous"
     return any(fits) if check.quantifier == "any" else all(fits)
 
 
-def _fitting(check: Number | ClockTime, scene: Scene) -> list[bool]:
+def _fitting(check: Number | ClockTime, dialogue: PlainDialogue) -> list[bool]:
     """Return for each figure that stands in a sentence with a phrase of ``near`` whether it lies where it must."""
-    near = [sentence for text in scene.read(check.turn) for sentence in _sentences_near(text, check.near)]
+    near = [sentence for text in dialogue.read(check.turn) for sentence in _sentences_near(text, check.near)]
     if isinstance(check, ClockTime):
-        times = None if check.equals is None else _known_times(check, scene)
+        times = None if check.equals is None else _known_times(check, dialogue)
         return [_clock_fits(check, clock.minutes, times) for sentence in near for clock in clocks(sentence)]
-    known = None if check.equals is None else _known(check, scene)
+    known = None if check.equals is None else _known(check, dialogue)
     found = [figure for sentence in near for figure in figures(sentence)]
     return [_figure_fits(check, one.base, known) for one in found if one.dimension == UNITS[check.unit][0]]
 
@@ -200,10 +203,10 @@ def _sentences_near(text: str, near: Sequence[str]) -> Iterator[str]:
             yield text[start:end]
 
 
-def _known(check: Number, scene: Scene) -> list[float]:
+def _known(check: Number, dialogue: PlainDialogue) -> list[float]:
     """Return the values, in the base unit, that the tools returned where the check looks for them."""
     found: list[float] = []
-    for value in scene.returned(check.equals.tool, check.equals.path) if check.equals else ():
+    for value in dialogue.returned(check.equals.tool, check.equals.path) if check.equals else ():
         if isinstance(value, int | float):
             found.append(value * UNITS[check.equals_unit or check.unit][1])
         elif isinstance(value, str):
@@ -220,8 +223,8 @@ def _figure_fits(check: Number, value: float, known: list[float] | None) -> bool
     return known is None or any(abs(value - one) <= check.tolerance * abs(one) + _ROUNDING for one in known)
 
 
-def _known_times(check: ClockTime, scene: Scene) -> list[int]:
-    values = scene.returned(check.equals.tool, check.equals.path) if check.equals else []
+def _known_times(check: ClockTime, dialogue: PlainDialogue) -> list[int]:
+    values = dialogue.returned(check.equals.tool, check.equals.path) if check.equals else []
     return [clock.minutes for value in values if isinstance(value, str) for clock in clocks(value)]
 
 
@@ -238,17 +241,17 @@ def _minutes(clock: str) -> int:
     return int(clock[:2]) * 60 + int(clock[3:])
 
 
-def _called(check: Called, scene: Scene) -> bool:
-    count = _calls(check, scene, answered=check.answered)
+def _called(check: Called, dialogue: PlainDialogue) -> bool:
+    count = _calls(check, dialogue, answered=check.answered)
     return check.at_least <= count <= (check.at_most if check.at_most is not None else count)
 
 
-def _not_called(check: NotCalled, scene: Scene) -> bool:
-    return not _calls(check, scene, answered=False)
+def _not_called(check: NotCalled, dialogue: PlainDialogue) -> bool:
+    return not _calls(check, dialogue, answered=False)
 
 
-def _calls(check: Called | NotCalled, scene: Scene, *, answered: bool) -> int:
-    calls = scene.trajectory.calls
+def _calls(check: Called | NotCalled, dialogue: PlainDialogue, *, answered: bool) -> int:
+    calls = dialogue.trajectory.calls
     return sum(
         call.tool == check.tool
         and (call.status == "ok" or not answered)
@@ -260,16 +263,16 @@ def _calls(check: Called | NotCalled, scene: Scene, *, answered: bool) -> int:
     )
 
 
-def _asked(check: Asked, scene: Scene) -> bool:
-    spans = [text[start:end] for text in scene.read("any") for start, end in sentences(text)]
+def _asked(check: Asked, dialogue: PlainDialogue) -> bool:
+    spans = [text[start:end] for text in dialogue.read("any") for start, end in sentences(text)]
     asking = [one for one in spans if "?" in one and (not check.about or any(has(one, about) for about in check.about))]
     return check.at_least <= len(asking) <= (check.at_most if check.at_most is not None else len(asking))
 
 
-def _grounded(check: Grounded, scene: Scene) -> bool:
+def _grounded(check: Grounded, dialogue: PlainDialogue) -> bool:
     """Return whether every telephone number, clock time and figure that the check is about stands somewhere in what was known."""
-    known = folded(scene.known)
-    text = "\n".join(scene.read("any"))
+    known = folded(dialogue.known)
+    text = "\n".join(dialogue.read("any"))
     wanted = set(check.claims) or _ALL_CLAIMS
     told = [phone for phone in phones(text) if "phone" in wanted and phone not in known]
     times = {clock.minutes for clock in clocks(known)}
@@ -289,7 +292,7 @@ def _stands(figure: Figure, numbers: Sequence[float]) -> bool:
 
 
 #: How each kind is plainly read; a kind that is not here never counts as touched.
-_READS: dict[type, Callable[[Any, Scene], bool | None]] = {
+_READS: dict[type, Callable[[Any, PlainDialogue], bool | None]] = {
     Said: _said,
     NotSaid: _not_said,
     Covers: _covers,

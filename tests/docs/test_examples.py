@@ -1,0 +1,50 @@
+"""Each example does what its own first lines say, by the command that stands there."""
+
+import ast
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.py") if path.name != "__init__.py")
+
+
+def _command(example: Path) -> list[str]:
+    about = ast.get_docstring(ast.parse(example.read_text(encoding="utf-8"))) or ""
+    [command] = re.findall(r"``pytest (.+?)``", about)
+    return shlex.split(command)
+
+
+def _pytest(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", *arguments, "-p", "no:cacheprovider"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_the_command_of_an_example_passes(example: Path) -> None:
+    done = _pytest(*_command(example))
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"sandbox +[1-9]\d* calls", done.stdout), "the agent has used the tools"
+    assert not re.search(r"\d miss\b", done.stdout)
+
+
+def test_the_tests_of_one_s_own_fail_for_an_agent_that_asks_in_vain(tmp_path: Path) -> None:
+    (tmp_path / "asking.py").write_text("def agent(message):\n    return 'Why do you want to know?'\n")
+    done = _pytest(
+        "examples/test_own.py",
+        f"--rootdir={ROOT}",
+        "--mapsat-cases=benchmark_cases/realtime/next-bus.yaml",
+        "--mapsat-agent=asking:agent",
+        "-o",
+        f"pythonpath={tmp_path}",
+    )
+    assert "FAILED examples/test_own.py::test_it_asks_only_where" in done.stdout, done.stdout
+
+
+def test_the_page_names_every_example() -> None:
+    page = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^\| \[`(\w+\.py)`\]", page, re.MULTILINE)) == [path.name for path in EXAMPLES]
