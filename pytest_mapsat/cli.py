@@ -251,8 +251,9 @@ def _lint_summary(findings: Sequence[Finding]) -> str:
 
 def _regrade(options: argparse.Namespace) -> int:
     from pytest_mapsat.asserted import parse_asserted  # noqa: PLC0415  lazy
+    from pytest_mapsat.formats import read_run, save_run  # noqa: PLC0415
     from pytest_mapsat.model import UsageError  # noqa: PLC0415  --help needs no pydantic
-    from pytest_mapsat.regrade import Changes, changed_suites, open_suites, read_run, regrade, save_run  # noqa: PLC0415
+    from pytest_mapsat.regrade import Changes, changed_suites, open_suites, regrade  # noqa: PLC0415
 
     try:
         asserted = None if options.asserted is None else parse_asserted(options.asserted)

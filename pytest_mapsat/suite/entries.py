@@ -15,14 +15,20 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, StringConstraints
 
+from pytest_mapsat.formats import (
+    Lines,
+    Located,
+    RawLine,
+    limits,
+    parse_json,
+    parse_json_line,
+    parse_yaml,
+    read_lines,
+    read_small,
+    shown_path,
+    validate,
+)
 from pytest_mapsat.model import CASE_ID_PATTERN, Case, JsonObject, Noun, Problem, SuiteError, shown
-
-from . import limits
-from .files import RawLine, read_lines, read_small, shown_path
-from .jsontext import parse_json, parse_json_line
-from .located import Lines, Located
-from .validation import validate
-from .yamltext import parse_yaml
 
 _NO_ATTRIBUTES: Mapping[str, str] = {}  # shared by most entries, and never written to
 _Identifier = Annotated[str, StringConstraints(pattern=CASE_ID_PATTERN)]

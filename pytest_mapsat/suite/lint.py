@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from pytest_mapsat.formats import Lines, shown_path
 from pytest_mapsat.model import Case, JsonObject, Problem, Record, SuiteError, Tool, canonical_json, did_you_mean, shown
 
 from .crosscheck import crosscheck
 from .entries import CaseEntry
-from .files import shown_path
-from .located import Lines
 from .opened import Suite, placed
 from .records import PlacedRecord, read_records
 from .requests import RequestKey, request_key

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from pytest_mapsat.formats import Located, limits, parse_yaml, read_small, shown_path, validate
 from pytest_mapsat.model import SUITE_SCHEMA, Problem, SuiteError, SuiteManifest, Tool, shown
 
-from . import limits
 from .entries import documents_of_yaml
-from .files import read_small, shown_path
-from .located import Located
-from .validation import validate
-from .yamltext import parse_yaml
 
 
 def read_manifest(path: Path) -> SuiteManifest:

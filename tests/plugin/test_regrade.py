@@ -9,8 +9,8 @@ import pytest
 import tiny_suite
 
 from pytest_mapsat.cli import main
+from pytest_mapsat.formats import read_run
 from pytest_mapsat.model import Run, SuiteError
-from pytest_mapsat.regrade import read_run
 
 
 def saved(project: pytest.Pytester, *options: str, agent: str = "good") -> bytes:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_mapsat.formats import content_digest, dotted
 from pytest_mapsat.model import (
     SUITE_SCHEMA,
     Case,
@@ -23,9 +24,7 @@ from pytest_mapsat.model import (
     canonical_json,
 )
 from pytest_mapsat.suite.crosscheck import crosscheck
-from pytest_mapsat.suite.files import content_digest
 from pytest_mapsat.suite.requests import by_request
-from pytest_mapsat.suite.validation import dotted
 from pytest_mapsat.suite.writer import (
     new_folder,
     to_yaml,

@@ -7,11 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pytest_mapsat.formats import Lines, Located, parse_json, validate
 from pytest_mapsat.model import Case, Json, JsonObject, Tool, digest, shown
 from pytest_mapsat.suite.entries import id_problem
-from pytest_mapsat.suite.jsontext import parse_json
-from pytest_mapsat.suite.located import Lines, Located
-from pytest_mapsat.suite.validation import validate
 
 from .report import Journal
 from .tables import Row

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pytest_mapsat.formats import Lines, Located, parse_json, validate
 from pytest_mapsat.model import Json, JsonObject, Record, Tool, shown
-from pytest_mapsat.suite.jsontext import parse_json
-from pytest_mapsat.suite.located import Lines, Located
-from pytest_mapsat.suite.validation import validate
 
 from .msb_cases import alias, user_parameter
 from .report import Journal

@@ -1,9 +1,13 @@
-"""From plain data to nouns; pydantic's complaints become problems with a line, a path, and did you mean."""
+"""Plain data that remembers on which line of its file each part stands, and its way to a noun.
+
+Pydantic's complaints become problems with a line, a path, and did you mean.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -11,9 +15,38 @@ from pydantic import BaseModel, ValidationError
 from pytest_mapsat.model import CASE_ID_PATTERN, Json, Noun, Problem, did_you_mean, shown
 
 from . import limits
-from .located import DataPath, Located
 
 NounT = TypeVar("NounT", bound=Noun)
+
+#: Keys and indices from the top of a document to one of its parts.
+DataPath = Sequence[str | int]
+
+
+@dataclass(slots=True)
+class Lines:
+    """The line of one part, and those of its children. Data of one line (JSONL) has no children."""
+
+    line: int
+    children: dict[str | int, Lines] = field(default_factory=dict)
+
+    def at(self, path: DataPath) -> int:
+        """Return the line of the part at ``path``, or of the nearest part above it that is known."""
+        here = self
+        for key in path:
+            below = here.children.get(key)
+            if below is None:
+                break
+            here = below
+        return here.line
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A document, or one element of one."""
+
+    data: Json
+    lines: Lines
+
 
 #: The fields whose value names the sort of a noun in a union.
 _TAGS = ("kind", "op")

@@ -7,10 +7,15 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
-from pytest_mapsat.atomic import replacing
-from pytest_mapsat.model import Run, Scorecard
+from pydantic import ValidationError
+
+from pytest_mapsat.model import RUN_SCHEMA, Problem, Run, Scorecard, SuiteError, UsageError
+
+from .replacing import replacing
+
+MAX_BYTES = 1024 * 1024 * 1024
 
 
 def scorecard_json(card: Scorecard) -> str:
@@ -62,6 +67,56 @@ def write_run(path: Path, run: Run, spool: Spool) -> None:
             file.write(line)
         rest = [f'"{key}": {_json(head[key])}' for key in ("summary", "groups", "gate", "timing")]
         file.write(_bytes("\n],\n" + ",\n".join(rest) + "}\n"))
+
+
+def save_run(path: Path, run: Run) -> None:
+    """Write a run that holds its trajectories, in the layout of every run file."""
+    spool = Spool()
+    try:
+        for card in run.cases:
+            spool.add(card.id, card.trial, scorecard_json(card))
+        write_run(path, run, spool)
+    finally:
+        spool.close()
+
+
+def read_run(path: Path, *, most: int = MAX_BYTES) -> Run:
+    """Read a run file.
+
+    Args:
+        path: the file.
+        most: how many bytes are read.
+
+    Raises:
+        UsageError: there is no such file.
+        SuiteError: it is too large or no run file; with what is wrong.
+    """
+    if not path.is_file():
+        raise UsageError(f"{path}: there is no such file")
+    if path.stat().st_size > most:
+        _refuse(path, f"the file has {path.stat().st_size:,} bytes; at most {most:,} are read")
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        _refuse(path, f"this is not JSON: {error.msg} at column {error.colno}", line=error.lineno)
+    except (ValueError, RecursionError) as error:
+        _refuse(path, f"this is not JSON: {error}")
+    if not isinstance(data, dict) or data.get("schema") != RUN_SCHEMA:
+        found = data.get("schema") if isinstance(data, dict) else type(data).__name__
+        _refuse(path, f"this is no run file: found the schema {found!r}, expected {RUN_SCHEMA!r}")
+    try:
+        return Run.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        _refuse(path, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _refuse(path: Path, message: str, line: int = 0) -> NoReturn:
+    raise SuiteError(Problem(str(path), line, message, f"expected a file that --mapsat-save wrote ({RUN_SCHEMA})"))
 
 
 def _json(value: Any) -> str:
