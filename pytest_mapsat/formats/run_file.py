@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, Any
 
-from pydantic import ValidationError
+from pytest_mapsat.model import RUN_SCHEMA, Problem, Run, Scorecard, SuiteError, shown
 
-from pytest_mapsat.model import RUN_SCHEMA, Problem, Run, Scorecard, SuiteError, UsageError
-
+from . import limits
+from .files import read_bytes, require_file, shown_path
+from .jsontext import decode, located_json
+from .located import Lines, Located, validate
 from .replacing import replacing
 
-MAX_BYTES = 1024 * 1024 * 1024
+_HINT = "a run file is what --mapsat-save writes"
+_HALVES = re.compile("[\ud800-\udfff]")
+_SPACE = re.compile(r"[ \t\r\n]*")
 
 
 def scorecard_json(card: Scorecard) -> str:
@@ -80,43 +85,57 @@ def save_run(path: Path, run: Run) -> None:
         spool.close()
 
 
-def read_run(path: Path, *, most: int = MAX_BYTES) -> Run:
-    """Read a run file.
+def read_run(path: Path, name: str = "") -> Run:
+    """Read a run file, and refuse one that contradicts itself.
 
     Args:
         path: the file.
-        most: how many bytes are read.
+        name: how messages name it; the path as a user would type it where none is given.
 
     Raises:
         UsageError: there is no such file.
-        SuiteError: it is too large or no run file; with what is wrong.
+        SuiteError: it is too large, no run file, or says two things of one case; with the line.
     """
-    if not path.is_file():
-        raise UsageError(f"{path}: there is no such file")
-    if path.stat().st_size > most:
-        _refuse(path, f"the file has {path.stat().st_size:,} bytes; at most {most:,} are read")
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_constant)
-    except json.JSONDecodeError as error:
-        _refuse(path, f"this is not JSON: {error.msg} at column {error.colno}", line=error.lineno)
-    except (ValueError, RecursionError) as error:
-        _refuse(path, f"this is not JSON: {error}")
-    if not isinstance(data, dict) or data.get("schema") != RUN_SCHEMA:
-        found = data.get("schema") if isinstance(data, dict) else type(data).__name__
-        _refuse(path, f"this is no run file: found the schema {found!r}, expected {RUN_SCHEMA!r}")
-    try:
-        return Run.model_validate(data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        _refuse(path, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+    name = name or shown_path(path)
+    require_file(path, name)
+    text = decode(read_bytes(path, limits.RUN_BYTES, name), name)
+    data = located_json(text, name, 1, depth=limits.RUN_DEPTH)
+    schema = data.get("schema") if isinstance(data, dict) else data
+    if schema != RUN_SCHEMA:
+        raise SuiteError(Problem(name, 1, f"schema: found {shown(schema)}, expected {RUN_SCHEMA!r}", _HINT))
+    problems: list[Problem] = []
+    run = validate(Run, Located(data, Lines(1)), name, problems)
+    if run is None:  # once more, now that it is worth knowing on which line each case stands
+        problems = []
+        validate(Run, Located(data, _lines_of(text)), name, problems)
+        raise SuiteError(*problems[: limits.PROBLEMS])
+    return run
 
 
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
+def _lines_of(text: str) -> Lines:
+    """Return the lines of a run's cases; everything else is said to be on the first."""
+    cases = Lines(1)
+    scan = json.JSONDecoder().raw_decode
+    place = _past(text, 0, "{")
+    while place < len(text) and text[place] != "}":
+        key, place = scan(text, place)
+        place = _past(text, place, ":")
+        if key == "cases" and text[place] == "[":
+            line, counted = 1, 0
+            place = _past(text, place, "[")
+            while text[place] != "]":
+                line, counted = line + text.count("\n", counted, place), place
+                cases.children[len(cases.children)] = Lines(line)
+                place = _past(text, scan(text, place)[1], ",")
+            break
+        place = _past(text, scan(text, place)[1], ",")
+    return Lines(1, {"cases": cases})
 
 
-def _refuse(path: Path, message: str, line: int = 0) -> NoReturn:
-    raise SuiteError(Problem(str(path), line, message, f"expected a file that --mapsat-save wrote ({RUN_SCHEMA})"))
+def _past(text: str, place: int, mark: str) -> int:
+    """Return where the next value begins, behind white space and the mark, if it stands there."""
+    place = _SPACE.match(text, place).end()  # type: ignore[union-attr]  # matches everywhere
+    return _SPACE.match(text, place + 1).end() if text.startswith(mark, place) else place  # type: ignore[union-attr]
 
 
 def _json(value: Any) -> str:
@@ -124,5 +143,5 @@ def _json(value: Any) -> str:
 
 
 def _bytes(text: str) -> bytes:
-    # A lone surrogate in an agent's reply has no UTF-8; its backslash form is the JSON escape.
-    return text.encode("utf-8", "backslashreplace")
+    # Half of a character, as in the name of a file that is not UTF-8, has no UTF-8, and no reader of JSON takes its escape.
+    return _HALVES.sub("\N{REPLACEMENT CHARACTER}", text).encode("utf-8")

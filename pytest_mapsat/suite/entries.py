@@ -23,8 +23,8 @@ from pytest_mapsat.formats import (
     parse_json,
     parse_json_line,
     parse_yaml,
+    read_bytes,
     read_lines,
-    read_small,
     shown_path,
     validate,
 )
@@ -221,7 +221,7 @@ def _where_it_belongs(data: Any) -> str:
 
 def documents_of_yaml(path: Path) -> tuple[Located, ...]:
     """Return the elements of a YAML file: of its documents, or of the lists which they are. Raises SuiteError."""
-    documents = parse_yaml(read_small(path, limits.YAML_BYTES), shown_path(path))
+    documents = parse_yaml(read_bytes(path, limits.YAML_BYTES), shown_path(path))
     return tuple(element for document in documents for element in _elements(document))
 
 
