@@ -13,9 +13,9 @@ from typing import IO, Any
 from pytest_mapsat.model import RUN_SCHEMA, Problem, Run, Scorecard, SuiteError, shown
 
 from . import limits
-from .files import read_bytes, require_file, shown_path
+from .files import printable, read_bytes, require_file, shown_path
 from .jsontext import decode, located_json
-from .located import Lines, Located, validate
+from .located import DataPath, Lines, Located, dotted, validate
 from .replacing import replacing
 
 _HINT = "a run file is what --mapsat-save writes"
@@ -103,13 +103,39 @@ def read_run(path: Path, name: str = "") -> Run:
     schema = data.get("schema") if isinstance(data, dict) else data
     if schema != RUN_SCHEMA:
         raise SuiteError(Problem(name, 1, f"schema: found {shown(schema)}, expected {RUN_SCHEMA!r}", _HINT))
+    run = validate(Run, Located(data, Lines(1)), name, [])
+    if run is not None and not any(_contradictions(run)):
+        return run
+    # Once more, now that it is worth knowing on which line each case stands.
+    lines = _lines_of(text)
     problems: list[Problem] = []
-    run = validate(Run, Located(data, Lines(1)), name, problems)
-    if run is None:  # once more, now that it is worth knowing on which line each case stands
-        problems = []
-        validate(Run, Located(data, _lines_of(text)), name, problems)
-        raise SuiteError(*problems[: limits.PROBLEMS])
-    return run
+    if run is None:
+        validate(Run, Located(data, lines), name, problems)
+    else:
+        problems += (Problem(name, lines.at(place), f"{dotted(place)}: {said}") for place, said in _contradictions(run))
+    raise SuiteError(*problems[: limits.PROBLEMS])
+
+
+def _contradictions(run: Run) -> Iterator[tuple[DataPath, str]]:
+    """Give what no run can hold although each value is fine in itself: its place, and what is wrong."""
+    if not run.cases:
+        yield ["cases"], "found an empty list, expected the scorecard of at least one case"
+    first: dict[tuple[str, int], int] = {}
+    for index, card in enumerate(run.cases):
+        of_card, of_dialogue = (card.id, card.trial), (card.trajectory.case, card.trajectory.trial)
+        if card.trial < 1:
+            yield ["cases", index, "trial"], f"found {card.trial}, expected at least 1"
+        if of_dialogue != of_card:
+            said = (
+                f"found the dialogue of {_named(*of_dialogue)}, expected that of {_named(*of_card)}, as its card says"
+            )
+            yield ["cases", index, "trajectory"], said
+        if first.setdefault(of_card, index) != index:
+            yield ["cases", index], f"a second scorecard of {_named(*of_card)}; cases[{first[of_card]}] is one already"
+
+
+def _named(case: str, trial: int) -> str:
+    return f"case {printable(case)}, trial {trial}"
 
 
 def _lines_of(text: str) -> Lines:
