@@ -45,7 +45,8 @@ def role_of(relative: PurePath) -> Role | None:
 class Inventory:
     """The files of a suite by role, each sorted by its place in the suite, and what keeps others from being read.
 
-    ``strangers`` stand in ``tools/`` or ``records/`` and are neither.
+    ``strangers`` stand in ``tools/`` or ``records/`` and are neither. ``unread`` are files that look like cases but for their
+    ending, each with what to do.
     """
 
     cases: tuple[Path, ...]
@@ -53,6 +54,7 @@ class Inventory:
     records: tuple[Path, ...]
     problems: tuple[Problem, ...]
     strangers: tuple[Path, ...] = ()
+    unread: tuple[Problem, ...] = ()
 
 
 def take_inventory(root: Path) -> Inventory:
@@ -60,12 +62,16 @@ def take_inventory(root: Path) -> Inventory:
     problems: list[Problem] = []
     found: dict[Role, list[Path]] = {"manifest": [], "cases": [], "tools": [], "records": []}
     strangers: list[Path] = []
+    unread: list[Problem] = []
     for path in sorted(_below(root, problems), key=lambda path: path.relative_to(root).parts):
         relative = path.relative_to(root)
         role = role_of(relative)
         if role is None:
             if relative.parts[0] in {"tools", "records"} and not path.name.startswith("."):
                 strangers.append(path)
+            elif _looks_like_cases(path):
+                message = f"looks like cases but is not read: expected the ending {', '.join(YAML_ENDINGS)}"
+                unread.append(Problem(shown_path(path), 0, f"{message}, {' or '.join(JSONL_ENDINGS)}", "rename it"))
             continue
         problem = refusal(root, path)
         if problem is None:
@@ -73,8 +79,18 @@ def take_inventory(root: Path) -> Inventory:
         else:
             problems.append(problem)
     return Inventory(
-        tuple(found["cases"]), tuple(found["tools"]), tuple(found["records"]), tuple(problems), tuple(strangers)
+        tuple(found["cases"]),
+        tuple(found["tools"]),
+        tuple(found["records"]),
+        tuple(problems),
+        tuple(strangers),
+        tuple(unread),
     )
+
+
+def _looks_like_cases(path: Path) -> bool:
+    name = path.name.lower().removesuffix(".gz")
+    return name.endswith((*YAML_ENDINGS, ".jsonl")) and not name.startswith(".")
 
 
 def _below(root: Path, problems: list[Problem]) -> Iterator[Path]:
@@ -99,7 +115,8 @@ def _is_entered(folder: Path, problems: list[Problem]) -> bool:
 
 def refusal(root: Path, path: Path) -> Problem | None:
     """Return why the file must not be read as part of the suite at ``root``, or None."""
-    if not path.resolve().is_relative_to(root.resolve()):
+    # Not resolve(), which raises RuntimeError at a loop of links.
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
         message = "this leads out of the suite's folder"
         return Problem(shown_path(path), 0, message, "copy the file into the suite: links out of it are not followed")
     try:

@@ -51,7 +51,7 @@ def lint(suite: Suite) -> list[Finding]:
     records = list(_records(suite, findings))
     findings.extend(_about_records(suite, {case.id for case, _ in cases}, records))
     findings.extend(_unused_tools(suite, [case for case, _ in cases], [one.record for one in records]))
-    findings.extend(_strangers(suite))
+    findings.extend(_unread(suite))
     return sorted(findings, key=_order)
 
 
@@ -191,7 +191,9 @@ def _tool_finding(suite: Suite, tool: Tool, expected: bool) -> Finding:
     return Finding("note", "unused-tool", Problem(problem.path, line, message))
 
 
-def _strangers(suite: Suite) -> Iterator[Finding]:
+def _unread(suite: Suite) -> Iterator[Finding]:
     for path in suite.inventory.strangers:
         message = "is not read: tools are *.yaml or *.yml, records are *.jsonl or *.jsonl.gz"
         yield Finding("warning", "not-read", Problem(shown_path(path), 0, message))
+    for problem in suite.inventory.unread:
+        yield Finding("warning", "not-read", problem)
