@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 from episodes import CASE, play, sandbox, texts
+from saved_runs import card, run_text
 
 from pytest_mapsat.agents import Reply, resolve_source, source_of
 from pytest_mapsat.episode import Limits, run_episode, shutdown
@@ -435,11 +436,7 @@ class TestOtherSources:
 
     def test_a_saved_episode_comes_back_as_it_was(self, tmp_path):
         saved = play(lambda message, tools: str(tools.find(query="cafe")))
-        (tmp_path / "run.json").write_text(
-            '{"schema": "mapsat-run/1", "cases": [{"trajectory": '
-            + saved.model_dump_json(exclude_defaults=True)
-            + "}]}"
-        )
+        (tmp_path / "run.json").write_text(run_text(card(saved)))
         source = resolve_source("recorded:run.json", root=tmp_path)
         again = run_episode(CASE, source, make_user("silent", CASE), sandbox())
         assert texts(again) == texts(saved)
