@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import limits
 from .csvtext import TableRow, check_columns, read_csv
+from .dialogues import Layout, PublishedCall, PublishedDialogue, PublishedMessage, layout_of, read_dialogues
 from .files import (
     READ_ERRORS,
     RawLine,
@@ -18,23 +19,9 @@ from .files import (
 )
 from .jsontext import parse_json, parse_json_line
 from .located import DataPath, Lines, Located, dotted, validate
-from .published import (
-    Completion,
-    Degree,
-    FactCheck,
-    Faithfulness,
-    Layout,
-    PublishedCall,
-    PublishedDialogue,
-    PublishedMessage,
-    PublishedVerdict,
-    Satisfaction,
-    layout_of,
-    read_dialogues,
-    read_verdicts,
-)
 from .replacing import replacing, umask
 from .run_file import Spool, read_run, save_run, scorecard_json, write_run
+from .verdicts import Completion, Degree, FactCheck, Faithfulness, PublishedVerdict, Satisfaction, read_verdicts
 from .yamltext import parse_yaml, scalar
 
 __all__ = [
