@@ -22,14 +22,17 @@ class Line(NamedTuple):
     style: str = ""
 
 
-def summary_lines(run: Run, *, width: int, colour: bool) -> list[Line]:
+def summary_lines(run: Run, *, width: int, colour: bool, brief: bool = False) -> list[Line]:
     """Return the summary of a run.
 
     Args:
         run: the run; trajectories are not read.
         width: columns of the terminal.
         colour: whether the table may hold escape codes.
+        brief: whether only the gate and what is lost is told.
     """
+    if brief:
+        return list(_gate(run.gate, width))
     lines = [*_head(run, width), Line("")]
     if run.cases:
         lines += [Line(text) for text in _table(run, width, colour=colour)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .entries import CaseEntry
+from .inventory import role_of
 from .lint import LintFinding, Severity, errors_of, lint
 from .opened import Suite, find_suite, open_suite
 from .records import PlacedRecord
@@ -29,6 +30,7 @@ __all__ = [
     "lint",
     "new_folder",
     "open_suite",
+    "role_of",
     "write_bytes",
     "write_case",
     "write_cases",

@@ -50,9 +50,10 @@ def test_a_domain_threshold_is_decided_when_the_domain_ran_whole(project: pytest
     result.stdout.fnmatch_lines(["gate*PASSED*"])
 
 
-def test_stopping_early_leaves_the_gate_undecided(project: pytest.Pytester) -> None:
-    options = ("--mapsat-agent=bad:agent", "-x", "--mapsat-fail-under=ar=0")
-    project.runpytest(*options).stdout.fnmatch_lines(["gate*INCONCLUSIVE*"])
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_stopping_early_makes_the_gate_invalid(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    options = ("--mapsat-agent=bad:agent", "-x", "--mapsat-fail-under=ar=0", *workers)
+    project.runpytest(*options).stdout.fnmatch_lines(["gate*INVALID*"])
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")])
