@@ -12,7 +12,7 @@ from .text import cell_width, cut, printable, wrap
 #: The metrics of the table, from the one that is kept longest to the first that a narrow terminal drops.
 _COLUMNS = ("ar", "ses", "ecr", "iisr", "ts", "ifs", "eff")
 _WIDEST_NAME = 24
-_GAP = 1
+_GAP = 2
 #: The columns that no terminal is too narrow for: name, cases, passed, AR.
 _ALWAYS = 4
 _FIRST = 2

@@ -25,13 +25,13 @@ GOLDEN = {
 agent  my:agent
 suite  town 1 · user scripted · judge checks
 
-               cases        AR       SES       ECR passed
-─────────────────────────────────────────────────────────
-all                5 0.59-0.80 0.59-0.80 0.59-0.80    3/5
-navigation         3 0.58-0.83 0.58-0.83 0.58-0.83    1/3
-search             2 0.60-0.75 0.60-0.75 0.60-0.75    2/2
-餐饮与美食推荐     1 0.20-0.50 0.20-0.50 0.20-0.50    1/1
-no room for IISR, TS, IFS, EFF
+                cases         AR        SES  passed
+───────────────────────────────────────────────────
+all                 5  0.59-0.80  0.59-0.80     3/5
+navigation          3  0.58-0.83  0.58-0.83     1/3
+search              2  0.60-0.75  0.60-0.75     2/2
+餐饮与美食推荐      1  0.20-0.50  0.20-0.50     1/1
+no room for ECR, IISR, TS, IFS, EFF
 3 of 5 decided; AR 0.59 to 0.80, SES 0.59 to 0.80
 4 of 5 decided; pass rate 0.60 to 0.80
 95 % interval: AR 0.59 to 0.80 [0.280, 1.000] over 5 cases;
@@ -56,13 +56,13 @@ gate     INCONCLUSIVE: ar 0.5900-0.8000 is undecided at 0.65
 agent  my:agent
 suite  town 1 · user scripted · judge checks
 
-               cases        AR       SES       ECR      IISR        TS passed
-─────────────────────────────────────────────────────────────────────────────
-all                5 0.59-0.80 0.59-0.80 0.59-0.80 0.59-0.80 0.59-0.80    3/5
-navigation         3 0.58-0.83 0.58-0.83 0.58-0.83 0.58-0.83 0.58-0.83    1/3
-search             2 0.60-0.75 0.60-0.75 0.60-0.75 0.60-0.75 0.60-0.75    2/2
-餐饮与美食推荐     1 0.20-0.50 0.20-0.50 0.20-0.50 0.20-0.50 0.20-0.50    1/1
-no room for IFS, EFF
+                cases         AR        SES        ECR       IISR  passed
+─────────────────────────────────────────────────────────────────────────
+all                 5  0.59-0.80  0.59-0.80  0.59-0.80  0.59-0.80     3/5
+navigation          3  0.58-0.83  0.58-0.83  0.58-0.83  0.58-0.83     1/3
+search              2  0.60-0.75  0.60-0.75  0.60-0.75  0.60-0.75     2/2
+餐饮与美食推荐      1  0.20-0.50  0.20-0.50  0.20-0.50  0.20-0.50     1/1
+no room for TS, IFS, EFF
 3 of 5 decided; AR 0.59 to 0.80, SES 0.59 to 0.80
 4 of 5 decided; pass rate 0.60 to 0.80
 95 % interval: AR 0.59 to 0.80 [0.280, 1.000] over 5 cases; SES 0.59 to 0.80
