@@ -285,3 +285,13 @@ def test_the_decision_is_free_of_the_order_of_cases_and_monotone_in_the_threshol
     assert judge_run(cards, "ar=0").outcome == "passed"
     if gate.outcome == "passed":
         assert judge_run(cards, f"ar={minimum / 2}").outcome == "passed"
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.booleans()), min_size=1, max_size=8), st.floats(0, 1))
+def test_what_is_decided_at_the_bounds_stays_so_whatever_the_open_labels_turn_out_to_be(cases, minimum):
+    spans = [(min(one, other), max(one, other)) for one, other, _ in cases]
+    cards = [open_card(f"c{place}", *span) for place, span in enumerate(spans)]
+    turned_out = cards_of(*(span[at_most] for span, (_, _, at_most) in zip(spans, cases, strict=True)))
+    outcome = judge_run(cards, f"ar={minimum}").outcome
+    assert outcome in ("inconclusive", judge_run(turned_out, f"ar={minimum}").outcome)
