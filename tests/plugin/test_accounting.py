@@ -58,8 +58,7 @@ HOW_TO_LOSE = {
         "*not today*",
     ),
     "a mark": (
-        "import pytest\ndef pytest_collection_modifyitems(items):\n"
-        "    for item in items: item.add_marker(pytest.mark.skip(reason='flaky'))\n",
+        "import pytest\ndef pytest_itemcollected(item): item.add_marker(pytest.mark.skip(reason='flaky'))\n",
         "good:agent",
         "skipped by *flaky",
     ),

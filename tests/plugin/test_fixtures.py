@@ -47,7 +47,13 @@ def test_a_run_never_asserts_and_stands_in_run_file_and_gate(
     project: pytest.Pytester, workers: tuple[str, ...]
 ) -> None:
     project.makepyfile(test_own="def test_nav(mapsat_run): assert mapsat_run().outcome == 'failed'")
-    options = ("test_own.py", "--mapsat-agent=bad:agent", "--mapsat-save=run.json", "--mapsat-fail-under=ar=0.5", *workers)
+    options = (
+        "test_own.py",
+        "--mapsat-agent=bad:agent",
+        "--mapsat-save=run.json",
+        "--mapsat-fail-under=ar=0.5",
+        *workers,
+    )
     result = project.runpytest(*options)
     result.assert_outcomes(passed=3)
     assert result.ret == 1
@@ -66,7 +72,12 @@ def test_a_run_beside_the_built_in_item_is_the_same_episode(project: pytest.Pyte
             assert len(counted.calls) == 3
         """,
     )
-    options = ("test_own.py", "--mapsat-cases=benchmark_cases", "--mapsat-agent=counted:agent", "--mapsat-save=run.json")
+    options = (
+        "test_own.py",
+        "--mapsat-cases=benchmark_cases",
+        "--mapsat-agent=counted:agent",
+        "--mapsat-save=run.json",
+    )
     project.runpytest(*options).assert_outcomes(passed=6)
     assert len(json.loads((project.path / "run.json").read_text())["cases"]) == 3
 
