@@ -1,6 +1,6 @@
 """Threads on which agents run, so that one that hangs can be left behind.
 
-A thread is used for one episode after another; only one whose agent outlived its time is replaced.
+A worker is used for one episode after another; only one whose agent outlived its time is replaced.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from threading import Lock, Thread
 from typing import Any
 
 from pytest_mapsat import agents
+from pytest_mapsat.strangers import Surroundings
 
 
 class Overdue(Exception):  # noqa: N818  # says what happened; nothing is in error
@@ -29,7 +30,7 @@ class _Job:
         self.done = Lock()
         self.done.acquire()
 
-    def run(self) -> None:
+    def __call__(self) -> None:
         try:
             self.result = self.function(self.argument)
         except BaseException as error:  # noqa: BLE001  # raised again by the thread that waits
@@ -37,20 +38,58 @@ class _Job:
         self.done.release()
 
 
-class Worker:
-    """One thread. ``idle`` is false while a job runs on it, and for ever after a job was overdue."""
+class _Watch:
+    """Waits for a job. When its time is over, the surroundings are put back before the main thread goes on.
 
-    def __init__(self) -> None:
-        self.idle = True
-        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        self._thread = Thread(target=self._work, name="mapsat-agent", daemon=True)
+    On a thread of its own, since deep in pytest's stack nothing can be called any more once the agent has set a recursion limit
+    below that depth.
+    """
+
+    __slots__ = ("in_time", "job", "over", "surroundings", "timeout")
+
+    def __init__(self, job: _Job, timeout: float) -> None:
+        self.job = job
+        self.timeout = max(timeout, 0)
+        self.in_time = False
+        self.surroundings = Surroundings()
+        self.over = Lock()
+        self.over.acquire()
+
+    def __call__(self) -> None:
+        self.in_time = self.job.done.acquire(timeout=self.timeout)
+        self.surroundings.restore()
+        self.over.release()
+
+
+class _Thread:
+    """A daemon thread that calls what is put in its queue, until that is None."""
+
+    def __init__(self, name: str) -> None:
+        self.jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._thread = Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
 
     def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            job.run()
+        while (job := self.jobs.get()) is not None:
+            job()
             # Kept until the next job comes, it would keep an agent and its exceptions alive.
             del job
+
+    def join(self) -> None:
+        self._thread.join(1)
+
+
+class Worker:
+    """A thread for an agent, and one that watches it.
+
+    Attributes:
+        idle: false while a job runs, and for ever after one was overdue.
+    """
+
+    def __init__(self) -> None:
+        self.idle = True
+        self._agent = _Thread("mapsat-agent")
+        self._watch = _Thread("mapsat-watch")
 
     def run(self, function: Callable[[Any], Any], argument: Any, *, timeout: float) -> Any:
         """Return ``function(argument)``, or raise what it raised.
@@ -59,9 +98,12 @@ class Worker:
             Overdue: it took longer than ``timeout`` seconds.
         """
         job = _Job(function, argument)
+        watch = _Watch(job, timeout)
         self.idle = False
-        self._jobs.put(job)
-        if not job.done.acquire(timeout=max(timeout, 0)):
+        self._watch.jobs.put(watch)
+        self._agent.jobs.put(job)
+        watch.over.acquire()
+        if not watch.in_time:
             raise Overdue
         self.idle = True
         if job.error is not None:
@@ -69,13 +111,15 @@ class Worker:
         return job.result
 
     def dismiss(self) -> None:
-        """Let the thread end when its job does, whenever that is."""
-        self._jobs.put(None)
+        """Let the threads end when their jobs do, whenever that is."""
+        self._agent.jobs.put(None)
+        self._watch.jobs.put(None)
 
     def stop(self) -> None:
-        """Let the thread end, and wait for it."""
+        """Let the threads end, and wait for them."""
         self.dismiss()
-        self._thread.join(1)
+        self._agent.join()
+        self._watch.join()
 
 
 _idle: list[Worker] = []
