@@ -15,6 +15,7 @@ from pytest_mapsat.reports import Spool, scorecard_json, summary_lines, write_ru
 from pytest_mapsat.runs.assemble import Collected, assemble
 from pytest_mapsat.runs.request import thresholds_of
 
+from .hooks import call_each
 from .options import Settings
 from .suites import Suites
 
@@ -36,6 +37,7 @@ class Reporter:
         self._workers: set[str] = set()
         self._run: Run | None = None
         self._save_error = ""
+        self._hook_errors: list[str] = []
         self._started = perf_counter()
         self._started_at = datetime.now(UTC)
 
@@ -79,8 +81,12 @@ class Reporter:
             return
         self._run = self._make_run()
         self._save()
-        self.config.hook.pytest_mapsat_report(config=self.config, run=self._run)
-        if (self._run.gate.outcome != "passed" or self._save_error) and session.exitstatus == pytest.ExitCode.OK:
+        self._hook_errors = call_each(
+            self.config, self.config.hook.pytest_mapsat_report, config=self.config, run=self._run
+        )
+        if (
+            self._run.gate.outcome != "passed" or self._save_error or self._hook_errors
+        ) and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _make_run(self) -> Run:
@@ -118,12 +124,15 @@ class Reporter:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the summary."""
-        if self._run is None or not (self._run.cases or self._run.gate.outcome != "passed" or self._save_error):
+        quiet = self._run is None or (self._run.gate.outcome == "passed" and not self._run.cases)
+        if self._run is None or (quiet and not (self._save_error or self._hook_errors)):
             return  # nothing of ours has run, and nothing keeps the gate from holding
         terminalreporter.section("mapsat")
         width = max(terminalreporter._tw.fullwidth, 60)  # noqa: SLF001 (the only way to the width, used by pytest-cov too)
         for line in summary_lines(self._run, width=width, colour=terminalreporter.hasmarkup):
             terminalreporter.write_line(line.text, **({line.style: True} if line.style else {}))
+        for message in self._hook_errors:
+            terminalreporter.write_line(message, red=True)
         if self._save_error:
             terminalreporter.write_line(self._save_error, red=True)
         elif self.settings.save is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -17,8 +18,10 @@ from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
 from pytest_mapsat.reports import failure_text, scorecard_json
 from pytest_mapsat.runs.case import Runner
 from pytest_mapsat.sandbox import Sandbox
+from pytest_mapsat.strangers import listening
 from pytest_mapsat.users import check_user_spec
 
+from .hooks import HookError, call_hook
 from .items import CaseFile, CaseParam, case_name, param_of, params, place_of
 from .options import Settings, read_settings
 from .reporter import Reporter
@@ -34,6 +37,9 @@ def start_session(config: pytest.Config) -> MapsatSession:
         pytest.UsageError: an option, the agent's spec, the judge's or the user's cannot be used.
     """
     settings = read_settings(config)
+    interrupts = ExitStack()
+    interrupts.enter_context(listening())
+    config.add_cleanup(interrupts.close)
     try:
         session = MapsatSession(config, settings)
         if not hasattr(config, "workerinput"):
@@ -58,7 +64,7 @@ class MapsatSession:
         request = settings.request
         self._source = None if request.agent == "fixture" else self._resolve(request.agent)
         self._runner: Runner | None = None
-        self._checks = gather_checks(config.hook.pytest_mapsat_check(config=config))
+        self._checks = gather_checks(call_hook(config, config.hook.pytest_mapsat_check, config=config))
         # A judge or a user that cannot be had is told before anything is collected.
         check_user_spec(request.user)
         make_judge(request.judge, {}, root=self.root)
@@ -79,7 +85,10 @@ class MapsatSession:
             case = param.suite.load(param.entry)
         except SuiteError as error:
             pytest.fail(str(error), pytrace=False)
-        self.config.hook.pytest_mapsat_case_loaded(case=case)
+        try:
+            call_hook(self.config, self.config.hook.pytest_mapsat_case_loaded, case=case)
+        except HookError as error:
+            pytest.fail(str(error), pytrace=False)
         return case
 
     def sandbox(self, request: pytest.FixtureRequest) -> Sandbox:
@@ -210,7 +219,7 @@ class MapsatSession:
     # -- inside ----------------------------------------------------------------------------
 
     def _resolve(self, spec: str) -> Source:
-        made = self.config.hook.pytest_mapsat_make_agent(config=self.config, spec=spec)
+        made = call_hook(self.config, self.config.hook.pytest_mapsat_make_agent, config=self.config, spec=spec)
         return source_of(made, spec) if made is not None else resolve_source(spec, root=self.root)
 
     def _make_runner(self, source: Source) -> Runner:
