@@ -6,9 +6,11 @@ is the user's Ctrl-C. What they turn off for everybody is put back after each ca
 
 from __future__ import annotations
 
+import builtins
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import current_thread, main_thread
@@ -18,6 +20,8 @@ from typing import Any, ParamSpec, TextIO, TypeVar
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _SHOWN = 500
+#: Modules whose names all code looks up as it goes.
+_SHARED = (builtins, time)
 
 #: How many listeners there are, and how many interrupts they have heard.
 _listeners = 0
@@ -42,21 +46,34 @@ class Surroundings:
     def __init__(self) -> None:
         self._limit = sys.getrecursionlimit()
         self._directory = _directory()
-        self._on_interrupt = signal.getsignal(signal.SIGINT)
+        self._modules = [(vars(module), vars(module).copy()) for module in _SHARED]
         self._streams = [stream for stream in (sys.stdout, sys.stderr) if _keep_open(stream)]
 
     def restore(self) -> None:
         """Put everything back."""
-        # First: below a limit that is too low nothing else can be called.
+        # Nothing else can be called below a limit that is too low.
         if sys.getrecursionlimit() != self._limit:
             sys.setrecursionlimit(self._limit)
+        for names, former in self._modules:
+            names.update(former)
         if self._directory and _directory() != self._directory:
             with suppress(OSError):
                 os.chdir(self._directory)
-        if _listeners and _on_main_thread() and signal.getsignal(signal.SIGINT) is not self._on_interrupt:
-            signal.signal(signal.SIGINT, self._on_interrupt)
         for stream in self._streams:
             vars(stream).pop("close", None)
+
+
+class _OfMainThread(Surroundings):
+    """The same, and who hears the user's interrupt: only the main thread can change that."""
+
+    def __init__(self) -> None:
+        self._on_interrupt = signal.getsignal(signal.SIGINT)
+        super().__init__()
+
+    def restore(self) -> None:
+        super().restore()
+        if _listeners and signal.getsignal(signal.SIGINT) is not self._on_interrupt:
+            signal.signal(signal.SIGINT, self._on_interrupt)
 
 
 def call_stranger(function: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
@@ -68,15 +85,19 @@ def call_stranger(function: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kw
         StrangerError: the function raised, whatever it was.
         KeyboardInterrupt: the user interrupted the run meanwhile, whatever the function made of it.
     """
-    process, heard = os.getpid(), _heard
-    before = Surroundings()
+    process, limit, heard = os.getpid(), sys.getrecursionlimit(), _heard
+    # Elsewhere the thread that waits puts back: one that was left behind must not, whenever it comes to an end.
+    before = _OfMainThread() if _on_main_thread() else None
     raised: BaseException | None = None
     try:
         result = function(*args, **kwargs)
     except BaseException as error:  # noqa: BLE001  # whatever others raise; told apart below
         raised = error
     end_copy_of(process)
-    before.restore()
+    if sys.getrecursionlimit() != limit:
+        sys.setrecursionlimit(limit)
+    if before is not None:
+        before.restore()
     if _is_interrupted(heard, raised):
         raise KeyboardInterrupt
     if raised is not None:
