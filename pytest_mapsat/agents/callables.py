@@ -231,7 +231,7 @@ def wants(parameters: tuple[Parameter, ...], offered: tuple[str, ...] = OFFERED,
     by_position = [p for p in parameters if p.kind is Parameter.POSITIONAL_ONLY]
     named = [p for p in parameters if p.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)]
     unknown = [p.name for p in (*by_position, *named) if p.name not in OFFERED and p.default is Parameter.empty]
-    if renaming and len(unknown) == 1 and not takes_message(parameters) and _may_be_message(unknown[0]):
+    if renaming and len(unknown) == 1 and not takes_message(parameters):
         raise WrongSignature(f"it insists on {unknown[0]!r}: rename `{unknown[0]}` to `message`")
     for parameter in (*by_position, *named):
         if parameter.name not in offered and parameter.default is Parameter.empty:
@@ -251,11 +251,6 @@ def _positions(by_position: list[Parameter], offered: tuple[str, ...]) -> tuple[
     ours = [name in offered for name in names]
     end = ours.index(False) if False in ours else len(names)
     return tuple(names[:end])
-
-
-def _may_be_message(name: str) -> bool:
-    hint = did_you_mean(name, OFFERED)
-    return not hint or "'message'" in hint
 
 
 def _insists(parameter: Parameter, offered: tuple[str, ...]) -> str:
