@@ -65,10 +65,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from pytest_mapsat.model import MapsatError  # noqa: PLC0415  --help needs no pydantic
+    from pytest_mapsat.strangers import listening  # noqa: PLC0415
 
     command: Callable[[argparse.Namespace], int] = options.command
     try:
-        return command(options)
+        with listening():
+            return command(options)
     except MapsatError as error:
         return _fail(str(error))
     except BrokenPipeError:

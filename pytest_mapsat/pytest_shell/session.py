@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,8 +21,10 @@ from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted
 from pytest_mapsat.runs.request import source_digest
 from pytest_mapsat.runs.resume import read_finished
 from pytest_mapsat.sandbox import Sandbox
+from pytest_mapsat.strangers import listening
 from pytest_mapsat.users import check_user_spec
 
+from .hooks import HookError, call_hook
 from .items import CaseFile, CaseParam, agent_of, case_name, param_of, params, place_of, raised_at
 from .options import Settings, read_settings
 from .reporter import Reporter
@@ -39,6 +41,9 @@ def start_session(config: pytest.Config) -> MapsatSession:
         pytest.UsageError: an option, the agent's spec, the judge's or the user's cannot be used.
     """
     settings = read_settings(config)
+    interrupts = ExitStack()
+    interrupts.enter_context(listening())
+    config.add_cleanup(interrupts.close)
     try:
         session = MapsatSession(config, settings)
         if session.is_controller:
@@ -68,7 +73,7 @@ class MapsatSession:
         request = settings.request
         self._source = None if request.agent == "fixture" else self._resolve(self._moved(request.agent))
         self._runner: Runner | None = None
-        self._checks = gather_checks(config.hook.pytest_mapsat_check(config=config))
+        self._checks = gather_checks(call_hook(config, config.hook.pytest_mapsat_check, config=config))
         # A judge or a user that cannot be had is told before anything is collected.
         check_user_spec(request.user)
         make_judge(self._moved(request.judge), {}, root=self.root)
@@ -97,7 +102,10 @@ class MapsatSession:
             case = param.suite.load(param.entry)
         except SuiteError as error:
             pytest.fail(str(error), pytrace=False)
-        self.config.hook.pytest_mapsat_case_loaded(case=case)
+        try:
+            call_hook(self.config, self.config.hook.pytest_mapsat_case_loaded, case=case)
+        except HookError as error:
+            pytest.fail(str(error), pytrace=False)
         return case
 
     def sandbox(self, request: pytest.FixtureRequest) -> Sandbox:
@@ -272,7 +280,7 @@ class MapsatSession:
     # -- inside ----------------------------------------------------------------------------
 
     def _resolve(self, spec: str) -> Source:
-        made = self.config.hook.pytest_mapsat_make_agent(config=self.config, spec=spec)
+        made = call_hook(self.config, self.config.hook.pytest_mapsat_make_agent, config=self.config, spec=spec)
         return source_of(made, spec) if made is not None else resolve_source(spec, root=self.root)
 
     def _make_runner(self, source: Source) -> Runner:
