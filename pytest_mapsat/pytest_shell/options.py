@@ -154,6 +154,12 @@ def read_settings(config: pytest.Config) -> Settings:
     )
 
 
+def given_options(config: pytest.Config) -> frozenset[str]:
+    """Return the options of ours that the command line gives, as ``max_turns``."""
+    names = {option.name for option in OPTIONS}
+    return frozenset(name.replace("-", "_") for name in names if config.getoption(_dest(name)) is not None)
+
+
 def _dest(name: str) -> str:
     return "mapsat_" + name.replace("-", "_")
 

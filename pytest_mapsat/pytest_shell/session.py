@@ -14,11 +14,12 @@ from pytest_mapsat.agents import Source, resolve_source, source_of
 from pytest_mapsat.episode import shutdown
 from pytest_mapsat.judges import gather_checks, make_judge
 from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
-from pytest_mapsat.reports import failure_text, scorecard_json
+from pytest_mapsat.reports import failure_text, printable, scorecard_json
 from pytest_mapsat.runs.case import Runner
 from pytest_mapsat.sandbox import Sandbox
 from pytest_mapsat.users import check_user_spec
 
+from .failures import again, place_failure
 from .items import CaseFile, CaseParam, case_name, param_of, params, place_of
 from .options import Settings, read_settings
 from .reporter import Reporter
@@ -120,8 +121,9 @@ class MapsatSession:
         return f"{place_of(param.entry.path, self.config.rootpath, param.suite.root)}::case[{self._name(param)}]"
 
     def _again(self, param: CaseParam) -> str:
-        """Return what to give pytest, from where it was started, to run one case again."""
-        return f"{os.path.relpath(param.entry.path, self.root)}::case[{self._name(param)}]"
+        """Return the command that runs one case again, from where pytest was started."""
+        place = f"{os.path.relpath(param.entry.path, self.root)}::case[{self._name(param)}]"
+        return again(self.config, self.settings.request, place)
 
     def _name(self, param: CaseParam) -> str:
         return case_name(param.entry.id, param.trial, self.settings.request.options.trials)
@@ -173,7 +175,8 @@ class MapsatSession:
         pyfuncitem.user_properties += [("mapsat.ar", card.ar), ("mapsat.ses", card.ses)]
         if card.outcome == "failed":
             asserted = self.settings.request.options.asserted_kinds
-            pytest.fail(failure_text(card, case, asserted, again=self._again(param)), pytrace=False)
+            short = self.config.option.tbstyle == "short"
+            pytest.fail(failure_text(card, case, asserted, again=self._again(param), short=short), pytrace=False)
         if card.outcome != "passed":
             raise pytest.skip.Exception(f"{card.outcome}: {card.reason}", _use_item_location=True)
         return True
@@ -186,6 +189,10 @@ class MapsatSession:
         report = yield
         if not isinstance(item.parent, CaseFile):
             return report
+        if report.failed:
+            entry, card = param_of(item).entry, item.stash.get(CARD, None)
+            where = os.path.relpath(entry.path, self.root), entry.line
+            place_failure(self.config, report, call, where, printable(card.reason) if card else "")
         if call.when == "call" and (card := item.stash.get(CARD, None)) is not None:
             del item.stash[CARD]
             if self.reporter is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .failure import failure_text
+from .failure import again_command, failure_text
 from .run_file import Spool, scorecard_json, write_run
 from .terminal import Line, summary_lines
 from .text import cell_width, cut, printable, wrap
@@ -10,6 +10,7 @@ from .text import cell_width, cut, printable, wrap
 __all__ = [
     "Line",
     "Spool",
+    "again_command",
     "cell_width",
     "cut",
     "failure_text",
