@@ -250,8 +250,9 @@ def _lint_summary(findings: Sequence[LintFinding]) -> str:
 
 
 def _regrade(options: argparse.Namespace) -> int:
+    from pytest_mapsat.formats import read_run, save_run  # noqa: PLC0415
     from pytest_mapsat.model import UsageError  # noqa: PLC0415  --help needs no pydantic
-    from pytest_mapsat.runs.regrade import Changes, changed_suites, open_suites, read_run, regrade, save_run  # noqa: PLC0415
+    from pytest_mapsat.runs.regrade import Changes, changed_suites, open_suites, regrade  # noqa: PLC0415
     from pytest_mapsat.runs.request import parse_asserted  # noqa: PLC0415  lazy
 
     try:

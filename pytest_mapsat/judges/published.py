@@ -1,4 +1,4 @@
-"""Verdicts in the published form of the reference evaluation, and the labels they give.
+"""The labels that a verdict in the published form of the reference evaluation gives.
 
 Its ECR is a count, its IISR one degree per implicit factor, its IFS one row per fact requirement. Which tools it found
 correct is not taken over: those verdicts were not made from the dialogues published beside them.
@@ -7,10 +7,8 @@ correct is not taken over: those verdicts were not made from the dialogues publi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
-
+from pytest_mapsat.formats import Completion, Degree, FactCheck, Faithfulness, PublishedVerdict, Satisfaction
 from pytest_mapsat.model import Case, Count, ExplicitFactor, FactRequirement, ImplicitFactor, Label, Verdict
 
 from .align import Alignment, align
@@ -18,75 +16,6 @@ from .labels import all_unevaluated, is_level, unevaluated
 
 BY = "recorded"
 _SHOWN = 300
-
-Whole = Annotated[int, Field(strict=True, ge=0)]
-
-
-class _Part(BaseModel):
-    """Part of a published verdict; what is not used here is passed over."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
-
-
-class Completion(_Part):
-    """ECR: how many explicit factors are met."""
-
-    numerator: Whole
-    denominator: Whole
-
-
-class Degree(_Part):
-    """One implicit factor: its text, the degree of satisfaction, the judge's words."""
-
-    rubric: str
-    Ci: Annotated[float, Field(strict=True)] | None = None
-    reasoning: str | None = None
-
-
-class Satisfaction(_Part):
-    """IISR."""
-
-    rubrics_detail: tuple[Degree, ...] = ()
-
-
-class Claims(_Part):
-    """One fact requirement: its text, whether the answer keeps it, and how many elements of it were looked at."""
-
-    rubric_row: str
-    is_faithful: Annotated[bool, Field(strict=True)] | None = None
-    skipped: Annotated[bool, Field(strict=True)] = False
-    elements_grounded: tuple[object, ...] = ()
-    elements_unfaithful: tuple[object, ...] = ()
-    reasoning: str | None = None
-
-
-class Faithfulness(_Part):
-    """IFS."""
-
-    rows_detail: tuple[Claims, ...] = ()
-
-
-class Details(_Part):
-    """The parts of a verdict; one that failed is null."""
-
-    ECR: Completion | None = None
-    IISR: Satisfaction | None = None
-    IFS: Faithfulness | None = None
-
-
-class PublishedVerdict(_Part):
-    """One published verdict. ``trajectory`` is the digest of what was judged, where a file gives it."""
-
-    case_id: Annotated[str, Field(min_length=1)]
-    status: str = "success"
-    error: str | None = None
-    trajectory: str = ""
-    details: Details = Details()
-
-    @field_validator("details", mode="before")
-    @classmethod
-    def _none_is_empty(cls, value: object) -> object:
-        return {} if value is None else value
 
 
 def published_verdict(case: Case, verdict: PublishedVerdict, base: Verdict) -> Verdict:
@@ -164,12 +93,12 @@ def _facts(factors: Sequence[FactRequirement], found: Faithfulness | None, warni
     return [
         unevaluated(factor, "fact", "the recorded verdict does not judge this requirement", by=BY)
         if index is None
-        else _claims(factor, rows[index])
+        else _fact_label(factor, rows[index])
         for factor, index in zip(factors, joined.found, strict=True)
     ]
 
 
-def _claims(factor: FactRequirement, row: Claims) -> Label:
+def _fact_label(factor: FactRequirement, row: FactCheck) -> Label:
     """Return the label of one fact requirement: a row that was skipped as a whole leaves numerator and denominator."""
     if row.skipped:
         why = "the recorded evaluation skipped this requirement"

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ValidationError
+from pytest_mapsat.formats import PublishedVerdict, layout_of, printable, read_run, read_verdicts, require_file
+from pytest_mapsat.model import (
+    Case,
+    Factor,
+    Label,
+    LabelKind,
+    Scorecard,
+    Trajectory,
+    Verdict,
+    trajectory_digest,
+)
 
-from pytest_mapsat.model import Case, Problem, SuiteError, Trajectory, Verdict, shown, trajectory_digest
+from .labels import all_unevaluated, is_level, kinds, unevaluated, unjudgeable
+from .published import BY, published_verdict
 
-from .labels import all_unevaluated, unjudgeable
-from .published import BY, PublishedVerdict, published_verdict
-from .saved import SavedCase, saved_verdict
-from .verdict_files import Row, VerdictFile, read_verdict_file
-
-_MOST_PROBLEMS = 20
 #: The trial under which a verdict stands that does not know of trials.
 _ANY_TRIAL = 0
 
-Entry = PublishedVerdict | SavedCase
+Entry = PublishedVerdict | Scorecard
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,8 @@ class RecordedJudge:
             UsageError: there is no such file.
             SuiteError: the file holds no usable verdicts, or two of one case; with the lines.
         """
-        entries = _entries(read_verdict_file(path, name))
+        require_file(path, name)
+        entries = _entries(path, printable(name))
         return cls(spec, entries, all(_digest(entry) for entry in entries.values()))
 
     def judge(self, case: Case, trajectory: Trajectory) -> Verdict:
@@ -73,8 +78,8 @@ class RecordedJudge:
             () if digest else ("the recorded verdict is joined by case id: it does not say which dialogue was judged",)
         )
         base = base.model_copy(update={"trajectory": digest, "warnings": joined})
-        if isinstance(entry, SavedCase):
-            return saved_verdict(case, entry, base)
+        if isinstance(entry, Scorecard):
+            return _saved_verdict(case, entry, base)
         return published_verdict(case, entry, base)
 
 
@@ -83,58 +88,32 @@ def _refused(case: Case, base: Verdict, why: str) -> Verdict:
 
 
 def _digest(entry: Entry) -> str:
-    return trajectory_digest(entry.trajectory) if isinstance(entry, SavedCase) else entry.trajectory
+    return trajectory_digest(entry.trajectory) if isinstance(entry, Scorecard) else entry.trajectory
 
 
-def _entries(file: VerdictFile) -> dict[tuple[str, int], Entry]:
-    """Check every row; gather what is wrong before it is told."""
-    problems: list[Problem] = []
-    entries: dict[tuple[str, int], Entry] = {}
-    lines: dict[tuple[str, int], Row] = {}
-    for number, row in enumerate(file.rows):
-        try:
-            entry = _parsed(file, row)
-        except ValidationError as error:
-            problems.append(_invalid(file, row, number, error))
-            continue
-        key = _key(entry)
-        if key in lines:
-            problems.append(_twice(file, row, lines[key], key))
-        lines.setdefault(key, row)
-        entries.setdefault(key, entry)
-    if not file.rows:
-        problems.append(Problem(file.shown, 0, "the file holds no verdict"))
-    if problems:
-        raise SuiteError(*_first(problems))
-    return entries
+def _entries(path: Path, name: str) -> dict[tuple[str, int], Entry]:
+    layout = layout_of(path, name)
+    if layout == "run":
+        return {(card.id, card.trial): card for card in read_run(path, name).cases}
+    return {(case, _ANY_TRIAL): verdict for case, verdict in read_verdicts(path, name, layout).items()}
 
 
-def _parsed(file: VerdictFile, row: Row) -> Entry:
-    kind: type[BaseModel] = SavedCase if file.run else PublishedVerdict
-    entry = kind.model_validate(row.data)
-    assert isinstance(entry, SavedCase | PublishedVerdict)  # noqa: S101  narrows the type
-    return entry
+def _saved_verdict(case: Case, saved: Scorecard, base: Verdict) -> Verdict:
+    """Return ``base`` with the labels that the run gives the case's factors."""
+    found = {label.factor: label for label in saved.labels}
+    labels = tuple(_label(factor, kind, found.pop(factor.id, None)) for factor, kind in kinds(case))
+    left = (f"the saved run labels {', '.join(sorted(found))}, which the case does not have",) if found else ()
+    warnings = (*base.warnings, *left)
+    return base.model_copy(update={"labels": labels, "explicit_count": saved.explicit_count, "warnings": warnings})
 
 
-def _key(entry: Entry) -> tuple[str, int]:
-    return (entry.id, entry.trial) if isinstance(entry, SavedCase) else (entry.case_id, _ANY_TRIAL)
-
-
-def _invalid(file: VerdictFile, row: Row, number: int, error: ValidationError) -> Problem:
-    first = error.errors(include_url=False)[0]
-    place = ".".join(map(str, first["loc"]))
-    where = f"cases.{number}.{place}" if file.run else place
-    return Problem(file.shown, row.line, f"{where}: {first['msg']}, found {shown(first['input'])}")
-
-
-def _twice(file: VerdictFile, row: Row, earlier: Row, key: tuple[str, int]) -> Problem:
-    trial = f", trial {key[1]}" if key[1] != _ANY_TRIAL else ""
-    before = f"lines {earlier.line} and {row.line}" if row.line else "the file"
-    return Problem(file.shown, row.line, f"{before} hold two verdicts on case {key[0]}{trial}", "keep one of them")
-
-
-def _first(problems: Sequence[Problem]) -> list[Problem]:
-    kept = list(problems[:_MOST_PROBLEMS])
-    if len(problems) > len(kept):
-        kept[-1] = replace(kept[-1], hint=f"and {len(problems) - len(kept)} more problems")
-    return kept
+def _label(factor: Factor, kind: LabelKind, label: Label | None) -> Label:
+    if label is None:
+        return unevaluated(factor, kind, "the saved run does not judge this factor", by=BY)
+    if label.kind != kind:
+        return unevaluated(factor, kind, f"the saved run judges it as {label.kind}, the case has it as {kind}", by=BY)
+    if label.value is not None and not is_level(factor, label.value):
+        return unevaluated(
+            factor, kind, f"the saved run gives {label.value:g}, which is no level of this factor", by=BY
+        )
+    return label

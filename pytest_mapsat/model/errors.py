@@ -60,7 +60,10 @@ class SuiteError(MapsatError):
 
 def shown(value: object) -> str:
     """Return ``repr(value)`` cut to a length that fits on a line."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no whole number of more than 4300 digits
+        text = f"a {type(value).__name__} too long to show"
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from pytest_mapsat.formats import Spool, scorecard_json, write_run
 from pytest_mapsat.model import Run, RunTiming, Scorecard, Trajectory
-from pytest_mapsat.reports import Spool, scorecard_json, summary_lines, write_run
+from pytest_mapsat.reports import summary_lines
 from pytest_mapsat.runs.assemble import Collected, assemble
 from pytest_mapsat.runs.request import thresholds_of
 

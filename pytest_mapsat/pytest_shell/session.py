@@ -12,9 +12,10 @@ import pytest
 
 from pytest_mapsat.agents import Source, resolve_source, source_of
 from pytest_mapsat.episode import shutdown
+from pytest_mapsat.formats import scorecard_json
 from pytest_mapsat.judges import gather_checks, make_judge
 from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
-from pytest_mapsat.reports import failure_text, printable, scorecard_json
+from pytest_mapsat.reports import failure_text, printable
 from pytest_mapsat.runs.case import Runner
 from pytest_mapsat.sandbox import Sandbox
 from pytest_mapsat.users import check_user_spec

@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
-
-from pydantic import ValidationError
 
 from pytest_mapsat.judges import Judge, make_judge
-from pytest_mapsat.model import (
-    RUN_SCHEMA,
-    Asserted,
-    Problem,
-    Run,
-    RunRequest,
-    Scorecard,
-    SuiteError,
-    UsageError,
-    did_you_mean,
-)
-from pytest_mapsat.reports import Spool, scorecard_json, write_run
+from pytest_mapsat.model import Asserted, Run, RunRequest, Scorecard, UsageError, did_you_mean
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 
 from .assemble import Collected, assemble, suite_infos
 from .case import grade
 from .request import thresholds_of
 
-MAX_BYTES = 1024 * 1024 * 1024
 _SHOWN_AT_MOST = 5
 
 
@@ -59,45 +43,6 @@ class Changes:
             changed["allow_unevaluated"] = self.allow_unevaluated
         options = request.options.model_copy(update=changed)
         return request.model_copy(update={"judge": self.judge or request.judge, "options": options})
-
-
-def read_run(path: Path, *, most: int = MAX_BYTES) -> Run:
-    """Read a run file.
-
-    Args:
-        path: the file.
-        most: how many bytes are read.
-
-    Raises:
-        UsageError: there is no such file.
-        SuiteError: it is too large or no run file; with what is wrong.
-    """
-    if not path.is_file():
-        raise UsageError(f"{path}: there is no such file")
-    if path.stat().st_size > most:
-        _refuse(path, f"the file has {path.stat().st_size:,} bytes; at most {most:,} are read")
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_constant)
-    except json.JSONDecodeError as error:
-        _refuse(path, f"this is not JSON: {error.msg} at column {error.colno}", line=error.lineno)
-    except (ValueError, RecursionError) as error:
-        _refuse(path, f"this is not JSON: {error}")
-    if not isinstance(data, dict) or data.get("schema") != RUN_SCHEMA:
-        found = data.get("schema") if isinstance(data, dict) else type(data).__name__
-        _refuse(path, f"this is no run file: found the schema {found!r}, expected {RUN_SCHEMA!r}")
-    try:
-        return Run.model_validate(data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        _refuse(path, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
-
-
-def _refuse(path: Path, message: str, line: int = 0) -> NoReturn:
-    raise SuiteError(Problem(str(path), line, message, f"expected a file that --mapsat-save wrote ({RUN_SCHEMA})"))
 
 
 def open_suites(paths: Sequence[Path]) -> tuple[Suite, ...]:
@@ -178,14 +123,3 @@ def _refuse_unknown(run: Run, places: dict[str, tuple[Suite, CaseEntry]]) -> Non
 def _regraded(card: Scorecard, suite: Suite, entry: CaseEntry, judge: Judge, asserted: frozenset[str]) -> Scorecard:
     graded = grade(suite.load(entry), card.trajectory, judge, asserted=asserted, nodeid=card.nodeid)
     return graded.model_copy(update={"agent": card.agent, "attempt": card.attempt, "timing": card.timing})
-
-
-def save_run(path: Path, run: Run) -> None:
-    """Write a run that holds its trajectories, in the layout of every run file."""
-    spool = Spool()
-    try:
-        for card in run.cases:
-            spool.add(card.id, card.trial, scorecard_json(card))
-        write_run(path, run, spool)
-    finally:
-        spool.close()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, get_args
 
+from pytest_mapsat.formats import DataPath
 from pytest_mapsat.model import (
     Avoids,
     Bound,
@@ -23,8 +24,6 @@ from pytest_mapsat.model import (
     did_you_mean,
     shown,
 )
-
-from .located import DataPath
 
 Place = tuple[str | int, ...]
 #: The nouns that name a tool, and in which field.

@@ -15,14 +15,20 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, StringConstraints
 
+from pytest_mapsat.formats import (
+    Lines,
+    Located,
+    RawLine,
+    limits,
+    parse_json,
+    parse_json_line,
+    parse_yaml,
+    read_bytes,
+    read_lines,
+    shown_path,
+    validate,
+)
 from pytest_mapsat.model import CASE_ID_PATTERN, Case, JsonObject, Noun, Problem, SuiteError, shown
-
-from . import limits
-from .files import RawLine, read_lines, read_small, shown_path
-from .jsontext import parse_json, parse_json_line
-from .located import Lines, Located
-from .validation import validate
-from .yamltext import parse_yaml
 
 _NO_ATTRIBUTES: Mapping[str, str] = {}  # shared by most entries, and never written to
 _Identifier = Annotated[str, StringConstraints(pattern=CASE_ID_PATTERN)]
@@ -215,7 +221,7 @@ def _where_it_belongs(data: Any) -> str:
 
 def documents_of_yaml(path: Path) -> tuple[Located, ...]:
     """Return the elements of a YAML file: of its documents, or of the lists which they are. Raises SuiteError."""
-    documents = parse_yaml(read_small(path, limits.YAML_BYTES), shown_path(path))
+    documents = parse_yaml(read_bytes(path, limits.YAML_BYTES), shown_path(path))
     return tuple(element for document in documents for element in _elements(document))
 
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from pytest_mapsat.formats import Lines, shown_path
 from pytest_mapsat.model import Case, JsonObject, Problem, Record, SuiteError, Tool, canonical_json, did_you_mean, shown
 
 from .crosscheck import crosscheck
 from .entries import CaseEntry
-from .files import shown_path
-from .located import Lines
 from .opened import Suite, placed
 from .records import PlacedRecord, read_records
 from .requests import RequestKey, request_key
@@ -52,7 +51,7 @@ def lint(suite: Suite) -> list[LintFinding]:
     records = list(_records(suite, findings))
     findings.extend(_about_records(suite, {case.id for case, _ in cases}, records))
     findings.extend(_unused_tools(suite, [case for case, _ in cases], [one.record for one in records]))
-    findings.extend(_strangers(suite))
+    findings.extend(_unread(suite))
     return sorted(findings, key=_order)
 
 
@@ -192,7 +191,9 @@ def _tool_finding(suite: Suite, tool: Tool, expected: bool) -> LintFinding:
     return LintFinding("note", "unused-tool", Problem(problem.path, line, message))
 
 
-def _strangers(suite: Suite) -> Iterator[LintFinding]:
+def _unread(suite: Suite) -> Iterator[LintFinding]:
     for path in suite.inventory.strangers:
         message = "is not read: tools are *.yaml or *.yml, records are *.jsonl or *.jsonl.gz"
         yield LintFinding("warning", "not-read", Problem(shown_path(path), 0, message))
+    for problem in suite.inventory.unread:
+        yield LintFinding("warning", "not-read", problem)

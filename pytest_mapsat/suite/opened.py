@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from pytest_mapsat.formats import Lines, Located, content_digest, dotted, limits, parse_json_line, shown_path
 from pytest_mapsat.model import Case, Problem, Record, SuiteError, SuiteManifest, Tool, shown
 
-from . import limits
 from .crosscheck import Remark, crosscheck
 from .entries import (
     CaseEntry,
@@ -22,12 +22,9 @@ from .entries import (
     header_differs,
     list_jsonl,
 )
-from .files import MANIFEST, Inventory, content_digest, is_yaml, refusal, role_of, shown_path, take_inventory
-from .jsontext import parse_json_line
-from .located import Lines, Located
+from .inventory import MANIFEST, Inventory, is_yaml, refusal, role_of, take_inventory
 from .records import PlacedRecord, Span, SpanReader, index_records, read_records
 from .tools import read_manifest, read_tools
-from .validation import dotted
 
 
 def find_suite(path: Path) -> Path | None:

@@ -9,13 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from pytest_mapsat.formats import (
+    READ_ERRORS,
+    Lines,
+    Located,
+    RawLine,
+    limits,
+    open_bytes,
+    parse_json_line,
+    read_lines,
+    shown_path,
+    unreadable,
+    validate,
+)
 from pytest_mapsat.model import Problem, Record, SuiteError
-
-from . import limits
-from .files import READ_ERRORS, RawLine, open_bytes, read_lines, shown_path, unreadable
-from .jsontext import parse_json_line
-from .located import Lines, Located
-from .validation import validate
 
 _CANONICAL = re.compile(rb'(?:\xef\xbb\xbf)?\{"case": ?"([A-Za-z0-9_.-]{1,80})", ?"(?:tool|arguments|result)": ?')
 

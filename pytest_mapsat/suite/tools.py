@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from pytest_mapsat.formats import Located, limits, parse_yaml, read_bytes, shown_path, validate
 from pytest_mapsat.model import SUITE_SCHEMA, Problem, SuiteError, SuiteManifest, Tool, shown
 
-from . import limits
 from .entries import documents_of_yaml
-from .files import read_small, shown_path
-from .located import Located
-from .validation import validate
-from .yamltext import parse_yaml
 
 
 def read_manifest(path: Path) -> SuiteManifest:
     """Return what ``suite.yaml`` says. Raises SuiteError."""
     name = shown_path(path)
-    documents = parse_yaml(read_small(path, limits.YAML_BYTES), name)
+    documents = parse_yaml(read_bytes(path, limits.YAML_BYTES), name)
     if len(documents) != 1 or not isinstance(documents[0].data, dict):
         message = "the manifest is one mapping of name, version, license, schema_version, coordinates, ..."
         raise SuiteError(Problem(name, 0, message))

@@ -11,11 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_mapsat.atomic import replacing, umask
+from pytest_mapsat.formats import replacing, scalar, umask
 from pytest_mapsat.model import Case, JsonObject, Record, SuiteManifest, Tool, UsageError
 
 from .entries import HEADER
-from .yamltext import scalar
 
 if TYPE_CHECKING:
     import yaml

@@ -2,6 +2,7 @@ import csv
 import json
 
 import pytest
+from saved_runs import card, run_text
 from tests_data import data_dir
 
 from pytest_mapsat.agents import RecordedSource, resolve_source
@@ -133,7 +134,7 @@ class TestJsonLines:
 
     def test_a_second_dialogue_of_a_case_names_both_lines(self, tmp_path):
         text = problem(lambda: jsonl(tmp_path, dialogue(QUERY), dialogue(QUERY, case_id="c2"), dialogue(QUERY)))
-        assert text.startswith("t.jsonl:3: a second dialogue of case c1, trial 1: line 1 has it already")
+        assert text.startswith("t.jsonl:3: a second dialogue of case c1, trial 1: line 1 has one")
 
     def test_a_message_that_did_not_succeed_is_the_agents_fault(self, tmp_path):
         failed = ANSWER | {"status": "error", "error_message": "died at /home/me/agent.py, object at 0x7fffdeadbeef"}
@@ -168,24 +169,27 @@ class TestJsonLines:
     @pytest.mark.parametrize(
         ("line", "said"),
         [
-            ("{not json", "is not JSON"),
+            ("{not json", "is not valid JSON"),
             ('{"case_id": "c1"}', "expected an object with case_id and a list of turns"),
             ('{"case_id": "../up", "turns": []}', "the case id is '../up'"),
-            ('{"case_id": "c1", "turns": [3]}', "a turn is of type int"),
+            ('{"case_id": "c1", "turns": [3]}', "a turn is 3, expected an object"),
             ('{"case_id": "c1", "turns": [{"role": "system", "turn_index": 0}]}', "role is 'system'"),
             ('{"case_id": "c1", "turns": [{"role": "user", "turn_index": -1}]}', "turn_index is -1"),
-            ('{"case_id": "c1", "turns": [{"role": "user", "turn_index": 0, "content": 4}]}', "content is of type int"),
+            (
+                '{"case_id": "c1", "turns": [{"role": "user", "turn_index": 0, "content": 4}]}',
+                "content is 4, expected text",
+            ),
             (
                 '{"case_id": "c1", "turns": [{"role": "user", "turn_index": 0, "input_tokens": "NaN"}]}',
                 "input_tokens is 'NaN'",
             ),
             (
                 '{"case_id": "c1", "turns": [{"role": "user", "turn_index": 0, "tool_calls": [{"name": "x"}]}]}',
-                "arguments of type",
+                "the call of x has the arguments None",
             ),
             ('{"case_id": "c1", "turns": [], "trial": 0}', "trial is 0"),
-            ('{"case_id": "c1", "turns": [NaN]}', "NaN is not JSON"),
-            ("[" * 100_000, "nested too deeply"),
+            ('{"case_id": "c1", "turns": [NaN]}', "NaN is not a JSON value"),
+            ("[" * 100_000, "stand more than 64 deep"),
         ],
     )
     def test_a_broken_line_is_named(self, line, said, tmp_path):
@@ -220,10 +224,10 @@ class TestCsv:
         ("cell", "said"),
         [
             ("__import__('os').system('true')", "not a Python literal"),
-            ("[" * 5000 + "]" * 5000, "nested more than 60 deep"),
+            ("[" * 5000 + "]" * 5000, "stand more than 64 deep"),
             ("-" * 50_000 + "1", "not a Python literal"),
-            ("{'name': 1}", "not a list of calls"),
-            ("[{'name': 'x', 'args': 3}]", "arguments of type int"),
+            ("{'name': 1}", "tool_calls is {'name': 1}, expected a list of calls"),
+            ("[{'name': 'x', 'args': 3}]", "the call of x has the arguments 3"),
             ("[1, ", "not a Python literal"),
         ],
     )
@@ -235,7 +239,7 @@ class TestCsv:
 
     def test_the_same_message_twice_names_both_lines(self, tmp_path):
         text = problem(lambda: table(tmp_path, row("c1", 0, "user", "q"), row("c1", 0, "user", "q")))
-        assert "lines 2 and 3 both hold the user message with turn_index 0" in text
+        assert text.startswith("d.csv:3: case c1: a second user message with turn_index 0: line 2 has one")
 
     def test_a_torn_row_is_named(self, tmp_path):
         (tmp_path / "d.csv").write_text("conversation_id,turn_index,role,content\nc1,0,user,q\nc1,1\n")
@@ -258,46 +262,46 @@ class TestSavedRun:
         ending="stalled",
     )
 
-    def write(self, path, cases, schema="mapsat-run/1", indent=None):
-        (path / "run.json").write_text(json.dumps({"schema": schema, "cases": cases}, indent=indent))
+    def write(self, path, *cards, indent=None, **fields):
+        (path / "run.json").write_text(run_text(*cards, indent=indent, **fields))
         return resolve_source("recorded:run.json", root=path)
 
     @pytest.mark.parametrize("indent", [None, 1])
     def test_trajectories_are_taken_with_their_trials_and_statuses(self, indent, tmp_path):
-        source = self.write(tmp_path, [{"id": "c1", "trajectory": self.SAVED.to_json()}], indent=indent)
+        source = self.write(tmp_path, card(self.SAVED), indent=indent)
         trajectory = source.trajectory(case(), 2)
         assert (trajectory.source, trajectory.ending, trajectory.trial) == ("recorded", "stalled", 2)
         assert trajectory.calls[0].status == "miss"
         assert trajectory.calls[0].provenance == Provenance(kind="recorded", note="was miss")
 
     def test_another_schema_is_refused(self, tmp_path):
-        text = problem(lambda: self.write(tmp_path, [], schema="mapsat-run/2"))
-        assert "has the schema 'mapsat-run/2'; this version reads 'mapsat-run/1'" in text
+        text = problem(lambda: self.write(tmp_path, schema="mapsat-run/2"))
+        assert "schema: found 'mapsat-run/2', expected 'mapsat-run/1'" in text
 
     def test_a_broken_trajectory_is_named_by_its_place(self, tmp_path):
-        text = problem(lambda: self.write(tmp_path, [{"trajectory": {"case": "c1"}}]))
-        assert "case 1 of the run: trajectory.turns: Field required" in text
-        assert "case 1 of the run has no trajectory" in problem(lambda: self.write(tmp_path, [{}]))
-
-    def test_a_trajectory_that_stands_there_twice_is_refused(self, tmp_path):
-        cases = [{"trajectory": self.SAVED.to_json()}] * 2
-        assert "a second dialogue of case c1, trial 2" in problem(lambda: self.write(tmp_path, cases))
+        text = problem(lambda: self.write(tmp_path, card(self.SAVED) | {"trajectory": {"case": "c1"}}))
+        assert "cases[0].trajectory.turns: is missing" in text
+        assert "cases[0].trajectory: is missing" in problem(lambda: self.write(tmp_path, {}))
 
 
 class TestFiles:
     def test_a_missing_file_gets_a_suggestion(self, tmp_path):
         (tmp_path / "run.json").write_text("{}")
-        with pytest.raises(UsageError, match=r"there is no file 'runn\.json'.*did you mean 'run\.json'"):
+        with pytest.raises(UsageError, match=r"runn\.json: there is no such file \(did you mean 'run\.json'"):
             resolve_source("recorded:runn.json", root=tmp_path)
 
     @pytest.mark.parametrize("content", ["", "hello\n", "a,b,c\n1,2,3\n", "[1]\n"])
     def test_another_format_says_which_can_be_read(self, content, tmp_path):
         (tmp_path / "f").write_text(content)
-        assert "none of the formats that can be read" in problem(lambda: resolve_source("recorded:f", root=tmp_path))
+        text = problem(lambda: resolve_source("recorded:f", root=tmp_path))
+        assert "expected a saved run" in text
+        assert "JSON lines" in text
 
     def test_a_binary_file_is_refused(self, tmp_path):
-        (tmp_path / "f").write_bytes(b"\xff\xfe\x00")
-        assert "is not UTF-8 text" in problem(lambda: resolve_source("recorded:f", root=tmp_path))
+        (tmp_path / "f").write_bytes(b"\xff\xfe")
+        assert "is not UTF-8: byte 0xff cannot stand here" in problem(
+            lambda: resolve_source("recorded:f", root=tmp_path)
+        )
 
 
 class TestPublishedDialogues:

@@ -8,7 +8,18 @@ from episodes import CASE, play, sandbox, texts
 
 from pytest_mapsat.agents import Reply, resolve_source, source_of
 from pytest_mapsat.episode import Limits, run_episode, shutdown
-from pytest_mapsat.model import Provenance, Truth, UsageError
+from pytest_mapsat.formats import save_run
+from pytest_mapsat.model import (
+    Gate,
+    JudgeInfo,
+    Provenance,
+    Run,
+    RunManifest,
+    RunOptions,
+    Scorecard,
+    Truth,
+    UsageError,
+)
 from pytest_mapsat.users import UserMove, make_user
 
 GOODBYE = ("user", "That is all, thank you.")
@@ -435,11 +446,12 @@ class TestOtherSources:
 
     def test_a_saved_episode_comes_back_as_it_was(self, tmp_path):
         saved = play(lambda message, tools: str(tools.find(query="cafe")))
-        (tmp_path / "run.json").write_text(
-            '{"schema": "mapsat-run/1", "cases": [{"trajectory": '
-            + saved.model_dump_json(exclude_defaults=True)
-            + "}]}"
+        card = Scorecard(id=saved.case, outcome="passed", metrics={}, trajectory=saved)
+        manifest = RunManifest(
+            versions={}, suites=(), agent="a:b", user="silent", judge=JudgeInfo(spec="checks"), options=RunOptions()
         )
+        run = Run(manifest=manifest, cases=(card,), summary={}, groups={}, gate=Gate(outcome="passed"))
+        save_run(tmp_path / "run.json", run)
         source = resolve_source("recorded:run.json", root=tmp_path)
         again = run_episode(CASE, source, make_user("silent", CASE), sandbox())
         assert texts(again) == texts(saved)

@@ -26,8 +26,8 @@ def test_checks_and_recorded_are_judges(tmp_path):
         ("record:x.json", "did you mean 'recorded'?"),
         ("", "is no judge"),
         ("recorded:", "names no file"),
-        ("recorded:absent.json", "cannot read the verdicts of absent.json"),
-        ("recorded:.", "is no file"),
+        ("recorded:absent.json", "absent.json: there is no such file"),
+        ("recorded:.", "is not a regular file"),
     ],
 )
 def test_what_is_no_judge_is_told_kindly(spec, words, tmp_path):

@@ -5,6 +5,7 @@ import json
 
 import pytest
 from judging import case_of, dialogue
+from saved_runs import card, run_text
 from tests_data import data_dir
 
 from pytest_mapsat.judges import RecordedJudge
@@ -148,7 +149,7 @@ def test_an_episode_that_somebody_else_broke_keeps_its_blame(tmp_path):
 
 
 def run_file(*cases):
-    return json.dumps({"schema": "mapsat-run/1", "manifest": {}, "cases": list(cases)}, indent=1)
+    return run_text(*cases, indent=1)
 
 
 def saved(trajectory=DIALOGUE, trial=1, value=1.0, **fields):
@@ -157,7 +158,7 @@ def saved(trajectory=DIALOGUE, trial=1, value=1.0, **fields):
         {"factor": "z1", "kind": "implicit", "outcome": "passed", "value": value},
         {"factor": "z2", "kind": "implicit", "outcome": "passed", "value": 0.75, "why": "calm"},
     ]
-    return {"id": "c1", "trial": trial, "labels": labels, "trajectory": trajectory.to_json(), **fields}
+    return card(trajectory.model_copy(update={"trial": trial}), labels=labels, **fields)
 
 
 def test_a_saved_run_is_linked_to_the_dialogues_it_holds(tmp_path):
@@ -205,29 +206,31 @@ def test_the_published_table_is_read_with_long_fields_and_the_limit_of_csv_is_pu
 GOOD = json.dumps(published())
 BAD_FILES = [
     ("", "verdicts: the file is empty"),
-    ("hello\n", "verdicts:1: the first line is 'hello'"),
-    ("[1, 2]", "verdicts:1: the first line"),
-    (f"{GOOD}\n{{", "verdicts:2: this is not JSON"),
-    (f"{GOOD}\n[]", "verdicts:2: found [], expected a JSON object"),
-    (f"{GOOD}\n\n{GOOD}", "verdicts:3: lines 1 and 3 hold two verdicts on case c1"),
-    (GOOD.replace("0.5", "NaN"), "verdicts:1: this JSON cannot be used: NaN is no number of JSON"),
-    (GOOD.replace("0.5", "Infinity"), "Infinity is no number of JSON"),
-    (GOOD.replace("0.5", "1e999"), "verdicts:1: details.IISR.rubrics_detail.1.Ci: "),
-    (GOOD.replace("0.5", '"half"'), "verdicts:1: details.IISR.rubrics_detail.1.Ci: "),
+    ("hello\n", "verdicts:1: has no column 'case_id'; found 'hello'"),
+    ("[1, 2]", "verdicts:1: has no column"),
+    (f"{GOOD}\n{{", "verdicts:2: is not valid JSON"),
+    (f"{GOOD}\n[]", "verdicts:2: found a list, expected a mapping of case_id"),
+    (f"{GOOD}\n\n{GOOD}", "verdicts:3: a second verdict on case c1: line 1 has one"),
+    (GOOD.replace("0.5", "NaN"), "verdicts:1: NaN is not a JSON value"),
+    (GOOD.replace("0.5", "Infinity"), "verdicts:1: Infinity is not a JSON value"),
+    (GOOD.replace("0.5", "1e999"), "verdicts:1: the number '1e999' is too large"),
+    (GOOD.replace("0.5", '"half"'), "verdicts:1: details.IISR.rubrics_detail[1].Ci: found 'half', expected a number"),
     (GOOD.replace('"numerator": 1', '"numerator": true'), "verdicts:1: details.ECR.numerator: "),
     (GOOD.replace('"numerator": 1', '"numerator": -1'), "verdicts:1: details.ECR.numerator: "),
-    ('{"details": {}}', "verdicts:1: case_id: Field required"),
+    ('{"details": {}}', "verdicts:1: case_id: is missing"),
     ("{" + '"a":[' * 100_000, "verdicts:1: "),
-    ('{"schema": "mapsat-run/2", "cases": []}', "verdicts: the file says schema 'mapsat-run/2'"),
-    ('{"schema": "mapsat-run/1"}', "verdicts: the run has no list of cases"),
-    ('{"schema": "mapsat-run/1", "cases": []}', "verdicts: the file holds no verdict"),
-    ('{"schema": "mapsat-run/1", "cases": [{"id": "c1"}]}', "verdicts: cases.0.trajectory: Field required"),
-    (run_file(saved(), saved()), "two verdicts on case c1, trial 1"),
-    (table(["c1", "success", "", "[]", "{", ""]), "verdicts:2: this is not JSON"),
+    ('{"schema": "mapsat-run/2", "cases": []}', "verdicts:1: schema: found 'mapsat-run/2', expected 'mapsat-run/1'"),
+    ('{"schema": "mapsat-run/1"}', "verdicts:1: cases: is missing"),
+    (table(), "verdicts: the file holds no verdict"),
+    (run_file({"id": "c1"}), "cases[0].trajectory: is missing"),
+    (table(["c1", "success", "", "[]", "{", ""]), "verdicts:2: is not valid JSON"),
     (table(["c1", "success", "", "[]", '{"details": 3}', ""]), "verdicts:2: details: "),
-    (table(["c1", "success"]), "verdicts:2: the row has not as many fields"),
-    (table(*[["c1", "success", "a\nb", "[]", "{}", ""]] * 2), "verdicts:4: lines 2 and 4 hold two verdicts on case c1"),
-    (table(["c1", "success", "", "[]", "{}", ""]) + '"open', "this is not CSV"),
+    (table(["c1", "success"]), "verdicts:2: the row has 2 cells under 6 columns"),
+    (
+        table(*[["c1", "success", "a\nb", "[]", "{}", ""]] * 2),
+        "verdicts:4: a second verdict on case c1: line 2 has one",
+    ),
+    (table(["c1", "success", "", "[]", "{}", ""]) + '"open', "is not valid CSV"),
 ]
 
 
@@ -248,7 +251,6 @@ def test_many_problems_are_told_up_to_a_limit(tmp_path):
     with pytest.raises(SuiteError) as raised:
         opened(tmp_path, "\n".join(["{}"] * 50))
     assert len(raised.value.problems) == 20
-    assert raised.value.problems[-1].hint == "and 30 more problems"
 
 
 CASES = ("44cc53", "601630", "715981", "f61d2f", "d3238e", "f5464f", "980f3e", "ed3470", "37f457", "63698b")

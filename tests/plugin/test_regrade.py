@@ -9,8 +9,8 @@ import pytest
 import tiny_suite
 
 from pytest_mapsat.cli import main
+from pytest_mapsat.formats import limits, read_run
 from pytest_mapsat.model import Run, SuiteError
-from pytest_mapsat.runs.regrade import read_run
 
 
 def saved(project: pytest.Pytester, *options: str, agent: str = "good") -> bytes:
@@ -137,13 +137,13 @@ def test_json_holds_the_run_but_for_its_cases(project: pytest.Pytester, capsys: 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "this is not JSON"),
-        ("{", "run.json:1: this is not JSON"),
-        ("[]", "found the schema 'list', expected 'mapsat-run/1'"),
-        ('{"schema": "mapsat-run/9"}', "found the schema 'mapsat-run/9', expected 'mapsat-run/1'"),
-        ('{"schema": "mapsat-run/1"}', "manifest: Field required"),
-        ('{"schema": NaN}', "NaN is no JSON number"),
-        ("[" * 100_000, "this is not JSON"),
+        ("", "run.json:1: is not valid JSON"),
+        ("{", "run.json:1: is not valid JSON"),
+        ("[]", "run.json:1: schema: found [], expected 'mapsat-run/1'"),
+        ('{"schema": "mapsat-run/9"}', "schema: found 'mapsat-run/9', expected 'mapsat-run/1'"),
+        ('{"schema": "mapsat-run/1"}', "manifest: is missing"),
+        ('{"schema": NaN}', "NaN is not a JSON value"),
+        ("[" * 100_000, "lists and objects stand more than 128 deep"),
     ],
 )
 def test_what_is_no_run_file_is_refused_with_the_reason(
@@ -157,11 +157,12 @@ def test_what_is_no_run_file_is_refused_with_the_reason(
     assert captured.out == ""
 
 
-def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "RUN_BYTES", 10)
     path = tmp_path / "run.json"
     path.write_text(" " * 100)
-    with pytest.raises(SuiteError, match="the file has 100 bytes; at most 10 are read"):
-        read_run(path, most=10)
+    with pytest.raises(SuiteError, match="is larger than 10 bytes"):
+        read_run(path)
 
 
 @pytest.mark.parametrize(

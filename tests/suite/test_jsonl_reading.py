@@ -193,7 +193,7 @@ def test_a_packed_line_that_unpacks_without_end_is_refused(tmp_path):
 
 
 def test_a_packed_file_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
-    from pytest_mapsat.suite import limits
+    from pytest_mapsat.formats import limits
 
     monkeypatch.setattr(limits, "GZIP_BYTES", 1000)
     (problem,) = problems_of(tmp_path, gzip.compress(b"\n" * 2000), "cases.jsonl.gz")
@@ -201,7 +201,7 @@ def test_a_packed_file_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch
 
 
 def test_a_file_of_too_many_lines_is_refused(tmp_path, monkeypatch):
-    from pytest_mapsat.suite import limits
+    from pytest_mapsat.formats import limits
 
     monkeypatch.setattr(limits, "LINES", 10)
     (problem,) = problems_of(tmp_path, "\n" * 11)

@@ -8,10 +8,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_mapsat.formats import content_digest, dotted, printable, read_csv, shown_path
 from pytest_mapsat.model import (
     SUITE_SCHEMA,
     Case,
@@ -23,9 +24,7 @@ from pytest_mapsat.model import (
     canonical_json,
 )
 from pytest_mapsat.suite.crosscheck import crosscheck
-from pytest_mapsat.suite.files import content_digest
 from pytest_mapsat.suite.requests import by_request
-from pytest_mapsat.suite.validation import dotted
 from pytest_mapsat.suite.writer import (
     new_folder,
     to_yaml,
@@ -40,7 +39,7 @@ from .msb_cases import COLUMNS, convert_case
 from .msb_records import RECORD_COLUMNS, convert_record
 from .msb_tools import derive_tools, published_tools
 from .report import ImportReport, Journal
-from .tables import read_csv, read_workbook
+from .workbook import SourceRow, read_workbook
 
 FORMAT = "mapsatisfybench"
 _DESCRIPTION = (
@@ -129,13 +128,13 @@ def _find(src: Path) -> _Source:
     data = next((folder for folder in (src, src / "data") if (folder / "inputs").is_dir()), None)
     if data is None:
         hint = "give the folder that holds inputs/ and sandbox/, or the one above it"
-        raise SuiteError(Problem(str(src), 0, "is not the published layout: there is no folder inputs", hint))
+        raise SuiteError(Problem(shown_path(src), 0, "is not the published layout: there is no folder inputs", hint))
     workbooks = sorted(path for path in (data / "inputs").glob("*.xlsx") if not path.name.startswith(("~", ".")))
     mocks = sorted((data / "sandbox" / "mock_data").glob("*.csv"))
     if not workbooks:
-        raise SuiteError(Problem(str(data / "inputs"), 0, "holds no workbook (*.xlsx) of cases"))
+        raise SuiteError(Problem(shown_path(data / "inputs"), 0, "holds no workbook (*.xlsx) of cases"))
     if not mocks:
-        raise SuiteError(Problem(str(data / "sandbox" / "mock_data"), 0, "holds no records (*.csv)"))
+        raise SuiteError(Problem(shown_path(data / "sandbox" / "mock_data"), 0, "holds no records (*.csv)"))
     outputs = sorted(path for path in (data / "outputs").rglob("*") if path.is_file())
     return _Source(tuple(workbooks), tuple(mocks), tuple(outputs))
 
@@ -154,7 +153,7 @@ def _cases(source: _Source, tools: Mapping[str, Tool], journal: Journal) -> dict
                 cases[case.id] = case
     if not cases:
         problems = [Problem(note.place, 0, note.message) for note in journal.notes]
-        raise SuiteError(*problems or [Problem(str(source.workbooks[0]), 0, "holds no case")])
+        raise SuiteError(*problems or [Problem(shown_path(source.workbooks[0]), 0, "holds no case")])
     journal.note("assumption", "time", "times stand without an offset in the source; +08:00 is added, China's one zone")
     journal.note("assumption", "domains", "the source names no domain of a case; the cases have none")
     return dict(sorted(cases.items()))
@@ -164,7 +163,7 @@ def _records(source: _Source, tools: Mapping[str, Tool], journal: Journal) -> li
     records: list[Record] = []
     for path in source.mocks:
         vectors = 0
-        for row in read_csv(path, RECORD_COLUMNS, journal):
+        for row in _rows(path, journal):
             vectors += row.cells.get("feature", "").strip() not in {"", "{}"}
             record = convert_record(row, path, tools, journal)
             if record is None:
@@ -172,9 +171,22 @@ def _records(source: _Source, tools: Mapping[str, Tool], journal: Journal) -> li
             else:
                 records.append(record)
         if vectors:
-            journal.note("vectors", path.name, f"{vectors} rows with vectors in the column feature; not carried over")
+            journal.note(
+                "vectors", printable(path.name), f"{vectors} rows with vectors in the column feature; not carried over"
+            )
             journal.leave("vectors", vectors)
     return sorted(records, key=lambda record: (record.tool, record.case))  # stable: the source's order otherwise
+
+
+def _rows(path: Path, journal: Journal) -> Iterator[SourceRow]:
+    """Give the rows of a table of records; a torn one is noted and left out."""
+
+    def torn(problem: Problem) -> None:
+        journal.note("row", f"{printable(path.name)}:{problem.line}", f"{problem.message} and is left out")
+        journal.leave("rows")
+
+    for row in read_csv(path, RECORD_COLUMNS, torn=torn):
+        yield SourceRow(f"{printable(path.name)}:{row.line}", row.cells)
 
 
 def _remark(draft: _Draft, journal: Journal) -> None:

@@ -7,14 +7,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pytest_mapsat.formats import Lines, Located, parse_json, validate
 from pytest_mapsat.model import Case, Json, JsonObject, Tool, digest, shown
 from pytest_mapsat.suite.entries import id_problem
-from pytest_mapsat.suite.jsontext import parse_json
-from pytest_mapsat.suite.located import Lines, Located
-from pytest_mapsat.suite.validation import validate
 
 from .report import Journal
-from .tables import Row
+from .workbook import SourceRow
 
 COLUMNS = ("task_id", "query", "context", "full_intent", "ground_truth")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)")
@@ -39,7 +37,7 @@ def user_parameter(name: str, tool: Tool | None) -> str:
     return "uid" if name == "adiu" and "adiu" not in known and "uid" in known else name
 
 
-def convert_case(row: Row, tools: Mapping[str, Tool], journal: Journal) -> Case | None:
+def convert_case(row: SourceRow, tools: Mapping[str, Tool], journal: Journal) -> Case | None:
     """Return the case of a row, or None after noting why it cannot be one."""
     reader = _Reader(row, tools, journal)
     try:
@@ -59,7 +57,7 @@ def convert_case(row: Row, tools: Mapping[str, Tool], journal: Journal) -> Case 
 class _Reader:
     """Reads one row; every key that it does not know is counted as not carried."""
 
-    def __init__(self, row: Row, tools: Mapping[str, Tool], journal: Journal) -> None:
+    def __init__(self, row: SourceRow, tools: Mapping[str, Tool], journal: Journal) -> None:
         self.row = row
         self.tools = tools
         self.journal = journal

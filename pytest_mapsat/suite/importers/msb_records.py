@@ -6,20 +6,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pytest_mapsat.formats import Lines, Located, parse_json, validate
 from pytest_mapsat.model import Json, JsonObject, Record, Tool, shown
-from pytest_mapsat.suite.jsontext import parse_json
-from pytest_mapsat.suite.located import Lines, Located
-from pytest_mapsat.suite.validation import validate
 
 from .msb_cases import alias, user_parameter
 from .report import Journal
-from .tables import Row
+from .workbook import SourceRow
 
 RECORD_COLUMNS = ("trace_id", "tool_name", "arguments", "result")
 _KNOWN = {*RECORD_COLUMNS, "feature"}
 
 
-def convert_record(row: Row, path: Path, tools: Mapping[str, Tool], journal: Journal) -> Record | None:
+def convert_record(row: SourceRow, path: Path, tools: Mapping[str, Tool], journal: Journal) -> Record | None:
     """Return the record of a row, or None after noting why it cannot be one.
 
     The user's id is given its alias; the original stays as a synonym, so that a recorded call of it still finds the record.
@@ -44,7 +42,7 @@ def convert_record(row: Row, path: Path, tools: Mapping[str, Tool], journal: Jou
     return _validated(data, row, journal)
 
 
-def _validated(data: JsonObject, row: Row, journal: Journal) -> Record | None:
+def _validated(data: JsonObject, row: SourceRow, journal: Journal) -> Record | None:
     problems: list[Any] = []
     record = validate(Record, Located(data, Lines(0)), row.place, problems)
     for problem in problems:
@@ -52,7 +50,7 @@ def _validated(data: JsonObject, row: Row, journal: Journal) -> Record | None:
     return record
 
 
-def _arguments(text: str, row: Row, journal: Journal) -> JsonObject | None:
+def _arguments(text: str, row: SourceRow, journal: Journal) -> JsonObject | None:
     try:
         value = parse_json(text)
     except ValueError as error:
@@ -64,7 +62,7 @@ def _arguments(text: str, row: Row, journal: Journal) -> JsonObject | None:
     return value
 
 
-def _renamed(arguments: JsonObject, tool: Tool | None, row: Row, journal: Journal) -> JsonObject:
+def _renamed(arguments: JsonObject, tool: Tool | None, row: SourceRow, journal: Journal) -> JsonObject:
     names = {name: user_parameter(name, tool) for name in arguments}
     if len(set(names.values())) < len(names):
         journal.note("user_parameter", row.place, "the arguments have both adiu and uid; they are kept as they are")
@@ -72,7 +70,7 @@ def _renamed(arguments: JsonObject, tool: Tool | None, row: Row, journal: Journa
     return {names[name]: value for name, value in arguments.items()}
 
 
-def _result(text: str, row: Row, journal: Journal) -> Json:
+def _result(text: str, row: SourceRow, journal: Journal) -> Json:
     """Return the parsed result where the text is JSON, else the text: the user tools answer in prose."""
     try:
         return parse_json(text)
@@ -82,7 +80,7 @@ def _result(text: str, row: Row, journal: Journal) -> Json:
         return text
 
 
-def _note_user_id(cells: Mapping[str, str], data: JsonObject, row: Row, journal: Journal) -> None:
+def _note_user_id(cells: Mapping[str, str], data: JsonObject, row: SourceRow, journal: Journal) -> None:
     """Note a case id that an agent could still see: in the source a user's id is the case's."""
     case = cells["trace_id"]
     visible = {"result": cells["result"], "arguments": str(data["arguments"])}

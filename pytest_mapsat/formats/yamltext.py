@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 from pytest_mapsat.model import Json, Problem, SuiteError, shown
 
 from . import limits
+from .jsontext import decode
 from .located import Lines, Located
 
 if TYPE_CHECKING:
     import yaml
 
 _WORDS: dict[str, Json] = {"": None, "null": None, "true": True, "false": False}
+_NO_CHILDREN: dict[str | int, Lines] = {}  # shared by all scalars, and never written to
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 
@@ -43,21 +45,8 @@ def parse_yaml(raw: bytes, path: str) -> tuple[Located, ...]:
     except yaml.YAMLError as error:
         builder.problems.append(_syntax_problem(error, path))
     if builder.problems:
-        raise SuiteError(*builder.problems[: limits.PROBLEMS])
+        raise SuiteError(*builder.problems)
     return tuple(builder.documents)
-
-
-def decode(raw: bytes, path: str, first_line: int = 1) -> str:
-    """Return the text of UTF-8 bytes without a byte order mark, or raise a SuiteError that names the line."""
-    if (nul := raw.find(b"\0")) >= 0:
-        line = first_line + raw.count(b"\n", 0, nul)
-        raise SuiteError(Problem(path, line, "holds a NUL character", "save the file as UTF-8 text"))
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = first_line + raw.count(b"\n", 0, error.start)
-        message = f"is not UTF-8: byte 0x{raw[error.start]:02x} cannot stand here"
-        raise SuiteError(Problem(path, line, message, "save the file as UTF-8 text")) from error
 
 
 def scalar(text: str) -> Json:
@@ -108,8 +97,14 @@ class _Builder:
         self.problems: list[Problem] = []
         self.documents: list[Located] = []
         self._stack: list[_Frame] = []
+        self._left = limits.YAML_PARTS
 
     def feed(self, event: Any) -> None:
+        self._left -= 1
+        if self._left < 0:
+            message = f"holds more than {limits.YAML_PARTS} keys, values, lists and mappings"
+            hint = "split it into several files, or write one case a line as JSONL"
+            raise SuiteError(Problem(self.path, event.start_mark.line + 1, message, hint))
         handler = getattr(self, f"_{type(event).__name__}", None)
         if handler is None:
             return  # the starts and ends of stream and document
@@ -125,13 +120,14 @@ class _Builder:
         handler(event, line)
 
     def _report(self, line: int, message: str, hint: str = "") -> None:
-        self.problems.append(Problem(self.path, line, message, hint))
+        if len(self.problems) < limits.PROBLEMS:
+            self.problems.append(Problem(self.path, line, message, hint))
 
     def _ScalarEvent(self, event: Any, line: int) -> None:  # noqa: N802  named as the event
         if self._takes_key():
             self._begin_pair(event.value, line)
         else:
-            self._add(self._meaning(event, line), line)
+            self._add(self._meaning(event, line), line, _NO_CHILDREN)
 
     def _meaning(self, event: Any, line: int) -> Json:
         if not event.implicit[0]:
@@ -146,7 +142,7 @@ class _Builder:
         if self._takes_key():
             self._begin_pair("", line)
         else:
-            self._add(None, line)
+            self._add(None, line, _NO_CHILDREN)
 
     def _MappingStartEvent(self, event: Any, line: int) -> None:  # noqa: ARG002, N802  one signature; named as the event
         self._open({}, line)
@@ -159,7 +155,7 @@ class _Builder:
             raise SuiteError(Problem(self.path, line, "a key is a list or a mapping", "keys are text"))
         if len(self._stack) >= limits.DEPTH:
             raise SuiteError(Problem(self.path, line, f"lists and mappings stand more than {limits.DEPTH} deep"))
-        self._stack.append(_Frame(data, self._add(data, line)))
+        self._stack.append(_Frame(data, self._add(data, line, {})))
 
     def _MappingEndEvent(self, event: Any, line: int) -> None:  # noqa: ARG002, N802  one signature; named as the event
         self._stack.pop()
@@ -176,10 +172,10 @@ class _Builder:
             self._report(line, f"the key {shown(key)} stands twice; first on line {first}", "keep one of the two")
         frame.key, frame.key_line = key, line
 
-    def _add(self, value: Json, line: int) -> Lines:
+    def _add(self, value: Json, line: int, children: dict[str | int, Lines]) -> Lines:
         """Put a value where it belongs; a value in a mapping has the line of its key."""
         if not self._stack:
-            lines = Lines(line)
+            lines = Lines(line, children)
             self.documents.append(Located(value, lines))
             return lines
         frame = self._stack[-1]
@@ -191,5 +187,5 @@ class _Builder:
         else:
             key = len(frame.data)
             frame.data.append(value)
-        lines = frame.lines.children[key] = Lines(line)
+        lines = frame.lines.children[key] = Lines(line, children)
         return lines

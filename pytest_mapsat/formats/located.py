@@ -1,19 +1,52 @@
-"""From plain data to nouns; pydantic's complaints become problems with a line, a path, and did you mean."""
+"""Plain data that remembers on which line of its file each part stands, and its way to a noun.
+
+Pydantic's complaints become problems with a line, a path, and did you mean.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from pytest_mapsat.model import CASE_ID_PATTERN, Json, Noun, Problem, did_you_mean, shown
+from pytest_mapsat.model import CASE_ID_PATTERN, Json, Problem, did_you_mean, shown
 
 from . import limits
-from .located import DataPath, Located
 
-NounT = TypeVar("NounT", bound=Noun)
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+#: Keys and indices from the top of a document to one of its parts.
+DataPath = Sequence[str | int]
+
+
+@dataclass(slots=True)
+class Lines:
+    """The line of one part, and those of its children. Data of one line (JSONL) has no children."""
+
+    line: int
+    children: dict[str | int, Lines] = field(default_factory=dict)
+
+    def at(self, path: DataPath) -> int:
+        """Return the line of the part at ``path``, or of the nearest part above it that is known."""
+        here = self
+        for key in path:
+            below = here.children.get(key)
+            if below is None:
+                break
+            here = below
+        return here.line
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A document, or one element of one."""
+
+    data: Json
+    lines: Lines
+
 
 #: The fields whose value names the sort of a noun in a union.
 _TAGS = ("kind", "op")
@@ -41,8 +74,8 @@ _PATTERNS = {
 _MOMENT = "a moment such as 2026-05-23T22:23:47+08:00"
 
 
-def validate(model: type[NounT], document: Located, path: str, problems: list[Problem]) -> NounT | None:
-    """Return the noun, or None after adding everything that is wrong to ``problems``.
+def validate(model: type[ModelT], document: Located, path: str, problems: list[Problem]) -> ModelT | None:
+    """Return the value, or None after adding everything that is wrong to ``problems``.
 
     Args:
         model: what the document should be.
@@ -73,7 +106,7 @@ def dotted(path: DataPath) -> str:
     return text.removeprefix(".")
 
 
-def _problem(model: type[Noun], detail: Any, document: Located, path: str) -> Problem:
+def _problem(model: type[BaseModel], detail: Any, document: Located, path: str) -> Problem:
     place = _data_path(detail["loc"], document.data)
     if detail["type"].startswith("union_tag") and (tag := _tag_of(detail)) is not None:
         place = (*place, tag)
@@ -110,7 +143,7 @@ def _child(data: Json, part: str | int) -> Json:
     return None
 
 
-def _explain(model: type[Noun], detail: Any, place: Sequence[str | int]) -> tuple[str, str]:
+def _explain(model: type[BaseModel], detail: Any, place: Sequence[str | int]) -> tuple[str, str]:
     """Return what is wrong, and the hint."""
     kind, found, context = detail["type"], detail["input"], detail.get("ctx", {})
     match kind:
@@ -133,7 +166,9 @@ def _explain(model: type[Noun], detail: Any, place: Sequence[str | int]) -> tupl
     return answer
 
 
-def _unknown_field(model: type[Noun], place: Sequence[str | int], location: Sequence[str | int]) -> tuple[str, str]:
+def _unknown_field(
+    model: type[BaseModel], place: Sequence[str | int], location: Sequence[str | int]
+) -> tuple[str, str]:
     known = sorted(_field_names(model, place[:-1], location))
     return "is not a known field", did_you_mean(place[-1], known) or f"known fields: {', '.join(known)}"
 
@@ -161,7 +196,7 @@ def _found(value: Json) -> str:
     return "a list" if isinstance(value, (list, tuple)) else shown(value)
 
 
-def _field_names(model: type[Noun], place: DataPath, location: Sequence[str | int]) -> set[str]:
+def _field_names(model: type[BaseModel], place: DataPath, location: Sequence[str | int]) -> set[str]:
     """Return the fields a mapping at this place may have."""
     candidates: set[type[BaseModel]] = {model}
     for part in place:

@@ -1,4 +1,4 @@
-"""One line of JSON, read strictly: no duplicate keys, no NaN, no half characters, bounded depth."""
+"""JSON, read strictly: no duplicate keys, no NaN, no half characters, bounded depth."""
 
 from __future__ import annotations
 
@@ -9,7 +9,21 @@ from typing import NoReturn
 from pytest_mapsat.model import Json, Problem, SuiteError, shown
 
 from . import limits
-from .yamltext import decode
+
+_ONE_A_LINE = "JSON Lines: each case or record stands on one line of its own, without a list around them"
+
+
+def decode(raw: bytes, path: str, first_line: int = 1) -> str:
+    """Return the text of UTF-8 bytes without a byte order mark, or raise a SuiteError that names the line."""
+    if (nul := raw.find(b"\0")) >= 0:
+        line = first_line + raw.count(b"\n", 0, nul)
+        raise SuiteError(Problem(path, line, "holds a NUL character", "save the file as UTF-8 text"))
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = first_line + raw.count(b"\n", 0, error.start)
+        message = f"is not UTF-8: byte 0x{raw[error.start]:02x} cannot stand here"
+        raise SuiteError(Problem(path, line, message, "save the file as UTF-8 text")) from error
 
 
 def parse_json_line(raw: bytes, path: str, line: int) -> Json:
@@ -24,18 +38,38 @@ def parse_json_line(raw: bytes, path: str, line: int) -> Json:
         SuiteError: that names the line and what is wrong with it.
     """
     text = decode(raw, path, line)
+    return located_json(text, path, line, hint=_ONE_A_LINE if text.rstrip() in ("[", "{") else "")
+
+
+def located_json(text: str, path: str, line: int, *, depth: int = limits.DEPTH, hint: str = "") -> Json:
+    """Return the data of a JSON text that stands in a file.
+
+    Args:
+        text: the JSON.
+        path: the file, for errors.
+        line: the 1-based line that the text begins on, for errors.
+        depth: how deep lists and objects may stand in each other.
+        hint: what to do where it is not JSON at all.
+
+    Raises:
+        SuiteError: that names the line and what is wrong with it.
+    """
     try:
-        data = parse_json(text)
+        return parse_json(text, depth=depth)
     except json.JSONDecodeError as error:
         message = f"is not valid JSON: {error.msg}, column {error.colno}"
-        raise SuiteError(Problem(path, line, message, _hint(raw))) from error
+        line += text.count("\n", 0, min(error.pos, len(text.rstrip())))  # text that ends too early ends where it ends
+        raise SuiteError(Problem(path, line, message, hint)) from error
     except ValueError as error:
         raise SuiteError(Problem(path, line, str(error))) from error
-    return data
 
 
-def parse_json(text: str) -> Json:
+def parse_json(text: str, *, depth: int = limits.DEPTH) -> Json:
     """Return the data of a JSON text.
+
+    Args:
+        text: the JSON.
+        depth: how deep lists and objects may stand in each other.
 
     Raises:
         ValueError: for what is not JSON, or JSON that is refused.
@@ -43,15 +77,16 @@ def parse_json(text: str) -> Json:
     try:
         data = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite)
     except RecursionError:
-        raise ValueError(_TOO_DEEP) from None
-    if text.count("[") + text.count("{") > limits.DEPTH:
-        _check_depth(data)
+        raise ValueError(_too_deep(depth)) from None
+    if text.count("[") + text.count("{") > depth:
+        _check_depth(data, depth)
     if "\\u" in text:
         _check_characters(data)
     return data
 
 
-_TOO_DEEP = f"lists and objects stand more than {limits.DEPTH} deep"
+def _too_deep(depth: int) -> str:
+    return f"lists and objects stand more than {depth} deep"
 
 
 def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
@@ -77,13 +112,13 @@ def _finite(text: str) -> float:
     return number
 
 
-def _check_depth(data: Json) -> None:
+def _check_depth(data: Json, depth: int) -> None:
     level = [data]
-    for _ in range(limits.DEPTH):
+    for _ in range(depth):
         level = [child for value in level for child in _children(value)]
         if not level:
             return
-    raise ValueError(_TOO_DEEP)
+    raise ValueError(_too_deep(depth))
 
 
 def _children(value: Json) -> list[Json]:
@@ -97,9 +132,3 @@ def _check_characters(data: Json) -> None:
         json.dumps(data, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
         raise ValueError("holds half of a character (a lone surrogate such as \\ud800)") from None
-
-
-def _hint(raw: bytes) -> str:
-    if raw.strip() in (b"[", b"{"):
-        return "JSON Lines: each case or record stands on one line of its own, without a list around them"
-    return ""

@@ -1,0 +1,245 @@
+"""Dialogues that were recorded elsewhere, taken as they are: a saved run, or MapSatisfyBench's published layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal
+
+from pytest_mapsat.formats import (
+    PublishedCall,
+    PublishedDialogue,
+    PublishedMessage,
+    layout_of,
+    parse_json,
+    printable,
+    read_dialogues,
+    read_run,
+    require_file,
+)
+from pytest_mapsat.model import (
+    Case,
+    Ending,
+    Fault,
+    InfrastructureError,
+    Json,
+    Problem,
+    Provenance,
+    Step,
+    SuiteError,
+    Trajectory,
+    Turn,
+    TurnTiming,
+    Usage,
+    UsageError,
+)
+from pytest_mapsat.sandbox import MISS_RESULT
+
+from .faults import scrubbed
+from .jsondata import as_json, text
+
+_RECORDED = Provenance(kind="recorded")
+_GOOD = ("", "success")
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One recorded dialogue.
+
+    Attributes:
+        trajectory: the dialogue; without a query at the front where the file has none.
+        line: where it begins in the file; 0 in a saved run.
+        warnings: what is odd about it.
+    """
+
+    trajectory: Trajectory
+    line: int = 0
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RecordedSource:
+    """The dialogues of one file.
+
+    Attributes:
+        spec: the text it was resolved from.
+        file: the file's name, as the user typed it.
+        recordings: the dialogues, by case id and trial.
+    """
+
+    spec: str
+    file: str
+    recordings: dict[tuple[str, int], Recording]
+    kind: Literal["recorded"] = "recorded"
+    name: str = "recorded"
+    agent: object = None
+    shared: bool = False
+
+    def trajectory(self, case: Case, trial: int) -> Trajectory:
+        """Return the recorded dialogue of a case as it is, in front of it the case's query where the file has none.
+
+        Raises:
+            InfrastructureError: the file has none.
+        """
+        recorded = self._find(case, trial).trajectory
+        if recorded.turns and recorded.turns[0].role == "user":
+            return recorded
+        return recorded.model_copy(update={"turns": (Turn(role="user", text=case.visible.query), *recorded.turns)})
+
+    def warnings(self, case: Case, trial: int) -> tuple[str, ...]:
+        """Return what is odd about the recorded dialogue of a case; nothing where there is none."""
+        recording = self.recordings.get((case.id, trial))
+        if recording is None:
+            return ()
+        turns = recording.trajectory.turns
+        if turns and turns[0].role == "user" and turns[0].text.split() != case.visible.query.split():
+            return (*recording.warnings, "the recorded dialogue begins with another query than the case's")
+        return recording.warnings
+
+    def _find(self, case: Case, trial: int) -> Recording:
+        recording = self.recordings.get((case.id, trial))
+        if recording is None:
+            which = f"case {case.id}" if trial == 1 else f"trial {trial} of case {case.id}"
+            raise InfrastructureError(f"no recorded trajectory of {which} in {self.file}")
+        return recording
+
+
+def open_recorded(path: str, *, root: Path) -> RecordedSource:
+    """Return the source for a file, whose layout is told from its content.
+
+    Args:
+        path: absolute, or relative to ``root``.
+        root: the directory pytest was started in.
+
+    Raises:
+        UsageError: there is no such file.
+        SuiteError: it cannot be read, or holds two dialogues of one case and trial; with the line.
+    """
+    if not path:
+        raise UsageError("recorded: names no file; give recorded:PATH")
+    file, name = root / path, printable(path)
+    require_file(file, name)
+    recordings: dict[tuple[str, int], Recording] = {}
+    for recording in _recordings(file, name):
+        key = (recording.trajectory.case, recording.trajectory.trial)
+        if key in recordings:
+            message = f"a second dialogue of case {key[0]}, trial {key[1]}: line {recordings[key].line} has one"
+            raise SuiteError(Problem(name, recording.line, message, "keep one"))
+        recordings[key] = recording
+    return RecordedSource(f"recorded:{path}", printable(file.name), recordings)
+
+
+def _recordings(file: Path, name: str) -> Iterator[Recording]:
+    layout = layout_of(file, name)
+    if layout == "run":
+        yield from (Recording(_as_recorded(card.trajectory)) for card in read_run(file, name).cases)
+    else:
+        yield from (_recording(dialogue, name) for dialogue in read_dialogues(file, name, layout))
+
+
+# -- a saved run ---------------------------------------------------------------------------
+
+
+def _as_recorded(trajectory: Trajectory) -> Trajectory:
+    turns = tuple(
+        turn.model_copy(update={"steps": tuple(map(_recorded_step, turn.steps))}) for turn in trajectory.turns
+    )
+    return trajectory.model_copy(update={"source": "recorded", "turns": turns})
+
+
+def _recorded_step(step: Step) -> Step:
+    if step.kind != "call" or (step.provenance is not None and step.provenance.kind == "recorded"):
+        return step
+    note = "" if step.provenance is None else f"was {step.provenance.kind}"
+    return step.model_copy(update={"provenance": Provenance(kind="recorded", note=note)})
+
+
+# -- the published layout ------------------------------------------------------------------
+
+
+def _recording(dialogue: PublishedDialogue, name: str) -> Recording:
+    """Return a dialogue as a trajectory: the query, then for each index the agent's reply before the user's."""
+    messages = sorted(dialogue.messages, key=lambda message: (message.index, message.role == "user"))
+    for one, other in pairwise(messages):
+        if (one.index, one.role) == (other.index, other.role):
+            first, second = sorted((one.line, other.line))
+            where = f"line {first} has one" if first != second else "one is enough"
+            message = f"case {dialogue.case}: a second {one.role} message with turn_index {one.index}: {where}"
+            raise SuiteError(Problem(name, second, message, "keep one"))
+    failed = next((message for message in messages if message.status not in _GOOD), None)
+    trajectory = Trajectory(
+        case=dialogue.case,
+        trial=dialogue.trial,
+        source="recorded",
+        turns=tuple(map(_turn, messages)),
+        ending=_ending(messages, failed),
+        fault=None if failed is None else _fault(failed),
+    )
+    return Recording(trajectory, dialogue.line, tuple(_oddities(messages)))
+
+
+def _turn(message: PublishedMessage) -> Turn:
+    milliseconds = message.milliseconds
+    return Turn(
+        role="user" if message.role == "user" else "agent",
+        text=text(message.content),
+        steps=tuple(map(_step, message.calls)),
+        usage=Usage(input_tokens=message.input_tokens, output_tokens=message.output_tokens),
+        timing=None if milliseconds is None else TurnTiming(seconds=milliseconds / 1000),
+    )
+
+
+def _step(call: PublishedCall) -> Step:
+    result = _result(call.result)
+    return Step(
+        kind="call",
+        id=text(call.id),
+        tool=text(call.name),
+        arguments=as_json(call.arguments),
+        result=result,
+        status=_status_of(result),
+        provenance=_RECORDED,
+    )
+
+
+def _result(result: object) -> Json:
+    """Return a result as data; one that is JSON text is parsed."""
+    if not isinstance(result, str):
+        return as_json(result)
+    try:
+        return as_json(parse_json(result))
+    except ValueError:
+        return text(result)
+
+
+def _status_of(result: Json) -> Literal["ok", "miss", "error"]:
+    """Tell our own sandbox's refusals, which a saved dialogue may hold, from answers."""
+    if result == MISS_RESULT:
+        return "miss"
+    if isinstance(result, dict) and result.keys() == {"status", "message"} and result["status"] == "error":
+        return "error"
+    return "ok"
+
+
+def _ending(messages: Sequence[PublishedMessage], failed: PublishedMessage | None) -> Ending:
+    if failed is not None:
+        return "user_error" if failed.role == "user" else "agent_error"
+    return "max_turns" if any(message.forced for message in messages) else "done"
+
+
+def _fault(message: PublishedMessage) -> Fault:
+    words = f"the recorded message has status {message.status!r}"
+    return Fault(
+        blame="user" if message.role == "user" else "agent",
+        message=scrubbed(f"{words}: {message.error}" if message.error else words),
+    )
+
+
+def _oddities(messages: Sequence[PublishedMessage]) -> Iterator[str]:
+    if not messages or messages[0].role != "user":
+        yield "the recorded dialogue has no query; the case's own was put in front"
+    ends = [place for place, message in enumerate(messages) if message.stops]
+    if ends and ends[0] < len(messages) - 1:
+        yield f"the recorded dialogue goes on for {len(messages) - 1 - ends[0]} messages after its end"

@@ -1,0 +1,192 @@
+"""The bytes of files, within limits: whole, by lines, or as a digest. Only regular files are opened."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import hashlib
+import os
+import stat
+import zlib
+from collections.abc import Iterator
+from functools import lru_cache
+from io import FileIO
+from pathlib import Path
+from typing import IO, NamedTuple, cast
+
+from pytest_mapsat.model import Problem, SuiteError, UsageError, did_you_mean
+
+from . import limits
+
+_CHUNK = 1024 * 1024
+_BYTES_OF_NAMES = range(0xDC80, 0xDD00)  # how Python writes the bytes of a file name that is not UTF-8
+NOT_REGULAR = "is not a regular file"
+
+
+@lru_cache(maxsize=1024)
+def shown_path(path: Path) -> str:
+    """Return the path as the user would type it, printable: relative to the current folder where it lies below.
+
+    Remembered, as every case and record of a run asks for it in case it has a problem; a run does not change its folder.
+    """
+    try:
+        return printable(path.relative_to(Path.cwd()).as_posix())
+    except (ValueError, OSError):  # not below the current folder, or there is none any more
+        return printable(path.as_posix())
+
+
+def printable(name: str) -> str:
+    r"""Return a file's name in one line that can be written anywhere; a byte that is not UTF-8 becomes ``\xff``."""
+    return name if name.isprintable() else "".join(map(_escaped, name))
+
+
+def _escaped(character: str) -> str:
+    if ord(character) in _BYTES_OF_NAMES:
+        return f"\\x{ord(character) - 0xDC00:02x}"
+    return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+
+
+def require_file(path: Path, name: str) -> None:
+    """Check that a file which the user named is there.
+
+    Args:
+        path: the file.
+        name: the path as the user typed it.
+
+    Raises:
+        UsageError: there is no such file, or it is not a regular one.
+    """
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise UsageError(f"{printable(name)}: there is no such file{_near(path)}") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{printable(name)}: cannot be read: {_why(error)}") from None
+    if not stat.S_ISREG(mode):
+        raise UsageError(f"{printable(name)}: {NOT_REGULAR}")
+
+
+def _near(path: Path) -> str:
+    try:
+        hint = did_you_mean(path.name, sorted(entry.name for entry in path.parent.iterdir()))
+    except OSError:
+        return ""
+    return f" ({hint})" if hint else ""
+
+
+#: What reading a file may raise: the system's errors, and those of a damaged gzip file.
+READ_ERRORS = (OSError, EOFError, zlib.error)
+
+
+def unreadable(path: Path, error: BaseException, name: str = "") -> SuiteError:
+    """Return the error for a file that the system, or gzip, does not give."""
+    return SuiteError(Problem(name or shown_path(path), 0, f"cannot be read: {_why(error)}"))
+
+
+def _why(error: BaseException) -> str:
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """Open a regular file for reading, one whose name ends in ``.gz`` unpacked.
+
+    Raises:
+        OSError: when it cannot be opened, or is a folder, a device or a pipe, which could be read without end.
+    """
+    file = open(path, "rb", opener=_open_regular)  # noqa: SIM115  Path.open has no opener; the caller closes
+    if not path.name.endswith(".gz"):
+        return file
+    packed = gzip.GzipFile(fileobj=file, mode="rb")
+    packed.myfileobj = cast("FileIO", file)  # closed with it, as it is where gzip opens the file itself
+    return cast("IO[bytes]", packed)
+
+
+def _open_regular(path: str, flags: int) -> int:
+    # Without O_NONBLOCK, opening a pipe that nobody writes to would wait for ever.
+    handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return handle
+    os.close(handle)
+    raise OSError(errno.EINVAL, f"it {NOT_REGULAR}")
+
+
+def read_bytes(path: Path, limit: int, name: str = "") -> bytes:
+    """Return a file's bytes.
+
+    Args:
+        path: the file.
+        limit: its greatest size, bytes.
+        name: how messages name it; the path as a user would type it where none is given.
+
+    Raises:
+        SuiteError: when it cannot be read or is larger.
+    """
+    try:
+        with open_bytes(path) as file:
+            data = file.read(limit + 1)
+    except READ_ERRORS as error:
+        raise unreadable(path, error, name) from error
+    if len(data) > limit:
+        raise SuiteError(Problem(name or shown_path(path), 0, f"is larger than {limit} bytes", "split it"))
+    return data
+
+
+class RawLine(NamedTuple):
+    """One line of a file: its 1-based number, its offset among the unpacked bytes, and its bytes."""
+
+    number: int
+    offset: int
+    data: bytes
+
+
+def read_lines(path: Path, line_limit: int, name: str = "", *, blank: bool = False) -> Iterator[RawLine]:
+    """Give every line.
+
+    Args:
+        path: the file, compressed or not.
+        line_limit: the greatest length of a line, bytes.
+        name: how messages name it; the path as a user would type it where none is given.
+        blank: whether blank lines are given too.
+
+    Raises:
+        SuiteError: when the file cannot be read or goes beyond a limit.
+    """
+    total_limit = limits.GZIP_BYTES if path.name.endswith(".gz") else limits.FILE_BYTES
+    offset = 0
+    try:
+        with open_bytes(path) as file:
+            for number in range(1, limits.LINES + 1):
+                data = file.readline(line_limit + 1)
+                if not data:
+                    return
+                if len(data) > line_limit:
+                    raise _beyond(path, name, number, f"the line is longer than {line_limit} bytes")
+                if offset + len(data) > total_limit:
+                    raise _beyond(path, name, number, f"the file holds more than {total_limit} bytes")
+                if blank or not data.isspace():
+                    yield RawLine(number, offset, data)
+                offset += len(data)
+            if file.read(1):
+                raise _beyond(path, name, limits.LINES, f"the file has more than {limits.LINES} lines")
+    except READ_ERRORS as error:
+        raise unreadable(path, error, name) from error
+
+
+def _beyond(path: Path, name: str, line: int, message: str) -> SuiteError:
+    return SuiteError(Problem(name or shown_path(path), line, message, "split the file"))
+
+
+def content_digest(path: Path) -> str:
+    """Return the SHA-256 of the content; a packed file's is that of what it holds."""
+    sha = hashlib.sha256()
+    total = 0
+    try:
+        with open_bytes(path) as file:
+            while chunk := file.read(_CHUNK):
+                total += len(chunk)
+                if total > limits.FILE_BYTES:
+                    raise SuiteError(Problem(shown_path(path), 0, f"holds more than {limits.FILE_BYTES} bytes"))
+                sha.update(chunk)
+    except READ_ERRORS as error:
+        raise unreadable(path, error) from error
+    return sha.hexdigest()

@@ -1,0 +1,62 @@
+"""Files that are put in place whole, or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from .files import NOT_REGULAR
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Give a file in the same folder that takes the path's place when all went well; else nothing is changed.
+
+    A symbolic link stays: the file that it leads to is replaced. A file that is replaced hands on its permissions.
+
+    Args:
+        path: where the file goes; folders are made.
+
+    Raises:
+        OSError: the place cannot be written, or holds a folder, a device or a pipe.
+    """
+    target = Path(os.path.realpath(path))  # not resolve(), which raises RuntimeError at a loop of links
+    mode = _mode_at(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(mode)
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _mode_at(target: Path) -> int:
+    """Return the permissions for a file at this place."""
+    try:
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        return 0o666 & ~umask()
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, f"it {NOT_REGULAR}", str(target))
+    return mode & 0o777
+
+
+def umask() -> int:
+    """Return the process's mask; temporary files and folders ignore it."""
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask

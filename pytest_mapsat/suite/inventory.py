@@ -1,0 +1,126 @@
+"""Which files belong to a suite, and in which role: nothing outside the suite is ever read."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Literal
+
+from pytest_mapsat.formats import shown_path
+from pytest_mapsat.model import Problem
+
+Role = Literal["manifest", "tools", "records", "cases"]
+MANIFEST = "suite.yaml"
+YAML_ENDINGS = (".yaml", ".yml")
+JSONL_ENDINGS = (".jsonl", ".jsonl.gz")
+
+
+def is_yaml(path: PurePath) -> bool:
+    """Say whether the name is that of a YAML file."""
+    return path.name.endswith(YAML_ENDINGS)
+
+
+def is_jsonl(path: PurePath) -> bool:
+    """Say whether the name is that of a JSON Lines file, compressed or not."""
+    return path.name.endswith(JSONL_ENDINGS)
+
+
+def role_of(relative: PurePath) -> Role | None:
+    """Return what a file at this place below the suite's folder is, or None for what is no part of a suite."""
+    if any(part.startswith(".") for part in relative.parts):
+        return None
+    if relative.name == MANIFEST:
+        return "manifest" if len(relative.parts) == 1 else None
+    if relative.parts[0] == "records":
+        return "records" if is_jsonl(relative) else None
+    if relative.parts[0] == "tools" or str(relative) in {"tools.yaml", "tools.yml"}:
+        return "tools" if is_yaml(relative) else None
+    return "cases" if is_yaml(relative) or is_jsonl(relative) else None
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """The files of a suite by role, each sorted by its place in the suite, and what keeps others from being read.
+
+    ``strangers`` stand in ``tools/`` or ``records/`` and are neither. ``unread`` are files that look like cases but for their
+    ending, each with what to do.
+    """
+
+    cases: tuple[Path, ...]
+    tools: tuple[Path, ...]
+    records: tuple[Path, ...]
+    problems: tuple[Problem, ...]
+    strangers: tuple[Path, ...] = ()
+    unread: tuple[Problem, ...] = ()
+
+
+def take_inventory(root: Path) -> Inventory:
+    """Return all files below ``root`` by role; the order of the files on disk does not matter."""
+    problems: list[Problem] = []
+    found: dict[Role, list[Path]] = {"manifest": [], "cases": [], "tools": [], "records": []}
+    strangers: list[Path] = []
+    unread: list[Problem] = []
+    for path in sorted(_below(root, problems), key=lambda path: path.relative_to(root).parts):
+        relative = path.relative_to(root)
+        role = role_of(relative)
+        if role is None:
+            if relative.parts[0] in {"tools", "records"} and not path.name.startswith("."):
+                strangers.append(path)
+            elif _looks_like_cases(path):
+                message = f"looks like cases but is not read: expected the ending {', '.join(YAML_ENDINGS)}"
+                unread.append(Problem(shown_path(path), 0, f"{message}, {' or '.join(JSONL_ENDINGS)}", "rename it"))
+            continue
+        problem = refusal(root, path)
+        if problem is None:
+            found[role].append(path)
+        else:
+            problems.append(problem)
+    return Inventory(
+        tuple(found["cases"]),
+        tuple(found["tools"]),
+        tuple(found["records"]),
+        tuple(problems),
+        tuple(strangers),
+        tuple(unread),
+    )
+
+
+def _looks_like_cases(path: Path) -> bool:
+    name = path.name.lower().removesuffix(".gz")
+    return name.endswith((*YAML_ENDINGS, ".jsonl")) and not name.startswith(".")
+
+
+def _below(root: Path, problems: list[Problem]) -> Iterator[Path]:
+    def unreadable(error: OSError) -> None:
+        problems.append(Problem(shown_path(Path(error.filename)), 0, f"cannot list the folder: {error.strerror}"))
+
+    for folder, names, files in os.walk(root, onerror=unreadable):
+        here = Path(folder)
+        names[:] = sorted(name for name in names if _is_entered(here / name, problems))
+        yield from (here / name for name in files)
+
+
+def _is_entered(folder: Path, problems: list[Problem]) -> bool:
+    if folder.name.startswith(".") or folder.name == "__pycache__":
+        return False
+    if folder.is_symlink():
+        message = "this folder is a symbolic link, which a suite does not follow"
+        problems.append(Problem(shown_path(folder), 0, message, "copy the folder into the suite"))
+        return False
+    return not (folder / MANIFEST).exists()  # a suite in a suite stands for itself
+
+
+def refusal(root: Path, path: Path) -> Problem | None:
+    """Return why the file must not be read as part of the suite at ``root``, or None."""
+    # Not resolve(), which raises RuntimeError at a loop of links.
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+        message = "this leads out of the suite's folder"
+        return Problem(shown_path(path), 0, message, "copy the file into the suite: links out of it are not followed")
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        return Problem(shown_path(path), 0, f"cannot be read: {error.strerror}")
+    return None if stat.S_ISREG(mode) else Problem(shown_path(path), 0, "is not a regular file")

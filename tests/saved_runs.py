@@ -1,0 +1,34 @@
+"""Saved runs, made by hand: as small as a run file can be."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pytest_mapsat.model import Trajectory
+
+MANIFEST = {
+    "versions": {},
+    "suites": [],
+    "agent": "good:agent",
+    "user": "scripted",
+    "judge": {"spec": "checks"},
+    "options": {},
+}
+
+
+def card(trajectory: Trajectory, **fields: Any) -> dict[str, Any]:
+    """Return the scorecard of a trajectory as a run file has it."""
+    head = {"id": trajectory.case, "trial": trajectory.trial, "outcome": "passed", "metrics": {}}
+    return {**head, "trajectory": trajectory.to_json(), **fields}
+
+
+def run_data(*cards: Any, **fields: Any) -> dict[str, Any]:
+    """Return a run with these scorecards."""
+    head = {"schema": "mapsat-run/1", "manifest": MANIFEST, "cases": list(cards)}
+    return {**head, "summary": {}, "groups": {}, "gate": {"outcome": "passed"}, **fields}
+
+
+def run_text(*cards: Any, indent: int | None = None, **fields: Any) -> str:
+    """Return the text of a run file with these scorecards."""
+    return json.dumps(run_data(*cards, **fields), indent=indent)
