@@ -24,6 +24,8 @@ from pytest_mapsat.suite import Suite
 
 from .request import thresholds_of
 
+_NAMED = 3
+
 
 @dataclass(frozen=True)
 class Collected:
@@ -124,8 +126,22 @@ def _manifest(
         options=request.options,
         partial=collected.partial,
         broken=tuple(sorted(set(collected.broken))),
-        warnings=tuple(sorted({warning for card in cards for warning in card.warnings})),
+        warnings=_warnings(cards),
     )
+
+
+def _warnings(cards: Sequence[Scorecard]) -> tuple[str, ...]:
+    """Return what is odd about some episodes, sorted, each warning once with the cases that it is about."""
+    cases: dict[str, list[str]] = {}
+    for card in cards:
+        for warning in dict.fromkeys(card.warnings):
+            cases.setdefault(warning, []).append(card.id)
+    return tuple(f"{warning} ({_some(list(dict.fromkeys(cases[warning])))})" for warning in sorted(cases))
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
 
 
 def _portable(spec: str) -> str:
