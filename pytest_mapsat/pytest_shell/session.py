@@ -41,7 +41,7 @@ def start_session(config: pytest.Config) -> MapsatSession:
         if not hasattr(config, "workerinput"):
             session.reporter = Reporter(config, settings, session.suites)
             config.pluginmanager.register(session.reporter, "mapsat-reporter")
-            session.suites.add_defaults()  # a worker's arguments already name them
+        session.suites.add_defaults()  # on workers too: they read the command line for themselves
     except MapsatError as error:
         raise pytest.UsageError(str(error)) from None
     return session
