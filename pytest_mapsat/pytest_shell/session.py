@@ -80,7 +80,7 @@ class MapsatSession:
         try:
             case = param.suite.load(param.entry)
         except SuiteError as error:
-            pytest.fail(str(error), pytrace=False)
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
         self.config.hook.pytest_mapsat_case_loaded(case=case)
         return case
 
@@ -109,7 +109,7 @@ class MapsatSession:
             try:
                 card = runner.run(param.suite, param.entry, case, trial=param.trial, nodeid=self._nodeid(param))
             except MapsatError as error:  # a record that cannot be read, a judge without its file
-                pytest.fail(str(error), pytrace=False)
+                raise pytest.fail.Exception(str(error), pytrace=False) from None
             if self._keep_cards:
                 self._cards[key] = card
         return card

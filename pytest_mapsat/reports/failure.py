@@ -36,22 +36,23 @@ def again_command(request: RunRequest, place: str, named: Collection[str] = ()) 
     Args:
         request: what the run was asked for.
         place: what to give pytest for the case: its file from that folder on, and its name.
-        named: options to say although they have their default, as ``max_turns``: an ini file may say otherwise.
+        named: options to say although they have their default, as ``max-turns``: an ini file may say otherwise.
     """
     usual = RunRequest(agent="", user="scripted", judge="checks")
     pairs = [(name, getattr(request, name), getattr(usual, name)) for name in ("agent", "user", "judge")]
-    options = RunOptions.model_fields.keys() - _OF_THE_RUN
-    pairs += [(name, getattr(request.options, name), getattr(usual.options, name)) for name in sorted(options)]
-    said = [_option(name, value) for name, value, default in pairs if value != default or name in named]
+    fields = sorted(RunOptions.model_fields.keys() - _OF_THE_RUN)
+    pairs += [(_option(name), getattr(request.options, name), getattr(usual.options, name)) for name in fields]
+    said = [_said_option(name, value) for name, value, default in pairs if value != default or name in named]
     return shlex.join(["pytest", f"./{place}" if place.startswith("-") else place, *said])
 
 
-def _option(name: str, value: object) -> str:
-    option = f"--mapsat-{_OPTION_NAMES.get(name, name).replace('_', '-')}"
-    if value is True:
-        return option
+def _option(field: str) -> str:
+    return _OPTION_NAMES.get(field, field).replace("_", "-")
+
+
+def _said_option(name: str, value: object) -> str:
     text = ",".join(value) if isinstance(value, tuple) else str(value).removesuffix(".0")
-    return f"{option}={text}"
+    return f"--mapsat-{name}" if value is True else f"--mapsat-{name}={text}"
 
 
 def failure_text(
