@@ -104,11 +104,12 @@ def _coverage(cards: Sequence[Scorecard], suites: Sequence[Suite], collected: Co
 def _domains(suite: Suite, unread: list[str]) -> dict[str, tuple[str, ...]]:
     """Return the domains of each case of a suite; the paths of files that cannot be read go to ``unread``."""
     found: dict[str, tuple[str, ...]] = {}
-    try:
-        for path in suite.files():
+    unread += [problem.path for problem in suite.inventory.problems]
+    for path in suite.inventory.cases:
+        try:
             found.update({entry.id: entry.domains for entry in suite.entries(path)})
-    except SuiteError as error:
-        unread.extend(problem.path for problem in error.problems)
+        except SuiteError as error:
+            unread.extend(problem.path for problem in error.problems)
     return found
 
 
