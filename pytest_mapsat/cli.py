@@ -113,7 +113,7 @@ def _add_import(commands: Any) -> None:
 
 
 def _add_lint(commands: Any) -> None:
-    about = "check a suite without running it"
+    about = "check a suite without an agent"
     parser = commands.add_parser(
         "lint",
         help=about,
@@ -234,14 +234,16 @@ def _mutants(path: Path, findings: Sequence[LintFinding]) -> Proof:
 
 def _findings(path: Path) -> list[LintFinding]:
     from pytest_mapsat.model import SuiteError, UsageError  # noqa: PLC0415  --help needs no pydantic
+    from pytest_mapsat.proof import lint_records  # noqa: PLC0415  likewise
     from pytest_mapsat.suite import errors_of, find_suite, lint, open_suite  # noqa: PLC0415  likewise
 
     if not path.exists():
         raise UsageError(f"{path}: there is no such file or folder")
     try:
-        return lint(open_suite(find_suite(path) or path))
+        suite = open_suite(find_suite(path) or path)
     except SuiteError as error:
         return errors_of(error, "suite")
+    return sorted([*lint(suite), *lint_records(suite)], key=lambda finding: finding.order)
 
 
 def _lint_summary(findings: Sequence[LintFinding]) -> str:

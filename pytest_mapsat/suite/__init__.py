@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .crosscheck import nouns_in
 from .entries import CaseEntry
 from .lint import LintFinding, Severity, errors_of, lint
 from .opened import Suite, find_suite, open_suite
@@ -28,6 +29,7 @@ __all__ = [
     "find_suite",
     "lint",
     "new_folder",
+    "nouns_in",
     "open_suite",
     "write_bytes",
     "write_case",

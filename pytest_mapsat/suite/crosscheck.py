@@ -52,7 +52,7 @@ class Remark:
 def crosscheck(case: Case, manifest: SuiteManifest, tools: Mapping[str, Tool]) -> Iterator[Remark]:
     """Give what is wrong between a case and its suite: unknown domains, unknown tools, unknown parameters."""
     yield from _domains(case, manifest)
-    for place, noun in _nouns(case.truth, ("truth",)):
+    for place, noun in nouns_in(case.truth, ("truth",)):
         field = _NAMES_TOOL.get(type(noun))
         if field is None or getattr(noun, field) is None:
             continue
@@ -78,7 +78,7 @@ def _domains(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
             yield Remark("error", "unknown-domain", ("domains", index), message, hint)
 
 
-def _nouns(value: Any, place: Place) -> Iterator[tuple[Place, Noun]]:
+def nouns_in(value: Any, place: Place) -> Iterator[tuple[Place, Noun]]:
     """Give every noun inside a value with its place in the file, in the file's order."""
     stack = [(place, value)]
     while stack:
@@ -98,13 +98,13 @@ def _nouns(value: Any, place: Place) -> Iterator[tuple[Place, Noun]]:
 def _fields(noun: type[Noun]) -> tuple[tuple[str, str], ...]:
     """Return the fields of a noun that may hold nouns, with their names in a file."""
     fields = noun.model_fields.items()
-    return tuple((name, field.alias or name) for name, field in fields if _holds_nouns(field.annotation))
+    return tuple((name, field.alias or name) for name, field in fields if _holdsnouns_in(field.annotation))
 
 
-def _holds_nouns(annotation: Any) -> bool:
+def _holdsnouns_in(annotation: Any) -> bool:
     if isinstance(annotation, type) and issubclass(annotation, Noun):
         return True
-    return any(_holds_nouns(argument) for argument in get_args(annotation))
+    return any(_holdsnouns_in(argument) for argument in get_args(annotation))
 
 
 def _parameters(noun: Noun, place: Place, tool: Tool) -> Iterator[Remark]:
