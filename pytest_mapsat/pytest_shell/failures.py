@@ -25,8 +25,11 @@ def again(config: pytest.Config, request: RunRequest, place: str) -> str:
     settings = [("-c", option.inifilename), ("--rootdir", option.rootdir)]
     settings += [("-o", text) for text in option.override_ini or ()]
     settings += [("-p", name) for name in option.plugins or () if not name.startswith("no:")]
-    said = [word for name, value in settings if value for word in (name, str(value))]
-    return " ".join([again_command(request, place, given_options(config)), *map(shlex.quote, said)])
+    # What an ini file adds to the command line, it adds again.
+    typed = tuple(map(str, config.invocation_params.args))
+    said = [(name, value) for name, value in settings if value and any(word.endswith(value) for word in typed)]
+    command = again_command(request, place, given_options(config))
+    return " ".join([command, *(f"{name} {shlex.quote(value)}" for name, value in said)])
 
 
 def place_failure(
