@@ -48,11 +48,11 @@ def place_failure(
         reason: one line; empty: the first line of the failure's own text.
     """
     crash: Any = getattr(report.longrepr, "reprcrash", None)
-    ours = call.excinfo is not None and isinstance(call.excinfo.value, pytest.fail.Exception)
-    if crash is None or not ours:
-        return
+    raised = call.excinfo.value if call.excinfo else None
+    if crash is None or not isinstance(raised, pytest.fail.Exception) or raised.pytrace:
+        return  # an error in somebody's fixture or plugin is told where it lies
     crash.path, crash.lineno = where
-    if config.option.tbstyle == "line":
+    if config.option.tbstyle == "line" and report.when == "call":  # errors of set-up are shown whole in any style
         crash.message = reason or crash.message.partition("\n")[0].removeprefix("Failed: ")
         traceback: Any = getattr(report.longrepr, "reprtraceback", None)
         traceback.reprentries = []

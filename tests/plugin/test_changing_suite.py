@@ -36,7 +36,7 @@ def _run(
 ) -> tuple[pytest.RunResult, dict[str, str]]:
     """Return the result, and what was said of the cases that have no scorecard."""
     project.makeconftest(CONFTEST.format(path=f"benchmark_cases/{name}", change=CHANGES[change]))
-    options = ("--mapsat-agent=good:agent", "--mapsat-save=run.json", "--tb=short")
+    options = ("--mapsat-agent=good:agent", "--mapsat-save=run.json", "--tb=line")
     result = project.runpytest_subprocess(*options, *workers)
     run = json.loads((project.path / "run.json").read_text())
     return result, {case["id"]: case["outcome"] for case in run["cases"]}

@@ -94,6 +94,18 @@ def test_a_record_that_cannot_be_read_is_told_at_its_case_with_tb_line(project: 
     assert lines[0].startswith("benchmark_cases/nav/a.yaml:2: benchmark_cases/records/all.jsonl:1: ")
 
 
+def test_a_failure_in_a_users_own_hook_keeps_its_place_with_tb_line(project: pytest.Pytester) -> None:
+    project.makeconftest(
+        """
+        import pytest
+        def pytest_runtest_call(item):
+            pytest.fail("no world today")
+        """
+    )
+    result = project.runpytest(BAD, "--tb=line", "-k", "nav-one")
+    result.stdout.fnmatch_lines(["*conftest.py:3: Failed: no world today"])
+
+
 @WORKERS
 def test_the_command_runs_the_failed_case_again_as_it_was_run(
     project: pytest.Pytester, workers: tuple[str, ...]
