@@ -32,7 +32,7 @@ _DIGITS = 9
 _NARROWEST = 60
 _SEVERITIES = ("error", "warning", "note")
 #: Commands that are named in the design and do not exist yet.
-LATER = ("compare", "report", "show", "build", "serve", "doctor", "cache")
+LATER = ("compare", "report", "review", "show", "build", "serve", "doctor", "cache")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

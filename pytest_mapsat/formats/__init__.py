@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import limits
 from .csvtext import TableRow, check_columns, read_csv
+from .dialogues import Layout, PublishedCall, PublishedDialogue, PublishedMessage, layout_of, read_dialogues
 from .files import (
     READ_ERRORS,
     RawLine,
@@ -16,25 +17,12 @@ from .files import (
     shown_path,
     unreadable,
 )
+from .journal import Journal, JournalContent, JournalEpisode, Place, is_journal, read_journal
 from .jsontext import parse_json, parse_json_line
 from .located import DataPath, Lines, Located, dotted, validate
-from .published import (
-    Completion,
-    Degree,
-    FactCheck,
-    Faithfulness,
-    Layout,
-    PublishedCall,
-    PublishedDialogue,
-    PublishedMessage,
-    PublishedVerdict,
-    Satisfaction,
-    layout_of,
-    read_dialogues,
-    read_verdicts,
-)
 from .replacing import replacing, umask
-from .run_file import Spool, read_run, save_run, scorecard_json, write_run
+from .run_file import is_complete_run, read_run, save_run, scorecard_line, with_attempt, write_run
+from .verdicts import Completion, Degree, FactCheck, Faithfulness, PublishedVerdict, Satisfaction, read_verdicts
 from .yamltext import parse_yaml, scalar
 
 __all__ = [
@@ -44,20 +32,25 @@ __all__ = [
     "Degree",
     "FactCheck",
     "Faithfulness",
+    "Journal",
+    "JournalContent",
+    "JournalEpisode",
     "Layout",
     "Lines",
     "Located",
+    "Place",
     "PublishedCall",
     "PublishedDialogue",
     "PublishedMessage",
     "PublishedVerdict",
     "RawLine",
     "Satisfaction",
-    "Spool",
     "TableRow",
     "check_columns",
     "content_digest",
     "dotted",
+    "is_complete_run",
+    "is_journal",
     "layout_of",
     "limits",
     "open_bytes",
@@ -68,6 +61,7 @@ __all__ = [
     "read_bytes",
     "read_csv",
     "read_dialogues",
+    "read_journal",
     "read_lines",
     "read_run",
     "read_verdicts",
@@ -75,10 +69,11 @@ __all__ = [
     "require_file",
     "save_run",
     "scalar",
-    "scorecard_json",
+    "scorecard_line",
     "shown_path",
     "umask",
     "unreadable",
     "validate",
+    "with_attempt",
     "write_run",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base import CASE_ID_PATTERN, Json, JsonObject, Noun
+from .base import CASE_ID_PATTERN, Bounds, Json, JsonObject, Noun
 from .case import (
     SOFT_LEVELS,
     Case,
@@ -90,7 +90,7 @@ from .trajectory import (
     TurnTiming,
     Usage,
 )
-from .verdict import Count, Label, LabelKind, Outcome, Quote, Verdict
+from .verdict import UNDECIDED, Count, Label, LabelKind, Outcome, Quote, Verdict
 
 __all__ = [
     "CASE_ID_PATTERN",
@@ -100,6 +100,7 @@ __all__ = [
     "RUN_SCHEMA",
     "SOFT_LEVELS",
     "SUITE_SCHEMA",
+    "UNDECIDED",
     "Absent",
     "Accounting",
     "Aggregate",
@@ -112,6 +113,7 @@ __all__ = [
     "Between",
     "Blame",
     "Bound",
+    "Bounds",
     "CallCounts",
     "Called",
     "Case",

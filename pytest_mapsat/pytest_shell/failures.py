@@ -13,7 +13,7 @@ from pytest_mapsat.reports import again_command
 from .options import given_options
 
 
-def again(config: pytest.Config, request: RunRequest, place: str) -> str:
+def again_of(config: pytest.Config, request: RunRequest, place: str) -> str:
     """Return the command that runs one case again, from the folder that pytest was started in.
 
     Args:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .crosscheck import nouns_in
 from .entries import CaseEntry
+from .inventory import role_of
 from .lint import LintFinding, Severity, errors_of, lint
 from .opened import Suite, find_suite, open_suite
 from .records import PlacedRecord
@@ -31,6 +32,7 @@ __all__ = [
     "new_folder",
     "nouns_in",
     "open_suite",
+    "role_of",
     "write_bytes",
     "write_case",
     "write_cases",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from pytest_mapsat.model import Problem
 
 Role = Literal["manifest", "tools", "records", "cases"]
 MANIFEST = "suite.yaml"
+_HALVES = re.compile("[\ud800-\udfff]")  # how Python writes the bytes of a name that is not UTF-8
 YAML_ENDINGS = (".yaml", ".yml")
 JSONL_ENDINGS = (".jsonl", ".jsonl.gz")
 
@@ -115,6 +117,8 @@ def _is_entered(folder: Path, problems: list[Problem]) -> bool:
 
 def refusal(root: Path, path: Path) -> Problem | None:
     """Return why the file must not be read as part of the suite at ``root``, or None."""
+    if _HALVES.search(str(path.relative_to(root))):  # its node id could not be sent to a worker
+        return Problem(shown_path(path), 0, "has a name that is not UTF-8", "rename it")
     # Not resolve(), which raises RuntimeError at a loop of links.
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
         message = "this leads out of the suite's folder"
