@@ -7,15 +7,11 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from pytest_mapsat.agents import resolve_source
-from pytest_mapsat.episode import Limits, run_episode
 from pytest_mapsat.judges import Judge, make_judge
 from pytest_mapsat.model import Case, JsonObject, Label, Record, Tool, Trajectory, trajectory_digest
-from pytest_mapsat.sandbox import Sandbox
-from pytest_mapsat.users import make_user
 
 from .harmless_changes import HARMLESS
-from .oracle_run import Mutant, OracleRun
+from .oracle_run import Mutant, OracleRun, play_oracle
 from .violations import violated
 from .wrong_changes import WRONG
 
@@ -124,7 +120,7 @@ def prove(cases: Iterable[tuple[Case, tuple[Record, ...]]], tools: Mapping[str, 
     factors: dict[str, tuple[str, ...]] = {}
     idle: list[tuple[str, str, str]] = []
     for case, records in cases:
-        trajectory = _oracle(case, records, tools)
+        trajectory = play_oracle(case, records, tools)
         reason = _unfit(case, trajectory)
         if reason:
             untried[case.id] = reason
@@ -132,11 +128,6 @@ def prove(cases: Iterable[tuple[Case, tuple[Record, ...]]], tools: Mapping[str, 
         factors[case.id] = tuple(factor.id for factor in case.truth.factors)
         trials += _tried(OracleRun(case, tools, trajectory, judge.judge(case, trajectory)), judge, idle)
     return Proof(tuple(trials), untried, factors, tuple(idle))
-
-
-def _oracle(case: Case, records: tuple[Record, ...], tools: Mapping[str, Tool]) -> Trajectory:
-    source = resolve_source("baseline:oracle", root=Path())
-    return run_episode(case, source, make_user("scripted", case), Sandbox(tools, records), Limits())
 
 
 def _unfit(case: Case, trajectory: Trajectory) -> str:

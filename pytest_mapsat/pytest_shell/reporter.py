@@ -327,7 +327,8 @@ class Reporter:
         assert path is not None  # noqa: S101 (asked by the caller)
         if not self._begun:
             put_aside(path)
-        write_run(path, run, self._lines())
+        former = self.moved.get(os.path.realpath(path))
+        write_run(path, run, self._lines(), like=None if former is None else Path(former))
         self._note({"ended": "complete" if not run.accounting.lost else "stopped"})
 
     def _lines(self) -> Iterable[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .crosscheck import nouns_in
 from .entries import CaseEntry
 from .inventory import role_of
 from .lint import LintFinding, Severity, errors_of, lint
@@ -29,6 +30,7 @@ __all__ = [
     "find_suite",
     "lint",
     "new_folder",
+    "nouns_in",
     "open_suite",
     "role_of",
     "write_bytes",
