@@ -86,7 +86,9 @@ def test_each_episode_stands_in_the_journal_before_its_item_is_reported(many, wo
 
 @EVERYWHERE
 def test_a_run_killed_at_any_moment_loses_no_reported_episode_and_is_gone_on_from(many, workers):
-    assert start(many, *workers).wait() == 0
+    first = start(many, *workers)
+    first.communicate()
+    assert first.returncode == 0
     whole = run_file(many)
     chance = random.Random(7)
     for number in range(3):
@@ -102,8 +104,7 @@ def test_a_run_killed_at_any_moment_loses_no_reported_episode_and_is_gone_on_fro
                 time.sleep(chance.random() / 50)
                 break
         os.killpg(process.pid, signal.SIGKILL if number % 2 else signal.SIGTERM)
-        process.stdout.read()
-        process.wait()
+        process.communicate()
         finished = ended(many.path / "run.json.journal")
         assert len(finished) >= stop_after
         assert list(many.path.glob("**/*.part")) == []
