@@ -74,6 +74,7 @@ from .scorecard import (
     Scorecard,
     Spent,
 )
+from .structured import RESERVED, Figure, Structured
 from .suite import SUITE_SCHEMA, SuiteManifest
 from .tool import CutByDistance, CutByLabel, Entities, ParameterMatch, ParameterType, Record, Tool
 from .trajectory import (
@@ -97,6 +98,7 @@ __all__ = [
     "EARNED_METRICS",
     "METRICS",
     "PROVENANCE_KINDS",
+    "RESERVED",
     "RUN_SCHEMA",
     "SOFT_LEVELS",
     "SUITE_SCHEMA",
@@ -137,6 +139,7 @@ __all__ = [
     "FactRequirement",
     "Factor",
     "Fault",
+    "Figure",
     "Gate",
     "GateOutcome",
     "Grounded",
@@ -186,6 +189,7 @@ __all__ = [
     "Similar",
     "Spent",
     "Step",
+    "Structured",
     "SuiteError",
     "SuiteInfo",
     "SuiteManifest",
