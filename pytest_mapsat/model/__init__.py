@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
+from .answer import (
+    ANSWER_SCHEMA,
+    DECISION_SCHEMA,
+    Decision,
+    LabelledAnswer,
+    Mark,
+    evidence_digest,
+    fits,
+    mark_value,
+    reply_digest,
+    wording_digest,
+)
 from .base import CASE_ID_PATTERN, Json, JsonObject, Noun
 from .case import (
     SOFT_LEVELS,
@@ -94,7 +106,9 @@ from .trajectory import (
 from .verdict import Count, Label, LabelKind, Outcome, Quote, Verdict
 
 __all__ = [
+    "ANSWER_SCHEMA",
     "CASE_ID_PATTERN",
+    "DECISION_SCHEMA",
     "EARNED_METRICS",
     "METRICS",
     "PROVENANCE_KINDS",
@@ -128,6 +142,7 @@ __all__ = [
     "Custom",
     "CutByDistance",
     "CutByLabel",
+    "Decision",
     "Difference",
     "Ending",
     "Entities",
@@ -150,10 +165,12 @@ __all__ = [
     "JudgeInfo",
     "Label",
     "LabelKind",
+    "LabelledAnswer",
     "LevelRule",
     "Location",
     "Lost",
     "MapsatError",
+    "Mark",
     "Match",
     "Membership",
     "MetricName",
@@ -207,6 +224,11 @@ __all__ = [
     "canonical_json",
     "did_you_mean",
     "digest",
+    "evidence_digest",
+    "fits",
+    "mark_value",
+    "reply_digest",
     "shown",
     "trajectory_digest",
+    "wording_digest",
 ]

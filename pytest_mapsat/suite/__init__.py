@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from .answers import ANSWERS, read_answers
 from .entries import CaseEntry
+from .inventory import DECISIONS
 from .lint import LintFinding, Severity, errors_of, lint
 from .opened import Suite, find_suite, open_suite
 from .records import PlacedRecord
@@ -18,6 +20,8 @@ from .writer import (
 )
 
 __all__ = [
+    "ANSWERS",
+    "DECISIONS",
     "CaseEntry",
     "LintFinding",
     "PlacedRecord",
@@ -29,6 +33,7 @@ __all__ = [
     "lint",
     "new_folder",
     "open_suite",
+    "read_answers",
     "write_bytes",
     "write_case",
     "write_cases",

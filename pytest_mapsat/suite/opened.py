@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -157,6 +157,14 @@ class Suite:
                 self._fingerprint = self._digest()
             return self._fingerprint
 
+    def digest_of_answers(self) -> str:
+        """Return a digest of the labelled answers, empty where there are none; they are no part of the fingerprint. Raises SuiteError."""
+        return _joined({"answers": self.inventory.answers})
+
+    def digest_of_decisions(self) -> str:
+        """Return a digest of people's decisions, empty where there are none; they are no part of the fingerprint. Raises SuiteError."""
+        return _joined({"decisions": self.inventory.decisions})
+
     def lines_of(self, entry: CaseEntry) -> Lines:
         """Return the lines of a case's parts. The file is read again: this is for error messages."""
         if is_yaml(entry.path):
@@ -172,8 +180,7 @@ class Suite:
             "records": self.inventory.records,
             "cases": self.inventory.cases,
         }
-        parts = sorted(f"{role} {content_digest(path)}" for role, paths in roles.items() for path in paths)
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+        return _joined(roles)
 
     def _admit(self, path: Path) -> Path:
         """Return the absolute path of a case file of this suite; SuiteError for any other."""
@@ -238,6 +245,12 @@ class Suite:
         if entry.path not in self._yaml:
             self.entries(entry.path)
         return Located(json.loads(self._yaml[entry.path][offset]), lines)
+
+
+def _joined(files: Mapping[str, Sequence[Path]]) -> str:
+    """Return a digest of the content of some files by role, 16 hex digits; empty where there are none."""
+    parts = sorted(f"{role} {content_digest(path)}" for role, paths in files.items() for path in paths)
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16] if parts else ""
 
 
 def placed(remark: Remark, path: Path, lines: Lines) -> Problem:
