@@ -146,6 +146,12 @@ def _add_regrade(commands: Any) -> None:
         help="the suite that was run, or a part of it; repeatable (default: benchmark_cases)",
     )
     parser.add_argument("--judge", metavar="SPEC", help="checks or recorded:PATH")
+    parser.add_argument(
+        "--decisions",
+        metavar="PATH",
+        type=Path,
+        help="people's decisions, which come before the judge (default: decisions.jsonl of the suite)",
+    )
     parser.add_argument("--fail-under", metavar="EXPR", action="append", help="thresholds, as in ar=0.65; repeatable")
     parser.add_argument("--assert", metavar="LIST", dest="asserted", help="hard, facts, explicit, soft, all, or none")
     parser.add_argument("--allow-unevaluated", metavar="N", type=_whole, help="cases that may be left unevaluated")
@@ -264,10 +270,11 @@ def _regrade(options: argparse.Namespace) -> int:
         asserted=asserted,
         fail_under=None if options.fail_under is None else tuple(options.fail_under),
         allow_unevaluated=options.allow_unevaluated,
+        decisions=options.decisions,
     )
     run = read_run(options.run)
     suites = open_suites(options.suite or [Path("benchmark_cases")])
-    for warning in changed_suites(run, suites):
+    for warning in changed_suites(run, suites, changes):
         sys.stderr.write(f"mapsat: warning: {warning}\n")
     try:
         run = regrade(run, suites, changes, root=Path.cwd())

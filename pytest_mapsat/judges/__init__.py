@@ -5,6 +5,7 @@ from __future__ import annotations
 from .checks import ChecksJudge
 from .context import Context
 from .custom import CheckFunction, gather_checks
+from .decided import DecidedJudge, Decisions, with_decisions
 from .evaluate import evaluate
 from .finding import Finding
 from .make import Judge, make_judge
@@ -14,10 +15,13 @@ __all__ = [
     "CheckFunction",
     "ChecksJudge",
     "Context",
+    "DecidedJudge",
+    "Decisions",
     "Finding",
     "Judge",
     "RecordedJudge",
     "evaluate",
     "gather_checks",
     "make_judge",
+    "with_decisions",
 ]

@@ -42,6 +42,11 @@ OPTIONS = (
     ),
     Option("user", "SPEC", "who speaks for the user: scripted (default) or silent"),
     Option("judge", "SPEC", "who judges: checks (machine checks, the default) or recorded:PATH"),
+    Option(
+        "decisions",
+        "PATH",
+        "people's decisions on labels, which come before the judge (default: decisions.jsonl of the suite)",
+    ),
     Option("trials", "N", "episodes per case (default 1)"),
     Option("max-turns", "N", "agent replies per episode (default 10)"),
     Option("timeout", "SECONDS", "wall time per episode (default 300)"),
@@ -84,12 +89,14 @@ class Settings:
         cases: suites or parts of suites, absolute; empty where the default suite does not exist.
         cases_named: whether an option of the command line names them.
         save: where the run file goes, absolute.
+        decisions: the file of people's decisions, absolute; None: that of each suite.
     """
 
     request: RunRequest
     cases: tuple[Path, ...]
     cases_named: bool
     save: Path | None
+    decisions: Path | None = None
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -131,6 +138,7 @@ def read_settings(config: pytest.Config) -> Settings:
 
     _refuse_planned(config)
     save = _single(config, "save", "")
+    decisions = _decisions(config)
     fail_under, origin = _fail_under(config)
     options = RunOptions(
         trials=_whole(config, "trials", 1, at_least=1),
@@ -146,11 +154,13 @@ def read_settings(config: pytest.Config) -> Settings:
             agent=agent_spec(config),
             user=_single(config, "user", "scripted"),
             judge=_single(config, "judge", "checks"),
+            decisions=_digest(decisions),
             options=options,
         ),
         cases=_cases(config),
         cases_named=config.getoption(_dest("cases")) is not None,
         save=(config.invocation_params.dir / save).absolute() if save else None,
+        decisions=decisions,
     )
 
 
@@ -196,6 +206,23 @@ def _fail_under(config: pytest.Config) -> tuple[tuple[str, ...], Literal["comman
     if given is not None:
         return tuple(given), "command line"
     return tuple(config.getini(_dest("fail-under"))), "ini"
+
+
+def _decisions(config: pytest.Config) -> Path | None:
+    """Return the file of people's decisions: from where pytest was started, or from the root where the ini file names it."""
+    text = _single(config, "decisions", "")
+    base = config.rootpath if config.getoption(_dest("decisions")) is None else config.invocation_params.dir
+    return (base / text).absolute() if text else None
+
+
+def _digest(decisions: Path | None) -> str:
+    from pytest_mapsat.model import MapsatError  # noqa: PLC0415 (pydantic: only where an agent is active)
+    from pytest_mapsat.runs.regrade import decisions_digest  # noqa: PLC0415 (likewise)
+
+    try:
+        return decisions_digest(decisions)
+    except MapsatError as error:
+        raise pytest.UsageError(f"--mapsat-decisions: {error}") from None
 
 
 def _cases(config: pytest.Config) -> tuple[Path, ...]:

@@ -13,7 +13,7 @@ import pytest
 from pytest_mapsat.agents import Source, resolve_source, source_of
 from pytest_mapsat.episode import shutdown
 from pytest_mapsat.formats import scorecard_json
-from pytest_mapsat.judges import gather_checks, make_judge
+from pytest_mapsat.judges import Decisions, gather_checks, make_judge
 from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
 from pytest_mapsat.reports import failure_text
 from pytest_mapsat.runs.case import Runner
@@ -63,6 +63,7 @@ class MapsatSession:
         # A judge or a user that cannot be had is told before anything is collected.
         check_user_spec(request.user)
         make_judge(request.judge, {}, root=self.root)
+        Decisions.read([settings.decisions] if settings.decisions else [])
         self.suites = Suites(config, settings)
 
     # -- what fixtures ask for -------------------------------------------------------------
@@ -215,4 +216,4 @@ class MapsatSession:
         return source_of(made, spec) if made is not None else resolve_source(spec, root=self.root)
 
     def _make_runner(self, source: Source) -> Runner:
-        return Runner(source, self.settings.request, self.root, self._checks)
+        return Runner(source, self.settings.request, self.root, self._checks, self.settings.decisions)
