@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pytest_mapsat import __version__
+from pytest_mapsat.commands import add_answers, add_review, judged_answers, print_answers
 
 if TYPE_CHECKING:
     from pytest_mapsat.model import Run
@@ -98,6 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_import(commands)
     _add_lint(commands)
     _add_regrade(commands)
+    add_review(commands)
     _add_schema(commands)
     return parser
 
@@ -126,6 +128,7 @@ def _add_lint(commands: Any) -> None:
         action="store_true",
         help="also make wrong and harmless answers from every oracle dialogue, and tell what the checks make of them",
     )
+    add_answers(parser)
     parser.set_defaults(command=_lint)
 
 
@@ -196,13 +199,19 @@ def _print_report(report: ImportReport, dest: Path) -> None:
 
 def _lint(options: argparse.Namespace) -> int:
     findings = _findings(options.suite)
+    sound = all(finding.severity != "error" for finding in findings)
     proof = _mutants(options.suite, findings) if options.mutants else None
+    answers = judged_answers(options, sound=sound)
     if options.json:
         listed = [finding.to_json() for finding in findings]
-        _print_json(listed if proof is None else {"findings": listed, "mutants": proof.to_json()})
+        parts: dict[str, Any] = {"mutants": proof.to_json()} if proof else {}
+        if options.answers:
+            parts["answers"] = answers and answers.to_json()
+        _print_json({"findings": listed, **parts} if parts else listed)
     else:
         _print_lint(findings, proof)
-    return EXIT_FINDINGS if any(finding.severity == "error" for finding in findings) else EXIT_OK
+        print_answers(options, answers)
+    return EXIT_OK if sound and not (answers and answers.wrong) else EXIT_FINDINGS
 
 
 def _print_lint(findings: Sequence[LintFinding], proof: Proof | None) -> None:

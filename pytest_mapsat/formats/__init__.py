@@ -19,7 +19,7 @@ from .files import (
 )
 from .jsontext import parse_json, parse_json_line
 from .located import DataPath, Lines, Located, dotted, validate
-from .nounlines import Placed, append_nouns, read_nouns
+from .nounlines import Placed, append_lines, read_nouns
 from .replacing import replacing, umask
 from .run_file import Spool, read_run, save_run, scorecard_json, write_run
 from .verdicts import Completion, Degree, FactCheck, Faithfulness, PublishedVerdict, Satisfaction, read_verdicts
@@ -44,7 +44,7 @@ __all__ = [
     "Satisfaction",
     "Spool",
     "TableRow",
-    "append_nouns",
+    "append_lines",
     "check_columns",
     "content_digest",
     "dotted",

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from pydantic import BaseModel
 
-from pytest_mapsat.model import Noun, Problem, SuiteError, UsageError
+from pytest_mapsat.model import JsonObject, Problem, SuiteError, UsageError
 
 from . import limits
 from .files import NOT_REGULAR, printable, read_lines, require_file, shown_path
@@ -73,18 +73,18 @@ def read_nouns(path: Path, model: type[ModelT], name: str = "") -> tuple[Placed[
     return tuple(found)
 
 
-def append_nouns(path: Path, nouns: Iterable[Noun]) -> None:
+def append_lines(path: Path, values: Iterable[JsonObject]) -> None:
     """Add lines to a JSONL file, made where there is none; they are on the disk when this returns.
 
     Args:
         path: the file; folders are made.
-        nouns: what is added, in this order.
+        values: what is added, in this order.
 
     Raises:
         UsageError: the place holds something else than a regular file.
         OSError: it cannot be written.
     """
-    lines = b"".join(json.dumps(noun.to_json(), ensure_ascii=False).encode("utf-8") + b"\n" for noun in nouns)
+    lines = b"".join(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") + b"\n" for value in values)
     path.parent.mkdir(parents=True, exist_ok=True)
     # Without O_NONBLOCK, opening a pipe that nobody reads would wait for ever.
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0), 0o666)

@@ -8,6 +8,7 @@ from .custom import CheckFunction, gather_checks
 from .decided import DecidedJudge, Decisions, with_decisions
 from .evaluate import evaluate
 from .finding import Finding
+from .labels import unjudgeable
 from .make import Judge, make_judge
 from .recorded import RecordedJudge
 
@@ -23,5 +24,6 @@ __all__ = [
     "evaluate",
     "gather_checks",
     "make_judge",
+    "unjudgeable",
     "with_decisions",
 ]

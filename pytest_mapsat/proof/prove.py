@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -124,7 +124,7 @@ def prove(cases: Iterable[tuple[Case, tuple[Record, ...]]], tools: Mapping[str, 
     factors: dict[str, tuple[str, ...]] = {}
     idle: list[tuple[str, str, str]] = []
     for case, records in cases:
-        trajectory = _oracle(case, records, tools)
+        trajectory = play_oracle(case, records, tools)
         reason = _unfit(case, trajectory)
         if reason:
             untried[case.id] = reason
@@ -134,7 +134,8 @@ def prove(cases: Iterable[tuple[Case, tuple[Record, ...]]], tools: Mapping[str, 
     return Proof(tuple(trials), untried, factors, tuple(idle))
 
 
-def _oracle(case: Case, records: tuple[Record, ...], tools: Mapping[str, Tool]) -> Trajectory:
+def play_oracle(case: Case, records: Sequence[Record], tools: Mapping[str, Tool]) -> Trajectory:
+    """Return the oracle dialogue of a case, played in its sandbox with the scripted user; what breaks it stands in its fault."""
     source = resolve_source("baseline:oracle", root=Path())
     return run_episode(case, source, make_user("scripted", case), Sandbox(tools, records), Limits())
 

@@ -109,14 +109,25 @@ def regrade(run: Run, suites: Sequence[Suite], changes: Changes, *, root: Path) 
     """
     request = changes.of(run.manifest.request)
     _ = thresholds_of(request.options)  # a bad threshold is told before anything is judged
-    places = _places(suites)
-    _refuse_unknown(run, places)
+    places = places_of(run, suites)
     judges = {suite.root: judge_of(suite, request.judge, root=root, decisions=changes.decisions) for suite in suites}
     used = [suite for suite in suites if any(places[card.id][0] is suite for card in run.cases)] or list(suites)
     asserted = request.options.asserted_kinds
     cards = [_regraded(card, *places[card.id], judges[places[card.id][0].root], asserted) for card in run.cases]
     collected = Collected(run.accounting, run.manifest.partial, run.manifest.broken)
     return assemble(cards, used, request, collected, run.timing)
+
+
+def places_of(run: Run, suites: Sequence[Suite]) -> dict[str, tuple[Suite, CaseEntry]]:
+    """Return where the cases of some suites stand, by id.
+
+    Raises:
+        UsageError: a case of the run is in none of the suites, or two of them have it.
+        SuiteError: a suite cannot be read.
+    """
+    places = _places(suites)
+    _refuse_unknown(run, places)
+    return places
 
 
 def _places(suites: Sequence[Suite]) -> dict[str, tuple[Suite, CaseEntry]]:

@@ -5,34 +5,19 @@ from __future__ import annotations
 import json
 
 import pytest
-import tiny_suite
+from answer_suite import LABELS, answer, lines, write_answers, write_suite
 
 from pytest_mapsat.model import SuiteError
 from pytest_mapsat.suite import lint, open_suite, read_answers
 
-LABELS = {"e1": "passed", "z1": "passed", "f1": "passed"}
-
-
-def answer(**changes):
-    return {"case": "nav-one", "id": "r1", "by": "person", "text": "Blue Bay.", "labels": LABELS, **changes}
-
-
-def lines(*values) -> str:
-    return "".join(json.dumps(value) + "\n" for value in values)
-
 
 @pytest.fixture
 def root(tmp_path):
-    oracle = [{"calls": [{"tool": "search_poi", "arguments": {"query": "charger"}}], "say": "Blue Bay."}]
-    case = tiny_suite.case("nav-one")
-    case["truth"]["oracle"] = oracle
-    folder = tiny_suite.write_suite(tmp_path / "suite", {"a.yaml": [case], "b.yaml": [tiny_suite.case("nav-two")]})
-    (folder / "answers").mkdir()
-    return folder
+    return write_suite(tmp_path / "suite")
 
 
-def write(root, *values, name="a.jsonl"):
-    (root / "answers" / name).write_text(lines(*values))
+def write(root, *answers):
+    write_answers(root, *answers)
     return open_suite(root)
 
 
