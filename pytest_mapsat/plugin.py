@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .pytest_shell.options import add_options, agent_spec
+from .pytest_shell.options import add_options, agent_spec, refuse_without_agent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +39,8 @@ def pytest_configure(config: pytest.Config) -> None:
         from .pytest_shell.session import start_session  # noqa: PLC0415 (pydantic and all rooms)
 
         config.pluginmanager.register(start_session(config), _NAME)
+    elif not hasattr(config, "workerinput"):  # a worker's arguments are the controller's
+        refuse_without_agent(config)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

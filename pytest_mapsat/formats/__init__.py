@@ -17,11 +17,12 @@ from .files import (
     shown_path,
     unreadable,
 )
+from .journal import Journal, JournalContent, JournalEpisode, Place, is_journal, read_journal
 from .jsontext import parse_json, parse_json_line
 from .located import DataPath, Lines, Located, dotted, validate
 from .nounlines import Placed, append_lines, read_nouns
 from .replacing import replacing, umask
-from .run_file import Spool, read_run, save_run, scorecard_json, write_run
+from .run_file import is_complete_run, read_run, save_run, scorecard_line, with_attempt, write_run
 from .verdicts import Completion, Degree, FactCheck, Faithfulness, PublishedVerdict, Satisfaction, read_verdicts
 from .yamltext import parse_yaml, scalar
 
@@ -32,9 +33,13 @@ __all__ = [
     "Degree",
     "FactCheck",
     "Faithfulness",
+    "Journal",
+    "JournalContent",
+    "JournalEpisode",
     "Layout",
     "Lines",
     "Located",
+    "Place",
     "Placed",
     "PublishedCall",
     "PublishedDialogue",
@@ -42,12 +47,13 @@ __all__ = [
     "PublishedVerdict",
     "RawLine",
     "Satisfaction",
-    "Spool",
     "TableRow",
     "append_lines",
     "check_columns",
     "content_digest",
     "dotted",
+    "is_complete_run",
+    "is_journal",
     "layout_of",
     "limits",
     "open_bytes",
@@ -58,6 +64,7 @@ __all__ = [
     "read_bytes",
     "read_csv",
     "read_dialogues",
+    "read_journal",
     "read_lines",
     "read_nouns",
     "read_run",
@@ -66,10 +73,11 @@ __all__ = [
     "require_file",
     "save_run",
     "scalar",
-    "scorecard_json",
+    "scorecard_line",
     "shown_path",
     "umask",
     "unreadable",
     "validate",
+    "with_attempt",
     "write_run",
 ]

@@ -7,7 +7,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -29,17 +29,43 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     target = Path(os.path.realpath(path))  # not resolve(), which raises RuntimeError at a loop of links
     mode = _mode_at(target)
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".part")
+    handle, name = _open_beside(target)
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        Path(name).chmod(mode)
-        Path(name).replace(target)
+            os.fchmod(file.fileno(), mode)
+            if not name:
+                name = _named(file.fileno(), target)
+        if Path(name) != target:
+            Path(name).replace(target)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        if name:
+            Path(name).unlink(missing_ok=True)
         raise
+
+
+def _open_beside(target: Path) -> tuple[int, str]:
+    """Open a new file in the target's folder; without a name where the system can, so that no kill leaves one behind."""
+    with suppress(AttributeError, OSError):
+        Path("/proc/self/fd").stat()  # where a nameless file is found again
+        return os.open(target.parent, os.O_TMPFILE | os.O_WRONLY, 0o600), ""
+    return tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".part")
+
+
+def _named(handle: int, target: Path) -> str:
+    """Give a nameless file its name: the target's, or one beside it where the target exists."""
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        for name in (target.name, f".{target.name[:100]}.{os.getpid()}.part"):
+            with suppress(FileExistsError):
+                # With a folder's descriptor Python calls linkat, which follows the link in /proc to the open file.
+                os.link(f"/proc/self/fd/{handle}", name, dst_dir_fd=folder)
+                return str(target.with_name(name))
+    finally:
+        os.close(folder)
+    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
 
 
 def _mode_at(target: Path) -> int:

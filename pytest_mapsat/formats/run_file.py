@@ -3,72 +3,54 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from pytest_mapsat.model import RUN_SCHEMA, Problem, Run, Scorecard, SuiteError, shown
 
 from . import limits
-from .files import printable, read_bytes, require_file, shown_path
-from .jsontext import decode, located_json
+from .files import printable, read_bytes, read_lines, require_file, shown_path
+from .jsontext import decode, located_json, parse_json
 from .located import DataPath, Lines, Located, dotted, validate
 from .replacing import replacing
 
 _HINT = "a run file is what --mapsat-save writes"
+#: Keys are sorted: only the agent and the attributes stand before the attempt.
+_ATTEMPT_WITHIN = 100_000
 _HALVES = re.compile("[\ud800-\udfff]")
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
-def scorecard_json(card: Scorecard) -> str:
+def scorecard_line(card: Scorecard) -> bytes:
     """Return one line of JSON for a scorecard, keys sorted; the trajectory without fields that hold their default."""
     data = card.model_dump(mode="json", exclude={"trajectory"})
     data["trajectory"] = card.trajectory.to_json()
-    return _json(data)
+    return _bytes(_json(data))
 
 
-class Spool:
-    """Scorecards on disk as they end, so that a run of any size keeps none of its trajectories in memory."""
-
-    def __init__(self) -> None:
-        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="mapsat-")  # noqa: SIM115 (closed by close)
-        self._places: dict[tuple[str, int], tuple[int, int]] = {}
-
-    def add(self, case: str, trial: int, line: str) -> None:
-        """Keep the JSON line of one scorecard; a later one of the same case and trial replaces it."""
-        data = _bytes(line)
-        start = self._file.seek(0, os.SEEK_END)
-        self._file.write(data)
-        self._places[case, trial] = (start, len(data))
-
-    def lines(self) -> Iterator[bytes]:
-        """Yield the lines, sorted by case id and trial."""
-        for key in sorted(self._places):
-            start, size = self._places[key]
-            self._file.seek(start)
-            yield self._file.read(size)
-
-    def close(self) -> None:
-        """Drop the file."""
-        self._file.close()
+def with_attempt(line: bytes, attempt: int) -> bytes:
+    """Return the line of a scorecard with another number of its attempt."""
+    if f'"attempt": {attempt},'.encode() in line[:_ATTEMPT_WITHIN]:
+        return line
+    return _bytes(_json({**json.loads(line), "attempt": attempt}))
 
 
-def write_run(path: Path, run: Run, spool: Spool) -> None:
-    """Write the run file whole or not at all: beside its place first, then moved into it.
+def write_run(path: Path, run: Run, lines: Iterable[bytes]) -> None:
+    """Write the run file whole or not at all.
 
     Args:
         path: where it goes; folders are made.
-        run: the run; its ``cases`` are taken from the spool.
-        spool: the scorecards' lines.
+        run: the run; its ``cases`` are taken from the lines.
+        lines: the scorecards as ``scorecard_line`` gives them, in the order of ``run.cases``.
     """
     head = run.model_dump(mode="json", exclude={"cases"}, by_alias=True)
     with replacing(path) as file:
         first = ",\n".join(f'"{key}": {_json(head[key])}' for key in ("schema", "manifest", "accounting"))
         file.write(_bytes(f'{{{first},\n"cases": ['))
-        for number, line in enumerate(spool.lines()):
+        for number, line in enumerate(lines):
             file.write(b",\n" if number else b"\n")
             file.write(line)
         rest = [f'"{key}": {_json(head[key])}' for key in ("summary", "groups", "gate", "timing")]
@@ -77,13 +59,22 @@ def write_run(path: Path, run: Run, spool: Spool) -> None:
 
 def save_run(path: Path, run: Run) -> None:
     """Write a run that holds its trajectories, in the layout of every run file."""
-    spool = Spool()
+    write_run(path, run, map(scorecard_line, run.cases))
+
+
+def is_complete_run(path: Path) -> bool | None:
+    """Say whether a file holds a run from which no episode is lost; None where it is no run file.
+
+    Only its first lines are read, which is where a run file tells it.
+    """
     try:
-        for card in run.cases:
-            spool.add(card.id, card.trial, scorecard_json(card))
-        write_run(path, run, spool)
-    finally:
-        spool.close()
+        heads = [raw.data.strip().rstrip(b",") for raw in islice(read_lines(path, limits.RUN_BYTES), 3)]
+        data = parse_json(b",".join(heads).decode() + "}")
+        if data["schema"] != RUN_SCHEMA:
+            return None
+        return not data["accounting"]["lost"] and not data["manifest"].get("unfinished")
+    except (SuiteError, ValueError, KeyError, TypeError):
+        return None
 
 
 def read_run(path: Path, name: str = "") -> Run:
@@ -121,7 +112,7 @@ def _contradictions(run: Run) -> Iterator[tuple[DataPath, str]]:
     """Give what no run can hold although each value is fine in itself: its place, and what is wrong."""
     if not run.cases:
         yield ["cases"], "found an empty list, expected the scorecard of at least one case"
-    first: dict[tuple[str, int], int] = {}
+    first: dict[tuple[str, int, str, int], int] = {}
     for index, card in enumerate(run.cases):
         of_card, of_dialogue = (card.id, card.trial), (card.trajectory.case, card.trajectory.trial)
         if of_dialogue != of_card:
@@ -129,8 +120,8 @@ def _contradictions(run: Run) -> Iterator[tuple[DataPath, str]]:
                 f"found the dialogue of {_named(*of_dialogue)}, expected that of {_named(*of_card)}, as its card says"
             )
             yield ["cases", index, "trajectory"], said
-        if first.setdefault(of_card, index) != index:
-            yield ["cases", index], f"a second scorecard of {_named(*of_card)}; cases[{first[of_card]}] is one already"
+        if first.setdefault(card.key, index) != index:
+            yield ["cases", index], f"a second scorecard of {_named(*of_card)}; cases[{first[card.key]}] is one already"
 
 
 def _named(case: str, trial: int) -> str:

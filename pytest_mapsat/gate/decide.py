@@ -7,10 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_mapsat.metrics import summarise
-from pytest_mapsat.model import Aggregate, Gate, GateOutcome, Scorecard, did_you_mean
+from pytest_mapsat.model import UNDECIDED, Aggregate, Gate, GateOutcome, Label, Scorecard, did_you_mean
 
 from .coverage import Coverage
 from .thresholds import Threshold
+
+_WAYS_ON = (
+    "undecided labels are settled by people's decisions (mapsat review RUN) or by a model judge "
+    "(mapsat regrade RUN --judge=llm:MODEL); neither is in this version yet"
+)
+_RECORDS = "calls without a record leave labels open: docs/sandbox.md says how to add records"
 
 #: A mean this little below its threshold holds: thresholds are written in decimals, means are sums of floats.
 TOLERANCE = 1e-9
@@ -22,8 +28,11 @@ _SHOWN_ERRORS = 3
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
+    """What was found, and whether labels that are not known are the cause."""
+
     outcome: GateOutcome
     reason: str
+    open: bool = False
 
 
 def decide(
@@ -34,27 +43,27 @@ def decide(
     Args:
         cards: all scorecards of the run.
         thresholds: what must hold.
-        allowed_unevaluated: how many cases may be left without a value that counts: by the judge, the user or the infrastructure, or
-            because they are lost.
+        allowed_unevaluated: how many cases may be lost, have somebody's fault, or have an asserted label that is not known. A metric
+            between bounds is not counted: its bounds settle the thresholds.
         coverage: how much of the suite has run.
 
     Returns:
         The gravest of: ``invalid`` (a file or case that could not be read, more unevaluated cases than allowed), ``failed`` (a mean below its
-        threshold), ``inconclusive`` (a threshold that could not be decided), ``passed``. Reasons are one line each, the gravest first.
+        threshold even at its upper bound), ``inconclusive`` (a threshold that could not be decided, or that lies between the bounds),
+        ``passed`` (every mean holds even at its lower bound). Reasons are one line each, the gravest first, then the ways on.
     """
     decidable = [threshold for threshold in thresholds if coverage.covers(threshold.domain)]
-    findings = [*_collection(coverage), *_unevaluated(cards, coverage, decidable, allowed_unevaluated)]
+    findings = [] if thresholds else [_Finding("passed", "no threshold was given: only the items decide")]
+    findings += [*_collection(coverage), *_unevaluated(cards, coverage, decidable, allowed_unevaluated)]
     summaries = {domain: summarise(_members(cards, domain)) for domain in {one.domain for one in decidable}}
     for threshold in thresholds:
         summary = summaries.get(threshold.domain)
         findings.append(_skip(threshold, coverage) if summary is None else _check(threshold, summary, cards))
-    if not thresholds:
-        findings.append(_Finding("passed", "no threshold was given: only the items decide"))
     # The sort is stable: thresholds of one outcome stay in the order they were given.
     findings.sort(key=lambda finding: -_SEVERITY.index(finding.outcome))
     return Gate(
         outcome=findings[0].outcome,
-        reasons=tuple(finding.reason for finding in findings),
+        reasons=(*(finding.reason for finding in findings), *_ways_on(findings, cards)),
         thresholds=tuple(f"{threshold.name}>={threshold.minimum:g}" for threshold in thresholds),
     )
 
@@ -66,10 +75,21 @@ def _collection(coverage: Coverage) -> Iterator[_Finding]:
         yield _Finding("invalid", f"{_counted(len(coverage.errors), 'place')} could not be read: {named}")
 
 
+def _ways_on(findings: Sequence[_Finding], cards: Sequence[Scorecard]) -> Iterator[str]:
+    """Say what would settle the labels that keep the gate from deciding."""
+    if not any(finding.open and finding.outcome != "passed" for finding in findings):
+        return
+    blames = {label.blame for card in cards for label in card.labels if label.bounded}
+    if None in blames:
+        yield _WAYS_ON
+    if "sandbox" in blames:
+        yield _RECORDS
+
+
 def _unevaluated(
     cards: Sequence[Scorecard], coverage: Coverage, thresholds: Sequence[Threshold], allowed: int
 ) -> Iterator[_Finding]:
-    """Count the cases without a scorecard, and those that somebody other than the agent left without a value that counts."""
+    """Count the cases without a scorecard, with the fault of somebody other than the agent, or with an asserted label that is not known."""
     lost: dict[str, str] = {one.id: "lost" for one in coverage.lost}
     for card in sorted(cards, key=lambda card: (card.id, card.trial)):
         blame = _lost_to(card, thresholds)
@@ -81,17 +101,31 @@ def _unevaluated(
     named = ", ".join(f"{blame} {number}" for blame, number in sorted(blames.items()))
     count = blames.total()
     outcome: GateOutcome = "invalid" if count > allowed else "passed"
-    yield _Finding(outcome, f"{_counted(count, 'case')} not evaluated ({named}), {allowed} allowed")
+    reason = f"{_counted(count, 'case')} not evaluated ({named}), {allowed} allowed"
+    yield _Finding(outcome, reason, open=bool(blames.keys() & {UNDECIDED, "sandbox"}))
 
 
 def _lost_to(card: Scorecard, thresholds: Sequence[Threshold]) -> str | None:
-    """Return who left the card without a value that counts, or None where nobody did."""
+    """Return who or what keeps the card from counting as evaluated, or None where nothing does."""
     if card.outcome == "unevaluated" or (card.outcome == "error" and card.blame != "agent"):
-        return card.blame or "judge"
+        return card.blame or (UNDECIDED if card.unknown else "judge")
+    if card.unknown:
+        labels = {label.factor: label for label in card.labels}
+        blames = [_blame(labels.get(name)) for name in card.unknown]
+        return next((blame for blame in blames if blame != UNDECIDED), UNDECIDED)
     gated = {one.metric for one in thresholds if not one.domain or one.domain in card.domains}
-    if not any(metric in gated and outcome in _UNKNOWN for metric, outcome in card.classes.items()):
+    # What is left out of a gated mean must not be left out in silence; what stays in it at its bounds is not.
+    if not any(
+        metric in gated and card.classes[metric] in _UNKNOWN and metric not in card.bounds for metric in card.classes
+    ):
         return None
     return next((label.blame for label in card.labels if label.outcome in _UNKNOWN and label.blame), "judge")
+
+
+def _blame(label: Label | None) -> str:
+    if label is None:
+        return "judge"
+    return label.blame or (UNDECIDED if label.undecided else "judge")
 
 
 def _members(cards: Sequence[Scorecard], domain: str) -> list[Scorecard]:
@@ -107,8 +141,8 @@ def _skip(threshold: Threshold, coverage: Coverage) -> _Finding:
 
 def _check(threshold: Threshold, summary: Mapping[str, Aggregate], cards: Sequence[Scorecard]) -> _Finding:
     aggregate = summary[threshold.metric]
-    if aggregate.mean is not None:
-        return _compare(threshold, aggregate, aggregate.mean)
+    if aggregate.bounds is not None:
+        return _compare(threshold, aggregate, *aggregate.bounds)
     if not aggregate.left_out:
         return _Finding("inconclusive", f"{threshold.name} is undecided: {_no_case(threshold, cards)}")
     classes = ", ".join(f"{name} {number}" for name, number in aggregate.left_out.items())
@@ -122,13 +156,18 @@ def _no_case(threshold: Threshold, cards: Sequence[Scorecard]) -> str:
     return f"no case of domain {threshold.domain!r} has run" + (f", {hint}" if hint else "")
 
 
-def _compare(threshold: Threshold, aggregate: Aggregate, mean: float) -> _Finding:
-    holds = mean >= threshold.minimum - TOLERANCE
-    shown = _shown(mean, threshold.minimum)
-    sign = ">=" if holds else "<"
-    where = f"{aggregate.n} of {_cases(aggregate)}"
-    reason = f"{threshold.name} {shown} {sign} {threshold.minimum:g} ({where}; {_spread(threshold, aggregate)})"
-    return _Finding("passed" if holds else "failed", reason)
+def _compare(threshold: Threshold, aggregate: Aggregate, least: float, most: float) -> _Finding:
+    """Hold the mean against its threshold: it holds at its lower bound, breaks at its upper one, and is undecided between."""
+    shown = "-".join(dict.fromkeys(_shown(end, threshold.minimum) for end in (least, most)))
+    share = f"{aggregate.n} of {_cases(aggregate)}" + (" decided" if aggregate.undecided else "")
+    where = f"({share}; {_spread(threshold, aggregate)})"
+    if least >= threshold.minimum - TOLERANCE:
+        return _Finding("passed", f"{threshold.name} {shown} >= {threshold.minimum:g} {where}")
+    if most < threshold.minimum - TOLERANCE:
+        return _Finding("failed", f"{threshold.name} {shown} < {threshold.minimum:g} {where}")
+    return _Finding(
+        "inconclusive", f"{threshold.name} {shown} is undecided at {threshold.minimum:g} {where}", open=True
+    )
 
 
 def _shown(mean: float, minimum: float) -> str:
@@ -152,7 +191,7 @@ def _spread(threshold: Threshold, aggregate: Aggregate) -> str:
 
 
 def _cases(aggregate: Aggregate) -> str:
-    return _counted(aggregate.n + sum(aggregate.left_out.values()), "case")
+    return _counted(aggregate.n + aggregate.undecided + sum(aggregate.left_out.values()), "case")
 
 
 def _counted(number: int, noun: str) -> str:

@@ -65,17 +65,22 @@ def _levelled(factor: ImplicitFactor, context: Context) -> Label:
 
 
 def _label(factor: Factor, kind: LabelKind, value: float | None, finding: Finding) -> Label:
-    missed = finding.missed if value == 0 else ()
+    if finding.missed:
+        # What no record could answer speaks neither for the agent nor against it.
+        why = f"{finding.why}; no call of {' or '.join(finding.missed)} had a record in the sandbox"
+        value = None
+    else:
+        why = finding.why
     return Label(
         factor=factor.id,
         kind=kind,
         outcome="unevaluated" if value is None else "passed" if value > 0 else "failed",
         value=value,
-        why=finding.why + (f"; no call of {' or '.join(missed)} had a record in the sandbox" if missed else ""),
+        why=why,
         wanted=finding.wanted,
         quotes=finding.quotes,
         vacuous=kind == "fact" and finding.vacuous and value == 1,
-        blame="judge" if value is None else "sandbox" if missed else None,
+        blame="sandbox" if finding.missed else "judge" if value is None else None,
     )
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pytest_mapsat.model import METRICS, Aggregate, Outcome, SandboxCounts, Scorecard
+from pytest_mapsat.model import METRICS, Aggregate, Bounds, Outcome, SandboxCounts, Scorecard
 
 from .scoring import SOURCE_ATTRIBUTE
 from .statistics import RESAMPLES, Interval, bootstrap_intervals, mean, wilson_interval
@@ -22,18 +22,20 @@ _GRAVITY: dict[Outcome, int] = {"error": 3, "unevaluated": 2, "not_applicable": 
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """One aggregate's values, a case each, and the cases that have none."""
+    """One aggregate of each case, at the least and at the most that it can come to, and the cases of which nothing is known."""
 
     name: str
-    values: list[float]
+    least: list[float]
+    most: list[float]
+    undecided: int
     left_out: dict[str, int]
 
 
 def summarise(cards: Sequence[Scorecard], *, resamples: int = RESAMPLES) -> dict[str, Aggregate]:
     """Return the mean of each metric and of ``pass_rate`` over cases.
 
-    The trials of a case are averaged first, over those that have a value, so that each case counts once. A case without any value is left out
-    and counted by its class, the gravest of its trials.
+    The trials of a case are averaged first, over those that have a value or bounds, so that each case counts once. A case that has neither is left
+    out and counted by its class, the gravest of its trials. While a case is undecided the mean is too, and lies between its bounds.
 
     Args:
         cards: scorecards, in any order.
@@ -44,13 +46,14 @@ def summarise(cards: Sequence[Scorecard], *, resamples: int = RESAMPLES) -> dict
     """
     trials = _by_case(cards)
     columns = [_column(name, trials) for name in AGGREGATES]
-    intervals = bootstrap_intervals([column.values for column in columns[:-1]], resamples=resamples)
-    rate = columns[-1].values
-    passed = wilson_interval(mean(rate), len(rate)) if rate else None
-    return {
-        column.name: _aggregate(column, interval)
-        for column, interval in zip(columns, (*intervals, passed), strict=True)
-    }
+    metrics, rate = columns[:-1], columns[-1]
+    # All in one call, which shares the resamples; what is decided is drawn once.
+    samples = [column.least for column in metrics] + [column.most for column in metrics if column.undecided]
+    intervals = bootstrap_intervals(samples, resamples=resamples)
+    lower, upper = intervals[: len(metrics)], iter(intervals[len(metrics) :])
+    ends = [(low, next(upper) if column.undecided else low) for column, low in zip(metrics, lower, strict=True)]
+    ends.append((_wilson(rate.least), _wilson(rate.most)))
+    return {column.name: _aggregate(column, *pair) for column, pair in zip(columns, ends, strict=True)}
 
 
 def group(cards: Sequence[Scorecard]) -> dict[str, dict[str, dict[str, Aggregate]]]:
@@ -95,23 +98,38 @@ def _by_case(cards: Iterable[Scorecard]) -> list[list[Scorecard]]:
 
 
 def _column(name: str, trials: Sequence[Sequence[Scorecard]]) -> _Column:
-    values: list[float] = []
+    least: list[float] = []
+    most: list[float] = []
+    undecided = 0
     left_out: Counter[str] = Counter()
     for cards in trials:
-        known = [value for value in (_value(card, name) for card in cards) if value is not None]
-        if known:
-            values.append(known[0] if len(known) == 1 else mean(known))
+        spans = [span for span in (_span(card, name) for card in cards) if span is not None]
+        if spans:
+            least.append(_mean([low for low, _ in spans]))
+            most.append(_mean([high for _, high in spans]))
+            undecided += any(low != high for low, high in spans)
         else:
             left_out[_gravest([_class(card, name) for card in cards])] += 1
-    return _Column(name, values, dict(sorted(left_out.items())))
+    return _Column(name, least, most, undecided, dict(sorted(left_out.items())))
 
 
-def _value(card: Scorecard, name: str) -> float | None:
+def _mean(values: Sequence[float]) -> float:
+    # Most cases have one trial, and this is asked nine times a case and group.
+    return values[0] if len(values) == 1 else mean(values)
+
+
+def _span(card: Scorecard, name: str) -> Bounds | None:
+    """Return the least and the most of one episode; None where it stays out of the mean."""
     if name != PASS_RATE:
-        return card.metrics.get(name)  # type: ignore[call-overload, no-any-return]  # names come from AGGREGATES
+        return card.bounds_of(name)  # type: ignore[arg-type]  # names come from AGGREGATES
     if card.outcome == "passed":
-        return 1.0
-    return 0.0 if card.outcome == "failed" or card.blame == "agent" else None
+        return 1.0, 1.0
+    if card.outcome == "failed" or card.blame == "agent":
+        return 0.0, 0.0
+    if card.outcome != "unevaluated" or not card.unknown:
+        return None
+    bounded = {label.factor for label in card.labels if label.bounded}
+    return (0.0, 1.0) if bounded.issuperset(card.unknown) else None
 
 
 def _class(card: Scorecard, name: str) -> Outcome:
@@ -124,10 +142,21 @@ def _gravest(classes: Sequence[Outcome]) -> str:
     return max(classes, key=lambda outcome: _GRAVITY.get(outcome, 0))
 
 
-def _aggregate(column: _Column, interval: Interval | None) -> Aggregate:
-    low, high = interval or (None, None)
-    values = column.values
-    return Aggregate(mean=mean(values) if values else None, n=len(values), low=low, high=high, left_out=column.left_out)
+def _wilson(rates: Sequence[float]) -> Interval | None:
+    return wilson_interval(mean(rates), len(rates)) if rates else None
+
+
+def _aggregate(column: _Column, lower: Interval | None, upper: Interval | None) -> Aggregate:
+    bounds = (mean(column.least), mean(column.most)) if column.least else None
+    return Aggregate(
+        mean=None if bounds is None or column.undecided else bounds[0],
+        bounds=bounds,
+        n=len(column.least) - column.undecided,
+        undecided=column.undecided,
+        low=None if lower is None else lower[0],
+        high=None if upper is None else upper[1],
+        left_out=column.left_out,
+    )
 
 
 @dataclass(frozen=True, slots=True)

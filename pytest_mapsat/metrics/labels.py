@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_mapsat.model import SOFT_LEVELS, Blame, Factor, ImplicitFactor, Label, Outcome, Verdict
+from pytest_mapsat.model import SOFT_LEVELS, Blame, Bounds, Factor, ImplicitFactor, Label, Outcome, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +17,18 @@ class Measure:
         value: the metric, unrounded; None where it has no value.
         outcome_class: why there is no value: ``not_applicable``, ``unevaluated`` or ``error``; None beside a value.
         why: the reason in words; may be empty beside a value.
+        bounds: where unknown labels alone leave it without a value, the least and the most that it can come to.
     """
 
     value: float | None
     outcome_class: Outcome | None = None
     why: str = ""
+    bounds: Bounds | None = None
+
+    @property
+    def span(self) -> Bounds | None:
+        """The least and the most that it can come to, both its value where it has one; None where nothing is known of it."""
+        return self.bounds if self.value is None else (self.value, self.value)
 
 
 def not_applicable(why: str) -> Measure:
@@ -29,14 +36,21 @@ def not_applicable(why: str) -> Measure:
     return Measure(None, "not_applicable", why)
 
 
-def product(one: Measure, other: Measure) -> Measure:
-    """Return the product of two measures, unrounded.
+def between(least: float, most: float, why: str) -> Measure:
+    """Return a measure that unknown labels leave between two values; where these are one, no label could turn it and it is the value."""
+    return Measure(least) if least == most else Measure(None, "unevaluated", why, (least, most))
 
-    A factor without a value leaves the product without one. What does not apply outweighs what is not known:
-    no judge could give such a product a value.
+
+def product(one: Measure, other: Measure) -> Measure:
+    """Return the product of two measures, none below 0, unrounded.
+
+    A factor between bounds leaves the product between theirs, any other factor without a value leaves it without one. What does
+    not apply outweighs what is not known: no judge could give such a product a value.
     """
-    if one.value is not None and other.value is not None:
-        return Measure(one.value * other.value)
+    if one.span is not None and other.span is not None:
+        return between(
+            one.span[0] * other.span[0], one.span[1] * other.span[1], one.why if one.value is None else other.why
+        )
     for outcome in ("not_applicable", "error", "unevaluated"):
         for factor in (one, other):
             if factor.outcome_class == outcome:
@@ -58,6 +72,7 @@ class Reading:
         blame: who is to blame for a missing value or a failure; None where nobody is named.
         why: the reason in words.
         vacuous: whether it holds because the answer makes no such claim.
+        bounded: whether a missing value leaves the metrics between bounds; if not it is somebody's fault, and leaves them without any.
     """
 
     factor: str
@@ -66,6 +81,12 @@ class Reading:
     blame: Blame | None = None
     why: str = ""
     vacuous: bool = False
+    bounded: bool = False
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the judge looked and cannot say, which is nobody's fault."""
+        return self.outcome == "unevaluated" and self.blame is None
 
 
 def index_labels(verdict: Verdict) -> dict[str, Label]:
@@ -98,8 +119,9 @@ def read_label(factor: Factor, label: Label | None) -> Reading:
     if label is None:
         return _unread(factor, "the judge gave no label")
     if label.outcome not in ("passed", "failed"):
-        blame = label.blame or (None if label.outcome == "not_applicable" else "judge")
-        return Reading(factor.id, None, label.outcome, blame, label.why)
+        nobody = label.undecided or label.outcome == "not_applicable"
+        blame = label.blame or (None if nobody else "judge")
+        return Reading(factor.id, None, label.outcome, blame, label.why, bounded=label.bounded)
     soft = isinstance(factor, ImplicitFactor) and factor.severity == "soft"
     value = label.value
     if value is None and not soft:
@@ -120,6 +142,9 @@ def _unread(factor: Factor, why: str) -> Reading:
 def weighted_share(weighted: Iterable[tuple[float, Reading]]) -> Measure:
     """Return sum(w c) / sum(w) over readings, or the class that says why there is none.
 
+    It grows with every label, so labels that are not known leave it between its value with all of them 0 and with all of them 1. One of them
+    that would turn out not to apply leaves it between these too.
+
     Args:
         weighted: a weight (at least 0) and a reading each. A weight of 0 asks for no label; a reading that does not apply leaves
             numerator and denominator.
@@ -130,19 +155,19 @@ def weighted_share(weighted: Iterable[tuple[float, Reading]]) -> Measure:
     needed = [(weight, reading) for weight, reading in counted if weight > 0]
     if not needed:
         return not_applicable("all weights are 0")
-    unknown = _unknown([reading for _, reading in needed])
-    if unknown is not None:
-        return unknown
-    # Divided by the greatest first, so that no sum of large weights overflows.
-    greatest = max(weight for weight, _ in needed)
-    total = math.fsum(weight / greatest for weight, _ in needed)
-    return Measure(math.fsum(weight / greatest * (reading.value or 0.0) for weight, reading in needed) / total)
-
-
-def _unknown(readings: Sequence[Reading]) -> Measure | None:
-    unknown = [reading for reading in readings if reading.value is None]
+    unknown = [reading for _, reading in needed if reading.value is None]
     if not unknown:
-        return None
-    worst = next((reading for reading in unknown if reading.outcome == "error"), unknown[0])
-    counted = f"{len(unknown)} of {len(readings)} labels are not known"
-    return Measure(None, worst.outcome, f"{counted}; {worst.factor}: {worst.why or worst.outcome}")
+        return Measure(_share(needed, 0.0))
+    worst = next((reading for reading in unknown if not reading.bounded), unknown[0])
+    why = f"{len(unknown)} of {len(needed)} labels are not known; {worst.factor}: {worst.why or worst.outcome}"
+    if not worst.bounded:
+        return Measure(None, worst.outcome, why)
+    return between(_share(needed, 0.0), _share(needed, 1.0), why)
+
+
+def _share(weighted: Sequence[tuple[float, Reading]], unknown: float) -> float:
+    """Return sum(w c) / sum(w), with ``unknown`` for each label that is not known."""
+    # Divided by the greatest first, so that no sum of large weights overflows.
+    greatest = max(weight for weight, _ in weighted)
+    parts = [(weight / greatest, unknown if reading.value is None else reading.value) for weight, reading in weighted]
+    return math.fsum(weight * value for weight, value in parts) / math.fsum(weight for weight, _ in parts)

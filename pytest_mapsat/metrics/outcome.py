@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pytest_mapsat.model import Blame, Case, Count, Ending, Fault, Label, Outcome, Trajectory
 
 from .labels import Reading, read_labels
+from .satisfaction import nothing_asked
 
 _BLAME_BY_ENDING: dict[Ending, Blame] = {
     "agent_error": "agent",
@@ -48,6 +49,7 @@ def _visible(text: str) -> bool:
 ASSERTABLE = ("hard", "facts", "explicit", "soft")
 
 _LONGEST_REASON = 300
+_UNKNOWN: tuple[Outcome, ...] = ("error", "unevaluated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +57,16 @@ class ItemOutcome:
     """How one item ends.
 
     Attributes:
-        outcome: ``passed``, ``failed``, ``unevaluated`` (an asserted label could not be judged) or ``error`` (not the agent's fault).
-        blame: who it is laid to when not passed.
+        outcome: ``passed``, ``failed``, ``unevaluated`` (an asserted label is not known) or ``error`` (not the agent's fault).
+        blame: who it is laid to when not passed; None where it is undecided.
         reason: why, on one line; empty when passed on labels.
+        unknown: the asserted factors whose label is not known.
     """
 
     outcome: Outcome
     blame: Blame | None = None
     reason: str = ""
+    unknown: tuple[str, ...] = ()
 
 
 def broken_item(fault: Fault) -> ItemOutcome:
@@ -82,19 +86,27 @@ def item_outcome(
         count: how many explicit factors are met, for a verdict that does not say which.
 
     Returns:
-        ``failed`` when an asserted label failed; else ``error`` or ``unevaluated`` when one is not known; else ``passed``.
-        A soft factor holds when it is satisfied in full.
+        ``failed`` when an asserted label failed; else ``error`` or ``unevaluated`` when one is not known, or when the case asks for nothing
+        that could be judged; else ``passed``. A soft factor holds when it is satisfied in full.
     """
     readings = [
         (kind, reading) for kind in ASSERTABLE if kind in asserted for reading in _readings(case, kind, labels, count)
     ]
     failing = [(kind, reading) for kind, reading in readings if reading.value is not None and reading.value < 1]
+    unknown = [(kind, reading) for kind, reading in readings if reading.outcome in _UNKNOWN]
+    names = tuple(reading.factor for _, reading in unknown)
     if failing:
-        return _ended("failed", failing, _blame([reading for _, reading in failing]))
-    for outcome in ("error", "unevaluated"):
-        unknown = [(kind, reading) for kind, reading in readings if reading.outcome == outcome]
-        if unknown:
-            return _ended(unknown[0][1].outcome, unknown, unknown[0][1].blame or "judge")
+        return ItemOutcome("failed", _blame([reading for _, reading in failing]), _told(failing, "failed:"), names)
+    if unknown:
+        # What somebody is to blame for is told before what nobody could decide.
+        unknown.sort(key=lambda pair: (_UNKNOWN.index(pair[1].outcome), pair[1].undecided))
+        first = unknown[0][1]
+        # The reason of an undecided label begins with that word.
+        return ItemOutcome(
+            first.outcome, first.blame, _told(unknown, "is" if first.undecided else "could not be judged:"), names
+        )
+    if why := nothing_asked(case):
+        return ItemOutcome("unevaluated", "judge", why)
     return ItemOutcome("passed")
 
 
@@ -123,11 +135,11 @@ def _blame(failing: Sequence[Reading]) -> Blame:
     return "agent" if "agent" in blames else blames[0]
 
 
-def _ended(outcome: Outcome, readings: Sequence[tuple[str, Reading]], blame: Blame) -> ItemOutcome:
+def _told(readings: Sequence[tuple[str, Reading]], verb: str) -> str:
+    """Return what became of the first of some labels, on one line, and how many others there are."""
     kind, first = readings[0]
     more = f" (and {len(readings) - 1} more)" if len(readings) > 1 else ""
-    named = f"{kind} {first.factor} {'failed' if outcome == 'failed' else 'could not be judged'}"
-    return ItemOutcome(outcome, blame, _one_line(f"{named}: {first.why}" if first.why else named, more))
+    return _one_line(f"{kind} {first.factor} {verb} {first.why}".strip().removesuffix(":"), more)
 
 
 def _one_line(text: str, end: str = "") -> str:

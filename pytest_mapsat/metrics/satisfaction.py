@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pytest_mapsat.model import Case, Count, Label, Spent, Trajectory
 
-from .labels import Measure, not_applicable, product, read_labels, weighted_share
+from .labels import Measure, between, not_applicable, product, read_labels, weighted_share
 from .weights import DEFAULT_WEIGHTS, WeightTable, weights_of
 
 
 def explicit_completion(case: Case, labels: Mapping[str, Label], count: Count | None = None) -> Measure:
-    """Return ECR: the mean of the binary labels over the explicit factors; 1 where the case has none.
+    """Return ECR: the mean of the binary labels over the explicit factors; 1 where the case has implicit ones only.
 
     Args:
         case: the case.
@@ -21,18 +21,18 @@ def explicit_completion(case: Case, labels: Mapping[str, Label], count: Count | 
     """
     factors = case.truth.explicit
     if not factors:
-        return Measure(1.0, why="the case has no explicit factor")
+        return _without(case, "explicit")
     share = weighted_share((1.0, reading) for reading in read_labels(factors, labels))
     if share.outcome_class != "unevaluated" or count is None:
         return share
     if count.total != len(factors) or count.met > count.total:
         found = f"the verdict counts {count.met} of {count.total} explicit factors, the case has {len(factors)}"
-        return Measure(None, "unevaluated", found)
+        return replace(share, why=found)
     return Measure(count.met / count.total)
 
 
 def implicit_satisfaction(case: Case, labels: Mapping[str, Label], table: WeightTable = DEFAULT_WEIGHTS) -> Measure:
-    """Return IISR: sum(w c) / sum(w) over the implicit factors; 1 where the case has none.
+    """Return IISR: sum(w c) / sum(w) over the implicit factors; 1 where the case has explicit ones only.
 
     Args:
         case: the case.
@@ -41,8 +41,23 @@ def implicit_satisfaction(case: Case, labels: Mapping[str, Label], table: Weight
     """
     factors = case.truth.implicit
     if not factors:
-        return Measure(1.0, why="the case has no implicit factor")
+        return _without(case, "implicit")
     return weighted_share(zip(weights_of(factors, table), read_labels(factors, labels), strict=True))
+
+
+def nothing_asked(case: Case) -> str:
+    """Return why nothing can be said of whether the user is satisfied, empty where something can."""
+    asked = case.truth.explicit or case.truth.implicit
+    return (
+        "" if asked else "the case has neither explicit nor implicit factors: nothing says what would satisfy the user"
+    )
+
+
+def _without(case: Case, kind: str) -> Measure:
+    """Return what the share over no factor is: 1, unless the case has none of the other kind either."""
+    if why := nothing_asked(case):
+        return Measure(None, "unevaluated", why)
+    return Measure(1.0, why=f"the case has no {kind} factor")
 
 
 def acceptance(ecr: Measure, iisr: Measure) -> Measure:
@@ -109,11 +124,12 @@ def cost_efficiency(ses: Measure, spent: Spent) -> Measure:
         ses: the episode's SES.
         spent: all tokens that the agent used, in and out.
     """
-    if ses.value is None:
+    if ses.span is None:
         return ses
     if spent.input_tokens is None or spent.output_tokens is None:
         return not_applicable("the agent did not say how many tokens it used")
     tokens = spent.input_tokens + spent.output_tokens
     if tokens == 0:
         return not_applicable("the agent used no tokens")
-    return Measure(ses.value / tokens * _MILLION)
+    least, most = ses.span
+    return between(least / tokens * _MILLION, most / tokens * _MILLION, ses.why)

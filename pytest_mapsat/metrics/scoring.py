@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pytest_mapsat.model import (
     EARNED_METRICS,
     METRICS,
+    Bounds,
     CallCounts,
     Case,
     Fault,
@@ -93,6 +94,8 @@ def score(
         reason=item.reason,
         metrics={name: marks.measures[name].value for name in METRICS},
         classes=_classes(marks.measures),
+        bounds=_bounds(marks.measures),
+        unknown=item.unknown,
         labels=verdict.labels,
         explicit_count=verdict.explicit_count,
         sandbox=count_provenance(calls),
@@ -155,6 +158,11 @@ def _broken_marks(fault: Fault, spent: Spent) -> _Marks:
 def _classes(measures: Mapping[MetricName, Measure]) -> dict[MetricName, Outcome]:
     classes = {name: measures[name].outcome_class for name in METRICS}
     return {name: outcome for name, outcome in classes.items() if outcome is not None}
+
+
+def _bounds(measures: Mapping[MetricName, Measure]) -> dict[MetricName, Bounds]:
+    bounds = {name: measures[name].bounds for name in METRICS}
+    return {name: found for name, found in bounds.items() if found is not None}
 
 
 def _attributes(case: Case) -> dict[str, str]:

@@ -14,7 +14,7 @@ from .answer import (
     reply_digest,
     wording_digest,
 )
-from .base import CASE_ID_PATTERN, Json, JsonObject, Noun
+from .base import CASE_ID_PATTERN, Bounds, Json, JsonObject, Noun
 from .case import (
     SOFT_LEVELS,
     Case,
@@ -103,7 +103,7 @@ from .trajectory import (
     TurnTiming,
     Usage,
 )
-from .verdict import Count, Label, LabelKind, Outcome, Quote, Verdict
+from .verdict import UNDECIDED, Count, Label, LabelKind, Outcome, Quote, Verdict
 
 __all__ = [
     "ANSWER_SCHEMA",
@@ -116,6 +116,7 @@ __all__ = [
     "RUN_SCHEMA",
     "SOFT_LEVELS",
     "SUITE_SCHEMA",
+    "UNDECIDED",
     "Absent",
     "Accounting",
     "Aggregate",
@@ -128,6 +129,7 @@ __all__ = [
     "Between",
     "Blame",
     "Bound",
+    "Bounds",
     "CallCounts",
     "Called",
     "Case",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 #: Case ids stand in node ids and file names; ``-t<digits>`` at the end is kept for trials.
 CASE_ID_PATTERN = r"^[A-Za-z0-9_.-]{1,80}$"
@@ -14,6 +14,16 @@ Text = Annotated[str, StringConstraints(min_length=1, max_length=100_000)]
 Longitude = Annotated[float, Field(ge=-180, le=180)]
 Latitude = Annotated[float, Field(ge=-90, le=90)]
 Level = Annotated[float, Field(ge=0, le=1)]
+
+
+def _ordered(bounds: tuple[float, float]) -> tuple[float, float]:
+    if bounds[0] > bounds[1]:
+        raise ValueError(f"bounds are the least, then the most: {bounds[0]:g} is more than {bounds[1]:g}")
+    return bounds
+
+
+#: The least and the most that a number can come to once all labels are known.
+Bounds = Annotated[tuple[float, float], AfterValidator(_ordered)]
 #: A JSON value. ``Any`` and not pydantic's ``JsonValue``: tool results are checked once,
 #: where they are read, and walking them again at every noun would cost more than the noun.
 Json = Any

@@ -80,7 +80,8 @@ class Evidence(Noun):
 class Factor(Noun):
     """A decision factor: a statement about the dialogue that holds or does not.
 
-    ``scope`` says what it is about: the answer, the whole trajectory (a policy, a tool rule), or the state the world ends in.
+    ``scope`` says what it is about: the answer, the whole trajectory (a policy, a tool rule), or the state the world ends in;
+    the last is refused with its place until something reads it.
     """
 
     id: Identifier

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from .base import Noun
+from .base import Bounds, Noun
 from .scorecard import Scorecard
 
 RUN_SCHEMA: Literal["mapsat-run/1"] = "mapsat-run/1"
@@ -15,13 +15,17 @@ Asserted = Literal["hard", "facts", "explicit", "soft", "none"]
 
 
 class Aggregate(Noun):
-    """A mean with its denominator and interval.
+    """A mean with its denominator, its bounds and its interval.
 
-    ``n`` cases count in the mean; ``left_out`` says how many do not, by outcome class. ``low`` and ``high`` bound the mean at 95 %.
+    ``n`` cases are decided, ``undecided`` ones stand in at their bounds; ``left_out`` says how many are neither, by outcome class. ``bounds``: the least and
+    the most that the mean can come to, both the mean where every case is decided; null where no case counts. ``mean`` is null where a
+    case is undecided. ``low`` and ``high`` hold the mean at 95 %: ``low`` of the least, ``high`` of the most.
     """
 
     mean: float | None
+    bounds: Bounds | None = None
     n: int
+    undecided: int = Field(default=0, ge=0)
     low: float | None = None
     high: float | None = None
     left_out: dict[str, int] = Field(default_factory=dict)

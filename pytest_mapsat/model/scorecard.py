@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from .base import Noun
+from .base import Bounds, Noun
 from .trajectory import Blame, Trajectory
 from .verdict import Count, Label, Outcome
 
@@ -15,6 +15,9 @@ MetricName = Literal["ecr", "iisr", "ar", "ts", "ifs", "eff", "ses", "cei"]
 METRICS: tuple[MetricName, ...] = ("ecr", "iisr", "ar", "ts", "ifs", "eff", "ses", "cei")
 #: Those that an agent which crashes or says nothing has earned a 0 in.
 EARNED_METRICS: tuple[MetricName, ...] = METRICS[:7]
+
+#: pytest cuts what is longer out of the middle of a failed assertion.
+_LONGEST_REPR = 230
 
 
 class SandboxCounts(Noun):
@@ -55,7 +58,10 @@ class Scorecard(Noun):
     """One episode, judged and scored.
 
     ``metrics``: value or null by name; ``classes``: for a null the outcome class that says why (``unevaluated``, ``not_applicable``, ``error``).
-    ``outcome`` is that of the item under the asserted labels; ``blame`` names who it is laid to when not passed. ``turns`` counts agent replies,
+    ``bounds``: for a null that unknown labels leave open, the least and the most that the metric can come to; ``unknown``: the asserted factors
+    whose label is not known.
+    ``outcome`` is that of the item under the asserted labels; ``blame`` names who it is laid to when not passed, null where nobody is: the item
+    is undecided. ``turns`` counts agent replies,
     ``clarifications`` those that asked something, ``vacuous`` fact requirements that held because nothing was claimed.
     ``agent`` tells the parameters of a parametrised ``mapsat_agent`` apart, ``attempt`` counts the episodes of one case, trial and agent
     from 1: reruns are further attempts.
@@ -74,6 +80,8 @@ class Scorecard(Noun):
     reason: str = ""
     metrics: dict[MetricName, float | None]
     classes: dict[MetricName, Outcome] = Field(default_factory=dict)
+    bounds: dict[MetricName, Bounds] = Field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
     labels: tuple[Label, ...] = ()
     explicit_count: Count | None = None
     sandbox: SandboxCounts = SandboxCounts()
@@ -97,6 +105,11 @@ class Scorecard(Noun):
         """Return the metric's value, or None where it has none."""
         return self.metrics.get(name)
 
+    def bounds_of(self, name: MetricName) -> Bounds | None:
+        """Return the least and the most that the metric can come to, both its value where it has one; None where nothing is known of it."""
+        value = self.metric(name)
+        return self.bounds.get(name) if value is None else (value, value)
+
     @property
     def ar(self) -> float | None:
         """Accepted-response probability, 0 to 1."""
@@ -106,3 +119,16 @@ class Scorecard(Noun):
     def ses(self) -> float | None:
         """Satisfaction efficiency, 0 to 1."""
         return self.metric("ses")
+
+    def __repr__(self) -> str:
+        """Say in short what an assertion on one of the numbers leaves out: which episode, how it ended, what failed and why."""
+        bounds = self.bounds_of("ar")
+        ar = "no AR" if bounds is None else "AR " + " to ".join(f"{end:.2f}" for end in dict.fromkeys(bounds))
+        failed = [f"{label.factor} failed ({label.why})" for label in self.labels if label.outcome == "failed"]
+        told = "; ".join(failed) or self.reason
+        line = " ".join(f"Scorecard {self.id} trial {self.trial}: {self.outcome}, {ar}; {told}".rstrip("; ").split())
+        # Reasons quote replies, and no reply may steer a terminal.
+        text = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in line)
+        return f"<{text if len(text) <= _LONGEST_REPR else text[: _LONGEST_REPR - 3] + '...'}>"
+
+    __str__ = __repr__

@@ -12,6 +12,8 @@ from .trajectory import Blame
 #: passed and failed are known; unevaluated: the judge could not say; error: what should be judged broke.
 Outcome = Literal["passed", "failed", "error", "unevaluated", "not_applicable"]
 LabelKind = Literal["explicit", "implicit", "fact"]
+#: How the reason of a label begins that the judge cannot decide, which is nobody's fault.
+UNDECIDED = "undecided"
 
 
 class Quote(Noun):
@@ -40,6 +42,16 @@ class Label(Noun):
     vacuous: bool = False
     blame: Blame | None = None
     by: str = "checks"
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the judge looked and cannot say: nobody's fault, unlike every other label without a value."""
+        return self.outcome == "unevaluated" and self.blame is None and self.why.startswith(UNDECIDED)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it is not known but may be anything that such a label can be: what the checks or the records lack is no fault of the judging."""
+        return self.outcome == "unevaluated" and self.blame in (None, "sandbox")
 
 
 class Count(Noun):

@@ -16,6 +16,9 @@ import pytest
 from pytest_mapsat.model import SuiteError
 from pytest_mapsat.suite import CaseEntry, Suite
 
+#: How the names of files end that may hold cases.
+CASE_SUFFIXES = (".yaml", ".yml", ".jsonl", ".jsonl.gz")
+
 
 class CaseParam(NamedTuple):
     """What a parametrised test carries until it runs: where the case is, not the case."""
@@ -71,6 +74,22 @@ def param_of(item: pytest.Item) -> CaseParam:
         )
     param: CaseParam = callspec.params["mapsat_case"]
     return param
+
+
+def agent_of(item: pytest.Item) -> str:
+    """Return what tells the parameter of a parametrised ``mapsat_agent`` from the others, or an empty text."""
+    callspec = getattr(item, "callspec", None)
+    if callspec is None or "mapsat_agent" not in callspec.params:
+        return ""
+    value = callspec.params["mapsat_agent"]
+    name = value if isinstance(value, str | int | float) else getattr(value, "__name__", None)
+    return f"agent{callspec.indices['mapsat_agent']}" if name is None else str(name)[:80]
+
+
+def is_case(nodeid: str) -> bool:
+    """Say whether a node id is that of a built-in item: the test ``case`` of a file of cases."""
+    path, _, name = nodeid.partition("::")
+    return name.startswith("case[") and path.endswith(CASE_SUFFIXES)
 
 
 def case_name(case: str, trial: int, trials: int) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -63,7 +63,8 @@ OPTIONS = (
         "N",
         "cases that judge, user or infrastructure may leave unevaluated before the gate is invalid (default 0)",
     ),
-    Option("save", "PATH", "write the run file (JSON)"),
+    Option("save", "PATH", "write the run file (JSON); PATH.journal has every episode that has ended"),
+    Option("resume", "PATH", "go on from the journal or the run file of a run that did not end: run what it lacks"),
 )
 
 #: Options of the interface that are still to come, with the one value that already holds.
@@ -87,8 +88,11 @@ class Settings:
     Attributes:
         request: what the run file says of it.
         cases: suites or parts of suites, absolute; empty where the default suite does not exist.
-        cases_named: whether an option of the command line names them.
+        cases_named: whether an option names them.
         save: where the run file goes, absolute.
+        resume: the journal or run file to go on from, absolute.
+        agent_named: whether the agent was named on the command line itself, not in an ini file or in ``addopts``.
+        save_named: likewise for the run file.
         decisions: the file of people's decisions, absolute; None: that of each suite.
     """
 
@@ -96,7 +100,14 @@ class Settings:
     cases: tuple[Path, ...]
     cases_named: bool
     save: Path | None
+    resume: Path | None
+    agent_named: bool
+    save_named: bool
     decisions: Path | None = None
+
+    def with_source(self, digest: str) -> Settings:
+        """Return the settings with a digest of the agent's source in the request."""
+        return replace(self, request=self.request.model_copy(update={"agent_source": digest}))
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -128,6 +139,33 @@ def agent_spec(config: pytest.Config) -> str:
     return "" if spec == "off" else spec
 
 
+def typed(config: pytest.Config, name: str) -> list[str]:
+    """Return the values of an option on the command line itself: what stands in ``addopts`` counts as ini."""
+    flag = f"--mapsat-{name}"
+    found = []
+    arguments = [str(argument) for argument in config.invocation_params.args]
+    for place, argument in enumerate(arguments):
+        if argument == flag:
+            found += arguments[place + 1 : place + 2] or [""]
+        elif argument.startswith(f"{flag}="):
+            found.append(argument.removeprefix(f"{flag}="))
+    return found
+
+
+def refuse_without_agent(config: pytest.Config) -> None:
+    """Refuse options of ours that were typed for a run that has no agent.
+
+    Raises:
+        pytest.UsageError: there is one, or ``--mapsat-agent`` is empty.
+    """
+    if any(not value.strip() for value in typed(config, "agent")):
+        raise pytest.UsageError("--mapsat-agent names no agent: expected module:attr, or off")
+    names = [option.name for option in OPTIONS if option.name != "agent"]
+    lonely = next((name for name in (*names, *PLANNED) if typed(config, name)), None)
+    if lonely is not None:
+        raise pytest.UsageError(f"--mapsat-{lonely} without an agent: give one with --mapsat-agent=module:attr")
+
+
 def read_settings(config: pytest.Config) -> Settings:
     """Return the settings of this run.
 
@@ -137,7 +175,6 @@ def read_settings(config: pytest.Config) -> Settings:
     from pytest_mapsat.model import RunOptions, RunRequest  # noqa: PLC0415 (pydantic: only where an agent is active)
 
     _refuse_planned(config)
-    save = _single(config, "save", "")
     decisions = _decisions(config)
     fail_under, origin = _fail_under(config)
     options = RunOptions(
@@ -159,7 +196,10 @@ def read_settings(config: pytest.Config) -> Settings:
         ),
         cases=_cases(config),
         cases_named=config.getoption(_dest("cases")) is not None,
-        save=(config.invocation_params.dir / save).absolute() if save else None,
+        save=_path(config, "save"),
+        resume=_path(config, "resume"),
+        agent_named=bool(typed(config, "agent")),
+        save_named=bool(typed(config, "save")),
         decisions=decisions,
     )
 
@@ -202,10 +242,15 @@ def _asserted(text: str) -> tuple[Asserted, ...]:
 
 
 def _fail_under(config: pytest.Config) -> tuple[tuple[str, ...], Literal["command line", "ini"]]:
+    if now := typed(config, "fail-under"):
+        return tuple(now), "command line"
     given: list[str] | None = config.getoption(_dest("fail-under"))
-    if given is not None:
-        return tuple(given), "command line"
-    return tuple(config.getini(_dest("fail-under"))), "ini"
+    return tuple(config.getini(_dest("fail-under")) if given is None else given), "ini"
+
+
+def _path(config: pytest.Config, name: str) -> Path | None:
+    given = _single(config, name, "")
+    return (config.invocation_params.dir / given).absolute() if given else None
 
 
 def _decisions(config: pytest.Config) -> Path | None:

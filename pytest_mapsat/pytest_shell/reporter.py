@@ -1,90 +1,309 @@
-"""The controller's side: gather scorecards from wherever they ran, summarise, decide, write, and tell."""
+"""The controller's side: gather scorecards from wherever they ran, account for every item, decide, write, and tell."""
 
 from __future__ import annotations
 
+import os
 import platform
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import pytest
 
-from pytest_mapsat.formats import Spool, scorecard_json, write_run
-from pytest_mapsat.model import Run, RunTiming, Scorecard, Trajectory
+from pytest_mapsat.agents import scrubbed
+from pytest_mapsat.formats import Journal, scorecard_line, with_attempt, write_run
+from pytest_mapsat.model import MapsatError, Run, RunTiming, UsageError
 from pytest_mapsat.reports import summary_lines
-from pytest_mapsat.runs.assemble import Collected, assemble
+from pytest_mapsat.runs.accounting import Ledger
+from pytest_mapsat.runs.assemble import Outcome, assemble, portable, suite_infos
+from pytest_mapsat.runs.episodes import Ended, Episodes
+from pytest_mapsat.runs.files import check_save_path, journal_of, looked_for, put_aside, put_journal_aside
 from pytest_mapsat.runs.request import thresholds_of
+from pytest_mapsat.runs.resume import read_finished
 
+from .items import is_case
 from .options import Settings
 from .suites import Suites
+from .transport import Collected, unpacked, without_turns
+
+#: Only these are turned into a failure where the gate does not hold; every graver status stays.
+_GREEN = (pytest.ExitCode.OK,)
+_GREEN_OR_EMPTY = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
 class Reporter:
-    """Gathers the scorecards of the built-in items and turns them into the run."""
+    """Gathers the scorecards of the built-in items and turns them into the run.
 
-    def __init__(self, config: pytest.Config, settings: Settings, suites: Suites) -> None:
+    Attributes:
+        fresh: episodes of this process on their way here, by the node id of the item that brought them.
+        moved: files that the start of the run moved away, and where to.
+    """
+
+    def __init__(self, config: pytest.Config, settings: Settings, suites: Suites, episodes: Episodes) -> None:
         self.config = config
         self.settings = settings
         self.suites = suites
-        #: Scorecards of this process on their way here, by node id.
-        self.fresh: dict[str, Scorecard] = {}
+        self.episodes = episodes
+        self.fresh: dict[str, list[Ended]] = {}
+        self.moved: dict[str, str] = {}
         _ = thresholds_of(settings.request.options)  # a bad threshold is told before anything runs
-        self._cards: dict[tuple[str, int], Scorecard] = {}
-        self._spool = Spool() if settings.save else None
+        self._decides = not any(
+            getattr(config.option, name, False) for name in ("collectonly", "setuponly", "setupplan")
+        )
+        if settings.save is not None and self._decides:
+            check_save_path(settings.save)
+        self._begun = False
+        self._journal_path = self._place_of_journal()
+        self._ledger = Ledger()
+        self._ended: dict[tuple[str, int, str, int, int], Ended] = {}
+        self._any_deselected = False
         self._broken: list[str] = []
-        self._crashed: list[str] = []
+        self._why = ""
         self._workers: set[str] = set()
+        self._nodes = 0
         self._run: Run | None = None
-        self._save_error = ""
+        #: What went wrong on our own side, told at the end.
+        self._faults: list[str] = []
+        self._told = False
         self._started = perf_counter()
         self._started_at = datetime.now(UTC)
 
-    # -- gathering -------------------------------------------------------------------------
+    # -- the start -------------------------------------------------------------------------
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the scorecard that comes with a report; its trajectory goes to disk."""
-        card = self.fresh.pop(report.nodeid, None)
-        text: str | None = getattr(report, "mapsat", None)
-        if card is None and text is not None:
-            card = Scorecard.model_validate_json(text)
-        if card is None:
-            if broken := getattr(report, "mapsat_broken", None):
-                self._broken.append(broken)
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        """Begin at once where this run was asked for by name: no later step then reads the result of an earlier one."""
+        if self.settings.agent_named or self.settings.save_named or self.settings.resume is not None:
+            self._begin()
+
+    def _begin(self) -> None:
+        """Read what is gone on from, move away what stands where this run writes, and begin the journal."""
+        if self._begun or not self._decides:
             return
-        if self._spool is not None:
-            self._spool.add(card.id, card.trial, text or scorecard_json(card))
-        self._cards[card.id, card.trial] = card.model_copy(update={"trajectory": _without_turns(card.trajectory)})
-        if worker := getattr(report, "worker_id", ""):
-            self._workers.add(worker)
+        self._begun = True
+        request = portable(self.settings.request)
+        try:
+            finished = None if self.settings.resume is None else read_finished(self.settings.resume)
+            if finished is not None:
+                finished.refuse_other_request(request)
+            if self.settings.save is not None:
+                moved = put_aside(self.settings.save)
+            else:
+                moved = {} if self._journal_path is None else put_journal_aside(self._journal_path)
+        except MapsatError as error:
+            raise pytest.UsageError(str(error)) from None
+        self.moved = {os.path.realpath(old): str(new) for old, new in moved.items()}
+        if finished is not None:
+            finished.path = Path(self.moved.get(os.path.realpath(finished.path), finished.path))
+        self.episodes.finished = finished
+        self.episodes.journal = self._journal(request.model_dump(mode="json", by_alias=True))
+        self.episodes.keeps_lines = self.settings.save is not None
+        if finished is not None and (journal := self.episodes.journal) is not None:
+            for card in finished.cards():
+                journal.add(scorecard_line(card))  # first of all, so that none is lost whenever this run ends
+
+    def _journal(self, request: dict[str, Any]) -> Journal | None:
+        path = self._journal_path
+        if path is None:
+            return None
+        try:
+            return Journal.begin(path, request)
+        except OSError as error:
+            if self.settings.save is None:
+                return None  # the cache folder cannot be written, which is no reason not to run
+            raise pytest.UsageError(f"--mapsat-save: {error.strerror or error} ({path})") from None
+
+    def _place_of_journal(self) -> Path | None:
+        if self.settings.save is not None:
+            return journal_of(self.settings.save)
+        cache = getattr(self.config, "cache", None)
+        if cache is None or not self._decides:
+            return None
+        try:
+            folder: Path = cache.mkdir("mapsat")
+        except OSError:
+            return None
+        return folder / "journal"
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a worker where the journal stands, and what it needs of the start of the run."""
+        self._nodes += 1
+        finished = self.episodes.finished
+        node.workerinput["mapsat"] = {
+            "journal": None if self._journal_path is None else str(self._journal_path),
+            "resume": None if finished is None else str(finished.path),
+            "moved": self.moved,
+            "keeps_lines": self.settings.save is not None,
+        }
+
+    # -- collection ------------------------------------------------------------------------
+
+    def collected(self, collected: Collected) -> None:
+        """Take over what this process has collected; called where there are no workers."""
+        self._any_deselected = collected.any_deselected
+        self._ledger.expect(collected.items)
+        self._ledger.deselect(collected.deselected)
+        self._ledger.select(collected.selected)
+        self._collection_known(bool(collected.items))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: Any, ids: Sequence[str]) -> None:
+        """Take over what a worker is to run."""
+        del node
+        cases = [nodeid for nodeid in ids if is_case(nodeid)]
+        every = getattr(self.config.option, "dist", "") == "each"
+        self._ledger.expect(cases, self._nodes if every else 1)
+        self.suites.touch_items(cases)
+        self._collection_known(bool(cases))
+
+    def _collection_known(self, any_case: bool) -> None:
+        """Fix what the suites are now, and refuse to go on from a run of others."""
+        if not any_case:
+            return
+        self._begin()
+        infos = suite_infos(self.suites.used())
+        if self.episodes.finished is not None:
+            try:
+                self.episodes.finished.refuse_other_suites(infos)
+            except UsageError as error:
+                raise pytest.UsageError(str(error)) from None
+        self._note({"suites": [info.model_dump(mode="json") for info in infos], "collected": self._ledger.collected})
+
+    def _note(self, entry: dict[str, Any]) -> None:
+        if self.episodes.journal is not None:
+            try:
+                self.episodes.journal.note(entry)
+            except OSError as error:
+                self.episodes.fault = self.episodes.fault or f"{self.episodes.journal.path}: {error.strerror or error}"
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note a file that could not be collected."""
         if report.failed:
             self._broken.append(report.nodeid)
 
+    # -- gathering -------------------------------------------------------------------------
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Note that an item has begun."""
+        self._ledger.begin(nodeid)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep the episodes that come with a report; their turns are in the journal."""
+        worker = getattr(report, "worker_id", "") or getattr(getattr(report, "node", None), "gateway", None) or ""
+        worker = worker if isinstance(worker, str) else str(worker.id)
+        ended = self.fresh.pop(report.nodeid, [])
+        ended += map(unpacked, getattr(report, "mapsat", ()))
+        for one in ended:
+            card = one.card
+            key = (card.id, card.trial, card.agent, _number(worker), card.attempt)
+            self._ended[key] = Ended(without_turns(card), one.place, one.line)
+        if not is_case(report.nodeid):
+            return
+        if ended:
+            self._ledger.card(report.nodeid)
+        elif (reason := self._reason(report)) is not None:
+            self._ledger.lose(report.nodeid, reason)
+        if worker:
+            self._workers.add(worker)
+
+    def _reason(self, report: pytest.TestReport) -> str | None:
+        """Return why a report brings no scorecard, where it could have brought one."""
+        if report.when not in ("setup", "call", "teardown"):
+            return "lost with its worker"
+        if report.when == "teardown" or (report.when == "setup" and report.passed) or str(report.outcome) == "rerun":
+            return None
+        if hasattr(report, "wasxfail"):
+            return f"ended as an expected failure ({report.when}): {scrubbed(report.wasxfail)}"
+        if report.skipped:
+            return self._skip(report)
+        if report.passed:
+            return "passed without being run: something took the item over"
+        done = "could not be set up" if report.when == "setup" else "ended without a scorecard"
+        return f"{done}: {_first_line(report)}"
+
+    def _skip(self, report: pytest.TestReport) -> str:
+        if not isinstance(report.longrepr, tuple):
+            return f"skipped: {_first_line(report)}"
+        path, line, message = report.longrepr
+        with suppress(ValueError):
+            path = Path(path).relative_to(self.config.rootpath).as_posix()
+        return f"skipped by {Path(path).name if Path(path).is_absolute() else path}:{line}: {scrubbed(message)}"
+
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
-        """Note a worker that died, and the suites that a worker met on its way."""
-        if error:
-            self._crashed.append(str(node.gateway.id))
-        for root in getattr(node, "workeroutput", {}).get("mapsat_suites", ()):
+        """Take over what a worker tells at its end; one that died tells nothing."""
+        output = getattr(node, "workeroutput", {}).get("mapsat")
+        if error or output is None:
+            return
+        self._any_deselected = self._any_deselected or output["any_deselected"]
+        self._ledger.expect([*output["deselected"], *output["removed"]])
+        self._ledger.deselect(output["deselected"])
+        for nodeid in output["removed"]:
+            self._ledger.lose(nodeid, "removed from the collection without being deselected")
+        for root in output["roots"]:
             self.suites.touch(Path(root))
+        self.episodes.fault = self.episodes.fault or output["fault"]
+
+    def pytest_internalerror(self) -> None:
+        """Note why the run ends."""
+        self._why = self._why or "an internal error"
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Note why the run ends."""
+        said = scrubbed(str(excinfo.value))
+        self._why = self._why or f"interrupted{f', {said}' if said else ''}"
 
     # -- deciding --------------------------------------------------------------------------
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Decide the gate, write the run file, and set the exit status where the gate does not hold."""
-        if self.config.option.collectonly:
+        if not self._decides:
             return
-        self._run = self._make_run()
-        self._save()
-        self.config.hook.pytest_mapsat_report(config=self.config, run=self._run)
-        if (self._run.gate.outcome != "passed" or self._save_error) and session.exitstatus == pytest.ExitCode.OK:
+        self._why = self._why or str(session.shouldfail or session.shouldstop or "")
+        self._guarded("the run could not be assembled", self._conclude)
+        if self._run is not None:
+            run = self._run
+            if self.settings.save is not None and (run.cases or run.accounting.collected):
+                self._guarded("--mapsat-save", lambda: self._save(run))
+            for plugin, call in self._report_hooks(run):
+                self._guarded(f"pytest_mapsat_report of {plugin}", call)
+        if self.episodes.fault:
+            self._faults.append(f"the journal could not be written: {self.episodes.fault}")
+        red = self._faults or (self._run is not None and self._run.gate.outcome != "passed")
+        if (red and session.exitstatus in _GREEN) or (self._is_ignored() and session.exitstatus in _GREEN_OR_EMPTY):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def _make_run(self) -> Run:
+    def _guarded(self, what: str, step: Callable[[], object]) -> None:
+        """Take a step of the end; whatever it raises is told, and the other steps are still taken."""
+        try:
+            step()
+        except (Exception, SystemExit, pytest.exit.Exception, pytest.skip.Exception, pytest.fail.Exception) as error:  # noqa: BLE001  (strangers' hooks and files)
+            said = getattr(error, "strerror", None) or str(error) or "no message"
+            self._faults.append(f"{what}: {type(error).__name__}: {scrubbed(said)}")
+
+    def _report_hooks(self, run: Run) -> Iterator[tuple[str, Callable[[], object]]]:
+        """Give each plugin's own call of our hook, so that one which fails keeps no other from being called."""
+        manager = self.config.pluginmanager
+        plugins = [implementation.plugin for implementation in self.config.hook.pytest_mapsat_report.get_hookimpls()]
+        for plugin in plugins:
+            caller = manager.subset_hook_caller("pytest_mapsat_report", [one for one in plugins if one is not plugin])
+            name = Path(manager.get_name(plugin) or "a plugin").name
+            yield name, partial(caller, config=self.config, run=run)
+
+    def _conclude(self) -> None:
+        options = self.settings.request.options
+        names = self.suites.names(options.trials)
+        accounting = self._ledger.close(names, self._why)
+        self._cards = self._in_order()
+        if not (accounting.collected or self._cards or self._broken or self.settings.agent_named):
+            return  # nothing of ours was to run
         timing = RunTiming(
             started=self._started_at.isoformat(timespec="seconds"),
             seconds=round(perf_counter() - self._started, 3),
@@ -92,44 +311,97 @@ class Reporter:
             python=platform.python_version(),
             pytest=pytest.__version__,
         )
-        collected = Collected(partial=self._partial_reasons(), broken=tuple(self._broken))
-        return assemble(tuple(self._cards.values()), self.suites.used(), self.settings.request, collected, timing)
+        outcome = Outcome(accounting, self._partial_reasons(), tuple(self._broken))
+        self._run = assemble(
+            [one.card for one in self._cards], self.suites.used(), self.settings.request, outcome, timing
+        )
+
+    def _in_order(self) -> list[Ended]:
+        """Return the episodes in their order, attempts numbered through over all workers."""
+        ordered: list[Ended] = []
+        last: tuple[object, ...] = ()
+        attempt = 0
+        for key in sorted(self._ended):
+            one = self._ended[key]
+            attempt = attempt + 1 if key[:3] == last else 1
+            last = key[:3]
+            ordered.append(Ended(one.card.model_copy(update={"attempt": attempt}), one.place, one.line))
+        return ordered
 
     def _partial_reasons(self) -> tuple[str, ...]:
         option = self.config.option
         reasons = [f"-k {option.keyword!r}"] if option.keyword else []
         reasons += [f"-m {option.markexpr!r}"] if option.markexpr else []
         reasons += ["--lf"] if getattr(option, "lf", False) else []
-        reasons += [f"--maxfail={option.maxfail}"] if option.maxfail else []
-        reasons += [f"{len(self._crashed)} crashed workers"] if self._crashed else []
         return tuple(reasons)
 
-    def _save(self) -> None:
+    def _is_ignored(self) -> bool:
+        """Say whether an agent was named, and neither a case nor a test of the user's has run with it."""
+        if not self.settings.agent_named or self._any_deselected or getattr(self.config.option, "lf", False):
+            return False
+        return not (self._ledger.collected or self._ended or self._broken)
+
+    def _save(self, run: Run) -> None:
         path = self.settings.save
-        if path is None or self._run is None or self._spool is None:
-            return
-        try:
-            write_run(path, self._run, self._spool)
-        except OSError as error:
-            self._save_error = f"--mapsat-save: {error.strerror or error} ({path})"
-        finally:
-            self._spool.close()
+        assert path is not None  # noqa: S101 (asked by the caller)
+        if not self._begun:
+            put_aside(path)
+        write_run(path, run, self._lines())
+        self._note({"ended": "complete" if not run.accounting.lost else "stopped"})
+
+    def _lines(self) -> Iterable[bytes]:
+        for one in self._cards:
+            line = one.line
+            if line is None and one.place is not None and self.episodes.journal is not None:
+                line = self.episodes.journal.read(one.place)
+            if line is None:
+                raise MapsatError(f"the dialogue of case {one.card.id} is lost: there was no journal to keep it")
+            yield with_attempt(line, one.card.attempt)
 
     # -- telling ---------------------------------------------------------------------------
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the summary."""
-        if self._run is None or not (self._run.cases or self._run.gate.outcome != "passed" or self._save_error):
-            return  # nothing of ours has run, and nothing keeps the gate from holding
-        terminalreporter.section("mapsat")
-        width = max(terminalreporter._tw.fullwidth, 60)  # noqa: SLF001 (the only way to the width, used by pytest-cov too)
-        for line in summary_lines(self._run, width=width, colour=terminalreporter.hasmarkup):
-            terminalreporter.write_line(line.text, **({line.style: True} if line.style else {}))
-        if self._save_error:
-            terminalreporter.write_line(self._save_error, red=True)
-        elif self.settings.save is not None:
-            terminalreporter.write_line(f"saved    {self.settings.save}")
+        self._tell(terminalreporter, brief=self.config.get_verbosity() < -1)
+
+    def pytest_unconfigure(self) -> None:
+        """Tell at least the gate where pytest printed no summary: with ``--no-summary``, or after an internal error."""
+        terminal = self.config.pluginmanager.get_plugin("terminalreporter")
+        if terminal is not None:
+            self._tell(terminal, brief=True)
+        if self.episodes.journal is not None:
+            self.episodes.journal.close()
+
+    def _tell(self, terminal: pytest.TerminalReporter, *, brief: bool) -> None:
+        if self._told or not (self._run or self._faults):
+            return
+        self._told = True
+        if not brief:
+            terminal.section("mapsat")
+        width = max(terminal._tw.fullwidth, 60)  # noqa: SLF001 (the only way to the width, used by pytest-cov too)
+        if self._is_ignored():
+            places = (*self.settings.cases, *self.suites.argument_paths(), self.config.rootpath / "benchmark_cases")
+            where = looked_for(places, self.config.invocation_params.dir)
+            terminal.write_line(
+                f"no case was collected, and no test used mapsat_run; looked for a suite in: {where}", red=True
+            )
+        elif self._run is not None:
+            for line in summary_lines(self._run, width=width, colour=terminal.hasmarkup, brief=brief):
+                terminal.write_line(line.text, **({line.style: True} if line.style else {}))
+        for problem in (problem for suite in self.suites.used() for problem in suite.inventory.unread):
+            terminal.write_line(f"not read  {problem}", yellow=True)
+        for fault in self._faults:
+            terminal.write_line(f"error  {fault}", red=True)
+        if self.settings.save is not None and not self._faults and self._run is not None and not brief:
+            terminal.write_line(f"saved    {self.settings.save}")
 
 
-def _without_turns(trajectory: Trajectory) -> Trajectory:
-    return trajectory.model_copy(update={"turns": ()})
+def _first_line(report: pytest.TestReport) -> str:
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = str(getattr(crash, "message", None) or report.longrepr or "no reason given")
+    return scrubbed(next((line for line in text.splitlines() if line.strip()), "no reason given"))
+
+
+def _number(worker: str) -> int:
+    """Return a worker's number, so that gw10 stands behind gw9."""
+    return int("".join(filter(str.isdigit, worker)) or 0)

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator
-from functools import partial
+from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from pytest_mapsat.agents import Source, resolve_source, source_of
 from pytest_mapsat.episode import shutdown
-from pytest_mapsat.formats import scorecard_json
+from pytest_mapsat.formats import Journal
 from pytest_mapsat.judges import Decisions, gather_checks, make_judge
 from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
 from pytest_mapsat.reports import failure_text
 from pytest_mapsat.runs.case import Runner
+from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted
+from pytest_mapsat.runs.request import source_digest
+from pytest_mapsat.runs.resume import read_finished
 from pytest_mapsat.sandbox import Sandbox
 from pytest_mapsat.users import check_user_spec
 
-from .items import CaseFile, CaseParam, case_name, param_of, params, place_of
+from .items import CaseFile, CaseParam, agent_of, case_name, param_of, params, place_of
 from .options import Settings, read_settings
 from .reporter import Reporter
 from .suites import Suites
+from .transport import Collected, packed
 
-CARD = pytest.StashKey[Scorecard]()
+ENDED = pytest.StashKey[list[Ended]]()
 
 
 def start_session(config: pytest.Config) -> MapsatSession:
@@ -37,8 +41,8 @@ def start_session(config: pytest.Config) -> MapsatSession:
     settings = read_settings(config)
     try:
         session = MapsatSession(config, settings)
-        if not hasattr(config, "workerinput"):
-            session.reporter = Reporter(config, settings, session.suites)
+        if session.is_controller:
+            session.reporter = Reporter(config, session.described(), session.suites, session.episodes)
             config.pluginmanager.register(session.reporter, "mapsat-reporter")
             session.suites.add_defaults()  # a worker's arguments already name them
     except MapsatError as error:
@@ -51,20 +55,33 @@ class MapsatSession:
 
     def __init__(self, config: pytest.Config, settings: Settings) -> None:
         self.config = config
-        self.settings = settings
         self.root = config.invocation_params.dir
+        self.is_controller = not hasattr(config, "workerinput")
+        worker = getattr(config, "workerinput", {})
+        #: What the controller tells a worker: where the journal stands, what is gone on from, which files were moved.
+        self._told: dict[str, Any] = worker.get("mapsat", {})
+        self._files_moved: dict[str, str] = self._told.get("moved", {})
+        self.settings = settings
         self.reporter: Reporter | None = None
-        self._cards: dict[tuple[Path, str, int], Scorecard] = {}
-        self._keep_cards = False
+        self.episodes = Episodes(str(worker.get("workerid", "")))
+        self._collected = Collected()
         request = settings.request
-        self._source = None if request.agent == "fixture" else self._resolve(request.agent)
+        self._source = None if request.agent == "fixture" else self._resolve(self._moved(request.agent))
         self._runner: Runner | None = None
         self._checks = gather_checks(config.hook.pytest_mapsat_check(config=config))
         # A judge or a user that cannot be had is told before anything is collected.
         check_user_spec(request.user)
-        make_judge(request.judge, {}, root=self.root)
+        make_judge(self._moved(request.judge), {}, root=self.root)
         Decisions.read([settings.decisions] if settings.decisions else [])
         self.suites = Suites(config, settings)
+
+    def described(self) -> Settings:
+        """Return the settings with a digest of the agent's source, which a run that goes on from this one compares."""
+        files = (getattr(plugin, "__file__", None) for plugin in self.config.pluginmanager.get_plugins())
+        conftests = [Path(file) for file in files if file and Path(file).name == "conftest.py"]
+        spec, agent = self.settings.request.agent, None if self._source is None else self._source.agent
+        digest = source_digest(spec, agent, conftests if self._source is None else ())
+        return self.settings.with_source(digest)
 
     # -- what fixtures ask for -------------------------------------------------------------
 
@@ -91,7 +108,15 @@ class MapsatSession:
 
     def run_of(self, request: pytest.FixtureRequest, case: Case) -> Callable[[], Scorecard]:
         """Return the run of the case that the test is parametrised with; an agent from a fixture is made now."""
-        return partial(self.scorecard, param_of(request.node), case, self.runner(self._agent_of(request)))
+        item, agent = request.node, self._agent_of(request)
+        found: list[Scorecard] = []
+
+        def run() -> Scorecard:
+            if not found:
+                found.append(self._episode(item, case, agent))
+            return found[0]
+
+        return run
 
     def runner(self, agent: object = None) -> Runner:
         """Return the runner; with ``--mapsat-agent=fixture`` it is made for the agent that the test's fixture gives."""
@@ -101,21 +126,39 @@ class MapsatSession:
             self._runner = self._make_runner(self._source)
         return self._runner
 
-    def scorecard(self, param: CaseParam, case: Case, runner: Runner) -> Scorecard:
-        """Run a case and trial once and return its scorecard; a second test that asks gets the same one."""
-        key = (param.suite.root, param.entry.id, param.trial)
-        card = self._cards.get(key) if self._source is not None else None
-        if card is None:
-            try:
-                card = runner.run(param.suite, param.entry, case, trial=param.trial, nodeid=self._nodeid(param))
-            except MapsatError as error:  # a record that cannot be read, a judge without its file
-                pytest.fail(str(error), pytrace=False)
-            if self._keep_cards:
-                self._cards[key] = card
-        return card
-
     def _agent_of(self, request: pytest.FixtureRequest) -> object:
         return request.getfixturevalue("mapsat_agent") if self._source is None else None
+
+    # -- episodes --------------------------------------------------------------------------
+
+    def _episode(self, item: pytest.Item, case: Case, agent: object) -> Scorecard:
+        """Run the case of an item, or fetch its episode, and keep it for the item's next report."""
+        param, runner = param_of(item), self.runner(agent)
+        nodeid = self._nodeid(param)
+
+        def run() -> Scorecard:
+            return runner.run(param.suite, param.entry, case, trial=param.trial, nodeid=nodeid)
+
+        wanted = Wanted(param.suite.root, param.entry.id, param.trial, agent_of(item), agent)
+        try:
+            self._join_run()
+            ended = self.episodes.ended(item.nodeid, wanted, nodeid, run)
+        except MapsatError as error:  # a record that cannot be read, a judge without its file
+            pytest.fail(str(error), pytrace=False)
+        item.stash.setdefault(ENDED, []).append(ended)
+        return ended.card
+
+    def _join_run(self) -> None:
+        """On a worker, open the journal that the controller has begun, and the run that is gone on from."""
+        told, self._told = self._told, {}
+        if not told:
+            return
+        self.episodes.keeps_lines = told["keeps_lines"]
+        if told["resume"]:
+            self.episodes.finished = read_finished(Path(told["resume"]))
+        if told["journal"]:
+            with suppress(FileNotFoundError):  # the controller could begin none
+                self.episodes.journal = Journal(Path(told["journal"]))
 
     def _nodeid(self, param: CaseParam) -> str:
         """Return the built-in item's node id; for a suite outside the root, from the suite's own folder on."""
@@ -140,12 +183,22 @@ class MapsatSession:
         if file is not None:
             values = list(params(file.suite, file.entries, self.settings.request.options.trials))
         else:
-            self._keep_cards = True
+            self.episodes.shared = True
             try:
                 values = self.suites.values()
             except SuiteError as error:
                 raise pytest.Collector.CollectError(str(error)) from None
         metafunc.parametrize("mapsat_case", values, indirect=True)
+
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        """Note every built-in item, so that none can go missing."""
+        if isinstance(item.parent, CaseFile):
+            self._collected.items[item.nodeid] = None
+
+    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
+        """Note what pytest was told to leave out."""
+        self._collected.any_deselected = self._collected.any_deselected or bool(items)
+        self._collected.deselected.update(item.nodeid for item in items if isinstance(item.parent, CaseFile))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -161,7 +214,14 @@ class MapsatSession:
             kept.append(item)
         items[:] = kept
 
-    # -- reports ---------------------------------------------------------------------------
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Note which items are left to run."""
+        self._collected.selected = {item.nodeid for item in session.items if isinstance(item.parent, CaseFile)}
+        self._collected.roots = sorted(self.suites.touched)
+        if self.reporter is not None:
+            self.reporter.collected(self._collected)
+
+    # -- items and their reports -----------------------------------------------------------
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
@@ -169,13 +229,12 @@ class MapsatSession:
         if not isinstance(pyfuncitem.parent, CaseFile):
             return None
         case = cast("Case", pyfuncitem.funcargs["mapsat_case"])
-        param = param_of(pyfuncitem)
-        card = self.scorecard(param, case, self.runner(pyfuncitem.funcargs.get("mapsat_agent")))
-        pyfuncitem.stash[CARD] = card
+        card = self._episode(pyfuncitem, case, pyfuncitem.funcargs.get("mapsat_agent"))
         pyfuncitem.user_properties += [("mapsat.ar", card.ar), ("mapsat.ses", card.ses)]
         if card.outcome == "failed":
             asserted = self.settings.request.options.asserted_kinds
-            pytest.fail(failure_text(card, case, asserted, again=self._again(param)), pytrace=False)
+            again = self._again(param_of(pyfuncitem))
+            pytest.fail(failure_text(card, case, asserted, again=again), pytrace=False)
         if card.outcome != "passed":
             raise pytest.skip.Exception(f"{card.outcome}: {card.reason}", _use_item_location=True)
         return True
@@ -184,26 +243,24 @@ class MapsatSession:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Attach the scorecard to the item's report, on a worker as text: that crosses to another process by itself."""
+        """Hand the episodes that an item has brought to the reporter, from a worker with the item's report."""
+        del call
         report = yield
-        if not isinstance(item.parent, CaseFile):
+        ended = item.stash.get(ENDED, None)
+        if not ended:
             return report
-        if call.when == "call" and (card := item.stash.get(CARD, None)) is not None:
-            del item.stash[CARD]
-            if self.reporter is None:
-                report.__dict__["mapsat"] = scorecard_json(card)
-            else:
-                self.reporter.fresh[report.nodeid] = card
-        elif report.failed:
-            report.__dict__["mapsat_broken"] = (
-                f"{item.name}: could not be set up" if call.when == "setup" else item.name
-            )
+        del item.stash[ENDED]
+        if self.reporter is None:
+            report.__dict__["mapsat"] = [packed(one) for one in ended]
+        else:
+            self.reporter.fresh.setdefault(report.nodeid, []).extend(ended)
         return report
 
     def pytest_sessionfinish(self) -> None:
-        """On a worker, tell the controller which suites were met."""
-        if (output := getattr(self.config, "workeroutput", None)) is not None:
-            output["mapsat_suites"] = [str(root) for root in sorted(self.suites.touched)]
+        """On a worker, tell the controller what was met."""
+        output = getattr(self.config, "workeroutput", None)
+        if output is not None:
+            output["mapsat"] = {**self._collected.to_json(), "fault": self.episodes.fault}
 
     def pytest_unconfigure(self) -> None:
         """Stop our threads."""
@@ -216,4 +273,13 @@ class MapsatSession:
         return source_of(made, spec) if made is not None else resolve_source(spec, root=self.root)
 
     def _make_runner(self, source: Source) -> Runner:
-        return Runner(source, self.settings.request, self.root, self._checks, self.settings.decisions)
+        request = self.settings.request
+        request = request.model_copy(update={"judge": self._moved(request.judge)})
+        return Runner(source, request, self.root, self._checks, self.settings.decisions)
+
+    def _moved(self, spec: str) -> str:
+        """Return the spec of a recorded file, which the start of the run may have moved out of the way of the new one."""
+        kind, _, place = spec.partition(":")
+        moved: dict[str, str] = self._files_moved if self.reporter is None else self.reporter.moved
+        new = moved.get(os.path.realpath(self.root / place)) if kind == "recorded" else None
+        return spec if new is None else f"{kind}:{new}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 from pytest_mapsat.model import Problem, SuiteError
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 
-from .items import CaseFile, params
+from .items import CASE_SUFFIXES, CaseFile, case_name, params
 from .options import Settings
 
 #: The domains of the interface, which are markers while an agent is active, whatever the suite.
@@ -23,7 +25,6 @@ DOMAINS = (
     ("ride_hailing", "taxis and rides"),
     ("local_services", "booking, buying, dining"),
 )
-_CASE_SUFFIXES = {".yaml", ".yml", ".jsonl", ".gz"}
 
 
 class Suites:
@@ -41,7 +42,7 @@ class Suites:
         self.touched: set[Path] = set()
         self._owners: dict[str, tuple[Path, CaseEntry]] = {}
         self._register_domains(DOMAINS)
-        for path in (*settings.cases, *map(self._argument_path, config.args)):
+        for path in (*settings.cases, *self.argument_paths()):
             self.open_known(path)
 
     def open(self, root: Path) -> Suite:
@@ -70,6 +71,33 @@ class Suites:
         self.touched.add(root)
         self.open_known(root)
 
+    def touch_items(self, nodeids: Iterable[str]) -> None:
+        """Note the suites that another process collected items from, as far as the items' paths tell."""
+        for place in dict.fromkeys(nodeid.partition("::")[0] for nodeid in nodeids):
+            root = find_suite(self.config.rootpath / place)
+            if root is not None:
+                self.touch(root)
+
+    def names(self, trials: int) -> Callable[[str], tuple[str, int]]:
+        """Return what tells the case and trial of a built-in item from its node id."""
+
+        @cache
+        def known() -> dict[str, tuple[str, int]]:
+            found: dict[str, tuple[str, int]] = {}
+            for suite in self.used():
+                with suppress(SuiteError):
+                    for entry in (entry for path in suite.files() for entry in suite.entries(path)):
+                        found |= {
+                            case_name(entry.id, number + 1, trials): (entry.id, number + 1) for number in range(trials)
+                        }
+            return found
+
+        return lambda nodeid: _named(nodeid.partition("::case[")[2].removesuffix("]"), known())
+
+    def argument_paths(self) -> list[Path]:
+        """Return the places that pytest was told to collect from."""
+        return [self._argument_path(argument) for argument in self.config.args]
+
     def used(self) -> list[Suite]:
         """Return the suites that cases were collected from, by their folder."""
         return [self.opened[root] for root in sorted(self.touched) if root in self.opened]
@@ -89,7 +117,7 @@ class Suites:
 
     def collect_file(self, path: Path, parent: pytest.Collector, *, agent_fixture: bool) -> pytest.Collector | None:
         """Return the collector of a file that holds cases of a suite, or None for any other file."""
-        if path.suffix not in _CASE_SUFFIXES:
+        if not path.name.endswith(CASE_SUFFIXES):
             return None
         root = find_suite(path)
         if root is None:
@@ -168,6 +196,15 @@ class Suites:
             raise pytest.UsageError(f"{path}: no suite here: expected a suite.yaml in this folder or one above")
         if root is not None and root in self.opened and not self.opened[root].inventory.cases:
             raise pytest.UsageError(f"{path}: the suite has no cases: expected YAML or JSONL files below {root.name}")
+
+
+def _named(name: str, known: Mapping[str, tuple[str, int]]) -> tuple[str, int]:
+    """Return the case and trial of a name between the brackets of a node id, which other parameters may be joined to."""
+    if name in known:
+        return known[name]
+    parts = name.split("-")
+    cuts = [("-".join(parts[first:last])) for first in range(len(parts)) for last in range(len(parts), first, -1)]
+    return next((known[cut] for cut in sorted(cuts, key=len, reverse=True) if cut in known), (name, 1))
 
 
 class _BrokenFile(pytest.File):

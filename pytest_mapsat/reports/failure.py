@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator
 
-from pytest_mapsat.model import Case, ImplicitFactor, Label, Provenance, Quote, Scorecard, Step
+from pytest_mapsat.model import EARNED_METRICS, Case, ImplicitFactor, Label, Provenance, Quote, Scorecard, Step
 
 from .text import call_text, cut, printable, wrap
 
@@ -35,11 +35,15 @@ def _lines(card: Scorecard, case: Case, asserted: frozenset[str], width: int) ->
     yield from wrap(f"query: {printable(case.visible.query)}", width, hang=7)
     for label in told:
         yield ""
-        yield from _label(label, case, card, width)
+        yield from _label(label, case, width)
     rest = [label for label in broken if label not in told]
     if rest:
         yield ""
         yield from wrap(f"also missed, not asserted: {', '.join(_short(label, case) for label in rest)}", width)
+    for label in card.labels:
+        if label.factor in card.unknown:
+            yield ""
+            yield from wrap(f"not known: {label.factor} ({_kind(label, case)}): {printable(label.why)}", width)
     if card.trajectory.fault is not None and card.trajectory.fault.detail:
         yield ""
         yield from wrap(printable(card.trajectory.fault.detail), width, indent="  ")
@@ -54,8 +58,11 @@ def _title(card: Scorecard, told: list[Label]) -> str:
 
 
 def _scores(card: Scorecard) -> str:
+    spans = {name: card.bounds_of(name) for name in EARNED_METRICS}
     known = [
-        f"{name.upper()} {value:.2f}" for name, value in card.metrics.items() if value is not None and name != "cei"
+        f"{name.upper()} {' to '.join(dict.fromkeys(f'{end:.2f}' for end in span))}"
+        for name, span in spans.items()
+        if span
     ]
     return "  ".join(known) or "no metric could be computed"
 
@@ -72,7 +79,7 @@ def _severity(factor_id: str, case: Case) -> str:
     return next((factor.severity for factor in case.truth.implicit if factor.id == factor_id), "soft")
 
 
-def _label(label: Label, case: Case, card: Scorecard, width: int) -> Iterator[str]:
+def _label(label: Label, case: Case, width: int) -> Iterator[str]:
     factor = next((factor for factor in case.truth.factors if factor.id == label.factor), None)
     title = {"facts": "fact", "explicit": "explicit", "hard": "hard constraint", "soft": "preference"}[
         _kind(label, case)
@@ -92,8 +99,6 @@ def _label(label: Label, case: Case, card: Scorecard, width: int) -> Iterator[st
         yield from wrap(
             f"known   from the {factor.source}" + (f": {notes}" if notes else ""), width, indent="    ", hang=8
         )
-    if label.blame == "sandbox" and card.sandbox.miss:
-        yield from wrap("note    a call of this episode had no record; see the calls below", width, indent="    ")
 
 
 def _short(label: Label, case: Case) -> str:

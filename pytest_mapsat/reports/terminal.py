@@ -8,11 +8,23 @@ from typing import NamedTuple
 
 from pytest_mapsat.model import PROVENANCE_KINDS, Aggregate, Gate, Run, Scorecard
 
-from .text import cut, printable, wrap
+from .text import cell_width, cut, printable, wrap
 
+#: The metrics of the table, from the one that is kept longest to the first that a narrow terminal drops.
 _COLUMNS = ("ar", "ses", "ecr", "iisr", "ts", "ifs", "eff")
+_WIDEST_NAME = 24
+_GAP = 2
+#: The line of the table that is about all cases: below the heads and their rule.
+_TOTALS = 2
+#: The columns that no terminal is too narrow for: name, cases, passed, AR.
+_ALWAYS = 4
+_FIRST = 2
 _WORST = 5
 _SLOWEST = 3
+_LOST = 10
+_FLAKY = 10
+#: From this share of calls on, a miss is no single gap but a suite that does not fit its agent.
+_MANY_MISSES = 0.1
 
 
 class Line(NamedTuple):
@@ -22,20 +34,31 @@ class Line(NamedTuple):
     style: str = ""
 
 
-def summary_lines(run: Run, *, width: int, colour: bool) -> list[Line]:
+def summary_lines(run: Run, *, width: int, colour: bool, brief: bool = False) -> list[Line]:
     """Return the summary of a run.
 
     Args:
         run: the run; trajectories are not read.
         width: columns of the terminal.
-        colour: whether the table may hold escape codes.
+        colour: whether lines may have a style.
+        brief: give only the gate's line and the lost items.
     """
-    lines = [*_head(run, width), Line("")]
-    if run.cases:
-        lines += [Line(text) for text in _table(run, width, colour=colour)]
-        lines += [*_left_out(run, width), *_intervals(run, width), Line("")]
-        lines += [*_counts(run, width), *_worst(run, width), *_slowest(run, width)]
-    return [*lines, *_warnings(run, width), *_gate(run.gate, width)]
+    if brief:
+        lines = [*_lost(run, width), *_gate(run.gate, width, brief=True)]
+    else:
+        lines = [*_head(run, width), Line("")]
+        if run.cases:
+            lines += [
+                *_table(run, width),
+                *_decided(run, width),
+                *_left_out(run, width),
+                *_intervals(run, width),
+                Line(""),
+            ]
+            lines += [*_counts(run, width), *_worst(run, width), *_open(run, width), *_flaky(run, width)]
+            lines += _slowest(run, width)
+        lines += [*_warnings(run, width), *_lost(run, width), *_gate(run.gate, width)]
+    return lines if colour else [Line(line.text) for line in lines]
 
 
 def _head(run: Run, width: int) -> Iterator[Line]:
@@ -47,50 +70,90 @@ def _head(run: Run, width: int) -> Iterator[Line]:
         yield Line("judge  its verdicts are joined by case id only: they may be about other dialogues", "yellow")
 
 
-def _table(run: Run, width: int, *, colour: bool) -> list[str]:
+def _table(run: Run, width: int) -> Iterator[Line]:
+    """Give the table of means. Columns that do not fit are dropped from the last on: a digit never is."""
     from rich import box  # noqa: PLC0415 (90 ms, for the summary only)
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1), show_edge=False)
-    table.add_column("", no_wrap=True, overflow="ellipsis", max_width=24)
-    table.add_column("cases", justify="right", no_wrap=True)
-    for name in (*_COLUMNS, "passed"):
-        table.add_column(name.upper() if name != "passed" else name, justify="right", no_wrap=True)
-    table.add_row("all", *_row(run.cases, run.summary), style="bold")
+    rows = [["", "cases", "passed", *(name.upper() for name in _COLUMNS)], ["all", *_row(run.cases, run.summary)]]
     domains = run.groups.get("domain", {})
     for domain in sorted(domains):
         cards = [card for card in run.cases if domain in (card.domains or ("none",))]
-        table.add_row(domain, *_row(cards, domains[domain]))
+        rows.append([cut(printable(domain), _WIDEST_NAME), *_row(cards, domains[domain])])
+    widths = [max(map(cell_width, column)) for column in zip(*rows, strict=True)]
+    shown = len(widths)
+    while shown > _ALWAYS and sum(widths[:shown]) + _GAP * (shown - 1) > width:
+        shown -= 1
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False, collapse_padding=True)
+    # The rate of passed items closes the table, whatever stands between.
+    order = [0, 1, *range(3, shown), 2]
+    for place in order:
+        # Names give way before any digit does.
+        table.add_column(
+            rows[0][place],
+            justify="right" if place else "left",
+            no_wrap=True,
+            overflow="ellipsis",
+            min_width=widths[place] if place else 1,
+        )
+    for row in rows[1:]:
+        table.add_row(*(row[place] for place in order))
     text = io.StringIO()
-    console = Console(
-        file=text, width=width, force_terminal=colour, color_system="standard" if colour else None, legacy_windows=False
-    )
-    console.print(table)
-    return [line.rstrip() for line in text.getvalue().splitlines() if line.strip()]
+    Console(file=text, width=width, color_system=None, legacy_windows=False).print(table)
+    for number, line in enumerate(line.rstrip() for line in text.getvalue().splitlines() if line.strip()):
+        yield Line(line, "bold" if number == _TOTALS else "")
+    if dropped := rows[0][shown:]:
+        yield from _wrapped("", f"no room for {', '.join(dropped)}", width)
 
 
 def _row(cards: Sequence[Scorecard], aggregates: Mapping[str, Aggregate]) -> list[str]:
     passed = sum(card.outcome == "passed" for card in cards)
     return [
         str(len({card.id for card in cards})),
-        *(_mean(aggregates.get(name)) for name in _COLUMNS),
         f"{passed}/{len(cards)}",
+        *(_mean(aggregates.get(name), "-") or "-" for name in _COLUMNS),
     ]
 
 
-def _mean(aggregate: Aggregate | None) -> str:
-    return "-" if aggregate is None or aggregate.mean is None else f"{aggregate.mean:.3f}"
+def _mean(aggregate: Aggregate | None, between: str = " to ") -> str:
+    """Return a mean, or the bounds that it lies between; empty where it has neither."""
+    if aggregate is None:
+        return ""
+    if aggregate.mean is not None:
+        return f"{aggregate.mean:.3f}"
+    return "" if aggregate.bounds is None else _range(*aggregate.bounds, between)
+
+
+def _range(least: float, most: float, between: str = " to ") -> str:
+    """Return two bounds, with as many digits as tell them apart, at most three."""
+    digits = 2 if f"{least:.2f}" != f"{most:.2f}" else 3
+    return f"{least:.{digits}f}{between}{most:.{digits}f}"
+
+
+def _decided(run: Run, width: int) -> Iterator[Line]:
+    """Say how many cases are decided, with the first metrics that the others leave between bounds; the table has them all."""
+    counted: dict[tuple[int, int], list[str]] = {}
+    for name in (*_COLUMNS, "pass_rate"):
+        aggregate = run.summary.get(name)
+        if aggregate and aggregate.undecided:
+            key = (aggregate.n, aggregate.n + aggregate.undecided)
+            counted.setdefault(key, []).append(f"{_title(name)} {_mean(aggregate)}")
+    for (decided, cases), parts in counted.items():
+        yield from _wrapped("", f"{decided} of {cases} decided; {', '.join(parts[:_FIRST])}", width, "yellow")
+
+
+def _title(name: str) -> str:
+    return "pass rate" if name == "pass_rate" else name.upper()
 
 
 def _intervals(run: Run, width: int) -> Iterator[Line]:
     parts = []
     for name in ("ar", "ses"):
         aggregate = run.summary.get(name)
-        if aggregate and aggregate.mean is not None and aggregate.low is not None and aggregate.high is not None:
-            parts.append(
-                f"{name.upper()} {aggregate.mean:.3f} [{aggregate.low:.3f}, {aggregate.high:.3f}] over {aggregate.n} cases"
-            )
+        if aggregate and aggregate.low is not None and aggregate.high is not None:
+            interval = f"[{aggregate.low:.3f}, {aggregate.high:.3f}]"
+            parts.append(f"{name.upper()} {_mean(aggregate)} {interval} over {aggregate.n + aggregate.undecided} cases")
     if parts:
         yield from _wrapped("95 % interval: ", "; ".join(parts), width)
 
@@ -103,7 +166,7 @@ def _left_out(run: Run, width: int) -> Iterator[Line]:
             classes = ", ".join(
                 f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(aggregate.left_out.items())
             )
-            parts.append(f"{name.upper()} over {aggregate.n} ({classes})")
+            parts.append(f"{name.upper()} over {aggregate.n + aggregate.undecided} ({classes})")
     if parts:
         yield from _wrapped("not every case counts everywhere: ", "; ".join(parts), width, "yellow")
 
@@ -139,6 +202,30 @@ def _missed(card: Scorecard) -> list[str]:
     return [label.factor for label in card.labels if label.value is not None and label.value < 1]
 
 
+def _open(run: Run, width: int) -> Iterator[Line]:
+    """Name the cases whose AR is not known, those that keep an item open first."""
+    cards = [card for card in run.cases if "ar" in card.bounds]
+    cards.sort(key=lambda card: (not card.unknown, card.key))
+    for number, card in enumerate(cards[:_WORST]):
+        reason = card.reason or "; ".join(f"{label.factor}: {label.why}" for label in card.labels if label.bounded)
+        label = "" if number else "open"
+        yield Line(cut(f"{label:8} {_name(card)}  AR {_range(*card.bounds['ar'])}  {printable(reason)}", width))
+
+
+def _flaky(run: Run, width: int) -> Iterator[Line]:
+    """Name the cases that passed, but not at the first attempt."""
+    tries: dict[tuple[str, int, str], list[Scorecard]] = {}
+    for card in sorted(run.cases, key=lambda card: card.key):
+        tries.setdefault((card.id, card.trial, card.agent), []).append(card)
+    named = []
+    for cards in tries.values():
+        passed = [card.attempt for card in cards if card.outcome == "passed"]
+        if passed and cards[0].outcome != "passed":
+            named.append(f"{_name(cards[0])} (passed at attempt {passed[0]} of {len(cards)})")
+    if named:
+        yield from _wrapped("flaky    ", _first(named, _FLAKY), width, "yellow")
+
+
 def _slowest(run: Run, width: int) -> Iterator[Line]:
     slow = sorted(run.cases, key=lambda card: (-card.timing.seconds, card.id, card.trial))[:_SLOWEST]
     text = ", ".join(f"{_name(card)} {card.timing.seconds:.2f} s" for card in slow)
@@ -148,16 +235,39 @@ def _slowest(run: Run, width: int) -> Iterator[Line]:
 def _warnings(run: Run, width: int) -> Iterator[Line]:
     for warning in run.manifest.warnings:
         yield from _wrapped("warning  ", printable(warning), width, "yellow")
+    calls = sum(card.calls.total for card in run.cases)
+    missed = sum(card.sandbox.miss for card in run.cases)
+    if missed > _MANY_MISSES * calls:
+        text = (
+            f"{missed} of {calls} calls missed ({missed / max(calls, missed):.0%}): the suite has no record of them, and labels that rest on "
+            "them stay open; docs/sandbox.md says how to add records"
+        )
+        yield from _wrapped("warning  ", text, width, "yellow")
 
 
-def _gate(gate: Gate, width: int) -> Iterator[Line]:
+def _lost(run: Run, width: int) -> Iterator[Line]:
+    lost = run.accounting.lost
+    for number, one in enumerate(lost[:_LOST]):
+        label = "" if number else "lost"
+        yield from _wrapped(f"{label:8} ", f"{one.id} trial {one.trial}: {printable(one.reason)}", width, "red")
+    if len(lost) > _LOST:
+        yield Line(f"{'':8} and {len(lost) - _LOST} more", "red")
+
+
+def _gate(gate: Gate, width: int, *, brief: bool = False) -> Iterator[Line]:
     style = {"passed": "green", "failed": "red", "inconclusive": "yellow", "invalid": "red"}[gate.outcome]
-    reasons = gate.reasons or ("",)
-    yield from _wrapped(
-        "gate     ", f"{gate.outcome.upper()}" + (f": {reasons[0]}" if reasons[0] else ""), width, style
-    )
-    for reason in reasons[1:]:
-        yield from _wrapped("         ", reason, width, style)
+    outcome = gate.outcome.upper()
+    if gate.outcome == "passed" and not gate.thresholds:
+        style, outcome = "", "no gate"
+    first, *others = gate.reasons or ("",)
+    yield from _wrapped("gate     ", outcome + (f": {printable(first)}" if first else ""), width, style)
+    for reason in () if brief else others:
+        yield from _wrapped("         ", printable(reason), width, style)
+
+
+def _first(names: Sequence[str], most: int) -> str:
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def _wrapped(label: str, text: str, width: int, style: str = "") -> Iterator[Line]:
@@ -166,4 +276,5 @@ def _wrapped(label: str, text: str, width: int, style: str = "") -> Iterator[Lin
 
 
 def _name(card: Scorecard) -> str:
-    return card.id if card.trial == 1 else f"{card.id}-t{card.trial}"
+    name = card.id if card.trial == 1 else f"{card.id}-t{card.trial}"
+    return f"{name} [{printable(card.agent)}]" if card.agent else name

@@ -24,7 +24,7 @@ from pytest_mapsat.proof import play_oracle
 from pytest_mapsat.sandbox import Sandbox
 from pytest_mapsat.suite import CaseEntry, Suite
 
-from .assemble import Collected, assemble
+from .assemble import Outcome, assemble
 from .case import grade
 from .request import asserted_kinds
 
@@ -53,7 +53,7 @@ def run_answers(suite: Suite, answers: Iterable[Placed[LabelledAnswer]]) -> Run:
     cards = [card for case, given in by_case.items() for card in _cards(suite, entries[case], given, judge)]
     options = RunOptions(trials=max(map(len, by_case.values()), default=1), asserted=_ASSERTED)
     request = RunRequest(agent=_SOURCE, user="scripted", judge=judge.spec, options=options)
-    return assemble(cards, [suite], request, Collected(Accounting(collected=len(cards))), RunTiming())
+    return assemble(cards, [suite], request, Outcome(Accounting(collected=len(cards))), RunTiming())
 
 
 def _cards(suite: Suite, entry: CaseEntry, answers: Sequence[LabelledAnswer], judge: Judge) -> Iterable[Scorecard]:

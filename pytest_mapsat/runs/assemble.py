@@ -26,7 +26,7 @@ from .request import thresholds_of
 
 
 @dataclass(frozen=True)
-class Collected:
+class Outcome:
     """What was there to run, and what became of it.
 
     Attributes:
@@ -41,7 +41,7 @@ class Collected:
 
 
 def assemble(
-    cards: Sequence[Scorecard], suites: Sequence[Suite], request: RunRequest, collected: Collected, timing: RunTiming
+    cards: Sequence[Scorecard], suites: Sequence[Suite], request: RunRequest, outcome: Outcome, timing: RunTiming
 ) -> Run:
     """Return the run of some scorecards, in the order of case id, trial, agent and attempt.
 
@@ -49,14 +49,14 @@ def assemble(
         cards: the scorecards; their trajectories are not read.
         suites: the suites that cases were run from.
         request: what the run was asked for.
-        collected: what was there to run.
+        outcome: what became of what was there to run.
         timing: when, and how long.
     """
     cards = sorted(cards, key=lambda card: card.key)
     options = request.options
     return Run(
-        manifest=_manifest(cards, suites, request, collected),
-        accounting=collected.accounting,
+        manifest=_manifest(cards, suites, request, outcome),
+        accounting=outcome.accounting,
         cases=tuple(cards),
         summary=summarise(cards),
         groups=group(cards),
@@ -64,7 +64,7 @@ def assemble(
             cards,
             thresholds_of(options),
             allowed_unevaluated=options.allow_unevaluated,
-            coverage=_coverage(cards, suites, collected),
+            coverage=_coverage(cards, suites, outcome),
         ),
         timing=timing,
     )
@@ -85,21 +85,21 @@ def suite_infos(suites: Sequence[Suite]) -> tuple[SuiteInfo, ...]:
     return tuple(sorted(infos, key=lambda info: (info.name, info.fingerprint)))
 
 
-def _coverage(cards: Sequence[Scorecard], suites: Sequence[Suite], collected: Collected) -> Coverage:
+def _coverage(cards: Sequence[Scorecard], suites: Sequence[Suite], outcome: Outcome) -> Coverage:
     """Return how much of the suites ran, and what could not be read."""
     domains: dict[str, tuple[str, ...]] = {}
     unread: list[str] = []
     for suite in suites:
         domains |= _domains(suite, unread)
-    lost = collected.accounting.lost
+    lost = outcome.accounting.lost
     met = {card.id for card in cards} | {one.id for one in lost}
     left = {domain for case, names in domains.items() if case not in met for domain in names}
     whole = {domain for names in domains.values() for domain in names} - left
     return Coverage(
         selected=len(met),
         total=len(domains),
-        partial=collected.partial if met < set(domains) else (),
-        errors=tuple(sorted({*collected.broken, *unread})),
+        partial=outcome.partial if met < set(domains) else (),
+        errors=tuple(sorted({*outcome.broken, *unread})),
         whole_domains=frozenset(whole),
         lost=lost,
     )
@@ -117,25 +117,30 @@ def _domains(suite: Suite, unread: list[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _manifest(
-    cards: Sequence[Scorecard], suites: Sequence[Suite], request: RunRequest, collected: Collected
+    cards: Sequence[Scorecard], suites: Sequence[Suite], request: RunRequest, outcome: Outcome
 ) -> RunManifest:
     linked = bool(cards) and all(card.linked for card in cards) if request.judge.startswith("recorded:") else None
+    request = portable(request)
     return RunManifest(
         versions={"pytest-mapsat": __version__},
         suites=suite_infos(suites),
-        agent=_portable(request.agent),
+        agent=request.agent,
         agent_source=request.agent_source,
         user=request.user,
-        judge=JudgeInfo(spec=_portable(request.judge), linked=linked),
+        judge=JudgeInfo(spec=request.judge, linked=linked),
         decisions=request.decisions,
         options=request.options,
-        partial=collected.partial,
-        broken=tuple(sorted(set(collected.broken))),
+        partial=outcome.partial,
+        broken=tuple(sorted(set(outcome.broken))),
         warnings=tuple(sorted({warning for card in cards for warning in card.warnings})),
     )
 
 
+def portable(request: RunRequest) -> RunRequest:
+    """Return a request without the folders of paths in it: two equal runs may keep their files in different places."""
+    return request.model_copy(update={"agent": _portable(request.agent), "judge": _portable(request.judge)})
+
+
 def _portable(spec: str) -> str:
-    """Return a spec without the folder of a path in it: two equal runs may keep their files in different places."""
     kind, colon, rest = spec.partition(":")
     return f"{kind}:{Path(rest).name}" if kind == "recorded" and colon else spec

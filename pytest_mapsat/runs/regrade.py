@@ -11,7 +11,7 @@ from pytest_mapsat.judges import Judge
 from pytest_mapsat.model import Asserted, Run, RunRequest, Scorecard, UsageError, did_you_mean
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 
-from .assemble import Collected, assemble, suite_infos
+from .assemble import Outcome, assemble, suite_infos
 from .case import grade, judge_of
 from .request import thresholds_of
 
@@ -114,8 +114,8 @@ def regrade(run: Run, suites: Sequence[Suite], changes: Changes, *, root: Path) 
     used = [suite for suite in suites if any(places[card.id][0] is suite for card in run.cases)] or list(suites)
     asserted = request.options.asserted_kinds
     cards = [_regraded(card, *places[card.id], judges[places[card.id][0].root], asserted) for card in run.cases]
-    collected = Collected(run.accounting, run.manifest.partial, run.manifest.broken)
-    return assemble(cards, used, request, collected, run.timing)
+    outcome = Outcome(run.accounting, run.manifest.partial, run.manifest.broken)
+    return assemble(cards, used, request, outcome, run.timing)
 
 
 def places_of(run: Run, suites: Sequence[Suite]) -> dict[str, tuple[Suite, CaseEntry]]:

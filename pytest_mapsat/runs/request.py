@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import ModuleType
 from typing import get_args
 
 from pytest_mapsat.gate import Threshold, parse_thresholds
 from pytest_mapsat.model import Asserted, RunOptions, did_you_mean
 
+#: Files of an agent's package that are read at most.
+_MOST_FILES = 2_000
 _KINDS: tuple[Asserted, ...] = tuple(kind for kind in get_args(Asserted) if kind != "none")
 
 
@@ -54,3 +61,37 @@ def thresholds(texts: Sequence[str], origin: str) -> tuple[Threshold, ...]:
         UsageError: one cannot be read.
     """
     return parse_thresholds([(text, origin) for text in texts])
+
+
+def source_digest(spec: str, agent: object, others: Iterable[Path] = ()) -> str:
+    """Return a digest of an agent's source code: of the files of its top package, or of its module, or of its recording.
+
+    Args:
+        spec: the agent's spec; its module counts, as the user named it.
+        agent: the object itself, whose module counts where the spec names none.
+        others: further files that make the agent, such as the ``conftest.py`` of a fixture.
+
+    Returns:
+        16 hex digits; empty where no file can be read.
+    """
+    kind, _, rest = spec.partition(":")
+    if kind == "baseline":
+        return ""
+    module = sys.modules.get(kind) or sys.modules.get(getattr(agent, "__module__", None) or type(agent).__module__)
+    files = sorted({*others, *([Path(rest)] if kind == "recorded" else _files_of(module))})
+    sha = hashlib.sha256()
+    read = 0
+    for path in files[:_MOST_FILES]:
+        with suppress(OSError):
+            sha.update(f"{path.name}\n{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode("utf-8", "replace"))
+            read += 1
+    return sha.hexdigest()[:16] if read else ""
+
+
+def _files_of(module: ModuleType | None) -> list[Path]:
+    file = getattr(module, "__file__", None)
+    if module is None or not file:
+        return []
+    top = sys.modules.get(module.__name__.partition(".")[0])
+    folders = list(getattr(top, "__path__", ()))
+    return [path for folder in folders for path in Path(folder).rglob("*.py")] or [Path(file)]

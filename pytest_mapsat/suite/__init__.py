@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .answers import ANSWERS, read_answers
 from .entries import CaseEntry
-from .inventory import DECISIONS
+from .inventory import DECISIONS, role_of
 from .lint import LintFinding, Severity, errors_of, lint
 from .opened import Suite, find_suite, open_suite
 from .records import PlacedRecord
@@ -34,6 +34,7 @@ __all__ = [
     "new_folder",
     "open_suite",
     "read_answers",
+    "role_of",
     "write_bytes",
     "write_case",
     "write_cases",

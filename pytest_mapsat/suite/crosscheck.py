@@ -50,8 +50,9 @@ class Remark:
 
 
 def crosscheck(case: Case, manifest: SuiteManifest, tools: Mapping[str, Tool]) -> Iterator[Remark]:
-    """Give what is wrong between a case and its suite: unknown domains, unknown tools, unknown parameters."""
+    """Give what is wrong between a case and its suite: unknown domains, tools and parameters, a scope that nothing reads."""
     yield from _domains(case, manifest)
+    yield from _scopes(case)
     for place, noun in _nouns(case.truth, ("truth",)):
         field = _NAMES_TOOL.get(type(noun))
         if field is None or getattr(noun, field) is None:
@@ -76,6 +77,16 @@ def _domains(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
             message = f"the manifest has no domain {shown(domain)}; it has: {known}"
             hint = did_you_mean(domain, manifest.domains) or "add it to domains in suite.yaml"
             yield Remark("error", "unknown-domain", ("domains", index), message, hint)
+
+
+def _scopes(case: Case) -> Iterator[Remark]:
+    truth = case.truth
+    for kind, factors in (("explicit", truth.explicit), ("implicit", truth.implicit), ("facts", truth.facts)):
+        for index, factor in enumerate(factors):
+            if factor.scope == "outcome":
+                message = "found 'outcome', but nothing reads the state that the world ends in yet"
+                place = ("truth", kind, index, "scope")
+                yield Remark("error", "unread-scope", place, message, "expected answer or trajectory")
 
 
 def _nouns(value: Any, place: Place) -> Iterator[tuple[Place, Noun]]:

@@ -26,7 +26,7 @@ class LintFinding:
     """One thing that lint found.
 
     Attributes:
-        severity: ``error``: a run would stop at it; ``warning``: probably a mistake; ``note``: good to know.
+        severity: ``error``: a run would stop at it or learn nothing from it; ``warning``: probably a mistake; ``note``: good to know.
         rule: a short fixed word for the sort of thing.
         problem: where and what.
     """
@@ -112,8 +112,9 @@ def _gaps(case: Case) -> Iterator[tuple[Severity, str, tuple[str | int, ...], st
             f"{len(unchecked)} of {len(truth.factors)} factors have no check and need a judge: {' '.join(unchecked)}"
         )
         yield "note", "no-check", (), message
-    if not truth.factors:
-        yield "warning", "no-factors", (), "has no factor at all: every answer satisfies it"
+    if not truth.explicit and not truth.implicit:
+        message = "has neither explicit nor implicit factors: nothing says what would satisfy the user, so no run can evaluate it"
+        yield "error", "no-factors", (), message
     for index, factor in enumerate(truth.implicit):
         if factor.severity == "hard" and not factor.evidence:
             yield "warning", "no-evidence", ("implicit", index), f"the hard factor {factor.id} has no evidence"

@@ -112,6 +112,81 @@ def test_a_gated_metric_is_laid_to_whom_the_label_names():
     assert judge_run(cards, "ar=0.5").reasons[0] == "1 case not evaluated (infrastructure 1), 0 allowed"
 
 
+def unknown(factor, why="undecided: 'the mill' may be either", blame=None):
+    return Label(factor=factor, kind="implicit", outcome="unevaluated", why=why, blame=blame)
+
+
+def open_card(case, least, most, *labels, **fields):
+    """A card with AR between two bounds."""
+    labels = labels or (unknown("s1"),)
+    return make_card(case, ar_class="unevaluated", bounds={"ar": (least, most)}, labels=labels, **fields)
+
+
+OPEN = [*cards_of(0.9, 0.9, 0.9), open_card("x", 0.1, 0.9)]  # AR 0.7 to 0.9
+
+
+@pytest.mark.parametrize(
+    ("minimum", "outcome", "reason"),
+    [
+        ("0.7", "passed", "ar 0.7000-0.9000 >= 0.7 (3 of 4 cases decided; 95% "),
+        ("0.71", "inconclusive", "ar 0.7000-0.9000 is undecided at 0.71 (3 of 4 cases decided; 95% "),
+        ("0.9", "inconclusive", "ar 0.7000-0.9000 is undecided at 0.9 (3 of 4 cases decided; 95% "),
+        ("0.91", "failed", "ar 0.7000-0.9000 < 0.91 (3 of 4 cases decided; 95% "),
+    ],
+)
+def test_a_threshold_holds_at_the_lower_bound_and_breaks_at_the_upper_one(minimum, outcome, reason):
+    gate = judge_run(OPEN, f"ar={minimum}")
+    assert (gate.outcome, gate.reasons[0].startswith(reason)) == (outcome, True)
+
+
+def test_between_the_bounds_the_gate_names_the_two_ways_on_once():
+    gate = judge_run([*OPEN, open_card("y", 0.0, 1.0, domains=("search",))], "ar=0.8,search.ar=0.8")
+    assert len(gate.reasons) == 3
+    assert "mapsat review RUN" in gate.reasons[-1]
+    assert "mapsat regrade RUN --judge=llm:MODEL" in gate.reasons[-1]
+    assert "neither is in this version yet" in gate.reasons[-1]
+
+
+def test_where_all_thresholds_are_settled_no_way_on_is_named():
+    for minimum in ("0.7", "0.95"):
+        assert len(judge_run(OPEN, f"ar={minimum}").reasons) == 1
+
+
+def test_where_records_lack_the_way_on_is_to_add_them():
+    missed = open_card("x", 0.1, 0.9, unknown("s1", "no record", "sandbox"))
+    gate = judge_run([*cards_of(0.9), missed], "ar=0.8")
+    assert gate.outcome == "inconclusive"
+    assert gate.reasons[1:] == ("calls without a record leave labels open: docs/sandbox.md says how to add records",)
+
+
+def test_a_metric_between_bounds_is_not_counted_as_unevaluated():
+    assert judge_run(OPEN, "ar=0.5").outcome == "passed"
+    assert judge_run(OPEN).outcome == "passed"
+
+
+@pytest.mark.parametrize("outcome", ["unevaluated", "failed"])
+def test_an_undecided_asserted_label_counts_however_the_item_ends(outcome):
+    blame = "agent" if outcome == "failed" else None
+    cards = [*cards_of(0.9), open_card("x", 0.5, 0.9, unknown("h1"), outcome=outcome, blame=blame, unknown=("h1",))]
+    gate = judge_run(cards, "ar=0.5")
+    assert (gate.outcome, gate.reasons[0]) == ("invalid", "1 case not evaluated (undecided 1), 0 allowed")
+    assert "mapsat review RUN" in gate.reasons[-1]
+    assert judge_run(cards, "ar=0.5", allowed=1).outcome == "passed"
+
+
+def test_an_asserted_label_for_want_of_a_record_is_counted_for_the_sandbox():
+    label = unknown("h1", "no record", "sandbox")
+    card = open_card("x", 0.5, 0.9, label, outcome="failed", blame="agent", unknown=("h1",))
+    assert judge_run([card]).reasons[0] == "1 case not evaluated (sandbox 1), 0 allowed"
+
+
+def test_an_open_pass_rate_is_held_at_its_bounds():
+    card = open_card("x", 0.5, 0.9, unknown("h1"), outcome="unevaluated", unknown=("h1",))
+    cards = [*cards_of(0.9, 0.9, 0.9), card]
+    assert judge_run(cards, "pass_rate=0.75", allowed=1).outcome == "passed"
+    assert judge_run(cards, "pass_rate=0.76", allowed=1).outcome == "inconclusive"
+
+
 def test_a_domain_threshold_does_not_ask_for_cases_of_other_domains():
     cards = [*cards_of(0.9, domains=("navigation",)), make_card("x", ar_class="unevaluated", domains=("search",))]
     assert judge_run(cards, "navigation.ar=0.5").outcome == "passed"
@@ -210,3 +285,13 @@ def test_the_decision_is_free_of_the_order_of_cases_and_monotone_in_the_threshol
     assert judge_run(cards, "ar=0").outcome == "passed"
     if gate.outcome == "passed":
         assert judge_run(cards, f"ar={minimum / 2}").outcome == "passed"
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.booleans()), min_size=1, max_size=8), st.floats(0, 1))
+def test_what_is_decided_at_the_bounds_stays_so_whatever_the_open_labels_turn_out_to_be(cases, minimum):
+    spans = [(min(one, other), max(one, other)) for one, other, _ in cases]
+    cards = [open_card(f"c{place}", *span) for place, span in enumerate(spans)]
+    turned_out = cards_of(*(span[at_most] for span, (_, _, at_most) in zip(spans, cases, strict=True)))
+    outcome = judge_run(cards, f"ar={minimum}").outcome
+    assert outcome in ("inconclusive", judge_run(turned_out, f"ar={minimum}").outcome)

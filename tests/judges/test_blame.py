@@ -1,4 +1,4 @@
-"""Who a failed label is laid to: the agent, unless what it rests on is a call that the world had no record for."""
+"""Who a label is laid to: a failed one to the agent; one that rests on calls without a record is unknown, and laid to the sandbox."""
 
 import pytest
 from judging import TOOLS, call, case_of, dialogue, found_places
@@ -26,9 +26,9 @@ def label(check, *, reply="It is 9 min to Old Mill.", steps=(), **fields):
         ({"kind": "all", "checks": [MINUTES, {"kind": "said", "any": ["Old Mill"]}]}, "route"),
     ],
 )
-def test_a_failure_for_want_of_a_record_is_laid_to_the_sandbox(check, tool):
+def test_what_would_fail_for_want_of_a_record_is_unknown_and_laid_to_the_sandbox(check, tool):
     found = label(check, steps=(call(tool, MISS, status="miss", to="here"),))
-    assert (found.outcome, found.blame) == ("failed", "sandbox")
+    assert (found.outcome, found.value, found.blame) == ("unevaluated", None, "sandbox")
     assert found.why.endswith(f"no call of {tool} had a record in the sandbox")
 
 
@@ -51,6 +51,11 @@ def test_any_other_failure_is_the_agents(check, steps):
     found = label(check, steps=steps)
     assert (found.outcome, found.blame) == ("failed", None)
     assert "sandbox" not in found.why
+
+
+def test_what_holds_only_because_nothing_was_recorded_is_unknown_too():
+    found = label({"kind": "not", "check": MINUTES}, steps=(call("route", MISS, status="miss"),))
+    assert (found.outcome, found.value, found.blame) == ("unevaluated", None, "sandbox")
 
 
 def test_what_passes_blames_nobody():

@@ -23,9 +23,14 @@ def test_ecr_is_the_share_of_completed_factors():
     assert ecr(make_case(explicit=3), {"e1": 1, "e2": 0, "e3": 1}).value == pytest.approx(2 / 3)
 
 
-def test_a_case_without_factors_is_satisfied():
-    assert ecr(make_case()).value == 1
-    assert iisr(make_case()).value == 1
+def test_a_case_without_factors_of_one_kind_is_satisfied_in_it():
+    assert ecr(make_case(soft=(1,))).value == 1
+    assert iisr(make_case(explicit=1)).value == 1
+
+
+def test_of_a_case_with_neither_kind_nothing_can_be_said():
+    for measure in (ecr(make_case(facts=2)), iisr(make_case(facts=2))):
+        assert (measure.value, measure.outcome_class, measure.bounds) == (None, "unevaluated", None)
 
 
 def test_iisr_weighs_each_factor():

@@ -13,7 +13,6 @@ for _name in (
     "numpy",
     "openpyxl",
     "rapidfuzz",
-    "rich.table",
     "yaml",
     "pytest_mapsat.cli",
     "pytest_mapsat.pytest_shell.reporter",

@@ -148,3 +148,17 @@ def test_a_count_of_explicit_factors_gives_way_once_each_is_decided(decided: pyt
     main(["regrade", "run.json", "--judge", "recorded:verdicts.jsonl", "--save", "new.json"])
     card = next(card for card in saved()["cases"] if card["id"] == "nav-one")
     assert (card["explicit_count"], card["metrics"]["ecr"]) == (None, 1.0)
+
+
+def test_a_run_that_goes_on_after_other_decisions_is_another_run_but_answers_are_nothing_to_it(
+    project: pytest.Pytester,
+) -> None:
+    project.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=run.json")
+    (project.path / "benchmark_cases" / "answers").mkdir()
+    (project.path / "benchmark_cases" / "answers" / "a.jsonl").write_text("")
+    again = ("--mapsat-agent=bad:agent", "--mapsat-resume=run.json")
+    project.runpytest(*again).assert_outcomes(failed=3)
+    decide(RULING)
+    result = project.runpytest(*again)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert ", decisions " in result.stderr.str() + result.stdout.str()

@@ -42,12 +42,44 @@ def test_a_case_runs_once_however_often_it_is_asked_for(project: pytest.Pytester
     project.runpytest("test_own.py", "--mapsat-agent=counting:agent").assert_outcomes(passed=6)
 
 
-def test_a_run_never_asserts_and_does_not_feed_the_gate(project: pytest.Pytester) -> None:
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_a_run_never_asserts_and_stands_in_run_file_and_gate(
+    project: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
     project.makepyfile(test_own="def test_nav(mapsat_run): assert mapsat_run().outcome == 'failed'")
-    options = ("test_own.py", "--mapsat-agent=bad:agent", "--mapsat-save=run.json")
+    options = (
+        "test_own.py",
+        "--mapsat-agent=bad:agent",
+        "--mapsat-save=run.json",
+        "--mapsat-fail-under=ar=0.5",
+        *workers,
+    )
     result = project.runpytest(*options)
     result.assert_outcomes(passed=3)
-    assert json.loads((project.path / "run.json").read_text())["cases"] == []
+    assert result.ret == 1
+    run = json.loads((project.path / "run.json").read_text())
+    assert [card["id"] for card in run["cases"]] == ["find-one", "nav-one", "nav-two"]
+    assert run["gate"]["outcome"] == "failed"
+
+
+def test_a_run_beside_the_built_in_item_is_the_same_episode(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        test_own="def test_nav(mapsat_run): assert mapsat_run() is mapsat_run()",
+        counted="calls = []\ndef agent(message, tools):\n    calls.append(message)\n    return 'Blue Bay'\n",
+        conftest="""
+        def pytest_sessionfinish():
+            import counted
+            assert len(counted.calls) == 3
+        """,
+    )
+    options = (
+        "test_own.py",
+        "--mapsat-cases=benchmark_cases",
+        "--mapsat-agent=counted:agent",
+        "--mapsat-save=run.json",
+    )
+    project.runpytest(*options).assert_outcomes(passed=6)
+    assert len(json.loads((project.path / "run.json").read_text())["cases"]) == 3
 
 
 def test_the_sandbox_answers_as_the_agent_would_be_answered(project: pytest.Pytester) -> None:

@@ -50,9 +50,10 @@ def test_a_domain_threshold_is_decided_when_the_domain_ran_whole(project: pytest
     result.stdout.fnmatch_lines(["gate*PASSED*"])
 
 
-def test_stopping_early_leaves_the_gate_undecided(project: pytest.Pytester) -> None:
-    options = ("--mapsat-agent=bad:agent", "-x", "--mapsat-fail-under=ar=0")
-    project.runpytest(*options).stdout.fnmatch_lines(["gate*INCONCLUSIVE*"])
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_stopping_early_makes_the_gate_invalid(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    options = ("--mapsat-agent=bad:agent", "-x", "--mapsat-fail-under=ar=0", *workers)
+    project.runpytest(*options).stdout.fnmatch_lines(["gate*INVALID*"])
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")])
@@ -95,9 +96,15 @@ def test_a_case_that_nobody_could_judge_is_skipped_and_makes_the_gate_invalid(pr
 
 def test_unevaluated_cases_can_be_allowed(project: pytest.Pytester) -> None:
     _without_check(project)
-    result = project.runpytest(GOOD, "--mapsat-allow-unevaluated=1")
+    result = project.runpytest(GOOD, "--mapsat-allow-unevaluated=1", "--mapsat-fail-under=ts=1")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["gate*PASSED*"])
+
+
+def test_without_a_threshold_there_is_no_gate_to_pass(project: pytest.Pytester) -> None:
+    result = project.runpytest(GOOD)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["gate     no gate: no threshold was given*"])
 
 
 def test_the_gate_never_raises_the_status_of_a_run_that_collected_nothing(project: pytest.Pytester) -> None:

@@ -104,14 +104,6 @@ def test_a_folder_that_is_not_there_is_made(project: pytest.Pytester) -> None:
     save(project, "deep/er/run.json")
 
 
-def test_a_place_that_cannot_be_written_fails_the_run_and_says_why(project: pytest.Pytester) -> None:
-    (project.path / "taken").mkdir()
-    result = project.runpytest(AGENT, "--mapsat-save=taken")
-    assert result.ret == 1
-    result.stdout.fnmatch_lines(["--mapsat-save: *taken*"])
-    assert list(project.path.glob(".*.part")) == []
-
-
 @pytest.mark.parametrize("workers", [(), ("-n", "1")])
 def test_a_reply_with_a_lone_surrogate_breaks_nothing(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
     project.makepyfile(odd="def agent(message, tools):\n    return 'Blue Bay \\ud800'\n")

@@ -84,6 +84,7 @@ def test_a_wrong_check_is_explained(tmp_path, check, message, hint):
         ("  implicit: [{id: z1, text: x, severity: hard}]", "truth.implicit[0]: an implicit factor needs a weight"),
         ("  implicit: [{id: z1, text: x, severity: hrd, weight: 1}]", "truth.implicit[0].severity: found 'hrd'"),
         ("  clarification: {max_turns: -1}", "truth.clarification.max_turns: found -1: "),
+        ("  facts: [{id: f1, text: x, scope: outcome}]", "truth.facts[0].scope: found 'outcome', but nothing reads the state"),
         ("  tools: [{name: find, match: {query: {op: within, text: a}}}]", "truth.tools[0].match.query.op: found 'within'"),
     ],
 )  # fmt: skip

@@ -79,9 +79,11 @@ def test_a_doubtful_case_is_warned_of_at_its_line(tmp_path, old, new, rule, line
     assert (finding.rule, finding.severity, finding.problem.line) == (rule, "warning", line)
 
 
-def test_a_case_without_factors_is_warned_of(tmp_path):
-    text = COMPLETE.partition("  explicit")[0] + "  intent: eat\n"
-    assert the(findings(tmp_path, {"a.yaml": text}), "no-factors").severity == "warning"
+@pytest.mark.parametrize("truth", ["  intent: eat\n", "  facts: [{id: f1, text: it is open}]\n"])
+def test_a_case_without_explicit_and_implicit_factors_is_an_error(tmp_path, truth):
+    text = COMPLETE.partition("  explicit")[0] + truth
+    found = the(findings(tmp_path, {"a.yaml": text}), "no-factors")
+    assert (found.severity, "neither explicit nor implicit factors" in found.problem.message) == ("error", True)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,186 @@
+"""The journal of a run: one line for each episode, handed to the operating system before its item is reported.
+
+A run that is killed at any moment leaves it behind, and ``--mapsat-resume`` goes on from it. Several processes append to one
+journal. Each entry is written at once and begins a line of its own, so that one which a killed process left torn spoils no other.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from pytest_mapsat.model import JsonObject, Problem, Scorecard, SuiteError, canonical_json
+
+from . import limits
+from .files import open_bytes, read_lines, shown_path
+from .jsontext import parse_json_line
+from .located import Lines, Located, validate
+
+JOURNAL_SCHEMA = "mapsat-journal/1"
+_HEAD = 200
+
+
+class Place(NamedTuple):
+    """Where the scorecard of an episode stands in a journal: its first byte, and how many it has."""
+
+    start: int
+    size: int
+
+
+class Journal:
+    """A journal that this process appends to.
+
+    Args:
+        path: the file; it exists.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_CLOEXEC", 0))
+        self._process = os.getpid()
+
+    @classmethod
+    def begin(cls, path: Path, request: JsonObject) -> Journal:
+        """Begin a journal where there is none.
+
+        Args:
+            path: the file; its folder is made.
+            request: what the run is asked for.
+
+        Raises:
+            OSError: it exists already, or cannot be written.
+        """
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        journal = cls(path)
+        try:
+            journal.note({"schema": JOURNAL_SCHEMA, "request": request})
+        except OSError:
+            journal.close()
+            path.unlink(missing_ok=True)
+            raise
+        return journal
+
+    def note(self, entry: JsonObject) -> None:
+        """Append an entry that is no episode.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        # The schema stands first, where is_journal looks for it.
+        schema = {"schema": entry["schema"]} if "schema" in entry else {}
+        rest = {name: value for name, value in entry.items() if name != "schema"}
+        parts = [canonical_json(part)[1:-1] for part in (schema, rest) if part]
+        self._append(f"{{{','.join(parts)}}}".encode("utf-8", "replace"))
+
+    def add(self, card: bytes, worker: str = "", *, again: bool = False) -> Place:
+        """Append the episode with this scorecard, and return where the scorecard stands.
+
+        Args:
+            card: its line of JSON.
+            worker: the process that ran it; empty for the only one.
+            again: it stands in the journal already, as one of an earlier run.
+
+        Raises:
+            OSError: it cannot be written whole.
+        """
+        head = canonical_json({"worker": worker, **({"again": True} if again else {})})[:-1]
+        end = self._append(f'{head},"episode":'.encode() + card + b"}")
+        return Place(end - len(card) - len(b"}\n"), len(card))
+
+    def read(self, place: Place) -> bytes:
+        """Return the line of a scorecard.
+
+        Raises:
+            OSError: the journal cannot be read, or has been cut.
+        """
+        line = os.pread(self._file, place.size, place.start)
+        if len(line) != place.size:
+            raise OSError(f"{self.path}: the journal was cut while the run used it")
+        return line
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _append(self, entry: bytes) -> int:
+        """Write one entry and return where it ends."""
+        if os.getpid() != self._process:
+            raise OSError("a forked copy of a process writes to no journal")
+        line = memoryview(b"\n" + entry + b"\n")
+        while line:
+            line = line[os.write(self._file, line) :]
+        return os.lseek(self._file, 0, os.SEEK_CUR)
+
+
+class JournalEpisode(NamedTuple):
+    """An episode of a journal that was read: which process ran it, and its scorecard."""
+
+    worker: str
+    card: Scorecard
+
+
+class JournalContent(NamedTuple):
+    """What a journal holds.
+
+    Attributes:
+        request: what the run was asked for, as its manifest would say it.
+        notes: the entries that are no episodes, in order, the first left out.
+        episodes: the finished episodes in the order in which they ended.
+    """
+
+    request: JsonObject
+    notes: tuple[JsonObject, ...]
+    episodes: tuple[JournalEpisode, ...]
+
+
+def is_journal(path: Path) -> bool:
+    """Say whether a file begins as a journal does; False where it cannot be read."""
+    with suppress(OSError), open_bytes(path) as file:
+        return f'{{"schema":"{JOURNAL_SCHEMA}"' in file.read(_HEAD).decode("ascii", "replace")
+    return False
+
+
+def read_journal(path: Path) -> JournalContent:
+    """Read a journal. An entry that a killed process left torn is passed over; everything else must be sound.
+
+    Raises:
+        SuiteError: it is no journal, goes beyond a limit, or holds what no journal does; with the line.
+    """
+    name = shown_path(path)
+    entries = _entries(path, name)
+    head = next(entries, None)
+    if head is None or head[1].get("schema") != JOURNAL_SCHEMA or not isinstance(head[1].get("request"), dict):
+        found = "an empty file" if head is None else f"line {head[0]}"
+        raise SuiteError(Problem(name, 0, f"this is no journal: found {found}", f"expected one of {JOURNAL_SCHEMA!r}"))
+    notes: list[JsonObject] = []
+    episodes: list[JournalEpisode] = []
+    problems: list[Problem] = []
+    for line, data in entries:
+        if "episode" not in data:
+            notes.append(data)
+        if "episode" not in data or data.get("again") is True:
+            continue
+        card = validate(Scorecard, Located(data["episode"], Lines(line)), name, problems)
+        if card is not None and (card.id, card.trial) != (card.trajectory.case, card.trajectory.trial):
+            problems.append(Problem(name, line, f"the scorecard of case {card.id} holds another dialogue"))
+        if problems:
+            raise SuiteError(*problems[: limits.PROBLEMS])
+        if card is not None:
+            episodes.append(JournalEpisode(str(data.get("worker", "")), card))
+    return JournalContent(head[1]["request"], tuple(notes), tuple(episodes))
+
+
+def _entries(path: Path, name: str) -> Iterator[tuple[int, JsonObject]]:
+    for raw in read_lines(path, limits.RUN_BYTES):
+        try:
+            data = parse_json_line(raw.data, name, raw.number)
+        except SuiteError:
+            continue  # torn: its writer was killed, and whoever wrote next began a line of its own
+        if isinstance(data, dict):
+            yield raw.number, data

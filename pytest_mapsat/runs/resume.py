@@ -1,0 +1,139 @@
+"""An earlier run to go on from: which of its episodes have finished, and whether the new run is of the same kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from pytest_mapsat.formats import is_journal, read_journal, read_run, shown_path
+from pytest_mapsat.model import Problem, RunRequest, Scorecard, SuiteError, SuiteInfo, UsageError
+
+#: Options that may differ: they say how much is run or what is made of it, not what happens in an episode.
+_FREE = {"trials", "fail_under", "fail_under_from", "allow_unevaluated"}
+
+Key = tuple[str, int, str]
+
+
+class Finished:
+    """The finished episodes of an earlier run.
+
+    Attributes:
+        path: the file they were read from.
+        request: what that run was asked for.
+        suites: the suites that it was of.
+    """
+
+    def __init__(
+        self, path: Path, request: RunRequest, suites: Sequence[SuiteInfo], cards: Mapping[Key, list[Scorecard]]
+    ) -> None:
+        self.path = path
+        self.request = request
+        self.suites = tuple(suites)
+        self._cards = cards
+
+    def card(self, case: str, trial: int, agent: str, attempt: int) -> Scorecard | None:
+        """Return the scorecard of an episode that has finished, or None."""
+        attempts = self._cards.get((case, trial, agent), [])
+        return attempts[attempt - 1] if attempt <= len(attempts) else None
+
+    def cards(self) -> Iterator[Scorecard]:
+        """Yield all of them."""
+        for attempts in self._cards.values():
+            yield from attempts
+
+    def refuse_other_request(self, request: RunRequest) -> None:
+        """Check that a new run asks for the same.
+
+        Raises:
+            UsageError: it does not; with everything that differs.
+        """
+        before, now = _facts(self.request), _facts(request)
+        differs = [
+            f"{name}: it had {before[name]!r}, now {now[name]!r}" for name in before if before[name] != now[name]
+        ]
+        if self.request.options.trials > request.options.trials:
+            differs.append(f"trials: it had {self.request.options.trials}, now only {request.options.trials}")
+        self._refuse(differs)
+
+    def refuse_other_suites(self, suites: Iterable[SuiteInfo]) -> None:
+        """Check that suites are those of the earlier run.
+
+        Raises:
+            UsageError: one has changed since.
+        """
+        before = {info.name: info for info in self.suites}
+        self._refuse(
+            f"the suite {info.name}: it had {_of_suite(before[info.name])}, now {_of_suite(info)}"
+            for info in suites
+            if info.name in before and _of_suite(before[info.name]) != _of_suite(info)
+        )
+
+    def _refuse(self, differs: Iterable[str]) -> None:
+        if said := "\n".join(f"  {one}" for one in differs):
+            raise UsageError(f"--mapsat-resume={shown_path(self.path)}: that run was another one\n{said}")
+
+
+def _of_suite(info: SuiteInfo) -> str:
+    """Return in words what must be equal; labelled answers are read by no run."""
+    decisions = f", decisions {info.decisions}" if info.decisions else ""
+    return f"version {info.version}, fingerprint {info.fingerprint}{decisions}"
+
+
+def _facts(request: RunRequest) -> dict[str, object]:
+    """Return what must be equal, by the name a user knows it by."""
+    options = request.options.model_dump(mode="json", by_alias=True)
+    return {
+        "agent": request.agent,
+        "the agent's source": request.agent_source,
+        "user": request.user,
+        "judge": request.judge,
+        "decisions": request.decisions,
+        **{name.replace("_", "-"): value for name, value in options.items() if name not in _FREE},
+    }
+
+
+def read_finished(path: Path) -> Finished:
+    """Read what an earlier run has finished, from its journal or its run file.
+
+    Raises:
+        UsageError: there is no such file.
+        SuiteError: it is neither, or broken; with the line.
+    """
+    if not is_journal(path):
+        run = read_run(path)
+        return Finished(path, run.manifest.request, run.manifest.suites, _attempts(("", card) for card in run.cases))
+    journal = read_journal(path)
+    request = journal_request(path, journal.request)
+    return Finished(path, request, journal_suites(path, journal.notes), _attempts(journal.episodes))
+
+
+def journal_request(path: Path, data: object) -> RunRequest:
+    """Return what a journal says that its run was asked for. Raises SuiteError."""
+    try:
+        return RunRequest.model_validate(data)
+    except ValidationError as error:
+        raise _broken(path, error) from None
+
+
+def journal_suites(path: Path, notes: Iterable[Mapping[str, object]]) -> tuple[SuiteInfo, ...]:
+    """Return the suites that a journal says its run was of. Raises SuiteError."""
+    try:
+        listed = [note["suites"] for note in notes if isinstance(note.get("suites"), list)]
+        return tuple(SuiteInfo.model_validate(info) for info in (listed[-1] if listed else ()))  # type: ignore[attr-defined]
+    except ValidationError as error:
+        raise _broken(path, error) from None
+
+
+def _broken(path: Path, error: ValidationError) -> SuiteError:
+    first = error.errors()[0]
+    return SuiteError(Problem(shown_path(path), 0, f"{'.'.join(map(str, first['loc']))}: {first['msg']}"))
+
+
+def _attempts(episodes: Iterable[tuple[str, Scorecard]]) -> dict[Key, list[Scorecard]]:
+    """Return the scorecards by case, trial and agent, attempts in order; of one that was copied the last counts."""
+    found: dict[Key, dict[tuple[int, str], Scorecard]] = {}
+    for worker, card in episodes:
+        found.setdefault((card.id, card.trial, card.agent), {})[card.attempt, worker] = card
+    return {key: [some[place] for place in sorted(some)] for key, some in found.items()}

@@ -1,0 +1,189 @@
+"""The terminal summary: what it tells, and that it fits, whatever the width."""
+
+import pytest
+from runs_made import UNDECIDED, card, run_of
+
+from pytest_mapsat.reports import cell_width, summary_lines
+
+OPEN_ITEM = {
+    "outcome": "unevaluated",
+    "unknown": ("z1",),
+    "reason": "hard z1 is undecided: 'the mill' may be Old Mill or New Mill",
+}
+RUN = run_of(
+    card("nav-1", 1.0),
+    card("nav-2", 0.5, outcome="failed", blame="agent", reason="hard z2 failed: Old Mill is closed at that hour"),
+    card("nav-3", 0.25, most=1.0, **OPEN_ITEM),
+    card("find-1", 1.0, domains=("search",)),
+    card("find-2", 0.2, most=0.5, domains=("search", "餐饮与美食推荐"), missed=1),
+    thresholds=["ar=0.65"],
+    allowed=1,
+)
+
+GOLDEN = {
+    60: """\
+agent  my:agent
+suite  town 1 · user scripted · judge checks
+
+                cases         AR        SES  passed
+───────────────────────────────────────────────────
+all                 5  0.59-0.80  0.59-0.80     3/5
+navigation          3  0.58-0.83  0.58-0.83     1/3
+search              2  0.60-0.75  0.60-0.75     2/2
+餐饮与美食推荐      1  0.20-0.50  0.20-0.50     1/1
+no room for ECR, IISR, TS, IFS, EFF
+3 of 5 decided; AR 0.59 to 0.80, SES 0.59 to 0.80
+4 of 5 decided; pass rate 0.60 to 0.80
+95 % interval: AR 0.59 to 0.80 [0.280, 1.000] over 5 cases;
+               SES 0.59 to 0.80 [0.280, 1.000] over 5 cases
+
+sandbox 20 calls: 19 exact, 1 miss
+dialogue 5 agent replies, 0 of them asking; 0 of 0 kept
+         facts are vacuous (nothing claimed)
+worst    nav-2  AR 0.50  hard z2 failed: Old Mill is closed…
+open     nav-3  AR 0.25 to 1.00  hard z1 is undecided: 'the…
+         find-2  AR 0.20 to 0.50  z1: undecided: 'the mill'…
+slowest  find-1 0.50 s, find-2 0.50 s, nav-1 0.50 s
+gate     INCONCLUSIVE: ar 0.5900-0.8000 is undecided at 0.65
+         (3 of 5 cases decided; 95% 0.280-1.000 covers it)
+         1 case not evaluated (undecided 1), 1 allowed
+         undecided labels are settled by people's decisions
+         (mapsat review RUN) or by a model judge (mapsat
+         regrade RUN --judge=llm:MODEL); neither is in this
+         version yet
+""",
+    80: """\
+agent  my:agent
+suite  town 1 · user scripted · judge checks
+
+                cases         AR        SES        ECR       IISR  passed
+─────────────────────────────────────────────────────────────────────────
+all                 5  0.59-0.80  0.59-0.80  0.59-0.80  0.59-0.80     3/5
+navigation          3  0.58-0.83  0.58-0.83  0.58-0.83  0.58-0.83     1/3
+search              2  0.60-0.75  0.60-0.75  0.60-0.75  0.60-0.75     2/2
+餐饮与美食推荐      1  0.20-0.50  0.20-0.50  0.20-0.50  0.20-0.50     1/1
+no room for TS, IFS, EFF
+3 of 5 decided; AR 0.59 to 0.80, SES 0.59 to 0.80
+4 of 5 decided; pass rate 0.60 to 0.80
+95 % interval: AR 0.59 to 0.80 [0.280, 1.000] over 5 cases; SES 0.59 to 0.80
+               [0.280, 1.000] over 5 cases
+
+sandbox 20 calls: 19 exact, 1 miss
+dialogue 5 agent replies, 0 of them asking; 0 of 0 kept facts are vacuous
+         (nothing claimed)
+worst    nav-2  AR 0.50  hard z2 failed: Old Mill is closed at that hour
+open     nav-3  AR 0.25 to 1.00  hard z1 is undecided: 'the mill' may be Old Mi…
+         find-2  AR 0.20 to 0.50  z1: undecided: 'the mill' may be Old Mill or …
+slowest  find-1 0.50 s, find-2 0.50 s, nav-1 0.50 s
+gate     INCONCLUSIVE: ar 0.5900-0.8000 is undecided at 0.65 (3 of 5 cases
+         decided; 95% 0.280-1.000 covers it)
+         1 case not evaluated (undecided 1), 1 allowed
+         undecided labels are settled by people's decisions (mapsat review RUN)
+         or by a model judge (mapsat regrade RUN --judge=llm:MODEL); neither is
+         in this version yet
+""",
+}
+
+
+def text_of(run, width=80, **options):
+    return "\n".join(line.text for line in summary_lines(run, width=width, colour=False, **options))
+
+
+@pytest.mark.parametrize("width", GOLDEN)
+def test_the_summary_of_a_run_with_undecided_cases(width):
+    assert text_of(RUN, width) + "\n" == GOLDEN[width]
+
+
+@pytest.mark.parametrize("width", range(40, 121))
+def test_no_line_is_wider_than_the_terminal(width):
+    assert [line.text for line in summary_lines(RUN, width=width, colour=False) if cell_width(line.text) > width] == []
+
+
+@pytest.mark.parametrize("width", range(40, 121))
+def test_a_narrow_table_drops_columns_and_never_a_digit(width):
+    table = text_of(RUN, width).split("\n")[3:9]
+    whole = text_of(RUN, 200).split("\n")[3:9]
+    shown = table[0].split()
+    positions = [whole[0].split().index(title) for title in shown]
+    for row, full in zip(table[2:], whole[2:], strict=True):
+        cells = full.split()[1:]
+        assert row.split()[-len(shown) :] == [cells[place] for place in positions]
+    dropped = [title for title in whole[0].split() if title not in shown]
+    assert (f"no room for {', '.join(dropped)}" in " ".join(text_of(RUN, width).split())) == bool(dropped)
+
+
+def test_columns_stand_below_each_other_though_chinese_names_are_wide():
+    rows = text_of(RUN, 100).split("\n")[3:9]
+    assert len({cell_width(row) for row in rows}) == 1
+
+
+def test_a_decided_run_says_nothing_of_bounds():
+    text = text_of(run_of(card("a", 0.5), card("b", 1.0), thresholds=["ar=0.7"]))
+    assert "decided" not in text
+    assert " to " not in text
+    assert "0.750" in text
+    assert "gate     PASSED: ar 0.7500 >= 0.7" in text
+
+
+def test_bounds_are_shown_with_the_digits_that_tell_them_apart():
+    assert "AR 0.712 to 0.713" in text_of(run_of(card("a", 0.7121, most=0.7129)))
+
+
+def test_without_thresholds_there_is_no_gate_to_pass():
+    lines = summary_lines(run_of(card("a")), width=80, colour=True)
+    assert lines[-1] == ("gate     no gate: no threshold was given: only the items decide", "")
+
+
+def test_lost_items_are_listed_ten_at_most():
+    lost = [(f"nav-{number}", 1, "not started") for number in range(10, 23)]
+    lines = text_of(run_of(card("a"), lost=lost)).split("\n")
+    first = lines.index("lost     nav-10 trial 1: not started")
+    assert lines[first + 9 : first + 12] == [
+        "         nav-19 trial 1: not started",
+        "         and 3 more",
+        "gate     INVALID: 13 cases not evaluated (lost 13), 0 allowed",
+    ]
+
+
+def test_brief_is_the_gates_line_and_the_lost_items():
+    run = run_of(card("a", 0.5), thresholds=["ar=0.9", "ses=0.9"], lost=[("b", 2, "skipped by conftest.py")])
+    assert text_of(run, brief=True).split("\n") == [
+        "lost     b trial 2: skipped by conftest.py",
+        "gate     INVALID: 1 case not evaluated (lost 1), 0 allowed",
+    ]
+    assert text_of(run_of(card("a", 0.5), thresholds=["ar=0.5"]), brief=True).startswith("gate     PASSED: ar 0.5000")
+
+
+@pytest.mark.parametrize(("missed", "told"), [(1, False), (2, True)])
+def test_more_than_a_tenth_of_calls_missed_is_a_warning_that_says_what_to_do(missed, told):
+    text = " ".join(text_of(run_of(card("a", calls=10, missed=missed))).split())
+    warning = f"warning {missed} of 10 calls missed ({missed}0%)"
+    assert (warning in text, "docs/sandbox.md says how to add records" in text) == (told, told)
+
+
+def test_a_case_that_passes_only_on_a_rerun_is_named_as_flaky():
+    failed = {"outcome": "failed", "blame": "agent"}
+    run = run_of(
+        card("a", **failed),
+        card("a", attempt=2),
+        card("b"),
+        card("b", attempt=2, **failed),
+        card("c", **failed),
+        card("c", attempt=2, **failed),
+        card("d", trial=2, agent="big", **failed),
+        card("d", trial=2, agent="big", attempt=2),
+    )
+    flaky = next(line for line in text_of(run).split("\n") if line.startswith("flaky"))
+    assert flaky == "flaky    a (passed at attempt 2 of 2), d-t2 [big] (passed at attempt 2 of 2)"
+
+
+def test_what_an_agent_says_never_steers_the_terminal():
+    rude = UNDECIDED.model_copy(update={"why": "undecided: \x1b[2J\u202e"})
+    text = text_of(run_of(card("a", 0.1, most=0.5, labels=(rude,), domains=("na\x1bv",))))
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+
+
+def test_lines_have_a_style_only_where_the_terminal_has_colours():
+    assert {line.style for line in summary_lines(RUN, width=80, colour=False)} == {""}
+    assert {line.style for line in summary_lines(RUN, width=80, colour=True)} >= {"bold", "yellow"}
