@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import Field
 
 from pytest_mapsat.formats import Lines, Placed, append_lines, limits, read_nouns, read_run, shown_path
-from pytest_mapsat.judges import Decisions
+from pytest_mapsat.judges import Decisions, Said
 from pytest_mapsat.model import (
     Case,
     Decision,
@@ -36,9 +36,9 @@ from pytest_mapsat.runs.review import Question, answer_of, can_be_reviewed, deci
 from pytest_mapsat.suite import ANSWERS, DECISIONS, Suite, read_answers
 
 _WIDTH = 100
-#: The most characters of a reply, and of a result, that are shown.
+#: The most characters of a reply, and of anything else, that are shown.
 _REPLY = 20_000
-_RESULT = 2_000
+_LONG = 2_000
 _CALLS = 8
 #: The most characters of a typed reason.
 _WHY = 1_000
@@ -47,14 +47,24 @@ _MARKS: dict[str, Mark] = {"p": "passed", "f": "failed", "0.25": 0.25, "0.5": 0.
 
 
 class Ruling(Noun):
-    """One line of a file that is given instead of keys: what becomes of a factor in a dialogue of the run."""
+    """One line of a file that is given instead of keys: what becomes of a factor in a dialogue of the run.
+
+    ``agent`` and ``attempt`` tell dialogues of one trial apart, as in the run file.
+    """
 
     case: Identifier
     trial: int = Field(default=1, ge=1)
+    agent: str = ""
+    attempt: int = Field(default=1, ge=1)
     factor: Identifier
     outcome: Mark
     why: Annotated[str, Field(max_length=10_000)] = ""
     by: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+
+    @property
+    def dialogue(self) -> tuple[str, int, str, int]:
+        """The key of the scorecard that it is about."""
+        return self.case, self.trial, self.agent, self.attempt
 
 
 @dataclass
@@ -111,11 +121,12 @@ class Review:
         """The questions that nobody has decided."""
         return questions(self.run.cases, self.cases, self.decisions)
 
-    def take(self, decision: Decision) -> None:
-        """Keep a decision: in its file at once, then here."""
-        path = self.decisions_file or self.suite_of[decision.case].root / DECISIONS
-        append_lines(path, [decision.model_dump(mode="json", by_alias=True)])
-        self._placed.append(Placed(decision, shown_path(path), Lines(0)))
+    def take(self, *decisions: Decision) -> None:
+        """Keep decisions: in their files at once, then here."""
+        for decision in decisions:
+            path = self.decisions_file or self.suite_of[decision.case].root / DECISIONS
+            append_lines(path, [decision.model_dump(mode="json", by_alias=True)])
+            self._placed.append(Placed(decision, shown_path(path), Lines(0)))
         self.decisions = Decisions.of(self._placed)
 
     # -- decisions from a file -------------------------------------------------------------
@@ -130,42 +141,41 @@ class Review:
             UsageError: there is no such file.
             SuiteError: with the problems of all lines, up to a limit.
         """
-        cards = {(card.id, card.trial): card for card in self.run.cases}
+        cards = {card.key: card for card in self.run.cases}
         problems: list[Problem] = []
-        decisions: list[tuple[Factor, Scorecard, Decision]] = []
-        first: dict[tuple[str, int, str], str] = {}
+        new: dict[tuple[Said, str], Decision] = {}
+        first: dict[tuple[object, ...], str] = {}
         for placed in read_nouns(path, Ruling):
             ruling = placed.noun
-            earlier = first.setdefault((ruling.case, ruling.trial, ruling.factor), placed.place)
+            earlier = first.setdefault((ruling.dialogue, ruling.factor), placed.place)
             problem = self._refusal(placed, cards)
             if problem is None and earlier != placed.place:
                 problem = placed.problem(["factor"], f"is decided twice: {earlier} does it too", "keep one")
             if problem is not None:
                 problems.append(problem)
                 continue
-            case, card = self.cases[ruling.case], cards[ruling.case, ruling.trial]
-            factor = next(factor for factor in case.truth.factors if factor.id == ruling.factor)
-            by, why = ruling.by or self.by, ruling.why
-            decisions.append((factor, card, decision_on(case, card, factor, ruling.outcome, by=by, why=why)))
+            factors = self.cases[ruling.case].truth.factors
+            factor = next(factor for factor in factors if factor.id == ruling.factor)
+            said = Said.of(cards[ruling.dialogue].trajectory)
+            standing = self.decisions.on(factor, said)
+            if standing is None or standing.outcome != ruling.outcome:
+                by, why = ruling.by or self.by, ruling.why
+                new[said, factor.id] = decision_on(factor, said, ruling.outcome, by=by, why=why)
         if problems:
             raise SuiteError(*problems[: limits.PROBLEMS])
-        new = 0
-        for factor, card, decision in decisions:
-            standing = self.decisions.on(factor, card.trajectory)
-            if standing is None or standing.outcome != decision.outcome:
-                self.take(decision)
-                new += 1
-        return new
+        self.take(*new.values())
+        return len(new)
 
-    def _refusal(self, placed: Placed[Ruling], cards: dict[tuple[str, int], Scorecard]) -> Problem | None:
+    def _refusal(self, placed: Placed[Ruling], cards: Mapping[tuple[str, int, str, int], Scorecard]) -> Problem | None:
         """Return why a line of a file cannot be used, or None."""
         ruling = placed.noun
-        case, card = self.cases.get(ruling.case), cards.get((ruling.case, ruling.trial))
+        case, card = self.cases.get(ruling.case), cards.get(ruling.dialogue)
         if case is None:
             hint = did_you_mean(ruling.case, self.cases)
             return placed.problem(["case"], f"the run has no case {shown(ruling.case)}", hint)
         if card is None:
-            return placed.problem(["trial"], f"the run has no trial {ruling.trial} of the case {case.id}")
+            which = "".join(f", {name} {value}" for name, value in _apart(ruling))
+            return placed.problem(["trial"], f"the run has no trial {ruling.trial}{which} of the case {case.id}")
         factors = {factor.id: factor for factor in case.truth.factors}
         if ruling.factor not in factors:
             message = f"the case {case.id} has no factor {shown(ruling.factor)}"
@@ -209,9 +219,9 @@ class Review:
         known = {(one.noun.case, one.noun.id) for suite in self.suites for one in read_answers(suite)}
         for card in self.run.cases:
             case, suite = self.cases[card.id], self.suite_of[card.id]
-            if all(self.decisions.on(factor, card.trajectory) is None for factor in case.truth.factors):
+            said, named = Said.of(card.trajectory), _named(card)
+            if all(self.decisions.on(factor, said) is None for factor in case.truth.factors):
                 continue
-            named = f"case {case.id}, trial {card.trial}"
             if card.trajectory.source == ANSWERS:
                 yield f"{named}: is a labelled answer; change its labels where it stands"
             elif missing := open_factors(case, card, self.decisions):
@@ -252,11 +262,23 @@ def conduct(review: Review, *, rulings: Path | None, listed: bool, as_json: bool
     _print(f"{taken} decisions taken, {left} labels open" + ("; mapsat regrade counts them" if taken else ""))
 
 
+def _apart(one: Ruling | Scorecard) -> Iterator[tuple[str, object]]:
+    """Give what tells a dialogue apart from others of its case and trial, where there is something."""
+    if one.agent:
+        yield "agent", printable(one.agent)
+    if one.attempt > 1:
+        yield "attempt", one.attempt
+
+
+def _named(card: Scorecard) -> str:
+    return f"case {card.id}, trial {card.trial}" + "".join(f", {name} {value}" for name, value in _apart(card))
+
+
 def question_lines(question: Question, number: int, total: int) -> Iterator[str]:
     """Yield a question as lines: what was asked, what is required, what was said, and the calls that matter."""
-    case, card, label = question.case, question.card, question.label
+    card, label = question.card, question.label
     yield ""
-    yield f"[{number}/{total}] case {case.id}, trial {card.trial}: {label.kind} {question.factor.id} is {question.state}"
+    yield f"[{number}/{total}] {_named(card)}: {label.kind} {question.factor.id} is {question.state}"
     turns = card.trajectory.turns
     for index, turn in enumerate(turns):
         said = turn.text[:_REPLY]
@@ -264,9 +286,9 @@ def question_lines(question: Question, number: int, total: int) -> Iterator[str]
         if len(said) < len(turn.text):
             yield f"           (and {len(turn.text) - len(said)} more characters; mapsat reads all of them)"
         quotes = [quote.text for quote in label.quotes if quote.turn == index]
-        yield from _part("quoted", [" | ".join(quotes)]) if quotes else ()
+        yield from _part("quoted", [_cut(" | ".join(quotes))]) if quotes else ()
     yield from _part("evidence", list(_calls(question.calls)) or ["no call was made"])
-    yield from _part("judge", [label.why or "gives no reason"])
+    yield from _part("judge", [_cut(label.why) or "gives no reason"])
     yield from _part("required", [question.factor.text])
 
 
@@ -275,11 +297,13 @@ def _calls(calls: Sequence[Step]) -> Iterator[str]:
         arguments = ", ".join(
             f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in call.arguments.items()
         )
-        result = json.dumps(call.result, ensure_ascii=False)
-        more = "" if len(result) <= _RESULT else f" (and {len(result) - _RESULT} more characters)"
-        yield f"{call.tool}({arguments}) -> {result[:_RESULT]}{more}"
+        yield f"{call.tool}({_cut(arguments)}) -> {_cut(json.dumps(call.result, ensure_ascii=False))}"
     if len(calls) > _CALLS:
         yield f"and {len(calls) - _CALLS} more calls"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONG else f"{text[:_LONG]} (and {len(text) - _LONG} more characters)"
 
 
 def _part(name: str, paragraphs: Sequence[str]) -> Iterator[str]:
@@ -312,8 +336,8 @@ def _list(found: Sequence[Question], *, as_json: bool) -> None:
         _print(json.dumps([question.to_json() for question in found], ensure_ascii=False, indent=2))
         return
     for question in found:
-        named = f"case {question.case.id}, trial {question.card.trial}, {question.factor.id}"
-        for line in wrap(f"{question.state}: {named}: {printable(question.label.why)}", _WIDTH, hang=2):
+        named = f"{_named(question.card)}, {question.factor.id}"
+        for line in wrap(f"{question.state}: {named}: {printable(_cut(question.label.why))}", _WIDTH, hang=2):
             _print(line)
     _print(f"{len(found)} labels open")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .checks import ChecksJudge
 from .context import Context
 from .custom import CheckFunction, gather_checks
-from .decided import DecidedJudge, Decisions, with_decisions
+from .decided import DecidedJudge, Decisions, Said, with_decisions
 from .evaluate import evaluate
 from .finding import Finding
 from .labels import unjudgeable
@@ -21,6 +21,7 @@ __all__ = [
     "Finding",
     "Judge",
     "RecordedJudge",
+    "Said",
     "evaluate",
     "gather_checks",
     "make_judge",

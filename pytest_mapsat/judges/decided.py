@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from pytest_mapsat.formats import Placed, read_nouns
 from pytest_mapsat.model import (
@@ -29,6 +30,19 @@ BY = "decision"
 _SHOWN_AT_MOST = 5
 
 
+class Said(NamedTuple):
+    """What a decision is tied to in a dialogue: digests of the replies, and of the calls with their results."""
+
+    case: str
+    reply: str
+    evidence: str
+
+    @classmethod
+    def of(cls, trajectory: Trajectory) -> Said:
+        """Return it for a dialogue."""
+        return cls(trajectory.case, reply_digest(trajectory), evidence_digest(trajectory))
+
+
 @dataclass(frozen=True)
 class Decisions:
     """People's decisions by case and factor, in the order in which they were taken."""
@@ -48,21 +62,21 @@ class Decisions:
         """Return the decisions of some files. Raises UsageError, SuiteError."""
         return cls.of(placed for path in paths for placed in read_nouns(path, Decision))
 
-    def on(self, factor: Factor, trajectory: Trajectory) -> Decision | None:
-        """Return the last decision on a factor that fits the dialogue, or None."""
-        about = self.by_case.get(trajectory.case, {}).get(factor.id, ())
-        return next((one.noun for one in reversed(about) if not changed(one.noun, factor, trajectory)), None)
+    def on(self, factor: Factor, said: Said) -> Decision | None:
+        """Return the last decision on a factor that fits a dialogue, or None."""
+        about = self.by_case.get(said.case, {}).get(factor.id, ())
+        return next((one.noun for one in reversed(about) if not changed(one.noun, factor, said)), None)
 
 
-def changed(decision: Decision, factor: Factor, trajectory: Trajectory) -> str:
+def changed(decision: Decision, factor: Factor, said: Said) -> str:
     """Return what keeps a decision on this factor from counting for a dialogue; empty where it counts."""
     if not fits(decision.outcome, factor):
         return "the factor has no such level"
     if decision.wording != wording_digest(factor):
         return "the factor's words have changed"
-    if decision.reply != reply_digest(trajectory):
+    if decision.reply != said.reply:
         return "the reply is another"
-    return "" if decision.evidence == evidence_digest(trajectory) else "the calls or their results are others"
+    return "" if decision.evidence == said.evidence else "the calls or their results are others"
 
 
 @dataclass(frozen=True)
@@ -92,16 +106,17 @@ class DecidedJudge:
         verdict = self.fallback.judge(case, trajectory)
         if case.id not in self.decisions.by_case or unjudgeable(case, trajectory, self.spec, BY) is not None:
             return verdict
+        said = Said.of(trajectory)
         found = {label.factor: label for label in verdict.labels}
         for factor, kind in kinds(case):
-            decision = self.decisions.on(factor, trajectory)
+            decision = self.decisions.on(factor, said)
             if decision is not None:
                 found[factor.id] = _label(factor, kind, decision)
         labels = tuple(found.values())
-        warnings = (*verdict.warnings, *self._unused(case, trajectory, found))
+        warnings = (*verdict.warnings, *self._unused(case, trajectory.trial, said, found))
         return verdict.model_copy(update={"labels": labels, "warnings": warnings, **_count(verdict, labels)})
 
-    def _unused(self, case: Case, trajectory: Trajectory, labels: Mapping[str, Label]) -> Iterator[str]:
+    def _unused(self, case: Case, number: int, said: Said, labels: Mapping[str, Label]) -> Iterator[str]:
         """Give one warning for each reason why decisions do not count; another one on a factor that is decided is no loss."""
         factors = {factor.id: factor for factor in case.truth.factors}
         reasons: dict[str, list[str]] = {}
@@ -109,18 +124,15 @@ class DecidedJudge:
             if name in labels and labels[name].by == BY:
                 continue
             for placed in decisions:
-                why = (
-                    changed(placed.noun, factors[name], trajectory)
-                    if name in factors
-                    else "the case has no such factor"
-                )
+                known = name in factors
+                why = changed(placed.noun, factors[name], said) if known else "the case has no such factor"
                 # Without its folder: equal runs may keep their files in different places.
                 reasons.setdefault(why, []).append(f"{name} ({Path(placed.path).name}:{placed.lines.line})")
-        trial = f", trial {trajectory.trial}" if trajectory.trial > 1 else ""
+        trial = f", trial {number}" if number > 1 else ""
         for why, named in reasons.items():
             more = f" and {len(named) - _SHOWN_AT_MOST} more" if len(named) > _SHOWN_AT_MOST else ""
-            said = f"{', '.join(named[:_SHOWN_AT_MOST])}{more}"
-            yield f"case {case.id}{trial}: decisions that do not count, as {why}: {said}"
+            listed = f"{', '.join(named[:_SHOWN_AT_MOST])}{more}"
+            yield f"case {case.id}{trial}: decisions that do not count, as {why}: {listed}"
 
 
 def with_decisions(judge: Judge, decisions: Decisions) -> Judge:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from pytest_mapsat.judges import Decisions, unjudgeable
+from pytest_mapsat.judges import Decisions, Said, unjudgeable
 from pytest_mapsat.model import (
     Case,
     Decision,
@@ -20,8 +20,6 @@ from pytest_mapsat.model import (
     Step,
     Turn,
     digest,
-    evidence_digest,
-    reply_digest,
     wording_digest,
 )
 
@@ -63,13 +61,16 @@ class Question:
 
     def decided(self, outcome: Mark, *, by: str, why: str) -> Decision:
         """Return a person's decision on it."""
-        return decision_on(self.case, self.card, self.factor, outcome, by=by, why=why)
+        return decision_on(self.factor, Said.of(self.card.trajectory), outcome, by=by, why=why)
 
     def to_json(self) -> JsonObject:
         """Return the question as JSON data."""
+        more = {"agent": self.card.agent, "attempt": self.card.attempt}
+        apart = more if self.card.agent or self.card.attempt > 1 else {}
         return {
             "case": self.case.id,
             "trial": self.card.trial,
+            **apart,
             "factor": self.factor.id,
             "kind": self.label.kind,
             "state": self.state,
@@ -79,17 +80,17 @@ class Question:
         }
 
 
-def decision_on(case: Case, card: Scorecard, factor: Factor, outcome: Mark, *, by: str, why: str) -> Decision:
+def decision_on(factor: Factor, said: Said, outcome: Mark, *, by: str, why: str) -> Decision:
     """Return a decision on a factor of a dialogue, tied to its words, replies and evidence."""
     return Decision(
-        case=case.id,
+        case=said.case,
         factor=factor.id,
         outcome=outcome,
         by=by,
         why=why,
         wording=wording_digest(factor),
-        reply=reply_digest(card.trajectory),
-        evidence=evidence_digest(card.trajectory),
+        reply=said.reply,
+        evidence=said.evidence,
     )
 
 
@@ -110,24 +111,19 @@ def questions(cards: Sequence[Scorecard], cases: Mapping[str, Case], decisions: 
         cases: their cases by id.
         decisions: what people decided before.
     """
-    found: dict[str, Question] = {}
-    for question in _all(cards, cases):
-        if decisions.on(question.factor, question.card.trajectory) is None:
-            asked = question.decided("passed", by="person", why="")
-            found.setdefault(digest(asked.to_json()), question)
-    return sorted(found.values(), key=lambda question: _STATES.index(question.state))
-
-
-def _all(cards: Sequence[Scorecard], cases: Mapping[str, Case]) -> Iterator[Question]:
+    found: dict[tuple[Said, str], Question] = {}
     for card in cards:
-        case = cases[card.id]
+        case, said = cases[card.id], Said.of(card.trajectory)
         if not can_be_reviewed(case, card):
             continue
         labels = {label.factor: label for label in card.labels}
         for factor in case.truth.factors:
             label = labels.get(factor.id)
-            if label is not None and label.outcome in {"unevaluated", "failed"}:
-                yield Question(case, card, factor, label)
+            if label is None or label.outcome not in {"unevaluated", "failed"}:
+                continue
+            if decisions.on(factor, said) is None:
+                found.setdefault((said, factor.id), Question(case, card, factor, label))
+    return sorted(found.values(), key=lambda question: _STATES.index(question.state))
 
 
 def _tools(value: object) -> Iterator[str]:
@@ -155,30 +151,31 @@ def answer_of(case: Case, card: Scorecard, decisions: Decisions) -> LabelledAnsw
         card: the dialogue's scorecard.
         decisions: what people decided; with the judge's labels, on every required factor.
     """
-    trajectory = card.trajectory
+    trajectory, said = card.trajectory, Said.of(card.trajectory)
     marks = _marks(case, card, decisions)
-    kept = [factor.id for factor in case.truth.factors if factor.id in marks]
-    own = [
-        factor.id for factor in case.truth.factors if decisions.on(factor, trajectory) is None and factor.id in marks
-    ]
+    own = [factor.id for factor in case.truth.factors if factor.id in marks and decisions.on(factor, said) is None]
+    turns = tuple(map(_plain, trajectory.turns))
+    if turns[0].role != "user":  # a run file may hold a dialogue without its query
+        turns = (Turn(role="user", text=case.visible.query), *turns)
     note = f"not reviewed, the judge's own: {', '.join(own)}" if own else ""
     return LabelledAnswer(
         case=case.id,
-        id=f"reviewed-{digest([reply_digest(trajectory), evidence_digest(trajectory)], 12)}",
+        id=f"reviewed-{digest([said.reply, said.evidence], 12)}",
         by="person",
-        turns=tuple(map(_plain, trajectory.turns)),
-        labels={name: marks[name] for name in kept},
+        turns=turns,
+        labels=marks,
         **({"note": note} if note else {}),
     )
 
 
 def _marks(case: Case, card: Scorecard, decisions: Decisions) -> dict[str, Mark]:
     """Return people's decisions by factor, and for required factors that have none the judge's labels."""
+    said = Said.of(card.trajectory)
     labels = {label.factor: label.outcome for label in card.labels}
     required = {factor.id for factor in case.truth.required}
     marks: dict[str, Mark] = {}
     for factor in case.truth.factors:
-        decision = decisions.on(factor, card.trajectory)
+        decision = decisions.on(factor, said)
         outcome = labels.get(factor.id)
         if decision is not None:
             marks[factor.id] = decision.outcome

@@ -176,6 +176,28 @@ def test_a_reply_with_an_open_label_is_not_added_and_the_label_named(run, capsys
     assert not (run / "answers" / "reviewed.jsonl").exists()
 
 
+def test_a_dialogue_without_its_query_is_added_with_the_cases(run, capsys):
+    saved = json.loads(Path("run.json").read_text())
+    del saved["cases"][2]["trajectory"]["turns"][0]
+    Path("run.json").write_text(json.dumps(saved))
+    assert given(ruling("e1"), ruling("z1"), options=("--add-to-answers",)) == 0
+    (added,) = read_answers(open_suite(run))
+    assert [turn.role for turn in added.noun.turns][:2] == ["user", "agent"]
+
+
+def test_episodes_of_one_trial_are_told_apart_by_their_attempt(run, capsys):
+    saved = json.loads(Path("run.json").read_text())
+    saved["cases"][2] |= {"trial": 2, "attempt": 2}
+    saved["cases"][2]["trajectory"]["trial"] = 2
+    Path("run.json").write_text(json.dumps(saved))
+    assert given(ruling("z1", trial=2, attempt=3)) == 2
+    assert "the run has no trial 2, attempt 3 of the case nav-one" in capsys.readouterr().err
+    assert given(ruling("z1", trial=2, attempt=2), options=("--json",)) == 0
+    main(["regrade", "run.json", *SUITE, "--save", "new.json"])
+    cards = json.loads(Path("new.json").read_text())["cases"]
+    assert [card["labels"][1]["by"] for card in cards] == ["checks", "checks", "decision"]
+
+
 def test_an_answer_is_added_once(run, capsys):
     for _ in range(2):
         given(ruling("e1"), ruling("z1"), options=("--add-to-answers",))
