@@ -20,6 +20,9 @@ from pytest_mapsat.suite import CaseEntry, Suite
 CASE_SUFFIXES = (".yaml", ".yml", ".jsonl", ".jsonl.gz")
 
 
+_OURS = Path(__file__).resolve().parents[1]
+
+
 class CaseParam(NamedTuple):
     """What a parametrised test carries until it runs: where the case is, not the case."""
 
@@ -84,6 +87,15 @@ def agent_of(item: pytest.Item) -> str:
     value = callspec.params["mapsat_agent"]
     name = value if isinstance(value, str | int | float) else getattr(value, "__name__", None)
     return f"agent{callspec.indices['mapsat_agent']}" if name is None else str(name)[:80]
+
+
+def raised_at(excinfo: pytest.ExceptionInfo[BaseException], rootpath: Path) -> str:
+    """Return ``file:line`` of the last line of somebody's own code that led to an exception; empty where there is none."""
+    for entry in reversed(excinfo.traceback):
+        path = Path(str(entry.path))
+        if path.is_relative_to(rootpath) and not path.is_relative_to(_OURS) and "site-packages" not in path.parts:
+            return f"{path.relative_to(rootpath).as_posix()}:{entry.lineno + 1}"
+    return ""
 
 
 def is_case(nodeid: str) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -221,19 +220,11 @@ class Reporter:
         if hasattr(report, "wasxfail"):
             return f"ended as an expected failure ({report.when}): {scrubbed(report.wasxfail)}"
         if report.skipped:
-            return self._skip(report)
+            return _skip(report)
         if report.passed:
             return "passed without being run: something took the item over"
         done = "could not be set up" if report.when == "setup" else "ended without a scorecard"
         return f"{done}: {_first_line(report)}"
-
-    def _skip(self, report: pytest.TestReport) -> str:
-        if not isinstance(report.longrepr, tuple):
-            return f"skipped: {_first_line(report)}"
-        path, line, message = report.longrepr
-        with suppress(ValueError):
-            path = Path(path).relative_to(self.config.rootpath).as_posix()
-        return f"skipped by {Path(path).name if Path(path).is_absolute() else path}:{line}: {scrubbed(message)}"
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
@@ -405,3 +396,9 @@ def _first_line(report: pytest.TestReport) -> str:
 def _number(worker: str) -> int:
     """Return a worker's number, so that gw10 stands behind gw9."""
     return int("".join(filter(str.isdigit, worker)) or 0)
+
+
+def _skip(report: pytest.TestReport) -> str:
+    """Say who skipped an item: a line of code, or the mark that it bears."""
+    text = report.longrepr[2] if isinstance(report.longrepr, tuple) else _first_line(report)
+    return f"skipped by {getattr(report, 'mapsat_by', '') or 'a mark'}: {scrubbed(text.removeprefix('Skipped: '))}"

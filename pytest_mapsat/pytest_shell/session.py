@@ -23,7 +23,7 @@ from pytest_mapsat.runs.resume import read_finished
 from pytest_mapsat.sandbox import Sandbox
 from pytest_mapsat.users import check_user_spec
 
-from .items import CaseFile, CaseParam, agent_of, case_name, param_of, params, place_of
+from .items import CaseFile, CaseParam, agent_of, case_name, param_of, params, place_of, raised_at
 from .options import Settings, read_settings
 from .reporter import Reporter
 from .suites import Suites
@@ -140,11 +140,14 @@ class MapsatSession:
             return runner.run(param.suite, param.entry, case, trial=param.trial, nodeid=nodeid)
 
         wanted = Wanted(param.suite.root, param.entry.id, param.trial, agent_of(item), agent)
+        broken = ""
         try:
             self._join_run()
             ended = self.episodes.ended(item.nodeid, wanted, nodeid, run)
         except MapsatError as error:  # a record that cannot be read, a judge without its file
-            pytest.fail(str(error), pytrace=False)
+            broken = str(error)
+        if broken:
+            pytest.fail(broken, pytrace=False)
         item.stash.setdefault(ENDED, []).append(ended)
         return ended.card
 
@@ -244,8 +247,9 @@ class MapsatSession:
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Hand the episodes that an item has brought to the reporter, from a worker with the item's report."""
-        del call
         report = yield
+        if report.skipped and call.excinfo is not None and isinstance(item.parent, CaseFile):
+            report.__dict__["mapsat_by"] = raised_at(call.excinfo, self.config.rootpath)
         ended = item.stash.get(ENDED, None)
         if not ended:
             return report

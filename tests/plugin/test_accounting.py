@@ -38,9 +38,9 @@ def test_all_deselected_is_what_pytest_says_of_it(project, workers):
 
 HOW_TO_LOSE = {
     "skip in a fixture": (
-        "import pytest\n@pytest.fixture\ndef mapsat_agent(): pytest.skip('no network')\n",
+        "import pytest\n@pytest.fixture\ndef mapsat_agent(): pytest.skip('offline')\n",
         "fixture",
-        "skipped by conftest.py:3: *no network",
+        "skipped by conftest.py:3: *offline",
     ),
     "xfail in a fixture": (
         "import pytest\n@pytest.fixture\ndef mapsat_agent(): pytest.xfail('one day')\n",
@@ -60,10 +60,10 @@ HOW_TO_LOSE = {
     "a mark": (
         "import pytest\ndef pytest_itemcollected(item): item.add_marker(pytest.mark.skip(reason='flaky'))\n",
         "good:agent",
-        "skipped by *flaky",
+        "skipped by a mark: flaky",
     ),
     "an item that is taken over": (
-        "import pytest\n@pytest.hookimpl(tryfirst=True)\ndef pytest_pyfunc_call(pyfuncitem): return True\n",
+        "def pytest_itemcollected(item): item.runtest = lambda: None\n",
         "good:agent",
         "passed without being run*",
     ),
@@ -73,7 +73,7 @@ HOW_TO_LOSE = {
         "not started*",
     ),
     "an item that is dropped": (
-        "def pytest_collection_modifyitems(items): items.clear()\n",
+        "def pytest_collection_modifyitems(items): del items[:2]\n",
         "good:agent",
         "removed from the collection without being deselected",
     ),
@@ -95,7 +95,7 @@ def test_an_item_without_a_scorecard_is_lost_and_turns_the_run_red(project, work
         assert result.ret != 0  # a worker's own exit: pytest-xdist says how
         return
     assert result.ret == 1
-    assert sorted(lost(project)) == ["find-one", "nav-one", "nav-two"]
+    assert sorted(lost(project)) == ["find-one", "nav-one", "nav-two"][("dropped" in how) :]
     if "exit" not in how:
         assert [said for said in lost(project).values() if not fnmatch(said, reason)] == []
     assert saved(project)["gate"]["outcome"] == "invalid"
@@ -105,7 +105,7 @@ def test_an_item_without_a_scorecard_is_lost_and_turns_the_run_red(project, work
 @EVERYWHERE
 def test_an_agent_from_the_ini_is_held_to_the_same(project, workers):
     project.makeini("[pytest]\nmapsat_agent = fixture\nmapsat_save = run.json\n")
-    project.makeconftest("import pytest\n@pytest.fixture\ndef mapsat_agent(): pytest.skip('no network')\n")
+    project.makeconftest("import pytest\n@pytest.fixture\ndef mapsat_agent(): pytest.skip('offline')\n")
     assert project.runpytest(*workers).ret == 1
     assert len(lost(project)) == 3
 
@@ -150,17 +150,16 @@ def test_a_killed_worker_takes_only_its_own_item_with_it(project):
 
 
 def test_the_reasons_of_lost_items_stand_in_the_summary(project):
-    project.makeconftest("import pytest\n@pytest.fixture\ndef mapsat_agent(): pytest.skip('no network')\n")
+    project.makeconftest("import pytest\n@pytest.fixture\ndef mapsat_agent(): pytest.skip('offline')\n")
     result = project.runpytest("--mapsat-agent=fixture")
-    result.stdout.fnmatch_lines(["*nav-one*skipped by conftest.py:3*no network*"])
+    result.stdout.fnmatch_lines(["*nav-one trial 1: skipped by conftest.py:3: offline"])
 
 
 @pytest.mark.parametrize("quiet", ["-qq", "--no-summary"])
 def test_a_quiet_run_still_tells_the_gate_and_what_is_lost(project, quiet):
-    project.makeconftest("import pytest\n@pytest.fixture\ndef mapsat_agent(): pytest.skip('no network')\n")
+    project.makeconftest("import pytest\n@pytest.fixture\ndef mapsat_agent(): pytest.skip('offline')\n")
     result = project.runpytest("--mapsat-agent=fixture", quiet)
-    result.stdout.fnmatch_lines(["gate*INVALID*"])
-    result.stdout.fnmatch_lines(["*nav-one*no network*"])
+    result.stdout.fnmatch_lines(["*nav-one*offline*", "gate*INVALID*"])
     assert "sandbox " not in result.stdout.str()
 
 
