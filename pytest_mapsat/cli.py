@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pytest_mapsat import __version__
+from pytest_mapsat.commands import add_answers, add_review, judged_answers, print_answers
 
 if TYPE_CHECKING:
     from pytest_mapsat.model import Run
@@ -32,7 +33,7 @@ _DIGITS = 9
 _NARROWEST = 60
 _SEVERITIES = ("error", "warning", "note")
 #: Commands that are named in the design and do not exist yet.
-LATER = ("compare", "report", "review", "show", "build", "serve", "doctor", "cache")
+LATER = ("compare", "report", "show", "build", "serve", "doctor", "cache")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -100,6 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_import(commands)
     _add_lint(commands)
     _add_regrade(commands)
+    add_review(commands)
     _add_schema(commands)
     return parser
 
@@ -128,6 +130,7 @@ def _add_lint(commands: Any) -> None:
         action="store_true",
         help="also make wrong and harmless answers from every oracle dialogue, and tell what the checks make of them",
     )
+    add_answers(parser)
     parser.set_defaults(command=_lint)
 
 
@@ -148,6 +151,12 @@ def _add_regrade(commands: Any) -> None:
         help="the suite that was run, or a part of it; repeatable (default: benchmark_cases)",
     )
     parser.add_argument("--judge", metavar="SPEC", help="checks or recorded:PATH")
+    parser.add_argument(
+        "--decisions",
+        metavar="PATH",
+        type=Path,
+        help="people's decisions, which come before the judge (default: decisions.jsonl of the suite)",
+    )
     parser.add_argument("--fail-under", metavar="EXPR", action="append", help="thresholds, as in ar=0.65; repeatable")
     parser.add_argument("--assert", metavar="LIST", dest="asserted", help="hard, facts, explicit, soft, all, or none")
     parser.add_argument("--allow-unevaluated", metavar="N", type=_whole, help="cases that may be left unevaluated")
@@ -192,13 +201,19 @@ def _print_report(report: ImportReport, dest: Path) -> None:
 
 def _lint(options: argparse.Namespace) -> int:
     findings = _findings(options.suite)
+    sound = all(finding.severity != "error" for finding in findings)
     proof = _mutants(options.suite, findings) if options.mutants else None
+    answers = judged_answers(options, sound=sound)
     if options.json:
         listed = [finding.to_json() for finding in findings]
-        _print_json(listed if proof is None else {"findings": listed, "mutants": proof.to_json()})
+        parts: dict[str, Any] = {"mutants": proof.to_json()} if proof else {}
+        if options.answers:
+            parts["answers"] = answers and answers.to_json()
+        _print_json({"findings": listed, **parts} if parts else listed)
     else:
         _print_lint(findings, proof)
-    return EXIT_FINDINGS if any(finding.severity == "error" for finding in findings) else EXIT_OK
+        print_answers(options, answers)
+    return EXIT_OK if sound and not (answers and answers.wrong) else EXIT_FINDINGS
 
 
 def _print_lint(findings: Sequence[LintFinding], proof: Proof | None) -> None:
@@ -269,10 +284,11 @@ def _regrade(options: argparse.Namespace) -> int:
         asserted=asserted,
         fail_under=None if options.fail_under is None else tuple(options.fail_under),
         allow_unevaluated=options.allow_unevaluated,
+        decisions=options.decisions,
     )
     run = read_saved(options.run)
     suites = open_suites(options.suite or [Path("benchmark_cases")])
-    for warning in changed_suites(run, suites):
+    for warning in changed_suites(run, suites, changes):
         sys.stderr.write(f"mapsat: warning: {warning}\n")
     try:
         run = regrade(run, suites, changes, root=Path.cwd())

@@ -15,10 +15,11 @@ class Reply:
         text: what the user reads.
         thoughts: what the agent thought on the way; kept in the trajectory, shown to nobody else.
         usage: what the reply cost: any of ``input_tokens``, ``output_tokens`` (whole numbers) and ``cost`` (US dollars).
-        claims: what the text says in structured form, as plain JSON data.
+        claims: what the text says in structured form: a dict of JSON data. Reserved keys: ``proposes``, a list of ids or names of what is
+            recommended, and ``figures``, a list of dicts with ``thing``, ``role``, ``value`` and ``unit``.
     """
 
     text: str
     thoughts: Sequence[str] = ()
     usage: Mapping[str, float | None] | None = None
-    claims: Any = None
+    claims: Mapping[str, Any] | None = None

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from pytest_mapsat.model import did_you_mean
+from pytest_mapsat.formats import Lines, Located, validate
+from pytest_mapsat.model import RESERVED, JsonObject, Problem, Structured, did_you_mean
 
 from .faults import AgentFault
 from .jsondata import as_json, text
@@ -30,7 +31,7 @@ def checked(value: object) -> Reply:
         raise AgentFault(f"the agent returned {_named(value)}; {_EXPECTED}")
     if not isinstance(value.text, str):
         raise AgentFault(f"the agent returned a Reply whose text is {_named(value.text)}; expected a string")
-    return Reply(text(value.text), _thoughts(value.thoughts), _usage(value.usage), as_json(value.claims))
+    return Reply(text(value.text), _thoughts(value.thoughts), _usage(value.usage), _claims(value.claims))
 
 
 def _named(value: object) -> str:
@@ -64,6 +65,20 @@ def _usage(usage: object) -> dict[str, Any] | None:
     for name, amount in usage.items():
         _check_amount(name, amount)
     return {name: usage[name] for name in _USAGE if usage.get(name) is not None}
+
+
+def _claims(claims: object) -> JsonObject | None:
+    if claims is None:
+        return None
+    if not isinstance(claims, Mapping):
+        raise AgentFault(f"the agent returned a Reply whose claims are {_named(claims)}; expected a dict")
+    data: JsonObject = as_json(claims)
+    problems: list[Problem] = []
+    reserved = {name: data[name] for name in RESERVED if name in data}
+    validate(Structured, Located(reserved, Lines(0)), "claims", problems)
+    if problems:
+        raise AgentFault(f"the agent returned a Reply with bad {problems[0]}")
+    return data
 
 
 def _check_amount(name: object, amount: object) -> None:

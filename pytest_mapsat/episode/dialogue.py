@@ -185,12 +185,11 @@ class _Dialogue:
 
 def _turn(reply: Reply, steps: tuple[Step, ...], seconds: float) -> Turn:
     thoughts = [Step(kind="thought", text=thought) for thought in reply.thoughts]
-    if reply.claims is not None:
-        thoughts.append(Step(kind="thought", id="claims", text="claims", result=reply.claims))
     return Turn(
         role="agent",
         text=reply.text,
         steps=(*thoughts, *steps),
+        claims=None if reply.claims is None else dict(reply.claims),
         usage=Usage.model_validate(reply.usage) if reply.usage else _UNKNOWN,
         timing=TurnTiming(seconds=round(seconds, 6)),
     )

@@ -20,6 +20,7 @@ from .files import (
 from .journal import Journal, JournalContent, JournalEpisode, Place, is_journal, read_journal
 from .jsontext import parse_json, parse_json_line
 from .located import DataPath, Lines, Located, dotted, validate
+from .nounlines import Placed, append_lines, read_nouns
 from .replacing import replacing, umask
 from .run_file import is_complete_run, read_run, save_run, scorecard_line, with_attempt, write_run
 from .verdicts import Completion, Degree, FactCheck, Faithfulness, PublishedVerdict, Satisfaction, read_verdicts
@@ -39,6 +40,7 @@ __all__ = [
     "Lines",
     "Located",
     "Place",
+    "Placed",
     "PublishedCall",
     "PublishedDialogue",
     "PublishedMessage",
@@ -46,6 +48,7 @@ __all__ = [
     "RawLine",
     "Satisfaction",
     "TableRow",
+    "append_lines",
     "check_columns",
     "content_digest",
     "dotted",
@@ -63,6 +66,7 @@ __all__ = [
     "read_dialogues",
     "read_journal",
     "read_lines",
+    "read_nouns",
     "read_run",
     "read_verdicts",
     "replacing",

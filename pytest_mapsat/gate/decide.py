@@ -14,7 +14,7 @@ from .thresholds import Threshold
 
 _WAYS_ON = (
     "undecided labels are settled by people's decisions (mapsat review RUN) or by a model judge "
-    "(mapsat regrade RUN --judge=llm:MODEL); neither is in this version yet"
+    "(mapsat regrade RUN --judge=llm:MODEL, not in this version yet)"
 )
 _RECORDS = "calls without a record leave labels open: docs/sandbox.md says how to add records"
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from .checks import ChecksJudge
 from .context import Context
 from .custom import CheckFunction, gather_checks
+from .decided import DecidedJudge, Decisions, Said, with_decisions
 from .evaluate import evaluate
 from .finding import Finding
+from .labels import unjudgeable
 from .make import Judge, make_judge
 from .recorded import RecordedJudge
 
@@ -14,10 +16,15 @@ __all__ = [
     "CheckFunction",
     "ChecksJudge",
     "Context",
+    "DecidedJudge",
+    "Decisions",
     "Finding",
     "Judge",
     "RecordedJudge",
+    "Said",
     "evaluate",
     "gather_checks",
     "make_judge",
+    "unjudgeable",
+    "with_decisions",
 ]

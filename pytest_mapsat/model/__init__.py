@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
+from .answer import (
+    ANSWER_SCHEMA,
+    DECISION_SCHEMA,
+    Decision,
+    LabelledAnswer,
+    Mark,
+    evidence_digest,
+    fits,
+    mark_value,
+    reply_digest,
+    wording_digest,
+)
 from .base import CASE_ID_PATTERN, Bounds, Json, JsonObject, Noun
 from .case import (
     SOFT_LEVELS,
@@ -74,6 +86,7 @@ from .scorecard import (
     Scorecard,
     Spent,
 )
+from .structured import RESERVED, Figure, Structured
 from .suite import SUITE_SCHEMA, SuiteManifest
 from .tool import CutByDistance, CutByLabel, Entities, ParameterMatch, ParameterType, Record, Tool
 from .trajectory import (
@@ -93,10 +106,13 @@ from .trajectory import (
 from .verdict import UNDECIDED, Count, Label, LabelKind, Outcome, Quote, Verdict
 
 __all__ = [
+    "ANSWER_SCHEMA",
     "CASE_ID_PATTERN",
+    "DECISION_SCHEMA",
     "EARNED_METRICS",
     "METRICS",
     "PROVENANCE_KINDS",
+    "RESERVED",
     "RUN_SCHEMA",
     "SOFT_LEVELS",
     "SUITE_SCHEMA",
@@ -128,6 +144,7 @@ __all__ = [
     "Custom",
     "CutByDistance",
     "CutByLabel",
+    "Decision",
     "Difference",
     "Ending",
     "Entities",
@@ -139,6 +156,7 @@ __all__ = [
     "FactRequirement",
     "Factor",
     "Fault",
+    "Figure",
     "Gate",
     "GateOutcome",
     "Grounded",
@@ -149,10 +167,12 @@ __all__ = [
     "JudgeInfo",
     "Label",
     "LabelKind",
+    "LabelledAnswer",
     "LevelRule",
     "Location",
     "Lost",
     "MapsatError",
+    "Mark",
     "Match",
     "Membership",
     "MetricName",
@@ -188,6 +208,7 @@ __all__ = [
     "Similar",
     "Spent",
     "Step",
+    "Structured",
     "SuiteError",
     "SuiteInfo",
     "SuiteManifest",
@@ -205,6 +226,11 @@ __all__ = [
     "canonical_json",
     "did_you_mean",
     "digest",
+    "evidence_digest",
+    "fits",
+    "mark_value",
+    "reply_digest",
     "shown",
     "trajectory_digest",
+    "wording_digest",
 ]

@@ -225,6 +225,12 @@ class Truth(Noun):
         """All factors: explicit, implicit, facts, in this order."""
         return (*self.explicit, *self.implicit, *self.facts)
 
+    @property
+    def required(self) -> tuple[Factor, ...]:
+        """The factors that a good answer keeps without exception: explicit ones, hard ones, facts."""
+        hard = tuple(factor for factor in self.implicit if factor.severity == "hard")
+        return (*self.explicit, *hard, *self.facts)
+
 
 class Membership(Noun):
     """A place in a sequence of cases that belong together (one user's tasks, with memory between them)."""

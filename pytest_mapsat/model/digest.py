@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import Any
 
-from .trajectory import Trajectory
+from .trajectory import Trajectory, Turn
 
 
 def canonical_json(value: Any) -> str:
@@ -25,6 +25,7 @@ def trajectory_digest(trajectory: Trajectory) -> str:
         {
             "role": turn.role,
             "text": turn.text,
+            **_claims(turn),
             "calls": [
                 {"tool": step.tool, "arguments": step.arguments, "result": step.result}
                 for step in turn.steps
@@ -34,3 +35,8 @@ def trajectory_digest(trajectory: Trajectory) -> str:
         for turn in trajectory.turns
     ]
     return digest({"case": trajectory.case, "turns": turns})
+
+
+def _claims(turn: Turn) -> dict[str, Any]:
+    """Return the claims where there are any: a dialogue without them keeps the digest it had before turns had claims."""
+    return {} if turn.claims is None else {"claims": turn.claims}

@@ -50,11 +50,17 @@ class JudgeInfo(Noun):
 
 
 class SuiteInfo(Noun):
-    """A suite as part of the run's manifest."""
+    """A suite as part of the run's manifest.
+
+    ``answers``, ``decisions``: digests of its labelled answers and of its own file of people's decisions, which the fingerprint leaves out; empty
+    where it has none.
+    """
 
     name: str
     version: str
     fingerprint: str
+    answers: str = ""
+    decisions: str = ""
 
 
 class RunOptions(Noun):
@@ -81,13 +87,15 @@ class RunOptions(Noun):
 class RunRequest(Noun):
     """What a run was asked for: it goes into the manifest whole and comes back from it.
 
-    ``agent_source``: a digest of the agent's source code, empty where it has none that can be read.
+    ``agent_source``: a digest of the agent's source code, empty where it has none that can be read. ``decisions``: a digest of the file of people's
+    decisions that was named; empty: each suite's own counts.
     """
 
     agent: str
     agent_source: str = ""
     user: str
     judge: str
+    decisions: str = ""
     options: RunOptions = RunOptions()
 
 
@@ -104,6 +112,7 @@ class RunManifest(Noun):
     agent_source: str = ""
     user: str
     judge: JudgeInfo
+    decisions: str = ""
     options: RunOptions
     partial: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
@@ -118,6 +127,7 @@ class RunManifest(Noun):
             agent_source=self.agent_source,
             user=self.user,
             judge=self.judge.spec,
+            decisions=self.decisions,
             options=self.options,
         )
 

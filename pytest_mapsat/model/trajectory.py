@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from .base import Json, JsonObject, Noun
 
@@ -77,13 +77,38 @@ class TurnTiming(Noun):
 
 
 class Turn(Noun):
-    """One message of the dialogue. The first is the user's query."""
+    """One message of the dialogue. The first is the user's query.
+
+    ``claims``: what the reply says in structured form (see ``Structured``); null where the agent gave nothing.
+    """
 
     role: Literal["user", "agent"]
     text: str
     steps: tuple[Step, ...] = ()
+    claims: JsonObject | None = None
     usage: Usage = Usage()
     timing: TurnTiming | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _claims_of_older_files(cls, data: Any) -> Any:
+        """Older run files keep the claims as a thought with the id ``claims``."""
+        steps = data.get("steps") if isinstance(data, dict) else None
+        if not isinstance(steps, list) or data.get("claims") is not None:
+            return data
+        claims = next((step for step in steps if _is_claims(step)), None)
+        if claims is None:
+            return data
+        return {**data, "steps": [step for step in steps if step is not claims], "claims": claims["result"]}
+
+
+def _is_claims(step: Any) -> bool:
+    return (
+        isinstance(step, dict)
+        and step.get("id") == "claims"
+        and step.get("kind") == "thought"
+        and isinstance(step.get("result"), dict)
+    )
 
 
 class Fault(Noun):

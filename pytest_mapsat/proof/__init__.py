@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from .answers import AnswersProof, JudgedAnswer, answer_table
 from .harmless_changes import HARMLESS
 from .lint_records import lint_records
+from .oracle_run import play_oracle
 from .prove import Proof, Trial, prove
 from .table import table
 from .wrong_changes import WRONG
 
-__all__ = ["HARMLESS", "WRONG", "Proof", "Trial", "lint_records", "prove", "table"]
+__all__ = [
+    "HARMLESS",
+    "WRONG",
+    "AnswersProof",
+    "JudgedAnswer",
+    "Proof",
+    "Trial",
+    "answer_table",
+    "lint_records",
+    "play_oracle",
+    "prove",
+    "table",
+]

@@ -43,6 +43,11 @@ OPTIONS = (
     ),
     Option("user", "SPEC", "who speaks for the user: scripted (default) or silent"),
     Option("judge", "SPEC", "who judges: checks (machine checks, the default) or recorded:PATH"),
+    Option(
+        "decisions",
+        "PATH",
+        "people's decisions on labels, which come before the judge (default: decisions.jsonl of the suite)",
+    ),
     Option("trials", "N", "episodes per case (default 1)"),
     Option("max-turns", "N", "agent replies per episode (default 10)"),
     Option("timeout", "SECONDS", "wall time per episode (default 300)"),
@@ -89,6 +94,7 @@ class Settings:
         resume: the journal or run file to go on from, absolute.
         agent_named: whether the agent was named on the command line itself, not in an ini file or in ``addopts``.
         save_named: likewise for the run file.
+        decisions: the file of people's decisions, absolute; None: that of each suite.
     """
 
     request: RunRequest
@@ -98,6 +104,7 @@ class Settings:
     resume: Path | None
     agent_named: bool
     save_named: bool
+    decisions: Path | None = None
 
     def with_source(self, digest: str) -> Settings:
         """Return the settings with a digest of the agent's source in the request."""
@@ -169,6 +176,7 @@ def read_settings(config: pytest.Config) -> Settings:
     from pytest_mapsat.model import RunOptions, RunRequest  # noqa: PLC0415 (pydantic: only where an agent is active)
 
     _refuse_planned(config)
+    decisions = _decisions(config)
     fail_under, origin = _fail_under(config)
     options = RunOptions(
         trials=_whole(config, "trials", 1, at_least=1),
@@ -184,6 +192,7 @@ def read_settings(config: pytest.Config) -> Settings:
             agent=agent_spec(config),
             user=_single(config, "user", "scripted"),
             judge=_single(config, "judge", "checks"),
+            decisions=_digest(decisions),
             options=options,
         ),
         cases=_cases(config),
@@ -192,6 +201,7 @@ def read_settings(config: pytest.Config) -> Settings:
         resume=_path(config, "resume"),
         agent_named=bool(typed(config, "agent")),
         save_named=bool(typed(config, "save")),
+        decisions=decisions,
     )
 
 
@@ -247,6 +257,23 @@ def _fail_under(config: pytest.Config) -> tuple[tuple[str, ...], Literal["comman
 def _path(config: pytest.Config, name: str) -> Path | None:
     given = _single(config, name, "")
     return (config.invocation_params.dir / given).absolute() if given else None
+
+
+def _decisions(config: pytest.Config) -> Path | None:
+    """Return the file of people's decisions: from where pytest was started, or from the root where the ini file names it."""
+    text = _single(config, "decisions", "")
+    base = config.rootpath if config.getoption(_dest("decisions")) is None else config.invocation_params.dir
+    return (base / text).absolute() if text else None
+
+
+def _digest(decisions: Path | None) -> str:
+    from pytest_mapsat.model import MapsatError  # noqa: PLC0415 (pydantic: only where an agent is active)
+    from pytest_mapsat.runs.regrade import decisions_digest  # noqa: PLC0415 (likewise)
+
+    try:
+        return decisions_digest(decisions)
+    except MapsatError as error:
+        raise pytest.UsageError(f"--mapsat-decisions: {error}") from None
 
 
 def _cases(config: pytest.Config) -> tuple[Path, ...]:

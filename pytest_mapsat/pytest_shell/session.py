@@ -13,7 +13,7 @@ import pytest
 from pytest_mapsat.agents import Source, resolve_source, source_of
 from pytest_mapsat.episode import shutdown
 from pytest_mapsat.formats import Journal
-from pytest_mapsat.judges import gather_checks, make_judge
+from pytest_mapsat.judges import Decisions, gather_checks, make_judge
 from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
 from pytest_mapsat.reports import failure_text, printable
 from pytest_mapsat.runs.case import Runner
@@ -78,6 +78,7 @@ class MapsatSession:
         # A judge or a user that cannot be had is told before anything is collected.
         check_user_spec(request.user)
         make_judge(self._moved(request.judge), {}, root=self.root)
+        Decisions.read([settings.decisions] if settings.decisions else [])
         self.suites = Suites(config, settings)
 
     def described(self) -> Settings:
@@ -289,7 +290,7 @@ class MapsatSession:
     def _make_runner(self, source: Source) -> Runner:
         request = self.settings.request
         request = request.model_copy(update={"judge": self._moved(request.judge)})
-        return Runner(source, request, self.root, self._checks)
+        return Runner(source, request, self.root, self._checks, self.settings.decisions)
 
     def _moved(self, spec: str) -> str:
         """Return the spec of a recorded file, which the start of the run may have moved out of the way of the new one."""

@@ -77,7 +77,13 @@ def assemble(
 def suite_infos(suites: Sequence[Suite]) -> tuple[SuiteInfo, ...]:
     """Return what a manifest says of suites, sorted."""
     infos = (
-        SuiteInfo(name=suite.manifest.name, version=suite.manifest.version, fingerprint=suite.fingerprint())
+        SuiteInfo(
+            name=suite.manifest.name,
+            version=suite.manifest.version,
+            fingerprint=suite.fingerprint(),
+            answers=suite.digest_of_answers(),
+            decisions=suite.digest_of_decisions(),
+        )
         for suite in suites
     )
     return tuple(sorted(infos, key=lambda info: (info.name, info.fingerprint)))
@@ -128,6 +134,7 @@ def _manifest(
         agent_source=request.agent_source,
         user=request.user,
         judge=JudgeInfo(spec=request.judge, linked=linked),
+        decisions=request.decisions,
         options=request.options,
         partial=outcome.partial,
         broken=tuple(sorted(set(outcome.broken))),

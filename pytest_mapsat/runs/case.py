@@ -9,7 +9,7 @@ from time import perf_counter
 
 from pytest_mapsat.agents import Source
 from pytest_mapsat.episode import Limits, run_episode
-from pytest_mapsat.judges import CheckFunction, Judge, make_judge
+from pytest_mapsat.judges import CheckFunction, Decisions, Judge, make_judge, with_decisions
 from pytest_mapsat.metrics import score
 from pytest_mapsat.model import Case, EpisodeTiming, RunRequest, Scorecard, Trajectory, Verdict, trajectory_digest
 from pytest_mapsat.sandbox import Sandbox, satisfies
@@ -26,12 +26,14 @@ class Runner:
         request: what the run was asked for: user, judge, limits, what is asserted.
         root: the directory that relative paths in specs start from.
         checks: the checks that other packages add, by name; None: those of installed packages.
+        decisions: the file of people's decisions; None: that of each suite.
     """
 
     source: Source
     request: RunRequest
     root: Path
     checks: Mapping[str, CheckFunction] | None = None
+    decisions: Path | None = None
     _judges: dict[Path, Judge] = field(default_factory=dict)
 
     def sandbox(self, suite: Suite, case_id: str) -> Sandbox:
@@ -41,7 +43,9 @@ class Runner:
     def judge_of(self, suite: Suite) -> Judge:
         """Return the judge, made once for each suite since it needs the suite's tools."""
         if suite.root not in self._judges:
-            self._judges[suite.root] = make_judge(self.request.judge, suite.tools, root=self.root, checks=self.checks)
+            self._judges[suite.root] = judge_of(
+                suite, self.request.judge, root=self.root, checks=self.checks, decisions=self.decisions
+            )
         return self._judges[suite.root]
 
     def run(self, suite: Suite, entry: CaseEntry, case: Case, *, trial: int = 1, nodeid: str = "") -> Scorecard:
@@ -57,6 +61,31 @@ class Runner:
         trajectory = run_episode(case, self.source, user, sandbox, limits, trial=trial)
         card = grade(case, trajectory, self.judge_of(suite), asserted=options.asserted_kinds, nodeid=nodeid)
         return card.model_copy(update={"timing": EpisodeTiming(seconds=round(perf_counter() - started, 6))})
+
+
+def judge_of(
+    suite: Suite,
+    spec: str,
+    *,
+    root: Path,
+    checks: Mapping[str, CheckFunction] | None = None,
+    decisions: Path | None = None,
+) -> Judge:
+    """Return who labels the dialogues of a suite: people where they have decided, else the judge of the spec.
+
+    Args:
+        suite: the suite.
+        spec: the judge, as the user named it.
+        root: the folder that a relative path in the spec starts from.
+        checks: the checks that other packages add, by name; None: those of installed packages.
+        decisions: the file of people's decisions; None: the suite's own, where it has one.
+
+    Raises:
+        UsageError: no judge is named so, or there is no such file.
+        SuiteError: a file cannot be used.
+    """
+    judge = make_judge(spec, suite.tools, root=root, checks=checks)
+    return with_decisions(judge, Decisions.read(suite.inventory.decisions if decisions is None else [decisions]))
 
 
 def grade(case: Case, trajectory: Trajectory, judge: Judge, *, asserted: frozenset[str], nodeid: str = "") -> Scorecard:

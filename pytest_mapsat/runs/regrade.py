@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_mapsat.judges import Judge, make_judge
+from pytest_mapsat.formats import content_digest, require_file, shown_path
+from pytest_mapsat.judges import Judge
 from pytest_mapsat.model import Asserted, Run, RunRequest, Scorecard, UsageError, did_you_mean
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 
 from .assemble import Outcome, assemble, suite_infos
-from .case import grade
+from .case import grade, judge_of
 from .request import thresholds_of
 
 _SHOWN_AT_MOST = 5
@@ -19,12 +20,16 @@ _SHOWN_AT_MOST = 5
 
 @dataclass(frozen=True)
 class Changes:
-    """What is graded otherwise than in the saved run; None: as it was."""
+    """What is graded otherwise than in the saved run; None: as it was.
+
+    ``decisions``: a file of people's decisions; None: that of each suite, whatever it was.
+    """
 
     judge: str | None = None
     asserted: tuple[Asserted, ...] | None = None
     fail_under: tuple[str, ...] | None = None
     allow_unevaluated: int | None = None
+    decisions: Path | None = None
 
     def of(self, request: RunRequest) -> RunRequest:
         """Return the request with the changes.
@@ -42,7 +47,21 @@ class Changes:
         if self.allow_unevaluated is not None:
             changed["allow_unevaluated"] = self.allow_unevaluated
         options = request.options.model_copy(update=changed)
-        return request.model_copy(update={"judge": self.judge or request.judge, "options": options})
+        judge, decisions = self.judge or request.judge, decisions_digest(self.decisions)
+        return request.model_copy(update={"judge": judge, "decisions": decisions, "options": options})
+
+
+def decisions_digest(path: Path | None) -> str:
+    """Return what a manifest says of a file of decisions that was given; empty for none.
+
+    Raises:
+        UsageError: there is no such file.
+        SuiteError: it cannot be read.
+    """
+    if path is None:
+        return ""
+    require_file(path, shown_path(path))
+    return content_digest(path)[:16]
 
 
 def open_suites(paths: Sequence[Path]) -> tuple[Suite, ...]:
@@ -58,8 +77,8 @@ def open_suites(paths: Sequence[Path]) -> tuple[Suite, ...]:
     return tuple(open_suite(root) for root in dict.fromkeys(find_suite(path) or path for path in paths))
 
 
-def changed_suites(run: Run, suites: Sequence[Suite]) -> tuple[str, ...]:
-    """Return in words how the suites differ from those that were run; empty where they do not."""
+def changed_suites(run: Run, suites: Sequence[Suite], changes: Changes) -> tuple[str, ...]:
+    """Return in words how the suites, and the decisions given, differ from those of the run; empty where they do not."""
     now = {info.name: info for info in suite_infos(suites)}
     said = []
     for before in run.manifest.suites:
@@ -70,6 +89,8 @@ def changed_suites(run: Run, suites: Sequence[Suite]) -> tuple[str, ...]:
             said.append(
                 f"the suite {before.name!r} has changed since the run was saved: labels may differ for that alone"
             )
+    if run.manifest.decisions and changes.decisions is None:
+        said.append("the run was judged with a file of decisions that is not given now: --decisions names it")
     return tuple(said)
 
 
@@ -88,9 +109,8 @@ def regrade(run: Run, suites: Sequence[Suite], changes: Changes, *, root: Path) 
     """
     request = changes.of(run.manifest.request)
     _ = thresholds_of(request.options)  # a bad threshold is told before anything is judged
-    places = _places(suites)
-    _refuse_unknown(run, places)
-    judges = {suite.root: make_judge(request.judge, suite.tools, root=root) for suite in suites}
+    places = places_of(run, suites)
+    judges = {suite.root: judge_of(suite, request.judge, root=root, decisions=changes.decisions) for suite in suites}
     used = [suite for suite in suites if any(places[card.id][0] is suite for card in run.cases)] or list(suites)
     asserted = request.options.asserted_kinds
     cards = [_regraded(card, *places[card.id], judges[places[card.id][0].root], asserted) for card in run.cases]
@@ -105,6 +125,18 @@ def _missing(run: Run) -> str:
     expected = accounting.collected - accounting.deselected - len(accounting.lost)
     found = len({card.key[:3] for card in run.cases})
     return f"the file holds {found} of the {expected} episodes that it accounts for" if found < expected else ""
+
+
+def places_of(run: Run, suites: Sequence[Suite]) -> dict[str, tuple[Suite, CaseEntry]]:
+    """Return where the cases of some suites stand, by id.
+
+    Raises:
+        UsageError: a case of the run is in none of the suites, or two of them have it.
+        SuiteError: a suite cannot be read.
+    """
+    places = _places(suites)
+    _refuse_unknown(run, places)
+    return places
 
 
 def _places(suites: Sequence[Suite]) -> dict[str, tuple[Suite, CaseEntry]]:

@@ -76,15 +76,20 @@ class Finished:
         """
         before = {info.name: info for info in self.suites}
         self._refuse(
-            f"the suite {info.name}: it had version {before[info.name].version}, fingerprint {before[info.name].fingerprint}, "
-            f"now {info.version}, {info.fingerprint}"
+            f"the suite {info.name}: it had {_of_suite(before[info.name])}, now {_of_suite(info)}"
             for info in suites
-            if info.name in before and before[info.name] != info
+            if info.name in before and _of_suite(before[info.name]) != _of_suite(info)
         )
 
     def _refuse(self, differs: Iterable[str]) -> None:
         if said := "\n".join(f"  {one}" for one in differs):
             raise UsageError(f"--mapsat-resume={shown_path(self.path)}: that run was another one\n{said}")
+
+
+def _of_suite(info: SuiteInfo) -> str:
+    """Return in words what must be equal; labelled answers are read by no run."""
+    decisions = f", decisions {info.decisions}" if info.decisions else ""
+    return f"version {info.version}, fingerprint {info.fingerprint}{decisions}"
 
 
 def _facts(request: RunRequest) -> dict[str, object]:
@@ -95,6 +100,7 @@ def _facts(request: RunRequest) -> dict[str, object]:
         "the agent's source": request.agent_source,
         "user": request.user,
         "judge": request.judge,
+        "decisions": request.decisions,
         **{name.replace("_", "-"): value for name, value in options.items() if name not in _FREE},
     }
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from .answers import ANSWERS, read_answers
 from .crosscheck import nouns_in
 from .entries import CaseEntry
-from .inventory import role_of
+from .inventory import DECISIONS, role_of
 from .lint import LintFinding, Severity, errors_of, lint
 from .opened import Suite, find_suite, open_suite
 from .records import PlacedRecord
@@ -20,6 +21,8 @@ from .writer import (
 )
 
 __all__ = [
+    "ANSWERS",
+    "DECISIONS",
     "CaseEntry",
     "LintFinding",
     "PlacedRecord",
@@ -32,6 +35,7 @@ __all__ = [
     "new_folder",
     "nouns_in",
     "open_suite",
+    "read_answers",
     "role_of",
     "write_bytes",
     "write_case",

@@ -8,16 +8,25 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Literal
+from typing import Literal, get_args
 
 from pytest_mapsat.formats import shown_path
 from pytest_mapsat.model import Problem
 
-Role = Literal["manifest", "tools", "records", "cases"]
+Role = Literal["manifest", "tools", "records", "cases", "answers", "decisions"]
 MANIFEST = "suite.yaml"
+DECISIONS = "decisions.jsonl"
 _HALVES = re.compile("[\ud800-\udfff]")  # how Python writes the bytes of a name that is not UTF-8
 YAML_ENDINGS = (".yaml", ".yml")
 JSONL_ENDINGS = (".jsonl", ".jsonl.gz")
+#: What files of a name, in the suite's folder itself, and files of an ending, in one of these folders, are. All others are cases.
+_FILES: dict[str, Role] = {"tools.yaml": "tools", "tools.yml": "tools", DECISIONS: "decisions"}
+_FOLDERS: dict[str, tuple[Role, tuple[str, ...]]] = {
+    "tools": ("tools", YAML_ENDINGS),
+    "records": ("records", JSONL_ENDINGS),
+    "answers": ("answers", YAML_ENDINGS + JSONL_ENDINGS),
+}
+_ELSEWHERE: tuple[Role, tuple[str, ...]] = ("cases", YAML_ENDINGS + JSONL_ENDINGS)
 
 
 def is_yaml(path: PurePath) -> bool:
@@ -36,18 +45,18 @@ def role_of(relative: PurePath) -> Role | None:
         return None
     if relative.name == MANIFEST:
         return "manifest" if len(relative.parts) == 1 else None
-    if relative.parts[0] == "records":
-        return "records" if is_jsonl(relative) else None
-    if relative.parts[0] == "tools" or str(relative) in {"tools.yaml", "tools.yml"}:
-        return "tools" if is_yaml(relative) else None
-    return "cases" if is_yaml(relative) or is_jsonl(relative) else None
+    if len(relative.parts) == 1 and relative.name in _FILES:
+        return _FILES[relative.name]
+    role, endings = _FOLDERS.get(relative.parts[0], _ELSEWHERE)
+    return role if relative.name.endswith(endings) else None
 
 
 @dataclass(frozen=True)
 class Inventory:
     """The files of a suite by role, each sorted by its place in the suite, and what keeps others from being read.
 
-    ``strangers`` stand in ``tools/`` or ``records/`` and are neither. ``unread`` are files that look like cases but for their
+    ``answers`` and ``decisions`` (none or one) say what a judge should make of answers: they are no part of what a run does.
+    ``strangers`` stand in ``tools/``, ``records/`` or ``answers/`` and are nothing of the kind. ``unread`` are files that look like cases but for their
     ending, each with what to do.
     """
 
@@ -55,6 +64,8 @@ class Inventory:
     tools: tuple[Path, ...]
     records: tuple[Path, ...]
     problems: tuple[Problem, ...]
+    answers: tuple[Path, ...] = ()
+    decisions: tuple[Path, ...] = ()
     strangers: tuple[Path, ...] = ()
     unread: tuple[Problem, ...] = ()
 
@@ -62,14 +73,14 @@ class Inventory:
 def take_inventory(root: Path) -> Inventory:
     """Return all files below ``root`` by role; the order of the files on disk does not matter."""
     problems: list[Problem] = []
-    found: dict[Role, list[Path]] = {"manifest": [], "cases": [], "tools": [], "records": []}
+    found: dict[Role, list[Path]] = {role: [] for role in get_args(Role)}
     strangers: list[Path] = []
     unread: list[Problem] = []
     for path in sorted(_below(root, problems), key=lambda path: path.relative_to(root).parts):
         relative = path.relative_to(root)
         role = role_of(relative)
         if role is None:
-            if relative.parts[0] in {"tools", "records"} and not path.name.startswith("."):
+            if relative.parts[0] in _FOLDERS and not path.name.startswith("."):
                 strangers.append(path)
             elif _looks_like_cases(path):
                 message = f"looks like cases but is not read: expected the ending {', '.join(YAML_ENDINGS)}"
@@ -85,8 +96,10 @@ def take_inventory(root: Path) -> Inventory:
         tuple(found["tools"]),
         tuple(found["records"]),
         tuple(problems),
-        tuple(strangers),
-        tuple(unread),
+        answers=tuple(found["answers"]),
+        decisions=tuple(found["decisions"]),
+        strangers=tuple(strangers),
+        unread=tuple(unread),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -10,6 +10,7 @@ from typing import Literal
 from pytest_mapsat.formats import Lines, shown_path
 from pytest_mapsat.model import Case, JsonObject, Problem, Record, SuiteError, Tool, canonical_json, did_you_mean, shown
 
+from .answers import read_answers, stale_decisions
 from .crosscheck import crosscheck
 from .entries import CaseEntry
 from .opened import Suite, placed
@@ -58,6 +59,7 @@ def lint(suite: Suite) -> list[LintFinding]:
     findings.extend(_about_records(suite, {case.id for case, _ in cases}, records))
     findings.extend(_unused_tools(suite, [case for case, _ in cases], [one.record for one in records]))
     findings.extend(_unread(suite))
+    findings.extend(_about_answers(suite, findings))
     return sorted(findings, key=lambda finding: finding.order)
 
 
@@ -195,7 +197,22 @@ def _tool_finding(suite: Suite, tool: Tool, expected: bool) -> LintFinding:
 
 def _unread(suite: Suite) -> Iterator[LintFinding]:
     for path in suite.inventory.strangers:
-        message = "is not read: tools are *.yaml or *.yml, records are *.jsonl or *.jsonl.gz"
+        message = "is not read: tools are *.yaml or *.yml, records *.jsonl or *.jsonl.gz, answers any of these"
         yield LintFinding("warning", "not-read", Problem(shown_path(path), 0, message))
     for problem in suite.inventory.unread:
         yield LintFinding("warning", "not-read", problem)
+
+
+def _about_answers(suite: Suite, findings: Sequence[LintFinding]) -> Iterator[LintFinding]:
+    """Give what is wrong with labelled answers and decisions; nothing where the cases that they are held against cannot be read."""
+    if any(finding.severity == "error" for finding in findings):
+        return
+    try:
+        read_answers(suite)
+    except SuiteError as error:
+        yield from errors_of(error, "answer")
+    try:
+        for problem in stale_decisions(suite):
+            yield LintFinding("warning", "decision", problem)
+    except SuiteError as error:
+        yield from errors_of(error, "decision")

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -168,6 +168,14 @@ class Suite:
                 self._fingerprint = self._digest()
             return self._fingerprint
 
+    def digest_of_answers(self) -> str:
+        """Return a digest of the labelled answers, empty where there are none; they are no part of the fingerprint. Raises SuiteError."""
+        return _joined({"answers": self.inventory.answers})
+
+    def digest_of_decisions(self) -> str:
+        """Return a digest of people's decisions, empty where there are none; they are no part of the fingerprint. Raises SuiteError."""
+        return _joined({"decisions": self.inventory.decisions})
+
     def lines_of(self, entry: CaseEntry) -> Lines:
         """Return the lines of a case's parts. The file is read again: this is for error messages."""
         if is_yaml(entry.path):
@@ -183,8 +191,7 @@ class Suite:
             "records": self.inventory.records,
             "cases": self.inventory.cases,
         }
-        parts = sorted(f"{role} {_digest_of(path)}" for role, paths in roles.items() for path in paths)
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+        return _joined(roles)
 
     def _admit(self, path: Path) -> None:
         """Raise SuiteError for all but the case files of this suite."""
@@ -295,3 +302,9 @@ def placed(remark: Remark, path: Path, lines: Lines) -> Problem:
 def _taken(entry: CaseEntry, other: CaseEntry) -> Problem:
     message = f"the id {shown(entry.id)} is taken: {shown_path(other.path)}:{other.line} has it"
     return Problem(shown_path(entry.path), entry.line, message, "ids are unique in a suite")
+
+
+def _joined(files: Mapping[str, Sequence[Path]]) -> str:
+    """Return a digest of the content of some files by role, 16 hex digits; empty where there are none."""
+    parts = sorted(f"{role} {_digest_of(path)}" for role, paths in files.items() for path in paths)
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16] if parts else ""

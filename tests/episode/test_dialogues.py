@@ -102,12 +102,8 @@ class TestWhatIsRecorded:
             )
 
         turn = play(agent).replies[0]
-        assert [(step.kind, step.text) for step in turn.steps] == [
-            ("thought", "hm"),
-            ("thought", "claims"),
-            ("call", ""),
-        ]
-        assert turn.steps[1].result == {"place": "Blue Door"}
+        assert [(step.kind, step.text) for step in turn.steps] == [("thought", "hm"), ("call", "")]
+        assert turn.claims == {"place": "Blue Door"}
         assert (turn.usage.input_tokens, turn.usage.output_tokens, turn.usage.cost) == (7, None, 0.5)
         assert turn.timing.seconds >= 0
 

@@ -114,6 +114,13 @@ class TestAgentsThatReturnNoReply:
             (Reply("x", usage={"input_tokens": 1.5}), "usage gives input_tokens 1.5"),
             (Reply("x", usage={"cost": float("nan")}), "usage gives cost '<nan>'"),
             (Reply("x", usage={"cost": True}), "usage gives cost True"),
+            (Reply("x", claims=["Blue Door"]), "the agent returned a Reply whose claims are a list; expected a dict"),
+            (Reply("x", claims={"proposes": "Blue Door"}), "bad claims: proposes: found 'Blue Door', expected a list"),
+            (Reply("x", claims={"proposes": [7]}), "bad claims: proposes[0]: found 7, expected text"),
+            (
+                Reply("x", claims={"figures": [{"thing": "p1", "role": "price", "valeu": 3}]}),
+                "bad claims: figures[0].value: is missing",
+            ),
         ],
     )
     def test_the_fault_says_what_was_returned_and_what_is_expected(self, value, said):
@@ -123,7 +130,7 @@ class TestAgentsThatReturnNoReply:
         assert len(trajectory.replies) == 0
 
     @pytest.mark.parametrize(
-        "reply", ["x" * 10_000_000, Reply("", thoughts=["x" * 2_000_000]), Reply("", claims=["x" * 2_000_000])]
+        "reply", ["x" * 10_000_000, Reply("", thoughts=["x" * 2_000_000]), Reply("", claims={"note": "x" * 2_000_000})]
     )
     def test_a_flood_is_refused(self, reply):
         trajectory = play(lambda message: reply)

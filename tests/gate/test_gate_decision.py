@@ -144,7 +144,7 @@ def test_between_the_bounds_the_gate_names_the_two_ways_on_once():
     assert len(gate.reasons) == 3
     assert "mapsat review RUN" in gate.reasons[-1]
     assert "mapsat regrade RUN --judge=llm:MODEL" in gate.reasons[-1]
-    assert "neither is in this version yet" in gate.reasons[-1]
+    assert "(mapsat review RUN) or by a model judge" in gate.reasons[-1]
 
 
 def test_where_all_thresholds_are_settled_no_way_on_is_named():

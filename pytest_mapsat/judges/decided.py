@@ -1,0 +1,159 @@
+"""People's decisions come before any judge: they count for the very words, reply and evidence that were decided on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from pytest_mapsat.formats import Placed, read_nouns
+from pytest_mapsat.model import (
+    Case,
+    Decision,
+    Factor,
+    Label,
+    LabelKind,
+    Trajectory,
+    Verdict,
+    evidence_digest,
+    fits,
+    mark_value,
+    reply_digest,
+    wording_digest,
+)
+
+from .labels import kinds, unjudgeable
+from .make import Judge
+
+BY = "decision"
+_SHOWN_AT_MOST = 5
+
+
+class Said(NamedTuple):
+    """What a decision is tied to in a dialogue: digests of the replies, and of the calls with their results."""
+
+    case: str
+    reply: str
+    evidence: str
+
+    @classmethod
+    def of(cls, trajectory: Trajectory) -> Said:
+        """Return it for a dialogue."""
+        return cls(trajectory.case, reply_digest(trajectory), evidence_digest(trajectory))
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """People's decisions by case and factor, in the order in which they were taken."""
+
+    by_case: Mapping[str, Mapping[str, Sequence[Placed[Decision]]]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, decisions: Iterable[Placed[Decision]]) -> Decisions:
+        """Return decisions, ready to be looked up."""
+        found: dict[str, dict[str, list[Placed[Decision]]]] = {}
+        for placed in decisions:
+            found.setdefault(placed.noun.case, {}).setdefault(placed.noun.factor, []).append(placed)
+        return cls(found)
+
+    @classmethod
+    def read(cls, paths: Iterable[Path]) -> Decisions:
+        """Return the decisions of some files. Raises UsageError, SuiteError."""
+        return cls.of(placed for path in paths for placed in read_nouns(path, Decision))
+
+    def on(self, factor: Factor, said: Said) -> Decision | None:
+        """Return the last decision on a factor that fits a dialogue, or None."""
+        about = self.by_case.get(said.case, {}).get(factor.id, ())
+        return next((one.noun for one in reversed(about) if not changed(one.noun, factor, said)), None)
+
+
+def changed(decision: Decision, factor: Factor, said: Said) -> str:
+    """Return what keeps a decision on this factor from counting for a dialogue; empty where it counts."""
+    if not fits(decision.outcome, factor):
+        return "the factor has no such level"
+    if decision.wording != wording_digest(factor):
+        return "the factor's words have changed"
+    if decision.reply != said.reply:
+        return "the reply is another"
+    return "" if decision.evidence == said.evidence else "the calls or their results are others"
+
+
+@dataclass(frozen=True)
+class DecidedJudge:
+    """People first, then a judge.
+
+    Attributes:
+        decisions: what people decided.
+        fallback: who labels what nobody has decided.
+    """
+
+    decisions: Decisions
+    fallback: Judge
+
+    @property
+    def spec(self) -> str:
+        """How the user named the judge."""
+        return self.fallback.spec
+
+    @property
+    def linked(self) -> bool | None:
+        """Whether the judge's verdicts are known to be about these trajectories; None: it judges them itself."""
+        return self.fallback.linked
+
+    def judge(self, case: Case, trajectory: Trajectory) -> Verdict:
+        """Return a label for each factor: a decision that fits, else the judge's. Decisions that fit no more are named in a warning."""
+        verdict = self.fallback.judge(case, trajectory)
+        if case.id not in self.decisions.by_case or unjudgeable(case, trajectory, self.spec, BY) is not None:
+            return verdict
+        said = Said.of(trajectory)
+        found = {label.factor: label for label in verdict.labels}
+        for factor, kind in kinds(case):
+            decision = self.decisions.on(factor, said)
+            if decision is not None:
+                found[factor.id] = _label(factor, kind, decision)
+        labels = tuple(found.values())
+        warnings = (*verdict.warnings, *self._unused(case, trajectory.trial, said, found))
+        return verdict.model_copy(update={"labels": labels, "warnings": warnings, **_count(verdict, labels)})
+
+    def _unused(self, case: Case, number: int, said: Said, labels: Mapping[str, Label]) -> Iterator[str]:
+        """Give one warning for each reason why decisions do not count; another one on a factor that is decided is no loss."""
+        factors = {factor.id: factor for factor in case.truth.factors}
+        reasons: dict[str, list[str]] = {}
+        for name, decisions in self.decisions.by_case[case.id].items():
+            if name in labels and labels[name].by == BY:
+                continue
+            for placed in decisions:
+                known = name in factors
+                why = changed(placed.noun, factors[name], said) if known else "the case has no such factor"
+                # Without its folder: equal runs may keep their files in different places.
+                reasons.setdefault(why, []).append(f"{name} ({Path(placed.path).name}:{placed.lines.line})")
+        trial = f", trial {number}" if number > 1 else ""
+        for why, named in reasons.items():
+            more = f" and {len(named) - _SHOWN_AT_MOST} more" if len(named) > _SHOWN_AT_MOST else ""
+            listed = f"{', '.join(named[:_SHOWN_AT_MOST])}{more}"
+            yield f"case {case.id}{trial}: decisions that do not count, as {why}: {listed}"
+
+
+def with_decisions(judge: Judge, decisions: Decisions) -> Judge:
+    """Return the judge behind people's decisions; the judge itself where there are none."""
+    return DecidedJudge(decisions, judge) if decisions.by_case else judge
+
+
+def _label(factor: Factor, kind: LabelKind, decision: Decision) -> Label:
+    value = mark_value(decision.outcome)
+    return Label(
+        factor=factor.id,
+        kind=kind,
+        outcome="passed" if value > 0 else "failed",
+        value=value,
+        why=f"decided by {decision.by}" + (f": {decision.why}" if decision.why else ""),
+        wanted=factor.text,
+        by=BY,
+    )
+
+
+def _count(verdict: Verdict, labels: Sequence[Label]) -> dict[str, None]:
+    """Return the change that drops a count of explicit factors once each of them has a value of its own."""
+    known = all(label.value is not None for label in labels if label.kind == "explicit")
+    return {"explicit_count": None} if verdict.explicit_count is not None and known else {}

@@ -1,0 +1,149 @@
+"""The labelled answers of a suite: what a judge is held against. No run reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pytest_mapsat.formats import Placed, limits, read_nouns, shown_path, validate
+from pytest_mapsat.model import (
+    Case,
+    Decision,
+    LabelledAnswer,
+    Problem,
+    SuiteError,
+    did_you_mean,
+    fits,
+    shown,
+    wording_digest,
+)
+
+from .entries import CaseEntry, documents_of_yaml
+from .inventory import is_yaml
+from .opened import Suite
+
+#: The folder of a suite that holds its labelled answers.
+ANSWERS = "answers"
+_BINARY = "expected passed or failed"
+_LEVELS = "only a soft factor has levels"
+
+
+def read_answers(suite: Suite) -> tuple[Placed[LabelledAnswer], ...]:
+    """Return the suite's labelled answers, in the order of files and lines.
+
+    Raises:
+        SuiteError: with the problems of all files, up to a limit: what is no labelled answer, and what does not fit its case.
+    """
+    problems: list[Problem] = []
+    answers: list[Placed[LabelledAnswer]] = []
+    for path in suite.inventory.answers:
+        answers += _of_file(path, problems)
+    cases = _Cases(suite)
+    first: dict[tuple[str, str], str] = {}
+    for placed in answers:
+        answer = placed.noun
+        problems += _misfits(placed, cases)
+        earlier = first.setdefault((answer.case, answer.id), placed.place)
+        if earlier != placed.place:
+            message = f"a second answer {shown(answer.id)} to the case {answer.case}: {earlier} has one"
+            problems.append(placed.problem(["id"], message, "ids are unique among the answers to a case"))
+    if problems:
+        raise SuiteError(*problems[: limits.PROBLEMS])
+    return tuple(answers)
+
+
+def stale_decisions(suite: Suite) -> Iterator[Problem]:
+    """Give the decisions of the suite's own file that can no longer count, whatever an agent says.
+
+    Raises:
+        SuiteError: the file, or a case, cannot be read.
+    """
+    cases = _Cases(suite)
+    for path in suite.inventory.decisions:
+        for placed in read_nouns(path, Decision):
+            problem = _out_of_date(placed, cases)
+            if problem is not None:
+                yield problem
+
+
+class _Cases:
+    """The cases of a suite by id, loaded when they are asked for."""
+
+    def __init__(self, suite: Suite) -> None:
+        self._suite = suite
+        self._loaded: dict[str, Case] = {}
+
+    @cached_property
+    def entries(self) -> dict[str, CaseEntry]:
+        """All cases, not loaded. Raises SuiteError."""
+        return {entry.id: entry for path in self._suite.files() for entry in self._suite.entries(path)}
+
+    def get(self, case: str) -> Case | None:
+        """Return the case, or None where the suite has none of this id. Raises SuiteError."""
+        if case not in self._loaded and case in self.entries:
+            self._loaded[case] = self._suite.load(self.entries[case])
+        return self._loaded.get(case)
+
+    def unknown(self, placed: Placed[Any]) -> Problem:
+        """Return that the suite has no case of this id."""
+        case = placed.noun.case
+        return placed.problem(["case"], f"the suite has no case {shown(case)}", did_you_mean(case, self.entries))
+
+
+def _of_file(path: Path, problems: list[Problem]) -> list[Placed[LabelledAnswer]]:
+    name = shown_path(path)
+    try:
+        if not is_yaml(path):
+            return list(read_nouns(path, LabelledAnswer, name))
+        documents = documents_of_yaml(path)
+    except SuiteError as error:
+        problems.extend(error.problems)
+        return []
+    read = [(validate(LabelledAnswer, document, name, problems), document.lines) for document in documents]
+    return [Placed(answer, name, lines) for answer, lines in read if answer is not None]
+
+
+def _misfits(placed: Placed[LabelledAnswer], cases: _Cases) -> Iterator[Problem]:
+    """Give what is wrong between an answer and its case."""
+    answer = placed.noun
+    case = cases.get(answer.case)
+    if case is None:
+        yield cases.unknown(placed)
+        return
+    factors = {factor.id: factor for factor in case.truth.factors}
+    for name, mark in answer.labels.items():
+        if name not in factors:
+            message = f"the case {case.id} has no factor {shown(name)}"
+            yield placed.problem(["labels", name], message, did_you_mean(name, factors))
+        elif not fits(mark, factors[name]):
+            yield placed.problem(["labels", name], f"found {mark:g}, {_BINARY}", _LEVELS)
+    missing = [factor.id for factor in case.truth.required if factor.id not in answer.labels]
+    if missing:
+        message = f"nothing is said of {', '.join(missing)}, which the case {case.id} has"
+        yield placed.problem(["labels"], message, "give each explicit factor, hard factor and fact passed or failed")
+    if answer.text is not None and not case.truth.oracle:
+        message = f"the case {case.id} has no oracle dialogue whose last reply this could be"
+        yield placed.problem(["text"], message, "give turns, the whole dialogue")
+
+
+def _out_of_date(placed: Placed[Decision], cases: _Cases) -> Problem | None:
+    """Return why a decision can count for no answer, or None."""
+    decision = placed.noun
+    case = cases.get(decision.case)
+    if case is None:
+        return cases.unknown(placed)
+    factors = {factor.id: factor for factor in case.truth.factors}
+    factor = factors.get(decision.factor)
+    if factor is None:
+        message = f"the case {case.id} has no factor {shown(decision.factor)}"
+        return placed.problem(["factor"], message, did_you_mean(decision.factor, factors))
+    if not fits(decision.outcome, factor):
+        return placed.problem(["outcome"], f"found {decision.outcome:g}, {_BINARY}", _LEVELS)
+    if wording_digest(factor) != decision.wording:
+        message = (
+            f"the words of the factor {factor.id} of the case {case.id} have changed: the decision no longer counts"
+        )
+        return placed.problem([], message, "review the answer again, and remove this line")
+    return None

@@ -1,0 +1,158 @@
+"""mapsat lint SUITE --answers: what the judge makes of labelled answers, for people, machines and other commands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from answer_suite import LABELS, WRONG, answer, write_answers, write_suite
+
+from pytest_mapsat.cli import main
+
+CHARGER = {"kind": "call", "tool": "search_poi", "arguments": {"query": "charger"}}
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return write_suite(tmp_path / "suite", answer(), answer(id="w1", text="I suggest Old Mill.", labels=WRONG))
+
+
+def judged(capsys) -> tuple[int, dict]:
+    status = main(["lint", "suite", "--answers", "--json"])
+    return status, json.loads(capsys.readouterr().out)["answers"]
+
+
+def test_a_judge_that_is_right_about_all_answers_ends_with_0(root, capsys):
+    status, found = judged(capsys)
+    assert (status, found["wrong"]) == (0, [])
+    assert found["answers"]["all"]["all"] == {
+        "right": {"green": 1, "red": 0, "undecided": 0},
+        "wrong": {"green": 0, "red": 1, "undecided": 0},
+    }
+    assert found["labels"]["check"]["said"] == {
+        "right": {"passed": 5, "failed": 0, "undecided": 0},
+        "wrong": {"passed": 0, "failed": 1, "undecided": 0},
+    }
+
+
+def test_a_label_that_is_decided_wrongly_is_listed_and_ends_with_1(root, capsys):
+    write_answers(root, answer(), answer(id="r2", text="Take the other one.", style="prose"))
+    status, found = judged(capsys)
+    assert status == 1
+    assert [(label["answer"], label["factor"], label["should"], label["said"]) for label in found["wrong"]] == [
+        ("r2", "e1", "passed", "failed"),
+        ("r2", "z1", "passed", "failed"),
+        ("r2", "f1", "passed", "failed"),
+    ]
+    assert found["answers"]["style"]["prose"]["right"] == {"green": 0, "red": 1, "undecided": 0}
+    assert main(["lint", "suite", "--answers"]) == 1
+    out = capsys.readouterr().out
+    assert "wrong: case nav-one, answer r2, z1: failed, should be passed: no reply says" in out
+    assert out.endswith("2 answers; 6 of 6 labels decided, 3 of them wrongly\n")
+
+
+def test_the_table_fits_80_columns(root, capsys):
+    write_answers(root, answer(style="x" * 70), answer(id="r2", text="No."))
+    main(["lint", "suite", "--answers"])
+    table = capsys.readouterr().out.split("\n\n", 1)[1]
+    assert max(map(len, table.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(("mark", "wrong"), [("failed", 0), (0, 0), ("passed", 1), (1, 1), (0.5, 1)])
+def test_a_soft_factor_may_be_labelled_with_its_level(root, capsys, mark, wrong):
+    write_answers(root, answer(labels=LABELS | {"z2": mark}))
+    assert len(judged(capsys)[1]["wrong"]) == wrong
+
+
+def test_a_label_without_a_machine_check_is_undecided_and_never_wrong(root, capsys):
+    case = json.loads((root / "a.yaml").read_text())
+    del case[0]["truth"]["implicit"][0]["check"]
+    (root / "a.yaml").write_text(json.dumps(case))
+    status, found = judged(capsys)
+    assert (status, found["wrong"]) == (0, [])
+    assert found["answers"]["all"]["all"]["wrong"] == {"green": 0, "red": 0, "undecided": 1}
+    assert found["labels"]["check"]["no check"]["wrong"] == {"passed": 0, "failed": 0, "undecided": 1}
+
+
+def test_a_whole_dialogue_is_judged_with_its_calls_made_in_the_sandbox(root, capsys):
+    case = json.loads((root / "b.yaml").read_text())
+    case[0]["truth"]["facts"][0]["check"] = {"kind": "called", "tool": "search_poi", "answered": True}
+    (root / "b.yaml").write_text(json.dumps(case))
+    query = {"role": "user", "text": "Take me to a charger."}
+    dialogue = [query, {"role": "agent", "text": "Blue Bay.", "steps": [CHARGER]}]
+    silent = [query, {"role": "agent", "text": "Blue Bay."}]
+    write_answers(
+        root,
+        answer(case="nav-two", text=None, turns=dialogue),
+        answer(case="nav-two", id="w1", text=None, turns=silent, labels=LABELS | {"f1": "failed"}),
+    )
+    assert judged(capsys)[0] == 0
+    main(["lint", "suite", "--answers", "--save", "answers.json"])
+    step = json.loads(Path("answers.json").read_text())["cases"][0]["trajectory"]["turns"][1]["steps"][0]
+    assert (step["provenance"]["kind"], step["result"]["pois"][1]["name"]) == ("exact", "Blue Bay")
+
+
+def test_a_result_that_a_dialogue_gives_itself_is_kept(root, capsys):
+    steps = [CHARGER | {"result": {"pois": [{"name": "Moon Base"}]}}]
+    turns = [{"role": "user", "text": "?"}, {"role": "agent", "text": "Blue Bay.", "steps": steps}]
+    write_answers(root, answer(text=None, turns=turns))
+    main(["lint", "suite", "--answers", "--save", "answers.json"])
+    assert "Moon Base" in Path("answers.json").read_text()
+
+
+def test_saved_answers_are_trials_of_their_case_that_regrade_reads(root, capsys):
+    assert main(["lint", "suite", "--answers", "--save", "answers.json"]) == 0
+    assert main(["regrade", "answers.json", "--suite", "suite", "--save", "again.json"]) in {0, 1}
+    first, second = (json.loads(Path(name).read_text()) for name in ("answers.json", "again.json"))
+    assert first == second
+    assert [(card["trial"], card["nodeid"], card["outcome"]) for card in first["cases"]] == [
+        (1, "answers::nav-one[r1]", "passed"),
+        (2, "answers::nav-one[w1]", "failed"),
+    ]
+    assert first["manifest"]["options"]["trials"] == 2
+
+
+def test_the_same_answers_give_the_same_bytes(root):
+    for name in ("one.json", "two.json"):
+        main(["lint", "suite", "--answers", "--save", name])
+    assert Path("one.json").read_bytes() == Path("two.json").read_bytes()
+
+
+def test_an_oracle_that_cannot_be_played_is_told_and_decides_nothing(root, capsys):
+    case = json.loads((root / "a.yaml").read_text())
+    case[0]["truth"]["user"] = {"answers": [{"asked": ["Blue"], "say": "Which?"}]}
+    case[0]["truth"]["oracle"][0]["say"] = "Is it the Blue one?"
+    (root / "a.yaml").write_text(json.dumps(case))
+    assert main(["lint", "suite", "--answers"]) == 0
+    assert "not played: case nav-one: case nav-one: the user goes on after all 1 replies" in capsys.readouterr().out
+
+
+def test_a_broken_answer_is_an_error_of_lint_and_nothing_is_judged(root, capsys):
+    write_answers(root, answer(case="nav-oen"))
+    assert main(["lint", "suite", "--answers"]) == 1
+    out = capsys.readouterr().out
+    assert "a.jsonl:1: case: the suite has no case 'nav-oen' (did you mean 'nav-one'?) [error: answer]" in out
+    assert "answers: not judged, as the suite has errors" in out
+
+
+def test_a_suite_without_answers_says_so_and_has_none_to_save(root, capsys):
+    (root / "answers" / "a.jsonl").unlink()
+    assert main(["lint", "suite", "--answers"]) == 0
+    assert "answers: the suite has none" in capsys.readouterr().out
+    assert main(["lint", "suite", "--answers", "--save", "x.json"]) == 2
+    assert "suite has no labelled answers" in capsys.readouterr().err
+
+
+def test_save_needs_answers(root, capsys):
+    assert main(["lint", "suite", "--save", "x.json"]) == 2
+    assert capsys.readouterr().err == "mapsat: --save goes with --answers\n"
+
+
+def test_decisions_of_people_do_not_hide_what_the_checks_make_of_an_answer(root, capsys):
+    main(["lint", "suite", "--answers", "--save", "run.json"])
+    Path("more.jsonl").write_text(json.dumps({"case": "nav-one", "trial": 2, "factor": "z1", "outcome": "passed"}))
+    assert main(["review", "run.json", "--suite", "suite", "--from", "more.jsonl"]) == 0
+    capsys.readouterr()
+    assert judged(capsys)[0] == 0

@@ -1,0 +1,26 @@
+"""What docs/answers.md shows is true: its answers belong to the suite that docs/suites.md shows, and no label is decided wrongly."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from pytest_mapsat.cli import main
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def test_the_answers_of_the_document_are_judged_as_they_are_labelled(tmp_path, capsys):
+    suites, answers = ((DOCS / name).read_text(encoding="utf-8") for name in ("suites.md", "answers.md"))
+    for name, content in re.findall(r"```yaml\n# (\S+)\n(.*?)```", suites + answers, re.DOTALL):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    record, _ = re.findall(r"```json\n(.*?)```", suites, re.DOTALL)
+    (tmp_path / "records").mkdir()
+    (tmp_path / "records" / "r.jsonl").write_text(record, encoding="utf-8")
+    assert main(["lint", str(tmp_path), "--answers", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    table = found["answers"]["answers"]["all"]["all"]
+    assert {truth: sum(counts.values()) for truth, counts in table.items()} == {"right": 2, "wrong": 1}
+    assert found["answers"]["labels"]["check"]["clock_time"]["wrong"] == {"passed": 0, "failed": 1, "undecided": 0}

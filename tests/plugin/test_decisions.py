@@ -1,0 +1,164 @@
+"""People's decisions: they come before the judge for the very reply and evidence they were taken on, and are named where they no longer count."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pytest_mapsat.cli import main
+
+RULING = {"case": "nav-one", "factor": "z1", "outcome": "passed", "why": "it opens at six", "by": "ann"}
+
+
+@pytest.fixture
+def decided(project: pytest.Pytester) -> pytest.Pytester:
+    """A project where somebody has decided that the bad agent's reply to nav-one keeps z1."""
+    project.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=run.json")
+    decide(RULING)
+    return project
+
+
+def decide(*rulings: dict[str, object], into: str = "benchmark_cases/decisions.jsonl") -> None:
+    Path("rulings.jsonl").write_text("".join(json.dumps(ruling) + "\n" for ruling in rulings))
+    assert main(["review", "run.json", "--from", "rulings.jsonl", "--decisions", into]) == 0
+
+
+def saved(name: str = "new.json") -> dict[str, object]:
+    return json.loads(Path(name).read_text(encoding="utf-8"))
+
+
+def label(run: dict[str, object], factor: str = "z1") -> dict[str, object]:
+    card = next(card for card in run["cases"] if card["id"] == "nav-one")
+    return next(label for label in card["labels"] if label["factor"] == factor)
+
+
+def test_a_decision_on_this_reply_comes_before_the_judge(decided: pytest.Pytester) -> None:
+    result = decided.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=new.json", "-k", "nav-one")
+    result.assert_outcomes(passed=1, deselected=2)
+    found = label(saved())
+    assert (found["outcome"], found["by"], found["why"]) == (
+        "passed",
+        "decision",
+        "decided by ann: it opens at six",
+    )
+    assert label(saved(), "e1")["by"] == "checks"
+    assert saved()["manifest"]["warnings"] == []
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_a_decision_on_another_reply_does_not_count_and_is_named(decided: pytest.Pytester, workers) -> None:
+    decided.makepyfile(bad="def agent(message, tools):\n    return 'I suggest Old Mill, if you like.'\n")
+    arguments = ("--mapsat-agent=bad:agent", "--mapsat-save=new.json", *workers)
+    result = decided.runpytest_subprocess(*arguments)
+    assert label(saved())["by"] == "checks"
+    warning = "case nav-one: decisions that do not count, as the reply is another: z1 (decisions.jsonl:1)"
+    assert saved()["manifest"]["warnings"] == [warning]
+    assert "warning  case nav-one: decisions that do not count" in result.stdout.str()
+
+
+def test_a_decision_on_other_evidence_does_not_count_and_is_named(decided: pytest.Pytester) -> None:
+    records = decided.path / "benchmark_cases" / "records" / "all.jsonl"
+    records.write_text(records.read_text().replace("Blue Bay", "Blue Boy"))
+    decided.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=new.json")
+    assert "as the calls or their results are others: z1" in saved()["manifest"]["warnings"][0]
+
+
+def test_a_decision_on_other_words_of_the_factor_does_not_count_and_is_named(decided: pytest.Pytester, capsys) -> None:
+    cases = decided.path / "benchmark_cases" / "nav" / "a.yaml"
+    cases.write_text(cases.read_text().replace("it is open now", "it is open all night"))
+    decided.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=new.json")
+    assert label(saved())["outcome"] == "failed"
+    assert "as the factor's words have changed: z1" in saved()["manifest"]["warnings"][0]
+    main(["lint", "benchmark_cases"])
+    assert "decisions.jsonl:1: the words of the factor z1 of the case nav-one have changed" in capsys.readouterr().out
+
+
+def test_a_decision_on_a_factor_that_is_gone_is_named(decided: pytest.Pytester) -> None:
+    cases = decided.path / "benchmark_cases" / "nav" / "a.yaml"
+    cases.write_text(cases.read_text().replace('"z1"', '"z3"'))
+    decided.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=new.json")
+    assert "as the case has no such factor: z1" in saved()["manifest"]["warnings"][0]
+
+
+def test_of_two_decisions_that_fit_the_later_counts(decided: pytest.Pytester) -> None:
+    decide(RULING | {"outcome": "failed", "why": "it does not"})
+    decided.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=new.json")
+    assert label(saved())["why"] == "decided by ann: it does not"
+
+
+def test_a_soft_factor_may_be_decided_with_a_level(decided: pytest.Pytester) -> None:
+    decide(RULING | {"factor": "z2", "outcome": 0.5})
+    decided.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=new.json")
+    assert (label(saved(), "z2")["value"], label(saved(), "z2")["outcome"]) == (0.5, "passed")
+
+
+def test_regrade_counts_decisions_too(decided: pytest.Pytester) -> None:
+    main(["regrade", "run.json", "--save", "new.json"])
+    assert label(saved())["by"] == "decision"
+
+
+def test_decisions_of_a_file_that_is_named_take_the_place_of_the_suites_own(decided: pytest.Pytester) -> None:
+    Path("none.jsonl").write_text("")
+    for arguments in (("--mapsat-decisions=none.jsonl",), ("-o", "mapsat_decisions=none.jsonl")):
+        decided.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=new.json", *arguments)
+        assert label(saved())["by"] == "checks"
+    main(["regrade", "run.json", "--decisions", "none.jsonl", "--save", "new.json"])
+    assert label(saved())["by"] == "checks"
+
+
+def test_the_manifest_tells_which_decisions_counted(decided: pytest.Pytester, capsys) -> None:
+    Path("other.jsonl").write_text("\n")
+    decided.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=new.json")
+    own, before = saved()["manifest"], saved("run.json")["manifest"]
+    assert len(own["suites"][0]["decisions"]) == 16
+    assert own["suites"][0]["fingerprint"] == before["suites"][0]["fingerprint"]
+    assert (before["suites"][0]["decisions"], own["decisions"]) == ("", "")
+    decided.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=new.json", "--mapsat-decisions=other.jsonl")
+    assert len(saved()["manifest"]["decisions"]) == 16
+    capsys.readouterr()
+    main(["regrade", "new.json"])
+    assert "judged with a file of decisions that is not given now" in capsys.readouterr().err
+
+
+def test_a_named_file_that_cannot_be_used_is_a_usage_error(project: pytest.Pytester) -> None:
+    result = project.runpytest("--mapsat-agent=bad:agent", "--mapsat-decisions=nowhere.jsonl")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--mapsat-decisions: nowhere.jsonl: there is no such file*"])
+    Path("bad.jsonl").write_text('{"case": "nav-one"}\n')
+    result = project.runpytest("--mapsat-agent=bad:agent", "--mapsat-decisions=bad.jsonl")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*bad.jsonl:1: factor: is missing*"])
+
+
+def test_an_episode_that_somebody_else_broke_is_not_decided_by_anybody(decided: pytest.Pytester) -> None:
+    run = saved("run.json")
+    card = next(card for card in run["cases"] if card["id"] == "nav-one")
+    card["trajectory"] |= {"ending": "user_error", "fault": {"blame": "user", "message": "gone"}}
+    Path("broken.json").write_text(json.dumps(run))
+    main(["regrade", "broken.json", "--save", "new.json"])
+    assert label(saved())["outcome"] == "unevaluated"
+
+
+def test_a_count_of_explicit_factors_gives_way_once_each_is_decided(decided: pytest.Pytester) -> None:
+    verdict = {"case_id": "nav-one", "details": {"ECR": {"numerator": 0, "denominator": 1}}}
+    Path("verdicts.jsonl").write_text(json.dumps(verdict) + "\n")
+    decide(RULING | {"factor": "e1"})
+    main(["regrade", "run.json", "--judge", "recorded:verdicts.jsonl", "--save", "new.json"])
+    card = next(card for card in saved()["cases"] if card["id"] == "nav-one")
+    assert (card["explicit_count"], card["metrics"]["ecr"]) == (None, 1.0)
+
+
+def test_a_run_that_goes_on_after_other_decisions_is_another_run_but_answers_are_nothing_to_it(
+    project: pytest.Pytester,
+) -> None:
+    project.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=run.json")
+    (project.path / "benchmark_cases" / "answers").mkdir()
+    (project.path / "benchmark_cases" / "answers" / "a.jsonl").write_text("")
+    again = ("--mapsat-agent=bad:agent", "--mapsat-resume=run.json")
+    project.runpytest(*again).assert_outcomes(failed=3)
+    decide(RULING)
+    result = project.runpytest(*again)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert ", decisions " in result.stderr.str() + result.stdout.str()
