@@ -1,0 +1,169 @@
+"""What a dialogue knew, by thing and role: everything that tools declare of their results, what the user said, and the context.
+
+Nothing is guessed from the name of a key: a value counts for what its tool declares it to be, and for the thing it stands with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from pytest_mapsat.model import Json, Tool, Trajectory, Visible
+from pytest_mapsat.text import Lexicon, Role, Thing, TimeRole, Vocabulary
+
+#: Where evidence comes from: a tool's result, the context that the agent was shown, the user's own words.
+Origin = Literal["tool", "context", "user"]
+#: Key of the user (what they asked for, allow, spend) and of where they are.
+USER = "\x00user"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a piece of evidence stands.
+
+    Attributes:
+        origin: who gave it.
+        turn: index of the turn in ``Trajectory.turns`` from which on it is known; -1 for the context.
+        call: index in ``Trajectory.calls``; -1 where no tool gave it.
+        tool: name of the tool, or empty.
+        path: dotted path in the result, or "query", "history", ...
+    """
+
+    origin: Origin
+    turn: int
+    call: int = -1
+    tool: str = ""
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A value with its meaning.
+
+    Attributes:
+        value: in the canonical unit of the reading; the least where it is a range.
+        high: the greatest of a range, else ``value``.
+        unit: canonical unit as in ``text.Quantity.unit``; ``count:<noun>`` where the tool says what is counted.
+        role: what it is a figure of; None where nothing says it (a figure in a text).
+        mode: way of travelling in the words of the reading ("walking", "driving", ..., "straight" as the crow flies), or empty.
+        subject: keys of the things it is said of: one for a place's rating, both ends for a way.
+        source: where it stands.
+        text: the value with its unit, as it may be quoted.
+    """
+
+    value: float
+    high: float
+    unit: str
+    role: Role | None
+    mode: str
+    subject: tuple[str, ...]
+    source: Source
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A time of day in ``minutes`` after midnight (more than 1440 where it lies behind midnight), else as ``Figure``."""
+
+    minutes: int
+    role: TimeRole | None
+    mode: str
+    subject: tuple[str, ...]
+    source: Source
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A place on the map, degrees."""
+
+    lon: float
+    lat: float
+    subject: tuple[str, ...]
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A telephone number, an address, a line, a platform: ``value`` in the normal form of ``text.Identifier``."""
+
+    kind: Literal["phone", "address", "line", "platform", "link"]
+    value: str
+    subject: tuple[str, ...]
+    source: Source
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A thing with a name.
+
+    Attributes:
+        key: its name, folded.
+        names: how it is written, then aliases.
+        ids: what tools call it.
+        kind: its sort, as tools say it, several separated by ``;``.
+        marks: its addresses.
+        turn: from which turn on it is known.
+        records: the tool (empty for the context) and the object for each time it was returned.
+    """
+
+    key: str
+    names: tuple[str, ...]
+    ids: tuple[str, ...]
+    kind: str
+    marks: tuple[str, ...]
+    turn: int
+    records: tuple[tuple[str, Json], ...]
+
+    @property
+    def thing(self) -> Thing:
+        """What the reading finds it by."""
+        return Thing(self.key, self.names, self.kind, self.marks)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that was known in a dialogue. Tuples are in the order in which it became known."""
+
+    things: tuple[Known, ...]
+    figures: tuple[Figure, ...]
+    times: tuple[Moment, ...]
+    points: tuple[Point, ...]
+    identities: tuple[Identity, ...]
+    #: What tools, context and user said in running words: (turn, origin, text).
+    texts: tuple[tuple[int, Origin, str], ...]
+
+    def lexicon(self, vocabulary: Vocabulary | None = None) -> Lexicon:
+        """Return what finds the things in a text."""
+        return Lexicon([known.thing for known in self.things], vocabulary)
+
+    def figures_of(
+        self, key: str, *, unit: str, role: Role | None = None, mode: str = "", turn: int | None = None
+    ) -> tuple[Figure, ...]:
+        """Return the figures of one thing, unit, role and way of travelling that were known in a turn.
+
+        Args:
+            key: the thing; USER for what the user said of themselves.
+            unit: canonical unit.
+            role: what it must be a figure of; None for any.
+            mode: the way of travelling; figures without one always count, and all do where it is empty.
+            turn: index of the turn that speaks; None for the whole dialogue.
+        """
+        raise NotImplementedError
+
+    def times_of(self, key: str, *, role: TimeRole | None = None, turn: int | None = None) -> tuple[Moment, ...]:
+        """Return the times of day of one thing and role that were known in a turn."""
+        raise NotImplementedError
+
+
+def evidence(trajectory: Trajectory, tools: Mapping[str, Tool], visible: Visible | None) -> Evidence:
+    """Return what was known in a dialogue.
+
+    Args:
+        trajectory: the dialogue; results of calls that were answered count.
+        tools: the suite's tools by name; a tool that declares nothing gives texts only.
+        visible: what the agent was shown of the case.
+    """
+    raise NotImplementedError
