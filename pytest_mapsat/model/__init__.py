@@ -75,7 +75,22 @@ from .scorecard import (
     Spent,
 )
 from .suite import SUITE_SCHEMA, SuiteManifest
-from .tool import CutByDistance, CutByLabel, Entities, ParameterMatch, ParameterType, Record, Tool
+from .tool import (
+    ITEM,
+    CutByDistance,
+    CutByLabel,
+    Entities,
+    FieldKind,
+    FieldRole,
+    Fields,
+    FieldUnit,
+    Meaning,
+    MeaningTree,
+    ParameterMatch,
+    ParameterType,
+    Record,
+    Tool,
+)
 from .trajectory import (
     PROVENANCE_KINDS,
     Blame,
@@ -95,6 +110,7 @@ from .verdict import Count, Label, LabelKind, Outcome, Quote, Verdict
 __all__ = [
     "CASE_ID_PATTERN",
     "EARNED_METRICS",
+    "ITEM",
     "METRICS",
     "PROVENANCE_KINDS",
     "RUN_SCHEMA",
@@ -137,6 +153,10 @@ __all__ = [
     "FactRequirement",
     "Factor",
     "Fault",
+    "FieldKind",
+    "FieldRole",
+    "FieldUnit",
+    "Fields",
     "Gate",
     "GateOutcome",
     "Grounded",
@@ -152,6 +172,8 @@ __all__ = [
     "Lost",
     "MapsatError",
     "Match",
+    "Meaning",
+    "MeaningTree",
     "Membership",
     "MetricName",
     "Not",

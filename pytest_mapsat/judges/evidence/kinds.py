@@ -1,16 +1,14 @@
-"""What a dialogue knew, by thing and role: everything that tools declare of their results, what the user said, and the context.
-
-Nothing is guessed from the name of a key: a value counts for what its tool declares it to be, and for the thing it stands with.
-"""
+"""What evidence is: things, figures, times, points and identifiers, each with its subject and its source."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cached_property
+from typing import Literal, TypeVar
 
-from pytest_mapsat.model import Json, Tool, Trajectory, Visible
-from pytest_mapsat.text import Lexicon, Role, Thing, TimeRole, Vocabulary
+from pytest_mapsat.model import Json
+from pytest_mapsat.text import Lexicon, Role, Thing, TimeRole, Vocabulary, fold_phrase
 
 #: Where evidence comes from: a tool's result, the context that the agent was shown, the user's own words.
 Origin = Literal["tool", "context", "user"]
@@ -151,19 +149,47 @@ class Evidence:
             mode: the way of travelling; figures without one always count, and all do where it is empty.
             turn: index of the turn that speaks; None for the whole dialogue.
         """
-        raise NotImplementedError
+        return tuple(
+            figure
+            for figure in self._figures.get(key, ())
+            if figure.unit == unit
+            and role in (None, figure.role)
+            and (not mode or figure.mode in ("", mode))
+            and (turn is None or figure.source.turn <= turn)
+        )
 
     def times_of(self, key: str, *, role: TimeRole | None = None, turn: int | None = None) -> tuple[Moment, ...]:
         """Return the times of day of one thing and role that were known in a turn."""
-        raise NotImplementedError
+        return tuple(
+            moment
+            for moment in self._times.get(key, ())
+            if role in (None, moment.role) and (turn is None or moment.source.turn <= turn)
+        )
+
+    def says(self, phrase: str, turn: int) -> bool:
+        """Return whether a text of a tool, the context or the user has these words."""
+        wanted = fold_phrase(phrase)
+        return any(wanted in text for known, text in self._texts if known <= turn)
+
+    @cached_property
+    def _figures(self) -> Mapping[str, Sequence[Figure]]:
+        return _by_subject(self.figures)
+
+    @cached_property
+    def _times(self) -> Mapping[str, Sequence[Moment]]:
+        return _by_subject(self.times)
+
+    @cached_property
+    def _texts(self) -> tuple[tuple[int, str], ...]:
+        return tuple((turn, fold_phrase(text)) for turn, _, text in self.texts)
 
 
-def evidence(trajectory: Trajectory, tools: Mapping[str, Tool], visible: Visible | None) -> Evidence:
-    """Return what was known in a dialogue.
+_Piece = TypeVar("_Piece", Figure, Moment)
 
-    Args:
-        trajectory: the dialogue; results of calls that were answered count.
-        tools: the suite's tools by name; a tool that declares nothing gives texts only.
-        visible: what the agent was shown of the case.
-    """
-    raise NotImplementedError
+
+def _by_subject(pieces: Iterable[_Piece]) -> Mapping[str, Sequence[_Piece]]:
+    found: dict[str, list[_Piece]] = {}
+    for piece in pieces:
+        for key in piece.subject:
+            found.setdefault(key, []).append(piece)
+    return found
