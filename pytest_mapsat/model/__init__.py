@@ -90,6 +90,8 @@ from .tool import (
     ParameterType,
     Record,
     Tool,
+    meanings_below,
+    name_of,
 )
 from .trajectory import (
     PROVENANCE_KINDS,
@@ -225,6 +227,8 @@ __all__ = [
     "canonical_json",
     "did_you_mean",
     "digest",
+    "meanings_below",
+    "name_of",
     "shown",
     "trajectory_digest",
 ]

@@ -5,6 +5,7 @@ All that is special about maps lives in specs like this one; the sandbox knows c
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
@@ -224,6 +225,44 @@ class Tool(Noun):
             for path, meaning in {**named, **entity.fields}.items():
                 _plant(tree, [*entity.items.split("."), ITEM, *path.split(".")], meaning)
         return tree
+
+    def undeclared(self, result: Json) -> list[str]:
+        """Return the paths of the values in a result of which nothing says what they mean, ``*`` for members of lists, sorted."""
+        found: set[str] = set()
+        waiting: list[tuple[Json, list[MeaningTree], str]] = [(result, [self.meanings], "")]
+        while waiting:
+            value, nodes, path = waiting.pop()
+            kinds = {node[""].kind for node in nodes if "" in node}
+            if not isinstance(value, Mapping | list):
+                found |= {path} if value is not None and not kinds else set()
+            elif not kinds & {"ignored", "text"} and (isinstance(value, Mapping) or not kinds):
+                waiting += [
+                    (member, below, f"{path}.{key}".lstrip(".")) for key, member, below in _members(value, nodes)
+                ]
+        return sorted(found)
+
+
+def _members(
+    value: Mapping[str, Json] | list[Json], nodes: list[MeaningTree]
+) -> list[tuple[str, Json, list[MeaningTree]]]:
+    """Return key, value and declarations of the members of an object or a list."""
+    items = [node[ITEM] for node in nodes if ITEM in node]
+    if isinstance(value, list):
+        below = [*items, *(node["*"] for node in nodes if "*" in node)]
+        return [("*", member, below) for member in value]
+    single = [tree for tree in items if name_of(tree) in value]
+    inner = [tree for tree in items if name_of(tree) not in value]
+    return [(key, member, meanings_below([*nodes, *single], key) + inner) for key, member in value.items()]
+
+
+def name_of(item: MeaningTree) -> str:
+    """Return the key of the name in the declaration of an item of entities."""
+    return next((key for key, node in item.items() if key and "" in node and node[""].kind == "name"), "")
+
+
+def meanings_below(nodes: Sequence[MeaningTree], key: str) -> list[MeaningTree]:
+    """Return what is declared of a member of an object: by its key, else of all members."""
+    return [node[key if key in node else "*"] for node in nodes if key in node or "*" in node]
 
 
 def _plant(tree: MeaningTree, keys: list[str], meaning: Meaning) -> None:

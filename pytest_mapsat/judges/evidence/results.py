@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pytest_mapsat.model import ITEM, Json, Meaning, MeaningTree, Tool
+from pytest_mapsat.model import ITEM, Json, Meaning, MeaningTree, Tool, meanings_below, name_of
 from pytest_mapsat.sandbox import point
 from pytest_mapsat.text import Lexicon, fold_phrase, read
 
@@ -14,6 +14,10 @@ from pytest_mapsat.text import Lexicon, fold_phrase, read
 _UNITS: dict[str, tuple[str, float]] = {"km": ("m", 1000), "s": ("min", 1 / 60), "h": ("min", 60), "d": ("min", 1440)}
 _NUMBER = re.compile(r"[¥￥$€]?\s*(-?\d{1,15}(?:\.\d{1,6})?)(?:\s*[-~至]\s*(\d{1,15}(?:\.\d{1,6})?))?\s*[^\d\s.:]{0,6}")
 _CLOCK = re.compile(r"(?<!\d)(\d{2})(\d{2})$|(\d{1,2}):(\d{2})")
+
+
+#: The element around a list, the path of the list, and all elements.
+_Place = tuple["Element", str, list["Element"]]
 
 
 @dataclass
@@ -55,71 +59,51 @@ def elements_of(result: Json, tool: Tool) -> list[Element]:
     return elements
 
 
-def undeclared(result: Json, tool: Tool) -> list[str]:
-    """Return the paths of values that the tool does not declare, ``*`` for members of lists, sorted."""
-    found: set[str] = set()
-    waiting: list[tuple[Json, list[MeaningTree], str]] = [(result, [tool.meanings], "")]
-    while waiting:
-        value, nodes, path = waiting.pop()
-        if any("" in node and (node[""].kind == "ignored" or not isinstance(value, Mapping)) for node in nodes):
-            continue
-        below = [(f"{path}.{key}".lstrip("."), member, inner) for key, member, inner in _members(value, nodes)]
-        waiting += [(member, inner, where) for where, member, inner in below]
-        if not isinstance(value, Mapping | list | tuple) and value is not None:
-            found.add(path)
-    return sorted(found)
-
-
-def _members(value: Json, nodes: Sequence[MeaningTree]) -> list[tuple[str, Json, list[MeaningTree]]]:
-    """Return key, value and declarations of the members of an object or a list."""
-    items = [node[ITEM] for node in nodes if ITEM in node]
-    if isinstance(value, Mapping):
-        single = [tree for tree in items if _name_of(tree) in value]
-        inner = [tree for tree in items if tree not in single]
-        nodes = [*nodes, *single]
-        return [
-            (key, member, [node[word] for node in nodes for word in (key, "*") if word in node] + inner)
-            for key, member in value.items()
-        ]
-    if isinstance(value, list | tuple):
-        inner = [*items, *(node["*"] for node in nodes if "*" in node)]
-        return [("*", member, inner) for member in value]
-    return []
-
-
-def _name_of(tree: MeaningTree) -> str:
-    """Return the key of the name in the declaration of an item."""
-    return next((key for key, node in tree.items() if key and "" in node and node[""].kind == "name"), "")
-
-
 def _spread(value: Json, nodes: Sequence[MeaningTree], element: Element, path: str, elements: list[Element]) -> None:
     """Put the declared values of a result into the elements they stand in."""
     meanings = [node[""] for node in nodes if "" in node]
-    if any(meaning.kind == "ignored" for meaning in meanings):
-        return
     for node in nodes:
         if ITEM in node:
             _spread_items(value, node[ITEM], element, path, elements)
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping | list | tuple) and any(meaning.kind == "text" for meaning in meanings):
+        element.leaves += [(meaning, text, path) for meaning in meanings for text in _texts(value)]
+    elif isinstance(value, Mapping):
         for key, member in value.items():
-            below = [node[word] for node in nodes for word in (key, "*") if word in node]
+            below = meanings_below(nodes, key)
             if below:
                 _spread(member, below, element, f"{path}.{key}".lstrip("."), elements)
     elif isinstance(value, list | tuple):
-        below = [node["*"] for node in nodes if "*" in node]
-        for index, member in enumerate(value if below or meanings else ()):
-            inner = Element(member, element)
-            inner.leaves += [(meaning, member, f"{path}.{index}".lstrip(".")) for meaning in meanings]
-            elements.append(inner)
-            if below:
-                _spread(member, below, inner, f"{path}.{index}".lstrip("."), elements)
+        _spread_list(value, nodes, meanings, (element, path, elements))
     else:
         element.leaves += [(meaning, value, path) for meaning in meanings]
 
 
+def _spread_list(values: Sequence[Json], nodes: Sequence[MeaningTree], meanings: Sequence[Meaning], at: _Place) -> None:
+    element, path, elements = at
+    below = [node["*"] for node in nodes if "*" in node]
+    for index, member in enumerate(values if below or meanings else ()):
+        where = f"{path}.{index}".lstrip(".")
+        inner = Element(member, element)
+        inner.leaves += [(meaning, member, where) for meaning in meanings]
+        elements.append(inner)
+        if below:
+            _spread(member, below, inner, where, elements)
+
+
+def _texts(value: Json) -> Iterator[str]:
+    """Yield all texts in a value, in order."""
+    waiting = [value]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, str):
+            yield found
+        elif isinstance(found, Mapping | list | tuple):
+            waiting.extend(reversed(list(found.values() if isinstance(found, Mapping) else found)))
+
+
 def _spread_items(value: Json, tree: MeaningTree, element: Element, path: str, elements: list[Element]) -> None:
     """Spread the items of entities: the members of a list or of an object, or one object with a name."""
-    if isinstance(value, Mapping) and _name_of(tree) in value:
+    if isinstance(value, Mapping) and name_of(tree) in value:
         members = [(path, value)]
     elif isinstance(value, Mapping | list | tuple):
         pairs = value.items() if isinstance(value, Mapping) else enumerate(value)
