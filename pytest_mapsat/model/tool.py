@@ -82,12 +82,14 @@ class CutByLabel(Noun):
 class Entities(Noun):
     """Where in a result things with a name stand, so that a judge can find what an answer recommends.
 
-    ``items``: dotted path of a list or object (``*`` for every element); ``name``, ``id``: keys of an item.
+    ``items``: dotted path of a list or object (``*`` for every element); ``name``, ``id``: keys of an item. ``sort``: what is listed there; a check
+    without a ``tool`` recommends places only. ``leg``: the items are stretches between things that are listed elsewhere, and name no thing themselves.
     """
 
     items: str
     name: str = "name"
     id: str | None = None
+    sort: Literal["place", "ride", "line", "road", "deal", "leg"] = "place"
 
 
 class Tool(Noun):

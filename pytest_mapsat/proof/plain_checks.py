@@ -190,9 +190,9 @@ def _fitting(check: Number | ClockTime, dialogue: PlainDialogue) -> list[bool]:
     """Return for each figure that stands in a sentence with a phrase of ``near`` whether it lies where it must."""
     near = [sentence for text in dialogue.read(check.turn) for sentence in _sentences_near(text, check.near)]
     if isinstance(check, ClockTime):
-        times = None if check.equals is None else _known_times(check, dialogue)
+        times = _known_times(check, dialogue) if check.equals else None
         return [_clock_fits(check, clock.minutes, times) for sentence in near for clock in clocks(sentence)]
-    known = None if check.equals is None else _known(check, dialogue)
+    known = _known(check, dialogue) if check.equals else None
     found = [figure for sentence in near for figure in figures(sentence)]
     return [_figure_fits(check, one.base, known) for one in found if one.dimension == UNITS[check.unit][0]]
 
@@ -203,12 +203,16 @@ def _sentences_near(text: str, near: Sequence[str]) -> Iterator[str]:
             yield text[start:end]
 
 
+def _returned(check: Number | ClockTime, dialogue: PlainDialogue) -> list[object]:
+    return [value for bound in check.equals for value in dialogue.returned(bound.tool, bound.path)]
+
+
 def _known(check: Number, dialogue: PlainDialogue) -> list[float]:
     """Return the values, in the base unit, that the tools returned where the check looks for them."""
     found: list[float] = []
-    for value in dialogue.returned(check.equals.tool, check.equals.path) if check.equals else ():
+    for value in _returned(check, dialogue):
         if isinstance(value, int | float):
-            found.append(value * UNITS[check.equals_unit or check.unit][1])
+            found.append(value * check.times * UNITS[check.equals_unit or check.unit][1])
         elif isinstance(value, str):
             found += [figure.base for figure in figures(folded(value)) if figure.dimension == UNITS[check.unit][0]]
     return found
@@ -224,8 +228,7 @@ def _figure_fits(check: Number, value: float, known: list[float] | None) -> bool
 
 
 def _known_times(check: ClockTime, dialogue: PlainDialogue) -> list[int]:
-    values = dialogue.returned(check.equals.tool, check.equals.path) if check.equals else []
-    return [clock.minutes for value in values if isinstance(value, str) for clock in clocks(value)]
+    return [clock.minutes for value in _returned(check, dialogue) if isinstance(value, str) for clock in clocks(value)]
 
 
 def _clock_fits(check: ClockTime, minutes: int, known: list[int] | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .canonical import UnfitError, canonical
+from .canonical import point as point_of
 from .geo import distance_m
 from .resolver import MISS_RESULT
 from .satisfy import satisfies, values_at
@@ -20,6 +21,7 @@ __all__ = [
     "canonical",
     "distance_m",
     "normalise",
+    "point_of",
     "satisfies",
     "text_similarity",
     "tokens",

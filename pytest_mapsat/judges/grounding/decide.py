@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pytest_mapsat.judges.text import Mention, Reading
+from .text import Mention, Reading
 from pytest_mapsat.sandbox import distance_m
 
 from .claims import Claim, ClaimType, Decision

@@ -7,8 +7,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from pytest_mapsat.judges.numbers import Quantity
-from pytest_mapsat.judges.units import UNITS, Dimension
+from .numbers import Quantity
+from .units import UNITS, Dimension
 
 from .claims import Claim, ClaimType
 from .forms import Mode

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_mapsat.judges.text import Reading
+from .text import Reading
 
 from .decide import Judged, ReplyJudge
 from .find import find_claims, outside

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from pytest_mapsat.judges.context import Context
 from pytest_mapsat.judges.finding import Finding
-from pytest_mapsat.judges.fold import fold_phrase
+from .fold import fold_phrase
 from pytest_mapsat.model import Grounded, Quote
 
 from .claims import CLAIM_TYPES, ClaimType

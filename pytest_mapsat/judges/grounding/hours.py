@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from pytest_mapsat.judges.text import Reading
+from .text import Reading
 
 from .claims import Claim
 from .page import Page

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from pytest_mapsat.judges.text import is_latin
+from .text import is_latin
 
 from .claims import Claim
 from .page import Page

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from pytest_mapsat.judges.fold import is_cjk
+from .fold import is_cjk
 
 from .claims import Claim
 from .forms import is_name_like, squeeze, without_brackets

@@ -7,8 +7,8 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 
-from pytest_mapsat.judges.questions import questions
-from pytest_mapsat.judges.text import Reading
+from .questions import questions
+from .text import Reading
 
 from .forms import Mode, modes_in
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pytest_mapsat.judges.clock import find_times
-from pytest_mapsat.judges.numbers import find_quantities
-from pytest_mapsat.judges.units import Dimension
+from .clock import find_times
+from .numbers import find_quantities
+from .units import Dimension
 
 from .claims import ClaimType
 from .forms import Mode, mode_of
