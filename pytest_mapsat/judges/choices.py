@@ -15,7 +15,7 @@ from pytest_mapsat.sandbox import satisfies, values_at
 from pytest_mapsat.text import Document, Mention
 
 from .context import Context
-from .describe import clock_of, matches_in_words, one_of
+from .describe import clock_of, matches_in_words, one_of, times_in_words
 from .finding import SHOWN_AT_MOST, Finding, absent, cite, cited, unclear
 from .things import Entity, Standing, key_of
 
@@ -126,22 +126,23 @@ def rules_out(check: RulesOut, context: Context) -> Finding:
 
 
 def covers(check: Covers, context: Context) -> Finding:
-    """At least ``at_least`` of the things are proposed."""
-    needed = min(check.at_least or len(check.names), len(check.names))
-    wanted = f"{'all' if needed == len(check.names) else f'at least {needed}'} of {one_of(n[0] for n in check.names)}"
+    """At least ``at_least`` of the things are proposed, and at most ``at_most``."""
+    least = min(check.at_least or len(check.names), len(check.names))
+    most = len(check.names) if check.at_most is None else check.at_most
+    few = "all" if least == len(check.names) else f"at least {least}"
+    wanted = f"{few if most >= len(check.names) else times_in_words(least, most).removesuffix(' times')} of {one_of(n[0] for n in check.names)}"
     each = [_named(names, context, check.turn) for names in check.names]
-    there = [one for found in each for one in found[:1] if any(same.proposed for same in found)]
-    open_ = [one for found in each for one in found if one.proposed is None and not any(o.proposed for o in found)]
-    missing = [names[0] for names, found in zip(check.names, each, strict=True) if not any(o.proposed for o in found)]
-    if len(there) >= needed:
-        return Finding(True, f"{len(there)} of {len(check.names)} are proposed", wanted, _quotes(there))
-    why = f"{len(there)} of {len(check.names)} are proposed; not proposed: {one_of(missing)}"
+    there = [next(one for one in found if one.proposed) for found in each if any(one.proposed for one in found)]
+    open_ = [one for found in each if not any(o.proposed for o in found) for one in found if one.proposed is None]
     unnamed = sum(not found for found in each)
-    if len(there) + len(open_) + unnamed < needed or context.silent(check.turn):
+    missing = [names[0] for names, found in zip(check.names, each, strict=True) if not any(o.proposed for o in found)]
+    why = f"{len(there)} of {len(check.names)} are proposed" + (f"; not proposed: {one_of(missing)}" if missing else "")
+    few_surely = len(there) + len(open_) + unnamed < least or context.silent(check.turn)
+    if len(there) > most or (len(there) < least and few_surely):
         return Finding(False, why, wanted, _quotes(there))
-    if open_:
-        return unclear(_quotes(open_), _OPEN, wanted)
-    return unclear((), f"{why}; {_LEFT_OPEN}", wanted)
+    if len(there) >= least and len(there) + len(open_) <= most:
+        return Finding(True, why, wanted, _quotes(there))
+    return unclear(_quotes(open_), _OPEN if open_ else f"{why}; {_LEFT_OPEN}", wanted)
 
 
 def order(check: Order, context: Context) -> Finding:

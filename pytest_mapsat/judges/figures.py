@@ -32,6 +32,8 @@ _ROUNDING = 1e-6
 #: How far, relatively, a figure that is said to be about, just under or just over something may lie from it.
 _ABOUT = 0.12
 _NEARLY = 0.25
+#: Minutes that a clock time may lie from one that it is said to be about.
+_ABOUT_MINUTES = 5
 
 #: What a figure says: it fits, it does not, it may be another figure, or it has nothing to do with the check.
 Verdict = Literal["fits", "misfit", "open", "other"]
@@ -109,14 +111,15 @@ def _number_said(
     high = math.inf if check.max is None else check.max * scale
     if not _inside(figure, low, high):
         misfit = f"not {range_in_words(check.min, check.max, check.unit)}"
-        return _Said(quote, "misfit" if belongs else "open", misfit, may_fit=False)
+        sure = belongs and figure.stance != "unclear"
+        return _Said(quote, "misfit" if sure else "open", misfit, may_fit=False)
     if known is None:
         return _Said(quote, "fits" if belongs else "open")
     upto = [value for value in known if value.turn <= document.turn]
     upto = [value for value in upto if not (figure.mode and value.mode) or figure.mode == value.mode] or upto
     verdict = _compared(figure, upto, lambda value: _near(figure, value.number, check.tolerance), document, context)
     shown = [f"{value.number / scale:g} {check.unit}" for value in _relevant(figure, upto)]
-    return _settled(quote, verdict, belongs, _returned(check.equals, shown), upto, lambda v: _near(figure, v.number, check.tolerance))
+    return _settled(quote, verdict, belongs, _returned(check.equals, shown), upto, lambda v: _near(figure, v.number, check.tolerance), figure.stance)
 
 
 def _time_said(
@@ -126,21 +129,21 @@ def _time_said(
     belongs = _belongs(check, document, time, time.role, context)
     if belongs is False:
         return _Said(quote, "other")
-    inside = {_in_window(check, minutes) for minutes in time.minutes}
+    slack = 0 if time.approx == "exact" else _ABOUT_MINUTES
+    inside = {any(_in_window(check, minutes + more) for more in (0, -slack, slack)) for minutes in time.minutes}
     if inside != {True}:
-        sure = belongs and inside == {False}
+        sure = belongs and inside == {False} and time.stance != "unclear"
         return _Said(quote, "misfit" if sure else "open", f"not {_window(check)}", may_fit=True in inside)
     if known is None:
         return _Said(quote, "fits" if belongs else "open")
     upto = [value for value in known if value.turn <= document.turn]
 
     def fits(value: Value) -> bool:
-        slack = check.tolerance_min if time.approx == "exact" else max(check.tolerance_min, 5)
-        return any(_apart(minutes, value.number) <= slack for minutes in time.minutes)
+        return any(_apart(minutes, value.number) <= max(check.tolerance_min, slack) for minutes in time.minutes)
 
     verdict = _compared(time, upto, fits, document, context)
     shown = [clock_of(int(value.number)) for value in _relevant(time, upto)]
-    return _settled(quote, verdict, belongs, _returned(check.equals, shown), upto, fits)
+    return _settled(quote, verdict, belongs, _returned(check.equals, shown), upto, fits, time.stance)
 
 
 def _settled(
@@ -150,9 +153,10 @@ def _settled(
     returned: str,
     known: Sequence[Value],
     fits: Callable[[Value], bool],
+    stance: str,
 ) -> _Said:
     """Return the figure with its verdict; of one that may be another figure only whether it fits anything at all is told."""
-    if belongs:
+    if belongs and not (verdict == "misfit" and stance == "unclear"):
         return _Said(quote, verdict, f"but {returned}", may_fit=any(fits(value) for value in known))
     return _Said(quote, "open", may_fit=any(fits(value) for value in known))
 
@@ -162,8 +166,6 @@ def _belongs(
 ) -> bool | None:
     """Return whether a figure is one that the check speaks of; None where that is not sure."""
     held: list[bool | None] = [figure.stance not in ("denied", "asked")]
-    if figure.stance == "unclear":
-        held.append(None)
     if check.quantifier == "any" and not check.equals:
         held.append({"affirmed": True, "unclear": None}.get(figure.stance, False))
     if check.role:
@@ -175,24 +177,36 @@ def _belongs(
     return False if False in held else None if None in held else True
 
 
-def _is_near(near: Sequence[str], document: Document, figure: Quantity | Clock) -> bool:
-    """Return whether one of the phrases stands in the clause of a figure, or in its sentence where the clause has none."""
-    return says(document.words(document.sentences[figure.sentence]), near)
+def _is_near(near: Sequence[str], document: Document, figure: Quantity | Clock) -> bool | None:
+    """Return whether one of the phrases stands in the sentence of a figure, or in its row; a figure of nothing may be meant all the same."""
+    span = document.sentences[figure.sentence]
+    if says(document.words(span), near):
+        return True
+    if figure.cell is not None and any(
+        block.kind == "row" and block.span.start <= figure.span.start < block.span.end and says(document.words(block.span), near)
+        for block in document.blocks
+    ):
+        return True
+    return False if figure.subject else None
 
 
 def _is_of(names: Sequence[str], figure: Quantity | Clock, context: Context, turn: str) -> bool | None:
     keys = {key for name in names if (key := key_of(name, context.keys))}
     if not figure.subject:
-        return True if keys and _only_proposed(context, turn) in keys else None
+        return _only_proposed(keys, context, turn)
     if len(figure.subject) == 1:
         return figure.subject[0] in keys
     return None if keys & set(figure.subject) else False
 
 
-def _only_proposed(context: Context, turn: str) -> str:
-    """Return the one thing that the replies propose; nothing where they propose several, or leave it open."""
-    standing = [one for one in context.standings(turn).values() if one.proposed is not False]
-    return standing[0].key if len(standing) == 1 and standing[0].proposed else ""
+def _only_proposed(keys: set[str], context: Context, turn: str) -> bool | None:
+    """Return whether one of these things is all of its sort that is proposed, so that a figure of nothing else is said of it; else None."""
+    sorts = {entity.sort for entity in context.entities if entity.key in keys}
+    alike = keys | {entity.key for entity in context.entities if entity.sort in sorts}
+    there = [one for key, one in context.standings(turn).items() if key in alike and one.proposed is not False]
+    if len(there) != 1 or not there[0].proposed:
+        return None
+    return there[0].key in keys
 
 
 def _compared(

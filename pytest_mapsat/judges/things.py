@@ -195,9 +195,10 @@ def standings(documents: Sequence[Document]) -> dict[str, Standing]:
     open_: dict[str, list[tuple[Document, Mention]]] = {}
     for document in documents:
         for mention in document.mentions:
-            into = sure if len(mention.keys) == 1 and mention.stance != "unclear" else open_
-            if len(mention.keys) > 1 and mention.stance in _BESIDE:
-                continue
+            several = len(mention.keys) > 1
+            if several and mention.stance not in ("affirmed", "unclear"):
+                continue  # said of one or all of them, it proposes none
+            into = open_ if several or mention.stance == "unclear" else sure
             for key in mention.keys:
                 into.setdefault(key, []).append((document, mention))
     proposed = {key for key, found in sure.items() if _decided(found) is True}

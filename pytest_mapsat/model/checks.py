@@ -183,7 +183,7 @@ class Avoids(Noun):
 
 
 class Order(Noun):
-    """The things of ``names`` are all said, first mentions in this order. An element may list synonyms."""
+    """The things of ``names`` are all proposed, in this order. An element may list synonyms."""
 
     kind: Literal["order"]
     names: tuple[Phrases, ...] = Field(min_length=2)
@@ -191,11 +191,12 @@ class Order(Noun):
 
 
 class Covers(Noun):
-    """At least ``at_least`` of the things are said (all of them by default). An element may list synonyms."""
+    """At least ``at_least`` of the things are proposed (all of them by default), at most ``at_most``. An element may list synonyms."""
 
     kind: Literal["covers"]
     names: tuple[Phrases, ...] = Field(min_length=1)
     at_least: int | None = Field(default=None, ge=1)
+    at_most: int | None = Field(default=None, ge=1)
     turn: Turn = "last"
 
 
