@@ -6,11 +6,12 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import get_args
 
 from pytest_mapsat.model import Bound, Json, Mode, Step, Tool
 from pytest_mapsat.sandbox import distance_m, point_of, values_at
-from pytest_mapsat.text import fold_phrase
+from pytest_mapsat.text import Document, Lexicon, fold_phrase, read
 
 from .things import Entity
 
@@ -129,6 +130,21 @@ def plain_numbers(value: Json) -> Iterator[float]:
             yield float(value)
     elif isinstance(value, str) and _NUMERIC.fullmatch(value.strip().replace(",", "")):
         yield float(value.strip().replace(",", ""))
+
+
+def written(value: Json, unit: str) -> Iterator[float]:
+    """Yield the figures of a unit that a text, or a list of texts, writes out ("9.8 km")."""
+    if isinstance(value, list):
+        for item in value:
+            yield from written(item, unit)
+    elif isinstance(value, str):
+        yield from (figure.value for figure in _read(value).quantities if figure.unit == unit)
+
+
+@lru_cache(maxsize=1024)
+def _read(text: str) -> Document:
+    language = "en" if text.isascii() else "zh"
+    return read(text, language=language, lexicon=Lexicon())
 
 
 def clock_times(value: Json) -> Iterator[float]:

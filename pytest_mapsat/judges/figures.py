@@ -17,7 +17,7 @@ from pytest_mapsat.text import Document, Quantity
 
 from .context import Context
 from .describe import clock_of, one_of, range_in_words
-from .evidence import DAY, Value, clock_times, plain_numbers, values_of
+from .evidence import DAY, Value, clock_times, plain_numbers, values_of, written
 from .finding import SHOWN_AT_MOST, Finding, absent, cited, unclear
 from .things import key_of
 from .words import says
@@ -52,6 +52,8 @@ class _Said:
 def number(check: Number, context: Context) -> Finding:
     """A number with the unit is said of its thing, and lies where it must."""
     unit, scale = _UNITS[check.unit]
+    if check.equals_unit and _UNITS[check.equals_unit][0] != unit:
+        return Finding(None, f"{check.equals_unit} cannot be converted to {check.unit}", broken=True)
     known = _known(check.equals, context, lambda value: _scaled(value, check, scale))
     said = [
         _number_said(check, document, figure, known, context)
@@ -178,16 +180,24 @@ def _belongs(
 
 
 def _is_near(near: Sequence[str], document: Document, figure: Quantity | Clock) -> bool | None:
-    """Return whether one of the phrases stands in the sentence of a figure, or in its row; a figure of nothing may be meant all the same."""
-    span = document.sentences[figure.sentence]
-    if says(document.words(span), near):
+    """Return whether a figure is said of one of the phrases: it stands in one clause or row with it.
+
+    Where the clause of the phrase has no such figure, those in the rest of its sentence are meant. A figure of nothing may be meant all the same.
+    """
+    sentence = document.sentences[figure.sentence]
+    if figure.cell is not None:
+        rows = (block.span for block in document.blocks if block.kind == "row")
+        row = next((span for span in rows if span.start <= figure.span.start < span.end), sentence)
+        if says(document.words(row), near):
+            return True
+    clauses = [clause for clause in document.clauses if sentence.start <= clause.start < sentence.end] or [sentence]
+    speaking = [clause for clause in clauses if says(document.words(clause), near)]
+    if any(clause.start <= figure.span.start < clause.end for clause in speaking):
         return True
-    if figure.cell is not None and any(
-        block.kind == "row" and block.span.start <= figure.span.start < block.span.end and says(document.words(block.span), near)
-        for block in document.blocks
-    ):
+    others = document.times if isinstance(figure, Clock) else [q for q in document.quantities if q.unit == figure.unit]
+    if any(not any(c.start <= one.span.start < c.end for one in others) for c in speaking):
         return True
-    return False if figure.subject else None
+    return False if speaking or figure.subject else None
 
 
 def _is_of(names: Sequence[str], figure: Quantity | Clock, context: Context, turn: str) -> bool | None:
@@ -214,7 +224,7 @@ def _compared(
 ) -> Verdict:
     """Return what a figure is beside the values of its own thing; without a sure thing it fits or fails only where all things agree."""
     if not any(fits(value) for value in known):
-        return "misfit" if known else "open"
+        return "misfit"
     if len(figure.subject) == 1:
         key = figure.subject[0]
         own = [value for value in known if key in value.own]
@@ -276,7 +286,8 @@ def _known(bounds: Sequence[Bound], context: Context, numbers: Callable[[Json], 
 
 def _scaled(value: Json, check: Number, scale: float) -> list[float]:
     factor = _UNITS[check.equals_unit][1] if check.equals_unit else scale
-    return [one * factor * check.times for one in plain_numbers(value)]
+    plain = [one * factor * check.times for one in plain_numbers(value)]
+    return plain or [one * check.times for one in written(value, _UNITS[check.unit][0])]
 
 
 def _in_window(check: ClockTime, minutes: int) -> bool:
