@@ -208,9 +208,7 @@ def _entities(check: Recommends | Avoids, context: Context) -> dict[str, list[En
     return found
 
 
-def _fits(
-    check: Recommends, key: str, entities: Sequence[Entity], calls: Sequence[Step]
-) -> bool | None:
+def _fits(check: Recommends, key: str, entities: Sequence[Entity], calls: Sequence[Step]) -> bool | None:
     """Return whether a thing is what the check describes."""
     if check.names and not any(key_of(name, (key,)) for name in check.names):
         return False
@@ -270,4 +268,6 @@ def _quotes(found: Iterable[Standing]) -> tuple[Quote, ...]:
 
 def _undeclared(tool: str | None) -> Finding:
     where = f"the tool {tool}" if tool else "no tool of the suite"
-    return Finding(None, f"{where} does not declare where in its results things with names stand (entities)", broken=True)
+    return Finding(
+        None, f"{where} does not declare where in its results things with names stand (entities)", broken=True
+    )

@@ -36,7 +36,9 @@ def at_least(needed: int, findings: Findings) -> Finding:
 def negated(finding: Finding) -> Finding:
     """It does not hold; what is not known stays so."""
     passed = None if finding.passed is None else not finding.passed
-    return Finding(passed, finding.why, f"not: {finding.wanted}", finding.quotes, missed=finding.missed, broken=finding.broken)
+    return Finding(
+        passed, finding.why, f"not: {finding.wanted}", finding.quotes, missed=finding.missed, broken=finding.broken
+    )
 
 
 def _joined(passed: bool | None, deciding: Findings, findings: Findings, needed: int) -> Finding:

@@ -190,7 +190,9 @@ def _of_turn(replies: tuple[Document, ...], turn: str) -> tuple[Document, ...]:
 def _says_something(document: Document) -> bool:
     asked = {question.sentence for question in document.questions}
     return (
-        any(mention.stance in ("affirmed", "unclear") and mention.sentence not in asked for mention in document.mentions)
+        any(
+            mention.stance in ("affirmed", "unclear") and mention.sentence not in asked for mention in document.mentions
+        )
         or any(figure.sentence not in asked for figure in document.quantities)
         or any(time.sentence not in asked for time in document.times)
         or bool(document.identifiers)
@@ -210,4 +212,3 @@ def _is_data(line: str) -> bool:
 
 def _blank(text: str) -> str:
     return "".join(char if char == "\n" else " " for char in text)
-

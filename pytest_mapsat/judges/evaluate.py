@@ -30,8 +30,8 @@ from pytest_mapsat.model import (
 )
 
 from .calls import called, not_called
-from .combine import at_least, every, negated, some
 from .choices import avoids, chooses, covers, order, recommends, rules_out
+from .combine import at_least, every, negated, some
 from .context import Context
 from .custom import custom
 from .figures import clock_time, number

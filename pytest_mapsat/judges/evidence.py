@@ -112,9 +112,7 @@ def _mode(step: Step, tool: Tool | None) -> str:
         word = step.arguments.get(name)
         if match.type == "enum" and isinstance(word, str):
             folded = fold_phrase(word)
-            heads = {
-                fold_phrase(form): head for head, forms in match.synonyms.items() for form in (head, *forms)
-            }
+            heads = {fold_phrase(form): head for head, forms in match.synonyms.items() for form in (head, *forms)}
             if heads.get(folded, folded) in _MODES:
                 return heads.get(folded, folded)
     return ""

@@ -121,7 +121,15 @@ def _number_said(
     upto = [value for value in upto if not (figure.mode and value.mode) or figure.mode == value.mode] or upto
     verdict = _compared(figure, upto, lambda value: _near(figure, value.number, check.tolerance), document, context)
     shown = [f"{value.number / scale:g} {check.unit}" for value in _relevant(figure, upto)]
-    return _settled(quote, verdict, belongs, _returned(check.equals, shown), upto, lambda v: _near(figure, v.number, check.tolerance), figure.stance)
+    return _settled(
+        quote,
+        verdict,
+        belongs,
+        _returned(check.equals, shown),
+        upto,
+        lambda v: _near(figure, v.number, check.tolerance),
+        figure.stance,
+    )
 
 
 def _time_said(
@@ -220,7 +228,11 @@ def _only_proposed(keys: set[str], context: Context, turn: str) -> bool | None:
 
 
 def _compared(
-    figure: Quantity | Clock, known: Sequence[Value], fits: Callable[[Value], bool], document: Document, context: Context
+    figure: Quantity | Clock,
+    known: Sequence[Value],
+    fits: Callable[[Value], bool],
+    document: Document,
+    context: Context,
 ) -> Verdict:
     """Return what a figure is beside the values of its own thing; without a sure thing it fits or fails only where all things agree."""
     if not any(fits(value) for value in known):
@@ -280,7 +292,9 @@ def _near(figure: Quantity, value: float, tolerance: float) -> bool:
             return abs(figure.value - value) <= max(rounded, _ABOUT * abs(value))
 
 
-def _known(bounds: Sequence[Bound], context: Context, numbers: Callable[[Json], Iterable[float]]) -> Sequence[Value] | None:
+def _known(
+    bounds: Sequence[Bound], context: Context, numbers: Callable[[Json], Iterable[float]]
+) -> Sequence[Value] | None:
     return values_of(bounds, context.answered, context.tools, context.entities, numbers) if bounds else None
 
 

@@ -29,7 +29,9 @@ def said(check: Said, context: Context) -> Finding:
         return Finding(True, cited(quotes), wanted, quotes)
     missing = [(group, found) for group, found, there in zip(groups, each, standing, strict=True) if not there]
     why = "; ".join(f"no reply says {one_of(group)}" for group, _ in missing)
-    if context.silent(check.turn) or (check.about and not any(says(document.text, check.about) for document in context.read(check.turn))):
+    if context.silent(check.turn) or (
+        check.about and not any(says(document.text, check.about) for document in context.read(check.turn))
+    ):
         return Finding(False, why, wanted)
     open_ = _quotes(one for _, found in missing for one in found if one[1].stance == "unclear")
     if open_:

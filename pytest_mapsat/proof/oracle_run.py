@@ -85,6 +85,8 @@ class OracleRun:
         """What has a name in the tools' results, by name, in the order of the calls."""
         found: dict[str, list[tuple[str, object]]] = {}
         for entity in Context(self.trajectory, self.tools).entities:
+            if entity.sort == "leg":
+                continue
             found.setdefault(entity.name, []).append((entity.tool, entity.record))
         return tuple(Thing(name, tuple(records)) for name, records in found.items())
 
