@@ -118,18 +118,10 @@ def _number_said(
     if known is None:
         return _Said(quote, "fits" if belongs else "open")
     upto = [value for value in known if value.turn <= document.turn]
-    upto = [value for value in upto if not (figure.mode and value.mode) or figure.mode == value.mode] or upto
-    verdict = _compared(figure, upto, lambda value: _near(figure, value.number, check.tolerance), document, context)
-    shown = [f"{value.number / scale:g} {check.unit}" for value in _relevant(figure, upto)]
-    return _settled(
-        quote,
-        verdict,
-        belongs,
-        _returned(check.equals, shown),
-        upto,
-        lambda v: _near(figure, v.number, check.tolerance),
-        figure.stance,
-    )
+    values = [value for value in upto if not (figure.mode and value.mode) or figure.mode == value.mode] or upto
+    shown = [f"{value.number / scale:g} {check.unit}" for value in _relevant(figure, values)]
+    beside = _Beside(values, lambda value: _near(figure, value.number, check.tolerance), _returned(check.equals, shown))
+    return _held_against(quote, figure, belongs, beside, context)
 
 
 def _time_said(
@@ -151,24 +143,27 @@ def _time_said(
     def fits(value: Value) -> bool:
         return any(_apart(minutes, value.number) <= max(check.tolerance_min, slack) for minutes in time.minutes)
 
-    verdict = _compared(time, upto, fits, document, context)
     shown = [clock_of(int(value.number)) for value in _relevant(time, upto)]
-    return _settled(quote, verdict, belongs, _returned(check.equals, shown), upto, fits, time.stance)
+    return _held_against(quote, time, belongs, _Beside(upto, fits, _returned(check.equals, shown)), context)
 
 
-def _settled(
-    quote: Quote,
-    verdict: Verdict,
-    belongs: bool | None,
-    returned: str,
-    known: Sequence[Value],
-    fits: Callable[[Value], bool],
-    stance: str,
+@dataclass(frozen=True)
+class _Beside:
+    """What a figure is held against: the values that tools returned, which of them it fits, and all of them in words."""
+
+    values: Sequence[Value]
+    fits: Callable[[Value], bool]
+    returned: str
+
+
+def _held_against(
+    quote: Quote, figure: Quantity | Clock, belongs: bool | None, beside: _Beside, context: Context
 ) -> _Said:
-    """Return the figure with its verdict; of one that may be another figure only whether it fits anything at all is told."""
-    if belongs and not (verdict == "misfit" and stance == "unclear"):
-        return _Said(quote, verdict, f"but {returned}", may_fit=any(fits(value) for value in known))
-    return _Said(quote, "open", may_fit=any(fits(value) for value in known))
+    """Return a figure with its verdict; of one that may be another figure only whether it fits anything at all is told."""
+    verdict: Verdict = _compared(figure, beside, context) if belongs else "open"
+    if verdict == "misfit" and figure.stance == "unclear":
+        verdict = "open"
+    return _Said(quote, verdict, f"but {beside.returned}", may_fit=any(map(beside.fits, beside.values)))
 
 
 def _belongs(
@@ -227,24 +222,18 @@ def _only_proposed(keys: set[str], context: Context, turn: str) -> bool | None:
     return there[0].key in keys
 
 
-def _compared(
-    figure: Quantity | Clock,
-    known: Sequence[Value],
-    fits: Callable[[Value], bool],
-    document: Document,
-    context: Context,
-) -> Verdict:
+def _compared(figure: Quantity | Clock, beside: _Beside, context: Context) -> Verdict:
     """Return what a figure is beside the values of its own thing; without a sure thing it fits or fails only where all things agree."""
-    if not any(fits(value) for value in known):
+    if not any(map(beside.fits, beside.values)):
         return "misfit"
-    if len(figure.subject) == 1:
-        key = figure.subject[0]
-        own = [value for value in known if key in value.own]
-        if own:
-            return "fits" if any(fits(value) for value in own) else "misfit"
-        about = [value for value in known if key in value.about] or list(known)
-        return _among(about, fits, context)
-    return _among(known, fits, context)
+    if len(figure.subject) != 1:
+        return _among(beside.values, beside.fits, context)
+    key = figure.subject[0]
+    own = [value for value in beside.values if key in value.own]
+    if own:
+        return "fits" if any(map(beside.fits, own)) else "misfit"
+    about = [value for value in beside.values if key in value.about]
+    return _among(about or beside.values, beside.fits, context)
 
 
 def _among(known: Sequence[Value], fits: Callable[[Value], bool], context: Context) -> Verdict:
