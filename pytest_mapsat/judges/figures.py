@@ -54,7 +54,7 @@ def number(check: Number, context: Context) -> Finding:
     unit, scale = _UNITS[check.unit]
     if check.equals_unit and _UNITS[check.equals_unit][0] != unit:
         return Finding(None, f"{check.equals_unit} cannot be converted to {check.unit}", broken=True)
-    known = _known(check.equals, context, lambda value: _scaled(value, check, scale))
+    known = _known(check.bounds, context, lambda value: _scaled(value, check, scale))
     said = [
         _number_said(check, document, figure, known, context)
         for document in context.read(check.turn)
@@ -67,7 +67,7 @@ def number(check: Number, context: Context) -> Finding:
 
 def clock_time(check: ClockTime, context: Context) -> Finding:
     """A clock time is said of its thing, and lies in the window."""
-    known = _known(check.equals, context, clock_times)
+    known = _known(check.bounds, context, clock_times)
     said = [
         _time_said(check, document, time, known, context)
         for document in context.read(check.turn)
@@ -85,7 +85,7 @@ def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun:
         return Finding(True, cited(_quotes(fits)), wanted, _quotes(fits))
     if wrong and check.quantifier == "all":
         more = f", and {len(wrong) - 1} more do not fit" if len(wrong) > 1 else ""
-        missed = context.only_missed(check.equals[0].tool) if check.equals else ()
+        missed = context.only_missed(check.bounds[0].tool) if check.bounds else ()
         why = f"{cited(_quotes(wrong[:1]))}, {wrong[0].misfit}{more}"
         return Finding(False, why, wanted, _quotes(wrong), missed=missed)
     turning = [one for one in open_ if not fits or not one.may_fit] if check.quantifier == "all" else open_
@@ -94,7 +94,7 @@ def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun:
     if fits:
         return Finding(True, cited(_quotes(fits)), wanted, _quotes(fits))
     if wrong:
-        missed = context.only_missed(check.equals[0].tool) if check.equals else ()
+        missed = context.only_missed(check.bounds[0].tool) if check.bounds else ()
         return Finding(False, f"{cited(_quotes(wrong[:1]))}, {wrong[0].misfit}", wanted, _quotes(wrong), missed=missed)
     return absent(check.if_absent, f"no reply says a {noun}{_of_words(check)}", wanted)
 
@@ -120,7 +120,7 @@ def _number_said(
     upto = [value for value in known if value.turn <= document.turn]
     values = [value for value in upto if not (figure.mode and value.mode) or figure.mode == value.mode] or upto
     shown = [f"{value.number / scale:g} {check.unit}" for value in _relevant(figure, values)]
-    beside = _Beside(values, lambda value: _near(figure, value.number, check.tolerance), _returned(check.equals, shown))
+    beside = _Beside(values, lambda value: _near(figure, value.number, check.tolerance), _returned(check.bounds, shown))
     return _held_against(quote, figure, belongs, beside, context)
 
 
@@ -144,7 +144,7 @@ def _time_said(
         return any(_apart(minutes, value.number) <= max(check.tolerance_min, slack) for minutes in time.minutes)
 
     shown = [clock_of(int(value.number)) for value in _relevant(time, upto)]
-    return _held_against(quote, time, belongs, _Beside(upto, fits, _returned(check.equals, shown)), context)
+    return _held_against(quote, time, belongs, _Beside(upto, fits, _returned(check.bounds, shown)), context)
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def _belongs(
 ) -> bool | None:
     """Return whether a figure is one that the check speaks of; None where that is not sure."""
     held: list[bool | None] = [figure.stance not in ("denied", "asked")]
-    if check.quantifier == "any" and not check.equals:
+    if check.quantifier == "any" and not check.bounds:
         held.append({"affirmed": True, "unclear": None}.get(figure.stance, False))
     if check.role:
         held.append(None if role is None else role in check.role)
@@ -325,18 +325,18 @@ def _number_wanted(check: Number, known: Sequence[Value] | None, scale: float) -
     parts = []
     if check.min is not None or check.max is not None:
         parts.append(range_in_words(check.min, check.max, check.unit))
-    if check.equals:
+    if check.bounds:
         values = [f"{value / scale:g}" for value in dict.fromkeys(one.number for one in known or ())][:SHOWN_AT_MOST]
-        source = f"{' or '.join(values)} {check.unit}" if values else _sources(check.equals)
+        source = f"{' or '.join(values)} {check.unit}" if values else _sources(check.bounds)
         parts.append(f"within {check.tolerance * 100:g} % of {source}")
     return " and ".join(parts) + _of_words(check)
 
 
 def _time_wanted(check: ClockTime, known: Sequence[Value] | None) -> str:
     parts = [_window(check)] if check.after or check.before else []
-    if check.equals:
+    if check.bounds:
         values = [clock_of(int(one)) for one in dict.fromkeys(value.number for value in known or ())][:SHOWN_AT_MOST]
-        parts.append(f"within {check.tolerance_min} min of {' or '.join(values) or _sources(check.equals)}")
+        parts.append(f"within {check.tolerance_min} min of {' or '.join(values) or _sources(check.bounds)}")
     return " and ".join(parts) + _of_words(check)
 
 

@@ -10,10 +10,9 @@ The field ``kind`` names the check. ``turn`` says which of the agent's replies a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from .base import Identifier, JsonObject, Noun, Text
 from .match import Bound, Match
@@ -33,7 +32,7 @@ Mode = Literal["walking", "cycling", "driving", "taxi", "transit"]
 
 
 def _listed(value: object) -> object:
-    return (value,) if isinstance(value, str | Mapping | BaseModel) else value
+    return (value,) if isinstance(value, str) else value
 
 
 #: One of them, or a list of several.
@@ -41,7 +40,7 @@ FigureRoles = Annotated[tuple[FigureRole, ...], BeforeValidator(_listed)]
 TimeRoles = Annotated[tuple[TimeRole, ...], BeforeValidator(_listed)]
 Names = Annotated[tuple[Text, ...], BeforeValidator(_listed)]
 Modes = Annotated[tuple[Mode, ...], BeforeValidator(_listed)]
-Bounds = Annotated[tuple[Bound, ...], BeforeValidator(_listed)]
+Bounds = Bound | Annotated[tuple[Bound, ...], Field(min_length=1)]
 
 
 class Said(Noun):
@@ -91,7 +90,7 @@ class Number(Noun):
     near: tuple[Text, ...] = ()
     min: float | None = None
     max: float | None = None
-    equals: Bounds = ()
+    equals: Bounds | None = None
     equals_unit: Unit | None = None
     times: float = Field(default=1, gt=0)
     tolerance: float = Field(default=0.05, ge=0, le=1)
@@ -101,9 +100,14 @@ class Number(Noun):
 
     @model_validator(mode="after")
     def _bounded(self) -> Number:
-        if self.min is None and self.max is None and not self.equals:
+        if self.min is None and self.max is None and self.equals is None:
             raise ValueError("number needs min, max or equals")
         return self
+
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """Where the values stand that it is held against."""
+        return (self.equals,) if isinstance(self.equals, Bound) else self.equals or ()
 
 
 class ClockTime(Noun):
@@ -118,7 +122,7 @@ class ClockTime(Noun):
     near: tuple[Text, ...] = ()
     after: str | None = Field(default=None, pattern=r"^([01]\d|2[0-3]):[0-5]\d$")
     before: str | None = Field(default=None, pattern=r"^([01]\d|2[0-3]):[0-5]\d$")
-    equals: Bounds = ()
+    equals: Bounds | None = None
     tolerance_min: int = Field(default=1, ge=0)
     quantifier: Literal["any", "all"] = "all"
     if_absent: Literal["fail", "vacuous"] = "fail"
@@ -126,9 +130,14 @@ class ClockTime(Noun):
 
     @model_validator(mode="after")
     def _bounded(self) -> ClockTime:
-        if self.after is None and self.before is None and not self.equals:
+        if self.after is None and self.before is None and self.equals is None:
             raise ValueError("clock_time needs after, before or equals")
         return self
+
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """Where the values stand that it is held against."""
+        return (self.equals,) if isinstance(self.equals, Bound) else self.equals or ()
 
 
 class Travels(Noun):

@@ -214,12 +214,19 @@ def _fitting(check: Number | ClockTime, dialogue: PlainDialogue, around: Around)
     if around is not None:
         near = list(dialogue.read(check.turn))
     if isinstance(check, ClockTime):
-        times = _known_times(check, dialogue) if check.equals else None
+        times = _known_times(check, dialogue) if check.bounds else None
         told = [clock for text in near for clock in clocks(text) if _is_meant(text, clock, around)]
         return [_clock_fits(check, clock.minutes, times) for clock in told]
-    known = _known(check, dialogue) if check.equals else None
+    known = _known(check, dialogue) if check.bounds else None
     found = [figure for text in near for figure in figures(text) if _is_meant(text, figure, around)]
     return [_figure_fits(check, one.base, known) for one in found if one.dimension == UNITS[check.unit][0]]
+
+
+def fits_anything(check: Number, dialogue: PlainDialogue) -> bool:
+    """Return whether the last figure of the check's unit lies where it must, whatever it is said of."""
+    told = [one for text in dialogue.read(check.turn) for one in figures(text)]
+    told = [one for one in told if one.dimension == UNITS[check.unit][0]]
+    return not told or _figure_fits(check, told[-1].base, _known(check, dialogue) if check.bounds else None)
 
 
 def _is_meant(text: str, one: Figure | Clock, around: Around) -> bool:
@@ -239,7 +246,7 @@ def _sentences_near(text: str, near: Sequence[str]) -> Iterator[str]:
 
 
 def _returned(check: Number | ClockTime, dialogue: PlainDialogue) -> list[object]:
-    return [value for bound in check.equals for value in dialogue.returned(bound.tool, bound.path)]
+    return [value for bound in check.bounds for value in dialogue.returned(bound.tool, bound.path)]
 
 
 def _known(check: Number, dialogue: PlainDialogue) -> list[float]:

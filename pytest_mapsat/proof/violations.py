@@ -23,7 +23,7 @@ from pytest_mapsat.model import (
 )
 
 from .oracle_run import Mutant, OracleRun
-from .plain_checks import Around, PlainDialogue, around_of, kleene, plainly, strays
+from .plain_checks import Around, PlainDialogue, around_of, fits_anything, kleene, plainly, strays
 
 
 def violated(run: OracleRun, mutant: Mutant) -> tuple[str, ...]:
@@ -38,6 +38,7 @@ class _Reader:
         self._judged = Context.of(run.case, run.trajectory, run.tools)
         self._before = PlainDialogue(run.trajectory, run.things)
         self._after = PlainDialogue(mutant.trajectory, run.things, mutant.meaning)
+        self._made_up = mutant.made_up
         self._strict = False
 
     def lowers(self, factor: Factor) -> bool:
@@ -66,6 +67,8 @@ class _Reader:
             return None if part is None else not part
         if isinstance(check, All | AnyOf | AtLeast):
             return kleene(_needed(check), [self._holds(part) for part in check.checks])
+        if isinstance(check, Number) and check == self._made_up:
+            return False if self._strict and not fits_anything(check, self._after) else None
         finding = evaluate(check, self._judged)
         judged, around = finding.passed, self._around(check, finding)
         before, after = plainly(check, self._before, around), plainly(check, self._after, around)

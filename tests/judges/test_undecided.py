@@ -213,7 +213,7 @@ def test_an_approximate_figure_is_compared_as_such(approx, value, low, high, pas
 
 
 def test_a_figure_of_a_thing_that_the_check_does_not_ask_for_is_left_alone():
-    fields = {"unit": "yuan", "of": ["Compact"], "max": 60, "equals": [], "role": []}
+    fields = {"unit": "yuan", "of": ["Compact"], "max": 60, "role": []}
     assert fare(figure("88 yuan", 88, "yuan", "price", "premium"), if_absent="vacuous", **fields).vacuous is True
     assert fare(figure("88 yuan", 88, "yuan", "price", "compact"), **fields).passed is False
 
