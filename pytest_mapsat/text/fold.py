@@ -11,6 +11,7 @@ _LINE_BREAKS = "\r\x0b\x0c\x85\u2028\u2029"
 _SAME = {
     "’": "'", "‘": "'", "‐": "-", "‑": "-", "‒": "-", "–": "-", "−": "-", "～": "~", "〜": "~", "“": '"', "”": '"',
     "＂": '"', "⟶": "→", "➡": "→", "➔": "→", "⇒": "→", "➜": "→", "➝": "→",
+    "…": "…", "⋯": "…", "℃": "℃", "½": "½", "¼": "¼", "¾": "¾", "：": ":", "⭐": "⭐",
 }  # fmt: skip
 _HAN = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 #: What is dropped: emphasis, invisible characters, selectors, more than one blank, blanks beside Chinese characters and at line ends.

@@ -3,34 +3,184 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from .document import Block, Document, Mention, Span
-from .fold import fold, fold_phrase
+from .clock import Spoken, find_times, resolve
+from .document import Cell, ClockTime, Document, Identifier, Mention, Quantity, Question, Span
+from .figures import find_figures
+from .fold import Folded, fold, is_han
+from .identifiers import Found, find_identifiers
 from .lexicon import Lexicon
+from .names import find_names, tell_apart
+from .numerals import Number, find_numbers
+from .pack import Cue, Pack, languages
+from .roles import Roles
+from .scan import Scan, scan
+from .stance import Name, read_stances, why
 
-_SENTENCE = re.compile(r"[^\n。！？!?；;]+[。！？!?；;]*")
+_ISO_TIME = re.compile(r"[T ]([0-2][0-9]):([0-5][0-9])")
+_CLOCK = re.compile(r"([0-2]?[0-9]):([0-5][0-9])")
+_SAMPLE = 2000
+_FOREIGN = 0.15
+_LETTERS = re.compile(r"[^\W\d_]")
 
 
 def read(text: str, *, language: str, lexicon: Lexicon, now: str = "", turn: int = 0) -> Document:
-    """Return the reading of one reply.
+    """Return the reading of one reply. Linear in its length; no text makes it raise.
 
     Args:
         text: the reply as it was written.
         language: BCP 47 tag of the case; a reply in another script is read with the pack of that script.
         lexicon: the things of the case.
-        now: the case's time, ISO 8601; resolves the 12-hour clock.
+        now: the case's time, ISO 8601 or HH:MM; resolves the 12-hour clock.
         turn: index of the reply in ``Trajectory.turns``, for quotes.
     """
     folded = fold(text)
-    sentences = tuple(Span(*match.span()) for match in _SENTENCE.finditer(text)) or (Span(0, len(text)),)
-    mentions = []
-    for thing in lexicon.things:
-        for name in thing.names:
-            wanted = fold_phrase(name)
-            position = folded.text.find(wanted) if wanted else -1
-            while position >= 0:
-                span = Span(*folded.span(position, position + len(wanted)))
-                mentions.append(Mention((thing.key,), span, "full", "affirmed", "", 0, 0))
-                position = folded.text.find(wanted, position + len(wanted))
-    blocks = (Block(Span(0, len(text)), "paragraph"),)
-    return Document(text, language, turn, folded.text, blocks, sentences, sentences, tuple(mentions), (), (), (), ())
+    pack = lexicon.pack(_script(folded.text, language))
+    hits = find_names(folded, lexicon, pack)
+    cut = scan(folded, pack, [(hit.start, hit.end) for hit in hits])
+    hits = tell_apart(hits, lexicon, folded.text, [sentence.end for sentence in cut.sentences])
+    numbers = _outside(find_numbers(folded.text, cut.cues), hits_and(hits, find_identifiers(folded.text, pack)))
+    times = find_times(folded.text, cut.cues, numbers, pack)
+    names = [_name(cut, hit) for hit in hits]
+    read_stances(cut, names, [time.start for time in times])
+    return _Writer(cut, names, numbers, times).document(text, language, now, turn)
+
+
+def hits_and(hits: Sequence[Name] | Sequence[object], found: Sequence[Found]) -> list[tuple[int, int]]:
+    """Return the places in which no figure is looked for: names, and identifiers but addresses' words."""
+    spans = [(hit.start, hit.end) for hit in hits]  # type: ignore[attr-defined]
+    return sorted(spans + [(one.start, one.end) for one in found])
+
+
+def _outside(numbers: Sequence[Number], spans: Sequence[tuple[int, int]]) -> list[Number]:
+    kept = []
+    place = 0
+    for number in numbers:
+        while place < len(spans) and spans[place][1] <= number.start:
+            place += 1
+        if place == len(spans) or number.end <= spans[place][0]:
+            kept.append(number)
+    return kept
+
+
+def _script(text: str, language: str) -> str:
+    """Return the language to read in: that of the case, unless the reply is written in another script."""
+    letters = _LETTERS.findall(text[:_SAMPLE])
+    if not letters:
+        return language
+    share = sum(map(is_han, letters)) / len(letters)
+    chinese = language.lower().startswith("zh")
+    if chinese and share < _FOREIGN / 3 and "en" in languages():
+        return "en"
+    return "zh" if not chinese and share > 3 * _FOREIGN else language
+
+
+def _name(cut: Scan, hit: object) -> Name:
+    place = cut.clause_at(hit.start)  # type: ignore[attr-defined]
+    sentence = cut.clauses[place].sentence
+    return Name(hit, place, sentence, cut.sentences[sentence].block)  # type: ignore[arg-type]
+
+
+class _Writer:
+    """Writes down what was read, in characters of the original."""
+
+    def __init__(self, cut: Scan, names: list[Name], numbers: Sequence[Number], times: Sequence[Spoken]) -> None:
+        self.cut = cut
+        self.names = names
+        self.numbers = numbers
+        self.times = times
+        self.roles = Roles(cut, names)
+
+    def document(self, text: str, language: str, now: str, turn: int) -> Document:
+        cut = self.cut
+        return Document(
+            text=text,
+            language=language,
+            turn=turn,
+            folded=cut.text,
+            blocks=cut.blocks,
+            sentences=tuple(self.span(sentence.start, sentence.end) for sentence in cut.sentences),
+            clauses=tuple(self.span(clause.start, clause.end) for clause in cut.clauses),
+            mentions=tuple(self._mention(name) for name in self.names),
+            quantities=tuple(self._quantities()),
+            times=tuple(self._times(now)),
+            identifiers=tuple(self._identifiers()),
+            questions=tuple(self._questions()),
+        )
+
+    def span(self, start: int, end: int) -> Span:
+        """Return the original span of a folded one, blanks at its ends aside."""
+        text = self.cut.text
+        while start < end and text[start].isspace():
+            start += 1
+        while end > start and text[end - 1].isspace():
+            end -= 1
+        return Span(*self.cut.folded.span(start, end))
+
+    def _mention(self, name: Name) -> Mention:
+        said = why(self.cut, self.names, name)
+        words = self.cut.folded.original[slice(*self.cut.folded.span(*said))] if said else ""
+        span = self.span(name.hit.start, name.hit.end)
+        return Mention(name.hit.keys, span, name.hit.form, name.stance, words, name.sentence, name.clause, self._cell(name.block, span))
+
+    def _cell(self, block: int, span: Span) -> Cell | None:
+        return next((cell for cell in self.cut.blocks[block].cells if cell.span.start <= span.start <= cell.span.end), None)
+
+    def _place(self, start: int) -> tuple[int, int, int]:
+        clause = self.cut.clause_at(start)
+        sentence = self.cut.clauses[clause].sentence
+        return clause, sentence, self.cut.sentences[sentence].block
+
+    def _quantities(self) -> list[Quantity]:
+        found = []
+        for figure in find_figures(self.cut.text, self.cut.pack, self.cut.cues, self.numbers, self.times):
+            told = self.roles.of_figure(figure)
+            clause, sentence, block = self._place(figure.start)
+            span = self.span(figure.start, figure.end)
+            found.append(
+                Quantity(span, figure.value, figure.low, figure.high, figure.approx, told.unit, told.role, told.subject, told.mode, told.stance, sentence, clause, figure.step, self._cell(block, span))  # type: ignore[arg-type]
+            )
+        return found
+
+    def _times(self, now: str) -> list[ClockTime]:
+        told = self.roles.of_times(self.times)
+        opening = [one.role == "opening" for one in told]
+        tomorrow = any("tomorrow" in cue.tags for cue in self.cut.cues)
+        found = []
+        for spoken, one in zip(resolve(self.times, _minutes(now), tomorrow=tomorrow, opening=opening), told, strict=True):
+            clause, sentence, block = self._place(spoken.start)
+            span = self.span(spoken.start, spoken.end)
+            found.append(
+                ClockTime(span, spoken.minutes, spoken.approx, one.role, one.subject, sentence, clause, one.stance, self._cell(block, span))  # type: ignore[arg-type]
+            )
+        return found
+
+    def _identifiers(self) -> list[Identifier]:
+        found = []
+        for one in find_identifiers(self.cut.text, self.cut.pack):
+            place = self.cut.clause_at(one.start)
+            subject = self.roles.subject(one.start, one.end, place, travel=False)
+            found.append(Identifier(self.span(one.start, one.end), one.kind, one.value, subject, self.cut.clauses[place].sentence))
+        return found
+
+    def _questions(self) -> list[Question]:
+        found = []
+        for number, sentence in enumerate(self.cut.sentences):
+            if sentence.asks:
+                offer = any(_offers(cue) for cue in self.cut.cues_between(sentence.start, sentence.end))
+                found.append(Question(self.span(sentence.start, sentence.end), number, offer))
+        return found
+
+
+def _offers(cue: Cue) -> bool:
+    return "offer" in cue.tags
+
+
+def _minutes(now: str) -> int | None:
+    """Return a point in time as minutes after midnight, None where it holds none."""
+    match = _ISO_TIME.search(now) or _CLOCK.fullmatch(now.strip())
+    return int(match[1]) * 60 + int(match[2]) if match else None
+
+
+__all__ = ["Pack", "read"]

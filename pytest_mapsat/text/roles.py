@@ -1,0 +1,357 @@
+"""What a figure or a time of day is one of, and which thing it belongs to: by the nearest words and by the place in sentence, list and table."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from .clock import Spoken
+from .document import Role, Stance, TimeRole
+from .figures import Figure
+from .pack import Cue
+from .scan import Clause, Scan
+from .stance import Name
+
+_OF_UNIT: dict[str, frozenset[str]] = {
+    "min": frozenset({"travel_time", "wait", "slack", "stay", "frequency"}),
+    "m": frozenset({"travel_distance", "headroom", "size"}),
+    "yuan": frozenset({"price", "total", "per_head", "fee", "former_price", "saving", "budget"}),
+    "star": frozenset({"rating"}),
+    "people": frozenset({"capacity"}),
+    "year": frozenset({"age"}),
+    "celsius": frozenset({"temperature"}),
+    "count": frozenset({"capacity", "rating", "price", "total", "per_head", "former_price", "budget", "age"}),
+}
+_MONEY = _OF_UNIT["yuan"]
+_BARE_MONEY = frozenset({"per_head", "total", "former_price", "budget"})
+_ROLES = frozenset(get_args(Role))
+_TIME_ROLES = frozenset(get_args(TimeRole))
+_TRAVEL = {"min": "travel_time", "m": "travel_distance"}
+_DEFAULT = {"yuan": "price", "star": "rating", "people": "count", "year": "age", "celsius": "temperature"}
+_TALL = 10
+_NEAR = 3
+_FAR = 40
+_LABEL = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is known of a figure or a time: its role, its thing, the way of travelling, the stance of its statement."""
+
+    role: str | None
+    subject: tuple[str, ...]
+    mode: str = ""
+    stance: Stance = "affirmed"
+    unit: str = ""
+
+
+class Roles:
+    """Finds roles and subjects in one reply."""
+
+    def __init__(self, scan: Scan, names: Sequence[Name]) -> None:
+        self.scan = scan
+        self.names = names
+        self.starts = [name.hit.start for name in names]
+        self.by_block: dict[int, list[Name]] = {}
+        for name in names:
+            self.by_block.setdefault(name.block, []).append(name)
+        firm = {name.key for name in names if name.stance == "affirmed" and name.key}
+        self.only = (firm.pop(),) if len(firm) == 1 else ()
+        self._headers: dict[str, list[Cue]] = {}
+
+    # Figures
+
+    def of_figure(self, figure: Figure) -> Told:
+        """Return what a figure is one of and what it belongs to."""
+        place = self.scan.clause_at(figure.start)
+        clause = self.scan.clauses[place]
+        cues = self._around(place, figure.start)
+        allowed = _OF_UNIT.get(figure.unit, frozenset())
+        role = self._role(figure, cues, clause, allowed)
+        mode = self._mode(figure, place)
+        if role is None and figure.unit in _TRAVEL:
+            role = self._travel(figure, place, mode, cues)
+        unit = figure.unit
+        if unit == "count" and role in _BARE_MONEY:
+            unit = "yuan"
+        elif unit == "count" and role in _MONEY:
+            role = None
+        if role is None:
+            role = "count" if unit.startswith("count:") else _DEFAULT.get(unit)
+        if role == "size" or role not in _ROLES:
+            role = None
+        travel = role in ("travel_time", "travel_distance")
+        subject = () if role in ("budget", "total") else self.subject(figure.start, figure.end, place, travel=travel)
+        return Told(role, subject, mode if travel else "", self._stance(figure.start, place), unit)
+
+    def _around(self, place: int, start: int) -> list[Cue]:
+        """Return the words that may say what a figure is: of its clause, of the label before it, of the head of its column and row."""
+        clause = self.scan.clauses[place]
+        cues = list(clause.cues)
+        sentence = self.scan.sentences[clause.sentence]
+        block = self.scan.blocks[sentence.block]
+        if block.kind == "row":
+            return cues
+        before = place
+        while before > sentence.first and self.scan.clauses[before].opens in (":", "(", "-") and clause.start - self.scan.clauses[before - 1].start < _LABEL:
+            before -= 1
+            cues = [*self.scan.clauses[before].cues, *cues]
+        return [cue for cue in cues if not cue.start <= start < cue.end]
+
+    def _role(self, figure: Figure, cues: Sequence[Cue], clause: Clause, allowed: frozenset[str]) -> str | None:
+        """Return the role that the nearest fitting word gives; nothing where two are about as near."""
+        found: list[tuple[int, str]] = []
+        for cue in cues:
+            role = cue.tags.get("role")
+            if role in allowed and (cue.end <= figure.start or cue.start >= figure.end):
+                found.append((self._distance(cue, figure, clause), role))
+            elif "mode" in cue.tags and figure.unit in _TRAVEL and (cue.end <= figure.start or cue.start >= figure.end):
+                found.append((self._distance(cue, figure, clause), _TRAVEL[figure.unit]))
+        if not found:
+            return self._from_head(figure, allowed)
+        found.sort(key=lambda pair: pair[0])
+        nearest, role = found[0]
+        rivals = {other for distance, other in found if distance <= nearest + 1 and other != role}
+        if rivals and nearest > _NEAR and not {role, *rivals} <= {"travel_time", "travel_distance"}:
+            return None
+        if figure.unit == "count" and nearest > _NEAR:
+            return None
+        return role
+
+    def _distance(self, cue: Cue, figure: Figure, clause: Clause) -> int:
+        """Return how far a word stands from a figure; other figures and marks between them make it farther."""
+        gap = self.scan.text[cue.end : figure.start] if cue.end <= figure.start else self.scan.text[figure.end : cue.start]
+        far = len(gap.strip(" *"))
+        if any(char.isdigit() for char in gap):
+            far += _FAR
+        if any(mark in gap for mark in ",、") or not clause.start <= cue.start < clause.end:
+            far += _NEAR
+        return far
+
+    def _from_head(self, figure: Figure, allowed: frozenset[str]) -> str | None:
+        """Return the role that the head of the column, or of the row, gives a figure in a table."""
+        for cue in self._head_cues(figure.start):
+            role = cue.tags.get("role")
+            if role in allowed:
+                return str(role)
+            if "mode" in cue.tags and figure.unit in _TRAVEL:
+                return _TRAVEL[figure.unit]
+        return None
+
+    def _head_cues(self, position: int) -> list[Cue]:
+        """Return the words over the column and at the head of the row of a table cell."""
+        sentence = self.scan.sentences[self.scan.clauses[self.scan.clause_at(position)].sentence]
+        block = self.scan.blocks[sentence.block]
+        if block.kind != "row":
+            return []
+        origin = self.scan.folded.origin(position)
+        cell = next((cell for cell in block.cells if cell.span.start <= origin < cell.span.end), None)
+        if cell is None:
+            return []
+        if cell.header not in self._headers:
+            self._headers[cell.header] = list(self.scan.pack.find(cell.header))
+        first = block.cells[0].span
+        low, high = self.scan.folded.at(first.start), self.scan.folded.at(first.end)
+        named = any(low <= name.hit.start < high for name in self.by_block.get(sentence.block, ()))
+        label = [] if named or cell.column == 0 else self.scan.cues_between(low, high)
+        return [*self._headers[cell.header], *label]
+
+    def _mode(self, figure: Figure, place: int) -> str:
+        """Return the way of travelling that stands nearest in the clause, or else last before it in the sentence."""
+        near = [cue for cue in self.scan.clauses[place].cues if "mode" in cue.tags]
+        if near:
+            return str(min(near, key=lambda cue: min(abs(cue.start - figure.end), abs(figure.start - cue.end))).tags["mode"])
+        head = next((cue for cue in self._head_cues(figure.start) if "mode" in cue.tags), None)
+        if head:
+            return str(head.tags["mode"])
+        sentence = self.scan.sentences[self.scan.clauses[place].sentence]
+        for before in range(place - 1, max(sentence.first, place - 4) - 1, -1):
+            for cue in reversed(self.scan.clauses[before].cues):
+                if "mode" in cue.tags:
+                    return str(cue.tags["mode"])
+        return ""
+
+    def _travel(self, figure: Figure, place: int, mode: str, cues: Sequence[Cue]) -> str | None:
+        """Return whether a length of time or way without a word of its own is that of a way."""
+        if any(cue.tags.get("role") in _OF_UNIT[figure.unit] for cue in cues):
+            return None
+        if figure.unit == "m":
+            sentence = self.scan.sentences[self.scan.clauses[place].sentence]
+            high = any(cue.tags.get("role") in ("headroom", "size") or cue.has("too") for cue in self.scan.cues_between(sentence.start, sentence.end))
+            return None if figure.value < _TALL and high else "travel_distance" if figure.value >= _TALL else None
+        toward = any("toward" in cue.tags and cue.start >= figure.end for cue in cues)
+        return "travel_time" if mode or toward else None
+
+    def _stance(self, start: int, place: int) -> Stance:
+        clause = self.scan.clauses[place]
+        if self.scan.sentences[clause.sentence].asks:
+            return "asked"
+        before = [cue for cue in clause.cues if cue.end <= start and not self.scan.text[cue.end : start].strip()]
+        if before and before[-1].has("not", "instead"):
+            return "denied"
+        return "unclear" if "if" in clause.links else "affirmed"
+
+    # Subjects
+
+    def subject(self, start: int, end: int, place: int, *, travel: bool) -> tuple[str, ...]:
+        """Return the things that a figure may be said of: one where it is sure, none where nothing is named."""
+        clause = self.scan.clauses[place]
+        sentence = self.scan.sentences[clause.sentence]
+        if self.scan.blocks[sentence.block].kind == "row":
+            return self._of_row(sentence.block, start)
+        before = self._names(clause.start, start)
+        after = self._names(end, clause.end)
+        if after and self._leads_to(end, after[0], travel=travel):
+            return after[0].hit.keys
+        usable = [name for name in before if name.sign not in ("landmark", "compare") or name.sign == "compare" and not self._than(name)]
+        if usable:
+            return usable[-1].hit.keys
+        if not before:
+            usable = [name for name in after if name.sign != "landmark"]
+            if usable and not self._names(sentence.start, clause.start):
+                return usable[0].hit.keys
+        return self._earlier(clause, sentence.block, sentence.start, place) if not before or travel else ()
+
+    def _than(self, name: Name) -> bool:
+        return name.why is not None and any("than" in cue.tags for cue in self.scan.cues_between(*name.why))
+
+    def _leads_to(self, end: int, name: Name, *, travel: bool) -> bool:
+        """Return whether a figure is that of the name behind it: "12 min to X", "40 yuan for X"."""
+        gap = self.scan.text[end : name.hit.start]
+        if len(gap) > _FAR or any(char.isdigit() for char in gap):
+            return False
+        cues = self.scan.cues_between(end, name.hit.start)
+        if name.sign == "landmark" or any(cue.has("and", "from", "than") for cue in cues):
+            return False
+        return any(cue.has("toward") or (travel and cue.has("choose")) for cue in cues)
+
+    def _names(self, start: int, end: int) -> list[Name]:
+        return list(self.names[bisect_left(self.starts, start) : bisect_left(self.starts, end)])
+
+    def _of_row(self, block: int, start: int) -> tuple[str, ...]:
+        row = self.scan.blocks[block]
+        named = self.by_block.get(block, [])
+        origin = self.scan.folded.origin(start)
+        for cell in row.cells:
+            if cell.span.start <= origin < cell.span.end:
+                low, high = self.scan.folded.at(cell.span.start), self.scan.folded.at(cell.span.end)
+                own = [name for name in named if low <= name.hit.start < high]
+                if own:
+                    return own[-1].hit.keys if own[-1].hit.start < start else own[0].hit.keys
+        usable = [name for name in named if name.sign != "landmark"]
+        return usable[0].hit.keys if usable else self._over(block)
+
+    def _earlier(self, clause: Clause, block: int, start: int, place: int) -> tuple[str, ...]:
+        """Return the thing that the sentence, the item, the text before or the heading speaks of."""
+        low = self.scan.bounds[block][0]
+        for first, last in ((start, clause.start), (low, start)):
+            named = [name for name in self._names(first, last) if name.sign != "landmark" and not self._than(name)]
+            if named:
+                return named[-1].hit.keys if first == start or self._one(named) else self._last_sentence(named)
+        return self._over(block)
+
+    def _one(self, named: Iterable[Name]) -> bool:
+        return len({name.hit.keys for name in named}) == 1
+
+    def _last_sentence(self, named: Sequence[Name]) -> tuple[str, ...]:
+        """Return what the last sentence with names speaks of; all of them where it names several."""
+        last = [name for name in named if name.sentence == named[-1].sentence]
+        keys: dict[str, None] = {}
+        for name in last:
+            if name.stance == "affirmed" or len(last) == 1:
+                keys.update(dict.fromkeys(name.hit.keys))
+        return tuple(keys)
+
+    def _over(self, block: int) -> tuple[str, ...]:
+        """Return the thing of the item that a nested one belongs to, or of the heading; or the only one that is proposed."""
+        level = self.scan.blocks[block].level
+        place = block - 1
+        if self.scan.blocks[block].kind == "item":
+            while place > self.scan.blocks[block].heading and self.scan.blocks[place].kind == "item":
+                if self.scan.blocks[place].level < level and place in self.by_block:
+                    return self.by_block[place][0].hit.keys
+                place -= 1
+                if block - place > _FAR:
+                    break
+        heading = self.scan.blocks[block].heading
+        while heading >= 0:
+            named = [name for name in self.by_block.get(heading, ()) if name.sign != "landmark"]
+            if named:
+                return named[-1].hit.keys if self._one(named) else ()
+            heading = self.scan.blocks[heading].heading
+        return self.only
+
+    # Times of day
+
+    def of_times(self, times: Sequence[Spoken]) -> list[Told]:
+        """Return what each time of day is and what it belongs to."""
+        return [self._of_time(times, place) for place in range(len(times))]
+
+    def _of_time(self, times: Sequence[Spoken], index: int) -> Told:
+        spoken = times[index]
+        place = self.scan.clause_at(spoken.start)
+        role = self.time_role(spoken, times)
+        subject = self.subject(spoken.start, spoken.end, place, travel=role == "arrival")
+        if role in ("now", "deadline"):
+            subject = ()
+        return Told(role, subject, stance=self._stance(spoken.start, place))
+
+    def time_role(self, spoken: Spoken, times: Sequence[Spoken]) -> str | None:
+        """Return the role of a time of day: from the nearest word, of a range from both ends, in a table from the head of the column."""
+        pair = times[spoken.mate] if spoken.mate >= 0 else None
+        if pair is None:
+            return self._nearest_time_role(spoken.start, spoken.end)
+        start, end = min(spoken.start, pair.start), max(spoken.end, pair.end)
+        role = self._nearest_time_role(start, end)
+        if role in ("opening", "closing"):
+            return "opening" if spoken.first else "closing"
+        if role in (None, "arrival", "stop", "departure") and self._planned(start):
+            return "arrival" if spoken.first else "stop"
+        return None
+
+    def _planned(self, start: int) -> bool:
+        """Return whether a range of times is that of a visit: something is named in the same row, item or clause."""
+        clause = self.scan.clauses[self.scan.clause_at(start)]
+        sentence = self.scan.sentences[clause.sentence]
+        if self.scan.blocks[sentence.block].kind in ("row", "item", "heading"):
+            return sentence.block in self.by_block
+        return bool(self._names(sentence.start, sentence.end))
+
+    def _nearest_time_role(self, start: int, end: int) -> str | None:
+        place = self.scan.clause_at(start)
+        clause = self.scan.clauses[place]
+        found: list[tuple[int, str]] = []
+        for cue in [*self._around(place, start)]:
+            role = cue.tags.get("time_role")
+            if not role or cue.start < end and cue.end > start:
+                continue
+            gap = self.scan.text[cue.end : start] if cue.end <= start else self.scan.text[end : cue.start]
+            far = len(gap.strip()) + (_NEAR if cue.start < clause.start else 0) + (_FAR if any(char.isdigit() for char in gap) else 0)
+            found.append((far, str(role)))
+        if not found:
+            return self._time_role_of_row(start, clause)
+        found.sort(key=lambda pair: pair[0])
+        role = found[0][1]
+        if "last_service" in {other for far, other in found if far < _FAR}:
+            role = "last_service"
+        return role if role in _TIME_ROLES else None
+
+    def _time_role_of_row(self, start: int, clause: Clause) -> str | None:
+        """Return the role of a time without a word in its cell: from the head of the column, or from what the row says next."""
+        for cue in self._head_cues(start):
+            role = cue.tags.get("time_role")
+            if role in _TIME_ROLES:
+                return str(role)
+        sentence = self.scan.sentences[clause.sentence]
+        if self.scan.blocks[sentence.block].kind not in ("row", "item"):
+            return None
+        following = bisect_right(self.scan.starts, start)
+        for other in self.scan.clauses[following : min(following + 1, sentence.last)]:
+            cue = other.first("time_role", "toward")
+            if cue and cue.tags.get("time_role") in _TIME_ROLES:
+                return str(cue.tags["time_role"])
+            if self._names(other.start, other.end):
+                return "arrival"
+        return "arrival" if self._names(clause.start, clause.end) else None

@@ -1,0 +1,481 @@
+"""What a reply does with each thing it names: by the words around the name first, then by the reply as a whole.
+
+Around a name two sides count: what governs it from before ("take X", "instead of X", "skip X"), and what is said of it
+behind ("X is closed", "X is your best bet", "X我没选"). A sign of one side alone is enough; where signs contradict each
+other or are missing, the whole reply decides, or nothing does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from .document import Stance
+from .lexicon import Hit
+from .pack import Cue
+from .scan import Clause, Scan
+
+#: Signs that decide by themselves.
+_DECIDED: dict[str, Stance] = {
+    "propose": "affirmed", "reject": "rejected", "compare": "compared", "landmark": "landmark", "ask": "asked", "deny": "denied",
+}  # fmt: skip
+_LIST_LINKS = frozenset({"", ",", "、", "/", "&", "+", "→", ">"})
+_ADJACENT = frozenset({"", " ", '"', "'", "《", "「", "("})
+_LEAD = 12
+_FOLLOWING = 2
+
+
+@dataclass(slots=True)
+class Name:
+    """A name in a folded reply with its place and its stance.
+
+    Attributes:
+        sign: what the words around it say: propose, reject, compare, landmark, ask, deny; or weaker: perhaps (a proposal under a
+            condition), lead (it heads an item, row or heading), plan (a way leads there, or a time is given), bad (it will not do), plain.
+        good: whether it carries a tick.
+        why: the place of the words that decided.
+    """
+
+    hit: Hit
+    clause: int
+    sentence: int
+    block: int
+    sign: str = "plain"
+    why: tuple[int, int] | None = None
+    stance: Stance = "unclear"
+    good: bool = False
+    timed: bool = False
+    bad: bool = False
+
+    @property
+    def key(self) -> str:
+        """The thing, or nothing where it is not sure which one."""
+        return self.hit.keys[0] if len(self.hit.keys) == 1 else ""
+
+
+@dataclass(slots=True)
+class _Tail:
+    """What is said of a name behind it."""
+
+    reject: Cue | None = None
+    chosen: Cue | None = None
+    compare: Cue | None = None
+    bad: Cue | None = None
+    but: Cue | None = None
+    no: Cue | None = None
+    good: bool = False
+    worse: Cue | None = None
+    conditional: bool = False
+
+
+@dataclass(slots=True)
+class _Reader:
+    scan: Scan
+    names: list[Name]
+    clocks: Sequence[int]
+    by_clause: dict[int, list[Name]] = field(default_factory=dict)
+
+    def read(self) -> None:
+        """Set the sign of every name."""
+        for name in self.names:
+            self.by_clause.setdefault(name.clause, []).append(name)
+        timed = {self.scan.clause_at(position) for position in self.clocks}
+        for name in self.names:
+            name.timed = name.clause in timed or (self.scan.blocks[name.block].kind == "row" and self._row_timed(name, timed))
+        for group in self._groups():
+            self._set_sign(group)
+
+    def _row_timed(self, name: Name, timed: set[int]) -> bool:
+        sentence = self.scan.sentences[name.sentence]
+        return any(clause in timed for clause in range(sentence.first, sentence.last))
+
+    def _groups(self) -> list[list[Name]]:
+        """Return the names that are said in one breath ("A, B and C")."""
+        groups: list[list[Name]] = []
+        for name in self.names:
+            last = groups[-1][-1] if groups else None
+            if last and last.sentence == name.sentence and self._linked(last.hit.end, name.hit.start):
+                groups[-1].append(name)
+            else:
+                groups.append([name])
+        return groups
+
+    def _linked(self, start: int, end: int) -> bool:
+        gap = self.scan.text[start:end]
+        if len(gap) > 24 or "|" in gap or "\n" in gap:  # noqa: PLR2004  "and then the" and marks
+            return False
+        for cue in self.scan.cues_between(start, end):
+            if cue.has("and", "article", "then") or self.scan.text[cue.start : cue.end] in self.scan.pack.names["article"]:
+                gap = gap.replace(self.scan.text[cue.start : cue.end], " ", 1)
+        for word in gap.replace(",", " ").split():
+            if word not in _LIST_LINKS and word not in self.scan.pack.names["article"] and word not in ("both", "either", "neither"):
+                return False
+        return bool(gap.strip(" ,")) or "," in gap or bool(self.scan.cues_between(start, end)) or "、" in gap
+
+    def _set_sign(self, group: list[Name]) -> None:
+        first, last = group[0], group[-1]
+        sentence = self.scan.sentences[first.sentence]
+        block = self.scan.blocks[first.block]
+        tail = self._tail(last)
+        sign, cue = self._before(first, tail)
+        if sign not in ("propose", "reject", "compare", "landmark", "deny"):
+            behind = self._behind(tail, sign)
+            sign, cue = behind or (sign, cue)
+        if sentence.asks and sign != "reject":
+            sign, cue = "ask", cue
+        under = self._under(first)
+        if under and sign in ("plain", "lead", "bad", "plan", "perhaps"):
+            sign, cue = under, None
+        if block.kind == "quote":
+            sign = "plain"
+        for name in group:
+            name.sign, name.why = sign, (cue.start, cue.end) if cue else None
+            name.good = tail.good
+            name.bad = tail.bad is not None or tail.but is not None or tail.no is not None
+        if sign == "landmark" and len(group) > 1:
+            for name in group[1:]:
+                name.sign = self._alone(name)
+
+    def _alone(self, name: Name) -> str:
+        return self._before(name, _Tail())[0]
+
+    # What stands before the name
+
+    def _before(self, name: Name, tail: _Tail) -> tuple[str, Cue | None]:
+        clause = self.scan.clauses[name.clause]
+        start, cues = self._governing(name, clause)
+        near = self._adjacent(cues, name.hit.start)
+        sign = self._adjacent_sign(near, cues, clause)
+        if sign:
+            return sign, near
+        after = self._adjacent_after(name)
+        if after:
+            return "landmark", after
+        governed = self._governed(name, cues, clause, tail)
+        if governed:
+            return governed
+        if near and near.has("toward"):
+            return "plan", near
+        if self._leads(name, start):
+            return "lead", None
+        return ("plan" if name.timed else "plain"), None
+
+    def _governing(self, name: Name, clause: Clause) -> tuple[int, list[Cue]]:
+        """Return where what governs a name begins, and the words of it; a label ("My pick:") governs what stands behind its colon."""
+        earlier = [other for other in self.by_clause[name.clause] if other.hit.end <= name.hit.start]
+        start = earlier[-1].hit.end if earlier else clause.start
+        cues = [cue for cue in clause.cues if start <= cue.start and cue.end <= name.hit.start]
+        place = name.clause
+        while not earlier and clause.opens in (":", "(", "—", "-", "|") and place > self.scan.sentences[name.sentence].first:
+            place -= 1
+            before = self.scan.clauses[place]
+            if place in self.by_clause or before.end - before.start > 60:  # noqa: PLR2004  a label is short
+                break
+            cues = before.cues + cues
+            if before.opens != "|" or clause.opens != "|":
+                break
+            clause = before
+        return start, cues
+
+    def _adjacent(self, cues: Sequence[Cue], end: int) -> Cue | None:
+        """Return the word right before a name, an article or a quotation mark aside."""
+        articles = self.scan.pack.names["article"]
+        for cue in reversed(cues):
+            gap = self.scan.text[cue.end : end].strip(" \"'(「《“")
+            if gap and gap not in articles:
+                return None
+            if self.scan.text[cue.start : cue.end] not in articles:
+                return cue
+        return None
+
+    def _adjacent_sign(self, near: Cue | None, cues: Sequence[Cue], clause: Clause) -> str:
+        if near is None:
+            return ""
+        if near.has("instead"):
+            denied = "not" in near.tags and any(cue.has("reject") for cue in cues)
+            return "propose" if denied else "reject"
+        if near.has("than"):
+            return "compare"
+        if near.has("not"):
+            return "deny"
+        if near.has("near") or ("from" in near.tags and not near.has("choose")):
+            return "landmark"
+        return ""
+
+    def _adjacent_after(self, name: Name) -> Cue | None:
+        clause = self.scan.clauses[name.clause]
+        cue = clause.first("near_after", start=name.hit.end)
+        return cue if cue and self.scan.text[name.hit.end : cue.start].strip(" 的") == "" else None
+
+    def _governed(self, name: Name, cues: Sequence[Cue], clause: Clause, tail: _Tail) -> tuple[str, Cue | None] | None:
+        """Return what a verb before the name does with it."""
+        verb = next((cue for cue in reversed(cues) if cue.has("reject", "choose", "chosen", "alternative", "instead")), None)
+        if verb is None:
+            return None
+        negated = self._negated(cues, verb)
+        if verb.has("reject"):
+            return ("propose" if negated else "reject"), verb
+        if any(cue.has("alternative") for cue in cues):
+            return "compare", verb
+        if not verb.has("choose", "chosen"):
+            return None
+        if negated:
+            return "reject", verb
+        if "if" in clause.links or any(cue.has("if") for cue in cues):
+            return "compare", verb
+        if tail.reject and tail.reject.end <= clause.end:
+            return "reject", tail.reject
+        if tail.bad and tail.bad.end <= clause.end and verb.has("choose"):
+            return "bad", tail.bad
+        if any(cue.has("modal") for cue in cues) or self._conditional(name):
+            return "perhaps", verb
+        return "propose", verb
+
+    def _negated(self, cues: Sequence[Cue], verb: Cue) -> bool:
+        """Return whether a verb is denied by a word before it that no other verb takes."""
+        for cue in reversed([cue for cue in cues if cue.end <= verb.start]):
+            if cue.has("not"):
+                return True
+            if cue.has("choose", "reject", "chosen") and not verb.has("reject") and not cue.has("choose"):
+                return False
+        return False
+
+    def _conditional(self, name: Name) -> bool:
+        """Return whether the sentence puts a condition before the clause of a name."""
+        whole = self.scan.sentences[name.sentence]
+        return any("if" in clause.links for clause in self.scan.clauses[whole.first : name.clause + 1])
+
+    def _leads(self, name: Name, start: int) -> bool:
+        """Return whether a name stands at the head of an item, a row or a heading, marks and a label aside."""
+        block = self.scan.blocks[name.block]
+        begin = self.scan.bounds[name.block][0]
+        if block.kind == "heading":
+            return True
+        if block.kind == "row":
+            return self._first_in_block(name)
+        lead = self.scan.text[begin : name.hit.start]
+        words = sum(char.isalpha() for char in lead)
+        label = block.kind == "item" and lead.rstrip().endswith((":", "-", "·", ")")) and words < 3 * _LEAD
+        return (block.kind == "item" and (words < _LEAD // 2 or label)) and self._first_in_block(name)
+
+    def _first_in_block(self, name: Name) -> bool:
+        begin = self.scan.bounds[name.block][0]
+        return not any(other.block == name.block and begin <= other.hit.start < name.hit.start for other in self.names)
+
+    # What is said behind the name
+
+    def _tail(self, name: Name) -> _Tail:
+        """Gather what is said of a name behind it, up to the next name."""
+        tail = _Tail()
+        for clause, cues in self._said_of(name):
+            hypothetical = False
+            negation: Cue | None = None
+            if "but" in clause.links and clause.start > name.hit.end:
+                tail.but = tail.but or clause.first("but")
+            if "if" in clause.links and clause.start > name.hit.end:
+                tail.conditional = True
+                continue
+            for cue in cues:
+                hypothetical = hypothetical or cue.has("modal")
+                if cue.has("other"):
+                    break
+                self._note(tail, cue, negation, hypothetical=hypothetical)
+                if cue.has("not"):
+                    negation = cue
+                elif cue.has("choose", "fit", "unfit", "chosen", "reject"):
+                    negation = None
+        return tail
+
+    def _note(self, tail: _Tail, cue: Cue, negation: Cue | None, *, hypothetical: bool) -> None:
+        if cue.has("no"):
+            tail.reject = tail.reject or cue
+        if cue.has("yes"):
+            tail.good = True
+        if cue.has("reject") and not negation:
+            tail.reject = tail.reject or cue
+        if cue.has("alternative") or (hypothetical and cue.has("chosen", "fit")):
+            tail.compare = tail.compare or cue
+        elif cue.has("chosen"):
+            if negation:
+                tail.reject = tail.reject or negation
+            else:
+                tail.chosen = tail.chosen or cue
+        elif cue.has("choose") and negation:
+            tail.reject = tail.reject or negation
+        if (cue.has("unfit", "unsure") and not negation) or (cue.has("fit") and negation and not cue.has("unfit")):
+            tail.bad = tail.bad or cue
+        if cue.has("too") and self._goes_on(cue):
+            tail.bad = tail.bad or cue
+        if cue.has("not"):
+            tail.no = tail.no or cue
+        if cue.has("worse"):
+            tail.worse = tail.worse or cue
+
+    def _goes_on(self, cue: Cue) -> bool:
+        """Return whether "too" stands before an adjective and not at the end."""
+        following = self.scan.text[cue.end : cue.end + 2]
+        return following[:1] not in ("", ",", ".", ";", "!", ")", "\n") and following.strip()[:1] not in (",", ".", "")
+
+    def _said_of(self, name: Name) -> Iterator[tuple[Clause, list[Cue]]]:
+        """Yield the clauses that go on about a name, each with its words, up to where another thing is named."""
+        clause = self.scan.clauses[name.clause]
+        later = [other.hit.start for other in self.by_clause[name.clause] if other.hit.start > name.hit.end]
+        stop = min(later, default=clause.end)
+        yield clause, [cue for cue in clause.cues if name.hit.end <= cue.start < stop]
+        if later:
+            return
+        sentence = self.scan.sentences[name.sentence]
+        for place in range(name.clause + 1, sentence.last):
+            if place in self.by_clause:
+                return
+            yield self.scan.clauses[place], self.scan.clauses[place].cues
+        for number in range(name.sentence + 1, min(name.sentence + _FOLLOWING, len(self.scan.sentences))):
+            following = self.scan.sentences[number]
+            clauses = self.scan.clauses[following.first : following.last]
+            named = any(place in self.by_clause for place in range(following.first, following.last))
+            if following.block != name.block or named or following.asks or not any(cue.has("it") for cue in clauses[0].cues[:3]):
+                return
+            for other in clauses:
+                yield other, other.cues
+
+    def _behind(self, tail: _Tail, sign: str) -> tuple[str, Cue | None] | None:
+        """Return what is said behind a name, the surest first."""
+        if tail.reject:
+            return "reject", tail.reject
+        if tail.compare:
+            return "compare", tail.compare
+        if tail.chosen and not tail.bad:
+            return ("perhaps" if tail.conditional else "propose"), tail.chosen
+        if tail.bad and sign != "plan":
+            return "bad", tail.bad
+        return None
+
+    def _under(self, name: Name) -> str:
+        """Return what the headings over a name say of all that stands under them."""
+        place = self.scan.blocks[name.block].heading
+        while place >= 0:
+            low, high = self.scan.bounds[place]
+            cues = self.scan.cues_between(low, high)
+            if any(cue.has("reject_heading") for cue in cues) and not any(other.block == place for other in self.names):
+                return "reject"
+            if any(cue.has("compare_heading") for cue in cues):
+                return "option"
+            place = self.scan.blocks[place].heading
+        return ""
+
+
+def read_stances(scan: Scan, names: list[Name], clocks: Sequence[int]) -> None:
+    """Set sign and stance of every name.
+
+    Args:
+        scan: the reply.
+        names: the names in it, ascending.
+        clocks: where the times of day stand.
+    """
+    _Reader(scan, names, clocks).read()
+    _Whole(scan, names).settle()
+
+
+class _Whole:
+    """What the reply as a whole does with each thing."""
+
+    def __init__(self, scan: Scan, names: list[Name]) -> None:
+        self.scan = scan
+        self.names = names
+        self.proposed = {name.key for name in names if name.sign == "propose" and name.key}
+        self.out = {name.key for name in names if name.sign == "reject" and name.key}
+        self.aside = {name.key for name in names if name.sign in ("compare", "option") and name.key}
+        if not self.proposed:
+            self.proposed = {name.key for name in names if name.sign == "perhaps" and name.key} - self.out
+            self.first = self.proposed
+        self.leads = self._leading()
+        self.firm = self.proposed | self.leads
+
+    def _leading(self) -> set[str]:
+        """Return the things that head a heading, a numbered or timed item or row, or that are ticked."""
+        found = set()
+        for name in self.names:
+            kind = self.scan.blocks[name.block].kind
+            heads = name.sign == "lead" and (kind == "heading" or name.timed or name.good or self._numbered(name))
+            walked = name.sign == "plan" and name.timed
+            if (heads or walked) and name.key and not (name.bad and not name.timed and kind != "heading"):
+                found.add(name.key)
+        return found - self.out
+
+    def _numbered(self, name: Name) -> bool:
+        block = self.scan.blocks[name.block]
+        start = block.span.start
+        lead = self.scan.folded.original[max(start - 5, 0) : start]
+        return block.kind == "item" and any(char.isdigit() or "①" <= char <= "⑳" for char in lead)
+
+    def settle(self) -> None:
+        """Set the stance of every name."""
+        for name in self.names:
+            name.stance = _DECIDED.get(name.sign) or self._weak(name)
+
+    def _weak(self, name: Name) -> Stance:
+        key = name.key
+        if not key:
+            return self._ambiguous(name)
+        others = bool(self.firm - {key})
+        if name.sign == "perhaps":
+            return "compared" if others and key not in self.firm else "affirmed"
+        if key in self.proposed and key not in self.out:
+            return "affirmed"
+        if key in self.out and key not in self.firm:
+            return "rejected"
+        if name.sign == "bad":
+            return "affirmed" if key in self.firm else "rejected"
+        if name.sign == "option":
+            return "affirmed" if key in self.leads else "compared"
+        if key in self.leads:
+            return "affirmed"
+        if key in self.aside:
+            return "compared"
+        return self._plain(name, others=others)
+
+    def _plain(self, name: Name, *, others: bool) -> Stance:
+        """Return the stance of a name that nothing decides: that of a plan, of the only candidate, of one set aside by a "but"."""
+        if name.bad and others:
+            return "rejected"
+        if name.sign == "plan":
+            return "affirmed"
+        if name.sign == "lead" and not name.bad:
+            return "affirmed" if not self.proposed or self._same_list(name) else "unclear"
+        if not others and not name.bad:
+            rivals = {other.key for other in self.names if other.sign not in ("landmark", "ask") and other.key != name.key}
+            return "affirmed" if not rivals or self._fragment(name) else "unclear"
+        return "affirmed" if not name.bad and self._fragment(name) and not self.out else "unclear"
+
+    def _ambiguous(self, name: Name) -> Stance:
+        """Return the stance of a name that several things have: what holds for whichever is meant."""
+        if name.sign in ("plan", "lead") and not self.firm:
+            return "affirmed"
+        return "rejected" if name.sign == "bad" and set(name.hit.keys) <= self.out else "unclear"
+
+    def _same_list(self, name: Name) -> bool:
+        """Return whether what is proposed stands in no list of options beside the name."""
+        return not any(other.key in self.proposed and other.sign == "lead" and self._sibling(other, name) for other in self.names) and not self.out and not self.aside
+
+    def _sibling(self, one: Name, other: Name) -> bool:
+        first, second = self.scan.blocks[one.block], self.scan.blocks[other.block]
+        return first.kind == second.kind and first.heading == second.heading
+
+    def _fragment(self, name: Name) -> bool:
+        """Return whether the clause of a name has no verb that the pack knows: a short answer names what it proposes."""
+        clause = self.scan.clauses[name.clause]
+        return not clause.has("person", "it", "not", "but", "because", "modal", "unfit", "too", "than", "worse", "if", "although")
+
+
+def why(scan: Scan, names: Sequence[Name], name: Name) -> tuple[int, int] | None:
+    """Return the place of the words that decided a stance; those of another mention of the thing where the reply as a whole did."""
+    if name.why or name.stance not in ("affirmed", "rejected"):
+        return name.why
+    wanted = "propose" if name.stance == "affirmed" else "reject"
+    return next((other.why for other in names if other.key == name.key and other.sign == wanted and other.why), None)
+
+
+def pairs(names: Sequence[Name]) -> Iterator[tuple[Name, Name]]:
+    """Yield neighbours."""
+    return pairwise(names)
