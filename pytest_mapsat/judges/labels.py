@@ -22,6 +22,9 @@ from .evaluate import evaluate
 from .finding import Finding
 from .grounding.grounded import requirement
 
+#: How the reason of a label begins that the judge leaves open because words are unclear: nobody's fault, and neither 1 nor 0.
+UNDECIDED = "undecided: "
+
 #: Faults after which there is nothing to judge; an agent's own fault leaves what it did say.
 _NOT_THE_AGENT: tuple[Blame, ...] = ("user", "judge", "sandbox", "infrastructure")
 _BLAME_BY_ENDING: dict[str, Blame] = {"user_error": "user", "infrastructure_error": "infrastructure"}
@@ -66,16 +69,18 @@ def _levelled(factor: ImplicitFactor, context: Context) -> Label:
 
 def _label(factor: Factor, kind: LabelKind, value: float | None, finding: Finding) -> Label:
     missed = finding.missed if value == 0 else ()
+    undecided = value is None and not finding.broken
+    why = finding.why + (f"; no call of {' or '.join(missed)} had a record in the sandbox" if missed else "")
     return Label(
         factor=factor.id,
         kind=kind,
         outcome="unevaluated" if value is None else "passed" if value > 0 else "failed",
         value=value,
-        why=finding.why + (f"; no call of {' or '.join(missed)} had a record in the sandbox" if missed else ""),
+        why=f"{UNDECIDED}{why}" if undecided else why,
         wanted=finding.wanted,
         quotes=finding.quotes,
         vacuous=kind == "fact" and finding.vacuous and value == 1,
-        blame="judge" if value is None else "sandbox" if missed else None,
+        blame=None if undecided else "judge" if value is None else "sandbox" if missed else None,
     )
 
 

@@ -85,11 +85,11 @@ class CutByLabel(Noun):
 
 
 #: What a value of a result is. name, alias (several joined by ``|``), id, kind (a word for the sort of thing), address: of the thing of
-#: their object. distance ... frequency: figures. clock: a time of day. hours: opening hours in words. lon, lat, point ("lon,lat"): a
+#: their object. end: the name of another thing that it belongs to as well (an end of a way). distance ... frequency: figures. clock: a time of day. hours: opening hours in words. lon, lat, point ("lon,lat"): a
 #: place on the map. phone, line, platform: identifiers. mode: the way of travelling of all figures beside and below. text: running
 #: words. labelled: text whose parts begin with a label. flag: true or false. ignored: nothing that an answer may rest on, with all below.
 FieldKind = Literal[
-    "name", "alias", "id", "kind", "address", "phone", "line", "platform", "lon", "lat", "point",
+    "name", "end", "alias", "id", "kind", "address", "phone", "line", "platform", "lon", "lat", "point",
     "distance", "duration", "price", "rating", "count", "capacity", "percent", "temperature", "age", "headroom", "frequency", "number",
     "clock", "hours", "mode", "text", "labelled", "flag", "ignored",
 ]  # fmt: skip
@@ -168,14 +168,16 @@ MeaningTree = dict[str, Any]
 class Entities(Noun):
     """Where in a result things with a name stand, so that a judge can find what an answer recommends.
 
-    ``items``: dotted path of a list or object (``*`` for every element); ``name``, ``id``: keys of an item. ``fields``: dotted path in an
-    item -> what its values mean.
+    ``items``: dotted path of a list or object (``*`` for every element); ``name``, ``id``: keys of an item. ``sort``: what is listed there; a check
+    without a ``tool`` recommends places only. ``leg``: the items are stretches between things that are listed elsewhere, and name no thing themselves. ``fields``: dotted
+    path in an item -> what its values mean.
     """
 
     items: str
     name: str = "name"
     id: str | None = None
     fields: Fields = Field(default_factory=dict)
+    sort: Literal["place", "ride", "line", "road", "deal", "leg"] = "place"
 
 
 class Tool(Noun):
@@ -220,7 +222,7 @@ class Tool(Noun):
         tree: MeaningTree = {}
         for path, meaning in self.fields.items():
             _plant(tree, path.split("."), meaning)
-        for entity in self.entities:
+        for entity in (entity for entity in self.entities if entity.sort != "leg"):
             named = {entity.name: Meaning(kind="name"), **({entity.id: Meaning(kind="id")} if entity.id else {})}
             for path, meaning in {**named, **entity.fields}.items():
                 _plant(tree, [*entity.items.split("."), ITEM, *path.split(".")], meaning)

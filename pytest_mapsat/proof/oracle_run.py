@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pytest_mapsat.judges import Context
-from pytest_mapsat.model import Case, Label, Quote, Tool, Trajectory, Turn, Verdict
+from pytest_mapsat.model import Case, Label, Number, Quote, Tool, Trajectory, Turn, Verdict
 
 from .plain_text import sentences
 
@@ -36,11 +36,13 @@ class Mutant:
         changed: what was changed, in words.
         trajectory: the changed dialogue.
         meaning: what is left of the last reply's text once denied words are taken out; the text itself where nothing is denied.
+        made_up: the check on figures for which a figure was added that nothing bears out.
     """
 
     changed: str
     trajectory: Trajectory
     meaning: str | None = None
+    made_up: Number | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +87,8 @@ class OracleRun:
         """What has a name in the tools' results, by name, in the order of the calls."""
         found: dict[str, list[tuple[str, object]]] = {}
         for entity in Context(self.trajectory, self.tools).entities:
+            if entity.sort == "leg":
+                continue
             found.setdefault(entity.name, []).append((entity.tool, entity.record))
         return tuple(Thing(name, tuple(records)) for name, records in found.items())
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .canonical import UnfitError, canonical, point
+from .canonical import UnfitError, canonical
+from .canonical import point as point_of
 from .geo import distance_m
 from .resolver import MISS_RESULT
 from .satisfy import satisfies, values_at
@@ -22,7 +23,7 @@ __all__ = [
     "distance_m",
     "normalise",
     "opening_hours",
-    "point",
+    "point_of",
     "satisfies",
     "text_similarity",
     "tokens",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast, get_args
 
 from pytest_mapsat.model import Json, Meaning, Step, Tool, Trajectory, Visible
-from pytest_mapsat.sandbox import distance_m, opening_hours, point
+from pytest_mapsat.sandbox import distance_m, opening_hours, point_of
 from pytest_mapsat.text import Document, Lexicon, Role, TimeRole, fold_phrase, read
 
 from .kinds import USER, Evidence, Figure, Identity, Known, Moment, Point, Source
@@ -127,15 +127,16 @@ class _Gathering:
 
     def _at(self, value: Json, pair: Json) -> Iterator[str]:
         """Yield the keys of what lies at a point that a call gave."""
-        place = point(value if pair is None else [value, pair])
+        place = point_of(value if pair is None else [value, pair])
         for known in self.points if place else ():
             if place and distance_m(*place, known.lon, known.lat) <= _SAME_PLACE_M:
                 yield from known.subject
 
     def _name(self, element: Element, source: Source) -> None:
         """Make things known: those with a name of their own."""
-        names = element.texts("name")
-        keys = [self._know(name, source.turn) for name in names]
+        keys = [self._know(name, source.turn) for name in element.texts("name")]
+        for name in element.texts("end"):
+            self._know(name, source.turn)
         if not keys:
             return
         known = self._known[keys[0]]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pytest_mapsat.model import ITEM, Json, Meaning, MeaningTree, Tool, meanings_below, name_of
-from pytest_mapsat.sandbox import point
+from pytest_mapsat.sandbox import point_of
 from pytest_mapsat.text import Lexicon, fold_phrase, read
 
 #: canonical unit of the reading <- what a tool writes in, and the factor between them.
@@ -36,7 +36,7 @@ class Element:
     @property
     def subject(self) -> tuple[str, ...]:
         """Keys of the names in it, else of those in the nearest one around it."""
-        names = self.texts("name")
+        names = self.texts("name", "end")
         return tuple(map(fold_phrase, names)) if names or self.parent is None else self.parent.subject
 
     @property
@@ -49,7 +49,7 @@ class Element:
     def place(self) -> tuple[float, float] | None:
         """Where its thing lies: longitude and latitude, degrees."""
         parts = {meaning.kind: value for meaning, value, _ in self.leaves if meaning.kind in ("lon", "lat", "point")}
-        return point(parts.get("point", [parts.get("lon"), parts.get("lat")]))
+        return point_of(parts.get("point", [parts.get("lon"), parts.get("lat")]))
 
 
 def elements_of(result: Json, tool: Tool) -> list[Element]:

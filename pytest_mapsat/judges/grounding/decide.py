@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pytest_mapsat.judges.text import Mention, Reading
 from pytest_mapsat.sandbox import distance_m
 
 from .claims import Claim, ClaimType, Decision
@@ -16,6 +15,7 @@ from .mentions import Named, Subjects
 from .page import Page
 from .places import covers
 from .pool import Pool
+from .text import Mention, Reading
 from .totals import is_total
 from .values import Value
 

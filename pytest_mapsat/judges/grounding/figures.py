@@ -7,12 +7,11 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from pytest_mapsat.judges.numbers import Quantity
-from pytest_mapsat.judges.units import UNITS, Dimension
-
 from .claims import Claim, ClaimType
 from .forms import Mode
+from .numbers import Quantity
 from .page import Page, Row
+from .units import UNITS, Dimension
 
 _TYPES: dict[Dimension, ClaimType] = {"length": "distance", "time": "duration", "money": "price", "rating": "rating"}
 _RANGE = frozenset({"-", "~", " - ", " to ", "到", "至", "--", "—"})

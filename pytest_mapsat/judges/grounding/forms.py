@@ -7,7 +7,7 @@ import unicodedata
 from functools import lru_cache
 from typing import Literal
 
-from pytest_mapsat.judges.fold import is_cjk
+from .fold import is_cjk
 
 Mode = Literal["drive", "transit", "walk", "ride", "taxi"]
 

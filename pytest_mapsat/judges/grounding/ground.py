@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pytest_mapsat.judges.text import Reading
-
 from .decide import Judged, ReplyJudge
 from .find import find_claims, outside
 from .mentions import Named, Subjects, known_names, longest
 from .page import Page
 from .pool import Pool
+from .text import Reading
 
 
 def ground(reading: Reading, pool: Pool) -> tuple[Judged, ...]:

@@ -7,11 +7,11 @@ from collections.abc import Collection, Sequence
 
 from pytest_mapsat.judges.context import Context
 from pytest_mapsat.judges.finding import Finding
-from pytest_mapsat.judges.fold import fold_phrase
 from pytest_mapsat.model import Grounded, Quote
 
 from .claims import CLAIM_TYPES, ClaimType
 from .decide import Judged
+from .fold import fold_phrase
 
 _SHOWN_AT_MOST = 5
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from pytest_mapsat.judges.text import Reading
-
 from .claims import Claim
 from .page import Page
+from .text import Reading
 
 #: Said of the place itself, of a service that runs by a timetable, or as a forecast of an arrival.
 _OPENING = re.compile(

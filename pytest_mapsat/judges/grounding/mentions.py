@@ -8,11 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from pytest_mapsat.judges.text import is_latin
-
 from .claims import Claim
 from .page import Page
 from .pool import Pool
+from .text import is_latin
 
 _LETTER = re.compile(r"[^\W_]")
 _LANDMARK_BEFORE = re.compile(

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from pytest_mapsat.judges.fold import is_cjk
-
 from .claims import Claim
+from .fold import is_cjk
 from .forms import is_name_like, squeeze, without_brackets
 from .lines import lines_in
 from .page import Page, Row

@@ -7,10 +7,9 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 
-from pytest_mapsat.judges.questions import questions
-from pytest_mapsat.judges.text import Reading
-
 from .forms import Mode, modes_in
+from .questions import questions
+from .text import Reading
 
 _BULLET = re.compile(r"[ #>|]{0,6}(?:[-•·+–—✅☑]|[0-9]{1,2}[.)、](?![0-9])|[0-9]⃣)?[ |]{0,4}")
 _NUMBER = re.compile(r"[0-9]{1,2}")

@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pytest_mapsat.judges.clock import find_times
-from pytest_mapsat.judges.numbers import find_quantities
-from pytest_mapsat.judges.units import Dimension
-
 from .claims import ClaimType
+from .clock import find_times
 from .forms import Mode, mode_of
 from .lines import lines_in
+from .numbers import find_quantities
+from .units import Dimension
 
 ALL_DAY = -1.0
 #: Longer texts are no records of a map; what lies behind is not read.

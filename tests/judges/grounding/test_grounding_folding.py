@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_mapsat.judges.fold import fold, fold_phrase
-from pytest_mapsat.judges.text import Mention, Reading, find_longest
+from pytest_mapsat.judges.grounding.fold import fold, fold_phrase
+from pytest_mapsat.judges.grounding.text import Mention, Reading, find_longest
 
 PHRASES = ("toll road", "Ｃａｆｅ", "高速公路", "9 公里", "Straße", "don't")
 

@@ -1,4 +1,4 @@
-"""What an agent asks its user, and the check ``asked``.
+"""What an agent asks its user.
 
 A question is a sentence that ends in a question mark, or that begins a request for information in fixed words. An
 offer of more help is none.
@@ -8,16 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from pytest_mapsat.model import Asked
-
-from .describe import one_of, times_in_words
-from .finding import Finding
 from .text import Mention, Reading
-
-if TYPE_CHECKING:  # the context reads claims, and these leave out what is asked
-    from .context import Context
 
 _REQUEST = re.compile(
     r"(?<![a-z])(?:please (?:tell|confirm|specify|provide|share|let)|let me know|tell me (?:if|which|what|where|when|how|whether|your)"
@@ -28,22 +20,6 @@ _OFFER = re.compile(
     r"(?:if|should) (?:you (?:need|want|have|would like)|there is|there's) (?:any|some|more|further|other)|anything else|if you need|if you have"
     r"|有(?:其他|别的|任何)?(?:需要|问题).{0,4}(?:告诉我|随时)|随时(?:告诉|联系)"
 )
-_SHOWN_AT_MOST = 5
-
-
-def asked(check: Asked, context: Context) -> Finding:
-    """The agent asked often enough, and not too often, about the subject."""
-    found = [
-        (reading, question)
-        for reading in context.replies
-        for question in questions(reading)
-        if not check.about or _about(reading, question, check.about)
-    ]
-    subject = f" about {one_of(check.about)}" if check.about else ""
-    passed = check.at_least <= len(found) <= (check.at_most if check.at_most is not None else len(found))
-    quotes = tuple(reading.quote(question) for reading, question in found[:_SHOWN_AT_MOST])
-    wanted = f"questions{subject}, {times_in_words(check.at_least, check.at_most)}"
-    return Finding(passed, f"the agent asks {len(found)} questions{subject}", wanted, quotes)
 
 
 def questions(reading: Reading) -> Iterator[Mention]:
@@ -65,8 +41,3 @@ def is_question(sentence: str) -> bool:
     if words.rstrip(" \"')").endswith("?"):
         return True
     return bool(_REQUEST.search(words)) and not _OFFER.search(words)
-
-
-def _about(reading: Reading, question: Mention, about: tuple[str, ...]) -> bool:
-    text = Reading.of(reading.flat[question.start : question.end])
-    return any(next(text.find(phrase), None) is not None for phrase in about)

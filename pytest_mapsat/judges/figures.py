@@ -1,0 +1,357 @@
+"""The checks ``number`` and ``clock_time``.
+
+A figure is compared with its own thing and role only, and with what tools returned of that thing. One whose role or thing is not
+sure neither passes nor fails: where no clear figure decides and it could be the one that is looked for, the finding is undecided.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pytest_mapsat.model import Bound, ClockTime, Json, Number, Quote
+from pytest_mapsat.text import ClockTime as Clock
+from pytest_mapsat.text import Document, Quantity
+
+from .bound_values import DAY, Value, clock_times, plain_numbers, values_of, written
+from .context import Context
+from .describe import clock_of, one_of, range_in_words
+from .finding import SHOWN_AT_MOST, Finding, absent, cited, unclear
+from .things import key_of
+from .words import says
+
+#: unit of a check -> unit of a reading, and how many of the latter it is.
+_UNITS = {
+    "m": ("m", 1.0), "km": ("m", 1000.0), "s": ("min", 1 / 60), "min": ("min", 1.0), "h": ("min", 60.0), "yuan": ("yuan", 1.0),
+    "percent": ("percent", 1.0), "celsius": ("celsius", 1.0), "star": ("star", 1.0), "count": ("count", 1.0),
+}  # fmt: skip
+_NOUNS = {"min": "duration", "m": "length", "yuan": "sum of money", "percent": "percentage", "celsius": "temperature"}
+_ROUNDING = 1e-6
+#: How far, relatively, a figure that is said to be about, just under or just over something may lie from it.
+_ABOUT = 0.12
+_NEARLY = 0.25
+#: Minutes that a clock time may lie from one that it is said to be about.
+_ABOUT_MINUTES = 5
+
+#: What a figure says: it fits, it does not, it may be another figure, or it has nothing to do with the check.
+Verdict = Literal["fits", "misfit", "open", "other"]
+
+
+@dataclass(frozen=True)
+class _Said:
+    """A figure of a reply, judged."""
+
+    quote: Quote
+    verdict: Verdict
+    misfit: str = ""
+    may_fit: bool = True
+
+
+def number(check: Number, context: Context) -> Finding:
+    """A number with the unit is said of its thing, and lies where it must."""
+    unit, scale = _UNITS[check.unit]
+    if check.equals_unit and _UNITS[check.equals_unit][0] != unit:
+        return Finding(None, f"{check.equals_unit} cannot be converted to {check.unit}", broken=True)
+    known = _known(check.bounds, context, lambda value: _scaled(value, check, scale))
+    said = [
+        _number_said(check, document, figure, known, context)
+        for document in context.read(check.turn)
+        for figure in document.quantities
+        if _is_unit(figure.unit, unit)
+    ]
+    noun = _NOUNS.get(unit, "number")
+    return _judged(check, said, f"a {noun} {_number_wanted(check, known, scale)}", noun, context)
+
+
+def clock_time(check: ClockTime, context: Context) -> Finding:
+    """A clock time is said of its thing, and lies in the window."""
+    known = _known(check.bounds, context, clock_times)
+    said = [
+        _time_said(check, document, time, known, context)
+        for document in context.read(check.turn)
+        for time in document.times
+    ]
+    return _judged(check, said, f"a clock time {_time_wanted(check, known)}", "clock time", context)
+
+
+def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun: str, context: Context) -> Finding:
+    said = [one for one in said if one.verdict != "other"]
+    fits = [one for one in said if one.verdict == "fits"]
+    wrong = [one for one in said if one.verdict == "misfit"]
+    open_ = [one for one in said if one.verdict == "open"]
+    if fits and check.quantifier == "any":
+        return Finding(True, cited(_quotes(fits)), wanted, _quotes(fits))
+    if wrong and check.quantifier == "all":
+        more = f", and {len(wrong) - 1} more do not fit" if len(wrong) > 1 else ""
+        missed = context.only_missed(check.bounds[0].tool) if check.bounds else ()
+        why = f"{cited(_quotes(wrong[:1]))}, {wrong[0].misfit}{more}"
+        return Finding(False, why, wanted, _quotes(wrong), missed=missed)
+    turning = [one for one in open_ if not fits or not one.may_fit] if check.quantifier == "all" else open_
+    if turning:
+        return unclear(_quotes(turning), "of which it is open what it is said of", wanted)
+    if fits:
+        return Finding(True, cited(_quotes(fits)), wanted, _quotes(fits))
+    if wrong:
+        missed = context.only_missed(check.bounds[0].tool) if check.bounds else ()
+        return Finding(False, f"{cited(_quotes(wrong[:1]))}, {wrong[0].misfit}", wanted, _quotes(wrong), missed=missed)
+    return absent(check.if_absent, f"no reply says a {noun}{_of_words(check)}", wanted)
+
+
+def _number_said(
+    check: Number, document: Document, figure: Quantity, known: Sequence[Value] | None, context: Context
+) -> _Said:
+    quote = document.quote(figure.span)
+    scale = _UNITS[check.unit][1]
+    belongs = _belongs(check, document, figure, figure.role, context)
+    if check.mode and figure.mode not in check.mode:
+        belongs = False if figure.mode else None if belongs else belongs
+    if belongs is False:
+        return _Said(quote, "other")
+    low = -math.inf if check.min is None else check.min * scale
+    high = math.inf if check.max is None else check.max * scale
+    if not _inside(figure, low, high):
+        misfit = f"not {range_in_words(check.min, check.max, check.unit)}"
+        sure = belongs and figure.stance != "unclear"
+        return _Said(quote, "misfit" if sure else "open", misfit, may_fit=False)
+    if known is None:
+        return _Said(quote, "fits" if belongs else "open")
+    upto = [value for value in known if value.turn <= document.turn]
+    values = [value for value in upto if not (figure.mode and value.mode) or figure.mode == value.mode] or upto
+    shown = [f"{value.number / scale:g} {check.unit}" for value in _relevant(figure, values)]
+    beside = _Beside(values, lambda value: _near(figure, value.number, check.tolerance), _returned(check.bounds, shown))
+    return _held_against(quote, figure, belongs, beside, context)
+
+
+def _time_said(
+    check: ClockTime, document: Document, time: Clock, known: Sequence[Value] | None, context: Context
+) -> _Said:
+    quote = document.quote(time.span)
+    belongs = _belongs(check, document, time, time.role, context)
+    if belongs is False:
+        return _Said(quote, "other")
+    slack = 0 if time.approx == "exact" else _ABOUT_MINUTES
+    inside = {any(_in_window(check, minutes + more) for more in (0, -slack, slack)) for minutes in time.minutes}
+    if inside != {True}:
+        sure = belongs and inside == {False} and time.stance != "unclear"
+        return _Said(quote, "misfit" if sure else "open", f"not {_window(check)}", may_fit=True in inside)
+    if known is None:
+        return _Said(quote, "fits" if belongs else "open")
+    upto = [value for value in known if value.turn <= document.turn]
+
+    def fits(value: Value) -> bool:
+        return any(_apart(minutes, value.number) <= max(check.tolerance_min, slack) for minutes in time.minutes)
+
+    shown = [clock_of(int(value.number)) for value in _relevant(time, upto)]
+    return _held_against(quote, time, belongs, _Beside(upto, fits, _returned(check.bounds, shown)), context)
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """What a figure is held against: the values that tools returned, which of them it fits, and all of them in words."""
+
+    values: Sequence[Value]
+    fits: Callable[[Value], bool]
+    returned: str
+
+
+def _held_against(
+    quote: Quote, figure: Quantity | Clock, belongs: bool | None, beside: _Beside, context: Context
+) -> _Said:
+    """Return a figure with its verdict; of one that may be another figure only whether it fits anything at all is told."""
+    verdict: Verdict = _compared(figure, beside, context) if belongs else "open"
+    if verdict == "misfit" and figure.stance == "unclear":
+        verdict = "open"
+    return _Said(quote, verdict, f"but {beside.returned}", may_fit=any(map(beside.fits, beside.values)))
+
+
+def _belongs(
+    check: Number | ClockTime, document: Document, figure: Quantity | Clock, role: str | None, context: Context
+) -> bool | None:
+    """Return whether a figure is one that the check speaks of; None where that is not sure."""
+    held: list[bool | None] = [figure.stance not in ("denied", "asked")]
+    if check.quantifier == "any" and not check.bounds:
+        held.append({"affirmed": True, "unclear": None}.get(figure.stance, False))
+    if check.role:
+        held.append(None if role is None else role in check.role)
+    if check.near:
+        held.append(_is_near(check.near, document, figure))
+    if check.of:
+        held.append(_is_of(check.of, figure, context, check.turn))
+    return False if False in held else None if None in held else True
+
+
+def _is_near(near: Sequence[str], document: Document, figure: Quantity | Clock) -> bool | None:
+    """Return whether a figure is said of one of the phrases: it stands in one clause or row with it.
+
+    Where the clause of the phrase has no such figure, those in the rest of its sentence are meant. A figure of nothing may be meant all the same.
+    """
+    sentence = document.sentences[figure.sentence]
+    if figure.cell is not None:
+        rows = (block.span for block in document.blocks if block.kind == "row")
+        row = next((span for span in rows if span.start <= figure.span.start < span.end), sentence)
+        if says(document.words(row), near):
+            return True
+    clauses = [clause for clause in document.clauses if sentence.start <= clause.start < sentence.end] or [sentence]
+    speaking = [clause for clause in clauses if says(document.words(clause), near)]
+    if any(clause.start <= figure.span.start < clause.end for clause in speaking):
+        return True
+    others = document.times if isinstance(figure, Clock) else [q for q in document.quantities if q.unit == figure.unit]
+    if any(not any(c.start <= one.span.start < c.end for one in others) for c in speaking):
+        return True
+    return False if speaking or figure.subject else None
+
+
+def _is_of(names: Sequence[str], figure: Quantity | Clock, context: Context, turn: str) -> bool | None:
+    keys = {key for name in names if (key := key_of(name, context.keys))}
+    if not figure.subject:
+        return _only_proposed(keys, context, turn)
+    if len(figure.subject) == 1:
+        return figure.subject[0] in keys
+    return None if keys & set(figure.subject) else False
+
+
+def _only_proposed(keys: set[str], context: Context, turn: str) -> bool | None:
+    """Return whether one of these things is all of its sort that is proposed, so that a figure of nothing else is said of it; else None."""
+    sorts = {entity.sort for entity in context.entities if entity.key in keys}
+    alike = keys | {entity.key for entity in context.entities if entity.sort in sorts}
+    there = [one for key, one in context.standings(turn).items() if key in alike and one.proposed is not False]
+    if len(there) != 1 or not there[0].proposed:
+        return None
+    return there[0].key in keys
+
+
+def _compared(figure: Quantity | Clock, beside: _Beside, context: Context) -> Verdict:
+    """Return what a figure is beside the values of its own thing; without a sure thing it fits or fails only where all things agree."""
+    if not any(map(beside.fits, beside.values)):
+        return "misfit"
+    if len(figure.subject) != 1:
+        return _among(beside.values, beside.fits, context)
+    key = figure.subject[0]
+    own = [value for value in beside.values if key in value.own]
+    if own:
+        return "fits" if any(map(beside.fits, own)) else "misfit"
+    about = [value for value in beside.values if key in value.about]
+    return _among(about or beside.values, beside.fits, context)
+
+
+def _among(known: Sequence[Value], fits: Callable[[Value], bool], context: Context) -> Verdict:
+    """Return whether a figure fits, whichever of several things it is said of: all of them, or all that are proposed."""
+    proposed = {key for key, one in context.standings("any").items() if one.proposed}
+    groups: dict[frozenset[str], bool] = {}
+    for value in known:
+        groups[value.own] = groups.get(value.own, False) or fits(value)
+    if all(groups.values()):
+        return "fits"
+    meant = [held for own, held in groups.items() if own & proposed]
+    if meant and all(meant):
+        return "fits"
+    return "open"
+
+
+def _relevant(figure: Quantity | Clock, known: Sequence[Value]) -> list[Value]:
+    return [value for value in known if set(figure.subject) & (value.own | value.about)] or list(known)
+
+
+def _is_unit(unit: str, wanted: str) -> bool:
+    return unit == wanted or (wanted == "count" and (unit == "people" or unit.startswith("count:")))
+
+
+def _inside(figure: Quantity, low: float, high: float) -> bool:
+    """Return whether a figure lies between two bounds, ends included; one that is said to be about something may lie just outside."""
+    slack = _ROUNDING + (_ABOUT * abs(figure.value) if figure.approx == "about" else 0)
+    return figure.low - slack <= high and figure.high + slack >= low and low - slack <= figure.value <= high + slack
+
+
+def _near(figure: Quantity, value: float, tolerance: float) -> bool:
+    """Return whether a figure says a value: exactly, rounded as it is written, or about, under or over it as it says."""
+    within = tolerance * abs(value) + _ROUNDING
+    rounded = max(within, figure.step / 2 + _ROUNDING if figure.value != int(figure.value) or figure.step > 1 else 0)
+    match figure.approx:
+        case "exact":
+            return abs(figure.value - value) <= rounded
+        case "range":
+            return figure.low - within <= value <= figure.high + within
+        case "at_most":
+            return figure.value * (1 - _NEARLY) - rounded <= value <= figure.value + rounded
+        case "at_least":
+            return figure.value - rounded <= value <= figure.value * (1 + _NEARLY) + rounded
+        case _:
+            return abs(figure.value - value) <= max(rounded, _ABOUT * abs(value))
+
+
+def _known(
+    bounds: Sequence[Bound], context: Context, numbers: Callable[[Json], Iterable[float]]
+) -> Sequence[Value] | None:
+    return values_of(bounds, context.answered, context.tools, context.entities, numbers) if bounds else None
+
+
+def _scaled(value: Json, check: Number, scale: float) -> list[float]:
+    factor = _UNITS[check.equals_unit][1] if check.equals_unit else scale
+    plain = [one * factor * check.times for one in plain_numbers(value)]
+    return plain or [one * check.times for one in written(value, _UNITS[check.unit][0])]
+
+
+def _in_window(check: ClockTime, minutes: int) -> bool:
+    after, before = _minutes(check.after or "00:00"), _minutes(check.before or "23:59")
+    at = minutes % DAY
+    return after <= at <= before if after <= before else at >= after or at <= before
+
+
+def _minutes(clock: str) -> int:
+    return int(clock[:2]) * 60 + int(clock[3:])
+
+
+def _apart(one: float, other: float) -> float:
+    """Return the minutes between two clock times, the short way round."""
+    return min((one - other) % DAY, (other - one) % DAY)
+
+
+def _quotes(said: Sequence[_Said]) -> tuple[Quote, ...]:
+    return tuple(one.quote for one in said[:SHOWN_AT_MOST])
+
+
+def _returned(bounds: Sequence[Bound], values: Iterable[str]) -> str:
+    tools = " or ".join(dict.fromkeys(bound.tool for bound in bounds))
+    listed = list(dict.fromkeys(values))
+    if not listed:
+        return f"{tools} returned no such value"
+    more = f" and {len(listed) - SHOWN_AT_MOST} more" if len(listed) > SHOWN_AT_MOST else ""
+    return f"{tools} returned {', '.join(listed[:SHOWN_AT_MOST])}{more}"
+
+
+def _number_wanted(check: Number, known: Sequence[Value] | None, scale: float) -> str:
+    parts = []
+    if check.min is not None or check.max is not None:
+        parts.append(range_in_words(check.min, check.max, check.unit))
+    if check.bounds:
+        values = [f"{value / scale:g}" for value in dict.fromkeys(one.number for one in known or ())][:SHOWN_AT_MOST]
+        source = f"{' or '.join(values)} {check.unit}" if values else _sources(check.bounds)
+        parts.append(f"within {check.tolerance * 100:g} % of {source}")
+    return " and ".join(parts) + _of_words(check)
+
+
+def _time_wanted(check: ClockTime, known: Sequence[Value] | None) -> str:
+    parts = [_window(check)] if check.after or check.before else []
+    if check.bounds:
+        values = [clock_of(int(one)) for one in dict.fromkeys(value.number for value in known or ())][:SHOWN_AT_MOST]
+        parts.append(f"within {check.tolerance_min} min of {' or '.join(values) or _sources(check.bounds)}")
+    return " and ".join(parts) + _of_words(check)
+
+
+def _sources(bounds: Sequence[Bound]) -> str:
+    return " or ".join(f"{bound.path} of a {bound.tool} result" for bound in bounds)
+
+
+def _of_words(check: Number | ClockTime) -> str:
+    role = f" ({' or '.join(role.replace('_', ' ') for role in check.role)})" if check.role else ""
+    of = f" of {one_of(check.of)}" if check.of else ""
+    near = f" in a sentence with {one_of(check.near)}" if check.near else ""
+    return f"{role}{of}{near}"
+
+
+def _window(check: ClockTime) -> str:
+    if check.after and check.before:
+        return f"from {check.after} to {check.before}"
+    return f"at or after {check.after}" if check.after else f"at or before {check.before}"
