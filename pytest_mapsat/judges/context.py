@@ -11,8 +11,8 @@ from typing import Any
 from pytest_mapsat.model import Case, Check, Json, Step, Tool, Trajectory, Turn, Visible
 from pytest_mapsat.text import Document, Lexicon, Mention, Thing, Vocabulary, fold_phrase, read
 
-from .grounding import Judged, gather, ground
-from .grounding.text import Reading
+from .evidence import Evidence, evidence
+from .grounding import Judged, weigh
 from .things import Entity, Standing, find_entities, names_in, phrases_in, standings, things_of
 
 #: Fewer characters say nothing that could only be copied.
@@ -175,12 +175,15 @@ class Context:
         return any(declared.entities for declared in named)
 
     @cached_property
+    def evidence(self) -> Evidence:
+        """What the dialogue knew, by thing and role."""
+        return evidence(self.trajectory, self.tools, self.visible)
+
+    @cached_property
     def claims(self) -> tuple[Judged, ...]:
         """The factual claims of the replies, each held against what was known by then."""
-        pool = gather(self.trajectory, self.visible)
-        turns = enumerate(self.trajectory.turns)
-        readings = [Reading.of(turn.text, index) for index, turn in turns if turn.role == "agent"]
-        return tuple(judged for reading in readings if reading.flat.strip() for judged in ground(reading, pool))
+        lexicon = self.evidence.lexicon(self.vocabulary)
+        return tuple(judged for document in self._read(lexicon) for judged in weigh(document, self.evidence))
 
 
 def _of_turn(replies: tuple[Document, ...], turn: str) -> tuple[Document, ...]:

@@ -38,7 +38,9 @@ def evidence(trajectory: Trajectory, tools: Mapping[str, Tool], visible: Visible
             gathering.texts.append((Source("user", index, path="text"), turn.text, (USER,)))
         for step in turn.steps:
             number += step.kind == "call"
-            if step.kind == "call" and step.status == "ok" and step.tool in tools:
+            if step.kind == "call" and step.status == "ok" and step.tool not in tools:
+                gathering.complete = False
+            elif step.kind == "call" and step.status == "ok":
                 gathering.add(step, tools[step.tool], Source("tool", index, number, step.tool))
     return gathering.evidence(visible)
 
@@ -49,6 +51,7 @@ class _Gathering:
     def __init__(self, visible: Visible | None) -> None:
         self._known: dict[str, dict[str, Any]] = {}
         self._by_id: dict[str, str] = {}
+        self.complete = True
         self.figures: list[Figure] = []
         self.times: list[Moment] = []
         self.points: list[Point] = []
@@ -89,6 +92,7 @@ class _Gathering:
     def add(self, step: Step, tool: Tool, source: Source) -> None:
         """Add what the result of one call says, by the declarations of its tool."""
         elements = elements_of(step.result, tool)
+        self.complete = self.complete and not tool.undeclared(step.result)
         mode = self._mode(tool, step)
         for element in elements:
             self._name(element, source)
@@ -230,7 +234,13 @@ class _Gathering:
                 self._read(read(text, language=language, lexicon=lexicon, now=now), subject, source)
         texts = tuple((source.turn, source.origin, text) for source, text, _ in self.texts)
         return Evidence(
-            things, tuple(self.figures), tuple(self.times), tuple(self.points), tuple(self.identities), texts
+            things,
+            tuple(self.figures),
+            tuple(self.times),
+            tuple(self.points),
+            tuple(self.identities),
+            texts,
+            self.complete,
         )
 
     def _read(self, document: Document, subject: tuple[str, ...], source: Source) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -132,44 +133,69 @@ class Evidence:
     identities: tuple[Identity, ...]
     #: What tools, context and user said in running words: (turn, origin, text).
     texts: tuple[tuple[int, Origin, str], ...]
+    #: Whether every value of every result is declared: what is not there was not told.
+    complete: bool = True
 
     def lexicon(self, vocabulary: Vocabulary | None = None) -> Lexicon:
         """Return what finds the things in a text."""
         return Lexicon([known.thing for known in self.things], vocabulary)
 
-    def figures_of(
-        self, key: str, *, unit: str, role: Role | None = None, mode: str = "", turn: int | None = None
-    ) -> tuple[Figure, ...]:
-        """Return the figures of one thing, unit, role and way of travelling that were known in a turn.
+    def by(self, turn: int) -> Evidence:
+        """Return what was known in a turn."""
+        if turn >= self.last:
+            return self
+        return Evidence(
+            tuple(one for one in self.things if one.turn <= turn),
+            tuple(one for one in self.figures if one.source.turn <= turn),
+            tuple(one for one in self.times if one.source.turn <= turn),
+            tuple(one for one in self.points if one.source.turn <= turn),
+            tuple(one for one in self.identities if one.source.turn <= turn),
+            tuple(one for one in self.texts if one[0] <= turn),
+            self.complete,
+        )
+
+    @cached_property
+    def last(self) -> int:
+        """The turn in which the last piece became known."""
+        known = [thing.turn for thing in self.things] + [turn for turn, _, _ in self.texts]
+        known += [one.source.turn for one in self.figures] + [one.source.turn for one in self.times]
+        return max(known + [one.source.turn for one in self.identities], default=-1)
+
+    def figures_of(self, key: str, *, unit: str = "", role: Role | None = None, mode: str = "") -> tuple[Figure, ...]:
+        """Return the figures of one thing, unit, role and way of travelling.
 
         Args:
             key: the thing; USER for what the user said of themselves.
-            unit: canonical unit.
+            unit: canonical unit; empty for any.
             role: what it must be a figure of; None for any.
             mode: the way of travelling; figures without one always count, and all do where it is empty.
-            turn: index of the turn that speaks; None for the whole dialogue.
         """
         return tuple(
             figure
             for figure in self._figures.get(key, ())
-            if figure.unit == unit
-            and role in (None, figure.role)
-            and (not mode or figure.mode in ("", mode))
-            and (turn is None or figure.source.turn <= turn)
+            if unit in ("", figure.unit) and role in (None, figure.role) and (not mode or figure.mode in ("", mode))
         )
 
-    def times_of(self, key: str, *, role: TimeRole | None = None, turn: int | None = None) -> tuple[Moment, ...]:
-        """Return the times of day of one thing and role that were known in a turn."""
-        return tuple(
-            moment
-            for moment in self._times.get(key, ())
-            if role in (None, moment.role) and (turn is None or moment.source.turn <= turn)
-        )
+    def times_of(self, key: str, *, role: TimeRole | None = None) -> tuple[Moment, ...]:
+        """Return the times of day of one thing and role."""
+        return tuple(moment for moment in self._times.get(key, ()) if role in (None, moment.role))
 
-    def says(self, phrase: str, turn: int) -> bool:
-        """Return whether a text of a tool, the context or the user has these words."""
+    def says(self, phrase: str) -> bool:
+        """Return whether a name, an address or a text of a tool, the context or the user has these words."""
         wanted = fold_phrase(phrase)
-        return any(wanted in text for known, text in self._texts if known <= turn)
+        if not wanted:
+            return False
+        edge = (
+            (r"(?<![0-9])" if wanted[0].isdigit() else "")
+            + re.escape(wanted)
+            + (r"(?![0-9])" if wanted[-1].isdigit() else "")
+        )
+        return re.search(edge, self._said) is not None
+
+    def knows(self, name: str) -> bool:
+        """Return whether a thing has this name, a text says it, or it is pieces of one name in their order."""
+        wanted = fold_phrase(name).replace(" ", "")
+        return self.says(name) or any(_in_order(wanted, key.replace(" ", "")) for key in self._names)
 
     @cached_property
     def _figures(self) -> Mapping[str, Sequence[Figure]]:
@@ -180,8 +206,26 @@ class Evidence:
         return _by_subject(self.times)
 
     @cached_property
-    def _texts(self) -> tuple[tuple[int, str], ...]:
-        return tuple((turn, fold_phrase(text)) for turn, _, text in self.texts)
+    def _names(self) -> tuple[str, ...]:
+        return tuple(fold_phrase(name) for thing in self.things for name in thing.names)
+
+    @cached_property
+    def _said(self) -> str:
+        """All names, addresses and texts, folded."""
+        identities = (one.text for one in self.identities)
+        return "\n".join(
+            [*self._names, *map(fold_phrase, identities), *(fold_phrase(text) for _, _, text in self.texts)]
+        )
+
+
+def _in_order(wanted: str, name: str) -> bool:
+    """Return whether a name has all of the wanted characters in their order, in at most two pieces, and few besides."""
+    if not wanted or len(wanted) * 2 < len(name):
+        return False
+    for cut in range(len(wanted), 0, -1):
+        if name.startswith(wanted[:cut]):
+            return wanted[cut:] in name[cut:]
+    return False
 
 
 _Piece = TypeVar("_Piece", Figure, Moment)
