@@ -204,16 +204,18 @@ class _Gathering:
                 self.identities.append(Identity(meaning.kind, value, subject, source, part))  # type: ignore[arg-type]
 
     def _labelled(self, meaning: Meaning, text: str, subject: tuple[str, ...], mode: str, source: Source) -> None:
-        """Read a text whose parts begin with a label."""
+        """Read a text whose parts begin with a label; a part without one belongs to the part before it."""
         labels = sorted(meaning.labels, key=len, reverse=True)
-        parts = re.split("|".join(map(re.escape, meaning.ends)), text)
-        labelled = [(label, part.strip()) for part in parts for label in labels if part.strip().startswith(label)]
-        first: dict[str, str] = {}
-        for label, part in labelled:
-            first.setdefault(part, label)
-        modes = [meaning.labels[label].mode for label in first.values() if meaning.labels[label].kind == "mode"]
-        for part, label in first.items():
-            self._leaf(meaning.labels[label], part[len(label) :].lstrip(":： "), subject, (modes or [mode])[0], source)
+        found: list[tuple[Meaning, str]] = []
+        for part in re.split(f"({'|'.join(map(re.escape, meaning.ends))})", text):
+            label = next((label for label in labels if part.strip().startswith(label)), None)
+            if label is not None:
+                found.append((meaning.labels[label], part.strip()[len(label) :].lstrip(":： ")))
+            elif found:
+                found[-1] = (found[-1][0], found[-1][1] + part)
+        modes = [one.mode for one, _ in found if one.kind == "mode"]
+        for one, value in found:
+            self._leaf(one, value.rstrip("".join(meaning.ends)), subject, (modes or [mode])[0], source)
 
     # -- texts -----------------------------------------------------------------------------------------------------
 
@@ -246,6 +248,8 @@ class _Gathering:
     def _read(self, document: Document, subject: tuple[str, ...], source: Source) -> None:
         """Add the figures and times of a text, for what they are said of and for what the text belongs to."""
         for one in document.quantities:
+            if one.role is None and one.unit == "min" and source.path == "history":
+                continue  # how long ago something was
             keys = tuple(dict.fromkeys((*one.subject, *subject)))
             text = document.words(one.span)
             self.figures.append(Figure(one.low, one.high, one.unit, one.role, one.mode, keys, source, text))

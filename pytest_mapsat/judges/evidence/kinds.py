@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,8 @@ from pytest_mapsat.text import Lexicon, Role, Thing, TimeRole, Vocabulary, fold_
 
 #: Where evidence comes from: a tool's result, the context that the agent was shown, the user's own words.
 Origin = Literal["tool", "context", "user"]
+#: A shortened name is made of pieces of at least so many characters.
+_PIECE = 2
 #: Key of the user (what they asked for, allow, spend) and of where they are.
 USER = "\x00user"
 
@@ -206,6 +209,12 @@ class Evidence:
         return _by_subject(self.times)
 
     @cached_property
+    def endings(self) -> frozenset[str]:
+        """The words that several known names end in ("garden", "小区"): a name that ends so is a name of a place."""
+        ends = Counter(_ending(key) for key in {thing.key for thing in self.things})
+        return frozenset(end for end, number in ends.items() if number > 1 and len(end) >= _PIECE)
+
+    @cached_property
     def _names(self) -> tuple[str, ...]:
         return tuple(fold_phrase(name) for thing in self.things for name in thing.names)
 
@@ -218,14 +227,24 @@ class Evidence:
         )
 
 
+def _ending(name: str) -> str:
+    bare = name.partition("(")[0].strip()
+    return bare[-_PIECE:] if bare and not bare.isascii() else bare.rpartition(" ")[2]
+
+
 def _in_order(wanted: str, name: str) -> bool:
-    """Return whether a name has all of the wanted characters in their order, in at most two pieces, and few besides."""
-    if not wanted or len(wanted) * 2 < len(name):
-        return False
-    for cut in range(len(wanted), 0, -1):
-        if name.startswith(wanted[:cut]):
-            return wanted[cut:] in name[cut:]
-    return False
+    """Return whether a name is written with pieces of another one in their order, each of two characters or more."""
+    position = index = 0
+    while index < len(wanted):
+        size = _PIECE
+        place = name.find(wanted[index : index + size], position)
+        if place < 0 or index + size > len(wanted):
+            return False
+        while index + size < len(wanted) and name.startswith(wanted[index + size], place + size):
+            size += 1
+        index += size
+        position = place + size
+    return bool(wanted)
 
 
 _Piece = TypeVar("_Piece", Figure, Moment)

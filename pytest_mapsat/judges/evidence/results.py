@@ -12,7 +12,7 @@ from pytest_mapsat.text import Lexicon, fold_phrase, read
 
 #: canonical unit of the reading <- what a tool writes in, and the factor between them.
 _UNITS: dict[str, tuple[str, float]] = {"km": ("m", 1000), "s": ("min", 1 / 60), "h": ("min", 60), "d": ("min", 1440)}
-_NUMBER = re.compile(r"[¥￥$€]?\s*(-?\d{1,15}(?:\.\d{1,6})?)(?:\s*[-~至]\s*(\d{1,15}(?:\.\d{1,6})?))?\s*[^\d\s.:]{0,6}")
+_NUMBER = re.compile(r"[¥￥$€]?\s*(-?\d{1,15}(?:\.\d{1,6})?)(?:\s*[-~至]\s*(\d{1,15}(?:\.\d{1,6})?))?")
 _CLOCK = re.compile(r"(?<!\d)(\d{2})(\d{2})$|(\d{1,2}):(\d{2})")
 
 

@@ -13,6 +13,8 @@ Derived = Literal["plain", "possible", ""]
 _SUMMANDS = 3
 _MOST_VALUES = 24
 _MOST_PEOPLE = 12
+#: What is said to be about a value lies within this share of it.
+_ABOUT = 0.08
 #: Metres that are gone in a minute, slow to fast, by way of travelling: what an agent may estimate a time with.
 _PACE: dict[str, tuple[float, float]] = {
     "": (45, 1000), "walking": (45, 105), "cycling": (130, 400), "driving": (150, 1700), "taxi": (150, 1700), "transit": (100, 1500),
@@ -30,6 +32,9 @@ def agrees(said: Quantity, low: float, high: float | None = None, slack: float =
     """
     high = low if high is None else high
     give = said.step / 2 + slack * abs(high) + 1e-6
+    if said.approx == "about":
+        give += _ABOUT * abs(said.value)
+        return low <= said.value + give and high >= said.value - give
     if said.approx == "at_most":
         return low <= said.high + give
     if said.approx == "at_least":

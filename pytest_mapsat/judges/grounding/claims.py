@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -79,20 +79,29 @@ class Claim:
         return (isinstance(self.said, ClockTime) and self.said.role in _PLANNED) or self.role in ("stay", "slack")
 
 
-def claims_of(document: Document) -> tuple[Claim, ...]:
-    """Return the claims of a reply in the order of the text. A name is one claim; offers of more help claim nothing."""
+def claims_of(document: Document, endings: Collection[str] = ()) -> tuple[Claim, ...]:
+    """Return the claims of a reply in the order of the text. A name is one claim; offers of more help claim nothing.
+
+    Args:
+        document: the reply.
+        endings: words that the names of several known things end in.
+    """
     offered = _offered(document)
-    found = [Claim(said, document) for said in _said(document) if document.sentence_at(said.span.start) not in offered]
+    found = [
+        Claim(said, document)
+        for said in _said(document, endings)
+        if document.sentence_at(said.span.start) not in offered
+    ]
     return tuple(sorted(found, key=lambda claim: (claim.span, claim.type)))
 
 
-def _said(document: Document) -> Iterator[Said]:
+def _said(document: Document, endings: Collection[str]) -> Iterator[Said]:
     named: set[tuple[str, ...]] = set()
     for mention in document.mentions:
         if mention.form == "full" and mention.stance != "asked" and mention.keys not in named:
             named.add(mention.keys)
             yield mention
-    yield from proposed_names(document)
+    yield from proposed_names(document, endings)
     yield from (one for one in document.quantities if one.stance in _STATED and _is_figure(one))
     yield from (time for time in document.times if time.stance in _STATED and time.role != "now")
     yield from (one for one in document.identifiers if one.kind != "link")

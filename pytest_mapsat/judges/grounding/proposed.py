@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from pytest_mapsat.text import Block, Document, Mention, Span
+from pytest_mapsat.text import Block, Document, Span, fold_phrase
 
-#: A head of an item: its words up to a bracket, a colon or a mark that begins what is said of it.
+#: The head of an item: a name, up to the end of the line or a bracket.
 _HEAD = re.compile(
-    r"\s*(?:[-*+•·]|\d{1,2}\s*[.、)）]?|\S{1,2}\ufe0f?\u20e3)?\s*[*_]{0,3}(?P<head>[^\n:：,，。;；!！?？(（|*_]{2,24}?)\s*(?=$|[\n(（*_])"
+    r"\s*(?:[-*+•·]\s+|\d{1,2}\s*[.、)）]\s*|\d?\ufe0f?\u20e3\s*|\d{1,2}\s+)?[*_]{0,3}(?P<head>[^\W\d_][^\n:：,，、。;；!！?？(（|*_]{1,23}?)[*_]{0,3}\s*(?=$|[\n(（])"
 )
+_SHARE = 0.7
 _LEAST_KNOWN = 2
-_PLAIN = re.compile(r"[^\W\d_]", re.UNICODE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,36 +25,49 @@ class Proposed:
     subject: tuple[str, ...] = ()
 
 
-def proposed_names(document: Document) -> list[Proposed]:
-    """Return the items of lists that name nothing known, where most of the items beside them are names of known things."""
-    found: list[Proposed] = []
+def proposed_names(document: Document, endings: Collection[str]) -> Iterator[Proposed]:
+    """Yield the heads of items that name nothing known and yet are names of places.
+
+    That they are, tells an ending that known names have, or a list in which all other heads are known.
+
+    Args:
+        document: the reply.
+        endings: words that the names of several known things end in.
+    """
     for items in _lists(document):
-        heads = [(block, _head(document, block)) for block in items]
-        known = [block for block, head in heads if head and _named(document, head)]
-        unknown = [head for _, head in heads if head and not _named(document, head)]
-        if len(known) >= _LEAST_KNOWN and len(known) + len(unknown) == len(items) and len(known) >= len(unknown):
-            found += [Proposed(head, document.words(head)) for head in unknown]
-    return found
+        heads = [head for block in items if (head := _head(document, block))]
+        unknown = [head for head in heads if not _known(document, head)]
+        listed = len(heads) == len(items) and len(heads) - len(unknown) >= max(_LEAST_KNOWN, len(heads) / 3)
+        for head in unknown:
+            name = fold_phrase(document.words(head))
+            if listed or any(name.endswith(end) and len(name) > len(end) + 1 for end in endings):
+                yield Proposed(head, document.words(head))
 
 
 def _lists(document: Document) -> list[list[Block]]:
-    """Return the items that stand below one another at one level under one heading."""
-    lists: dict[tuple[int, int], list[Block]] = {}
-    for block in document.blocks:
+    """Return the items of one level that stand together, and those of all lists below the same words with a colon."""
+    lists: dict[tuple[str, int], list[Block]] = {}
+    above = ""
+    last: Block | None = None
+    for number, block in enumerate(document.blocks):
         if block.kind == "item":
-            lists.setdefault((block.heading, block.level), []).append(block)
+            if last is None or last.kind != "item":
+                lead = fold_phrase(document.words(last.span)) if last is not None else ""
+                above = lead if lead.endswith(":") else str(number)
+            lists.setdefault((above, block.level), []).append(block)
+        last = block
     return list(lists.values())
 
 
 def _head(document: Document, block: Block) -> Span | None:
     match = _HEAD.match(document.text, block.span.start, block.span.end)
-    if match is None or not _PLAIN.search(match["head"]):
-        return None
-    start, end = match.span("head")
-    return Span(start, end)
+    return Span(*match.span("head")) if match else None
 
 
-def _named(document: Document, head: Span) -> Mention | None:
-    """Return the mention of a thing that makes up a head."""
-    within = (one for one in document.mentions if one.span.start < head.end and head.start < one.span.end)
-    return next((one for one in within if one.form != "kind"), None)
+def _known(document: Document, head: Span) -> bool:
+    """Return whether the name of a known thing makes up most of a head."""
+    for one in document.mentions:
+        shared = min(one.span.end, head.end) - max(one.span.start, head.start)
+        if one.form != "kind" and shared >= _SHARE * (head.end - head.start):
+            return True
+    return False

@@ -33,6 +33,7 @@ _SHOWN = 3
 #: Fewer digits are the number of a service that everybody knows.
 _FEWEST_DIGITS = 7
 _DIGITS = re.compile(r"\d+")
+_SPAN = re.compile(r"\d{4}\W\d{4}")
 
 _Piece = Figure | Moment | Identity
 _Answer = tuple[Verdict, str, Sequence[_Piece]]
@@ -68,7 +69,7 @@ def weigh(document: Document, evidence: Evidence) -> tuple[Judged, ...]:
         evidence: what the dialogue knew.
     """
     scale = _Scale(document, evidence)
-    return tuple(scale.judge(claim) for claim in claims_of(document))
+    return tuple(scale.judge(claim) for claim in claims_of(document, scale.evidence.endings))
 
 
 class _Scale:
@@ -130,8 +131,15 @@ class _Scale:
         follows_from = self._derived(said, key)
         if follows_from is not None:
             return follows_from
+        written = [one for one in self._written(said) if key in one.subject]
+        if written or self.evidence.says(self.document.words(said.span)):
+            return ("supported" if written else "undecided"), "the evidence says it in words", written
         own = [one for one in known if said.role is not None and one.role == said.role and _same_mode(said, one)]
-        if own and not any(agrees(said, one.value, one.high, _near(said)) for one in known):
+        spelled = said.unit == "star" and not any(map(str.isdigit, self.document.words(said.span)))
+        beside = [one for one in self._beside(said) if _comparable(said, one) and agrees(said, one.value, one.high)]
+        if beside:
+            return "undecided", "the evidence has it of another thing in this sentence", beside
+        if own and not spelled and not any(agrees(said, one.value, one.high, _near(said)) for one in known):
             return "contradicted", "the evidence has another one of this thing", own
         if known:
             return "undecided", "the evidence has others of this thing, and it is not clear that they are meant", known
@@ -139,9 +147,13 @@ class _Scale:
 
     def _figure_of_any(self, said: Quantity) -> _Answer:
         known = [one for one in self.evidence.figures if _comparable(said, one) and self.play & {*one.subject}]
-        meeting = [one for one in known if agrees(said, one.value, one.high)]
-        things = {frozenset(one.subject) for one in meeting}
-        if len(things) == 1:
+        known = [one for one in known if one.role is not None or said.role is None]
+        meeting = _closest(said, [one for one in known if agrees(said, one.value, one.high)])
+        nearest = self._before(said)
+        of_nearest = [one for one in meeting if nearest in one.subject]
+        if of_nearest:
+            return "supported", "the evidence has it of what is named before", of_nearest
+        if len({frozenset(one.subject) for one in meeting}) == 1:
             return "supported", "of what the reply names, the evidence has it of one thing", meeting
         if meeting:
             return (
@@ -150,6 +162,21 @@ class _Scale:
                 meeting,
             )
         return self._derived(said, "") or self._missing(said)
+
+    def _before(self, said: Quantity) -> str:
+        """Return the key of the last thing that is named before a figure."""
+        before = [one for one in self.document.mentions if len(one.keys) == 1 and one.span.end <= said.span.start]
+        return before[-1].keys[0] if before else ""
+
+    def _beside(self, said: Quantity) -> list[Figure]:
+        """Return the figures of everything that is named in the sentence of a figure."""
+        named = [one for one in self.document.mentions if one.sentence == said.sentence]
+        return [one for mention in named for key in mention.keys for one in self.evidence.figures_of(key)]
+
+    def _written(self, said: Quantity) -> list[Identity]:
+        """Return the addresses in which the words of a figure stand."""
+        words = fold_phrase(self.document.words(said.span)).replace(" ", "")
+        return [one for one in self.evidence.identities if one.kind == "address" and words in one.value.replace(" ", "")]
 
     def _in_play(self, one: Figure, key: str) -> bool:
         """Return whether the reply names, or the user is at, one of the other things that a figure belongs to."""
@@ -175,14 +202,16 @@ class _Scale:
                 if between
                 else ("undecided", "it may be a plan", ())
             )
-        pool = [one for one in self._figures_in_play if one.unit == said.unit and _comparable(said, one, mode=False)]
+        told = [one for one in self._figures_in_play if one.source.origin == "tool" and one.role is not None]
+        pool = [one for one in told if _comparable(said, one, mode=False)]
         derived = follows(said, [one.value for one in pool if one.role != "budget"], self._people)
         if derived == "plain":
             return "supported", "it follows from the evidence", pool
         if derived == "possible":
             return "undecided", "it may follow from the evidence", pool
-        if could_take(said, [*(one.value for one in self._distances(key)), *self._straight(key)]):
-            return "undecided", "it may be estimated from a distance", self._distances(key)
+        ends = key or self._before(said)
+        if could_take(said, [*(one.value for one in self._distances(ends)), *self._straight(ends)]):
+            return "undecided", "it may be estimated from a distance", self._distances(ends)
         return None
 
     def _missing(self, said: Quantity) -> _Answer:
@@ -295,6 +324,8 @@ class _Scale:
             settled = not said.subject and len({one.subject for one in meeting}) == 1
             return ("supported" if settled else "undecided"), "the evidence has it", meeting
         digits = "".join(_DIGITS.findall(said.value))
+        if _SPAN.fullmatch(self.document.words(said.span).strip()):
+            return "undecided", "it may be a range of figures", ()
         if len(digits) < _FEWEST_DIGITS or not self.evidence.complete or self.evidence.says(digits):
             return "undecided", "the evidence has no such number of this thing", ()
         return "unsupported", "no tool, no context and no word of the user has such a number", ()
@@ -312,9 +343,16 @@ class _Scale:
         return "undecided", "the evidence has no such point", ()
 
 
+def _closest(said: Quantity, meeting: list[Figure]) -> list[Figure]:
+    """Return the values that need no more than rounding, where there are any."""
+    rounded = [one for one in meeting if one.value - said.step / 2 <= said.value <= one.high + said.step / 2]
+    return rounded or meeting
+
+
 def _comparable(said: Quantity, one: Figure, *, mode: bool = True) -> bool:
     """Return whether a figure of the evidence may be what is said: of the unit, the role and the way of travelling."""
-    if said.unit != one.unit and not (said.unit.startswith("count") and one.unit.startswith("count")):
+    counted = said.unit.startswith("count") and (one.unit.startswith("count") or said.role == one.role is not None)
+    if said.unit != one.unit and not counted:
         return False
     alike = said.role is None or one.role is None or said.role == one.role or {said.role, one.role} <= {*_MONEY}
     return alike and (not mode or _same_mode(said, one) or one.mode == "straight")
