@@ -97,7 +97,7 @@ class _Scale:
             case Proposed():
                 return self._proposed(said)
             case Quantity():
-                return self._each(said.subject, lambda key: self._figure(said, key), lambda: self._figure_of_any(said))
+                return self._figures(said)
             case ClockTime():
                 return self._each(said.subject, lambda key: self._time(said, key), lambda: self._time_of_any(said))
             case Identifier():
@@ -117,9 +117,24 @@ class _Scale:
 
     # -- figures -----------------------------------------------------------------------------------------------------
 
-    def _figure(self, said: Quantity, key: str) -> _Answer:
-        known = [one for one in self.evidence.figures_of(key) if _comparable(said, one)]
+    def _figures(self, said: Quantity) -> _Answer:
+        """Weigh a figure: against what belongs to all of its things at once, else against that of each."""
+        if len(said.subject) > 1:
+            joint = [one for one in self.evidence.figures_of(said.subject[0]) if {*said.subject} <= {*one.subject}]
+            if any(_comparable(said, one) for one in joint):
+                return self._figure(said, said.subject[0], joint)
+        return self._each(
+            said.subject,
+            lambda key: self._figure(said, key, self.evidence.figures_of(key)),
+            lambda: self._figure_of_any(said),
+        )
+
+    def _figure(self, said: Quantity, key: str, figures: Sequence[Figure]) -> _Answer:
+        known = [one for one in figures if _comparable(said, one)]
+        own = [one for one in known if said.role is not None and one.role == said.role and _same_mode(said, one)]
         meeting = [one for one in known if agrees(said, one.value, one.high)]
+        if own and meeting and not any(one.role == said.role for one in meeting):
+            return "undecided", "the evidence has it of this thing, but not said for what", meeting
         if any(self._in_play(one, key) for one in meeting):
             return "supported", "the evidence has it of this thing", meeting
         if meeting:
@@ -128,22 +143,33 @@ class _Scale:
                 "the evidence has it of this thing and another one, which the reply does not name",
                 meeting,
             )
-        follows_from = self._derived(said, key)
-        if follows_from is not None:
-            return follows_from
-        written = [one for one in self._written(said) if key in one.subject]
-        if written or self.evidence.says(self.document.words(said.span)):
-            return ("supported" if written else "undecided"), "the evidence says it in words", written
-        own = [one for one in known if said.role is not None and one.role == said.role and _same_mode(said, one)]
-        spelled = said.unit == "star" and not any(map(str.isdigit, self.document.words(said.span)))
-        beside = [one for one in self._beside(said) if _comparable(said, one) and agrees(said, one.value, one.high)]
+        return (
+            self._in_words(said, key)
+            or self._derived(said, key, own)
+            or (self._against(said, own, known) if own else None)
+            or (("undecided", "the evidence has others of this thing", known) if known else self._missing(said))
+        )
+
+    def _in_words(self, said: Quantity, key: str) -> _Answer | None:
+        """Return the answer where an address or a text says the figure as it is written."""
+        words = fold_phrase(self.document.words(said.span)).replace(" ", "")
+        addresses = [one for one in self.evidence.identities if one.kind == "address" and key in one.subject]
+        written = [one for one in addresses if words in one.value.replace(" ", "")]
+        if written:
+            return "supported", "its address says it", written
+        return ("undecided", "the evidence says it in words", ()) if self.evidence.says(words) else None
+
+    def _against(self, said: Quantity, own: list[Figure], known: list[Figure]) -> _Answer | None:
+        """Return the answer where the evidence has another figure of the thing, and surely this one is meant."""
+        keys = {key for one in self.document.mentions if one.sentence == said.sentence for key in one.keys}
+        beside = [one for key in sorted(keys | {*said.subject}) for one in self.evidence.figures_of(key)]
+        beside = [one for one in beside if _comparable(said, one) and agrees(said, one.value, one.high)]
         if beside:
             return "undecided", "the evidence has it of another thing in this sentence", beside
-        if own and not spelled and not any(agrees(said, one.value, one.high, _near(said)) for one in known):
-            return "contradicted", "the evidence has another one of this thing", own
-        if known:
-            return "undecided", "the evidence has others of this thing, and it is not clear that they are meant", known
-        return self._missing(said)
+        spelled = said.unit == "star" and not any(map(str.isdigit, self.document.words(said.span)))
+        if spelled or any(agrees(said, one.value, one.high, _near(said)) for one in known):
+            return None
+        return "contradicted", "the evidence has another one of this thing", own
 
     def _figure_of_any(self, said: Quantity) -> _Answer:
         known = [one for one in self.evidence.figures if _comparable(said, one) and self.play & {*one.subject}]
@@ -168,33 +194,28 @@ class _Scale:
         before = [one for one in self.document.mentions if len(one.keys) == 1 and one.span.end <= said.span.start]
         return before[-1].keys[0] if before else ""
 
-    def _beside(self, said: Quantity) -> list[Figure]:
-        """Return the figures of everything that is named in the sentence of a figure."""
-        named = [one for one in self.document.mentions if one.sentence == said.sentence]
-        return [one for mention in named for key in mention.keys for one in self.evidence.figures_of(key)]
-
-    def _written(self, said: Quantity) -> list[Identity]:
-        """Return the addresses in which the words of a figure stand."""
-        words = fold_phrase(self.document.words(said.span)).replace(" ", "")
-        return [one for one in self.evidence.identities if one.kind == "address" and words in one.value.replace(" ", "")]
-
     def _in_play(self, one: Figure, key: str) -> bool:
         """Return whether the reply names, or the user is at, one of the other things that a figure belongs to."""
         others = {*one.subject} - {key}
         return not others or bool(others & self.play)
 
-    def _derived(self, said: Quantity, key: str) -> _Answer | None:
-        """Return the answer where the figure is in the user's words, or follows from what is known of the things in play."""
+    def _derived(self, said: Quantity, key: str, own: Sequence[Figure] = ()) -> _Answer | None:
+        """Return the answer where the figure is in the user's words, or follows from what is known.
+
+        Args:
+            said: the figure.
+            key: its thing; empty where none was found.
+            own: what the evidence has of the thing in this role: then it follows from nothing else.
+        """
         users = [
             one for one in self.evidence.figures_of(USER) if one.source.origin != "tool" and _comparable(said, one)
         ]
         meeting = [one for one in users if agrees(said, one.value, one.high)]
-        if meeting and (said.role in _USERS_ROLES or not key):
-            return "supported", "the user or the context says it", meeting
         if meeting:
-            return "undecided", "the user or the context says it, not of this thing", meeting
+            settled = said.role in _USERS_ROLES or not key
+            return ("supported" if settled else "undecided"), "the user or the context says it", meeting
         if said.unit == "m" and any(agrees(said, far, slack=_NEAR) for far in self._straight(key)):
-            return "supported", "it is that far as the crow flies", ()
+            return ("undecided" if own else "supported"), "it is that far as the crow flies", ()
         if said.role in ("slack", "stay") or (said.unit == "min" and said.role is None):
             between = any(agrees(said, minutes) for minutes in self._between)
             return (
@@ -202,15 +223,18 @@ class _Scale:
                 if between
                 else ("undecided", "it may be a plan", ())
             )
-        told = [one for one in self._figures_in_play if one.source.origin == "tool" and one.role is not None]
-        pool = [one for one in told if _comparable(said, one, mode=False)]
-        derived = follows(said, [one.value for one in pool if one.role != "budget"], self._people)
-        if derived == "plain":
-            return "supported", "it follows from the evidence", pool
-        if derived == "possible":
-            return "undecided", "it may follow from the evidence", pool
+        return self._calculated(said, key, own)
+
+    def _calculated(self, said: Quantity, key: str, own: Sequence[Figure]) -> _Answer | None:
+        narrow = bool(own) and said.unit != "yuan"
+        told = [one for one in (own if narrow else self._figures_in_play) if one.source.origin == "tool" and self._all_in_play(one)]
+        pool = [one for one in told if one.role not in (None, "budget") and _comparable(said, one, mode=narrow)]
+        derived = follows(said, [one.value for one in pool], self._people)
+        if derived:
+            return ("supported" if derived == "plain" else "undecided"), "it follows from the evidence", pool
         ends = key or self._before(said)
-        if could_take(said, [*(one.value for one in self._distances(ends)), *self._straight(ends)]):
+        metres = [*(one.value for one in self._distances(ends)), *self._straight(ends)]
+        if not own and could_take(said, metres):
             return "undecided", "it may be estimated from a distance", self._distances(ends)
         return None
 
