@@ -7,6 +7,7 @@ from .context import Context
 from .custom import CheckFunction, gather_checks
 from .evaluate import evaluate
 from .finding import Finding
+from .grounding import Judged
 from .make import Judge, make_judge
 from .recorded import RecordedJudge
 
@@ -16,6 +17,7 @@ __all__ = [
     "Context",
     "Finding",
     "Judge",
+    "Judged",
     "RecordedJudge",
     "evaluate",
     "gather_checks",

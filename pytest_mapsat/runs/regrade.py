@@ -88,7 +88,7 @@ def regrade(run: Run, suites: Sequence[Suite], changes: Changes, *, root: Path) 
     """
     request = changes.of(run.manifest.request)
     _ = thresholds_of(request.options)  # a bad threshold is told before anything is judged
-    places = _places(suites)
+    places = places_of(suites)
     _refuse_unknown(run, places)
     judges = {suite.root: make_judge(request.judge, suite.tools, root=root) for suite in suites}
     used = [suite for suite in suites if any(places[card.id][0] is suite for card in run.cases)] or list(suites)
@@ -98,7 +98,12 @@ def regrade(run: Run, suites: Sequence[Suite], changes: Changes, *, root: Path) 
     return assemble(cards, used, request, collected, run.timing)
 
 
-def _places(suites: Sequence[Suite]) -> dict[str, tuple[Suite, CaseEntry]]:
+def places_of(suites: Sequence[Suite]) -> dict[str, tuple[Suite, CaseEntry]]:
+    """Return the suite and the entry of each case, by its id.
+
+    Raises:
+        UsageError: two of the suites have a case of one id.
+    """
     places: dict[str, tuple[Suite, CaseEntry]] = {}
     for suite in suites:
         for path in suite.files():

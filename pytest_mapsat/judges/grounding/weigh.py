@@ -131,7 +131,8 @@ class _Scale:
 
     def _figure(self, said: Quantity, key: str, figures: Sequence[Figure]) -> _Answer:
         known = [one for one in figures if _comparable(said, one)]
-        own = [one for one in known if said.role is not None and one.role == said.role and _same_mode(said, one)]
+        own = [one for one in known if one.role == said.role and _same_mode(said, one) and self._in_play(one, key)]
+        own = own if said.role is not None else []
         meeting = [one for one in known if agrees(said, one.value, one.high)]
         if own and meeting and not any(one.role == said.role for one in meeting):
             return "undecided", "the evidence has it of this thing, but not said for what", meeting
@@ -227,7 +228,11 @@ class _Scale:
 
     def _calculated(self, said: Quantity, key: str, own: Sequence[Figure]) -> _Answer | None:
         narrow = bool(own) and said.unit != "yuan"
-        told = [one for one in (own if narrow else self._figures_in_play) if one.source.origin == "tool" and self._all_in_play(one)]
+        told = [
+            one
+            for one in (own if narrow else self._figures_in_play)
+            if one.source.origin == "tool" and self._all_in_play(one)
+        ]
         pool = [one for one in told if one.role not in (None, "budget") and _comparable(said, one, mode=narrow)]
         derived = follows(said, [one.value for one in pool], self._people)
         if derived:
@@ -322,22 +327,24 @@ class _Scale:
     # -- identifiers -------------------------------------------------------------------------------------------------
 
     def _identifier(self, said: Identifier) -> _Answer:
-        if said.kind == "point":
-            return self._point(said)
         known = [one for one in self.evidence.identities if one.kind == said.kind]
         own = [one for one in known if len(said.subject) == 1 and said.subject[0] in one.subject]
-        if any(_same(said, one) for one in own):
-            return "supported", "the evidence has it of this thing", own
         meeting = [one for one in known if _same(said, one)]
+        if said.kind == "point":
+            return self._point(said)
+        if any(one in own for one in meeting):
+            return "supported", "the evidence has it of this thing", own
         if said.kind == "phone":
             return self._phone(said, own, meeting)
-        if meeting and not own:
+        return self._words(said, own, meeting)
+
+    def _words(self, said: Identifier, own: list[Identity], meeting: list[Identity]) -> _Answer:
+        """Weigh an address, a line, a platform: texts and names say them, too."""
+        if not own and meeting:
             return "supported", "the evidence has it", meeting
         if said.kind == "address" and own and not any(_numbers(said.value) & _numbers(one.value) for one in own):
             return "contradicted", "the evidence has another one of this thing", own
-        if said.kind != "address" and self.evidence.says(said.value):
-            return "supported", "the evidence says it", ()
-        if not own and self.evidence.says(said.value):
+        if (said.kind != "address" or not own) and self.evidence.says(said.value):
             return "supported", "the evidence says it", ()
         return "undecided", "the evidence has no such thing, or of something else", own or meeting
 
