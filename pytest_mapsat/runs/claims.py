@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,6 +74,6 @@ def claims_of_run(run: Path, suites: Sequence[Suite], case: str | None = None) -
             yield ClaimOfRun(trajectory, judged)
 
 
-def _hint(name: str, known: Sequence[str] | dict[str, object]) -> str:
+def _hint(name: str, known: Iterable[str]) -> str:
     hint = did_you_mean(name, known)
     return f" ({hint})" if hint else ""

@@ -248,8 +248,8 @@ class _Gathering:
     def _read(self, document: Document, subject: tuple[str, ...], source: Source) -> None:
         """Add the figures and times of a text, for what they are said of and for what the text belongs to."""
         for one in document.quantities:
-            if one.role is None and one.unit == "min" and source.path == "history":
-                continue  # how long ago something was
+            if one.unit == "min" and source.path == "history":
+                continue  # how long ago something was, or how long it took on another day
             keys = tuple(dict.fromkeys((*one.subject, *subject)))
             text = document.words(one.span)
             self.figures.append(Figure(one.low, one.high, one.unit, one.role, one.mode, keys, source, text))

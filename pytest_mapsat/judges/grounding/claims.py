@@ -8,7 +8,7 @@ from typing import Literal
 
 from pytest_mapsat.text import ClockTime, Document, Identifier, Mention, Quantity, Span
 
-from .proposed import Proposed, proposed_names
+from .proposed import Proposed, proposed_names, stops
 
 ClaimType = Literal["name", "quantity", "time", "point", "identifier"]
 Said = Mention | Proposed | Quantity | ClockTime | Identifier
@@ -98,10 +98,16 @@ def claims_of(document: Document, endings: Collection[str] = ()) -> tuple[Claim,
 def _said(document: Document, endings: Collection[str]) -> Iterator[Said]:
     named: set[tuple[str, ...]] = set()
     for mention in document.mentions:
-        if mention.form == "full" and mention.stance != "asked" and mention.keys not in named:
+        if (
+            mention.form != "kind"
+            and len(mention.keys) == 1
+            and mention.stance != "asked"
+            and mention.keys not in named
+        ):
             named.add(mention.keys)
             yield mention
     yield from proposed_names(document, endings)
+    yield from stops(document)
     yield from (one for one in document.quantities if one.stance in _STATED and _is_figure(one))
     yield from (time for time in document.times if time.stance in _STATED and time.role != "now")
     yield from (one for one in document.identifiers if one.kind != "link")

@@ -12,16 +12,27 @@ from pytest_mapsat.text import Block, Document, Span, fold_phrase
 _HEAD = re.compile(
     r"\s*(?:[-*+•·]\s+|\d{1,2}\s*[.、)）]\s*|\d?\ufe0f?\u20e3\s*|\d{1,2}\s+)?[*_]{0,3}(?P<head>[^\W\d_][^\n:：,，、。;；!！?？(（|*_]{1,23}?)[*_]{0,3}\s*(?=$|[\n(（])"
 )
+#: A part of a way that is written with arrows.
+_STOP = re.compile(
+    r"(?:(?<=→)|(?<=->)|(?<=➜)|(?<=➡))\s*[*_]{0,3}(?P<name>[^\W\d_][^\n→➜➡>\-:：,，。;；(（|*_]{1,23}?)[*_]{0,3}\s*(?=→|->|➜|➡|\n|$|[(（])"
+)
 _SHARE = 0.7
 _LEAST_KNOWN = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """A name in a list of places that stands in no evidence."""
+    """A name that the reading does not find among the known things.
+
+    Attributes:
+        span: its place.
+        name: its words.
+        sure: whether it is surely meant to be a place: a stop of a way may be anything.
+    """
 
     span: Span
     name: str
+    sure: bool = True
     subject: tuple[str, ...] = ()
 
 
@@ -42,6 +53,14 @@ def proposed_names(document: Document, endings: Collection[str]) -> Iterator[Pro
             name = fold_phrase(document.words(head))
             if listed or any(name.endswith(end) and len(name) > len(end) + 1 for end in endings):
                 yield Proposed(head, document.words(head))
+
+
+def stops(document: Document) -> Iterator[Proposed]:
+    """Yield the parts of ways that are written with arrows, and that are no names of known things."""
+    for match in _STOP.finditer(document.text):
+        span = Span(*match.span("name"))
+        if not _known(document, span):
+            yield Proposed(span, match["name"], sure=False)
 
 
 def _lists(document: Document) -> list[list[Block]]:

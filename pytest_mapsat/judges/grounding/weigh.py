@@ -113,7 +113,7 @@ class _Scale:
     def _proposed(self, said: Proposed) -> _Answer:
         if self.evidence.knows(said.name):
             return "supported", "the evidence has this name", ()
-        return "unsupported", "the evidence has no thing of this name", ()
+        return ("unsupported" if said.sure else "undecided"), "the evidence has no thing of this name", ()
 
     # -- figures -----------------------------------------------------------------------------------------------------
 
@@ -238,8 +238,7 @@ class _Scale:
         if derived:
             return ("supported" if derived == "plain" else "undecided"), "it follows from the evidence", pool
         ends = key or self._before(said)
-        metres = [*(one.value for one in self._distances(ends)), *self._straight(ends)]
-        if not own and could_take(said, metres):
+        if not own and could_take(said, [one.value for one in self._distances(ends)]):
             return "undecided", "it may be estimated from a distance", self._distances(ends)
         return None
 
@@ -248,7 +247,7 @@ class _Scale:
         alike = [one for one in self.evidence.figures if _comparable(said, one, mode=False)]
         if any(agrees(said, one.value, one.high, _near(said)) for one in alike):
             return "undecided", "the evidence has it of something else", alike
-        if said.role in _TOLD_ROLES and self.evidence.complete and not alike:
+        if said.role in _TOLD_ROLES and self.evidence.complete and (not alike or len(said.subject) == 1):
             return "unsupported", "no tool, no context and no word of the user has such a figure", ()
         return "undecided", "the evidence has no such figure of this thing", ()
 
