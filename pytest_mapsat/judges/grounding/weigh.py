@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Literal
 
 from pytest_mapsat.judges.evidence import USER, Evidence, Figure, Identity, Moment
-from pytest_mapsat.sandbox import distance_m, point_of
+from pytest_mapsat.sandbox import distance_m, point_of, text_similarity
 from pytest_mapsat.text import ClockTime, Document, Identifier, Mention, Quantity, fold_phrase
 
 from .arithmetic import agrees, could_take, follows
@@ -33,6 +33,7 @@ _SHOWN = 3
 #: Fewer digits are the number of a service that everybody knows.
 _FEWEST_DIGITS = 7
 _DIGITS = re.compile(r"\d+")
+_SAME_STREET = 0.6
 _SPAN = re.compile(r"\d{4}\W\d{4}")
 
 _Piece = Figure | Moment | Identity
@@ -247,7 +248,8 @@ class _Scale:
         alike = [one for one in self.evidence.figures if _comparable(said, one, mode=False)]
         if any(agrees(said, one.value, one.high, _near(said)) for one in alike):
             return "undecided", "the evidence has it of something else", alike
-        if said.role in _TOLD_ROLES and self.evidence.complete and (not alike or len(said.subject) == 1):
+        told = any(one.role is not None for one in alike) and len(said.subject) != 1
+        if said.role in _TOLD_ROLES and self.evidence.complete and not told:
             return "unsupported", "no tool, no context and no word of the user has such a figure", ()
         return "undecided", "the evidence has no such figure of this thing", ()
 
@@ -341,7 +343,7 @@ class _Scale:
         """Weigh an address, a line, a platform: texts and names say them, too."""
         if not own and meeting:
             return "supported", "the evidence has it", meeting
-        if said.kind == "address" and own and not any(_numbers(said.value) & _numbers(one.value) for one in own):
+        if said.kind == "address" and own and all(_other_number(said.value, one.value) for one in own):
             return "contradicted", "the evidence has another one of this thing", own
         if (said.kind != "address" or not own) and self.evidence.says(said.value):
             return "supported", "the evidence says it", ()
@@ -410,5 +412,8 @@ def _same(said: Identifier, one: Identity) -> bool:
     return ours in theirs or (bool(theirs) and theirs in ours)
 
 
-def _numbers(text: str) -> set[str]:
-    return set(_DIGITS.findall(text))
+def _other_number(address: str, known: str) -> bool:
+    """Return whether two addresses are of one street and have no number in common."""
+    ours, theirs = set(_DIGITS.findall(address)), set(_DIGITS.findall(known))
+    words = [fold_phrase(_DIGITS.sub(" ", text)) for text in (address, known)]
+    return bool(ours and theirs) and not ours & theirs and text_similarity(*words) >= _SAME_STREET
