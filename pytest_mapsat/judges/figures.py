@@ -34,9 +34,12 @@ _ABOUT = 0.12
 _NEARLY = 0.25
 #: Minutes that a clock time may lie from one that it is said to be about.
 _ABOUT_MINUTES = 5
+#: So many people may share a price without a word about it.
+_MOST_PEOPLE = 8
 
-#: What a figure says: it fits, it does not, it may be another figure, or it has nothing to do with the check.
-Verdict = Literal["fits", "misfit", "open", "other"]
+#: What a figure says: it fits, it does not, it fits another leg of the way than that of its thing, it may be another figure, or it has
+#: nothing to do with the check.
+Verdict = Literal["fits", "misfit", "elsewhere", "open", "other"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ class _Said:
     verdict: Verdict
     misfit: str = ""
     may_fit: bool = True
+    role: bool = True
 
 
 def number(check: Number, context: Context) -> Finding:
@@ -77,6 +81,7 @@ def clock_time(check: ClockTime, context: Context) -> Finding:
 
 
 def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun: str, context: Context) -> Finding:
+    elsewhere = [one for one in said if one.verdict == "other" and not one.role]
     said = [one for one in said if one.verdict != "other"]
     fits = [one for one in said if one.verdict == "fits"]
     wrong = [one for one in said if one.verdict == "misfit"]
@@ -96,6 +101,8 @@ def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun:
     if wrong:
         missed = context.only_missed(check.bounds[0].tool) if check.bounds else ()
         return Finding(False, f"{cited(_quotes(wrong[:1]))}, {wrong[0].misfit}", wanted, _quotes(wrong), missed=missed)
+    if elsewhere and check.if_absent == "fail" and not context.silent(check.turn):
+        return unclear(_quotes(elsewhere), "which seems to be a figure of something else", wanted)
     return absent(check.if_absent, f"no reply says a {noun}{_of_words(check)}", wanted)
 
 
@@ -108,7 +115,7 @@ def _number_said(
     if check.mode and figure.mode not in check.mode:
         belongs = False if figure.mode else None if belongs else belongs
     if belongs is False:
-        return _Said(quote, "other")
+        return _Said(quote, "other", role=not check.role or figure.role in check.role)
     low = -math.inf if check.min is None else check.min * scale
     high = math.inf if check.max is None else check.max * scale
     if not _inside(figure, low, high):
@@ -118,7 +125,8 @@ def _number_said(
     if known is None:
         return _Said(quote, "fits" if belongs else "open")
     upto = [value for value in known if value.turn <= document.turn]
-    values = [value for value in upto if not (figure.mode and value.mode) or figure.mode == value.mode] or upto
+    if any(value.mode == figure.mode for value in upto):
+        upto = [value for value in upto if not (figure.mode and value.mode) or figure.mode == value.mode]
     shown = [f"{value.number / scale:g} {check.unit}" for value in _relevant(figure, values)]
     beside = _Beside(values, lambda value: _near(figure, value.number, check.tolerance), _returned(check.bounds, shown))
     return _held_against(quote, figure, belongs, beside, context)
@@ -130,7 +138,7 @@ def _time_said(
     quote = document.quote(time.span)
     belongs = _belongs(check, document, time, time.role, context)
     if belongs is False:
-        return _Said(quote, "other")
+        return _Said(quote, "other", role=not check.role or time.role in check.role)
     slack = 0 if time.approx == "exact" else _ABOUT_MINUTES
     inside = {any(_in_window(check, minutes + more) for more in (0, -slack, slack)) for minutes in time.minutes}
     if inside != {True}:
@@ -161,9 +169,25 @@ def _held_against(
 ) -> _Said:
     """Return a figure with its verdict; of one that may be another figure only whether it fits anything at all is told."""
     verdict: Verdict = _compared(figure, beside, context) if belongs else "open"
-    if verdict == "misfit" and figure.stance == "unclear":
+    elsewhere = verdict == "elsewhere"
+    several = verdict == "misfit" and isinstance(figure, Quantity) and _of_several(figure, beside.values)
+    if several or elsewhere or (verdict == "misfit" and figure.stance == "unclear"):
         verdict = "open"
-    return _Said(quote, verdict, f"but {beside.returned}", may_fit=any(map(beside.fits, beside.values)))
+    may_fit = several or (not elsewhere and any(map(beside.fits, beside.values)))
+    return _Said(quote, verdict, f"but {beside.returned}", may_fit=may_fit)
+
+
+def _of_several(figure: Quantity, known: Sequence[Value]) -> bool:
+    """Return whether a sum of money is that of a few people, or of a few people at two of the things: then it may be no single price."""
+    if figure.unit != "yuan" or not all(value.several for value in known):
+        return False
+    prices = sorted({value.number for value in known if value.number > 0})
+    own = {value.number for value in known if set(figure.subject) & value.own} or set(prices)
+    sums = {*own, *(one + other for one in own for other in prices)}
+    counts = range(1, _MOST_PEOPLE + 1)
+    return any(
+        abs(figure.value - count * one) < _ROUNDING for one in sums for count in counts if count > 1 or one not in own
+    )
 
 
 def _belongs(
@@ -183,23 +207,22 @@ def _belongs(
 
 
 def _is_near(near: Sequence[str], document: Document, figure: Quantity | Clock) -> bool | None:
-    """Return whether a figure is said of one of the phrases: it stands in one clause or row with it.
+    """Return whether a figure is said of one of the phrases: it stands in one clause with it.
 
-    Where the clause of the phrase has no such figure, those in the rest of its sentence are meant. A figure of nothing may be meant all the same.
+    Where the clause of the phrase has no such figure, the nearest in its sentence is meant. A figure of nothing may be meant all the same.
     """
     sentence = document.sentences[figure.sentence]
-    if figure.cell is not None:
-        rows = (block.span for block in document.blocks if block.kind == "row")
-        row = next((span for span in rows if span.start <= figure.span.start < span.end), sentence)
-        if says(document.words(row), near):
-            return True
     clauses = [clause for clause in document.clauses if sentence.start <= clause.start < sentence.end] or [sentence]
     speaking = [clause for clause in clauses if says(document.words(clause), near)]
     if any(clause.start <= figure.span.start < clause.end for clause in speaking):
         return True
     others = document.times if isinstance(figure, Clock) else [q for q in document.quantities if q.unit == figure.unit]
-    if any(not any(c.start <= one.span.start < c.end for one in others) for c in speaking):
-        return True
+    here = [one for one in others if one.sentence == figure.sentence]
+    for clause in speaking:
+        if not any(clause.start <= one.span.start < clause.end for one in here):
+            nearest = min(here, key=lambda one: max(one.span.start - clause.end, clause.start - one.span.end))
+            if nearest is figure:
+                return True
     return False if speaking or figure.subject else None
 
 
@@ -230,8 +253,15 @@ def _compared(figure: Quantity | Clock, beside: _Beside, context: Context) -> Ve
         return _among(beside.values, beside.fits, context)
     key = figure.subject[0]
     own = [value for value in beside.values if key in value.own]
-    if own:
-        return "fits" if any(map(beside.fits, own)) else "misfit"
+    ways = [value for value in beside.values if key in value.about and not value.own]
+    if any(map(beside.fits, (*own, *ways))):
+        return "fits"
+    if own and not (
+        ways or all(value.several for value in own) and isinstance(figure, Quantity) and figure.unit in ("min", "m")
+    ):
+        return "misfit"
+    if own or ways:
+        return "elsewhere"
     about = [value for value in beside.values if key in value.about]
     return _among(about or beside.values, beside.fits, context)
 

@@ -13,6 +13,7 @@ from pytest_mapsat.text import Document, Mention, fold_phrase
 from .context import Context
 from .describe import one_of, times_in_words
 from .finding import SHOWN_AT_MOST, Finding, cited, unclear
+from .things import folded
 
 Found = tuple[Document, Mention]
 _OPEN = "of which it is open whether it is meant so"
@@ -91,8 +92,8 @@ def travels(check: Travels, context: Context) -> Finding:
 
 def says(text: str, phrases: Iterable[str]) -> bool:
     """Return whether a text has one of the phrases, as whole words where it is Latin (a plain plural counts)."""
-    folded = fold_phrase(text)
-    return any(_stands(folded, fold_phrase(phrase)) for phrase in phrases)
+    text = fold_phrase(text)
+    return any(_stands(text, folded(phrase)) for phrase in phrases)
 
 
 def _stands(text: str, phrase: str) -> bool:
