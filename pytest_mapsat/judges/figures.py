@@ -127,8 +127,8 @@ def _number_said(
     upto = [value for value in known if value.turn <= document.turn]
     if any(value.mode == figure.mode for value in upto):
         upto = [value for value in upto if not (figure.mode and value.mode) or figure.mode == value.mode]
-    shown = [f"{value.number / scale:g} {check.unit}" for value in _relevant(figure, values)]
-    beside = _Beside(values, lambda value: _near(figure, value.number, check.tolerance), _returned(check.bounds, shown))
+    shown = [f"{value.number / scale:g} {check.unit}" for value in _relevant(figure, upto)]
+    beside = _Beside(upto, lambda value: _near(figure, value.number, check.tolerance), _returned(check.bounds, shown))
     return _held_against(quote, figure, belongs, beside, context)
 
 
