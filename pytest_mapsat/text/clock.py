@@ -12,12 +12,13 @@ from .pack import Cue, Pack
 
 DAY = 24 * 60
 _HALF_DAY = 12 * 60
-_COLON = re.compile(r"(?<![0-9:.])([0-2]?[0-9]):([0-5][0-9])(?::[0-5][0-9])?(?![0-9:])")
+_COLON = re.compile(r"(?<![0-9.])(?<![0-9]:)([0-2]?[0-9]):([0-5][0-9])(?::[0-5][0-9])?(?![0-9:])")
 _DOTTED = re.compile(r"(?<![0-9:.])([01]?[0-9])\.([0-5][0-9])(?= ?[ap]\.?m)")
 _LETTER_H = re.compile(r"(?<![0-9:.])([01]?[0-9]|2[0-4])h([0-5][0-9])(?![0-9])")
 _HOURS = 24
 _SIXTY = 60
 _SOON = 600
+_MORNING = 7 * 60
 _LATER_TODAY = 6 * 60
 
 
@@ -129,6 +130,9 @@ class _Clock:
     def _from_cue(self, cue: Cue) -> Spoken | None:
         """Return the time that a word of the clock makes with the numbers around it."""
         if "clock_word" in cue.tags:
+            following = self.text[cue.end : cue.end + 2]
+            if following[:1] == " " and following[1:2].isalpha() and not self.after(cue.end):
+                return None  # "the midday break"
             value = int(cue.tags["clock_word"])
             return Spoken(cue.start, cue.end, value // _SIXTY, 0, sure=True, approx=self._approx(cue.start, cue.end))
         if cue.has("clock_past", "clock_to"):
@@ -184,7 +188,7 @@ class _Clock:
             end, minute = tail.end, 30 if "hour_half" in tail.tags else 0
         elif tail and "hour_quarter" in tail.tags:
             end, minute = tail.end, int(tail.tags["hour_quarter"])
-        elif number and number.value < _SIXTY and number.value == int(number.value):
+        elif number and number.value < _SIXTY and number.value == int(number.value) and self._minutes_said(number, over=end != mark.end):
             following = self.starts.get(number.end)
             marked = following is not None and "minute_mark" in following.tags
             if following and "unit" in following.tags and not marked:
@@ -199,6 +203,12 @@ class _Clock:
             return None
         total = (int(hour.value) * _SIXTY + minute) % DAY
         return self._with_half(start, end, total // _SIXTY, total % _SIXTY, sure=hour.value > 12 or (not hour.spelled and self.day24 and hour.value > 12))  # noqa: PLR2004
+
+    def _minutes_said(self, number: Number, *, over: bool) -> bool:
+        """Return whether a number behind the hour is its minutes: not the 一 of 九点一开门."""
+        following = self.starts.get(number.end)
+        marked = following is not None and "minute_mark" in following.tags
+        return number.value >= 10 or over or marked or self.text[number.start] in "零〇0" or not number.spelled  # noqa: PLR2004  two figures
 
     def _around_hour(self, start: int, end: int) -> bool:
         before, after = self.before(start), self.after(end)
@@ -255,13 +265,14 @@ def find_times(text: str, cues: Sequence[Cue], numbers: Sequence[Number], pack: 
     return found
 
 
-def resolve(times: Sequence[Spoken], now: int | None, *, tomorrow: bool, opening: Sequence[bool]) -> list[Spoken]:
+def resolve(times: Sequence[Spoken], now: int | None, *, tomorrow: bool, morning: bool, opening: Sequence[bool]) -> list[Spoken]:
     """Return the times with their readings.
 
     Args:
         times: the times of one reply, ascending.
         now: the case's time in minutes after midnight, None where it is not known.
         tomorrow: whether the reply is about another day, so that ``now`` tells nothing.
+        morning: whether it speaks of the morning of that day.
         opening: for each time, whether it is when something opens, which may lie in the past.
     """
     resolved: list[Spoken] = []
@@ -278,6 +289,8 @@ def resolve(times: Sequence[Spoken], now: int | None, *, tomorrow: bool, opening
             readings = readings[:1]
         elif len(readings) > 1 and spoken.mate >= 0 and not spoken.first and len(resolved[-1].minutes) == 1:
             readings = [reading for reading in readings if reading > resolved[-1].minutes[0]][:1] or readings
+        if len(readings) > 1 and tomorrow and morning and _MORNING <= readings[0] < _HALF_DAY:
+            readings = readings[:1]
         resolved.append(replace(spoken, minutes=tuple(readings)))
         last = readings[0] if len(readings) == 1 and not opening[place] else last
     return resolved

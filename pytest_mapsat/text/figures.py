@@ -69,7 +69,7 @@ class _Reader:
             if (time and time.start < number.end) or (found and number.start < found[-1].end) or is_glued(self.text, number) or self._ordinal(number):
                 continue
             figure = self._figure(number)
-            if figure:
+            if figure and not (figure.bare and number.spelled and number.value == 1):
                 found.append(figure)
         found += self._quarters(found)
         found.sort(key=lambda figure: figure.start)
@@ -257,7 +257,14 @@ def _at_least(figure: Figure) -> Figure:
 
 def find_figures(text: str, pack: Pack, cues: Sequence[Cue], numbers: Sequence[Number], times: Sequence[Spoken]) -> list[Figure]:
     """Return the figures of a folded text that are no part of a time of day, ascending."""
-    return [_counted(text, pack, figure) if figure.bare else figure for figure in _Reader(text, pack, cues, numbers, times).read()]
+    reader = _Reader(text, pack, cues, numbers, times)
+    found = [_people(figure, pack, reader.last_cue(figure.start)) if figure.bare else figure for figure in reader.read()]
+    return [_counted(text, pack, figure) if figure.bare else figure for figure in found]
+
+
+def _people(figure: Figure, pack: Pack, before: Cue | None) -> Figure:
+    """Read "for six" as six people."""
+    return replace(figure, unit="people", bare=False) if before and "for_people" in before.tags and figure.value == int(figure.value) else figure
 
 
 def _counted(text: str, pack: Pack, figure: Figure) -> Figure:

@@ -13,7 +13,7 @@ from .fold import fold_phrase
 _LINE = re.compile(r"[^\n\r\x0b\x0c\x85\u2028\u2029]+")
 _HEADING = re.compile(r"[ \t]{0,3}(#{1,6})[ \t]+")
 _BOLD_LINE = re.compile(r"[ \t]*\W{0,4}(\*\*|__)(?:(?!\1)[^\n])+(?:\1)[ \t]*\W{0,4}$")
-_ITEM = re.compile(r"([ \t]*)(?:[-*+•·‣▪●○◦–][ \t]+|[(（]?[0-9]{1,2}[.)、）](?![0-9])[ \t]*|[①-⑳❶-❿][ \t]*|[0-9]\ufe0f?\u20e3[ \t]*)")
+_ITEM = re.compile(r"([ \t]*)(?:\*\*|__)?(?:[-*+•·‣▪●○◦–][ \t]+|[(（]?[0-9]{1,2}[.)、）](?![0-9])[ \t]*|[①-⑳❶-❿][ \t]*|[0-9]\ufe0f?\u20e3[ \t]*)")
 _ROW = re.compile(r"[ \t]*\|.*|[^|\n]+\|[^|\n]+\|.*")
 _RULE = re.compile(r"[ \t]*\|?[ \t]*:?-{1,}:?[ \t]*(?:\|[ \t]*:?-{1,}:?[ \t]*)*\|?[ \t]*")
 _LINE_RULE = re.compile(r"[ \t]*(?:[-*_=][ \t]*){3,}")
@@ -22,6 +22,7 @@ _LONGEST_LEAD = 80
 #: Deeper than all headings with marks: a line that is bold throughout, a line that ends in a colon.
 _BOLD, _LEAD = 7, 8
 _WRAPPED = 40
+_ENDS = (". ", "。", "! ", "！", "? ", "？", "，", "；", ", ")
 
 
 @dataclass(slots=True)
@@ -125,6 +126,11 @@ def _goes_on(text: str, last: Block, line: str) -> bool:
     return len(before) >= _WRAPPED and before[-1:] not in ".!?:;。！？：；*" and line.lstrip()[:1].islower()
 
 
+def _bold_lead(line: str) -> bool:
+    """Return whether a short line begins in bold and is no sentence: the title of a stop."""
+    return line.lstrip().startswith("**") and not any(mark in line for mark in _ENDS)
+
+
 def _kind_of(line: str) -> tuple[BlockKind, int, int]:
     """Return what a line is, its level, and how many characters its marks take."""
     heading = _HEADING.match(line)
@@ -140,7 +146,7 @@ def _kind_of(line: str) -> tuple[BlockKind, int, int]:
     bare = line.strip().rstrip("*_ ")
     if len(bare) <= _LONGEST_LEAD and bare.endswith((":", "：")) and not any(mark in bare for mark in ("。", ". ")):
         return "heading", _LEAD, lead
-    if len(bare) <= _LONGEST_LEAD and _BOLD_LINE.match(line):
+    if len(bare) <= _LONGEST_LEAD and (_BOLD_LINE.match(line) or _bold_lead(line)):
         return "heading", _BOLD, lead
     if unicodedata.category(line[lead]) == "So":
         return "item", lead // 2, lead

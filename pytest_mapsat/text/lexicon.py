@@ -121,9 +121,11 @@ class Lexicon:
                 for form in _full_forms(name):
                     forms.setdefault(form, _Form({}, "full", "full")).keys[thing.key] = None
         short: dict[str, _Form] = {}
-        common = frozenset().union(*(load_pack(language).names["ordinary"] | load_pack(language).names["street"] for language in languages()))
+        packs = [load_pack(language) for language in languages()]
+        streets = frozenset().union(*(pack.names["street"] for pack in packs))
+        common = streets.union(*(pack.names["ordinary"] for pack in packs))
         for thing in self.things:
-            for form, way in _short_forms(thing, common):
+            for form, way in _short_forms(thing, common, streets):
                 if form not in forms:
                     short.setdefault(form, _Form({}, "short", way)).keys[thing.key] = None
             for kind in thing.kind.split(";"):
@@ -172,17 +174,17 @@ def _full_forms(name: str) -> Iterator[str]:
     yield from sorted(form for form in forms if form)
 
 
-def _short_forms(thing: Thing, ordinary: frozenset[str]) -> Iterator[tuple[str, Way]]:
+def _short_forms(thing: Thing, ordinary: frozenset[str], streets: frozenset[str]) -> Iterator[tuple[str, Way]]:
     for name in thing.names:
         full = fold_phrase(name)
         base = fold_phrase(_BRACKETED.sub(" ", full)) or full
-        yield from _short_han(base) if any(map(is_han, base)) else _short_latin(base, ordinary)
+        yield from _short_han(base) if any(map(is_han, base)) else _short_latin(base, ordinary, streets)
         for branch in _BRACKETED.findall(full):
             if len(branch) > 1 and branch not in ordinary:
                 yield branch, ("front" if is_han(branch[0]) else "words")
 
 
-def _short_latin(name: str, ordinary: frozenset[str]) -> Iterator[tuple[str, Way]]:
+def _short_latin(name: str, ordinary: frozenset[str], streets: frozenset[str]) -> Iterator[tuple[str, Way]]:
     words = name.split(" ")[:_MOST_WORDS]
     for size in range(len(words) - 1, 0, -1):
         for first in range(len(words) - size + 1):
@@ -193,6 +195,8 @@ def _short_latin(name: str, ordinary: frozenset[str]) -> Iterator[tuple[str, Way
                     yield form, "words"
                 else:
                     yield form, "head"
+            elif size == 1 and form in streets:
+                continue
             elif size == 1 and len(form) >= _SHORTEST_WORD and form not in ordinary:
                 yield form, "word" if first < len(words) - 1 else "head"
             elif size == 1 and first == len(words) - 1 and len(form) >= _SHORTEST_WORD:

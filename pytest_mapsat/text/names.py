@@ -15,10 +15,8 @@ _WINDOW = 120
 def find_names(folded: Folded, lexicon: Lexicon, pack: Pack) -> list[Hit]:
     """Return the names in a folded reply, from left to right, none overlapping another."""
     hits = list(lexicon.find(folded.text))
-    if all(hit.way == "full" for hit in hits):
-        return hits
     context = _Context(folded, pack, hits)
-    return [hit for hit in hits if hit.way == "full" or context.accepts(hit)]
+    return [hit for hit in hits if not context.in_address(hit) and (hit.way == "full" or context.accepts(hit))]
 
 
 class _Context:
@@ -38,6 +36,10 @@ class _Context:
                 self.cue_starts.add(cue.start)
         self.careless = not any(char.isupper() for char in folded.original)
 
+    def in_address(self, hit: Hit) -> bool:
+        """Return whether a house number stands right before: then the name is that of a street."""
+        return self.text[hit.start - 1 : hit.start] == " " and self._word_before(hit.start).isdigit() and not is_han(self.text[hit.start])
+
     def accepts(self, hit: Hit) -> bool:
         """Return whether a short form stands for a name where it stands."""
         return self._han(hit) if hit.way in ("front", "back") else self._latin(hit)
@@ -45,21 +47,27 @@ class _Context:
     def _latin(self, hit: Hit) -> bool:
         before, after = self._word_before(hit.start), self._word_after(hit.end)
         definite = before in self.pack.names["definite"]
-        if after in self.pack.names["street"] or before.isdigit():
+        if after in self.pack.names["street"]:
             return False
         capital = self._capital(hit.start)
+        if hit.way == "head" and self.text[hit.end : hit.end + 1].isalpha():
+            return False
         if capital and (self._capital_word_after(hit.end) or self._foreign_before(hit.start, before)):
             return False
         if hit.form == "kind" or (hit.way == "head" and not capital):
             return definite or (self.careless and hit.form != "kind" and before not in self.pack.names["indefinite"] and len(hit.keys) == 1 and self._listed(hit))
         if hit.way == "head" and capital:
-            return definite or self._listed(hit) or before not in self.pack.names["indefinite"]
-        return capital or definite or self.careless or hit.way == "words"
+            return definite or self._listed(hit) or (self._mid_sentence(hit.start) and before not in self.pack.names["indefinite"])
+        return capital or self.careless or hit.way == "words"
 
     def _listed(self, hit: Hit) -> bool:
         """Return whether the form stands alone between marks, as in "post → library"."""
         around = self.text[max(hit.start - 2, 0) : hit.start], self.text[hit.end : hit.end + 2]
-        return around[0].strip()[-1:] in ("", "→", ">", ",", "+", "-", ":") or around[1].strip()[:1] in ("→", ">", "+")
+        return around[0].strip()[-1:] in ("→", ">", "+") or around[1].strip()[:1] in ("→", ">", "+")
+
+    def _mid_sentence(self, start: int) -> bool:
+        """Return whether the words before go on in the same sentence, so that a capital letter is that of a name."""
+        return self.text[start - 1 : start] == " " and (self.text[start - 2 : start - 1].isalnum() or self.text[start - 2 : start - 1] in ",;")
 
     def _capital(self, start: int) -> bool:
         return self.folded.original[self.folded.origin(start)].isupper()
@@ -94,7 +102,7 @@ class _Context:
         if any(after.startswith(street) for street in names["street"]) or (hit.way == "front" and after[:1].isdigit() and "号" in self.text[hit.end : hit.end + 6]):
             return False
         cue = self.cues.get(hit.start)
-        bounded = not before or not is_han(before) or cue is not None or hit.start in self.ends or before in "的把和在就是"
+        bounded = not before or not is_han(before) or cue is not None or hit.start in self.ends or before in "的把和在就是后先给让"
         if not bounded:
             return False
         definite = any(self.text.endswith(word, 0, hit.start) for word in names["definite"])

@@ -89,6 +89,8 @@ def _in_words(text: str, cues: Sequence[Cue], first: int) -> tuple[int, Number |
         value = float(cue.tags.get("fraction", cue.tags.get("couple")))
         return 1, Number(cue.start, cue.end, value, value, 2 if "fraction" in cue.tags else 0, spelled=True)
     words = _run(text, cues, first)
+    if "one" in words[0].tags and len(words) > 1 and "multiplier" not in words[1].tags:
+        words = words[:1]
     if all("one" in word.tags for word in words):
         return 1, Number(cue.start, cue.end, 1, 1, spelled=True, article=True)
     low, high = _value([word for word in words if "and" not in word.tags])

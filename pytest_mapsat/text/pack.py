@@ -17,6 +17,8 @@ from .fold import fold_phrase
 Tags = Mapping[str, Any]
 #: Groups that say how names are shortened, and are looked up rather than looked for.
 _OF_NAMES = frozenset({"article", "definite", "indefinite", "street", "ordinary"})
+_MOVING = frozenset({"choose", "toward", "from", "homeward"})
+_HANDED_DOWN = ("mode", "time_role")
 _LATIN = re.compile("[a-z0-9]")
 _NOT_GOING_ON = "(?![a-z0-9])"
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
@@ -46,7 +48,7 @@ class Pack:
 
     def __init__(self, language: str, words: Mapping[str, Tags]) -> None:
         self.language = language
-        self.words = words
+        self.words = words = _inherited(words)
         groups: dict[str, set[str]] = {}
         for word, tags in words.items():
             for group in tags:
@@ -113,6 +115,17 @@ def _add(words: dict[str, dict[str, Any]], group: str, value: object, listed: It
     for entry in listed:
         for word in str(entry).split(" / "):
             words.setdefault(fold_phrase(word), {})[group] = worth
+
+
+def _inherited(words: Mapping[str, Tags]) -> Mapping[str, Tags]:
+    """Return the words with what a phrase of movement has from its words: "walk to" is a way on foot, "arrive at" an arrival."""
+    result: dict[str, Tags] = {}
+    for word, tags in words.items():
+        result[word] = tags
+        if " " in word and _MOVING.intersection(tags):
+            parts = [words[part] for part in word.split(" ") if part in words]
+            result[word] = {group: part[group] for part in parts for group in _HANDED_DOWN if group in part} | dict(tags)
+    return result
 
 
 def _pattern(words: Iterable[str]) -> str:

@@ -40,7 +40,8 @@ def read(text: str, *, language: str, lexicon: Lexicon, now: str = "", turn: int
     hits = find_names(folded, lexicon, pack)
     cut = scan(folded, pack, [(hit.start, hit.end) for hit in hits])
     hits = tell_apart(hits, lexicon, folded.text, [sentence.end for sentence in cut.sentences])
-    numbers = _outside(find_numbers(folded.text, cut.cues), hits_and(hits, find_identifiers(folded.text, pack)))
+    numbers = _inside_blocks(cut, find_numbers(folded.text, cut.cues))
+    numbers = _outside(numbers, hits_and(hits, find_identifiers(folded.text, pack)))
     times = find_times(folded.text, cut.cues, numbers, pack)
     names = [_name(cut, hit) for hit in hits]
     read_stances(cut, names, [time.start for time in times])
@@ -51,6 +52,18 @@ def hits_and(hits: Sequence[Name] | Sequence[object], found: Sequence[Found]) ->
     """Return the places in which no figure is looked for: names, and identifiers but addresses' words."""
     spans = [(hit.start, hit.end) for hit in hits]  # type: ignore[attr-defined]
     return sorted(spans + [(one.start, one.end) for one in found])
+
+
+def _inside_blocks(cut: Scan, numbers: Sequence[Number]) -> list[Number]:
+    """Leave out the numbers of list items."""
+    kept = []
+    place = 0
+    for number in numbers:
+        while place < len(cut.bounds) and cut.bounds[place][1] <= number.start:
+            place += 1
+        if place < len(cut.bounds) and cut.bounds[place][0] <= number.start:
+            kept.append(number)
+    return kept
 
 
 def _outside(numbers: Sequence[Number], spans: Sequence[tuple[int, int]]) -> list[Number]:
@@ -147,8 +160,9 @@ class _Writer:
         told = self.roles.of_times(self.times)
         opening = [one.role == "opening" for one in told]
         tomorrow = any("tomorrow" in cue.tags for cue in self.cut.cues)
+        morning = any("am" in cue.tags for cue in self.cut.cues)
         found = []
-        for spoken, one in zip(resolve(self.times, _minutes(now), tomorrow=tomorrow, opening=opening), told, strict=True):
+        for spoken, one in zip(resolve(self.times, _minutes(now), tomorrow=tomorrow, morning=morning, opening=opening), told, strict=True):
             clause, sentence, block = self._place(spoken.start)
             span = self.span(spoken.start, spoken.end)
             found.append(

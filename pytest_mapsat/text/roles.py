@@ -34,6 +34,7 @@ _TALL = 10
 _NEAR = 3
 _FAR = 40
 _LABEL = 60
+_PAIR = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class Roles:
             self.by_block.setdefault(name.block, []).append(name)
         firm = {name.key for name in names if name.stance == "affirmed" and name.key}
         self.only = (firm.pop(),) if len(firm) == 1 else ()
+        self.several = tuple(word for word, tags in scan.pack.words.items() if tags.get("numeral", 0) > 1) + tuple("23456789")
         self._headers: dict[str, list[Cue]] = {}
 
     # Figures
@@ -93,7 +95,8 @@ class Roles:
         sentence = self.scan.sentences[clause.sentence]
         block = self.scan.blocks[sentence.block]
         if block.kind == "row":
-            return cues
+            named = self.by_block.get(sentence.block)
+            return cues if named else self.scan.cues_between(sentence.start, sentence.end)
         before = place
         while before > sentence.first and self.scan.clauses[before].opens in (":", "(", "-") and clause.start - self.scan.clauses[before - 1].start < _LABEL:
             before -= 1
@@ -111,8 +114,10 @@ class Roles:
                 found.append((self._distance(cue, figure, clause), _TRAVEL[figure.unit]))
         if not found:
             return self._from_head(figure, allowed)
-        found.sort(key=lambda pair: pair[0])
+        found.sort(key=lambda pair: (pair[0], pair[1] == "price"))
         nearest, role = found[0]
+        if role in ("price", "fee") and figure.unit == "yuan" and self._for_several(figure, clause):
+            return "total"
         rivals = {other for distance, other in found if distance <= nearest + 1 and other != role}
         if rivals and nearest > _NEAR and not {role, *rivals} <= {"travel_time", "travel_distance"}:
             return None
@@ -132,13 +137,25 @@ class Roles:
 
     def _from_head(self, figure: Figure, allowed: frozenset[str]) -> str | None:
         """Return the role that the head of the column, or of the row, gives a figure in a table."""
+        found: list[str] = []
         for cue in self._head_cues(figure.start):
             role = cue.tags.get("role")
-            if role in allowed:
-                return str(role)
+            if role in allowed and (role != "price" or not found):
+                found.insert(0, str(role)) if role != "price" else found.append(str(role))
             if "mode" in cue.tags and figure.unit in _TRAVEL:
                 return _TRAVEL[figure.unit]
-        return None
+        return found[0] if found else None
+
+    def _for_several(self, figure: Figure, clause: Clause) -> bool:
+        """Return whether a price is that of several people: "for six", "三个人就要"."""
+        before = self.scan.text[clause.start : figure.start]
+        after = self.scan.text[figure.end : clause.end]
+        for cue in clause.cues:
+            if "unit" in cue.tags and cue.tags["unit"][0] == "people" and cue.end <= figure.start and not before.strip().startswith("每"):
+                return True
+            if "for_people" in cue.tags and cue.start >= figure.end and any(word in after for word in self.several):
+                return True
+        return False
 
     def _head_cues(self, position: int) -> list[Cue]:
         """Return the words over the column and at the head of the row of a table cell."""
@@ -181,7 +198,7 @@ class Roles:
             sentence = self.scan.sentences[self.scan.clauses[place].sentence]
             high = any(cue.tags.get("role") in ("headroom", "size") or cue.has("too") for cue in self.scan.cues_between(sentence.start, sentence.end))
             return None if figure.value < _TALL and high else "travel_distance" if figure.value >= _TALL else None
-        toward = any("toward" in cue.tags and cue.start >= figure.end for cue in cues)
+        toward = any((cue.has("toward", "from") or cue.tags.get("time_role") == "arrival") and cue.start >= figure.end for cue in cues)
         return "travel_time" if mode or toward else None
 
     def _stance(self, start: int, place: int) -> Stance:
@@ -205,14 +222,21 @@ class Roles:
         after = self._names(end, clause.end)
         if after and self._leads_to(end, after[0], travel=travel):
             return after[0].hit.keys
+        if travel and self._homeward(clause, before[-1].hit.end if before else clause.start, end):
+            return ()
         usable = [name for name in before if name.sign not in ("landmark", "compare") or name.sign == "compare" and not self._than(name)]
         if usable:
             return usable[-1].hit.keys
         if not before:
             usable = [name for name in after if name.sign != "landmark"]
-            if usable and not self._names(sentence.start, clause.start):
+            beside = bool(usable) and not any(map(str.isalnum, self.scan.text[end : usable[0].hit.start]))
+            if usable and (beside or not self._names(sentence.start, clause.start)):
                 return usable[0].hit.keys
         return self._earlier(clause, sentence.block, sentence.start, place) if not before or travel else ()
+
+    def _homeward(self, clause: Clause, start: int, end: int) -> bool:
+        """Return whether the way is one back, to no thing with a name."""
+        return any("homeward" in cue.tags for cue in clause.cues if cue.start >= start or cue.start >= end)
 
     def _than(self, name: Name) -> bool:
         return name.why is not None and any("than" in cue.tags for cue in self.scan.cues_between(*name.why))
@@ -225,7 +249,7 @@ class Roles:
         cues = self.scan.cues_between(end, name.hit.start)
         if name.sign == "landmark" or any(cue.has("and", "from", "than") for cue in cues):
             return False
-        return any(cue.has("toward") or (travel and cue.has("choose")) for cue in cues)
+        return any(cue.has("toward") or (travel and (cue.has("choose") or cue.tags.get("time_role") == "arrival")) for cue in cues)
 
     def _names(self, start: int, end: int) -> list[Name]:
         return list(self.names[bisect_left(self.starts, start) : bisect_left(self.starts, end)])
@@ -241,15 +265,20 @@ class Roles:
                 if own:
                     return own[-1].hit.keys if own[-1].hit.start < start else own[0].hit.keys
         usable = [name for name in named if name.sign != "landmark"]
-        return usable[0].hit.keys if usable else self._over(block)
+        if usable:
+            return usable[0].hit.keys
+        return () if len(row.cells) > _PAIR else self._over(block)
 
     def _earlier(self, clause: Clause, block: int, start: int, place: int) -> tuple[str, ...]:
         """Return the thing that the sentence, the item, the text before or the heading speaks of."""
         low = self.scan.bounds[block][0]
         for first, last in ((start, clause.start), (low, start)):
             named = [name for name in self._names(first, last) if name.sign != "landmark" and not self._than(name)]
+            if named and first == start:
+                return named[-1].hit.keys
             if named:
-                return named[-1].hit.keys if first == start or self._one(named) else self._last_sentence(named)
+                goes_on = clause.cues and clause.cues[0].has("it") and named[-1].sentence == clause.sentence - 1
+                return named[-1].hit.keys if goes_on and self._one([name for name in named if name.sentence == named[-1].sentence]) else self._last_sentence(named)
         return self._over(block)
 
     def _one(self, named: Iterable[Name]) -> bool:
@@ -258,11 +287,8 @@ class Roles:
     def _last_sentence(self, named: Sequence[Name]) -> tuple[str, ...]:
         """Return what the last sentence with names speaks of; all of them where it names several."""
         last = [name for name in named if name.sentence == named[-1].sentence]
-        keys: dict[str, None] = {}
-        for name in last:
-            if name.stance == "affirmed" or len(last) == 1:
-                keys.update(dict.fromkeys(name.hit.keys))
-        return tuple(keys)
+        keys = dict.fromkeys(key for name in last if name.stance == "affirmed" for key in name.hit.keys)
+        return tuple(keys) or self.only
 
     def _over(self, block: int) -> tuple[str, ...]:
         """Return the thing of the item that a nested one belongs to, or of the heading; or the only one that is proposed."""
@@ -293,7 +319,7 @@ class Roles:
         spoken = times[index]
         place = self.scan.clause_at(spoken.start)
         role = self.time_role(spoken, times)
-        subject = self.subject(spoken.start, spoken.end, place, travel=role == "arrival")
+        subject = self.subject(spoken.start, spoken.end, place, travel=role in ("arrival", None))
         if role in ("now", "deadline"):
             subject = ()
         return Told(role, subject, stance=self._stance(spoken.start, place))
@@ -302,7 +328,10 @@ class Roles:
         """Return the role of a time of day: from the nearest word, of a range from both ends, in a table from the head of the column."""
         pair = times[spoken.mate] if spoken.mate >= 0 else None
         if pair is None:
-            return self._nearest_time_role(spoken.start, spoken.end)
+            role = self._nearest_time_role(spoken.start, spoken.end) or self._from_before(spoken)
+            if role is None and spoken.approx == "at_most":
+                return "stop" if self.scan.text[: spoken.start].rstrip().endswith(("until", "till")) else "deadline"
+            return role
         start, end = min(spoken.start, pair.start), max(spoken.end, pair.end)
         role = self._nearest_time_role(start, end)
         if role in ("opening", "closing"):
@@ -310,6 +339,15 @@ class Roles:
         if role in (None, "arrival", "stop", "departure") and self._planned(start):
             return "arrival" if spoken.first else "stop"
         return None
+
+    def _from_before(self, spoken: Spoken) -> str | None:
+        """Return the role that the clause before gives a time that stands alone in its own: "12 minutes to X, so about ten past three"."""
+        place = self.scan.clause_at(spoken.start)
+        clause = self.scan.clauses[place]
+        if place <= self.scan.sentences[clause.sentence].first or self._names(clause.start, clause.end):
+            return None
+        roles = [cue.tags["time_role"] for cue in self.scan.clauses[place - 1].cues if "time_role" in cue.tags]
+        return roles[-1] if roles and roles[-1] in ("arrival", "departure") else None
 
     def _planned(self, start: int) -> bool:
         """Return whether a range of times is that of a visit: something is named in the same row, item or clause."""
@@ -328,6 +366,8 @@ class Roles:
             if not role or cue.start < end and cue.end > start:
                 continue
             gap = self.scan.text[cue.end : start] if cue.end <= start else self.scan.text[end : cue.start]
+            if "range" in cue.tags and cue.end <= start and not gap:
+                role = "closing" if self._speaks_of_hours(clause.sentence) else "stop"
             far = len(gap.strip()) + (_NEAR if cue.start < clause.start else 0) + (_FAR if any(char.isdigit() for char in gap) else 0)
             found.append((far, str(role)))
         if not found:
@@ -337,6 +377,11 @@ class Roles:
         if "last_service" in {other for far, other in found if far < _FAR}:
             role = "last_service"
         return role if role in _TIME_ROLES else None
+
+    def _speaks_of_hours(self, number: int) -> bool:
+        """Return whether a sentence says when something is open."""
+        sentence = self.scan.sentences[number]
+        return any(cue.tags.get("time_role") in ("opening", "closing") for cue in self.scan.cues_between(sentence.start, sentence.end))
 
     def _time_role_of_row(self, start: int, clause: Clause) -> str | None:
         """Return the role of a time without a word in its cell: from the head of the column, or from what the row says next."""

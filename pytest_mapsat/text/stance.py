@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from .document import Stance
 from .lexicon import Hit
@@ -22,6 +21,7 @@ _DECIDED: dict[str, Stance] = {
 }  # fmt: skip
 _LIST_LINKS = frozenset({"", ",", "、", "/", "&", "+", "→", ">"})
 _ADJACENT = frozenset({"", " ", '"', "'", "《", "「", "("})
+_OF_HOURS = frozenset({"opening", "closing", "deadline", "last_service", "event"})
 _LEAD = 12
 _FOLLOWING = 2
 
@@ -67,6 +67,7 @@ class _Tail:
     good: bool = False
     worse: Cue | None = None
     conditional: bool = False
+    near: bool = False
 
 
 @dataclass(slots=True)
@@ -80,15 +81,29 @@ class _Reader:
         """Set the sign of every name."""
         for name in self.names:
             self.by_clause.setdefault(name.clause, []).append(name)
-        timed = {self.scan.clause_at(position) for position in self.clocks}
+        places = {self.scan.clause_at(position) for position in self.clocks}
+        timed = {place for place in places if not any(cue.tags.get("time_role") in _OF_HOURS for cue in self.scan.clauses[place].cues)}
         for name in self.names:
-            name.timed = name.clause in timed or (self.scan.blocks[name.block].kind == "row" and self._row_timed(name, timed))
+            row = self.scan.blocks[name.block].kind != "paragraph" and self._row_timed(name, timed)
+            name.timed = name.clause in timed or row or self._arrives(name, timed)
         for group in self._groups():
             self._set_sign(group)
 
+    def _arrives(self, name: Name, timed: set[int]) -> bool:
+        """Return whether what is said of a name goes on with when the user is there."""
+        sentence = self.scan.sentences[name.sentence]
+        for place in range(name.clause + 1, sentence.last):
+            if place in self.by_clause:
+                return False
+            clause = self.scan.clauses[place]
+            if place in timed and any(cue.tags.get("time_role") in ("arrival", "departure", "stop") for cue in clause.cues):
+                return "if" not in clause.links and not clause.has("modal")
+        return False
+
     def _row_timed(self, name: Name, timed: set[int]) -> bool:
         sentence = self.scan.sentences[name.sentence]
-        return any(clause in timed for clause in range(sentence.first, sentence.last))
+        near = range(sentence.first, sentence.last) if self.scan.blocks[name.block].kind == "row" else range(max(sentence.first, name.clause - 2), min(sentence.last, name.clause + 2))
+        return any(clause in timed for clause in near)
 
     def _groups(self) -> list[list[Name]]:
         """Return the names that are said in one breath ("A, B and C")."""
@@ -216,7 +231,7 @@ class _Reader:
         negated = self._negated(cues, verb)
         if verb.has("reject"):
             return ("propose" if negated else "reject"), verb
-        if any(cue.has("alternative") for cue in cues):
+        if any(cue.has("alternative") for cue in clause.cues if cue.end <= name.hit.start):
             return "compare", verb
         if not verb.has("choose", "chosen"):
             return None
@@ -281,6 +296,7 @@ class _Reader:
                 if cue.has("other"):
                     break
                 self._note(tail, cue, negation, hypothetical=hypothetical)
+                tail.near = tail.near or (tail.bad is cue and clause.start <= name.hit.start)
                 if cue.has("not"):
                     negation = cue
                 elif cue.has("choose", "fit", "unfit", "chosen", "reject"):
@@ -292,7 +308,7 @@ class _Reader:
             tail.reject = tail.reject or cue
         if cue.has("yes"):
             tail.good = True
-        if cue.has("reject") and not negation:
+        if cue.has("reject") and not negation and (not cue.has("forward") or self._ends(cue)):
             tail.reject = tail.reject or cue
         if cue.has("alternative") or (hypothetical and cue.has("chosen", "fit")):
             tail.compare = tail.compare or cue
@@ -311,6 +327,14 @@ class _Reader:
             tail.no = tail.no or cue
         if cue.has("worse"):
             tail.worse = tail.worse or cue
+
+    def _ends(self, cue: Cue) -> bool:
+        """Return whether a verb that takes an object has none but a pronoun: "so skip it", "避开为好"."""
+        following = self.scan.text[cue.end : cue.end + 12].lstrip(" ")
+        if not following or not following[0].isalnum():
+            return True
+        pronoun = next((other for other in self.scan.cues_between(cue.end, cue.end + 8) if other.start - cue.end <= 1), None)
+        return pronoun is not None and pronoun.has("it", "chosen", "article")
 
     def _goes_on(self, cue: Cue) -> bool:
         """Return whether "too" stands before an adjective and not at the end."""
@@ -347,7 +371,7 @@ class _Reader:
             return "compare", tail.compare
         if tail.chosen and not tail.bad:
             return ("perhaps" if tail.conditional else "propose"), tail.chosen
-        if tail.bad and sign != "plan":
+        if tail.bad and (sign != "plan" or tail.near):
             return "bad", tail.bad
         return None
 
@@ -386,10 +410,9 @@ class _Whole:
         self.proposed = {name.key for name in names if name.sign == "propose" and name.key}
         self.out = {name.key for name in names if name.sign == "reject" and name.key}
         self.aside = {name.key for name in names if name.sign in ("compare", "option") and name.key}
-        if not self.proposed:
-            self.proposed = {name.key for name in names if name.sign == "perhaps" and name.key} - self.out
-            self.first = self.proposed
         self.leads = self._leading()
+        if not self.proposed and not self.leads:
+            self.proposed = {name.key for name in names if name.sign == "perhaps" and name.key} - self.out - self.aside
         self.firm = self.proposed | self.leads
 
     def _leading(self) -> set[str]:
@@ -442,7 +465,7 @@ class _Whole:
         if name.sign == "plan":
             return "affirmed"
         if name.sign == "lead" and not name.bad:
-            return "affirmed" if not self.proposed or self._same_list(name) else "unclear"
+            return "affirmed" if not others else "unclear"
         if not others and not name.bad:
             rivals = {other.key for other in self.names if other.sign not in ("landmark", "ask") and other.key != name.key}
             return "affirmed" if not rivals or self._fragment(name) else "unclear"
@@ -453,14 +476,6 @@ class _Whole:
         if name.sign in ("plan", "lead") and not self.firm:
             return "affirmed"
         return "rejected" if name.sign == "bad" and set(name.hit.keys) <= self.out else "unclear"
-
-    def _same_list(self, name: Name) -> bool:
-        """Return whether what is proposed stands in no list of options beside the name."""
-        return not any(other.key in self.proposed and other.sign == "lead" and self._sibling(other, name) for other in self.names) and not self.out and not self.aside
-
-    def _sibling(self, one: Name, other: Name) -> bool:
-        first, second = self.scan.blocks[one.block], self.scan.blocks[other.block]
-        return first.kind == second.kind and first.heading == second.heading
 
     def _fragment(self, name: Name) -> bool:
         """Return whether the clause of a name has no verb that the pack knows: a short answer names what it proposes."""
@@ -474,8 +489,3 @@ def why(scan: Scan, names: Sequence[Name], name: Name) -> tuple[int, int] | None
         return name.why
     wanted = "propose" if name.stance == "affirmed" else "reject"
     return next((other.why for other in names if other.key == name.key and other.sign == wanted and other.why), None)
-
-
-def pairs(names: Sequence[Name]) -> Iterator[tuple[Name, Name]]:
-    """Yield neighbours."""
-    return pairwise(names)
