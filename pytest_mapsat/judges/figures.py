@@ -37,20 +37,29 @@ _ABOUT_MINUTES = 5
 #: So many people may share a price without a word about it.
 _MOST_PEOPLE = 8
 
-#: What a figure says: it fits, it does not, it fits another leg of the way than that of its thing, it may be another figure, or it has
-#: nothing to do with the check.
-Verdict = Literal["fits", "misfit", "elsewhere", "open", "other"]
+#: A figure of no sure role that lies further off than so many times from all that it could be compared with is another one.
+_FAR = 5
+
+Outcome = Literal["fits", "misfit", "open"]
 
 
 @dataclass(frozen=True)
 class _Said:
-    """A figure of a reply, judged."""
+    """A figure of a reply, judged.
+
+    Attributes:
+        quote: its words.
+        belongs: whether it is one that the check speaks of; None where that is not sure.
+        outcome: whether it lies where it must, if it is.
+        misfit: where it does not lie, in words.
+        other_role: whether its role alone tells that the check does not speak of it.
+    """
 
     quote: Quote
-    verdict: Verdict
+    belongs: bool | None
+    outcome: Outcome = "open"
     misfit: str = ""
-    may_fit: bool = True
-    role: bool = True
+    other_role: bool = False
 
 
 def number(check: Number, context: Context) -> Finding:
@@ -81,29 +90,35 @@ def clock_time(check: ClockTime, context: Context) -> Finding:
 
 
 def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun: str, context: Context) -> Finding:
-    elsewhere = [one for one in said if one.verdict == "other" and not one.role]
-    said = [one for one in said if one.verdict != "other"]
-    fits = [one for one in said if one.verdict == "fits"]
-    wrong = [one for one in said if one.verdict == "misfit"]
-    open_ = [one for one in said if one.verdict == "open"]
-    if fits and check.quantifier == "any":
-        return Finding(True, cited(_quotes(fits)), wanted, _quotes(fits))
-    if wrong and check.quantifier == "all":
-        more = f", and {len(wrong) - 1} more do not fit" if len(wrong) > 1 else ""
-        missed = context.only_missed(check.bounds[0].tool) if check.bounds else ()
-        why = f"{cited(_quotes(wrong[:1]))}, {wrong[0].misfit}{more}"
-        return Finding(False, why, wanted, _quotes(wrong), missed=missed)
-    turning = [one for one in open_ if not fits or not one.may_fit] if check.quantifier == "all" else open_
+    clear, maybe = ([one for one in said if one.belongs is sure] for sure in (True, None))
+    fits, wrong, open_ = ([one for one in clear if one.outcome == outcome] for outcome in ("fits", "misfit", "open"))
+    if check.quantifier == "any":
+        deciding, turning = fits, [*open_, *(one for one in maybe if one.outcome != "misfit")]
+    else:
+        deciding, turning = wrong, open_ if fits else [*open_, *(one for one in maybe if one.outcome != "fits")]
+    if deciding:
+        return _decided(check, deciding, wanted, context)
     if turning:
         return unclear(_quotes(turning), "of which it is open what it is said of", wanted)
-    if fits:
-        return Finding(True, cited(_quotes(fits)), wanted, _quotes(fits))
-    if wrong:
-        missed = context.only_missed(check.bounds[0].tool) if check.bounds else ()
-        return Finding(False, f"{cited(_quotes(wrong[:1]))}, {wrong[0].misfit}", wanted, _quotes(wrong), missed=missed)
-    if elsewhere and check.if_absent == "fail" and not context.silent(check.turn):
-        return unclear(_quotes(elsewhere), "which seems to be a figure of something else", wanted)
+    if clear:
+        return _decided(check, clear, wanted, context)
+    if maybe and check.quantifier == "all" and check.if_absent == "fail":
+        return unclear(_quotes(maybe), "of which it is open what it is said of", wanted)
+    if maybe and check.quantifier == "all":
+        return Finding(True, f"{cited(_quotes(maybe))}, which fits whatever it is said of", wanted, _quotes(maybe))
+    others = _quotes([one for one in said if one.other_role])
+    if others and check.if_absent == "fail" and not context.silent(check.turn):
+        return unclear(others, "which seems to be a figure of something else", wanted)
     return absent(check.if_absent, f"no reply says a {noun}{_of_words(check)}", wanted)
+
+
+def _decided(check: Number | ClockTime, deciding: Sequence[_Said], wanted: str, context: Context) -> Finding:
+    first = deciding[0]
+    if first.outcome == "fits":
+        return Finding(True, cited(_quotes(deciding)), wanted, _quotes(deciding))
+    more = f", and {len(deciding) - 1} more do not fit" if len(deciding) > 1 else ""
+    missed = context.only_missed(check.bounds[0].tool) if check.bounds else ()
+    return Finding(False, f"{cited([first.quote])}, {first.misfit}{more}", wanted, _quotes(deciding), missed=missed)
 
 
 def _number_said(
@@ -115,21 +130,22 @@ def _number_said(
     if check.mode and figure.mode not in check.mode:
         belongs = False if figure.mode else None if belongs else belongs
     if belongs is False:
-        return _Said(quote, "other", role=not check.role or figure.role in check.role)
+        return _Said(quote, belongs=False, other_role=_is_other(check.role, figure.role))
     low = -math.inf if check.min is None else check.min * scale
     high = math.inf if check.max is None else check.max * scale
     if not _inside(figure, low, high):
-        misfit = f"not {range_in_words(check.min, check.max, check.unit)}"
-        sure = belongs and figure.stance != "unclear"
-        return _Said(quote, "misfit" if sure else "open", misfit, may_fit=False)
+        outcome: Outcome = "open" if figure.stance == "unclear" else "misfit"
+        return _Said(quote, belongs, outcome, f"not {range_in_words(check.min, check.max, check.unit)}")
     if known is None:
-        return _Said(quote, "fits" if belongs else "open")
+        return _Said(quote, belongs, "fits")
     upto = [value for value in known if value.turn <= document.turn]
     if any(value.mode == figure.mode for value in upto):
         upto = [value for value in upto if not (figure.mode and value.mode) or figure.mode == value.mode]
+    if (figure.role is None and _is_far(figure, upto)) or _is_of_several(figure, upto):
+        return _Said(quote, belongs=False)
     shown = [f"{value.number / scale:g} {check.unit}" for value in _relevant(figure, upto)]
-    beside = _Beside(upto, lambda value: _near(figure, value.number, check.tolerance), _returned(check.bounds, shown))
-    return _held_against(quote, figure, belongs, beside, context)
+    beside = _Beside(upto, lambda value: _near(figure, value.number, check.tolerance))
+    return _Said(quote, belongs, _compared(figure, beside, context), f"but {_returned(check.bounds, shown)}")
 
 
 def _time_said(
@@ -138,69 +154,66 @@ def _time_said(
     quote = document.quote(time.span)
     belongs = _belongs(check, document, time, time.role, context)
     if belongs is False:
-        return _Said(quote, "other", role=not check.role or time.role in check.role)
+        return _Said(quote, belongs=False, other_role=_is_other(check.role, time.role))
     slack = 0 if time.approx == "exact" else _ABOUT_MINUTES
     inside = {any(_in_window(check, minutes + more) for more in (0, -slack, slack)) for minutes in time.minutes}
     if inside != {True}:
-        sure = belongs and inside == {False} and time.stance != "unclear"
-        return _Said(quote, "misfit" if sure else "open", f"not {_window(check)}", may_fit=True in inside)
+        outcome: Outcome = "open" if True in inside or time.stance == "unclear" else "misfit"
+        return _Said(quote, belongs, outcome, f"not {_window(check)}")
     if known is None:
-        return _Said(quote, "fits" if belongs else "open")
+        return _Said(quote, belongs, "fits")
     upto = [value for value in known if value.turn <= document.turn]
 
     def fits(value: Value) -> bool:
         return any(_apart(minutes, value.number) <= max(check.tolerance_min, slack) for minutes in time.minutes)
 
     shown = [clock_of(int(value.number)) for value in _relevant(time, upto)]
-    return _held_against(quote, time, belongs, _Beside(upto, fits, _returned(check.bounds, shown)), context)
+    return _Said(quote, belongs, _compared(time, _Beside(upto, fits), context), f"but {_returned(check.bounds, shown)}")
 
 
 @dataclass(frozen=True)
 class _Beside:
-    """What a figure is held against: the values that tools returned, which of them it fits, and all of them in words."""
+    """What a figure is held against: the values that tools returned, and which of them it fits."""
 
     values: Sequence[Value]
     fits: Callable[[Value], bool]
-    returned: str
 
 
-def _held_against(
-    quote: Quote, figure: Quantity | Clock, belongs: bool | None, beside: _Beside, context: Context
-) -> _Said:
-    """Return a figure with its verdict; of one that may be another figure only whether it fits anything at all is told."""
-    verdict: Verdict = _compared(figure, beside, context) if belongs else "open"
-    elsewhere = verdict == "elsewhere"
-    several = verdict == "misfit" and isinstance(figure, Quantity) and _of_several(figure, beside.values)
-    if several or elsewhere or (verdict == "misfit" and figure.stance == "unclear"):
-        verdict = "open"
-    may_fit = several or (not elsewhere and any(map(beside.fits, beside.values)))
-    return _Said(quote, verdict, f"but {beside.returned}", may_fit=may_fit)
+def _is_far(figure: Quantity, known: Sequence[Value]) -> bool:
+    """Return whether a figure is of another order of size than all values."""
+    sizes = [value.number for value in known if value.number > 0]
+    return bool(sizes) and not min(sizes) / _FAR <= figure.value <= max(sizes) * _FAR
 
 
-def _of_several(figure: Quantity, known: Sequence[Value]) -> bool:
-    """Return whether a sum of money is that of a few people, or of a few people at two of the things: then it may be no single price."""
-    if figure.unit != "yuan" or not all(value.several for value in known):
+def _is_of_several(figure: Quantity, known: Sequence[Value]) -> bool:
+    """Return whether a sum of money is that of a few people, or of a few people at two of the places: then it is no single price."""
+    own = {value.number for value in known if set(figure.subject) & value.own and value.number > 0}
+    if figure.unit != "yuan" or not all(value.several for value in known) or figure.value in own:
         return False
-    prices = sorted({value.number for value in known if value.number > 0})
-    own = {value.number for value in known if set(figure.subject) & value.own} or set(prices)
-    sums = {*own, *(one + other for one in own for other in prices)}
-    counts = range(1, _MOST_PEOPLE + 1)
-    return any(
-        abs(figure.value - count * one) < _ROUNDING for one in sums for count in counts if count > 1 or one not in own
-    )
+    prices = {value.number for value in known if value.number > 0}
+    sums = {*own, *(one + other for one in own or prices for other in prices)}
+    return any(abs(figure.value - count * one) < _ROUNDING for one in sums for count in range(1, _MOST_PEOPLE + 1))
+
+
+def _is_other(wanted: Sequence[str], role: str | None) -> bool:
+    return bool(wanted) and role not in wanted
 
 
 def _belongs(
     check: Number | ClockTime, document: Document, figure: Quantity | Clock, role: str | None, context: Context
 ) -> bool | None:
-    """Return whether a figure is one that the check speaks of; None where that is not sure."""
+    """Return whether a figure is one that the check speaks of; None where that is not sure.
+
+    A phrase that it is near tells its role where nothing else does.
+    """
     held: list[bool | None] = [figure.stance not in ("denied", "asked")]
+    near = _is_near(check.near, document, figure) if check.near else None
     if check.quantifier == "any" and not check.bounds:
         held.append({"affirmed": True, "unclear": None}.get(figure.stance, False))
     if check.role:
-        held.append(None if role is None else role in check.role)
+        held.append(near if role is None and near else None if role is None else role in check.role)
     if check.near:
-        held.append(_is_near(check.near, document, figure))
+        held.append(near)
     if check.of:
         held.append(_is_of(check.of, figure, context, check.turn))
     return False if False in held else None if None in held else True
@@ -245,39 +258,37 @@ def _only_proposed(keys: set[str], context: Context, turn: str) -> bool | None:
     return there[0].key in keys
 
 
-def _compared(figure: Quantity | Clock, beside: _Beside, context: Context) -> Verdict:
-    """Return what a figure is beside the values of its own thing; without a sure thing it fits or fails only where all things agree."""
+def _compared(figure: Quantity | Clock, beside: _Beside, context: Context) -> Outcome:
+    """Return whether a figure fits the values of its own thing; without a sure thing it fits or fails only where all things agree.
+
+    A way lies between two things, and is easily said of the wrong one: one that fits another way only is open.
+    """
+    key = figure.subject[0] if len(figure.subject) == 1 else ""
     if not any(map(beside.fits, beside.values)):
-        return "misfit"
-    if len(figure.subject) != 1:
-        return _among(beside.values, beside.fits, context)
-    key = figure.subject[0]
+        nothing_of_it = key and beside.values and not any(key in value.own | value.about for value in beside.values)
+        return "open" if figure.stance == "unclear" or nothing_of_it else "misfit"
+    if not key:
+        return _among(beside, beside.values, context)
     own = [value for value in beside.values if key in value.own]
     ways = [value for value in beside.values if key in value.about and not value.own]
     if any(map(beside.fits, (*own, *ways))):
         return "fits"
-    if own and not (
-        ways or all(value.several for value in own) and isinstance(figure, Quantity) and figure.unit in ("min", "m")
-    ):
+    of_a_place = isinstance(figure, Quantity) and figure.unit in ("min", "m") and all(value.several for value in own)
+    if own and not ways and not of_a_place and figure.stance != "unclear":
         return "misfit"
     if own or ways:
-        return "elsewhere"
-    about = [value for value in beside.values if key in value.about]
-    return _among(about or beside.values, beside.fits, context)
+        return "open"
+    return _among(beside, [value for value in beside.values if key in value.about] or beside.values, context)
 
 
-def _among(known: Sequence[Value], fits: Callable[[Value], bool], context: Context) -> Verdict:
+def _among(beside: _Beside, known: Sequence[Value], context: Context) -> Outcome:
     """Return whether a figure fits, whichever of several things it is said of: all of them, or all that are proposed."""
     proposed = {key for key, one in context.standings("any").items() if one.proposed}
     groups: dict[frozenset[str], bool] = {}
     for value in known:
-        groups[value.own] = groups.get(value.own, False) or fits(value)
-    if all(groups.values()):
-        return "fits"
+        groups[value.own] = groups.get(value.own, False) or beside.fits(value)
     meant = [held for own, held in groups.items() if own & proposed]
-    if meant and all(meant):
-        return "fits"
-    return "open"
+    return "fits" if all(groups.values()) or (meant and all(meant)) else "open"
 
 
 def _relevant(figure: Quantity | Clock, known: Sequence[Value]) -> list[Value]:

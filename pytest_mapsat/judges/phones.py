@@ -43,11 +43,8 @@ def _held(document: Document, one: Identifier, owners: dict[str, set[str]], cont
         return False
     if not whose:
         return True
-    if len(one.subject) == 1:
-        if one.subject[0] in whose:
-            return True
-        own_number = any(one.subject[0] in others for others in owners.values())
-        return False if own_number else None
+    if len(one.subject) == 1 and any(one.subject[0] in others for others in owners.values()):
+        return one.subject[0] in whose
     proposed = {key for key, standing in context.standings("any").items() if standing.proposed}
     return True if whose & proposed else None
 

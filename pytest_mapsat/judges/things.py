@@ -240,3 +240,21 @@ def _against(found: Sequence[tuple[Document, Mention]]) -> bool:
 def _meant_elsewhere(mention: Mention, key: str, proposed: set[str]) -> bool:
     """Return whether an ambiguous form is sooner one of the other things, which is surely proposed."""
     return key not in proposed and any(other in proposed for other in mention.keys if other != key)
+
+
+def word_at(text: str, phrase: str) -> int | None:
+    """Return where a folded text first has a folded phrase, as whole words where it is Latin (a plain plural counts)."""
+    start = text.find(phrase) if phrase else -1
+    while start >= 0:
+        rest = text[start + len(phrase) :]
+        if not _glued(text[max(start - 1, 0) : start], phrase[0]) and not all(
+            _glued(phrase[-1], rest.removeprefix(ending)[:1]) for ending in ("", "s", "es")
+        ):
+            return start
+        start = text.find(phrase, start + 1)
+    return None
+
+
+def _glued(one: str, other: str) -> bool:
+    """Return whether two characters belong to one word of a script that puts spaces between words."""
+    return one.isascii() and other.isascii() and one.isalnum() and other.isalnum()

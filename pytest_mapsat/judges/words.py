@@ -13,7 +13,7 @@ from pytest_mapsat.text import Document, Mention, fold_phrase
 from .context import Context
 from .describe import one_of, times_in_words
 from .finding import SHOWN_AT_MOST, Finding, cited, unclear
-from .things import folded
+from .things import folded, word_at
 
 Found = tuple[Document, Mention]
 _OPEN = "of which it is open whether it is meant so"
@@ -24,7 +24,7 @@ def said(check: Said, context: Context) -> Finding:
     groups = ([check.any] if check.any else []) + [(phrase,) for phrase in check.all]
     wanted = " and ".join(one_of(group) for group in groups) + " said"
     each = [context.phrased(group, check.turn) for group in groups]
-    standing = [[one for one in found if one[1].stance in ("affirmed", "compared", "landmark")] for found in each]
+    standing = [[one for one in found if _stands_said(*one)] for found in each]
     if all(standing):
         quotes = _quotes(found[0] for found in standing)
         return Finding(True, cited(quotes), wanted, quotes)
@@ -34,9 +34,6 @@ def said(check: Said, context: Context) -> Finding:
         check.about and not any(says(document.text, check.about) for document in context.read(check.turn))
     ):
         return Finding(False, why, wanted)
-    open_ = _quotes(one for _, found in missing for one in found if one[1].stance == "unclear")
-    if open_:
-        return unclear(open_, _OPEN, wanted)
     denied = _quotes(one for _, found in missing for one in found)
     why = f"{cited(denied)}, under a negation only" if denied else why
     return unclear(denied, "under a negation only" if denied else f"{why} in words that are understood", wanted)
@@ -90,27 +87,16 @@ def travels(check: Travels, context: Context) -> Finding:
     return Finding(True, f"no reply sends the user on another way than {one_of(check.by)}", wanted)
 
 
+def _stands_said(document: Document, mention: Mention) -> bool:
+    """Return whether words are said and meant: not denied, turned down or asked, save by a word of their own ("not running")."""
+    by_itself = bool(mention.why) and mention.why in document.words(mention.span)
+    return by_itself or mention.stance not in ("denied", "rejected", "asked")
+
+
 def says(text: str, phrases: Iterable[str]) -> bool:
     """Return whether a text has one of the phrases, as whole words where it is Latin (a plain plural counts)."""
     text = fold_phrase(text)
-    return any(_stands(text, folded(phrase)) for phrase in phrases)
-
-
-def _stands(text: str, phrase: str) -> bool:
-    start = text.find(phrase) if phrase else -1
-    while start >= 0:
-        rest = text[start + len(phrase) :]
-        if not _glued(text[max(start - 1, 0) : start], phrase[0]) and not all(
-            _glued(phrase[-1], rest.removeprefix(ending)[:1]) for ending in ("", "s", "es")
-        ):
-            return True
-        start = text.find(phrase, start + 1)
-    return False
-
-
-def _glued(one: str, other: str) -> bool:
-    """Return whether two characters belong to one word of a script that puts spaces between words."""
-    return one.isascii() and other.isascii() and one.isalnum() and other.isalnum()
+    return any(word_at(text, folded(phrase)) is not None for phrase in phrases)
 
 
 def _quotes(found: Iterable[Found]) -> tuple[Quote, ...]:
