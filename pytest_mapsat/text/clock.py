@@ -107,7 +107,7 @@ class _Clock:
         """Return a time with the words for its half of the day before or behind it."""
         half = ""
         following = self.after(end)
-        if following and following.has("am", "pm") and self.text[start].isascii():
+        if following and following.has("am", "pm") and self.text[following.start].isascii():
             half, end = ("am" if "am" in following.tags else "pm"), following.end
             if self.text[end - 1] == "m" and self.text[end : end + 1] == "." and ".m" in self.text[end - 3 : end]:
                 end += 1
@@ -188,11 +188,11 @@ class _Clock:
             end, minute = tail.end, 30 if "hour_half" in tail.tags else 0
         elif tail and "hour_quarter" in tail.tags:
             end, minute = tail.end, int(tail.tags["hour_quarter"])
+        elif number and self._measured(number):
+            return None  # the point of a decimal: 三点五公里
         elif number and number.value < _SIXTY and number.value == int(number.value) and self._minutes_said(number, over=end != mark.end):
             following = self.starts.get(number.end)
             marked = following is not None and "minute_mark" in following.tags
-            if following and "unit" in following.tags and not marked:
-                return None  # the point of a decimal: 三点五公里
             end, minute = (following.end if following and marked else number.end), int(number.value)
         start = hour.start
         lack = self.ends.get(start)
@@ -203,6 +203,10 @@ class _Clock:
             return None
         total = (int(hour.value) * _SIXTY + minute) % DAY
         return self._with_half(start, end, total // _SIXTY, total % _SIXTY, sure=hour.value > 12 or (not hour.spelled and self.day24 and hour.value > 12))  # noqa: PLR2004
+
+    def _measured(self, number: Number) -> bool:
+        following = self.starts.get(number.end)
+        return following is not None and "unit" in following.tags and "minute_mark" not in following.tags
 
     def _minutes_said(self, number: Number, *, over: bool) -> bool:
         """Return whether a number behind the hour is its minutes: not the 一 of 九点一开门."""

@@ -76,8 +76,9 @@ class _Reader:
         return [self._hedged(figure) for figure in self._shared(self._joined(found)) if self._kept(figure)]
 
     def _ordinal(self, number: Number) -> bool:
-        before = self.ends.get(number.start)
-        return before is not None and "ordinal" in before.tags
+        before, after = self.ends.get(number.start), self.next_cue(number.end)
+        vague = before is not None and before.has("ordinal", "over_after") and not self.text[before.start].isascii()
+        return vague or (after is not None and "clock_past" in after.tags and number.spelled)
 
     def _figure(self, number: Number) -> Figure | None:
         """Return the figure that a number begins."""

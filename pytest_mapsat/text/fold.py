@@ -33,14 +33,14 @@ class _Table(dict[int, int | str]):
 
 
 def _fold_char(char: str) -> int | str:
-    if char in _LINE_BREAKS:
+    if char in _LINE_BREAKS or char == "\n":
         return "\n"
     if char in _SAME:
         return _SAME[char]
     category = unicodedata.category(char)
     if category == "Nd":
         return str(unicodedata.decimal(char))
-    if char != "\n" and (category == "Cc" or char.isspace()):
+    if category == "Cc" or char.isspace():
         return " "
     if category == "Mn" and char not in "\ufe0e\ufe0f":
         return "\u200b"
@@ -88,6 +88,8 @@ class Folded:
     def at(self, origin: int) -> int:
         """Return the folded position of the first kept character at or behind ``origin`` of the original."""
         piece = bisect_right(self._origins, origin) - 1
+        if piece < 0:
+            return 0
         inside = self._starts[piece] + origin - self._origins[piece]
         following = self._starts[piece + 1] if piece + 1 < len(self._starts) else len(self.text)
         return min(inside, following)

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from .fold import Folded
 from .pack import Pack
 
 Kind = Literal["phone", "line", "address", "point", "platform", "link"]
-_PHONE = re.compile(r"(?<![0-9.,:/-])\+?(?:\([0-9]{2,5}\)[ -]?)?[0-9]{3,12}(?:[ -][0-9]{3,8}){0,4}(?![0-9]|[-.:,/][0-9])")
+_PHONE = re.compile(r"(?<![0-9.,/-])(?<![0-9]:)\+?(?:\([0-9]{2,5}\)[ -]?)?[0-9]{3,12}(?:[ -][0-9]{3,8}){0,4}(?![0-9]|[-.:,/][0-9])")
 _POINT = re.compile(r"(?<![0-9.])(-?[0-9]{1,3}\.[0-9]{3,10})[ ,]{1,3}(-?[0-9]{1,3}\.[0-9]{3,10})(?![0-9])")
 _LINK = re.compile(r"(?:https?://|www\.)[^\s()<>\[\]\"']{3,500}")
 _HAN_ADDRESS = re.compile(r"[\u4e00-\u9fff]{1,12}?(?:路|街|巷|大道|胡同|弄|道)[0-9]{1,5}(?:号|弄)(?:[0-9a-z-]{0,6}(?:号楼|栋|室|层))?")
@@ -19,6 +20,8 @@ _HAN_LINE = re.compile(r"(?:地铁)?[0-9一二三四五六七八九十]{1,3}号�
 _LATIN_LINE = re.compile(r"(?<![a-z0-9])(?:line|route|bus|tram|metro line|no\.) ?([0-9]{1,4}[a-z]?|[a-z][0-9]{1,3})(?![0-9a-z:])")
 _PLATFORM = re.compile(r"(?<![a-z0-9])(?:platform|track|gate|bay) ([0-9]{1,3}[a-z]?)(?![0-9a-z])|([0-9]{1,3})号?(?:站台|月台|检票口|登机口)")
 _FEWEST, _MOST = 7, 15
+_SAMPLE = 2000
+_LEADING = frozenset("的在于去往是址从至离走到就")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +34,10 @@ class Found:
     value: str
 
 
-def find_identifiers(text: str, pack: Pack) -> list[Found]:
+def find_identifiers(folded: Folded, pack: Pack) -> list[Found]:
     """Return the identifiers of a folded text, ascending, none overlapping another."""
-    found = sorted((*_simple(text), *_phones(text), *_addresses(text, pack)), key=lambda one: (one.start, -one.end))
+    text = folded.text
+    found = sorted((*_simple(text), *_phones(text), *_addresses(folded, pack)), key=lambda one: (one.start, -one.end))
     kept: list[Found] = []
     for one in found:
         if not kept or one.start >= kept[-1].end:
@@ -61,9 +65,12 @@ def _phones(text: str) -> Iterator[Found]:
             yield Found(match.start(), match.end(), "phone", digits)
 
 
-def _addresses(text: str, pack: Pack) -> Iterator[Found]:
+def _addresses(folded: Folded, pack: Pack) -> Iterator[Found]:
+    text = folded.text
     for match in _HAN_ADDRESS.finditer(text):
-        yield Found(match.start(), match.end(), "address", match.group())
+        start = match.start() + max(_after_words(match.group(), pack), 0)
+        yield Found(start, match.end(), "address", text[start : match.end()])
+    capitals = any(char.isupper() for char in folded.original[:_SAMPLE])
     for match in _LATIN_ADDRESS.finditer(text):
         words = match[1].split()
         last = max((place for place, word in enumerate(words) if word in pack.names["street"]), default=0)
@@ -71,4 +78,17 @@ def _addresses(text: str, pack: Pack) -> Iterator[Found]:
             name = " ".join(words[: last + 1])
             start = match.start()
             end = text.index(name, match.start(1)) + len(name)
+            if capitals and not folded.original[folded.origin(end - len(words[last]))].isupper():
+                continue
             yield Found(start, end, "address", text[start:end])
+
+
+def _after_words(address: str, pack: Pack) -> int:
+    """Return where in the characters before a house number the street's name begins: behind ordinary words."""
+    number = next(place for place, char in enumerate(address) if char.isdigit())
+    street = address[:number]
+    cut = max((place + 1 for place, char in enumerate(street) if char in _LEADING), default=0)
+    for cue in pack.find(street):
+        if cue.end < number - 1 and cue.has("choose", "toward", "person", "chosen", "from", "role", "if"):
+            cut = max(cut, cue.end)
+    return cut if cut < number - 1 else 0

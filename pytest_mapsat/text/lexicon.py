@@ -126,8 +126,12 @@ class Lexicon:
         common = streets.union(*(pack.names["ordinary"] for pack in packs))
         for thing in self.things:
             for form, way in _short_forms(thing, common, streets):
-                if form not in forms:
-                    short.setdefault(form, _Form({}, "short", way)).keys[thing.key] = None
+                known = short.get(form)
+                if form in forms or (known and known.way == "head" != way):
+                    continue
+                if known is None or (way == "head" != known.way):
+                    known = short[form] = _Form({}, "short", way)
+                known.keys[thing.key] = None
             for kind in thing.kind.split(";"):
                 if (word := fold_phrase(kind)) and word not in forms:
                     short.setdefault(word, _Form({}, "kind", "back" if is_han(word[0]) else "head")).keys[thing.key] = None

@@ -15,17 +15,18 @@ _WINDOW = 120
 def find_names(folded: Folded, lexicon: Lexicon, pack: Pack) -> list[Hit]:
     """Return the names in a folded reply, from left to right, none overlapping another."""
     hits = list(lexicon.find(folded.text))
-    context = _Context(folded, pack, hits)
+    context = _Context(folded, pack, hits, lexicon)
     return [hit for hit in hits if not context.in_address(hit) and (hit.way == "full" or context.accepts(hit))]
 
 
 class _Context:
     """What stands around short forms."""
 
-    def __init__(self, folded: Folded, pack: Pack, hits: list[Hit]) -> None:
+    def __init__(self, folded: Folded, pack: Pack, hits: list[Hit], lexicon: Lexicon) -> None:
         self.folded = folded
         self.text = folded.text
         self.pack = pack
+        self.marks = lexicon.marks
         self.ends = {hit.end for hit in hits}
         self.starts = {hit.start for hit in hits}
         self.cues: dict[int, Cue] = {}
@@ -103,7 +104,8 @@ class _Context:
             return False
         cue = self.cues.get(hit.start)
         bounded = not before or not is_han(before) or cue is not None or hit.start in self.ends or before in "的把和在就是后先给让"
-        if not bounded:
+        marked = hit.form != "kind" and any(self.text.endswith(mark, 0, hit.start) for key in hit.keys for mark in self.marks[key])
+        if not bounded and not marked:
             return False
         definite = any(self.text.endswith(word, 0, hit.start) for word in names["definite"])
         if hit.form == "kind":

@@ -35,7 +35,11 @@ class Cue:
 
     def has(self, *groups: str) -> bool:
         """Return whether the word does one of these."""
-        return any(group in self.tags for group in groups)
+        tags = self.tags
+        for group in groups:  # noqa: SIM110  called thousands of times for a reply
+            if group in tags:
+                return True
+        return False
 
 
 class Pack:
@@ -55,7 +59,8 @@ class Pack:
                 groups.setdefault(group, set()).add(word)
         self.groups = {group: frozenset(held) for group, held in groups.items()}
         self.names = {group: self.groups.get(group, frozenset()) for group in _OF_NAMES}
-        self._regex = re.compile(_pattern(word for word, tags in words.items() if not _OF_NAMES.issuperset(tags)))
+        self.several = tuple(word for word, tags in words.items() if tags.get("numeral", 0) > 1) + tuple("23456789")
+        self._regex = re.compile(_pattern({word: tags for word, tags in words.items() if not _OF_NAMES.issuperset(tags)}))
 
     def find(self, text: str) -> Iterator[Cue]:
         """Yield the words found in a folded text, the longest at each place, none overlapping another."""
@@ -128,12 +133,12 @@ def _inherited(words: Mapping[str, Tags]) -> Mapping[str, Tags]:
     return result
 
 
-def _pattern(words: Iterable[str]) -> str:
+def _pattern(words: Mapping[str, Tags]) -> str:
     """Return a regular expression that matches the longest of the words, as whole words in scripts that write spaces."""
     latin: dict[str, Any] = {}
     other: dict[str, Any] = {}
-    for word in words:
-        node = latin if _LATIN.match(word) else other
+    for word, tags in words.items():
+        node = latin if _LATIN.match(word) and "glued" not in tags else other
         for char in word:
             node = node.setdefault(char, {})
         node[""] = bool(_LATIN.match(word[-1:]))

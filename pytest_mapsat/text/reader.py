@@ -41,7 +41,7 @@ def read(text: str, *, language: str, lexicon: Lexicon, now: str = "", turn: int
     cut = scan(folded, pack, [(hit.start, hit.end) for hit in hits])
     hits = tell_apart(hits, lexicon, folded.text, [sentence.end for sentence in cut.sentences])
     numbers = _inside_blocks(cut, find_numbers(folded.text, cut.cues))
-    numbers = _outside(numbers, hits_and(hits, find_identifiers(folded.text, pack)))
+    numbers = _outside(numbers, hits_and(hits, find_identifiers(folded, pack)))
     times = find_times(folded.text, cut.cues, numbers, pack)
     names = [_name(cut, hit) for hit in hits]
     read_stances(cut, names, [time.start for time in times])
@@ -172,7 +172,7 @@ class _Writer:
 
     def _identifiers(self) -> list[Identifier]:
         found = []
-        for one in find_identifiers(self.cut.text, self.cut.pack):
+        for one in find_identifiers(self.cut.folded, self.cut.pack):
             place = self.cut.clause_at(one.start)
             subject = self.roles.subject(one.start, one.end, place, travel=False)
             found.append(Identifier(self.span(one.start, one.end), one.kind, one.value, subject, self.cut.clauses[place].sentence))

@@ -35,6 +35,9 @@ _NEAR = 3
 _FAR = 40
 _LABEL = 60
 _PAIR = 2
+_LONG = 180
+_VISIT = 5 * 60
+_DAY = 24 * 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,6 @@ class Roles:
             self.by_block.setdefault(name.block, []).append(name)
         firm = {name.key for name in names if name.stance == "affirmed" and name.key}
         self.only = (firm.pop(),) if len(firm) == 1 else ()
-        self.several = tuple(word for word, tags in scan.pack.words.items() if tags.get("numeral", 0) > 1) + tuple("23456789")
         self._headers: dict[str, list[Cue]] = {}
 
     # Figures
@@ -82,7 +84,7 @@ class Roles:
             role = None
         if role is None:
             role = "count" if unit.startswith("count:") else _DEFAULT.get(unit)
-        if role == "size" or role not in _ROLES:
+        if role == "size" or role not in _ROLES or (figure.unit == "min" and figure.value == _DAY):
             role = None
         travel = role in ("travel_time", "travel_distance")
         subject = () if role in ("budget", "total") else self.subject(figure.start, figure.end, place, travel=travel)
@@ -110,7 +112,7 @@ class Roles:
             role = cue.tags.get("role")
             if role in allowed and (cue.end <= figure.start or cue.start >= figure.end):
                 found.append((self._distance(cue, figure, clause), role))
-            elif "mode" in cue.tags and figure.unit in _TRAVEL and (cue.end <= figure.start or cue.start >= figure.end):
+            elif self._moves(cue, figure) and figure.unit in _TRAVEL and (cue.end <= figure.start or cue.start >= figure.end):
                 found.append((self._distance(cue, figure, clause), _TRAVEL[figure.unit]))
         if not found:
             return self._from_head(figure, allowed)
@@ -124,6 +126,14 @@ class Roles:
         if figure.unit == "count" and nearest > _NEAR:
             return None
         return role
+
+    def _moves(self, cue: Cue, figure: Figure) -> bool:
+        """Return whether a word says how one travels; some do so only right before a figure (走十分钟, but 走大路)."""
+        if "mode" in cue.tags:
+            return True
+        return "mode_before_figure" in cue.tags and cue.end <= figure.start and all(
+            other.has("about", "under", "over") for other in self.scan.cues_between(cue.end, figure.start)
+        ) and figure.start - cue.end < _NEAR * 2
 
     def _distance(self, cue: Cue, figure: Figure, clause: Clause) -> int:
         """Return how far a word stands from a figure; other figures and marks between them make it farther."""
@@ -153,7 +163,7 @@ class Roles:
         for cue in clause.cues:
             if "unit" in cue.tags and cue.tags["unit"][0] == "people" and cue.end <= figure.start and not before.strip().startswith("每"):
                 return True
-            if "for_people" in cue.tags and cue.start >= figure.end and any(word in after for word in self.several):
+            if "for_people" in cue.tags and cue.start >= figure.end and any(word in after for word in self.scan.pack.several):
                 return True
         return False
 
@@ -177,9 +187,10 @@ class Roles:
 
     def _mode(self, figure: Figure, place: int) -> str:
         """Return the way of travelling that stands nearest in the clause, or else last before it in the sentence."""
-        near = [cue for cue in self.scan.clauses[place].cues if "mode" in cue.tags]
+        near = [cue for cue in self.scan.clauses[place].cues if self._moves(cue, figure)]
         if near:
-            return str(min(near, key=lambda cue: min(abs(cue.start - figure.end), abs(figure.start - cue.end))).tags["mode"])
+            tags = min(near, key=lambda cue: min(abs(cue.start - figure.end), abs(figure.start - cue.end))).tags
+            return str(tags.get("mode") or tags["mode_before_figure"])
         head = next((cue for cue in self._head_cues(figure.start) if "mode" in cue.tags), None)
         if head:
             return str(head.tags["mode"])
@@ -199,7 +210,20 @@ class Roles:
             high = any(cue.tags.get("role") in ("headroom", "size") or cue.has("too") for cue in self.scan.cues_between(sentence.start, sentence.end))
             return None if figure.value < _TALL and high else "travel_distance" if figure.value >= _TALL else None
         toward = any((cue.has("toward", "from") or cue.tags.get("time_role") == "arrival") and cue.start >= figure.end for cue in cues)
-        return "travel_time" if mode or toward else None
+        return "travel_time" if mode or toward or self._alone(figure, place) else None
+
+    def _alone(self, figure: Figure, place: int) -> bool:
+        """Return whether a length of time is all that its clause says, in a sentence that speaks of no other: "Mill Rise, no toll, 21 min"."""
+        clause = self.scan.clauses[place]
+        rest = self.scan.text[clause.start : figure.start] + self.scan.text[figure.end : clause.end]
+        if figure.value >= _LONG:
+            return False
+        for cue in clause.cues:
+            if cue.has("about", "under", "over", "about_after"):
+                rest = rest.replace(self.scan.text[cue.start : cue.end], "", 1)
+        sentence = self.scan.sentences[clause.sentence]
+        others = any(cue.tags.get("role") in ("wait", "slack", "stay", "frequency") for cue in self.scan.cues_between(sentence.start, sentence.end))
+        return not others and not any(map(str.isalpha, rest)) and bool(self._names(sentence.start, sentence.end) or self._over(sentence.block))
 
     def _stance(self, start: int, place: int) -> Stance:
         clause = self.scan.clauses[place]
@@ -301,6 +325,8 @@ class Roles:
                 place -= 1
                 if block - place > _FAR:
                     break
+            if place >= 0 and self.scan.blocks[place].kind == "paragraph" and place in self.by_block:
+                return self._last_sentence(self.by_block[place])
         heading = self.scan.blocks[block].heading
         while heading >= 0:
             named = [name for name in self.by_block.get(heading, ()) if name.sign != "landmark"]
@@ -335,6 +361,8 @@ class Roles:
         start, end = min(spoken.start, pair.start), max(spoken.end, pair.end)
         role = self._nearest_time_role(start, end)
         if role in ("opening", "closing"):
+            return "opening" if spoken.first else "closing"
+        if (max(spoken.hour, pair.hour) - min(spoken.hour, pair.hour)) * 60 > _VISIT:
             return "opening" if spoken.first else "closing"
         if role in (None, "arrival", "stop", "departure") and self._planned(start):
             return "arrival" if spoken.first else "stop"

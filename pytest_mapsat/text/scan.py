@@ -12,9 +12,9 @@ from .fold import Folded
 from .layout import lay_out
 from .pack import Cue, Pack
 
-_SENTENCE_END = re.compile(r"[。;…]+[\"')]*|[!?]+[\"')]*|\.(?=[\s\"')]|$|[\u4e00-\u9fff])[\"')]*")
+_SENTENCE_END = re.compile(r"(?:[。…]|;(?! ))+[\"')]*|[!?]+[\"')]*|\.(?=[\s\"')]|$|[\u4e00-\u9fff])[\"')]*")
 _BREAK = re.compile(
-    r",(?![0-9]{3}(?![0-9]))|(?<![0-9]),|(?<![0-9]):|:(?![0-9])|[()\[\]{}|\n→]| - |\s?[—·•]+\s?| -|- (?=[a-z])|/(?= )|(?<= )/"
+    r",(?![0-9]{3}(?![0-9]))|(?<![0-9]),|;|(?<![0-9]):|:(?![0-9])|[()\[\]{}|\n→]| - |\s?[—·•]+\s?| -|- (?=[a-z])|/(?= )|(?<= )/"
 )
 #: Words that end in a full stop without ending the sentence.
 _ABBREVIATIONS = frozenset("dr mr mrs ms st no vs etc approx ca c e.g i.e a.m p.m tel mt ave rd min max incl p.p".split())  # noqa: SIM905  a list of words

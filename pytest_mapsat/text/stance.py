@@ -7,6 +7,7 @@ other or are missing, the whole reply decides, or nothing does.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -23,7 +24,10 @@ _LIST_LINKS = frozenset({"", ",", "、", "/", "&", "+", "→", ">"})
 _ADJACENT = frozenset({"", " ", '"', "'", "《", "「", "("})
 _OF_HOURS = frozenset({"opening", "closing", "deadline", "last_service", "event"})
 _LEAD = 12
+_LABEL = 40
+_BRACKETED = re.compile(r"\([^()]*\)")
 _FOLLOWING = 2
+_FEW = 4
 
 
 @dataclass(slots=True)
@@ -47,6 +51,9 @@ class Name:
     good: bool = False
     timed: bool = False
     bad: bool = False
+    conditional: bool = False
+    home: bool = False
+    leads: bool = False
 
     @property
     def key(self) -> str:
@@ -67,7 +74,8 @@ class _Tail:
     good: bool = False
     worse: Cue | None = None
     conditional: bool = False
-    near: bool = False
+    both: bool = False
+    perhaps: Cue | None = None
 
 
 @dataclass(slots=True)
@@ -76,11 +84,17 @@ class _Reader:
     names: list[Name]
     clocks: Sequence[int]
     by_clause: dict[int, list[Name]] = field(default_factory=dict)
+    place: dict[int, int] = field(default_factory=dict)
+    first: dict[int, Name] = field(default_factory=dict)
+    told_when: set[int] = field(default_factory=set)
 
     def read(self) -> None:
         """Set the sign of every name."""
-        for name in self.names:
+        for place, name in enumerate(self.names):
             self.by_clause.setdefault(name.clause, []).append(name)
+            self.place[id(name)] = place
+            self.first.setdefault(name.block, name)
+        self.told_when = {self.scan.clauses[self.scan.clause_at(position)].start for position in self.clocks}
         places = {self.scan.clause_at(position) for position in self.clocks}
         timed = {place for place in places if not any(cue.tags.get("time_role") in _OF_HOURS for cue in self.scan.clauses[place].cues)}
         for name in self.names:
@@ -118,6 +132,7 @@ class _Reader:
 
     def _linked(self, start: int, end: int) -> bool:
         gap = self.scan.text[start:end]
+        gap = _BRACKETED.sub("", gap) if len(gap) <= 2 * _LABEL else gap
         if len(gap) > 24 or "|" in gap or "\n" in gap:  # noqa: PLR2004  "and then the" and marks
             return False
         for cue in self.scan.cues_between(start, end):
@@ -132,21 +147,26 @@ class _Reader:
         first, last = group[0], group[-1]
         sentence = self.scan.sentences[first.sentence]
         block = self.scan.blocks[first.block]
-        tail = self._tail(last)
+        tail = _Tail() if "if" in self.scan.clauses[last.clause].links else self._tail(last)
         sign, cue = self._before(first, tail)
         if sign not in ("propose", "reject", "compare", "landmark", "deny"):
             behind = self._behind(tail, sign)
             sign, cue = behind or (sign, cue)
         if sentence.asks and sign != "reject":
             sign, cue = "ask", cue
-        under = self._under(first)
+        under = self._under(first, leads=sign == "lead")
         if under and sign in ("plain", "lead", "bad", "plan", "perhaps"):
             sign, cue = under, None
         if block.kind == "quote":
             sign = "plain"
+        if tail.bad and tail.both:
+            for name in self.names[max(self.place[id(first)] - _FOLLOWING, 0) : self.place[id(first)]]:
+                if name.sentence == first.sentence and name.sign in ("plain", "lead"):
+                    name.sign, name.why = "bad", (tail.bad.start, tail.bad.end)
         for name in group:
             name.sign, name.why = sign, (cue.start, cue.end) if cue else None
             name.good = tail.good
+            name.conditional = self._conditional(name)
             name.bad = tail.bad is not None or tail.but is not None or tail.no is not None
         if sign == "landmark" and len(group) > 1:
             for name in group[1:]:
@@ -159,7 +179,8 @@ class _Reader:
 
     def _before(self, name: Name, tail: _Tail) -> tuple[str, Cue | None]:
         clause = self.scan.clauses[name.clause]
-        start, cues = self._governing(name, clause)
+        cues = self._governing(name, clause)
+        name.leads = self._leads(name)
         near = self._adjacent(cues, name.hit.start)
         sign = self._adjacent_sign(near, cues, clause)
         if sign:
@@ -167,31 +188,41 @@ class _Reader:
         after = self._adjacent_after(name)
         if after:
             return "landmark", after
-        governed = self._governed(name, cues, clause, tail)
+        governed = self._governed(name, cues, clause, tail) or self._unfit_for(cues)
         if governed:
             return governed
+        best = next((cue for cue in cues if cue.has("best")), None)
+        if near and near.has("is") and not any(cue.has("not", "modal") for cue in cues):
+            return ("propose" if best and not tail.but else "perhaps"), best or near
         if near and near.has("toward"):
+            name.home = near.has("homeward")
             return "plan", near
-        if self._leads(name, start):
+        if name.leads:
             return "lead", None
         return ("plan" if name.timed else "plain"), None
 
-    def _governing(self, name: Name, clause: Clause) -> tuple[int, list[Cue]]:
-        """Return where what governs a name begins, and the words of it; a label ("My pick:") governs what stands behind its colon."""
-        earlier = [other for other in self.by_clause[name.clause] if other.hit.end <= name.hit.start]
-        start = earlier[-1].hit.end if earlier else clause.start
+    def _governing(self, name: Name, clause: Clause) -> list[Cue]:
+        """Return the words that govern a name; a label ("My pick:") governs what stands behind its colon."""
+        earlier = self._neighbour(name, -1)
+        start = earlier.hit.end if earlier else clause.start
         cues = [cue for cue in clause.cues if start <= cue.start and cue.end <= name.hit.start]
         place = name.clause
         while not earlier and clause.opens in (":", "(", "—", "-", "|") and place > self.scan.sentences[name.sentence].first:
             place -= 1
             before = self.scan.clauses[place]
-            if place in self.by_clause or before.end - before.start > 60:  # noqa: PLR2004  a label is short
+            if place in self.by_clause or before.end - before.start > _LABEL or before.has("it", "person", "not"):
                 break
             cues = before.cues + cues
             if before.opens != "|" or clause.opens != "|":
                 break
             clause = before
-        return start, cues
+        return cues
+
+    def _neighbour(self, name: Name, step: int) -> Name | None:
+        """Return the name before or behind in the same clause."""
+        place = self.place[id(name)] + step
+        other = self.names[place] if 0 <= place < len(self.names) else None
+        return other if other and other.clause == name.clause else None
 
     def _adjacent(self, cues: Sequence[Cue], end: int) -> Cue | None:
         """Return the word right before a name, an article or a quotation mark aside."""
@@ -237,15 +268,23 @@ class _Reader:
             return None
         if negated:
             return "reject", verb
-        if "if" in clause.links or any(cue.has("if") for cue in cues):
-            return "compare", verb
-        if tail.reject and tail.reject.end <= clause.end:
+        weak = verb.has("weak_choose") and not verb.has("chosen") and not any(cue.has("chosen", "choose") for cue in cues if cue is not verb)
+        if tail.reject and (weak or tail.reject.end <= clause.end):
             return "reject", tail.reject
-        if tail.bad and tail.bad.end <= clause.end and verb.has("choose"):
+        if tail.bad and (weak or tail.bad.end <= clause.end) and verb.has("choose"):
             return "bad", tail.bad
-        if any(cue.has("modal") for cue in cues) or self._conditional(name):
+        if any(cue.has("modal", "if") for cue in cues) or self._conditional(name):
             return "perhaps", verb
         return "propose", verb
+
+    def _unfit_for(self, cues: Sequence[Cue]) -> tuple[str, Cue | None] | None:
+        """Return "bad" where the words before say that something will not do with the thing: "too tall for X", "won't fit into X"."""
+        negation = None
+        for cue in cues:
+            if cue.has("unfit", "too") or (negation and cue.has("fit")):
+                return "bad", cue
+            negation = cue if cue.has("not") else negation
+        return None
 
     def _negated(self, cues: Sequence[Cue], verb: Cue) -> bool:
         """Return whether a verb is denied by a word before it that no other verb takes."""
@@ -261,7 +300,7 @@ class _Reader:
         whole = self.scan.sentences[name.sentence]
         return any("if" in clause.links for clause in self.scan.clauses[whole.first : name.clause + 1])
 
-    def _leads(self, name: Name, start: int) -> bool:
+    def _leads(self, name: Name) -> bool:
         """Return whether a name stands at the head of an item, a row or a heading, marks and a label aside."""
         block = self.scan.blocks[name.block]
         begin = self.scan.bounds[name.block][0]
@@ -275,8 +314,7 @@ class _Reader:
         return (block.kind == "item" and (words < _LEAD // 2 or label)) and self._first_in_block(name)
 
     def _first_in_block(self, name: Name) -> bool:
-        begin = self.scan.bounds[name.block][0]
-        return not any(other.block == name.block and begin <= other.hit.start < name.hit.start for other in self.names)
+        return self.first[name.block] is name
 
     # What is said behind the name
 
@@ -284,6 +322,7 @@ class _Reader:
         """Gather what is said of a name behind it, up to the next name."""
         tail = _Tail()
         for clause, cues in self._said_of(name):
+            told_when = clause.start in self.told_when
             hypothetical = False
             negation: Cue | None = None
             if "but" in clause.links and clause.start > name.hit.end:
@@ -295,23 +334,24 @@ class _Reader:
                 hypothetical = hypothetical or cue.has("modal")
                 if cue.has("other"):
                     break
-                self._note(tail, cue, negation, hypothetical=hypothetical)
-                tail.near = tail.near or (tail.bad is cue and clause.start <= name.hit.start)
+                self._note(tail, cue, negation, hypothetical=hypothetical, hours=told_when)
                 if cue.has("not"):
                     negation = cue
                 elif cue.has("choose", "fit", "unfit", "chosen", "reject"):
                     negation = None
         return tail
 
-    def _note(self, tail: _Tail, cue: Cue, negation: Cue | None, *, hypothetical: bool) -> None:
+    def _note(self, tail: _Tail, cue: Cue, negation: Cue | None, *, hypothetical: bool, hours: bool) -> None:
         if cue.has("no"):
             tail.reject = tail.reject or cue
         if cue.has("yes"):
             tail.good = True
         if cue.has("reject") and not negation and (not cue.has("forward") or self._ends(cue)):
             tail.reject = tail.reject or cue
-        if cue.has("alternative") or (hypothetical and cue.has("chosen", "fit")):
+        if cue.has("alternative"):
             tail.compare = tail.compare or cue
+        elif hypothetical and cue.has("chosen", "fit") and not negation:
+            tail.perhaps = tail.perhaps or cue
         elif cue.has("chosen"):
             if negation:
                 tail.reject = tail.reject or negation
@@ -319,12 +359,14 @@ class _Reader:
                 tail.chosen = tail.chosen or cue
         elif cue.has("choose") and negation:
             tail.reject = tail.reject or negation
-        if (cue.has("unfit", "unsure") and not negation) or (cue.has("fit") and negation and not cue.has("unfit")):
+        closes = hours and cue.tags.get("time_role") == "closing"
+        if (cue.has("unfit", "unsure") and not negation and not closes) or (cue.has("fit") and negation and not cue.has("unfit")):
             tail.bad = tail.bad or cue
         if cue.has("too") and self._goes_on(cue):
             tail.bad = tail.bad or cue
-        if cue.has("not"):
+        if cue.has("not") and not cue.has("lack"):
             tail.no = tail.no or cue
+        tail.both = tail.both or cue.has("both")
         if cue.has("worse"):
             tail.worse = tail.worse or cue
 
@@ -344,24 +386,34 @@ class _Reader:
     def _said_of(self, name: Name) -> Iterator[tuple[Clause, list[Cue]]]:
         """Yield the clauses that go on about a name, each with its words, up to where another thing is named."""
         clause = self.scan.clauses[name.clause]
-        later = [other.hit.start for other in self.by_clause[name.clause] if other.hit.start > name.hit.end]
-        stop = min(later, default=clause.end)
+        later = self._neighbour(name, 1)
+        stop = later.hit.start if later else clause.end
         yield clause, [cue for cue in clause.cues if name.hit.end <= cue.start < stop]
         if later:
             return
         sentence = self.scan.sentences[name.sentence]
         for place in range(name.clause + 1, sentence.last):
-            if place in self.by_clause:
+            following = self.scan.clauses[place]
+            named = self.by_clause.get(place, ())
+            if named and "if" in following.links:
+                continue
+            if any(not self._only_passed(other) for other in named):
                 return
-            yield self.scan.clauses[place], self.scan.clauses[place].cues
+            yield following, [cue for cue in following.cues if not named or cue.start >= named[-1].hit.end]
         for number in range(name.sentence + 1, min(name.sentence + _FOLLOWING, len(self.scan.sentences))):
-            following = self.scan.sentences[number]
-            clauses = self.scan.clauses[following.first : following.last]
-            named = any(place in self.by_clause for place in range(following.first, following.last))
-            if following.block != name.block or named or following.asks or not any(cue.has("it") for cue in clauses[0].cues[:3]):
+            then = self.scan.sentences[number]
+            clauses = self.scan.clauses[then.first : then.last]
+            taken = any(place in self.by_clause for place in range(then.first, then.last))
+            if then.block != name.block or taken or then.asks or not any(cue.has("it") for cue in clauses[0].cues[:3]):
                 return
             for other in clauses:
                 yield other, other.cues
+
+    def _only_passed(self, name: Name) -> bool:
+        """Return whether a name is only where a way leads to or comes from, so that the clause is still about the name before."""
+        clause = self.scan.clauses[name.clause]
+        near = self._adjacent([cue for cue in clause.cues if cue.end <= name.hit.start], name.hit.start)
+        return near is not None and near.has("toward", "from", "near") and not near.has("advise") and not clause.has("reject", "chosen")
 
     def _behind(self, tail: _Tail, sign: str) -> tuple[str, Cue | None] | None:
         """Return what is said behind a name, the surest first."""
@@ -371,20 +423,26 @@ class _Reader:
             return "compare", tail.compare
         if tail.chosen and not tail.bad:
             return ("perhaps" if tail.conditional else "propose"), tail.chosen
-        if tail.bad and (sign != "plan" or tail.near):
+        if tail.bad:
             return "bad", tail.bad
+        if tail.perhaps and sign in ("plain", "lead"):
+            return "perhaps", tail.perhaps
         return None
 
-    def _under(self, name: Name) -> str:
+    def _under(self, name: Name, *, leads: bool) -> str:
         """Return what the headings over a name say of all that stands under them."""
         place = self.scan.blocks[name.block].heading
         while place >= 0:
             low, high = self.scan.bounds[place]
             cues = self.scan.cues_between(low, high)
-            if any(cue.has("reject_heading") for cue in cues) and not any(other.block == place for other in self.names):
+            if any(cue.has("reject_heading") for cue in cues) and place not in self.first:
                 return "reject"
             if any(cue.has("compare_heading") for cue in cues):
                 return "option"
+            if any(cue.has("reason") for cue in cues):
+                return "plain"
+            if leads and place not in self.first and any(cue.has("choose", "chosen") for cue in cues) and not any(cue.has("not", "from") for cue in cues):
+                return "offered"
             place = self.scan.blocks[place].heading
         return ""
 
@@ -410,18 +468,44 @@ class _Whole:
         self.proposed = {name.key for name in names if name.sign == "propose" and name.key}
         self.out = {name.key for name in names if name.sign == "reject" and name.key}
         self.aside = {name.key for name in names if name.sign in ("compare", "option") and name.key}
+        self.candidates = {name.key for name in names if name.sign not in ("landmark", "ask")}
         self.leads = self._leading()
         if not self.proposed and not self.leads:
             self.proposed = {name.key for name in names if name.sign == "perhaps" and name.key} - self.out - self.aside
+        if not self.out & self._opening():
+            self.leads |= self._opening()
         self.firm = self.proposed | self.leads
+        self.leads |= self._sections()
+
+    def _opening(self) -> set[str]:
+        """Return the thing that a reply begins with, where its first clause names it and says nothing against it."""
+        first = self.names[0] if self.names else None
+        if first is None or first.sign != "plain" or first.bad or first.conditional or first.sentence or not self._fragment(first):
+            return set()
+        before = self.scan.text[self.scan.clauses[first.clause].start : first.hit.start]
+        return {first.key} if first.key and sum(map(str.isalpha, before)) < _FEW else set()
+
+    def _sections(self) -> set[str]:
+        """Return the things that head the first item of a list whose section proposes nothing else."""
+        seen: dict[int, Name] = {}
+        for name in self.names:
+            if self.scan.blocks[name.block].kind in ("item", "row") and self.scan.blocks[name.block].heading >= 0:
+                seen.setdefault(self.scan.blocks[name.block].heading, name)
+        taken = {self.scan.blocks[name.block].heading for name in self.names if name.key in self.proposed}
+        taken |= {name.block for name in self.names if self.scan.blocks[name.block].kind == "heading"}
+        return {name.key for heading, name in seen.items() if name.sign == "lead" and name.key and not name.bad and heading not in taken} - self.out - self.aside
 
     def _leading(self) -> set[str]:
         """Return the things that head a heading, a numbered or timed item or row, or that are ticked."""
         found = set()
+        settled = {self.scan.blocks[name.block].heading for name in self.names if name.leads and name.key in self.proposed | self.out}
         for name in self.names:
             kind = self.scan.blocks[name.block].kind
             heads = name.sign == "lead" and (kind == "heading" or name.timed or name.good or self._numbered(name))
-            walked = name.sign == "plan" and name.timed
+            if kind == "row" and not name.timed and self.proposed:
+                heads = False
+            heads = heads or (name.sign == "offered" and kind == "item" and self.scan.blocks[name.block].heading not in settled)
+            walked = name.sign == "plan" and name.timed and not name.home
             if (heads or walked) and name.key and not (name.bad and not name.timed and kind != "heading"):
                 found.add(name.key)
         return found - self.out
@@ -429,7 +513,7 @@ class _Whole:
     def _numbered(self, name: Name) -> bool:
         block = self.scan.blocks[name.block]
         start = block.span.start
-        lead = self.scan.folded.original[max(start - 5, 0) : start]
+        lead = self.scan.folded.original[max(start - 5, 0) : start].rpartition("\n")[2]
         return block.kind == "item" and any(char.isdigit() or "①" <= char <= "⑳" for char in lead)
 
     def settle(self) -> None:
@@ -462,14 +546,16 @@ class _Whole:
         """Return the stance of a name that nothing decides: that of a plan, of the only candidate, of one set aside by a "but"."""
         if name.bad and others:
             return "rejected"
+        if name.conditional and others:
+            return "compared"
         if name.sign == "plan":
             return "affirmed"
         if name.sign == "lead" and not name.bad:
-            return "affirmed" if not others else "unclear"
+            row = self.scan.blocks[name.block].kind == "row" and not name.timed
+            return "affirmed" if not others else "compared" if row else "unclear"
         if not others and not name.bad:
-            rivals = {other.key for other in self.names if other.sign not in ("landmark", "ask") and other.key != name.key}
-            return "affirmed" if not rivals or self._fragment(name) else "unclear"
-        return "affirmed" if not name.bad and self._fragment(name) and not self.out else "unclear"
+            return "affirmed" if not self.candidates - {name.key} or self._fragment(name) else "unclear"
+        return "unclear"
 
     def _ambiguous(self, name: Name) -> Stance:
         """Return the stance of a name that several things have: what holds for whichever is meant."""
