@@ -7,13 +7,14 @@ sure neither passes nor fails: where no clear figure decides and it could be the
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from pytest_mapsat.model import Bound, ClockTime, Json, Number, Quote
 from pytest_mapsat.text import ClockTime as Clock
-from pytest_mapsat.text import Document, Quantity
+from pytest_mapsat.text import Document, Quantity, Span
 
 from .context import Context
 from .describe import clock_of, one_of, range_in_words
@@ -41,6 +42,8 @@ _MOST_PEOPLE = 8
 _FAR = 5
 
 Outcome = Literal["fits", "misfit", "open"]
+#: The figures that are said of a check's phrases, and the sentences in which one of these stands.
+Nearby = tuple[set[Span], set[int]]
 
 
 @dataclass(frozen=True)
@@ -68,12 +71,11 @@ def number(check: Number, context: Context) -> Finding:
     if check.equals_unit and _UNITS[check.equals_unit][0] != unit:
         return Finding(None, f"{check.equals_unit} cannot be converted to {check.unit}", broken=True)
     known = _known(check.bounds, context, lambda value: _scaled(value, check, scale))
-    said = [
-        _number_said(check, document, figure, known, context)
-        for document in context.read(check.turn)
-        for figure in document.quantities
-        if _is_unit(figure.unit, unit)
-    ]
+    said: list[_Said] = []
+    for document in context.read(check.turn):
+        figures = [figure for figure in document.quantities if _is_unit(figure.unit, unit)]
+        nearby = _near_phrases(check.near, document, figures)
+        said += (_number_said(check, document, one, known, nearby=nearby, context=context) for one in figures)
     noun = _NOUNS.get(unit, "number")
     return _judged(check, said, f"a {noun} {_number_wanted(check, known, scale)}", noun, context)
 
@@ -81,11 +83,10 @@ def number(check: Number, context: Context) -> Finding:
 def clock_time(check: ClockTime, context: Context) -> Finding:
     """A clock time is said of its thing, and lies in the window."""
     known = _known(check.bounds, context, clock_times)
-    said = [
-        _time_said(check, document, time, known, context)
-        for document in context.read(check.turn)
-        for time in document.times
-    ]
+    said: list[_Said] = []
+    for document in context.read(check.turn):
+        nearby = _near_phrases(check.near, document, document.times)
+        said += (_time_said(check, document, one, known, nearby=nearby, context=context) for one in document.times)
     return _judged(check, said, f"a clock time {_time_wanted(check, known)}", "clock time", context)
 
 
@@ -122,11 +123,17 @@ def _decided(check: Number | ClockTime, deciding: Sequence[_Said], wanted: str, 
 
 
 def _number_said(
-    check: Number, document: Document, figure: Quantity, known: Sequence[Value] | None, context: Context
+    check: Number,
+    document: Document,
+    figure: Quantity,
+    known: Sequence[Value] | None,
+    *,
+    nearby: Nearby,
+    context: Context,
 ) -> _Said:
     quote = document.quote(figure.span)
     scale = _UNITS[check.unit][1]
-    belongs = _belongs(check, document, figure, figure.role, context)
+    belongs = _belongs(check, figure, figure.role, nearby, context)
     if check.mode and figure.mode not in check.mode:
         belongs = False if figure.mode else None if belongs else belongs
     if belongs is False:
@@ -149,10 +156,16 @@ def _number_said(
 
 
 def _time_said(
-    check: ClockTime, document: Document, time: Clock, known: Sequence[Value] | None, context: Context
+    check: ClockTime,
+    document: Document,
+    time: Clock,
+    known: Sequence[Value] | None,
+    *,
+    nearby: Nearby,
+    context: Context,
 ) -> _Said:
     quote = document.quote(time.span)
-    belongs = _belongs(check, document, time, time.role, context)
+    belongs = _belongs(check, time, time.role, nearby, context)
     if belongs is False:
         return _Said(quote, belongs=False, other_role=_is_other(check.role, time.role))
     slack = 0 if time.approx == "exact" else _ABOUT_MINUTES
@@ -200,18 +213,20 @@ def _is_other(wanted: Sequence[str], role: str | None) -> bool:
 
 
 def _belongs(
-    check: Number | ClockTime, document: Document, figure: Quantity | Clock, role: str | None, context: Context
+    check: Number | ClockTime, figure: Quantity | Clock, role: str | None, nearby: Nearby, context: Context
 ) -> bool | None:
     """Return whether a figure is one that the check speaks of; None where that is not sure.
 
     A phrase that it is near tells its role where nothing else does.
     """
     held: list[bool | None] = [figure.stance not in ("denied", "asked")]
-    near = _is_near(check.near, document, figure) if check.near else None
+    near: bool | None = True if figure.span in nearby[0] else None
+    if near is None and (figure.sentence in nearby[1] or figure.subject):
+        near = False
     if check.quantifier == "any" and not check.bounds:
         held.append({"affirmed": True, "unclear": None}.get(figure.stance, False))
     if check.role:
-        held.append(near if role is None and near else None if role is None else role in check.role)
+        held.append((check.near and near) or None if role is None else role in check.role)
     if check.near:
         held.append(near)
     if check.of:
@@ -219,24 +234,29 @@ def _belongs(
     return False if False in held else None if None in held else True
 
 
-def _is_near(near: Sequence[str], document: Document, figure: Quantity | Clock) -> bool | None:
-    """Return whether a figure is said of one of the phrases: it stands in one clause with it.
+def _near_phrases(
+    near: Sequence[str], document: Document, figures: Sequence[Quantity | Clock]
+) -> tuple[set[Span], set[int]]:
+    """Return the figures that are said of one of the phrases, and the sentences in which one stands.
 
-    Where the clause of the phrase has no such figure, the nearest in its sentence is meant. A figure of nothing may be meant all the same.
+    A figure is said of a phrase that stands in its clause. Where the clause of the phrase has no figure, the nearest in its sentence is meant.
     """
-    sentence = document.sentences[figure.sentence]
-    clauses = [clause for clause in document.clauses if sentence.start <= clause.start < sentence.end] or [sentence]
-    speaking = [clause for clause in clauses if says(document.words(clause), near)]
-    if any(clause.start <= figure.span.start < clause.end for clause in speaking):
-        return True
-    others = document.times if isinstance(figure, Clock) else [q for q in document.quantities if q.unit == figure.unit]
-    here = [one for one in others if one.sentence == figure.sentence]
-    for clause in speaking:
-        if not any(clause.start <= one.span.start < clause.end for one in here):
-            nearest = min(here, key=lambda one: max(one.span.start - clause.end, clause.start - one.span.end))
-            if nearest is figure:
-                return True
-    return False if speaking or figure.subject else None
+    meant: set[Span] = set()
+    sentences: set[int] = set()
+    starts = [figure.span.start for figure in figures]
+    for clause in document.clauses if near else ():
+        if not says(document.words(clause), near):
+            continue
+        sentence = document.sentence_at(clause.start)
+        sentences.add(sentence)
+        first, last = bisect_left(starts, clause.start), bisect_left(starts, clause.end)
+        around = figures[first:last] or [
+            figure for figure in figures[max(first - 1, 0) : first + 1] if figure.sentence == sentence
+        ]
+        if first == last and around:
+            around = [min(around, key=lambda one: max(one.span.start - clause.end, clause.start - one.span.end))]  # noqa: B023
+        meant.update(figure.span for figure in around)
+    return meant, sentences
 
 
 def _is_of(names: Sequence[str], figure: Quantity | Clock, context: Context, turn: str) -> bool | None:
