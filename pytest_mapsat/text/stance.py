@@ -54,6 +54,8 @@ class Name:
     conditional: bool = False
     home: bool = False
     leads: bool = False
+    bare: bool = False
+    picked: bool = False
 
     @property
     def key(self) -> str:
@@ -120,28 +122,37 @@ class _Reader:
         return any(clause in timed for clause in near)
 
     def _groups(self) -> list[list[Name]]:
-        """Return the names that are said in one breath ("A, B and C")."""
+        """Return the names that are said in one breath ("A, B and C"). A comma alone makes no list: "Take A, B is shut"."""
         groups: list[list[Name]] = []
+        pending: list[Name] = []
         for name in self.names:
-            last = groups[-1][-1] if groups else None
-            if last and last.sentence == name.sentence and self._linked(last.hit.end, name.hit.start):
-                groups[-1].append(name)
+            last = (pending or (groups[-1] if groups else []))[-1:]
+            link = self._linked(last[0].hit.end, name.hit.start) if last and last[0].sentence == name.sentence else ""
+            if link == "and":
+                groups[-1] += [*pending, name]
+                pending = []
+            elif link == "comma":
+                pending.append(name)
             else:
+                groups += [[other] for other in pending]
                 groups.append([name])
-        return groups
+                pending = []
+        return groups + [[other] for other in pending]
 
-    def _linked(self, start: int, end: int) -> bool:
+    def _linked(self, start: int, end: int) -> str:
+        """Return how two names are joined: by "and" or a list comma, by a comma alone, or not at all."""
         gap = self.scan.text[start:end]
         gap = _BRACKETED.sub("", gap) if len(gap) <= 2 * _LABEL else gap
         if len(gap) > 24 or "|" in gap or "\n" in gap:  # noqa: PLR2004  "and then the" and marks
-            return False
+            return ""
         for cue in self.scan.cues_between(start, end):
             if cue.has("and", "article", "then") or self.scan.text[cue.start : cue.end] in self.scan.pack.names["article"]:
                 gap = gap.replace(self.scan.text[cue.start : cue.end], " ", 1)
         for word in gap.replace(",", " ").split():
             if word not in _LIST_LINKS and word not in self.scan.pack.names["article"] and word not in ("both", "either", "neither"):
-                return False
-        return bool(gap.strip(" ,")) or "," in gap or bool(self.scan.cues_between(start, end)) or "、" in gap
+                return ""
+        joined = any(cue.has("and", "then") for cue in self.scan.cues_between(start, end)) or any(mark in gap for mark in "、/&+→>")
+        return "and" if joined else "comma" if "," in gap else ""
 
     def _set_sign(self, group: list[Name]) -> None:
         first, last = group[0], group[-1]
@@ -166,6 +177,7 @@ class _Reader:
         for name in group:
             name.sign, name.why = sign, (cue.start, cue.end) if cue else None
             name.good = tail.good
+            name.picked = sign == "propose" and cue is not None and cue.has("chosen")
             name.conditional = self._conditional(name)
             name.bad = tail.bad is not None or tail.but is not None or tail.no is not None
         if sign == "landmark" and len(group) > 1:
@@ -184,19 +196,32 @@ class _Reader:
         near = self._adjacent(cues, name.hit.start)
         sign = self._adjacent_sign(near, cues, clause)
         if sign:
+            name.bare = sign == "reject"
             return sign, near
         after = self._adjacent_after(name)
         if after:
             return "landmark", after
+        if near and near.has("split_verb") and (particle := self._next(name, "split_particle")):
+            return "reject", particle
+        if "but" in clause.links and self._not_before(name, cues):
+            return "propose", cues[0] if cues else None
         governed = self._governed(name, cues, clause, tail) or self._unfit_for(cues)
         if governed:
             return governed
         best = next((cue for cue in cues if cue.has("best")), None)
         if near and near.has("is") and not any(cue.has("not", "modal") for cue in cues):
             return ("propose" if best and not tail.but else "perhaps"), best or near
+        if near and near.has("toward") and any(cue.has("not", "lack") for cue in cues):
+            return "plain", None
+        if self._next(name, "order_after") and not tail.bad:
+            name.timed = True
+            return "plan", None
         if near and near.has("toward"):
             name.home = near.has("homeward")
             return "plan", near
+        if self._in_sequence(name, clause):
+            name.timed = True
+            return "plan", None
         if name.leads:
             return "lead", None
         return ("plan" if name.timed else "plain"), None
@@ -238,6 +263,7 @@ class _Reader:
     def _adjacent_sign(self, near: Cue | None, cues: Sequence[Cue], clause: Clause) -> str:
         if near is None:
             return ""
+        last = self.scan.pack.words.get(self.scan.text[near.start : near.end].rpartition(" ")[2], {})
         if near.has("instead"):
             denied = "not" in near.tags and any(cue.has("reject") for cue in cues)
             return "propose" if denied else "reject"
@@ -245,9 +271,27 @@ class _Reader:
             return "compare"
         if near.has("not"):
             return "deny"
-        if near.has("near") or ("from" in near.tags and not near.has("choose")):
+        if near.has("near") or ("from" in last and not near.has("choose")):
             return "landmark"
         return ""
+
+    def _in_sequence(self, name: Name, clause: Clause) -> bool:
+        """Return whether an arrow leads to the name or from it: "post → library"."""
+        following = self.scan.clauses[name.clause + 1] if name.clause + 1 < len(self.scan.clauses) else None
+        return clause.opens == "→" or (following is not None and following.opens == "→" and following.sentence == name.sentence) or (
+            "→" in self.scan.text[name.hit.end : clause.end]
+        )
+
+    def _next(self, name: Name, group: str) -> Cue | None:
+        """Return the word right behind a name, if it is of a group."""
+        cue = next(iter(self.scan.cues_between(name.hit.end, name.hit.end + _LEAD)), None)
+        return cue if cue and cue.has(group) and not self.scan.text[name.hit.end : cue.start].strip() else None
+
+    def _not_before(self, name: Name, cues: Sequence[Cue]) -> bool:
+        """Return whether the name before was turned down by a bare "not": "not X but Y"."""
+        place = self.place[id(name)]
+        before = self.names[place - 1] if place else None
+        return before is not None and before.sentence == name.sentence and before.sign == "reject" and before.bare and all(cue.has("but") for cue in cues)
 
     def _adjacent_after(self, name: Name) -> Cue | None:
         clause = self.scan.clauses[name.clause]
@@ -256,13 +300,16 @@ class _Reader:
 
     def _governed(self, name: Name, cues: Sequence[Cue], clause: Clause, tail: _Tail) -> tuple[str, Cue | None] | None:
         """Return what a verb before the name does with it."""
+        opening = self._introduction(name)
+        if opening:
+            return "compare", opening
         verb = next((cue for cue in reversed(cues) if cue.has("reject", "choose", "chosen", "alternative", "instead")), None)
         if verb is None:
             return None
         negated = self._negated(cues, verb)
         if verb.has("reject"):
             return ("propose" if negated else "reject"), verb
-        if any(cue.has("alternative") for cue in clause.cues if cue.end <= name.hit.start):
+        if any(cue.has("alternative") for cue in (*cues, *clause.cues) if cue.end <= name.hit.start):
             return "compare", verb
         if not verb.has("choose", "chosen"):
             return None
@@ -273,9 +320,20 @@ class _Reader:
             return "reject", tail.reject
         if tail.bad and (weak or tail.bad.end <= clause.end) and verb.has("choose"):
             return "bad", tail.bad
-        if any(cue.has("modal", "if") for cue in cues) or self._conditional(name):
+        modal = any(cue.has("modal", "if") for cue in cues)
+        if modal and tail.bad:
+            return "bad", tail.bad
+        if modal or (weak and tail.but) or self._conditional(name):
             return "perhaps", verb
         return "propose", verb
+
+    def _introduction(self, name: Name) -> Cue | None:
+        """Return the word of an introducing clause that sets the name aside: "As a fallback, ..."."""
+        first = self.scan.sentences[name.sentence].first
+        if name.clause != first + 1 or first in self.by_clause:
+            return None
+        clause = self.scan.clauses[first]
+        return clause.first("alternative") if clause.end - clause.start <= _LABEL else None
 
     def _unfit_for(self, cues: Sequence[Cue]) -> tuple[str, Cue | None] | None:
         """Return "bad" where the words before say that something will not do with the thing: "too tall for X", "won't fit into X"."""
@@ -387,10 +445,13 @@ class _Reader:
         """Yield the clauses that go on about a name, each with its words, up to where another thing is named."""
         clause = self.scan.clauses[name.clause]
         later = self._neighbour(name, 1)
-        stop = later.hit.start if later else clause.end
-        yield clause, [cue for cue in clause.cues if name.hit.end <= cue.start < stop]
-        if later:
-            return
+        if later and self._only_passed(later) and not self._neighbour(later, 1):
+            yield clause, [cue for cue in clause.cues if name.hit.end <= cue.start < later.hit.start or cue.start >= later.hit.end]
+        else:
+            stop = later.hit.start if later else clause.end
+            yield clause, [cue for cue in clause.cues if name.hit.end <= cue.start < stop]
+            if later:
+                return
         sentence = self.scan.sentences[name.sentence]
         for place in range(name.clause + 1, sentence.last):
             following = self.scan.clauses[place]
@@ -413,7 +474,7 @@ class _Reader:
         """Return whether a name is only where a way leads to or comes from, so that the clause is still about the name before."""
         clause = self.scan.clauses[name.clause]
         near = self._adjacent([cue for cue in clause.cues if cue.end <= name.hit.start], name.hit.start)
-        return near is not None and near.has("toward", "from", "near") and not near.has("advise") and not clause.has("reject", "chosen")
+        return near is not None and near.has("toward", "from", "near", "than") and not near.has("advise") and not clause.has("reject", "chosen")
 
     def _behind(self, tail: _Tail, sign: str) -> tuple[str, Cue | None] | None:
         """Return what is said behind a name, the surest first."""
@@ -469,6 +530,7 @@ class _Whole:
         self.out = {name.key for name in names if name.sign == "reject" and name.key}
         self.aside = {name.key for name in names if name.sign in ("compare", "option") and name.key}
         self.candidates = {name.key for name in names if name.sign not in ("landmark", "ask")}
+        self.choices = {self._list_of(name) for name in names if name.leads and (name.sign in ("reject", "bad") or (name.picked and scan.blocks[name.block].kind == "row"))}
         self.leads = self._leading()
         if not self.proposed and not self.leads:
             self.proposed = {name.key for name in names if name.sign == "perhaps" and name.key} - self.out - self.aside
@@ -482,8 +544,10 @@ class _Whole:
         first = self.names[0] if self.names else None
         if first is None or first.sign != "plain" or first.bad or first.conditional or first.sentence or not self._fragment(first):
             return set()
-        before = self.scan.text[self.scan.clauses[first.clause].start : first.hit.start]
-        return {first.key} if first.key and sum(map(str.isalpha, before)) < _FEW else set()
+        clause = self.scan.clauses[first.clause]
+        rest = list(self.scan.text[clause.start : first.hit.start] + self.scan.text[first.hit.end : clause.end])
+        known = sum(cue.end - cue.start for cue in clause.cues if cue.has("unit", "mode", "numeral", "chosen", "choose", "then", "about"))
+        return {first.key} if first.key and sum(map(str.isalpha, rest)) - known < _FEW else set()
 
     def _sections(self) -> set[str]:
         """Return the things that head the first item of a list whose section proposes nothing else."""
@@ -501,14 +565,22 @@ class _Whole:
         settled = {self.scan.blocks[name.block].heading for name in self.names if name.leads and name.key in self.proposed | self.out}
         for name in self.names:
             kind = self.scan.blocks[name.block].kind
-            heads = name.sign == "lead" and (kind == "heading" or name.timed or name.good or self._numbered(name))
-            if kind == "row" and not name.timed and self.proposed:
+            heads = name.sign in ("lead", "offered") and (kind == "heading" or name.timed or name.good or self._numbered(name))
+            if self._options(name) or (kind == "row" and not name.timed and self.proposed):
                 heads = False
             heads = heads or (name.sign == "offered" and kind == "item" and self.scan.blocks[name.block].heading not in settled)
             walked = name.sign == "plan" and name.timed and not name.home
             if (heads or walked) and name.key and not (name.bad and not name.timed and kind != "heading"):
                 found.add(name.key)
         return found - self.out
+
+    def _options(self, name: Name) -> bool:
+        """Return whether a name stands in a table or list of options, of which another one is turned down or picked."""
+        return self._list_of(name) in self.choices and self.scan.blocks[name.block].kind in ("row", "item")
+
+    def _list_of(self, name: Name) -> tuple[str, int]:
+        block = self.scan.blocks[name.block]
+        return (block.kind, name.block - block.level if block.kind == "row" else block.heading)
 
     def _numbered(self, name: Name) -> bool:
         block = self.scan.blocks[name.block]
@@ -550,9 +622,9 @@ class _Whole:
             return "compared"
         if name.sign == "plan":
             return "affirmed"
-        if name.sign == "lead" and not name.bad:
+        if name.sign in ("lead", "offered") and not name.bad:
             row = self.scan.blocks[name.block].kind == "row" and not name.timed
-            return "affirmed" if not others else "compared" if row else "unclear"
+            return "affirmed" if not others else "compared" if row or self._options(name) else "unclear"
         if not others and not name.bad:
             return "affirmed" if not self.candidates - {name.key} or self._fragment(name) else "unclear"
         return "unclear"
