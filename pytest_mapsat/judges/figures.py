@@ -33,6 +33,8 @@ _ROUNDING = 1e-6
 #: How far, relatively, a figure that is said to be about, just under or just over something may lie from it.
 _ABOUT = 0.12
 _NEARLY = 0.25
+#: A figure of so many steps is given finely; "about" adds nothing to it.
+_FINE = 100
 #: Minutes that a clock time may lie from one that it is said to be about.
 _ABOUT_MINUTES = 5
 #: So many people may share a price without a word about it.
@@ -339,7 +341,8 @@ def _near(figure: Quantity, value: float, tolerance: float) -> bool:
         case "at_least":
             return figure.value - rounded <= value <= figure.value * (1 + _NEARLY) + rounded
         case _:
-            return abs(figure.value - value) <= max(rounded, _ABOUT * abs(value))
+            loose = _ABOUT if figure.value < _FINE * figure.step else 0
+            return abs(figure.value - value) <= max(rounded, loose * abs(value))
 
 
 def _known(
