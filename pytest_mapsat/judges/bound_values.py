@@ -11,9 +11,9 @@ from typing import get_args
 
 from pytest_mapsat.model import Bound, Json, Mode, Step, Tool
 from pytest_mapsat.sandbox import distance_m, point_of, values_at
-from pytest_mapsat.text import Document, Lexicon, fold_phrase, read
+from pytest_mapsat.text import Document, Lexicon, read
 
-from .things import Entity
+from .things import Entity, folded
 
 #: A point that a call asks for is a thing's own within so many metres.
 _SAME_PLACE_M = 150.0
@@ -30,9 +30,10 @@ class Value:
     Attributes:
         number: it, in the unit that it is compared in.
         own: the things in whose records it stands.
-        about: the things that the call asked about: a way belongs to both its ends.
+        about: the things that the call asked about, and the ends of a leg: a way belongs to both its ends.
         mode: the way of travelling that the call asked for; empty where it names none.
         turn: index of the turn it came with.
+        several: whether it belongs to a place, which several people may pay at.
     """
 
     number: float
@@ -40,6 +41,7 @@ class Value:
     about: frozenset[str]
     mode: str
     turn: int
+    several: bool = False
 
 
 def values_of(
@@ -59,35 +61,47 @@ def values_of(
         numbers: reads the numbers of one value.
     """
     found: dict[Value, None] = {}
+    places = {entity.key for entity in entities if entity.sort == "place"}
     for turn, step in answered:
         for bound in bounds:
             if bound.tool == step.tool:
                 about = frozenset(_asked_about(step, tools.get(step.tool), entities))
                 mode = _mode(step, tools.get(step.tool))
-                for value, own in _owned(step.result, bound.path, tools.get(step.tool)):
+                for value, own, ends in _owned(step.result, bound.path, tools.get(step.tool)):
                     for number in numbers(value):
-                        found[Value(number, own, about, mode, turn)] = None
+                        found[Value(number, own, about | ends, mode, turn, several=bool(own & places))] = None
     return tuple(found)
 
 
-def _owned(result: Json, path: str, tool: Tool | None) -> Iterator[tuple[Json, frozenset[str]]]:
-    """Yield the values at a path with the named things whose records it leads through."""
-    places: list[tuple[tuple[str, ...], Json, frozenset[str]]] = [((), result, _own(result, (), tool))]
+def _owned(result: Json, path: str, tool: Tool | None) -> Iterator[tuple[Json, frozenset[str], frozenset[str]]]:
+    """Yield the values at a path with the named things whose records it leads through, and the ends of the legs it leads through."""
+    nothing: frozenset[str] = frozenset()
+    places: list[tuple[tuple[str, ...], Json, frozenset[str], frozenset[str]]] = [
+        ((), result, _named(result, (), tool, leg=False), nothing)
+    ]
     for key in path.split(".") if path else ():
         places = [
-            ((*at, "*" if key == "*" else key), member, own | _own(member, (*at, key), tool))
-            for at, value, own in places
+            (
+                (*at, key),
+                member,
+                own | _named(member, (*at, key), tool, leg=False),
+                ends | _named(member, (*at, key), tool, leg=True),
+            )
+            for at, value, own, ends in places
             for member in values_at(value, key)
         ]
-    yield from ((value, own) for _, value, own in places)
+    yield from ((value, own, ends) for _, value, own, ends in places)
 
 
-def _own(value: Json, at: tuple[str, ...], tool: Tool | None) -> frozenset[str]:
+def _named(value: Json, at: tuple[str, ...], tool: Tool | None, *, leg: bool) -> frozenset[str]:
     if not isinstance(value, dict) or tool is None:
         return frozenset()
     place = ".".join(part for part in at if part != "*")
-    names = [value.get(where.name) for where in tool.entities if where.items.replace(".*", "") == place]
-    return frozenset(fold_phrase(name) for name in names if isinstance(name, str))
+    declared = [
+        where for where in tool.entities if where.items.replace(".*", "") == place and (where.sort == "leg") is leg
+    ]
+    names = [value.get(where.name) for where in declared]
+    return frozenset(folded(name) for name in names if isinstance(name, str))
 
 
 def _asked_about(step: Step, tool: Tool | None, entities: Sequence[Entity]) -> Iterator[str]:
@@ -111,10 +125,10 @@ def _mode(step: Step, tool: Tool | None) -> str:
     for name, match in (tool.match if tool else {}).items():
         word = step.arguments.get(name)
         if match.type == "enum" and isinstance(word, str):
-            folded = fold_phrase(word)
-            heads = {fold_phrase(form): head for head, forms in match.synonyms.items() for form in (head, *forms)}
-            if heads.get(folded, folded) in _MODES:
-                return heads.get(folded, folded)
+            heads = {folded(form): head for head, forms in match.synonyms.items() for form in (head, *forms)}
+            head = heads.get(folded(word), folded(word))
+            if head in _MODES:
+                return head
     return ""
 
 

@@ -37,6 +37,8 @@ def recommends(check: Recommends, context: Context) -> Finding:
     wrong = [one for one in proposed if fits[one.key] is False]
     unsure = [one for one in proposed if fits[one.key] is None]
     deciding = good if check.quantifier == "any" else wrong
+    if deciding is wrong and _doubtful(wrong, good):
+        return unclear(_quotes(wrong), _OPEN, wanted)
     if deciding:
         return Finding(deciding is good, _why(check, deciding, deciding is good), wanted, _quotes(deciding))
     if unsure:
@@ -48,6 +50,11 @@ def recommends(check: Recommends, context: Context) -> Finding:
     if proposed:
         return Finding(bool(good), _why(check, proposed, bool(good)), wanted, _quotes(proposed))
     return replace(_none_proposed(check, found, context, wanted), missed=context.only_missed(check.tool))
+
+
+def _doubtful(wrong: Sequence[Standing], good: Sequence[Standing]) -> bool:
+    """Return whether words propose what fits and only the structure of the reply what does not: then the latter may be read wrongly."""
+    return any(one.firmly for one in good) and bool(wrong) and not any(one.firmly for one in wrong)
 
 
 def _none_proposed(check: Recommends, found: Sequence[Standing], context: Context, wanted: str) -> Finding:
@@ -95,9 +102,11 @@ def chooses(check: Chooses, context: Context) -> Finding:
     options, over = _named(check.option, context, check.turn), _named(check.over, context, check.turn)
     over = [one for one in over if one.key not in {option.key for option in options}]
     wrong = [one for one in over if one.proposed]
+    chosen = [one for one in options if one.proposed]
+    if _doubtful(wrong, chosen):
+        return unclear(_quotes(wrong), _OPEN, wanted)
     if wrong:
         return Finding(False, cited(_quotes(wrong)), wanted, _quotes(wrong))
-    chosen = [one for one in options if one.proposed]
     open_ = [one for one in over if one.proposed is None]
     if chosen and not open_:
         return Finding(True, cited(_quotes(chosen)), wanted, _quotes(chosen))

@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import Any
 
 from pytest_mapsat.model import Case, Check, Json, Step, Tool, Trajectory, Turn, Visible
-from pytest_mapsat.text import Document, Lexicon, Mention, Thing, Vocabulary, fold_phrase, read
+from pytest_mapsat.text import Document, Lexicon, Mention, Span, Thing, Vocabulary, fold_phrase, read
 
 from .evidence import Evidence, evidence
 from .grounding import Judged, weigh
-from .things import Entity, Standing, find_entities, names_in, phrases_in, standings, things_of
+from .things import Entity, Standing, find_entities, folded, names_in, phrases_in, standings, things_of, word_at
 
 #: Fewer characters say nothing that could only be copied.
 _SHORTEST_COPY = 12
@@ -110,13 +110,14 @@ class Context:
 
     def phrased(self, phrases: Iterable[str], turn: str) -> list[tuple[Document, Mention]]:
         """Return the places where one of these phrases stands in full, in the order of the replies."""
-        wanted = set(phrases)
-        return [
-            (document, mention)
-            for document in _of_turn(self.worded, turn)
-            for mention in document.mentions
-            if mention.form == "full" and mention.keys[0] in wanted
-        ]
+        wanted = {folded(phrase): phrase for phrase in phrases}
+        found: list[tuple[Document, Mention]] = []
+        for document in _of_turn(self.worded, turn):
+            here = [one for one in document.mentions if one.form == "full" and one.keys[0] in wanted.values()]
+            seen = {one.keys[0] for one in here}
+            here += _plain_words(document, {key: phrase for key, phrase in wanted.items() if phrase not in seen})
+            found += ((document, mention) for mention in sorted(here, key=lambda one: one.span))
+        return found
 
     def standings(self, turn: str) -> Mapping[str, Standing]:
         """Return what the replies that ``turn`` names do with each thing, by key."""
@@ -188,6 +189,17 @@ class Context:
 
 def _of_turn(replies: tuple[Document, ...], turn: str) -> tuple[Document, ...]:
     return replies if turn == "any" else replies[:1] if turn == "first" else replies[-1:]
+
+
+def _plain_words(document: Document, wanted: Mapping[str, str]) -> Iterator[Mention]:
+    """Yield the first place of words that stand in a sentence though no name is read there, as in an address."""
+    for number, sentence in enumerate(document.sentences):
+        text = document.words(sentence).lower()
+        for key, phrase in wanted.items():
+            start = word_at(text, key)
+            if start is not None:
+                span = Span(sentence.start + start, sentence.start + start + len(key))
+                yield Mention((phrase,), span, "full", "affirmed", "", number, 0)
 
 
 def _says_something(document: Document) -> bool:

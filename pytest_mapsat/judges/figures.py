@@ -7,13 +7,14 @@ sure neither passes nor fails: where no clear figure decides and it could be the
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from pytest_mapsat.model import Bound, ClockTime, Json, Number, Quote
 from pytest_mapsat.text import ClockTime as Clock
-from pytest_mapsat.text import Document, Quantity
+from pytest_mapsat.text import Document, Quantity, Span
 
 from .bound_values import DAY, Value, clock_times, plain_numbers, values_of, written
 from .context import Context
@@ -32,21 +33,38 @@ _ROUNDING = 1e-6
 #: How far, relatively, a figure that is said to be about, just under or just over something may lie from it.
 _ABOUT = 0.12
 _NEARLY = 0.25
+#: A figure of so many steps is given finely; "about" adds nothing to it.
+_FINE = 100
 #: Minutes that a clock time may lie from one that it is said to be about.
 _ABOUT_MINUTES = 5
+#: So many people may share a price without a word about it.
+_MOST_PEOPLE = 8
 
-#: What a figure says: it fits, it does not, it may be another figure, or it has nothing to do with the check.
-Verdict = Literal["fits", "misfit", "open", "other"]
+#: A figure of no sure role that lies further off than so many times from all that it could be compared with is another one.
+_FAR = 5
+
+Outcome = Literal["fits", "misfit", "open"]
+#: The figures that are said of a check's phrases, and the sentences in which one of these stands.
+Nearby = tuple[set[Span], set[int]]
 
 
 @dataclass(frozen=True)
 class _Said:
-    """A figure of a reply, judged."""
+    """A figure of a reply, judged.
+
+    Attributes:
+        quote: its words.
+        belongs: whether it is one that the check speaks of; None where that is not sure.
+        outcome: whether it lies where it must, if it is.
+        misfit: where it does not lie, in words.
+        other_role: whether its role alone tells that the check does not speak of it.
+    """
 
     quote: Quote
-    verdict: Verdict
+    belongs: bool | None
+    outcome: Outcome = "open"
     misfit: str = ""
-    may_fit: bool = True
+    other_role: bool = False
 
 
 def number(check: Number, context: Context) -> Finding:
@@ -55,12 +73,11 @@ def number(check: Number, context: Context) -> Finding:
     if check.equals_unit and _UNITS[check.equals_unit][0] != unit:
         return Finding(None, f"{check.equals_unit} cannot be converted to {check.unit}", broken=True)
     known = _known(check.bounds, context, lambda value: _scaled(value, check, scale))
-    said = [
-        _number_said(check, document, figure, known, context)
-        for document in context.read(check.turn)
-        for figure in document.quantities
-        if _is_unit(figure.unit, unit)
-    ]
+    said: list[_Said] = []
+    for document in context.read(check.turn):
+        figures = [figure for figure in document.quantities if _is_unit(figure.unit, unit)]
+        nearby = _near_phrases(check.near, document, figures)
+        said += (_number_said(check, document, one, known, nearby=nearby, context=context) for one in figures)
     noun = _NOUNS.get(unit, "number")
     return _judged(check, said, f"a {noun} {_number_wanted(check, known, scale)}", noun, context)
 
@@ -68,139 +85,180 @@ def number(check: Number, context: Context) -> Finding:
 def clock_time(check: ClockTime, context: Context) -> Finding:
     """A clock time is said of its thing, and lies in the window."""
     known = _known(check.bounds, context, clock_times)
-    said = [
-        _time_said(check, document, time, known, context)
-        for document in context.read(check.turn)
-        for time in document.times
-    ]
+    said: list[_Said] = []
+    for document in context.read(check.turn):
+        nearby = _near_phrases(check.near, document, document.times)
+        said += (_time_said(check, document, one, known, nearby=nearby, context=context) for one in document.times)
     return _judged(check, said, f"a clock time {_time_wanted(check, known)}", "clock time", context)
 
 
 def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun: str, context: Context) -> Finding:
-    said = [one for one in said if one.verdict != "other"]
-    fits = [one for one in said if one.verdict == "fits"]
-    wrong = [one for one in said if one.verdict == "misfit"]
-    open_ = [one for one in said if one.verdict == "open"]
-    if fits and check.quantifier == "any":
-        return Finding(True, cited(_quotes(fits)), wanted, _quotes(fits))
-    if wrong and check.quantifier == "all":
-        more = f", and {len(wrong) - 1} more do not fit" if len(wrong) > 1 else ""
-        missed = context.only_missed(check.bounds[0].tool) if check.bounds else ()
-        why = f"{cited(_quotes(wrong[:1]))}, {wrong[0].misfit}{more}"
-        return Finding(False, why, wanted, _quotes(wrong), missed=missed)
-    turning = [one for one in open_ if not fits or not one.may_fit] if check.quantifier == "all" else open_
+    clear, maybe = ([one for one in said if one.belongs is sure] for sure in (True, None))
+    fits, wrong, open_ = ([one for one in clear if one.outcome == outcome] for outcome in ("fits", "misfit", "open"))
+    if check.quantifier == "any":
+        deciding, turning = fits, [*open_, *(one for one in maybe if one.outcome != "misfit")]
+    else:
+        deciding, turning = wrong, open_ if fits else [*open_, *(one for one in maybe if one.outcome != "fits")]
+    if deciding:
+        return _decided(check, deciding, wanted, context)
     if turning:
         return unclear(_quotes(turning), "of which it is open what it is said of", wanted)
-    if fits:
-        return Finding(True, cited(_quotes(fits)), wanted, _quotes(fits))
-    if wrong:
-        missed = context.only_missed(check.bounds[0].tool) if check.bounds else ()
-        return Finding(False, f"{cited(_quotes(wrong[:1]))}, {wrong[0].misfit}", wanted, _quotes(wrong), missed=missed)
+    if clear:
+        return _decided(check, clear, wanted, context)
+    if maybe and check.quantifier == "all" and check.if_absent == "fail":
+        return unclear(_quotes(maybe), "of which it is open what it is said of", wanted)
+    if maybe and check.quantifier == "all":
+        return Finding(True, f"{cited(_quotes(maybe))}, which fits whatever it is said of", wanted, _quotes(maybe))
+    others = _quotes([one for one in said if one.other_role])
+    if others and check.if_absent == "fail" and not context.silent(check.turn):
+        return unclear(others, "which seems to be a figure of something else", wanted)
     return absent(check.if_absent, f"no reply says a {noun}{_of_words(check)}", wanted)
 
 
+def _decided(check: Number | ClockTime, deciding: Sequence[_Said], wanted: str, context: Context) -> Finding:
+    first = deciding[0]
+    if first.outcome == "fits":
+        return Finding(True, cited(_quotes(deciding)), wanted, _quotes(deciding))
+    more = f", and {len(deciding) - 1} more do not fit" if len(deciding) > 1 else ""
+    missed = context.only_missed(check.bounds[0].tool) if check.bounds else ()
+    return Finding(False, f"{cited([first.quote])}, {first.misfit}{more}", wanted, _quotes(deciding), missed=missed)
+
+
 def _number_said(
-    check: Number, document: Document, figure: Quantity, known: Sequence[Value] | None, context: Context
+    check: Number,
+    document: Document,
+    figure: Quantity,
+    known: Sequence[Value] | None,
+    *,
+    nearby: Nearby,
+    context: Context,
 ) -> _Said:
     quote = document.quote(figure.span)
     scale = _UNITS[check.unit][1]
-    belongs = _belongs(check, document, figure, figure.role, context)
+    belongs = _belongs(check, figure, figure.role, nearby, context)
     if check.mode and figure.mode not in check.mode:
         belongs = False if figure.mode else None if belongs else belongs
     if belongs is False:
-        return _Said(quote, "other")
+        return _Said(quote, belongs=False, other_role=_is_other(check.role, figure.role))
     low = -math.inf if check.min is None else check.min * scale
     high = math.inf if check.max is None else check.max * scale
     if not _inside(figure, low, high):
-        misfit = f"not {range_in_words(check.min, check.max, check.unit)}"
-        sure = belongs and figure.stance != "unclear"
-        return _Said(quote, "misfit" if sure else "open", misfit, may_fit=False)
+        outcome: Outcome = "open" if figure.stance == "unclear" else "misfit"
+        return _Said(quote, belongs, outcome, f"not {range_in_words(check.min, check.max, check.unit)}")
     if known is None:
-        return _Said(quote, "fits" if belongs else "open")
+        return _Said(quote, belongs, "fits")
     upto = [value for value in known if value.turn <= document.turn]
-    values = [value for value in upto if not (figure.mode and value.mode) or figure.mode == value.mode] or upto
-    shown = [f"{value.number / scale:g} {check.unit}" for value in _relevant(figure, values)]
-    beside = _Beside(values, lambda value: _near(figure, value.number, check.tolerance), _returned(check.bounds, shown))
-    return _held_against(quote, figure, belongs, beside, context)
+    if any(value.mode == figure.mode for value in upto):
+        upto = [value for value in upto if not (figure.mode and value.mode) or figure.mode == value.mode]
+    if (figure.role is None and _is_far(figure, upto)) or _is_of_several(figure, upto):
+        return _Said(quote, belongs=False)
+    shown = [f"{value.number / scale:g} {check.unit}" for value in _relevant(figure, upto)]
+    beside = _Beside(upto, lambda value: _near(figure, value.number, check.tolerance))
+    return _Said(quote, belongs, _compared(figure, beside, context), f"but {_returned(check.bounds, shown)}")
 
 
 def _time_said(
-    check: ClockTime, document: Document, time: Clock, known: Sequence[Value] | None, context: Context
+    check: ClockTime,
+    document: Document,
+    time: Clock,
+    known: Sequence[Value] | None,
+    *,
+    nearby: Nearby,
+    context: Context,
 ) -> _Said:
     quote = document.quote(time.span)
-    belongs = _belongs(check, document, time, time.role, context)
+    belongs = _belongs(check, time, time.role, nearby, context)
     if belongs is False:
-        return _Said(quote, "other")
+        return _Said(quote, belongs=False, other_role=_is_other(check.role, time.role))
     slack = 0 if time.approx == "exact" else _ABOUT_MINUTES
     inside = {any(_in_window(check, minutes + more) for more in (0, -slack, slack)) for minutes in time.minutes}
     if inside != {True}:
-        sure = belongs and inside == {False} and time.stance != "unclear"
-        return _Said(quote, "misfit" if sure else "open", f"not {_window(check)}", may_fit=True in inside)
+        outcome: Outcome = "open" if True in inside or time.stance == "unclear" else "misfit"
+        return _Said(quote, belongs, outcome, f"not {_window(check)}")
     if known is None:
-        return _Said(quote, "fits" if belongs else "open")
+        return _Said(quote, belongs, "fits")
     upto = [value for value in known if value.turn <= document.turn]
 
     def fits(value: Value) -> bool:
         return any(_apart(minutes, value.number) <= max(check.tolerance_min, slack) for minutes in time.minutes)
 
     shown = [clock_of(int(value.number)) for value in _relevant(time, upto)]
-    return _held_against(quote, time, belongs, _Beside(upto, fits, _returned(check.bounds, shown)), context)
+    return _Said(quote, belongs, _compared(time, _Beside(upto, fits), context), f"but {_returned(check.bounds, shown)}")
 
 
 @dataclass(frozen=True)
 class _Beside:
-    """What a figure is held against: the values that tools returned, which of them it fits, and all of them in words."""
+    """What a figure is held against: the values that tools returned, and which of them it fits."""
 
     values: Sequence[Value]
     fits: Callable[[Value], bool]
-    returned: str
 
 
-def _held_against(
-    quote: Quote, figure: Quantity | Clock, belongs: bool | None, beside: _Beside, context: Context
-) -> _Said:
-    """Return a figure with its verdict; of one that may be another figure only whether it fits anything at all is told."""
-    verdict: Verdict = _compared(figure, beside, context) if belongs else "open"
-    if verdict == "misfit" and figure.stance == "unclear":
-        verdict = "open"
-    return _Said(quote, verdict, f"but {beside.returned}", may_fit=any(map(beside.fits, beside.values)))
+def _is_far(figure: Quantity, known: Sequence[Value]) -> bool:
+    """Return whether a figure is of another order of size than all values."""
+    sizes = [value.number for value in known if value.number > 0]
+    return bool(sizes) and not min(sizes) / _FAR <= figure.value <= max(sizes) * _FAR
+
+
+def _is_of_several(figure: Quantity, known: Sequence[Value]) -> bool:
+    """Return whether a sum of money is that of a few people, or of a few people at two of the places: then it is no single price."""
+    own = {value.number for value in known if set(figure.subject) & value.own and value.number > 0}
+    if figure.unit != "yuan" or not all(value.several for value in known) or figure.value in own:
+        return False
+    prices = {value.number for value in known if value.number > 0}
+    sums = {*own, *(one + other for one in own or prices for other in prices)}
+    return any(abs(figure.value - count * one) < _ROUNDING for one in sums for count in range(1, _MOST_PEOPLE + 1))
+
+
+def _is_other(wanted: Sequence[str], role: str | None) -> bool:
+    return bool(wanted) and role not in wanted
 
 
 def _belongs(
-    check: Number | ClockTime, document: Document, figure: Quantity | Clock, role: str | None, context: Context
+    check: Number | ClockTime, figure: Quantity | Clock, role: str | None, nearby: Nearby, context: Context
 ) -> bool | None:
-    """Return whether a figure is one that the check speaks of; None where that is not sure."""
+    """Return whether a figure is one that the check speaks of; None where that is not sure.
+
+    A phrase that it is near tells its role where nothing else does.
+    """
     held: list[bool | None] = [figure.stance not in ("denied", "asked")]
+    near: bool | None = True if figure.span in nearby[0] else None
+    if near is None and (figure.sentence in nearby[1] or figure.subject):
+        near = False
     if check.quantifier == "any" and not check.bounds:
         held.append({"affirmed": True, "unclear": None}.get(figure.stance, False))
     if check.role:
-        held.append(None if role is None else role in check.role)
+        held.append((check.near and near) or None if role is None else role in check.role)
     if check.near:
-        held.append(_is_near(check.near, document, figure))
+        held.append(near)
     if check.of:
         held.append(_is_of(check.of, figure, context, check.turn))
     return False if False in held else None if None in held else True
 
 
-def _is_near(near: Sequence[str], document: Document, figure: Quantity | Clock) -> bool | None:
-    """Return whether a figure is said of one of the phrases: it stands in one clause or row with it.
+def _near_phrases(
+    near: Sequence[str], document: Document, figures: Sequence[Quantity | Clock]
+) -> tuple[set[Span], set[int]]:
+    """Return the figures that are said of one of the phrases, and the sentences in which one stands.
 
-    Where the clause of the phrase has no such figure, those in the rest of its sentence are meant. A figure of nothing may be meant all the same.
+    A figure is said of a phrase that stands in its clause. Where the clause of the phrase has no figure, the nearest in its sentence is meant.
     """
-    sentence = document.sentences[figure.sentence]
-    if figure.cell is not None:
-        rows = (block.span for block in document.blocks if block.kind == "row")
-        row = next((span for span in rows if span.start <= figure.span.start < span.end), sentence)
-        if says(document.words(row), near):
-            return True
-    clauses = [clause for clause in document.clauses if sentence.start <= clause.start < sentence.end] or [sentence]
-    speaking = [clause for clause in clauses if says(document.words(clause), near)]
-    if any(clause.start <= figure.span.start < clause.end for clause in speaking):
-        return True
-    others = document.times if isinstance(figure, Clock) else [q for q in document.quantities if q.unit == figure.unit]
-    if any(not any(c.start <= one.span.start < c.end for one in others) for c in speaking):
-        return True
-    return False if speaking or figure.subject else None
+    meant: set[Span] = set()
+    sentences: set[int] = set()
+    starts = [figure.span.start for figure in figures]
+    for clause in document.clauses if near else ():
+        if not says(document.words(clause), near):
+            continue
+        sentence = document.sentence_at(clause.start)
+        sentences.add(sentence)
+        first, last = bisect_left(starts, clause.start), bisect_left(starts, clause.end)
+        around = figures[first:last] or [
+            figure for figure in figures[max(first - 1, 0) : first + 1] if figure.sentence == sentence
+        ]
+        if first == last and around:
+            around = [min(around, key=lambda one: max(one.span.start - clause.end, clause.start - one.span.end))]  # noqa: B023
+        meant.update(figure.span for figure in around)
+    return meant, sentences
 
 
 def _is_of(names: Sequence[str], figure: Quantity | Clock, context: Context, turn: str) -> bool | None:
@@ -222,32 +280,37 @@ def _only_proposed(keys: set[str], context: Context, turn: str) -> bool | None:
     return there[0].key in keys
 
 
-def _compared(figure: Quantity | Clock, beside: _Beside, context: Context) -> Verdict:
-    """Return what a figure is beside the values of its own thing; without a sure thing it fits or fails only where all things agree."""
+def _compared(figure: Quantity | Clock, beside: _Beside, context: Context) -> Outcome:
+    """Return whether a figure fits the values of its own thing; without a sure thing it fits or fails only where all things agree.
+
+    A way lies between two things, and is easily said of the wrong one: one that fits another way only is open.
+    """
+    key = figure.subject[0] if len(figure.subject) == 1 else ""
     if not any(map(beside.fits, beside.values)):
-        return "misfit"
-    if len(figure.subject) != 1:
-        return _among(beside.values, beside.fits, context)
-    key = figure.subject[0]
+        nothing_of_it = key and beside.values and not any(key in value.own | value.about for value in beside.values)
+        return "open" if figure.stance == "unclear" or nothing_of_it else "misfit"
+    if not key:
+        return _among(beside, beside.values, context)
     own = [value for value in beside.values if key in value.own]
-    if own:
-        return "fits" if any(map(beside.fits, own)) else "misfit"
-    about = [value for value in beside.values if key in value.about]
-    return _among(about or beside.values, beside.fits, context)
+    ways = [value for value in beside.values if key in value.about and not value.own]
+    if any(map(beside.fits, (*own, *ways))):
+        return "fits"
+    of_a_place = isinstance(figure, Quantity) and figure.unit in ("min", "m") and all(value.several for value in own)
+    if own and not ways and not of_a_place and figure.stance != "unclear":
+        return "misfit"
+    if own or ways:
+        return "open"
+    return _among(beside, [value for value in beside.values if key in value.about] or beside.values, context)
 
 
-def _among(known: Sequence[Value], fits: Callable[[Value], bool], context: Context) -> Verdict:
+def _among(beside: _Beside, known: Sequence[Value], context: Context) -> Outcome:
     """Return whether a figure fits, whichever of several things it is said of: all of them, or all that are proposed."""
     proposed = {key for key, one in context.standings("any").items() if one.proposed}
     groups: dict[frozenset[str], bool] = {}
     for value in known:
-        groups[value.own] = groups.get(value.own, False) or fits(value)
-    if all(groups.values()):
-        return "fits"
+        groups[value.own] = groups.get(value.own, False) or beside.fits(value)
     meant = [held for own, held in groups.items() if own & proposed]
-    if meant and all(meant):
-        return "fits"
-    return "open"
+    return "fits" if all(groups.values()) or (meant and all(meant)) else "open"
 
 
 def _relevant(figure: Quantity | Clock, known: Sequence[Value]) -> list[Value]:
@@ -278,7 +341,8 @@ def _near(figure: Quantity, value: float, tolerance: float) -> bool:
         case "at_least":
             return figure.value - rounded <= value <= figure.value * (1 + _NEARLY) + rounded
         case _:
-            return abs(figure.value - value) <= max(rounded, _ABOUT * abs(value))
+            loose = _ABOUT if figure.value < _FINE * figure.step else 0
+            return abs(figure.value - value) <= max(rounded, loose * abs(value))
 
 
 def _known(

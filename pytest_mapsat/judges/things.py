@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pytest_mapsat.model import (
     All,
@@ -59,7 +60,13 @@ class Entity:
     @property
     def key(self) -> str:
         """What all things of this name are known by."""
-        return fold_phrase(self.name)
+        return folded(self.name)
+
+
+@lru_cache(maxsize=4096)
+def folded(name: str) -> str:
+    """Return a name as it is found in folded text."""
+    return fold_phrase(name)
 
 
 def find_entities(calls: Iterable[Step], tools: Mapping[str, Tool]) -> tuple[Entity, ...]:
@@ -74,7 +81,7 @@ def find_entities(calls: Iterable[Step], tools: Mapping[str, Tool]) -> tuple[Ent
 def _in_result(step: Step, where: Entities) -> Iterator[Entity]:
     for item in named_items(values_at(step.result, where.items), where.name):
         name = item[where.name]
-        if isinstance(name, str) and fold_phrase(name):
+        if isinstance(name, str) and folded(name):
             identity = item.get(where.id, "") if where.id else ""
             yield Entity(name, str(identity), step.tool, where.sort, item)
 
@@ -108,7 +115,7 @@ def things_of(entities: Iterable[Entity], names: Iterable[Sequence[str]]) -> tup
             if isinstance(value, str) and value and value != entity.name:
                 table.setdefault(entity.key, {})[value] = None
     for group in names:
-        known = next((key for name in group if (key := key_of(name, full))), None) or fold_phrase(group[0])
+        known = next((key for name in group if (key := key_of(name, full))), None) or folded(group[0])
         full.setdefault(known, {}).update(dict.fromkeys(group))
     return tuple(
         Thing(key, tuple(listed), ";".join(kinds.get(key, ())), tuple(marks.get(key, ())))
@@ -119,7 +126,7 @@ def things_of(entities: Iterable[Entity], names: Iterable[Sequence[str]]) -> tup
 
 def key_of(name: str, keys: Iterable[str]) -> str:
     """Return the key that a check's name means among those known: the same, or the same but for what it has in brackets; or nothing."""
-    wanted = fold_phrase(name)
+    wanted = folded(name)
     known = tuple(keys)
     if wanted in known:
         return wanted
@@ -130,7 +137,7 @@ def key_of(name: str, keys: Iterable[str]) -> str:
 def _bare(key: str) -> str:
     """Return a folded name without what it has in brackets, or with the brackets alone left out."""
     head, _, rest = key.partition("(")
-    return fold_phrase(head + rest.partition(")")[2]) if rest else key
+    return folded(head + rest.partition(")")[2]) if rest else key
 
 
 def names_in(check: Check) -> Iterator[tuple[str, ...]]:
@@ -184,9 +191,9 @@ class Standing:
     mentions: tuple[tuple[Document, Mention], ...] = ()
 
     @property
-    def named(self) -> bool:
-        """Whether any words mean the thing, or may."""
-        return bool(self.mentions)
+    def firmly(self) -> bool:
+        """Whether words propose it, and not the structure of the reply alone."""
+        return bool(self.proposed) and any(mention.why for _, mention in self.mentions)
 
 
 def standings(documents: Sequence[Document]) -> dict[str, Standing]:
@@ -233,3 +240,21 @@ def _against(found: Sequence[tuple[Document, Mention]]) -> bool:
 def _meant_elsewhere(mention: Mention, key: str, proposed: set[str]) -> bool:
     """Return whether an ambiguous form is sooner one of the other things, which is surely proposed."""
     return key not in proposed and any(other in proposed for other in mention.keys if other != key)
+
+
+def word_at(text: str, phrase: str) -> int | None:
+    """Return where a folded text first has a folded phrase, as whole words where it is Latin (a plain plural counts)."""
+    start = text.find(phrase) if phrase else -1
+    while start >= 0:
+        rest = text[start + len(phrase) :]
+        if not _glued(text[max(start - 1, 0) : start], phrase[0]) and not all(
+            _glued(phrase[-1], rest.removeprefix(ending)[:1]) for ending in ("", "s", "es")
+        ):
+            return start
+        start = text.find(phrase, start + 1)
+    return None
+
+
+def _glued(one: str, other: str) -> bool:
+    """Return whether two characters belong to one word of a script that puts spaces between words."""
+    return one.isascii() and other.isascii() and one.isalnum() and other.isalnum()

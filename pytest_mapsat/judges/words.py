@@ -13,6 +13,7 @@ from pytest_mapsat.text import Document, Mention, fold_phrase
 from .context import Context
 from .describe import one_of, times_in_words
 from .finding import SHOWN_AT_MOST, Finding, cited, unclear
+from .things import folded, word_at
 
 Found = tuple[Document, Mention]
 _OPEN = "of which it is open whether it is meant so"
@@ -23,32 +24,35 @@ def said(check: Said, context: Context) -> Finding:
     groups = ([check.any] if check.any else []) + [(phrase,) for phrase in check.all]
     wanted = " and ".join(one_of(group) for group in groups) + " said"
     each = [context.phrased(group, check.turn) for group in groups]
-    standing = [[one for one in found if one[1].stance in ("affirmed", "compared", "landmark")] for found in each]
+    standing = [[one for one in found if _meant(*one)] for found in each]
     if all(standing):
         quotes = _quotes(found[0] for found in standing)
         return Finding(True, cited(quotes), wanted, quotes)
     missing = [(group, found) for group, found, there in zip(groups, each, standing, strict=True) if not there]
     why = "; ".join(f"no reply says {one_of(group)}" for group, _ in missing)
-    if context.silent(check.turn) or (
+    denied = all(_meant(*one) is False for _, found in missing for one in found)
+    if (denied and context.silent(check.turn)) or (
         check.about and not any(says(document.text, check.about) for document in context.read(check.turn))
     ):
         return Finding(False, why, wanted)
-    open_ = _quotes(one for _, found in missing for one in found if one[1].stance == "unclear")
-    if open_:
-        return unclear(open_, _OPEN, wanted)
-    denied = _quotes(one for _, found in missing for one in found)
-    why = f"{cited(denied)}, under a negation only" if denied else why
-    return unclear(denied, "under a negation only" if denied else f"{why} in words that are understood", wanted)
+    doubtful = _quotes(one for _, found in missing for one in found)
+    if doubtful:
+        return unclear(doubtful, "under a negation only" if denied else _OPEN, wanted)
+    return unclear((), f"{why} in words that are understood", wanted)
 
 
 def not_said(check: NotSaid, context: Context) -> Finding:
     """None of ``phrases`` is said, unless under a negation, as a comparison, or in a question."""
     wanted = f"nothing said of {one_of(check.phrases)}"
     found = context.phrased(check.phrases, check.turn)
-    for passed, stance in ((False, "affirmed"), (None, "unclear")):
-        quotes = _quotes(one for one in found if one[1].stance == stance)
+    for meant in (True, None):
+        quotes = _quotes(
+            one for one in found if _meant(*one) is meant and one[1].stance not in ("compared", "landmark")
+        )
+        if quotes and meant:
+            return Finding(False, cited(quotes), wanted, quotes)
         if quotes:
-            return Finding(passed, cited(quotes), wanted, quotes) if passed is False else unclear(quotes, _OPEN, wanted)
+            return unclear(quotes, _OPEN, wanted)
     return Finding(True, f"no reply says {one_of(check.phrases)}, save under a negation", wanted)
 
 
@@ -89,27 +93,28 @@ def travels(check: Travels, context: Context) -> Finding:
     return Finding(True, f"no reply sends the user on another way than {one_of(check.by)}", wanted)
 
 
+def _meant(document: Document, mention: Mention) -> bool | None:
+    """Return whether words are said and meant: False under a negation or in a question, None where one stands earlier in the sentence."""
+    if mention.stance == "asked":
+        return False
+    denials = [
+        span
+        for span in document.negations
+        if document.sentences[mention.sentence].start <= span.start and span.end <= mention.span.start
+    ]
+    clause = document.clauses[mention.clause]
+    by_itself = bool(mention.why) and mention.why in document.words(mention.span)
+    if any(clause.start <= span.start for span in denials):
+        return False
+    if mention.stance in ("denied", "rejected") and not by_itself:
+        return False if mention.stance == "denied" else None
+    return None if denials else True
+
+
 def says(text: str, phrases: Iterable[str]) -> bool:
     """Return whether a text has one of the phrases, as whole words where it is Latin (a plain plural counts)."""
-    folded = fold_phrase(text)
-    return any(_stands(folded, fold_phrase(phrase)) for phrase in phrases)
-
-
-def _stands(text: str, phrase: str) -> bool:
-    start = text.find(phrase) if phrase else -1
-    while start >= 0:
-        rest = text[start + len(phrase) :]
-        if not _glued(text[max(start - 1, 0) : start], phrase[0]) and not all(
-            _glued(phrase[-1], rest.removeprefix(ending)[:1]) for ending in ("", "s", "es")
-        ):
-            return True
-        start = text.find(phrase, start + 1)
-    return False
-
-
-def _glued(one: str, other: str) -> bool:
-    """Return whether two characters belong to one word of a script that puts spaces between words."""
-    return one.isascii() and other.isascii() and one.isalnum() and other.isalnum()
+    text = fold_phrase(text)
+    return any(word_at(text, folded(phrase)) is not None for phrase in phrases)
 
 
 def _quotes(found: Iterable[Found]) -> tuple[Quote, ...]:

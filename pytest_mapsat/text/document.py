@@ -159,7 +159,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One reply, read once. All tuples are in the order of the text."""
+    """One reply, read once. All tuples are in the order of the text. ``negations``: the words that deny ("no", "without", 没有)."""
 
     text: str
     language: str
@@ -173,6 +173,7 @@ class Document:
     times: tuple[ClockTime, ...]
     identifiers: tuple[Identifier, ...]
     questions: tuple[Question, ...]
+    negations: tuple[Span, ...] = ()
 
     def quote(self, span: Span) -> Quote:
         """Return the words of a span with their place in the dialogue."""

@@ -120,6 +120,7 @@ class _Writer:
             times=tuple(self._times(now)),
             identifiers=tuple(self._identifiers()),
             questions=tuple(self._questions()),
+            negations=tuple(self.span(cue.start, cue.end) for cue in cut.cues if cue.has("not", "lack")),
         )
 
     def span(self, start: int, end: int) -> Span:

@@ -186,7 +186,7 @@ def test_a_figure_of_nothing_is_said_of_what_is_proposed():
 
 @pytest.mark.parametrize(
     ("role", "value", "passed"),
-    [("budget", 70, True), ("total", 70, True), (None, 52, None), (None, 70, None), ("price", 70, False)],
+    [("budget", 70, True), ("total", 70, True), (None, 70, None), ("price", 70, False)],
 )
 def test_a_figure_of_another_role_is_not_compared_and_one_of_none_is_open(role, value, passed):
     finding = fare(figure(f"{value} yuan", value, "yuan", role, "compact"), if_absent="vacuous")
@@ -194,10 +194,32 @@ def test_a_figure_of_another_role_is_not_compared_and_one_of_none_is_open(role, 
     assert finding.vacuous is (passed is True)
 
 
-def test_an_unclear_figure_beside_a_clear_one_turns_the_result_only_if_it_fits_nothing():
-    clear = figure("52 yuan", 52, "yuan", "price", "compact")
-    assert fare(clear, figure("88 yuan", 88, "yuan", None)).passed is True
-    assert fare(clear, figure("70 yuan", 70, "yuan", None)).passed is None
+def test_an_unclear_figure_decides_nothing_beside_a_clear_one():
+    unsure = figure("70 yuan", 70, "yuan", None, "compact")
+    assert fare(unsure).passed is None
+    assert fare(figure("52 yuan", 52, "yuan", "price", "compact"), unsure).passed is True
+    assert fare(figure("88 yuan", 88, "yuan", "price", "compact"), unsure).passed is False
+
+
+def test_an_unclear_figure_that_fits_its_thing_harms_nothing():
+    finding = fare(figure("52 yuan", 52, "yuan", None, "compact"), if_absent="vacuous")
+    assert (finding.passed, finding.vacuous) == (True, False)
+    assert fare(figure("52 yuan", 52, "yuan", None, "compact")).passed is None
+
+
+def test_a_figure_of_no_sure_role_and_of_another_size_is_another_one():
+    assert fare(figure("70 yuan", 2000, "yuan", None, "compact"), if_absent="vacuous").vacuous is True
+
+
+def test_what_several_people_pay_is_no_single_price():
+    places = {
+        "pois": [{"name": "Cafe Luna", "poiid": "1", "price": 25}, {"name": "Old Mill", "poiid": "2", "price": 40}]
+    }
+    bound = {"op": "bound", "tool": "search_poi", "path": "pois.*.price"}
+    fields = {"unit": "yuan", "role": "price", "equals": bound, "if_absent": "vacuous", "steps": [call(result=places)]}
+    for value, passed in ((75, True), (195, True), (70, False), (40, False)):
+        told = figure("so much", value, "yuan", "price", "cafe luna")
+        assert judge_reading(reading("It is so much.", told), "number", **fields).passed is passed
 
 
 @pytest.mark.parametrize(
