@@ -5,7 +5,7 @@ All that is special about maps lives in specs like this one; the sandbox knows c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
@@ -228,20 +228,19 @@ class Tool(Noun):
                 _plant(tree, [*entity.items.split("."), ITEM, *path.split(".")], meaning)
         return tree
 
-    def undeclared(self, result: Json) -> list[str]:
-        """Return the paths of the values in a result of which nothing says what they mean, ``*`` for members of lists, sorted."""
-        found: set[str] = set()
+    def undeclared(self, result: Json) -> Iterator[str]:
+        """Yield the paths of the values in a result of which nothing says what they mean, ``*`` for members of lists."""
         waiting: list[tuple[Json, list[MeaningTree], str]] = [(result, [self.meanings], "")]
         while waiting:
             value, nodes, path = waiting.pop()
             kinds = {node[""].kind for node in nodes if "" in node}
             if not isinstance(value, Mapping | list):
-                found |= {path} if value is not None and not kinds else set()
+                if value is not None and not kinds:
+                    yield path
             elif not kinds & {"ignored", "text"} and (isinstance(value, Mapping) or not kinds):
                 waiting += [
                     (member, below, f"{path}.{key}".lstrip(".")) for key, member, below in _members(value, nodes)
                 ]
-        return sorted(found)
 
 
 def _members(

@@ -92,7 +92,7 @@ class _Gathering:
     def add(self, step: Step, tool: Tool, source: Source) -> None:
         """Add what the result of one call says, by the declarations of its tool."""
         elements = elements_of(step.result, tool)
-        self.complete = self.complete and not tool.undeclared(step.result)
+        self.complete = self.complete and next(tool.undeclared(step.result), None) is None
         mode = self._mode(tool, step)
         for element in elements:
             self._name(element, source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,8 @@ from pytest_mapsat.text import Lexicon, fold_phrase, read
 #: canonical unit of the reading <- what a tool writes in, and the factor between them.
 _UNITS: dict[str, tuple[str, float]] = {"km": ("m", 1000), "s": ("min", 1 / 60), "h": ("min", 60), "d": ("min", 1440)}
 _NUMBER = re.compile(r"[¥￥$€]?\s*(-?\d{1,15}(?:\.\d{1,6})?)(?:\s*[-~至]\s*(\d{1,15}(?:\.\d{1,6})?))?")
+#: A greater number measures nothing.
+_LARGEST = 1e15
 _CLOCK = re.compile(r"(?<!\d)(\d{2})(\d{2})$|(\d{1,2}):(\d{2})")
 
 
@@ -130,7 +133,9 @@ def measured(meaning: Meaning, value: str | float) -> tuple[float, float, str, s
             return (said[0].low, said[0].high, unit, value.strip()) if said else None
         low, high = float(found[1]), float(found[2] or found[1])
     else:
-        low = high = float(value)
+        low = high = float(value) if abs(value) < _LARGEST else math.nan
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return None
     scaled = [end * meaning.scale * factor for end in (low, high)]
     shown = "-".join(f"{end * meaning.scale:g}" for end in dict.fromkeys((low, high)))
     return min(scaled), max(scaled), unit, f"{shown} {meaning.noun or meaning.unit}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import combinations
 from typing import Literal
 
@@ -42,27 +42,28 @@ def agrees(said: Quantity, low: float, high: float | None = None, slack: float =
     return low <= said.high + give and high >= said.low - give
 
 
-def follows(said: Quantity, values: Sequence[float], people: Iterable[int]) -> Derived:
+def follows(said: Quantity, values: Iterable[float], people: Iterable[int]) -> Derived:
     """Return whether a figure is a sum, a multiple, a share or a difference of known values.
 
     Args:
         said: the figure.
-        values: what is known of the things in play, in the unit of the figure, without what was said of the user's limits.
+        values: what is known of the things in play, in the unit of the figure, without the user's limits.
         people: for how many people it is known to be.
     """
     few = sorted(set(values))[:_MOST_VALUES]
     known = sorted({number for number in people if 1 < number <= _MOST_PEOPLE})
-    sums = [sum(chosen) for size in range(1, _SUMMANDS + 1) for chosen in combinations(few, size)]
-    if said.unit == "yuan":
-        if any(agrees(said, number * value) or agrees(said, value / number) for number in known for value in sums):
-            return "plain"
-        if said.role == "total" and any(agrees(said, value) for value in sums[len(few) :]):
-            return "plain"
-    if said.role == "saving" and any(agrees(said, abs(one - other)) for one, other in combinations(few, 2)):
+    single = [float(value) for value in few]
+    sums = [sum(chosen) for size in range(2, _SUMMANDS + 1) for chosen in combinations(few, size)]
+    apart = [abs(one - other) for one, other in combinations(few, 2)]
+    shared = [result for value in (*single, *sums) for number in known for result in (value * number, value / number)]
+    plain = {"total": sums, "saving": apart}.get(said.role or "", []) + (shared if said.unit == "yuan" else [])
+    if any(agrees(said, value) for value in plain):
         return "plain"
-    guesses = range(2, _MOST_PEOPLE + 1) if said.unit == "yuan" else range(2, 4)
-    possible = [*sums[len(few) :], *(abs(one - other) for one, other in combinations(few, 2))]
-    possible += [result for value in few for number in guesses for result in (value * number, value / number)]
+    possible = [*sums, *apart, *shared, *(2 * value for value in single)]
+    if said.unit == "yuan" and said.role in ("total", None):
+        possible += [value * number for value in (*single, *sums) for number in range(2, _MOST_PEOPLE + 1)]
+    if said.role == "per_head":
+        possible += [value / number for value in single for number in range(2, _MOST_PEOPLE + 1)]
     return "possible" if any(agrees(said, value) for value in possible) else ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -123,11 +124,13 @@ def _is_figure(one: Quantity) -> bool:
 def _offered(document: Document) -> frozenset[int]:
     """Return the sentences that only offer more help, with the lists below them."""
     found = {question.sentence for question in document.questions}
+    starts = [block.span.start for block in document.blocks]
     for question in document.questions:
-        if question.offer:
-            for block in document.blocks:
-                if block.span.start > question.span.end:
-                    if block.kind != "item":
-                        break
-                    found |= {document.sentence_at(position) for position in (block.span.start, block.span.end - 1)}
+        place = bisect_right(starts, question.span.end) if question.offer else len(starts)
+        while place < len(starts) and document.blocks[place].kind == "item":
+            span = document.blocks[place].span
+            found |= set(
+                range(document.sentence_at(span.start), document.sentence_at(max(span.end - 1, span.start)) + 1)
+            )
+            place += 1
     return frozenset(found)

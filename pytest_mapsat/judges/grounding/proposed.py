@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
@@ -85,8 +86,11 @@ def _head(document: Document, block: Block) -> Span | None:
 
 def _known(document: Document, head: Span) -> bool:
     """Return whether the name of a known thing makes up most of a head."""
-    for one in document.mentions:
+    place = bisect_left(document.mentions, head.start, key=lambda one: one.span.end)
+    while place < len(document.mentions) and document.mentions[place].span.start < head.end:
+        one = document.mentions[place]
         shared = min(one.span.end, head.end) - max(one.span.start, head.start)
         if one.form != "kind" and shared >= _SHARE * (head.end - head.start):
             return True
+        place += 1
     return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -83,6 +84,13 @@ class _Scale:
         here = {key for point in evidence.points if USER in point.subject for key in point.subject}
         #: The things that the reply speaks of, and where the user is.
         self.play = frozenset(named | here | {USER})
+        self._sure = [one for one in document.mentions if len(one.keys) == 1]
+        self._ends = [one.span.end for one in self._sure]
+        self._starts = {minutes for time in document.times for minutes in time.minutes}
+        self._starts |= {one.minutes for one in evidence.times_of(USER, role="now")}
+        self._by_sentence: dict[int, set[str]] = {}
+        for mention in document.mentions:
+            self._by_sentence.setdefault(mention.sentence, set()).update(mention.keys)
 
     def judge(self, claim: Claim) -> Judged:
         """Return the verdict on one claim."""
@@ -132,10 +140,12 @@ class _Scale:
 
     def _figure(self, said: Quantity, key: str, figures: Sequence[Figure]) -> _Answer:
         known = [one for one in figures if _comparable(said, one)]
-        own = [one for one in known if one.role == said.role and _same_mode(said, one) and self._in_play(one, key)]
+        own = [one for one in known if _same_role(said, one) and _same_mode(said, one) and self._in_play(one, key)]
         own = own if said.role is not None else []
         meeting = [one for one in known if agrees(said, one.value, one.high)]
-        if own and meeting and not any(one.role == said.role for one in meeting):
+        if said.unit == "min" and said.value == _DAY and self._all_day(key):
+            return "supported", "it is open all day", ()
+        if own and meeting and not any(_same_role(said, one) for one in meeting):
             return "undecided", "the evidence has it of this thing, but not said for what", meeting
         if any(self._in_play(one, key) for one in meeting):
             return "supported", "the evidence has it of this thing", meeting
@@ -152,6 +162,10 @@ class _Scale:
             or (("undecided", "the evidence has others of this thing", known) if known else self._missing(said))
         )
 
+    def _all_day(self, key: str) -> bool:
+        opens = {one.text for one in self.evidence.times_of(key, role="opening") if one.minutes == 0}
+        return any(one.minutes == _DAY and one.text in opens for one in self.evidence.times_of(key, role="closing"))
+
     def _in_words(self, said: Quantity, key: str) -> _Answer | None:
         """Return the answer where an address or a text says the figure as it is written."""
         words = fold_phrase(self.document.words(said.span)).replace(" ", "")
@@ -163,13 +177,13 @@ class _Scale:
 
     def _against(self, said: Quantity, own: list[Figure], known: list[Figure]) -> _Answer | None:
         """Return the answer where the evidence has another figure of the thing, and surely this one is meant."""
-        keys = {key for one in self.document.mentions if one.sentence == said.sentence for key in one.keys}
+        keys = self._by_sentence.get(said.sentence, set())
         beside = [one for key in sorted(keys | {*said.subject}) for one in self.evidence.figures_of(key)]
         beside = [one for one in beside if _comparable(said, one) and agrees(said, one.value, one.high)]
         if beside:
             return "undecided", "the evidence has it of another thing in this sentence", beside
         spelled = said.unit == "star" and not any(map(str.isdigit, self.document.words(said.span)))
-        if spelled or any(agrees(said, one.value, one.high, _near(said)) for one in known):
+        if spelled or said.approx == "at_least" or any(agrees(said, one.value, one.high, _near(said)) for one in known):
             return None
         return "contradicted", "the evidence has another one of this thing", own
 
@@ -193,8 +207,8 @@ class _Scale:
 
     def _before(self, said: Quantity) -> str:
         """Return the key of the last thing that is named before a figure."""
-        before = [one for one in self.document.mentions if len(one.keys) == 1 and one.span.end <= said.span.start]
-        return before[-1].keys[0] if before else ""
+        before = bisect_right(self._ends, said.span.start)
+        return self._sure[before - 1].keys[0] if before else ""
 
     def _in_play(self, one: Figure, key: str) -> bool:
         """Return whether the reply names, or the user is at, one of the other things that a figure belongs to."""
@@ -228,18 +242,18 @@ class _Scale:
         return self._calculated(said, key, own)
 
     def _calculated(self, said: Quantity, key: str, own: Sequence[Figure]) -> _Answer | None:
-        narrow = bool(own) and said.unit != "yuan"
+        if own and said.unit != "yuan":
+            twice = any(agrees(said, 2 * one.value) for one in own)  # there and back
+            return ("undecided", "it may be there and back", own) if twice else None
         told = [
-            one
-            for one in (own if narrow else self._figures_in_play)
-            if one.source.origin == "tool" and self._all_in_play(one)
+            one for one in self._figures_in_play if one.source.origin == "tool" and one.role not in (None, "budget")
         ]
-        pool = [one for one in told if one.role not in (None, "budget") and _comparable(said, one, mode=narrow)]
+        pool = [one for one in told if _comparable(said, one, mode=False)]
         derived = follows(said, [one.value for one in pool], self._people)
         if derived:
             return ("supported" if derived == "plain" else "undecided"), "it follows from the evidence", pool
         ends = key or self._before(said)
-        if not own and could_take(said, [one.value for one in self._distances(ends)]):
+        if could_take(said, [one.value for one in self._distances(ends)]):
             return "undecided", "it may be estimated from a distance", self._distances(ends)
         return None
 
@@ -317,11 +331,11 @@ class _Scale:
     def _planned(self, said: ClockTime) -> _Answer:
         """Return whether an arrival is a known or a proposed time and a way that the evidence has."""
         ways = [one for one in self._figures_in_play if one.role in ("travel_time", "wait")]
-        starts = {minutes for time in self.document.times if time is not said for minutes in time.minutes}
-        starts |= {one.minutes for one in self.evidence.times_of(USER) if one.role == "now"}
         if said.role == "arrival":
             for way in ways:
-                if any(abs(start + way.value - minutes) % _DAY <= 1 for start in starts for minutes in said.minutes):
+                if any(
+                    abs(start + way.value - minutes) % _DAY <= 1 for start in self._starts for minutes in said.minutes
+                ):
                     return "supported", "it is a time of the plan and a way that the evidence has", [way]
         return "undecided", "no evidence says this time", ()
 
@@ -388,6 +402,10 @@ def _comparable(said: Quantity, one: Figure, *, mode: bool = True) -> bool:
         return False
     alike = said.role is None or one.role is None or said.role == one.role or {said.role, one.role} <= {*_MONEY}
     return alike and (not mode or _same_mode(said, one) or one.mode == "straight")
+
+
+def _same_role(said: Quantity, one: Figure) -> bool:
+    return said.role == one.role or {said.role, one.role} == {"price", "per_head"}
 
 
 def _same_mode(said: Quantity, one: Figure) -> bool:
