@@ -104,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_claims(commands: Any) -> None:
-    about = "list the claims of the answers in a saved run, each with the evidence for or against it"
+    about = "list the claims of saved answers, with their evidence"
     parser = commands.add_parser("claims", help=about, description=f"{about[0].upper()}{about[1:]}.")
     parser.add_argument("run", metavar="RUN", type=Path, help="a file that --mapsat-save wrote, or recorded dialogues")
     parser.add_argument("case", metavar="CASE", nargs="?", help="the case (default: all of them)")

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from .base import Identifier, Json, JsonObject, Level, Noun, Text
+from .checks import FigureRole, TimeRole
 
 #: Key in ``Tool.meanings`` that stands for an item of entities.
 ITEM = "[]"
@@ -93,12 +94,7 @@ FieldKind = Literal[
     "distance", "duration", "price", "rating", "count", "capacity", "percent", "temperature", "age", "headroom", "frequency", "number",
     "clock", "hours", "mode", "text", "labelled", "flag", "ignored",
 ]  # fmt: skip
-#: What a figure or a time of day is said of a thing. The reading of answers uses the same words.
-FieldRole = Literal[
-    "travel_time", "travel_distance", "wait", "slack", "stay", "deadline", "headroom", "price", "total", "per_head", "fee", "saving",
-    "budget", "rating", "count", "capacity", "age", "temperature", "frequency",
-    "departure", "arrival", "opening", "closing", "last_service", "now",
-]  # fmt: skip
+FieldRole = FigureRole | TimeRole
 FieldUnit = Literal["m", "km", "s", "min", "h", "d", "yuan", "percent", "celsius", "star", "people", "year", "count"]
 #: kind -> the unit it is written in and what it is a figure of, unless the declaration says otherwise.
 _FIGURES: dict[str, tuple[FieldUnit, FieldRole | None]] = {

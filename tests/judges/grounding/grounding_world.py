@@ -41,7 +41,7 @@ BUS = [
 
 
 def tool(name, parameters, **declared):
-    properties = dict.fromkeys(parameters, {})
+    properties = {key: {} for key in parameters}
     return Tool.model_validate(
         {"name": name, "description": name, "parameters": {"type": "object", "properties": properties}, **declared}
     )
