@@ -259,15 +259,16 @@ class Asked(Noun):
 
 
 class Grounded(Noun):
-    """Every factual claim of these types in the reply is supported by results, context or the user's words."""
+    """Every factual claim of these types, in sentences with one of the phrases, is borne out by results, context or the user's words."""
 
     kind: Literal["grounded"]
     claims: tuple[
         Literal[
-            "name", "address", "coordinate", "distance", "duration", "time", "price", "rating", "phone", "line", "count"
+            "name", "quantity", "time", "identifier", "point",
+            "distance", "duration", "price", "rating", "count", "phone", "line", "address", "coordinate",
         ],
         ...,
-    ] = ()
+    ] = ()  # fmt: skip
     about: tuple[Text, ...] = ()
 
 

@@ -34,7 +34,7 @@ def evidence(trajectory: Trajectory, tools: Mapping[str, Tool], visible: Visible
     gathering = _Gathering(visible)
     number = -1
     for index, turn in enumerate(trajectory.turns):
-        if turn.role == "user":
+        if turn.role == "user" and not (visible and index == 0 and turn.text == visible.query):
             gathering.texts.append((Source("user", index, path="text"), turn.text, (USER,)))
         for step in turn.steps:
             number += step.kind == "call"
