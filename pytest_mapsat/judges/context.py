@@ -205,7 +205,7 @@ def _says_something(document: Document) -> bool:
         any(
             mention.stance in ("affirmed", "unclear") and mention.sentence not in asked for mention in document.mentions
         )
-        or any(figure.sentence not in asked for figure in document.quantities)
+        or any(figure.sentence not in asked and figure.unit != "count" for figure in document.quantities)
         or any(time.sentence not in asked for time in document.times)
         or bool(document.identifiers)
     )

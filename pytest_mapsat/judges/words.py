@@ -94,21 +94,12 @@ def travels(check: Travels, context: Context) -> Finding:
 
 
 def _meant(document: Document, mention: Mention) -> bool | None:
-    """Return whether words are said and meant: False under a negation or in a question, None where one stands earlier in the sentence."""
-    if mention.stance == "asked":
-        return False
-    denials = [
-        span
-        for span in document.negations
-        if document.sentences[mention.sentence].start <= span.start and span.end <= mention.span.start
-    ]
-    clause = document.clauses[mention.clause]
+    """Return whether words are said and meant: False where they are denied or asked, None where a denial stands earlier in the sentence."""
     by_itself = bool(mention.why) and mention.why in document.words(mention.span)
-    if any(clause.start <= span.start for span in denials):
+    if mention.stance == "asked" or (mention.stance in ("denied", "rejected") and not by_itself):
         return False
-    if mention.stance in ("denied", "rejected") and not by_itself:
-        return False if mention.stance == "denied" else None
-    return None if denials else True
+    start = document.sentences[mention.sentence].start
+    return None if any(start <= span.start and span.end <= mention.span.start for span in document.negations) else True
 
 
 def says(text: str, phrases: Iterable[str]) -> bool:

