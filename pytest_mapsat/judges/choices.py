@@ -146,7 +146,7 @@ def covers(check: Covers, context: Context) -> Finding:
     unnamed = sum(not found for found in each)
     missing = [names[0] for names, found in zip(check.names, each, strict=True) if not any(o.proposed for o in found)]
     why = f"{len(there)} of {len(check.names)} are proposed" + (f"; not proposed: {one_of(missing)}" if missing else "")
-    few_surely = len(there) + len(open_) + unnamed < least or context.silent(check.turn)
+    few_surely = len(there) + len(open_) + unnamed < least or (not open_ and context.silent(check.turn))
     if len(there) > most or (len(there) < least and few_surely):
         return Finding(False, why, wanted, _quotes(there))
     if len(there) >= least and len(there) + len(open_) <= most:

@@ -99,7 +99,9 @@ def _meant(document: Document, mention: Mention) -> bool | None:
     if mention.stance == "asked" or (mention.stance in ("denied", "rejected") and not by_itself):
         return False
     start = document.sentences[mention.sentence].start
-    return None if any(start <= span.start and span.end <= mention.span.start for span in document.negations) else True
+    denials = [span for span in document.negations if start <= span.start and span.end <= mention.span.start]
+    answers = [span for span in denials if document.text[span.end : span.end + 1] in (",", "，")]  # "No, it has gone"
+    return True if len(denials) == len(answers) else None
 
 
 def says(text: str, phrases: Iterable[str]) -> bool:
