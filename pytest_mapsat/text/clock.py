@@ -14,6 +14,7 @@ DAY = 24 * 60
 _HALF_DAY = 12 * 60
 _COLON = re.compile(r"(?<![0-9.])(?<![0-9]:)([0-2]?[0-9]):([0-5][0-9])(?::[0-5][0-9])?(?![0-9:])")
 _DOTTED = re.compile(r"(?<![0-9:.])([01]?[0-9])\.([0-5][0-9])(?= ?[ap]\.?m)")
+_GLUED = re.compile(r"[ap]\.?m(?![a-z])")
 _LETTER_H = re.compile(r"(?<![0-9:.])([01]?[0-9]|2[0-4])h([0-5][0-9])(?![0-9])")
 _HOURS = 24
 _SIXTY = 60
@@ -63,7 +64,10 @@ class _Clock:
 
     def after(self, position: int) -> Cue | None:
         """Return the word that follows, a blank or hyphen aside."""
-        return self.starts.get(position) or (self.starts.get(position + 1) if self.text[position : position + 1] in (" ", "-") else None)
+        following = self.text[position : position + 1]
+        if following in ("a", "p") and (glued := _GLUED.match(self.text, position)):
+            return Cue(glued.start(), glued.end(), {"am" if following == "a" else "pm": True})
+        return self.starts.get(position) or (self.starts.get(position + 1) if following in (" ", "-") else None)
 
     def before(self, position: int) -> Cue | None:
         """Return the word that stands before, a blank aside."""
@@ -86,17 +90,14 @@ class _Clock:
             spoken = self._from_cue(cue)
             if spoken:
                 found.append(spoken)
-        taken = [(spoken.start, spoken.end) for spoken in found]
-        found += [spoken for number in self.listed if (spoken := self._bare(number)) and not any(s < spoken.end and spoken.start < e for s, e in self._near(taken, spoken))]
+        taken = {position for spoken in found for position in range(spoken.start, spoken.end)}
+        found += [spoken for number in self.listed if number.start not in taken and (spoken := self._bare(number))]
         found.sort(key=lambda spoken: (spoken.start, -spoken.end))
         kept: list[Spoken] = []
         for spoken in found:
             if not kept or spoken.start >= kept[-1].end:
                 kept.append(spoken)
         return kept
-
-    def _near(self, taken: list[tuple[int, int]], spoken: Spoken) -> list[tuple[int, int]]:
-        return [pair for pair in taken if abs(pair[0] - spoken.start) < _SIXTY] if len(taken) < _SIXTY else []
 
     def _written(self, match: re.Match[str], *, exact: bool) -> Spoken:
         hour, minute = int(match[1]), int(match[2])

@@ -14,7 +14,7 @@ Form = Literal["full", "short", "kind"]
 Approx = Literal["exact", "about", "at_most", "at_least", "range"]
 Role = Literal[
     "travel_time", "travel_distance", "wait", "slack", "stay", "opening", "closing", "deadline", "headroom", "price",
-    "total", "per_head", "fee", "saving", "budget", "rating", "count", "capacity", "age", "temperature", "frequency",
+    "total", "per_head", "fee", "saving", "former_price", "budget", "rating", "count", "capacity", "age", "temperature", "frequency",
 ]  # fmt: skip
 TimeRole = Literal["departure", "arrival", "stop", "opening", "closing", "deadline", "last_service", "now"]
 BlockKind = Literal["paragraph", "heading", "item", "row", "quote"]

@@ -10,6 +10,7 @@ from .lexicon import Hit, Lexicon
 from .pack import Cue, Pack
 
 _WINDOW = 120
+_LOOK_BACK = 40
 
 
 def find_names(folded: Folded, lexicon: Lexicon, pack: Pack) -> list[Hit]:
@@ -130,6 +131,7 @@ def tell_apart(hits: list[Hit], lexicon: Lexicon, text: str, ends: list[int]) ->
     if all(len(hit.keys) == 1 for hit in hits):
         return hits
     seen: list[Hit] = []
+    whole: dict[tuple[str, ...], tuple[str, ...]] = {}
     for hit in hits:
         resolved = hit
         if len(hit.keys) > 1:
@@ -137,7 +139,9 @@ def tell_apart(hits: list[Hit], lexicon: Lexicon, text: str, ends: list[int]) ->
             first = ends[place - 1] if place else 0
             last = ends[min(place, len(ends) - 1)] if ends else len(text)
             near = text[max(first, hit.start - _WINDOW) : min(last, hit.end + _WINDOW)]
-            keys = _marked(hit.keys, lexicon, near) or _recent(hit, seen) or _marked(hit.keys, lexicon, text)
+            if hit.keys not in whole:
+                whole[hit.keys] = _marked(hit.keys, lexicon, text)
+            keys = _marked(hit.keys, lexicon, near) or _recent(hit, seen[-_LOOK_BACK:]) or whole[hit.keys]
             resolved = replace(hit, keys=keys or hit.keys)
         seen.append(resolved)
     return seen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import starmap
 
 from .clock import Spoken, find_times, resolve
 from .document import Cell, ClockTime, Document, Identifier, Mention, Quantity, Question, Span
@@ -16,11 +17,12 @@ from .numerals import Number, find_numbers
 from .pack import Cue, Pack, languages
 from .roles import Roles
 from .scan import Scan, scan
-from .stance import Name, read_stances, why
+from .stance import Name, read_stances, reasons
 
 _ISO_TIME = re.compile(r"[T ]([0-2][0-9]):([0-5][0-9])")
 _CLOCK = re.compile(r"([0-2]?[0-9]):([0-5][0-9])")
 _SAMPLE = 2000
+_MOST_CELLS = 40
 _FOREIGN = 0.15
 _LETTERS = re.compile(r"[^\W\d_]")
 
@@ -115,7 +117,7 @@ class _Writer:
             blocks=cut.blocks,
             sentences=tuple(self.span(sentence.start, sentence.end) for sentence in cut.sentences),
             clauses=tuple(self.span(clause.start, clause.end) for clause in cut.clauses),
-            mentions=tuple(self._mention(name) for name in self.names),
+            mentions=tuple(starmap(self._mention, zip(self.names, reasons(self.names), strict=True))),
             quantities=tuple(self._quantities()),
             times=tuple(self._times(now)),
             identifiers=tuple(self._identifiers()),
@@ -132,14 +134,13 @@ class _Writer:
             end -= 1
         return Span(*self.cut.folded.span(start, end))
 
-    def _mention(self, name: Name) -> Mention:
-        said = why(self.cut, self.names, name)
+    def _mention(self, name: Name, said: tuple[int, int] | None) -> Mention:
         words = self.cut.folded.original[slice(*self.cut.folded.span(*said))] if said else ""
         span = self.span(name.hit.start, name.hit.end)
         return Mention(name.hit.keys, span, name.hit.form, name.stance, words, name.sentence, name.clause, self._cell(name.block, span))
 
     def _cell(self, block: int, span: Span) -> Cell | None:
-        return next((cell for cell in self.cut.blocks[block].cells if cell.span.start <= span.start <= cell.span.end), None)
+        return next((cell for cell in self.cut.blocks[block].cells[:_MOST_CELLS] if cell.span.start <= span.start <= cell.span.end), None)
 
     def _place(self, start: int) -> tuple[int, int, int]:
         clause = self.cut.clause_at(start)

@@ -35,6 +35,7 @@ _NEAR = 3
 _FAR = 40
 _LABEL = 60
 _PAIR = 2
+_BACK = 600
 _LONG = 180
 _VISIT = 5 * 60
 _DAY = 24 * 60
@@ -63,6 +64,7 @@ class Roles:
             self.by_block.setdefault(name.block, []).append(name)
         firm = {name.key for name in names if name.stance == "affirmed" and name.key}
         self.only = (firm.pop(),) if len(firm) == 1 else ()
+        self.clocks: list[int] = []
         self._headers: dict[str, list[Cue]] = {}
 
     # Figures
@@ -84,6 +86,7 @@ class Roles:
             role = None
         if role is None:
             role = "count" if unit.startswith("count:") else _DEFAULT.get(unit)
+            role = "total" if role == "price" and self._for_several(figure, clause) else role
         if role == "size" or role not in _ROLES or (figure.unit == "min" and figure.value == _DAY):
             role = None
         travel = role in ("travel_time", "travel_distance")
@@ -174,7 +177,7 @@ class Roles:
         if block.kind != "row":
             return []
         origin = self.scan.folded.origin(position)
-        cell = next((cell for cell in block.cells if cell.span.start <= origin < cell.span.end), None)
+        cell = next((cell for cell in block.cells[:_FAR] if cell.span.start <= origin < cell.span.end), None)
         if cell is None:
             return []
         if cell.header not in self._headers:
@@ -282,7 +285,7 @@ class Roles:
         row = self.scan.blocks[block]
         named = self.by_block.get(block, [])
         origin = self.scan.folded.origin(start)
-        for cell in row.cells:
+        for cell in row.cells[:_FAR]:
             if cell.span.start <= origin < cell.span.end:
                 low, high = self.scan.folded.at(cell.span.start), self.scan.folded.at(cell.span.end)
                 own = [name for name in named if low <= name.hit.start < high]
@@ -295,7 +298,7 @@ class Roles:
 
     def _earlier(self, clause: Clause, block: int, start: int, place: int) -> tuple[str, ...]:
         """Return the thing that the sentence, the item, the text before or the heading speaks of."""
-        low = self.scan.bounds[block][0]
+        low = max(self.scan.bounds[block][0], start - _BACK)
         for first, last in ((start, clause.start), (low, start)):
             named = [name for name in self._names(first, last) if name.sign != "landmark" and not self._than(name)]
             if named and first == start:
@@ -339,6 +342,7 @@ class Roles:
 
     def of_times(self, times: Sequence[Spoken]) -> list[Told]:
         """Return what each time of day is and what it belongs to."""
+        self.clocks = [spoken.start for spoken in times]
         return [self._of_time(times, place) for place in range(len(times))]
 
     def _of_time(self, times: Sequence[Spoken], index: int) -> Told:
@@ -356,7 +360,7 @@ class Roles:
         if pair is None:
             role = self._nearest_time_role(spoken.start, spoken.end) or self._from_before(spoken)
             if role is None and spoken.approx == "at_most":
-                return "stop" if self.scan.text[: spoken.start].rstrip().endswith(("until", "till")) else "deadline"
+                return "stop" if self.scan.text[max(spoken.start - _LABEL, 0) : spoken.start].rstrip().endswith(("until", "till")) else "deadline"
             return role
         start, end = min(spoken.start, pair.start), max(spoken.end, pair.end)
         role = self._nearest_time_role(start, end)
@@ -394,17 +398,32 @@ class Roles:
             if not role or cue.start < end and cue.end > start:
                 continue
             gap = self.scan.text[cue.end : start] if cue.end <= start else self.scan.text[end : cue.start]
+            if cue.start >= end and self._before_a_time(cue):
+                continue
             if "range" in cue.tags and cue.end <= start and not gap:
                 role = "closing" if self._speaks_of_hours(clause.sentence) else "stop"
             far = len(gap.strip()) + (_NEAR if cue.start < clause.start else 0) + (_FAR if any(char.isdigit() for char in gap) else 0)
             found.append((far, str(role)))
         if not found:
-            return self._time_role_of_row(start, clause)
+            return self._time_role_of_row(start, clause) or self._beside(start, end, clause)
         found.sort(key=lambda pair: pair[0])
         role = found[0][1]
         if "last_service" in {other for far, other in found if far < _FAR}:
             role = "last_service"
         return role if role in _TIME_ROLES else None
+
+    def _before_a_time(self, cue: Cue) -> bool:
+        """Return whether another time follows right behind a word, which then belongs to that one: "by four and stay until five"."""
+        place = bisect_left(self.clocks, cue.end)
+        return place < len(self.clocks) and self.clocks[place] - cue.end <= 1 and self.scan.text[cue.start].isascii()
+
+    def _beside(self, start: int, end: int, clause: Clause) -> str | None:
+        """Return "arrival" where a name stands right beside a time and nothing else is said: "16:25 Amber Hall"."""
+        for name in self._names(clause.start, clause.end):
+            between = self.scan.text[end : name.hit.start] if name.hit.start >= end else self.scan.text[name.hit.end : start]
+            if not any(map(str.isalnum, between)) and name.sign != "landmark":
+                return "arrival"
+        return None
 
     def _speaks_of_hours(self, number: int) -> bool:
         """Return whether a sentence says when something is open."""

@@ -17,8 +17,10 @@ _BREAK = re.compile(
     r",(?![0-9]{3}(?![0-9]))|(?<![0-9]),|;|(?<![0-9]):|:(?![0-9])|[()\[\]{}|\n→]| - |\s?[—·•]+\s?| -|- (?=[a-z])|/(?= )|(?<= )/"
 )
 #: Words that end in a full stop without ending the sentence.
-_ABBREVIATIONS = frozenset("dr mr mrs ms st no vs etc approx ca c e.g i.e a.m p.m tel mt ave rd min max incl p.p".split())  # noqa: SIM905  a list of words
+_ABBREVIATIONS = frozenset("dr mr mrs ms st no vs etc approx ca c e.g i.e a.m p.m tel mt ave rd incl p.p".split())  # noqa: SIM905  a list of words
 _WORD_BEFORE = re.compile(r"[a-z.]{1,8}$")
+#: Longest sentence in characters.
+_LONGEST = 600
 #: Words that begin a clause of their own.
 LINKS = ("but", "although", "because", "so", "if", "whereas", "then")
 #: What behind "and" shows that a clause of its own begins.
@@ -75,6 +77,7 @@ class Scan:
     sentences: list[Sentence]
     clauses: list[Clause]
     starts: list[int]
+    cue_starts: list[int] = field(default_factory=list)
 
     @property
     def text(self) -> str:
@@ -87,14 +90,9 @@ class Scan:
 
     def cues_between(self, start: int, end: int) -> list[Cue]:
         """Return the words that lie between two places."""
-        low = bisect_left(self.cues, start, key=lambda cue: cue.start)
-        found = []
-        for cue in self.cues[low:]:
-            if cue.start >= end:
-                break
-            if cue.end <= end:
-                found.append(cue)
-        return found
+        low = bisect_left(self.cue_starts, start)
+        high = bisect_left(self.cue_starts, end, low)
+        return [cue for cue in self.cues[low:high] if cue.end <= end]
 
     def clauses_of(self, sentence: int) -> list[Clause]:
         """Return the clauses of a sentence."""
@@ -107,10 +105,10 @@ def scan(folded: Folded, pack: Pack, names: Sequence[tuple[int, int]]) -> Scan:
     blocks = lay_out(folded.original)
     bounds = [(folded.at(block.span.start), folded.at(block.span.end)) for block in blocks]
     cues = list(_outside(pack.find(folded.text), names))
-    result = Scan(folded, pack, blocks, bounds, cues, [], [], [])
+    result = Scan(folded, pack, blocks, bounds, cues, [], [], [], [cue.start for cue in cues])
     at = 0
     for number, (start, end) in enumerate(bounds):
-        for first, last, asks in _sentences(folded.text, start, end, names):
+        for first, last, asks in _bounded(_sentences(folded.text, start, end, names), names):
             while at < len(cues) and cues[at].start < first:
                 at += 1
             held = []
@@ -155,6 +153,19 @@ def _sentences(text: str, start: int, end: int, names: Sequence[tuple[int, int]]
             first = match.end()
     if text[first:end].strip():
         yield first, end, False
+
+
+def _bounded(sentences: Iterator[tuple[int, int, bool]], names: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, bool]]:
+    """Cut sentences that nobody would write, so that looking around in one costs no more than a constant."""
+    for first, last, asks in sentences:
+        start = first
+        while last - start > _LONGEST:
+            cut = start + _LONGEST
+            while cut > start + 1 and _inside(cut, names):
+                cut -= 1
+            yield start, cut, asks
+            start = cut
+        yield start, last, asks
 
 
 def _abbreviated(text: str, position: int) -> bool:

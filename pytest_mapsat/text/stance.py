@@ -28,6 +28,7 @@ _LABEL = 40
 _BRACKETED = re.compile(r"\([^()]*\)")
 _FOLLOWING = 2
 _FEW = 4
+_FAR = 120
 
 
 @dataclass(slots=True)
@@ -366,6 +367,8 @@ class _Reader:
             return True
         if block.kind == "row":
             return self._first_in_block(name)
+        if name.hit.start - begin > _FAR:
+            return False
         lead = self.scan.text[begin : name.hit.start]
         words = sum(char.isalpha() for char in lead)
         label = block.kind == "item" and lead.rstrip().endswith((":", "-", "·", ")")) and words < 3 * _LEAD
@@ -641,9 +644,10 @@ class _Whole:
         return not clause.has("person", "it", "not", "but", "because", "modal", "unfit", "too", "than", "worse", "if", "although")
 
 
-def why(scan: Scan, names: Sequence[Name], name: Name) -> tuple[int, int] | None:
-    """Return the place of the words that decided a stance; those of another mention of the thing where the reply as a whole did."""
-    if name.why or name.stance not in ("affirmed", "rejected"):
-        return name.why
-    wanted = "propose" if name.stance == "affirmed" else "reject"
-    return next((other.why for other in names if other.key == name.key and other.sign == wanted and other.why), None)
+def reasons(names: Sequence[Name]) -> list[tuple[int, int] | None]:
+    """Return for each name the place of the words that decided its stance; those of another mention where the reply as a whole did."""
+    first: dict[tuple[str, str], tuple[int, int]] = {}
+    for name in names:
+        if name.why and name.sign in ("propose", "reject"):
+            first.setdefault((name.key, _DECIDED[name.sign]), name.why)
+    return [name.why or first.get((name.key, name.stance)) for name in names]
