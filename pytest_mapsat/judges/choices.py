@@ -93,7 +93,8 @@ def avoids(check: Avoids, context: Context) -> Finding:
     open_ = [standing for standing, is_it in held if is_it is not False]
     if open_:
         return unclear(_quotes(open_), f"of which it is open whether {_thing(check)} is recommended", wanted)
-    return Finding(True, f"none of the things recommended is {_thing(check)}", wanted)
+    proposed = any(standing.proposed for standing in context.standings(check.turn).values())
+    return Finding(True, f"none of the things recommended is {_thing(check)}", wanted, vacuous=not proposed)
 
 
 def chooses(check: Chooses, context: Context) -> Finding:

@@ -17,6 +17,7 @@ from .things import folded, word_at
 
 Found = tuple[Document, Mention]
 _OPEN = "of which it is open whether it is meant so"
+_WAYS = ("travel_time", "travel_distance")
 
 
 def said(check: Said, context: Context) -> Finding:
@@ -78,7 +79,7 @@ def travels(check: Travels, context: Context) -> Finding:
         (document, figure)
         for document in context.read(check.turn)
         for figure in document.quantities
-        if figure.mode and figure.mode not in check.by and figure.role in ("travel_time", "travel_distance")
+        if figure.mode and figure.mode not in check.by and figure.role in _WAYS
     ]
     for passed, stance in ((False, "affirmed"), (None, "unclear")):
         quotes = tuple(document.quote(figure.span) for document, figure in other if figure.stance == stance)
@@ -90,7 +91,9 @@ def travels(check: Travels, context: Context) -> Finding:
                 if passed is None
                 else Finding(False, f"{cited(quotes)}, {why}", wanted, quotes[:SHOWN_AT_MOST])
             )
-    return Finding(True, f"no reply sends the user on another way than {one_of(check.by)}", wanted)
+    claimed = any(figure.role in _WAYS for document in context.read(check.turn) for figure in document.quantities)
+    why = f"no reply sends the user on another way than {one_of(check.by)}"
+    return Finding(True, why, wanted, vacuous=not claimed)
 
 
 def _meant(document: Document, mention: Mention) -> bool | None:
