@@ -51,7 +51,9 @@ class Spoken:
 class _Clock:
     """Finds times from what stands around numbers."""
 
-    def __init__(self, text: str, cues: Sequence[Cue], numbers: Sequence[Number], *, day24: bool, at_words: frozenset[str]) -> None:
+    def __init__(
+        self, text: str, cues: Sequence[Cue], numbers: Sequence[Number], *, day24: bool, at_words: frozenset[str]
+    ) -> None:
         self.text = text
         self.at_words = at_words
         self.ends = {cue.end: cue for cue in cues}
@@ -71,13 +73,19 @@ class _Clock:
 
     def before(self, position: int) -> Cue | None:
         """Return the word that stands before, a blank aside."""
-        return self.ends.get(position) or (self.ends.get(position - 1) if self.text[position - 1 : position] == " " else None)
+        return self.ends.get(position) or (
+            self.ends.get(position - 1) if self.text[position - 1 : position] == " " else None
+        )
 
     def number_before(self, position: int) -> Number | None:
-        return self.number_ends.get(position) or (self.number_ends.get(position - 1) if self.text[position - 1 : position] == " " else None)
+        return self.number_ends.get(position) or (
+            self.number_ends.get(position - 1) if self.text[position - 1 : position] == " " else None
+        )
 
     def number_after(self, position: int) -> Number | None:
-        return self.numbers.get(position) or (self.numbers.get(position + 1) if self.text[position : position + 1] == " " else None)
+        return self.numbers.get(position) or (
+            self.numbers.get(position + 1) if self.text[position : position + 1] == " " else None
+        )
 
     def find(self) -> list[Spoken]:
         """Return all times, ascending, none overlapping another."""
@@ -138,7 +146,11 @@ class _Clock:
             return Spoken(cue.start, cue.end, value // _SIXTY, 0, sure=True, approx=self._approx(cue.start, cue.end))
         if cue.has("clock_past", "clock_to"):
             return self._past_or_to(cue)
-        if "clock_half" in cue.tags and (hour := self.number_after(cue.end)) and self.text[cue.start : cue.end].endswith("past"):
+        if (
+            "clock_half" in cue.tags
+            and (hour := self.number_after(cue.end))
+            and self.text[cue.start : cue.end].endswith("past")
+        ):
             return self._spoken(cue.start, hour, 30)
         if "oclock" in cue.tags and (hour := self.number_before(cue.start)):
             return self._spoken(hour.start, hour, 0, end=cue.end)
@@ -152,7 +164,11 @@ class _Clock:
             return None
         past = "clock_past" in cue.tags
         amount = self.before(cue.start)
-        if amount and amount.has("clock_quarter") and (not past or self.text[amount.start :].startswith(("quarter", "a quarter"))):
+        if (
+            amount
+            and amount.has("clock_quarter")
+            and (not past or self.text[amount.start :].startswith(("quarter", "a quarter")))
+        ):
             return self._spoken(amount.start, hour, 15 if past else -15)
         if past and amount and amount.has("clock_half"):
             return self._spoken(amount.start, hour, 30)
@@ -191,19 +207,35 @@ class _Clock:
             end, minute = tail.end, int(tail.tags["hour_quarter"])
         elif number and self._measured(number):
             return None  # the point of a decimal: 三点五公里
-        elif number and number.value < _SIXTY and number.value == int(number.value) and self._minutes_said(number, over=end != mark.end):
+        elif (
+            number
+            and number.value < _SIXTY
+            and number.value == int(number.value)
+            and self._minutes_said(number, over=end != mark.end)
+        ):
             following = self.starts.get(number.end)
             marked = following is not None and "minute_mark" in following.tags
             end, minute = (following.end if following and marked else number.end), int(number.value)
         start = hour.start
         lack = self.ends.get(start)
-        if lack and "minute_mark" in lack.tags and (less := self.number_ends.get(lack.start)) and "hour_to" in getattr(self.ends.get(less.start), "tags", {}):
+        if (
+            lack
+            and "minute_mark" in lack.tags
+            and (less := self.number_ends.get(lack.start))
+            and "hour_to" in getattr(self.ends.get(less.start), "tags", {})
+        ):
             start, minute = less.start - 1, -int(less.value)
         bare = hour.spelled and not minute and end == mark.end and hour.value == 1 and not self._around_hour(start, end)
         if bare:
             return None
         total = (int(hour.value) * _SIXTY + minute) % DAY
-        return self._with_half(start, end, total // _SIXTY, total % _SIXTY, sure=hour.value > 12 or (not hour.spelled and self.day24 and hour.value > 12))  # noqa: PLR2004
+        return self._with_half(
+            start,
+            end,
+            total // _SIXTY,
+            total % _SIXTY,
+            sure=hour.value > 12 or (not hour.spelled and self.day24 and hour.value > 12),
+        )
 
     def _measured(self, number: Number) -> bool:
         following = self.starts.get(number.end)
@@ -217,7 +249,10 @@ class _Clock:
 
     def _around_hour(self, start: int, end: int) -> bool:
         before, after = self.before(start), self.after(end)
-        return bool((before and before.has("am", "pm", "noonish", "clock_about", "time_role", "range")) or (after and after.has("clock_under", "time_role", "range", "clock_about")))
+        return bool(
+            (before and before.has("am", "pm", "noonish", "clock_about", "time_role", "range"))
+            or (after and after.has("clock_under", "time_role", "range", "clock_about"))
+        )
 
     def _bare(self, number: Number) -> Spoken | None:
         """Return the time that a number alone is: with am or pm, or behind a word such as "at" with nothing counted behind it."""
@@ -236,16 +271,46 @@ class _Clock:
 
     def _counts(self, number: Number, after: Cue | None) -> bool:
         """Return whether something is counted or measured: a word follows that does not go on with the sentence."""
-        if after and after.has("and", "range") and (second := self.number_after(after.end)) and (unit := self.after(second.end)) and unit.has("unit"):
+        if (
+            after
+            and after.has("and", "range")
+            and (second := self.number_after(after.end))
+            and (unit := self.after(second.end))
+            and unit.has("unit")
+        ):
             return True
         if after:
-            return not after.has("at", "and", "so", "but", "because", "then", "if", "although", "whereas", "toward", "from", "time_role", "it", "person", "clock_about", "range")
+            return not after.has(
+                "at",
+                "and",
+                "so",
+                "but",
+                "because",
+                "then",
+                "if",
+                "although",
+                "whereas",
+                "toward",
+                "from",
+                "time_role",
+                "it",
+                "person",
+                "clock_about",
+                "range",
+            )
         following = self.text[number.end : number.end + 2]
-        return following[:1] not in ("", ".", ",", ";", ":", "!", "?", ")", "\n", "|") and not (following[:1] == " " and not following[1:2].isalpha())
+        return following[:1] not in ("", ".", ",", ";", ":", "!", "?", ")", "\n", "|") and not (
+            following[:1] == " " and not following[1:2].isalpha()
+        )
 
 
 def _is_hour(number: Number) -> bool:
-    return number.value == int(number.value) == number.high and 1 <= number.value <= 12 and not number.article and not number.decimals  # noqa: PLR2004
+    return (
+        number.value == int(number.value) == number.high
+        and 1 <= number.value <= 12
+        and not number.article
+        and not number.decimals
+    )
 
 
 def is_glued(text: str, number: Number) -> bool:
@@ -262,7 +327,11 @@ def find_times(text: str, cues: Sequence[Cue], numbers: Sequence[Number], pack: 
     for place in range(len(found) - 1):
         one, other = found[place], found[place + 1]
         gap = text[one.end : other.start].strip()
-        if one.mate < 0 and gap in ("-", "--", "~", "to", "until", "till", "到", "至", "—", "——", "and", "直到") and (gap != "and" or "between" in text[max(one.start - 9, 0) : one.start]):
+        if (
+            one.mate < 0
+            and gap in ("-", "--", "~", "to", "until", "till", "到", "至", "—", "——", "and", "直到")
+            and (gap != "and" or "between" in text[max(one.start - 9, 0) : one.start])
+        ):
             found[place] = replace(one, mate=place + 1, first=True)
             found[place + 1] = replace(other, mate=place, half=other.half)
             if other.half == "pm" and not one.half and not one.sure and one.hour < other.hour:
@@ -270,7 +339,9 @@ def find_times(text: str, cues: Sequence[Cue], numbers: Sequence[Number], pack: 
     return found
 
 
-def resolve(times: Sequence[Spoken], now: int | None, *, tomorrow: bool, morning: bool, opening: Sequence[bool]) -> list[Spoken]:
+def resolve(
+    times: Sequence[Spoken], now: int | None, *, tomorrow: bool, morning: bool, opening: Sequence[bool]
+) -> list[Spoken]:
     """Return the times with their readings.
 
     Args:
@@ -287,7 +358,11 @@ def resolve(times: Sequence[Spoken], now: int | None, *, tomorrow: bool, morning
         if len(readings) > 1 and spoken.mate == place + 1 and times[spoken.mate].half and not opening[place]:
             end = _readings(times[spoken.mate])[0]
             fitting = [reading for reading in readings if reading < end]
-            readings = fitting if len(fitting) == 1 else [reading for reading in readings if 0 < end - reading <= _LATER_TODAY] or readings
+            readings = (
+                fitting
+                if len(fitting) == 1
+                else [reading for reading in readings if 0 < end - reading <= _LATER_TODAY] or readings
+            )
         if len(readings) > 1 and not opening[place]:
             readings = _by_neighbours(readings, last, None if tomorrow else now)
         elif len(readings) > 1 and opening[place] and spoken.mate == place + 1:

@@ -41,7 +41,9 @@ class Figure:
 class _Reader:
     """Reads figures from numbers and the words around them."""
 
-    def __init__(self, text: str, pack: Pack, cues: Sequence[Cue], numbers: Sequence[Number], times: Sequence[Spoken]) -> None:
+    def __init__(
+        self, text: str, pack: Pack, cues: Sequence[Cue], numbers: Sequence[Number], times: Sequence[Spoken]
+    ) -> None:
         self.text = text
         self.pack = pack
         self.cues = cues
@@ -52,11 +54,15 @@ class _Reader:
 
     def next_cue(self, position: int) -> Cue | None:
         """Return the word that follows, one blank or hyphen aside."""
-        return self.starts.get(position) or (self.starts.get(position + 1) if self.text[position : position + 1] in (" ", "-") else None)
+        return self.starts.get(position) or (
+            self.starts.get(position + 1) if self.text[position : position + 1] in (" ", "-") else None
+        )
 
     def last_cue(self, position: int) -> Cue | None:
         """Return the word that stands before, one blank aside."""
-        return self.ends.get(position) or (self.ends.get(position - 1) if self.text[position - 1 : position] == " " else None)
+        return self.ends.get(position) or (
+            self.ends.get(position - 1) if self.text[position - 1 : position] == " " else None
+        )
 
     def read(self) -> list[Figure]:
         """Return all figures, ascending."""
@@ -66,7 +72,12 @@ class _Reader:
         for number in self.numbers:
             while time and time.end <= number.start:
                 time = next(taken, None)
-            if (time and time.start < number.end) or (found and number.start < found[-1].end) or is_glued(self.text, number) or self._ordinal(number):
+            if (
+                (time and time.start < number.end)
+                or (found and number.start < found[-1].end)
+                or is_glued(self.text, number)
+                or self._ordinal(number)
+            ):
                 continue
             figure = self._figure(number)
             if figure and not (figure.bare and number.spelled and number.value == 1):
@@ -89,29 +100,65 @@ class _Reader:
             value = high = decimal[0]
             end, step = decimal[1], decimal[2]
         more = self.starts.get(end)
-        loose = more is not None and number.spelled | (self.text[end : end + 1] in "多余几来") and more.has("over_after", "about_after") and not self.text[more.start].isascii()
+        loose = (
+            more is not None
+            and number.spelled | (self.text[end : end + 1] in "多余几来")
+            and more.has("over_after", "about_after")
+            and not self.text[more.start].isascii()
+        )
         if loose and more and self._unit(more.end):
             end = more.end
         half = self.next_cue(end)
         if half and "and_fraction" in half.tags and (self._unit(half.end) or self.text[half.start].isascii()):
-            value, high, end, step = value + half.tags["and_fraction"], high + half.tags["and_fraction"], half.end, 1 / 6
+            value, high, end, step = (
+                value + half.tags["and_fraction"],
+                high + half.tags["and_fraction"],
+                half.end,
+                1 / 6,
+            )
         unit = self._unit(end) or self._unit_before(number.start)
         if number.article and not (unit and unit[0][0] in ("min", "m", "people") and unit[1] > end):
             return None
         if unit is None:
-            return Figure(number.start, end, value, value, high, "range" if high > value else "exact", "count", step, bare=True)
+            return Figure(
+                number.start, end, value, value, high, "range" if high > value else "exact", "count", step, bare=True
+            )
         (name, scale), stop = unit
         before = self.last_cue(number.start)
-        if name == "min" and self.text[stop - 1] == "分" and (number.decimals or (before and before.tags.get("unit_name") == "star")):
+        if (
+            name == "min"
+            and self.text[stop - 1] == "分"
+            and (number.decimals or (before and before.tags.get("unit_name") == "star"))
+        ):
             name = "star"
         tail = self.next_cue(stop)
-        if tail and "and_fraction" in tail.tags and name in ("min", "m", "yuan") and self.text[tail.start : tail.end] not in ("个半",):
+        if (
+            tail
+            and "and_fraction" in tail.tags
+            and name in ("min", "m", "yuan")
+            and self.text[tail.start : tail.end] not in ("个半",)
+        ):
             if scale > 1 or self.text[tail.start].isascii():
-                value, high, stop, step = value + tail.tags["and_fraction"], high + tail.tags["and_fraction"], tail.end, 1 / 6
+                value, high, stop, step = (
+                    value + tail.tags["and_fraction"],
+                    high + tail.tags["and_fraction"],
+                    tail.end,
+                    1 / 6,
+                )
         if step == 1 and scale > _SIXTY - 1:
             step = 0.5
         approx: Approx = "range" if high > value else "exact"
-        figure = Figure(number.start, stop, (value + high) / 2 * scale, value * scale, high * scale, approx, name, step * scale, scale)
+        figure = Figure(
+            number.start,
+            stop,
+            (value + high) / 2 * scale,
+            value * scale,
+            high * scale,
+            approx,
+            name,
+            step * scale,
+            scale,
+        )
         return self._loosened(figure, more) if loose and more else figure
 
     def _decimal(self, number: Number) -> tuple[float, int, float] | None:
@@ -121,7 +168,11 @@ class _Reader:
         point = self.starts.get(number.end)
         if not point or "hour_mark" not in point.tags or self.text[point.start : point.end] not in ("点", "點"):
             return None
-        rest = next((other for other in self.numbers if other.start == point.end), None) if self.starts.get(point.end) else None
+        rest = (
+            next((other for other in self.numbers if other.start == point.end), None)
+            if self.starts.get(point.end)
+            else None
+        )
         if rest is None or rest.value >= 100 or not self._unit(rest.end):  # noqa: PLR2004  two decimals at most
             return None
         digits = rest.end - rest.start
@@ -174,13 +225,42 @@ class _Reader:
         for figure in found:
             last = result[-1] if result else None
             gap = self.text[last.end : figure.start] if last else ""
-            if last and not last.bare and last.unit == figure.unit and last.scale > figure.scale and figure.unit in _NEXT and gap.strip() in ("", "and", "又", "零"):
+            if (
+                last
+                and not last.bare
+                and last.unit == figure.unit
+                and last.scale > figure.scale
+                and figure.unit in _NEXT
+                and gap.strip() in ("", "and", "又", "零")
+            ):
                 total = last.value + figure.value
-                result[-1] = replace(last, end=figure.end, value=total, low=total, high=total, step=figure.step, scale=figure.scale)
+                result[-1] = replace(
+                    last, end=figure.end, value=total, low=total, high=total, step=figure.step, scale=figure.scale
+                )
             elif last and self._is_range(last, figure, gap):
                 low = last.low * (figure.scale if last.bare else 1.0)
-                result[-1] = Figure(last.start, figure.end, (low + figure.high) / 2, low, figure.high, "range", figure.unit, figure.step, figure.scale, figure.bare)
-            elif last and last.unit == "min" and last.scale == _SIXTY and figure.bare and not gap.strip() and figure.value < _SIXTY and last.value == int(last.value) and not figure.approx == "range":
+                result[-1] = Figure(
+                    last.start,
+                    figure.end,
+                    (low + figure.high) / 2,
+                    low,
+                    figure.high,
+                    "range",
+                    figure.unit,
+                    figure.step,
+                    figure.scale,
+                    figure.bare,
+                )
+            elif (
+                last
+                and last.unit == "min"
+                and last.scale == _SIXTY
+                and figure.bare
+                and not gap.strip()
+                and figure.value < _SIXTY
+                and last.value == int(last.value)
+                and not figure.approx == "range"
+            ):
                 total = last.value + figure.value
                 result[-1] = replace(last, end=figure.end, value=total, low=total, high=total, step=1.0, scale=1.0)
             else:
@@ -206,8 +286,22 @@ class _Reader:
         for place in range(len(result) - 2, -1, -1):
             one, other = result[place], result[place + 1]
             gap = self.text[one.end : other.start].strip()
-            if one.bare and not other.bare and other.unit in ("min", "m", "yuan") and gap in (",", "and", ", and", "、", "和", "&", "/", "+", "与"):
-                result[place] = replace(one, value=one.value * other.scale, low=one.low * other.scale, high=one.high * other.scale, unit=other.unit, scale=other.scale, step=one.step * other.scale, bare=False)
+            if (
+                one.bare
+                and not other.bare
+                and other.unit in ("min", "m", "yuan")
+                and gap in (",", "and", ", and", "、", "和", "&", "/", "+", "与")
+            ):
+                result[place] = replace(
+                    one,
+                    value=one.value * other.scale,
+                    low=one.low * other.scale,
+                    high=one.high * other.scale,
+                    unit=other.unit,
+                    scale=other.scale,
+                    step=one.step * other.scale,
+                    bare=False,
+                )
         return result
 
     def _hedged(self, figure: Figure) -> Figure:
@@ -218,7 +312,12 @@ class _Reader:
         if before and "one" in before.tags:
             before = self.last_cue(before.start)
         after = self.next_cue(figure.end)
-        behind = after if after and not self.text[after.start].isascii() or (after and after.has("about_after", "over_after", "under_after")) else None
+        behind = (
+            after
+            if (after and not self.text[after.start].isascii())
+            or (after and after.has("about_after", "over_after", "under_after"))
+            else None
+        )
         if figure.approx in ("about", "at_least"):
             return figure
         if before and before.has("under") and not (before.has("over") and not before.has("under")):
@@ -227,7 +326,13 @@ class _Reader:
             return _at_most(figure)
         if before and before.has("over", "about"):
             over = "over" in before.tags and self.text[before.start : before.end] not in ("from",)
-            return replace(_at_least(figure), start=figure.start) if over else _about(figure) if "about" in before.tags else figure
+            return (
+                replace(_at_least(figure), start=figure.start)
+                if over
+                else _about(figure)
+                if "about" in before.tags
+                else figure
+            )
         if behind and behind.has("over_after"):
             return _at_least(replace(figure, end=behind.end))
         return _about(replace(figure, end=behind.end)) if behind and "about_after" in behind.tags else figure
@@ -241,11 +346,17 @@ class _Reader:
         if not start.isascii() and not start.isdigit():
             return following is not None and "classifier" in following.tags
         glued = self.text[figure.end : figure.end + 1]
-        return not (glued.isascii() and glued.isalpha()) and glued not in ("号", "月", "日", "年", "/") and self.text[figure.start - 1 : figure.start] not in ("/", ".", ":")
+        return (
+            not (glued.isascii() and glued.isalpha())
+            and glued not in ("号", "月", "日", "年", "/")
+            and self.text[figure.start - 1 : figure.start] not in ("/", ".", ":")
+        )
 
 
 def _about(figure: Figure) -> Figure:
-    return replace(figure, approx="about", low=figure.value * (1 - _ABOUT_SHARE), high=figure.value * (1 + _ABOUT_SHARE))
+    return replace(
+        figure, approx="about", low=figure.value * (1 - _ABOUT_SHARE), high=figure.value * (1 + _ABOUT_SHARE)
+    )
 
 
 def _at_most(figure: Figure) -> Figure:
@@ -256,16 +367,24 @@ def _at_least(figure: Figure) -> Figure:
     return replace(figure, approx="at_least", low=figure.value, high=figure.value * _MOST_SHARE)
 
 
-def find_figures(text: str, pack: Pack, cues: Sequence[Cue], numbers: Sequence[Number], times: Sequence[Spoken]) -> list[Figure]:
+def find_figures(
+    text: str, pack: Pack, cues: Sequence[Cue], numbers: Sequence[Number], times: Sequence[Spoken]
+) -> list[Figure]:
     """Return the figures of a folded text that are no part of a time of day, ascending."""
     reader = _Reader(text, pack, cues, numbers, times)
-    found = [_people(figure, pack, reader.last_cue(figure.start)) if figure.bare else figure for figure in reader.read()]
+    found = [
+        _people(figure, pack, reader.last_cue(figure.start)) if figure.bare else figure for figure in reader.read()
+    ]
     return [_counted(text, pack, figure) if figure.bare else figure for figure in found]
 
 
 def _people(figure: Figure, pack: Pack, before: Cue | None) -> Figure:
     """Read "for six" as six people."""
-    return replace(figure, unit="people", bare=False) if before and "for_people" in before.tags and figure.value == int(figure.value) else figure
+    return (
+        replace(figure, unit="people", bare=False)
+        if before and "for_people" in before.tags and figure.value == int(figure.value)
+        else figure
+    )
 
 
 def _counted(text: str, pack: Pack, figure: Figure) -> Figure:

@@ -11,14 +11,22 @@ from .fold import Folded
 from .pack import Pack
 
 Kind = Literal["phone", "line", "address", "point", "platform", "link"]
-_PHONE = re.compile(r"(?<![0-9.,/-])(?<![0-9]:)\+?(?:\([0-9]{2,5}\)[ -]?)?[0-9]{3,12}(?:[ -][0-9]{3,8}){0,4}(?![0-9]|[-.:,/][0-9])")
+_PHONE = re.compile(
+    r"(?<![0-9.,/-])(?<![0-9]:)\+?(?:\([0-9]{2,5}\)[ -]?)?[0-9]{3,12}(?:[ -][0-9]{3,8}){0,4}(?![0-9]|[-.:,/][0-9])"
+)
 _POINT = re.compile(r"(?<![0-9.])(-?[0-9]{1,3}\.[0-9]{3,10})[ ,]{1,3}(-?[0-9]{1,3}\.[0-9]{3,10})(?![0-9])")
 _LINK = re.compile(r"(?:https?://|www\.)[^\s()<>\[\]\"']{3,500}")
-_HAN_ADDRESS = re.compile(r"[\u4e00-\u9fff]{1,12}?(?:路|街|巷|大道|胡同|弄|道)[0-9]{1,5}(?:号|弄)(?:[0-9a-z-]{0,6}(?:号楼|栋|室|层))?")
+_HAN_ADDRESS = re.compile(
+    r"[\u4e00-\u9fff]{1,12}?(?:路|街|巷|大道|胡同|弄|道)[0-9]{1,5}(?:号|弄)(?:[0-9a-z-]{0,6}(?:号楼|栋|室|层))?"
+)
 _LATIN_ADDRESS = re.compile(r"(?<![0-9a-z.:-])[0-9]{1,4}[a-z]?(?= [a-z])((?: [a-z][a-z']{1,20}){1,4})")
 _HAN_LINE = re.compile(r"(?:地铁)?[0-9一二三四五六七八九十]{1,3}号线|[0-9]{1,4}路(?:公交|车|内环|外环)?")
-_LATIN_LINE = re.compile(r"(?<![a-z0-9])(?:line|route|bus|tram|metro line|no\.) ?([0-9]{1,4}[a-z]?|[a-z][0-9]{1,3})(?![0-9a-z:])")
-_PLATFORM = re.compile(r"(?<![a-z0-9])(?:platform|track|gate|bay) ([0-9]{1,3}[a-z]?)(?![0-9a-z])|([0-9]{1,3})号?(?:站台|月台|检票口|登机口)")
+_LATIN_LINE = re.compile(
+    r"(?<![a-z0-9])(?:line|route|bus|tram|metro line|no\.) ?([0-9]{1,4}[a-z]?|[a-z][0-9]{1,3})(?![0-9a-z:])"
+)
+_PLATFORM = re.compile(
+    r"(?<![a-z0-9])(?:platform|track|gate|bay) ([0-9]{1,3}[a-z]?)(?![0-9a-z])|([0-9]{1,3})号?(?:站台|月台|检票口|登机口)"
+)
 _FEWEST, _MOST = 7, 15
 _SAMPLE = 2000
 _LEADING = frozenset("的在于去往是址从至离走到就")

@@ -13,7 +13,9 @@ from .fold import fold_phrase
 _LINE = re.compile(r"[^\n\r\x0b\x0c\x85\u2028\u2029]+")
 _HEADING = re.compile(r"[ \t]{0,3}(#{1,6})[ \t]+")
 _BOLD_LINE = re.compile(r"[ \t]*\W{0,4}(\*\*|__)(?:(?!\1)[^\n])+(?:\1)[ \t]*\W{0,4}$")
-_ITEM = re.compile(r"([ \t]*)(?:\*\*|__)?(?:[-*+•·‣▪●○◦–][ \t]+|[(（]?[0-9]{1,2}[.)、）](?![0-9])[ \t]*|[①-⑳❶-❿][ \t]*|[0-9]\ufe0f?\u20e3[ \t]*)")
+_ITEM = re.compile(
+    r"([ \t]*)(?:\*\*|__)?(?:[-*+•·‣▪●○◦–][ \t]+|[(（]?[0-9]{1,2}[.)、）](?![0-9])[ \t]*|[①-⑳❶-❿][ \t]*|[0-9]\ufe0f?\u20e3[ \t]*)"
+)
 _ROW = re.compile(r"[ \t]*\|.*|[^|\n]+\|[^|\n]+\|.*")
 _RULE = re.compile(r"[ \t]*\|?[ \t]*:?-{1,}:?[ \t]*(?:\|[ \t]*:?-{1,}:?[ \t]*)*\|?[ \t]*")
 _LINE_RULE = re.compile(r"[ \t]*(?:[-*_=][ \t]*){3,}")
@@ -77,7 +79,11 @@ def _in_table(text: str, lines: list[tuple[int, int]], index: int, layout: _Layo
     line = text[slice(*lines[index])].strip()
     if line.startswith("|") or layout.row >= 0:
         return True
-    return index + 1 < len(lines) and "|" in text[slice(*lines[index + 1])] and bool(_RULE.fullmatch(text[slice(*lines[index + 1])]))
+    return (
+        index + 1 < len(lines)
+        and "|" in text[slice(*lines[index + 1])]
+        and bool(_RULE.fullmatch(text[slice(*lines[index + 1])]))
+    )
 
 
 def _add_row(layout: _Layout, line: str, start: int, *, header: bool) -> None:
@@ -88,7 +94,12 @@ def _add_row(layout: _Layout, line: str, start: int, *, header: bool) -> None:
     elif layout.row == 1 and not layout.header:
         layout.header = []
     cells = tuple(
-        Cell(Span(start + first, start + last), layout.row, column, layout.header[column] if column < len(layout.header) else "")
+        Cell(
+            Span(start + first, start + last),
+            layout.row,
+            column,
+            layout.header[column] if column < len(layout.header) else "",
+        )
         for column, (first, last) in enumerate(spans)
     )
     whole = Span(cells[0].span.start, cells[-1].span.end) if cells else Span(start, start + len(line))
@@ -99,7 +110,9 @@ def _cell_spans(line: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of the cells between the bars, without blanks."""
     first = 0
     stripped = len(line.rstrip())
-    for bar in [place for place, char in enumerate(line) if char == "|" and line[place - 1 : place] != "\\"] + [stripped]:
+    for bar in [place for place, char in enumerate(line) if char == "|" and line[place - 1 : place] != "\\"] + [
+        stripped
+    ]:
         inner = line[first:bar]
         if (first or inner.strip()) and not (bar == stripped and not inner.strip()):
             lead = len(inner) - len(inner.lstrip())
@@ -114,7 +127,13 @@ def _add_line(layout: _Layout, text: str, start: int, end: int, *, blank_before:
     kind, level, lead = _kind_of(line)
     end = start + len(line.rstrip())
     last = layout.blocks[-1] if layout.blocks else None
-    if kind == "paragraph" and last and last.kind in ("paragraph", "item") and not blank_before and _goes_on(text, last, line):
+    if (
+        kind == "paragraph"
+        and last
+        and last.kind in ("paragraph", "item")
+        and not blank_before
+        and _goes_on(text, last, line)
+    ):
         layout.blocks[-1] = replace(last, span=Span(last.span.start, end))
         return
     layout.add(Block(Span(start + lead, end), kind, level))

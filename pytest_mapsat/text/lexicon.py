@@ -134,7 +134,9 @@ class Lexicon:
                 known.keys[thing.key] = None
             for kind in thing.kind.split(";"):
                 if (word := fold_phrase(kind)) and word not in forms:
-                    short.setdefault(word, _Form({}, "kind", "back" if is_han(word[0]) else "head")).keys[thing.key] = None
+                    short.setdefault(word, _Form({}, "kind", "back" if is_han(word[0]) else "head")).keys[thing.key] = (
+                        None
+                    )
         forms.update((form, known) for form, known in short.items() if len(known.keys) <= _MOST_SHARING)
         return forms
 
@@ -194,7 +196,11 @@ def _short_latin(name: str, ordinary: frozenset[str], streets: frozenset[str]) -
         for first in range(len(words) - size + 1):
             part = words[first : first + size]
             form = " ".join(part)
-            if size > 1 and part[0] not in ("and", "&", "of", "the", "at") and part[-1] not in ("and", "&", "of", "the", "at"):
+            if (
+                size > 1
+                and part[0] not in ("and", "&", "of", "the", "at")
+                and part[-1] not in ("and", "&", "of", "the", "at")
+            ):
                 if not all(word in ordinary for word in part):
                     yield form, "words"
                 else:

@@ -40,7 +40,11 @@ class _Context:
 
     def in_address(self, hit: Hit) -> bool:
         """Return whether a house number stands right before: then the name is that of a street."""
-        return self.text[hit.start - 1 : hit.start] == " " and self._word_before(hit.start).isdigit() and not is_han(self.text[hit.start])
+        return (
+            self.text[hit.start - 1 : hit.start] == " "
+            and self._word_before(hit.start).isdigit()
+            and not is_han(self.text[hit.start])
+        )
 
     def accepts(self, hit: Hit) -> bool:
         """Return whether a short form stands for a name where it stands."""
@@ -57,9 +61,19 @@ class _Context:
         if capital and (self._capital_word_after(hit.end) or self._foreign_before(hit.start, before)):
             return False
         if hit.form == "kind" or (hit.way == "head" and not capital):
-            return definite or (self.careless and hit.form != "kind" and before not in self.pack.names["indefinite"] and len(hit.keys) == 1 and self._listed(hit))
+            return definite or (
+                self.careless
+                and hit.form != "kind"
+                and before not in self.pack.names["indefinite"]
+                and len(hit.keys) == 1
+                and self._listed(hit)
+            )
         if hit.way == "head" and capital:
-            return definite or self._listed(hit) or (self._mid_sentence(hit.start) and before not in self.pack.names["indefinite"])
+            return (
+                definite
+                or self._listed(hit)
+                or (self._mid_sentence(hit.start) and before not in self.pack.names["indefinite"])
+            )
         return capital or self.careless or hit.way == "words"
 
     def _listed(self, hit: Hit) -> bool:
@@ -69,7 +83,9 @@ class _Context:
 
     def _mid_sentence(self, start: int) -> bool:
         """Return whether the words before go on in the same sentence, so that a capital letter is that of a name."""
-        return self.text[start - 1 : start] == " " and (self.text[start - 2 : start - 1].isalnum() or self.text[start - 2 : start - 1] in ",;")
+        return self.text[start - 1 : start] == " " and (
+            self.text[start - 2 : start - 1].isalnum() or self.text[start - 2 : start - 1] in ",;"
+        )
 
     def _capital(self, start: int) -> bool:
         return self.folded.original[self.folded.origin(start)].isupper()
@@ -77,7 +93,7 @@ class _Context:
     def _capital_word_after(self, end: int) -> bool:
         if self.text[end : end + 1] not in (" ", "-") or not self.text[end + 1 : end + 2].isalpha():
             return False
-        return self._capital(end + 1) and not self._word_after(end) in self.pack.words and end + 1 not in self.starts
+        return self._capital(end + 1) and self._word_after(end) not in self.pack.words and end + 1 not in self.starts
 
     def _foreign_before(self, start: int, before: str) -> bool:
         """Return whether a capitalised word that is no word of the language stands before: then it is another name."""
@@ -88,7 +104,9 @@ class _Context:
         return self._capital(place) and not begins and before not in self.pack.words and start - 1 not in self.ends
 
     def _word_before(self, start: int) -> str:
-        return self.text[max(start - 24, 0) : start].rstrip(" \n\"'(").rpartition(" ")[2].rpartition("\n")[2].strip("(\"'")
+        return (
+            self.text[max(start - 24, 0) : start].rstrip(" \n\"'(").rpartition(" ")[2].rpartition("\n")[2].strip("(\"'")
+        )
 
     def _word_after(self, end: int) -> str:
         following = self.text[end : end + 24]
@@ -101,11 +119,21 @@ class _Context:
         before = self.text[hit.start - 1 : hit.start]
         after = self.text[hit.end : hit.end + 3]
         names = self.pack.names
-        if any(after.startswith(street) for street in names["street"]) or (hit.way == "front" and after[:1].isdigit() and "号" in self.text[hit.end : hit.end + 6]):
+        if any(after.startswith(street) for street in names["street"]) or (
+            hit.way == "front" and after[:1].isdigit() and "号" in self.text[hit.end : hit.end + 6]
+        ):
             return False
         cue = self.cues.get(hit.start)
-        bounded = not before or not is_han(before) or cue is not None or hit.start in self.ends or before in "的把和在就是后先给让"
-        marked = hit.form != "kind" and any(self.text.endswith(mark, 0, hit.start) for key in hit.keys for mark in self.marks[key])
+        bounded = (
+            not before
+            or not is_han(before)
+            or cue is not None
+            or hit.start in self.ends
+            or before in "的把和在就是后先给让"
+        )
+        marked = hit.form != "kind" and any(
+            self.text.endswith(mark, 0, hit.start) for key in hit.keys for mark in self.marks[key]
+        )
         if not bounded and not marked:
             return False
         definite = any(self.text.endswith(word, 0, hit.start) for word in names["definite"])
@@ -149,7 +177,9 @@ def tell_apart(hits: list[Hit], lexicon: Lexicon, text: str, ends: list[int]) ->
 
 def _marked(keys: tuple[str, ...], lexicon: Lexicon, text: str) -> tuple[str, ...]:
     """Return the one thing of several whose marks stand in a text; nothing where it is none or not one."""
-    told = [key for key in keys if any(mark in text for mark in lexicon.marks[key] if _telling(mark, key, keys, lexicon))]
+    told = [
+        key for key in keys if any(mark in text for mark in lexicon.marks[key] if _telling(mark, key, keys, lexicon))
+    ]
     return tuple(told) if len(told) == 1 else ()
 
 
@@ -161,7 +191,11 @@ def _recent(hit: Hit, seen: list[Hit]) -> tuple[str, ...]:
     """Return the thing that a shortened or general form takes up, where just one of the possible ones has been named before."""
     if hit.form == "full":
         return ()
-    named = {earlier.keys for earlier in seen if len(earlier.keys) == 1 and earlier.keys[0] in hit.keys and earlier.form == "full"}
+    named = {
+        earlier.keys
+        for earlier in seen
+        if len(earlier.keys) == 1 and earlier.keys[0] in hit.keys and earlier.form == "full"
+    }
     if len(named) == 1:
         return named.pop()
     last = seen[-1] if seen else None

@@ -73,7 +73,14 @@ def _scaled(text: str, found: list[Number]) -> list[Number]:
     for number in found:
         last = result[-1] if result else None
         near = last is not None and text[last.end : number.start] in ("", " ")
-        if last and near and not last.spelled and number.spelled and number.value >= _TEN and text[number.start] in "百千万亿":
+        if (
+            last
+            and near
+            and not last.spelled
+            and number.spelled
+            and number.value >= _TEN
+            and text[number.start] in "百千万亿"
+        ):
             result[-1] = Number(last.start, number.end, last.value * number.value, last.value * number.value, 0)
         elif last and near and not last.spelled and text[number.start] in _FRACTIONS and not last.decimals:
             result[-1] = Number(last.start, number.end, last.value + number.value, last.value + number.value, 2)
@@ -109,7 +116,13 @@ def _run(text: str, cues: Sequence[Cue], first: int) -> list[Cue]:
         if not both and not joins:
             break
         last = words[-1].tags
-        if both and gap and "numeral" in cue.tags and "numeral" in last and not (last["numeral"] >= 2 * _TEN > _TEN > cue.tags["numeral"]):
+        if (
+            both
+            and gap
+            and "numeral" in cue.tags
+            and "numeral" in last
+            and not (last["numeral"] >= 2 * _TEN > _TEN > cue.tags["numeral"])
+        ):
             break
         words.append(cue)
     while "and" in words[-1].tags and not words[-1].has("numeral", "multiplier"):

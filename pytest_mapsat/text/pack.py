@@ -60,7 +60,9 @@ class Pack:
         self.groups = {group: frozenset(held) for group, held in groups.items()}
         self.names = {group: self.groups.get(group, frozenset()) for group in _OF_NAMES}
         self.several = tuple(word for word, tags in words.items() if tags.get("numeral", 0) > 1) + tuple("23456789")
-        self._regex = re.compile(_pattern({word: tags for word, tags in words.items() if not _OF_NAMES.issuperset(tags)}))
+        self._regex = re.compile(
+            _pattern({word: tags for word, tags in words.items() if not _OF_NAMES.issuperset(tags)})
+        )
 
     def find(self, text: str) -> Iterator[Cue]:
         """Yield the words found in a folded text, the longest at each place, none overlapping another."""
@@ -129,7 +131,9 @@ def _inherited(words: Mapping[str, Tags]) -> Mapping[str, Tags]:
         result[word] = tags
         if " " in word and _MOVING.intersection(tags):
             parts = [words[part] for part in word.split(" ") if part in words]
-            result[word] = {group: part[group] for part in parts for group in _HANDED_DOWN if group in part} | dict(tags)
+            result[word] = {group: part[group] for part in parts for group in _HANDED_DOWN if group in part} | dict(
+                tags
+            )
     return result
 
 
@@ -152,7 +156,9 @@ def _pattern(words: Mapping[str, Tags]) -> str:
 
 def _branch(node: Mapping[str, Any]) -> str:
     """Return the alternation of all words that go on from a node of the trie."""
-    parts = [("[ \\n]" if char == " " else re.escape(char)) + _branch(child) for char, child in sorted(node.items()) if char]
+    parts = [
+        ("[ \\n]" if char == " " else re.escape(char)) + _branch(child) for char, child in sorted(node.items()) if char
+    ]
     if "" in node:
         parts.append(_NOT_GOING_ON if node[""] else "")
     return parts[0] if len(parts) == 1 else f"(?:{'|'.join(parts)})"

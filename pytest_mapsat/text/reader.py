@@ -9,15 +9,16 @@ from itertools import starmap
 from .clock import Spoken, find_times, resolve
 from .document import Cell, ClockTime, Document, Identifier, Mention, Quantity, Question, Span
 from .figures import find_figures
-from .fold import Folded, fold, is_han
+from .fold import fold, is_han
 from .identifiers import Found, find_identifiers
-from .lexicon import Lexicon
+from .lexicon import Hit, Lexicon
+from .named import Name
 from .names import find_names, tell_apart
 from .numerals import Number, find_numbers
-from .pack import Cue, Pack, languages
+from .pack import Cue, languages
 from .roles import Roles
 from .scan import Scan, scan
-from .stance import Name, read_stances, reasons
+from .stance import read_stances, reasons
 
 _ISO_TIME = re.compile(r"[T ]([0-2][0-9]):([0-5][0-9])")
 _CLOCK = re.compile(r"([0-2]?[0-9]):([0-5][0-9])")
@@ -43,16 +44,16 @@ def read(text: str, *, language: str, lexicon: Lexicon, now: str = "", turn: int
     cut = scan(folded, pack, [(hit.start, hit.end) for hit in hits])
     hits = tell_apart(hits, lexicon, folded.text, [sentence.end for sentence in cut.sentences])
     numbers = _inside_blocks(cut, find_numbers(folded.text, cut.cues))
-    numbers = _outside(numbers, hits_and(hits, find_identifiers(folded, pack)))
+    numbers = _outside(numbers, _places(hits, find_identifiers(folded, pack)))
     times = find_times(folded.text, cut.cues, numbers, pack)
     names = [_name(cut, hit) for hit in hits]
     read_stances(cut, names, [time.start for time in times])
     return _Writer(cut, names, numbers, times).document(text, language, now, turn)
 
 
-def hits_and(hits: Sequence[Name] | Sequence[object], found: Sequence[Found]) -> list[tuple[int, int]]:
-    """Return the places in which no figure is looked for: names, and identifiers but addresses' words."""
-    spans = [(hit.start, hit.end) for hit in hits]  # type: ignore[attr-defined]
+def _places(hits: Sequence[Hit], found: Sequence[Found]) -> list[tuple[int, int]]:
+    """Return the places in which no figure is looked for: names and identifiers."""
+    spans = [(hit.start, hit.end) for hit in hits]
     return sorted(spans + [(one.start, one.end) for one in found])
 
 
@@ -91,10 +92,10 @@ def _script(text: str, language: str) -> str:
     return "zh" if not chinese and share > 3 * _FOREIGN else language
 
 
-def _name(cut: Scan, hit: object) -> Name:
-    place = cut.clause_at(hit.start)  # type: ignore[attr-defined]
+def _name(cut: Scan, hit: Hit) -> Name:
+    place = cut.clause_at(hit.start)
     sentence = cut.clauses[place].sentence
-    return Name(hit, place, sentence, cut.sentences[sentence].block)  # type: ignore[arg-type]
+    return Name(hit, place, sentence, cut.sentences[sentence].block)
 
 
 class _Writer:
@@ -137,10 +138,26 @@ class _Writer:
     def _mention(self, name: Name, said: tuple[int, int] | None) -> Mention:
         words = self.cut.folded.original[slice(*self.cut.folded.span(*said))] if said else ""
         span = self.span(name.hit.start, name.hit.end)
-        return Mention(name.hit.keys, span, name.hit.form, name.stance, words, name.sentence, name.clause, self._cell(name.block, span))
+        return Mention(
+            name.hit.keys,
+            span,
+            name.hit.form,
+            name.stance,
+            words,
+            name.sentence,
+            name.clause,
+            self._cell(name.block, span),
+        )
 
     def _cell(self, block: int, span: Span) -> Cell | None:
-        return next((cell for cell in self.cut.blocks[block].cells[:_MOST_CELLS] if cell.span.start <= span.start <= cell.span.end), None)
+        return next(
+            (
+                cell
+                for cell in self.cut.blocks[block].cells[:_MOST_CELLS]
+                if cell.span.start <= span.start <= cell.span.end
+            ),
+            None,
+        )
 
     def _place(self, start: int) -> tuple[int, int, int]:
         clause = self.cut.clause_at(start)
@@ -154,7 +171,22 @@ class _Writer:
             clause, sentence, block = self._place(figure.start)
             span = self.span(figure.start, figure.end)
             found.append(
-                Quantity(span, figure.value, figure.low, figure.high, figure.approx, told.unit, told.role, told.subject, told.mode, told.stance, sentence, clause, figure.step, self._cell(block, span))  # type: ignore[arg-type]
+                Quantity(
+                    span,
+                    figure.value,
+                    figure.low,
+                    figure.high,
+                    figure.approx,
+                    told.unit,
+                    told.role,
+                    told.subject,
+                    told.mode,
+                    told.stance,
+                    sentence,
+                    clause,
+                    figure.step,
+                    self._cell(block, span),
+                )  # type: ignore[arg-type]
             )
         return found
 
@@ -164,11 +196,23 @@ class _Writer:
         tomorrow = any("tomorrow" in cue.tags for cue in self.cut.cues)
         morning = any("am" in cue.tags for cue in self.cut.cues)
         found = []
-        for spoken, one in zip(resolve(self.times, _minutes(now), tomorrow=tomorrow, morning=morning, opening=opening), told, strict=True):
+        for spoken, one in zip(
+            resolve(self.times, _minutes(now), tomorrow=tomorrow, morning=morning, opening=opening), told, strict=True
+        ):
             clause, sentence, block = self._place(spoken.start)
             span = self.span(spoken.start, spoken.end)
             found.append(
-                ClockTime(span, spoken.minutes, spoken.approx, one.role, one.subject, sentence, clause, one.stance, self._cell(block, span))  # type: ignore[arg-type]
+                ClockTime(
+                    span,
+                    spoken.minutes,
+                    spoken.approx,
+                    one.role,
+                    one.subject,
+                    sentence,
+                    clause,
+                    one.stance,
+                    self._cell(block, span),
+                )  # type: ignore[arg-type]
             )
         return found
 
@@ -177,7 +221,11 @@ class _Writer:
         for one in find_identifiers(self.cut.folded, self.cut.pack):
             place = self.cut.clause_at(one.start)
             subject = self.roles.subject(one.start, one.end, place, travel=False)
-            found.append(Identifier(self.span(one.start, one.end), one.kind, one.value, subject, self.cut.clauses[place].sentence))
+            found.append(
+                Identifier(
+                    self.span(one.start, one.end), one.kind, one.value, subject, self.cut.clauses[place].sentence
+                )
+            )
         return found
 
     def _questions(self) -> list[Question]:
@@ -197,6 +245,3 @@ def _minutes(now: str) -> int | None:
     """Return a point in time as minutes after midnight, None where it holds none."""
     match = _ISO_TIME.search(now) or _CLOCK.fullmatch(now.strip())
     return int(match[1]) * 60 + int(match[2]) if match else None
-
-
-__all__ = ["Pack", "read"]

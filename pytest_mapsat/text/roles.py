@@ -10,9 +10,9 @@ from typing import get_args
 from .clock import Spoken
 from .document import Role, Stance, TimeRole
 from .figures import Figure
+from .named import Name
 from .pack import Cue
 from .scan import Clause, Scan
-from .stance import Name
 
 _OF_UNIT: dict[str, frozenset[str]] = {
     "min": frozenset({"travel_time", "wait", "slack", "stay", "frequency"}),
@@ -103,7 +103,11 @@ class Roles:
             named = self.by_block.get(sentence.block)
             return cues if named else self.scan.cues_between(sentence.start, sentence.end)
         before = place
-        while before > sentence.first and self.scan.clauses[before].opens in (":", "(", "-") and clause.start - self.scan.clauses[before - 1].start < _LABEL:
+        while (
+            before > sentence.first
+            and self.scan.clauses[before].opens in (":", "(", "-")
+            and clause.start - self.scan.clauses[before - 1].start < _LABEL
+        ):
             before -= 1
             cues = [*self.scan.clauses[before].cues, *cues]
         return [cue for cue in cues if not cue.start <= start < cue.end]
@@ -115,7 +119,11 @@ class Roles:
             role = cue.tags.get("role")
             if role in allowed and (cue.end <= figure.start or cue.start >= figure.end):
                 found.append((self._distance(cue, figure, clause), role))
-            elif self._moves(cue, figure) and figure.unit in _TRAVEL and (cue.end <= figure.start or cue.start >= figure.end):
+            elif (
+                self._moves(cue, figure)
+                and figure.unit in _TRAVEL
+                and (cue.end <= figure.start or cue.start >= figure.end)
+            ):
                 found.append((self._distance(cue, figure, clause), _TRAVEL[figure.unit]))
         if not found:
             return self._from_head(figure, allowed)
@@ -134,13 +142,20 @@ class Roles:
         """Return whether a word says how one travels; some do so only right before a figure (走十分钟, but 走大路)."""
         if "mode" in cue.tags:
             return True
-        return "mode_before_figure" in cue.tags and cue.end <= figure.start and all(
-            other.has("about", "under", "over") for other in self.scan.cues_between(cue.end, figure.start)
-        ) and figure.start - cue.end < _NEAR * 2
+        return (
+            "mode_before_figure" in cue.tags
+            and cue.end <= figure.start
+            and all(other.has("about", "under", "over") for other in self.scan.cues_between(cue.end, figure.start))
+            and figure.start - cue.end < _NEAR * 2
+        )
 
     def _distance(self, cue: Cue, figure: Figure, clause: Clause) -> int:
         """Return how far a word stands from a figure; other figures and marks between them make it farther."""
-        gap = self.scan.text[cue.end : figure.start] if cue.end <= figure.start else self.scan.text[figure.end : cue.start]
+        gap = (
+            self.scan.text[cue.end : figure.start]
+            if cue.end <= figure.start
+            else self.scan.text[figure.end : cue.start]
+        )
         far = len(gap.strip(" *"))
         if any(char.isdigit() for char in gap):
             far += _FAR
@@ -164,9 +179,18 @@ class Roles:
         before = self.scan.text[clause.start : figure.start]
         after = self.scan.text[figure.end : clause.end]
         for cue in clause.cues:
-            if "unit" in cue.tags and cue.tags["unit"][0] == "people" and cue.end <= figure.start and not before.strip().startswith("每"):
+            if (
+                "unit" in cue.tags
+                and cue.tags["unit"][0] == "people"
+                and cue.end <= figure.start
+                and not before.strip().startswith("每")
+            ):
                 return True
-            if "for_people" in cue.tags and cue.start >= figure.end and any(word in after for word in self.scan.pack.several):
+            if (
+                "for_people" in cue.tags
+                and cue.start >= figure.end
+                and any(word in after for word in self.scan.pack.several)
+            ):
                 return True
         return False
 
@@ -210,9 +234,15 @@ class Roles:
             return None
         if figure.unit == "m":
             sentence = self.scan.sentences[self.scan.clauses[place].sentence]
-            high = any(cue.tags.get("role") in ("headroom", "size") or cue.has("too") for cue in self.scan.cues_between(sentence.start, sentence.end))
+            high = any(
+                cue.tags.get("role") in ("headroom", "size") or cue.has("too")
+                for cue in self.scan.cues_between(sentence.start, sentence.end)
+            )
             return None if figure.value < _TALL and high else "travel_distance" if figure.value >= _TALL else None
-        toward = any((cue.has("toward", "from") or cue.tags.get("time_role") == "arrival") and cue.start >= figure.end for cue in cues)
+        toward = any(
+            (cue.has("toward", "from") or cue.tags.get("time_role") == "arrival") and cue.start >= figure.end
+            for cue in cues
+        )
         return "travel_time" if mode or toward or self._alone(figure, place) else None
 
     def _alone(self, figure: Figure, place: int) -> bool:
@@ -225,8 +255,15 @@ class Roles:
             if cue.has("about", "under", "over", "about_after"):
                 rest = rest.replace(self.scan.text[cue.start : cue.end], "", 1)
         sentence = self.scan.sentences[clause.sentence]
-        others = any(cue.tags.get("role") in ("wait", "slack", "stay", "frequency") for cue in self.scan.cues_between(sentence.start, sentence.end))
-        return not others and not any(map(str.isalpha, rest)) and bool(self._names(sentence.start, sentence.end) or self._over(sentence.block))
+        others = any(
+            cue.tags.get("role") in ("wait", "slack", "stay", "frequency")
+            for cue in self.scan.cues_between(sentence.start, sentence.end)
+        )
+        return (
+            not others
+            and not any(map(str.isalpha, rest))
+            and bool(self._names(sentence.start, sentence.end) or self._over(sentence.block))
+        )
 
     def _stance(self, start: int, place: int) -> Stance:
         clause = self.scan.clauses[place]
@@ -251,7 +288,11 @@ class Roles:
             return after[0].hit.keys
         if travel and self._homeward(clause, before[-1].hit.end if before else clause.start, end):
             return ()
-        usable = [name for name in before if name.sign not in ("landmark", "compare") or name.sign == "compare" and not self._than(name)]
+        usable = [
+            name
+            for name in before
+            if name.sign not in ("landmark", "compare") or (name.sign == "compare" and not self._than(name))
+        ]
         if usable:
             return usable[-1].hit.keys
         if not before:
@@ -276,7 +317,10 @@ class Roles:
         cues = self.scan.cues_between(end, name.hit.start)
         if name.sign == "landmark" or any(cue.has("and", "from", "than") for cue in cues):
             return False
-        return any(cue.has("toward") or (travel and (cue.has("choose") or cue.tags.get("time_role") == "arrival")) for cue in cues)
+        return any(
+            cue.has("toward") or (travel and (cue.has("choose") or cue.tags.get("time_role") == "arrival"))
+            for cue in cues
+        )
 
     def _names(self, start: int, end: int) -> list[Name]:
         return list(self.names[bisect_left(self.starts, start) : bisect_left(self.starts, end)])
@@ -305,7 +349,11 @@ class Roles:
                 return named[-1].hit.keys
             if named:
                 goes_on = clause.cues and clause.cues[0].has("it") and named[-1].sentence == clause.sentence - 1
-                return named[-1].hit.keys if goes_on and self._one([name for name in named if name.sentence == named[-1].sentence]) else self._last_sentence(named)
+                return (
+                    named[-1].hit.keys
+                    if goes_on and self._one([name for name in named if name.sentence == named[-1].sentence])
+                    else self._last_sentence(named)
+                )
         return self._over(block)
 
     def _one(self, named: Iterable[Name]) -> bool:
@@ -360,7 +408,11 @@ class Roles:
         if pair is None:
             role = self._nearest_time_role(spoken.start, spoken.end) or self._from_before(spoken)
             if role is None and spoken.approx == "at_most":
-                return "stop" if self.scan.text[max(spoken.start - _LABEL, 0) : spoken.start].rstrip().endswith(("until", "till")) else "deadline"
+                return (
+                    "stop"
+                    if self.scan.text[max(spoken.start - _LABEL, 0) : spoken.start].rstrip().endswith(("until", "till"))
+                    else "deadline"
+                )
             return role
         start, end = min(spoken.start, pair.start), max(spoken.end, pair.end)
         role = self._nearest_time_role(start, end)
@@ -395,14 +447,18 @@ class Roles:
         found: list[tuple[int, str]] = []
         for cue in [*self._around(place, start)]:
             role = cue.tags.get("time_role")
-            if not role or cue.start < end and cue.end > start:
+            if not role or (cue.start < end and cue.end > start):
                 continue
             gap = self.scan.text[cue.end : start] if cue.end <= start else self.scan.text[end : cue.start]
             if cue.start >= end and self._before_a_time(cue):
                 continue
             if "range" in cue.tags and cue.end <= start and not gap:
                 role = "closing" if self._speaks_of_hours(clause.sentence) else "stop"
-            far = len(gap.strip()) + (_NEAR if cue.start < clause.start else 0) + (_FAR if any(char.isdigit() for char in gap) else 0)
+            far = (
+                len(gap.strip())
+                + (_NEAR if cue.start < clause.start else 0)
+                + (_FAR if any(char.isdigit() for char in gap) else 0)
+            )
             found.append((far, str(role)))
         if not found:
             return self._time_role_of_row(start, clause) or self._beside(start, end, clause)
@@ -420,7 +476,9 @@ class Roles:
     def _beside(self, start: int, end: int, clause: Clause) -> str | None:
         """Return "arrival" where a name stands right beside a time and nothing else is said: "16:25 Amber Hall"."""
         for name in self._names(clause.start, clause.end):
-            between = self.scan.text[end : name.hit.start] if name.hit.start >= end else self.scan.text[name.hit.end : start]
+            between = (
+                self.scan.text[end : name.hit.start] if name.hit.start >= end else self.scan.text[name.hit.end : start]
+            )
             if not any(map(str.isalnum, between)) and name.sign != "landmark":
                 return "arrival"
         return None
@@ -428,7 +486,10 @@ class Roles:
     def _speaks_of_hours(self, number: int) -> bool:
         """Return whether a sentence says when something is open."""
         sentence = self.scan.sentences[number]
-        return any(cue.tags.get("time_role") in ("opening", "closing") for cue in self.scan.cues_between(sentence.start, sentence.end))
+        return any(
+            cue.tags.get("time_role") in ("opening", "closing")
+            for cue in self.scan.cues_between(sentence.start, sentence.end)
+        )
 
     def _time_role_of_row(self, start: int, clause: Clause) -> str | None:
         """Return the role of a time without a word in its cell: from the head of the column, or from what the row says next."""

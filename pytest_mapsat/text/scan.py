@@ -155,7 +155,9 @@ def _sentences(text: str, start: int, end: int, names: Sequence[tuple[int, int]]
         yield first, end, False
 
 
-def _bounded(sentences: Iterator[tuple[int, int, bool]], names: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, bool]]:
+def _bounded(
+    sentences: Iterator[tuple[int, int, bool]], names: Sequence[tuple[int, int]]
+) -> Iterator[tuple[int, int, bool]]:
     """Cut sentences that nobody would write, so that looking around in one costs no more than a constant."""
     for first, last, asks in sentences:
         start = first
