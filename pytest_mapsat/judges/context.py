@@ -200,14 +200,14 @@ def _plain_words(document: Document, wanted: Mapping[str, str]) -> Iterator[Ment
 
 
 def _says_something(document: Document) -> bool:
+    """Return whether a reply proposes a thing or states a figure that it does not deny, outside its questions."""
     asked = {question.sentence for question in document.questions}
+    figures = [figure for figure in document.quantities if figure.unit != "count"]
+    taken_back = any(one.stance == "denied" for one in (*document.mentions, *figures, *document.times))
     return (
-        any(
-            mention.stance in ("affirmed", "unclear") and mention.sentence not in asked for mention in document.mentions
-        )
-        or any(figure.sentence not in asked and figure.unit != "count" for figure in document.quantities)
-        or any(time.sentence not in asked for time in document.times)
-        or bool(document.identifiers)
+        any(one.stance in ("affirmed", "unclear") and one.sentence not in asked for one in document.mentions)
+        or any(one.stance != "denied" and one.sentence not in asked for one in (*figures, *document.times))
+        or (bool(document.identifiers) and not taken_back)
     )
 
 
