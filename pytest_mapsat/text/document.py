@@ -217,5 +217,6 @@ class Document:
         """
         silent = {*ignoring, *(question.sentence for question in self.questions)}
         things = [mention.sentence for mention in self.mentions if mention.stance in ("affirmed", "unclear")]
-        said = (*self.quantities, *self.times, *self.identifiers)
-        return any(number not in silent for number in (*things, *(one.sentence for one in said)))
+        figures = [one.sentence for one in (*self.quantities, *self.times)]
+        found = (*things, *figures, *(one.sentence for one in self.identifiers))
+        return any(number not in silent for number in found)

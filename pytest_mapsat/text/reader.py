@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from itertools import starmap
 
-from .clock import Spoken, find_times, resolve
-from .document import Cell, ClockTime, Document, Identifier, Mention, Quantity, Question, Span
+from .clock import Spoken, find_times
+from .daytime import resolve
+from .document import Cell, ClockTime, Document, Identifier, Mention, Quantity, Question, Span, TimeRole
 from .figures import find_figures
 from .fold import fold, is_han
 from .identifiers import Found, find_identifiers
@@ -19,7 +20,9 @@ from .pack import Cue, languages
 from .roles import Roles
 from .scan import Scan, scan
 from .stance import read_stances, reasons
+from .subjects import Subjects
 from .taken_back import take_back
+from .time_roles import TimeRoles
 
 _ISO_TIME = re.compile(r"[T ]([0-2][0-9]):([0-5][0-9])")
 _CLOCK = re.compile(r"([0-2]?[0-9]):([0-5][0-9])")
@@ -107,7 +110,8 @@ class _Writer:
         self.names = names
         self.numbers = numbers
         self.times = times
-        self.roles = Roles(cut, names)
+        self.subjects = Subjects(cut, names)
+        self.roles = Roles(cut, self.subjects)
 
     def document(self, text: str, language: str, now: str, turn: int) -> Document:
         cut = self.cut
@@ -171,57 +175,58 @@ class _Writer:
             told = self.roles.of_figure(figure)
             clause, sentence, block = self._place(figure.start)
             span = self.span(figure.start, figure.end)
+            travel = told.role in ("travel_time", "travel_distance")
+            subject = self.subjects.subject(figure.start, figure.end, clause, travel=travel)
             found.append(
                 Quantity(
-                    span,
-                    figure.value,
-                    figure.low,
-                    figure.high,
-                    figure.approx,
-                    told.unit,
-                    told.role,
-                    told.subject,
-                    told.mode,
-                    told.stance,
-                    sentence,
-                    clause,
-                    figure.step,
-                    self._cell(block, span),
-                )  # type: ignore[arg-type]
+                    span=span,
+                    value=figure.value,
+                    low=figure.low,
+                    high=figure.high,
+                    approx=figure.approx,
+                    unit=told.unit,
+                    role=told.role,
+                    subject=() if told.role in ("budget", "total") else subject,
+                    mode=told.mode,
+                    stance=self.subjects.stance(figure.start, clause),
+                    sentence=sentence,
+                    clause=clause,
+                    step=figure.step,
+                    cell=self._cell(block, span),
+                )
             )
         return found
 
     def _times(self, now: str) -> list[ClockTime]:
-        told = self.roles.of_times(self.times)
-        opening = [one.role == "opening" for one in told]
+        finder = TimeRoles(self.cut, self.subjects, self.times)
+        roles = [finder.of(spoken) for spoken in self.times]
         tomorrow = any("tomorrow" in cue.tags for cue in self.cut.cues)
         morning = any("am" in cue.tags for cue in self.cut.cues)
-        found = []
-        for spoken, one in zip(
-            resolve(self.times, _minutes(now), tomorrow=tomorrow, morning=morning, opening=opening), told, strict=True
-        ):
-            clause, sentence, block = self._place(spoken.start)
-            span = self.span(spoken.start, spoken.end)
-            found.append(
-                ClockTime(
-                    span,
-                    spoken.minutes,
-                    spoken.approx,
-                    one.role,
-                    one.subject,
-                    sentence,
-                    clause,
-                    one.stance,
-                    self._cell(block, span),
-                )  # type: ignore[arg-type]
-            )
-        return found
+        opening = [role == "opening" for role in roles]
+        resolved = resolve(self.times, _minutes(now), tomorrow=tomorrow, morning=morning, opening=opening)
+        return [self._time(spoken, role) for spoken, role in zip(resolved, roles, strict=True)]
+
+    def _time(self, spoken: Spoken, role: TimeRole | None) -> ClockTime:
+        clause, sentence, block = self._place(spoken.start)
+        span = self.span(spoken.start, spoken.end)
+        subject = self.subjects.subject(spoken.start, spoken.end, clause, travel=role in ("arrival", None))
+        return ClockTime(
+            span=span,
+            minutes=spoken.minutes,
+            approx=spoken.approx,
+            role=role,
+            subject=() if role in ("now", "deadline") else subject,
+            sentence=sentence,
+            clause=clause,
+            stance=self.subjects.stance(spoken.start, clause),
+            cell=self._cell(block, span),
+        )
 
     def _identifiers(self) -> list[Identifier]:
         found = []
         for one in find_identifiers(self.cut.folded, self.cut.pack):
             place = self.cut.clause_at(one.start)
-            subject = self.roles.subject(one.start, one.end, place, travel=False)
+            subject = self.subjects.subject(one.start, one.end, place, travel=False)
             found.append(
                 Identifier(
                     self.span(one.start, one.end), one.kind, one.value, subject, self.cut.clauses[place].sentence
