@@ -98,7 +98,9 @@ def travels(check: Travels, context: Context) -> Finding:
 
 def _meant(document: Document, mention: Mention) -> bool | None:
     """Return whether words are said and meant: False where they are denied or asked, None where a denial stands earlier in the sentence."""
-    by_itself = bool(mention.why) and mention.why in document.words(mention.span)
+    own = mention.span
+    by_itself = bool(mention.why) and mention.why in document.words(own)
+    by_itself = by_itself or any(own.start <= span.start and span.end <= own.end for span in document.negations)
     if mention.stance == "asked" or (mention.stance in ("denied", "rejected") and not by_itself):
         return False
     start = document.sentences[mention.sentence].start
