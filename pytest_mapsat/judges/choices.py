@@ -57,7 +57,14 @@ def _doubtful(wrong: Sequence[Standing], good: Sequence[Standing]) -> bool:
     return any(one.firmly for one in good) and bool(wrong) and not any(one.firmly for one in wrong)
 
 
+def _proposes(context: Context, turn: str) -> bool:
+    """Return whether the replies propose anything: then what they seem to turn down may be part of it."""
+    return any(standing.proposed for standing in context.standings(turn).values())
+
+
 def _none_proposed(check: Recommends, found: Sequence[Standing], context: Context, wanted: str) -> Finding:
+    if found and _proposes(context, check.turn):
+        return unclear(_quotes(found), "which may be proposed in words that are not understood", wanted)
     if found:
         why = f"{cited(_quotes(found))}, and no such thing is proposed"
         return replace(absent(check.if_absent, why, wanted), quotes=_quotes(found))
@@ -87,13 +94,15 @@ def avoids(check: Avoids, context: Context) -> Finding:
             held.append((standing, True))
         elif key in known and check.where:
             held.append((standing, _has_all(known[key], check.where, context.trajectory.calls)))
+    firmly = any(one.firmly for one in context.standings(check.turn).values())
     for standing, is_it in held:
-        if standing.proposed and is_it:
+        if standing.proposed and is_it and (standing.firmly or not firmly):
             return Finding(False, _why(check, [standing], True), wanted, _quotes([standing]))
     open_ = [standing for standing, is_it in held if is_it is not False]
     if open_:
         return unclear(_quotes(open_), f"of which it is open whether {_thing(check)} is recommended", wanted)
-    return Finding(True, f"none of the things recommended is {_thing(check)}", wanted)
+    proposed = any(standing.proposed for standing in context.standings(check.turn).values())
+    return Finding(True, f"none of the things recommended is {_thing(check)}", wanted, vacuous=not proposed)
 
 
 def chooses(check: Chooses, context: Context) -> Finding:
@@ -114,6 +123,8 @@ def chooses(check: Chooses, context: Context) -> Finding:
     if open_:
         return unclear(_quotes(open_), _OPEN, wanted)
     why = f"no reply proposes {one_of(check.option)}"
+    if options and _proposes(context, check.turn):
+        return unclear(_quotes(options), "which may be proposed in words that are not understood", wanted)
     if options:
         return Finding(False, f"{cited(_quotes(options))}, and {why}", wanted, _quotes(options))
     return _unsaid(check.turn, why, wanted, context)
@@ -146,7 +157,7 @@ def covers(check: Covers, context: Context) -> Finding:
     unnamed = sum(not found for found in each)
     missing = [names[0] for names, found in zip(check.names, each, strict=True) if not any(o.proposed for o in found)]
     why = f"{len(there)} of {len(check.names)} are proposed" + (f"; not proposed: {one_of(missing)}" if missing else "")
-    few_surely = len(there) + len(open_) + unnamed < least or context.silent(check.turn)
+    few_surely = len(there) + len(open_) + unnamed < least or (not open_ and context.silent(check.turn))
     if len(there) > most or (len(there) < least and few_surely):
         return Finding(False, why, wanted, _quotes(there))
     if len(there) >= least and len(there) + len(open_) <= most:

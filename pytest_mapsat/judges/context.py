@@ -9,7 +9,18 @@ from functools import cached_property
 from typing import Any
 
 from pytest_mapsat.model import Case, Check, Json, Step, Tool, Trajectory, Turn, Visible
-from pytest_mapsat.text import Document, Lexicon, Mention, Span, Thing, Vocabulary, fold_phrase, read
+from pytest_mapsat.text import (
+    ClockTime,
+    Document,
+    Lexicon,
+    Mention,
+    Quantity,
+    Span,
+    Thing,
+    Vocabulary,
+    fold_phrase,
+    read,
+)
 
 from .evidence import Evidence, evidence
 from .grounding import Judged, weigh
@@ -203,14 +214,15 @@ def _plain_words(document: Document, wanted: Mapping[str, str]) -> Iterator[Ment
 
 
 def _says_something(document: Document) -> bool:
+    """Return whether a reply proposes a thing or states a figure that it does not deny, outside its questions."""
     asked = {question.sentence for question in document.questions}
+    figures: list[Quantity | ClockTime] = [one for one in document.quantities if one.unit != "count"]
+    figures += document.times
+    taken_back = any(one.stance == "denied" for one in (*document.mentions, *figures))
     return (
-        any(
-            mention.stance in ("affirmed", "unclear") and mention.sentence not in asked for mention in document.mentions
-        )
-        or any(figure.sentence not in asked for figure in document.quantities)
-        or any(time.sentence not in asked for time in document.times)
-        or bool(document.identifiers)
+        any(one.stance in ("affirmed", "unclear") and one.sentence not in asked for one in document.mentions)
+        or any(one.stance != "denied" and one.sentence not in asked for one in figures)
+        or (bool(document.identifiers) and not taken_back)
     )
 
 

@@ -43,6 +43,9 @@ _MOST_PEOPLE = 8
 #: A figure of no sure role that lies further off than so many times from all that it could be compared with is another one.
 _FAR = 5
 
+#: Roles of figures that a way has, and that are easily said of its end.
+_OF_WAYS = ("arrival", "departure", "travel_time", "travel_distance")
+
 Outcome = Literal["fits", "misfit", "open"]
 #: The figures that are said of a check's phrases, and the sentences in which one of these stands.
 Nearby = tuple[set[Span], set[int]]
@@ -171,19 +174,23 @@ def _time_said(
     if belongs is False:
         return _Said(quote, belongs=False, other_role=_is_other(check.role, time.role))
     slack = 0 if time.approx == "exact" else _ABOUT_MINUTES
+    outcome: Outcome
     inside = {any(_in_window(check, minutes + more) for more in (0, -slack, slack)) for minutes in time.minutes}
     if inside != {True}:
-        outcome: Outcome = "open" if True in inside or time.stance == "unclear" else "misfit"
+        outcome = "open" if True in inside or time.stance == "unclear" else "misfit"
         return _Said(quote, belongs, outcome, f"not {_window(check)}")
+    of_a_line = time.role is None and "departure" in check.role and _sorts(set(time.subject), context) == {"line"}
     if known is None:
-        return _Said(quote, belongs, "fits")
+        return _Said(quote, belongs or of_a_line or None, "fits")
     upto = [value for value in known if value.turn <= document.turn]
 
     def fits(value: Value) -> bool:
         return any(_apart(minutes, value.number) <= max(check.tolerance_min, slack) for minutes in time.minutes)
 
     shown = [clock_of(int(value.number)) for value in _relevant(time, upto)]
-    return _Said(quote, belongs, _compared(time, _Beside(upto, fits), context), f"but {_returned(check.bounds, shown)}")
+    outcome = _compared(time, _Beside(upto, fits), context)
+    surely = belongs or (of_a_line and outcome == "fits") or None
+    return _Said(quote, surely, outcome, f"but {_returned(check.bounds, shown)}")
 
 
 @dataclass(frozen=True)
@@ -262,19 +269,25 @@ def _near_phrases(
 
 
 def _is_of(names: Sequence[str], figure: Quantity | Clock, context: Context, turn: str) -> bool | None:
+    """Return whether a figure is said of one of these things. What is said of the end of a way may be said of the way."""
     keys = {key for name in names if (key := key_of(name, context.keys))}
-    if not figure.subject:
+    to_an_end = figure.role in _OF_WAYS and not _sorts(keys, context) & _sorts(set(figure.subject), context)
+    if not figure.subject or (to_an_end and not keys & set(figure.subject)):
         return _only_proposed(keys, context, turn)
     if len(figure.subject) == 1:
         return figure.subject[0] in keys
     return None if keys & set(figure.subject) else False
 
 
+def _sorts(keys: set[str], context: Context) -> set[str]:
+    return {entity.sort for entity in context.entities if entity.key in keys and entity.sort != "leg"}
+
+
 def _only_proposed(keys: set[str], context: Context, turn: str) -> bool | None:
-    """Return whether one of these things is all of its sort that is proposed, so that a figure of nothing else is said of it; else None."""
-    sorts = {entity.sort for entity in context.entities if entity.key in keys}
+    """Return whether one of these things is all of its sort that is named, so that a figure of nothing else is said of it; else None."""
+    sorts = _sorts(keys, context)
     alike = keys | {entity.key for entity in context.entities if entity.sort in sorts}
-    there = [one for key, one in context.standings(turn).items() if key in alike and one.proposed is not False]
+    there = [one for key, one in context.standings(turn).items() if key in alike]
     if len(there) != 1 or not there[0].proposed:
         return None
     return there[0].key in keys

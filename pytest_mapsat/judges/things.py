@@ -220,6 +220,11 @@ def standings(documents: Sequence[Document]) -> dict[str, Standing]:
             result[key] = Standing(key, None, (*sure[key], *may))
         elif may:
             result[key] = Standing(key, None, tuple(may))
+    if not proposed:  # where nothing is proposed in words that are understood, it may be what is compared
+        for key, standing in result.items():
+            stances = {mention.stance for _, mention in standing.mentions}
+            if standing.proposed is False and "compared" in stances and not stances & set(_AGAINST):
+                result[key] = Standing(key, None, standing.mentions)
     return result
 
 

@@ -17,6 +17,7 @@ from .things import folded, word_at
 
 Found = tuple[Document, Mention]
 _OPEN = "of which it is open whether it is meant so"
+_WAYS = ("travel_time", "travel_distance")
 
 
 def said(check: Said, context: Context) -> Finding:
@@ -78,7 +79,7 @@ def travels(check: Travels, context: Context) -> Finding:
         (document, figure)
         for document in context.read(check.turn)
         for figure in document.quantities
-        if figure.mode and figure.mode not in check.by and figure.role in ("travel_time", "travel_distance")
+        if figure.mode and figure.mode not in check.by and figure.role in _WAYS
     ]
     for passed, stance in ((False, "affirmed"), (None, "unclear")):
         quotes = tuple(document.quote(figure.span) for document, figure in other if figure.stance == stance)
@@ -90,25 +91,22 @@ def travels(check: Travels, context: Context) -> Finding:
                 if passed is None
                 else Finding(False, f"{cited(quotes)}, {why}", wanted, quotes[:SHOWN_AT_MOST])
             )
-    return Finding(True, f"no reply sends the user on another way than {one_of(check.by)}", wanted)
+    claimed = any(figure.role in _WAYS for document in context.read(check.turn) for figure in document.quantities)
+    why = f"no reply sends the user on another way than {one_of(check.by)}"
+    return Finding(True, why, wanted, vacuous=not claimed)
 
 
 def _meant(document: Document, mention: Mention) -> bool | None:
-    """Return whether words are said and meant: False under a negation or in a question, None where one stands earlier in the sentence."""
-    if mention.stance == "asked":
+    """Return whether words are said and meant: False where they are denied or asked, None where a denial stands earlier in the sentence."""
+    own = mention.span
+    by_itself = bool(mention.why) and mention.why in document.words(own)
+    by_itself = by_itself or any(own.start <= span.start and span.end <= own.end for span in document.negations)
+    if mention.stance == "asked" or (mention.stance in ("denied", "rejected") and not by_itself):
         return False
-    denials = [
-        span
-        for span in document.negations
-        if document.sentences[mention.sentence].start <= span.start and span.end <= mention.span.start
-    ]
-    clause = document.clauses[mention.clause]
-    by_itself = bool(mention.why) and mention.why in document.words(mention.span)
-    if any(clause.start <= span.start for span in denials):
-        return False
-    if mention.stance in ("denied", "rejected") and not by_itself:
-        return False if mention.stance == "denied" else None
-    return None if denials else True
+    start = document.sentences[mention.sentence].start
+    denials = [span for span in document.negations if start <= span.start and span.end <= mention.span.start]
+    answers = [span for span in denials if document.text[span.end : span.end + 1] in (",", "，")]  # "No, it has gone"
+    return True if len(denials) == len(answers) else None
 
 
 def says(text: str, phrases: Iterable[str]) -> bool:

@@ -24,7 +24,7 @@ Phrases = Annotated[tuple[Text, ...], Field(min_length=1)]
 #: What a figure is a figure of. A figure whose role is not sure decides nothing.
 FigureRole = Literal[
     "travel_time", "travel_distance", "wait", "slack", "stay", "opening", "closing", "deadline", "headroom", "price", "total",
-    "per_head", "fee", "saving", "budget", "rating", "count", "capacity", "age", "temperature", "frequency",
+    "per_head", "fee", "saving", "former_price", "budget", "rating", "count", "capacity", "age", "temperature", "frequency",
 ]  # fmt: skip
 #: What a clock time is the time of.
 TimeRole = Literal["departure", "arrival", "stop", "opening", "closing", "deadline", "last_service", "now"]

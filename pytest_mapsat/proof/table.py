@@ -17,7 +17,7 @@ _HEAD = f"{'':{_NAME}} {'wrong':>7} {'caught':>7} {'alarms':>7} {'undec.':>6}"
 
 def table(proof: Proof) -> Iterator[str]:
     """Yield the lines of the report, at most 80 columns wide where no word is longer."""
-    yield "mutants by case and factor (caught: wrong ones; alarms: harmless ones; undec.: left open)"
+    yield "mutants by case and factor (caught: wrong; alarms: harmless; undec.: left open)"
     yield _HEAD
     for case, factors in proof.factors.items():
         yield from _case(case, factors, [trial for trial in proof.trials if trial.case == case])

@@ -21,6 +21,7 @@ from .roles import Roles
 from .scan import Scan, scan
 from .stance import read_stances, reasons
 from .subjects import Subjects
+from .taken_back import take_back
 from .time_roles import TimeRoles
 
 _ISO_TIME = re.compile(r"[T ]([0-2][0-9]):([0-5][0-9])")
@@ -51,7 +52,7 @@ def read(text: str, *, language: str, lexicon: Lexicon, now: str = "", turn: int
     times = find_times(folded.text, cut.cues, numbers, pack)
     names = [_name(cut, hit) for hit in hits]
     read_stances(cut, names, [time.start for time in times])
-    return _Writer(cut, names, numbers, times).document(text, language, now, turn)
+    return take_back(_Writer(cut, names, numbers, times).document(text, language, now, turn), cut)
 
 
 def _places(hits: Sequence[Hit], found: Sequence[Found]) -> list[tuple[int, int]]:

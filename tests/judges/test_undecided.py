@@ -27,8 +27,9 @@ def recommends(document, **fields):
         ("affirmed", "unclear", None),
         ("unclear", "affirmed", False),
         ("unclear", "rejected", None),
-        ("rejected", "compared", False),
-        ("compared", "compared", False),
+        ("rejected", "compared", None),
+        ("rejected", "rejected", False),
+        ("compared", "compared", None),
     ],
 )
 def test_what_is_recommended_is_decided_by_stance(luna, mill, passed):
@@ -51,7 +52,7 @@ def test_one_good_thing_is_enough_where_any_is_asked_for(luna, mill, passed):
         ("affirmed", True, False, False),
         ("rejected", False, True, True),
         ("denied", False, True, True),
-        ("compared", False, True, None),
+        ("compared", None, None, None),
         ("landmark", False, True, None),
         ("asked", False, True, None),
         ("unclear", None, None, None),
