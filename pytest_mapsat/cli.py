@@ -98,12 +98,33 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="mapsat", description="Import, check and describe suites of benchmark cases.")
     parser.add_argument("--version", action="version", version=f"mapsat {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, dest="name")
+    _add_claims(commands)
     _add_import(commands)
     _add_lint(commands)
     _add_regrade(commands)
     add_review(commands)
     _add_schema(commands)
     return parser
+
+
+def _add_claims(commands: Any) -> None:
+    about = "list the claims of saved answers, with their evidence"
+    parser = commands.add_parser("claims", help=about, description=f"{about[0].upper()}{about[1:]}.")
+    parser.add_argument("run", metavar="RUN", type=Path, help="a file that --mapsat-save wrote, or recorded dialogues")
+    parser.add_argument("case", metavar="CASE", nargs="?", help="the case (default: all of them)")
+    _add_suite(parser)
+    parser.add_argument("--json", action="store_true", help="print a list of claims as JSON")
+    parser.set_defaults(command=_claims)
+
+
+def _add_suite(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--suite",
+        metavar="PATH",
+        type=Path,
+        action="append",
+        help="the suite that was run, or a part of it; repeatable (default: benchmark_cases)",
+    )
 
 
 def _add_import(commands: Any) -> None:
@@ -143,13 +164,7 @@ def _add_regrade(commands: Any) -> None:
         "Exit status 1 when the gate does not hold.",
     )
     parser.add_argument("run", metavar="RUN", type=Path, help="a file that --mapsat-save wrote, or a journal")
-    parser.add_argument(
-        "--suite",
-        metavar="PATH",
-        type=Path,
-        action="append",
-        help="the suite that was run, or a part of it; repeatable (default: benchmark_cases)",
-    )
+    _add_suite(parser)
     parser.add_argument("--judge", metavar="SPEC", help="checks or recorded:PATH")
     parser.add_argument(
         "--decisions",
@@ -177,6 +192,23 @@ def _add_schema(commands: Any) -> None:
     parser.add_argument("noun", metavar="NOUN", choices=SCHEMAS, help=f"one of: {', '.join(SCHEMAS)}")
     parser.add_argument("--json", action="store_true", help="accepted for symmetry: a schema is always JSON")
     parser.set_defaults(command=_schema)
+
+
+def _claims(options: argparse.Namespace) -> int:
+    from pytest_mapsat.runs.claims import claims_of_run  # noqa: PLC0415  --help needs no pydantic
+    from pytest_mapsat.runs.regrade import open_suites  # noqa: PLC0415  likewise
+
+    suites = open_suites(options.suite or [Path("benchmark_cases")])
+    found = list(claims_of_run(options.run, suites, options.case))
+    if options.json:
+        _print_json([claim.to_json() for claim in found])
+        return EXIT_OK
+    for claim in found:
+        _print(str(claim))
+    verdicts = [claim.judged.verdict for claim in found]
+    counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts))
+    _print(f"{len(found)} claim{'' if len(found) == 1 else 's'}" + (f": {counts}" if counts else ""))
+    return EXIT_OK
 
 
 def _import(options: argparse.Namespace) -> int:

@@ -25,9 +25,11 @@ TOOLS = """\
     properties:
       query: {type: string}
       city: {type: string}
+  fields: {"": ignored}
 - name: route
   description: Finds a way.
   parameters: {type: object, properties: {to: {type: string}}}
+  fields: {"": ignored}
 """
 CASE = """\
 id: {id}

@@ -8,6 +8,7 @@ from .custom import CheckFunction, gather_checks
 from .decided import DecidedJudge, Decisions, Said, with_decisions
 from .evaluate import evaluate
 from .finding import Finding
+from .grounding import Judged
 from .labels import unjudgeable
 from .make import Judge, make_judge
 from .recorded import RecordedJudge
@@ -20,6 +21,7 @@ __all__ = [
     "Decisions",
     "Finding",
     "Judge",
+    "Judged",
     "RecordedJudge",
     "Said",
     "evaluate",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .fold import fold
+from pytest_mapsat.text import fold_phrase
 
 
 @dataclass(frozen=True)
@@ -52,4 +52,4 @@ def _join(result: list[int | None], wanted: Sequence[str], found: Sequence[str],
 
 
 def _letters(text: str) -> str:
-    return "".join(char for char in fold(text).flat if char.isalnum())
+    return "".join(char for char in fold_phrase(text) if char.isalnum())

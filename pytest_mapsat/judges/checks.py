@@ -37,7 +37,7 @@ class ChecksJudge:
         broken = unjudgeable(case, trajectory, self.spec, "checks")
         if broken is not None:
             return broken
-        context = Context(trajectory, self.tools, case.visible, custom=self.custom)
+        context = Context.of(case, trajectory, self.tools, custom=self.custom)
         return Verdict(
             case=case.id,
             trial=trajectory.trial,

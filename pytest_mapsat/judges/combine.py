@@ -1,6 +1,6 @@
 """The checks made of checks: ``all``, ``any``, ``at_least``, ``not``, by three-valued logic (Kleene).
 
-What is not known stays unknown unless the known parts decide. The reasons and quotations that decided are kept.
+What is undecided stays so unless the known parts decide. The reasons and quotations that decided are kept.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def at_least(needed: int, findings: Findings) -> Finding:
 def negated(finding: Finding) -> Finding:
     """It does not hold; what is not known stays so."""
     passed = None if finding.passed is None else not finding.passed
-    return Finding(passed, finding.why, f"not: {finding.wanted}", finding.quotes, missed=finding.missed)
+    return Finding(
+        passed, finding.why, f"not: {finding.wanted}", finding.quotes, missed=finding.missed, broken=finding.broken
+    )
 
 
 def _joined(passed: bool | None, deciding: Findings, findings: Findings, needed: int) -> Finding:
@@ -53,4 +55,5 @@ def _joined(passed: bool | None, deciding: Findings, findings: Findings, needed:
         tuple(quote for finding in deciding for quote in finding.quotes),
         vacuous=passed is True and all(finding.vacuous for finding in deciding),
         missed=tuple(sorted({tool for finding in deciding for tool in finding.missed})),
+        broken=any(finding.broken for finding in deciding),
     )

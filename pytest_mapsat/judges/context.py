@@ -1,17 +1,33 @@
-"""What a check is judged from: one trajectory and the tools of its suite, each text read once."""
+"""What a check is judged from: one trajectory and the tools of its suite, each reply read once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from pytest_mapsat.model import Json, Step, Tool, Trajectory, Visible
+from pytest_mapsat.model import Case, Check, Json, Step, Tool, Trajectory, Turn, Visible
+from pytest_mapsat.text import (
+    ClockTime,
+    Document,
+    Lexicon,
+    Mention,
+    Quantity,
+    Span,
+    Thing,
+    Vocabulary,
+    fold_phrase,
+    read,
+)
 
-from .entities import Entity, find_entities
-from .grounding import Judged, gather, ground
-from .text import Reading
+from .evidence import Evidence, evidence
+from .grounding import Judged, weigh
+from .things import Entity, Standing, find_entities, folded, names_in, phrases_in, standings, things_of, word_at
+
+#: Fewer characters say nothing that could only be copied.
+_SHORTEST_COPY = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,34 +39,134 @@ class Context:
         tools: the suite's tools by name; they say where things with names stand in their results.
         visible: what the agent was shown of the case, as evidence for its claims; None where it is not known.
         custom: the checks that other packages add, by name.
+        language: BCP 47 tag of the case.
+        vocabulary: domain words of the suite.
+        names: names of things that checks speak of; those of one element mean the same.
+        phrases: words that checks look for as they are.
     """
 
     trajectory: Trajectory
     tools: Mapping[str, Tool]
     visible: Visible | None = None
     custom: Mapping[str, Callable[[Any, Any], Any]] = field(default_factory=dict)
+    language: str = "en"
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
+    names: frozenset[tuple[str, ...]] = frozenset()
+    phrases: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(
+        cls,
+        case: Case,
+        trajectory: Trajectory,
+        tools: Mapping[str, Tool],
+        *,
+        custom: Mapping[str, Callable[[Any, Any], Any]] | None = None,
+        vocabulary: Vocabulary | None = None,
+    ) -> Context:
+        """Return the context of a case's dialogue: its replies are read with the names and words of all its checks."""
+        context = cls(
+            trajectory,
+            tools,
+            case.visible,
+            custom=custom or {},
+            language=case.language,
+            vocabulary=vocabulary or Vocabulary(),
+        )
+        return context.knowing(case.truth.checks)
+
+    def knowing(self, checks: Iterable[Check]) -> Context:
+        """Return the context with replies that are read with the names and words of these checks, too."""
+        listed = tuple(checks)
+        names = self.names.union(*(names_in(check) for check in listed))
+        phrases = self.phrases.union(*(phrases_in(check) for check in listed))
+        if names == self.names and phrases == self.phrases:
+            return self
+        return replace(self, names=names, phrases=phrases)
 
     @cached_property
-    def replies(self) -> tuple[Reading, ...]:
-        """The agent's replies that are not blank."""
-        turns = enumerate(self.trajectory.turns)
-        readings = (Reading.of(turn.text, index) for index, turn in turns if turn.role == "agent")
-        return tuple(reading for reading in readings if reading.flat.strip())
+    def lexicon(self) -> Lexicon:
+        """The things that the replies may name."""
+        return Lexicon(things_of(self.entities, sorted(self.names)), self.vocabulary)
 
-    def read(self, turn: str) -> tuple[Reading, ...]:
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """The keys of all things that the replies may name."""
+        return frozenset(thing.key for thing in self.lexicon.things)
+
+    @cached_property
+    def replies(self) -> tuple[Document, ...]:
+        """The agent's replies that are not blank, each read once. What is only copied in them is read as blank."""
+        return self._read(self.lexicon)
+
+    @cached_property
+    def worded(self) -> tuple[Document, ...]:
+        """The same replies, read for the words that checks look for: these are no things that a figure could be said of."""
+        things = tuple(Thing(phrase, (phrase,)) for phrase in sorted(self.phrases))
+        return self._read(Lexicon(things, self.vocabulary)) if things else self.replies
+
+    def _read(self, lexicon: Lexicon) -> tuple[Document, ...]:
+        now = self.visible.context.now if self.visible else ""
+        found: list[Document] = []
+        for index, turn in enumerate(self.trajectory.turns):
+            if turn.role == "agent" and fold_phrase(turn.text):
+                own = self._own(turn, index)
+                document = read(own, language=self.language, lexicon=lexicon, now=now, turn=index)
+                found.append(replace(document, text=turn.text))
+        return tuple(found)
+
+    def read(self, turn: str) -> tuple[Document, ...]:
         """Return the replies that ``turn`` names: all of them (``any``), the ``first``, or the ``last`` one. Blank ones do not count."""
-        if turn == "any":
-            return self.replies
-        return self.replies[:1] if turn == "first" else self.replies[-1:]
+        return _of_turn(self.replies, turn)
+
+    def phrased(self, phrases: Iterable[str], turn: str) -> list[tuple[Document, Mention]]:
+        """Return the places where one of these phrases stands in full, in the order of the replies."""
+        wanted = {folded(phrase): phrase for phrase in phrases}
+        found: list[tuple[Document, Mention]] = []
+        for document in _of_turn(self.worded, turn):
+            here = [one for one in document.mentions if one.form == "full" and one.keys[0] in wanted.values()]
+            seen = {one.keys[0] for one in here}
+            here += _plain_words(document, {key: phrase for key, phrase in wanted.items() if phrase not in seen})
+            found += ((document, mention) for mention in sorted(here, key=lambda one: one.span))
+        return found
+
+    def standings(self, turn: str) -> Mapping[str, Standing]:
+        """Return what the replies that ``turn`` names do with each thing, by key."""
+        if turn not in self._standings:
+            self._standings[turn] = standings(self.read(turn))
+        return self._standings[turn]
 
     @cached_property
-    def _answered(self) -> tuple[tuple[int, Step], ...]:
+    def _standings(self) -> dict[str, dict[str, Standing]]:
+        return {}
+
+    def silent(self, turn: str) -> bool:
+        """Return whether the replies surely propose and state nothing: they are blank, copied, only ask, or touch no thing of the case."""
+        return not any(_says_something(document) for document in self.read(turn))
+
+    def _own(self, turn: Turn, index: int) -> str:
+        """Return a reply in which what it only copies from the user or from results is blank."""
+        text = turn.text
+        if text.lstrip()[:1] in "{[" or "\n{" in text or "\n[" in text:
+            text = "".join(_blank(line) if _is_data(line) else line for line in text.splitlines(keepends=True))
+        for said in self._told(index):
+            start = text.find(said)
+            if start >= 0:
+                text = text[:start] + _blank(said) + text[start + len(said) :]
+        return text
+
+    def _told(self, index: int) -> Iterator[str]:
+        """Yield what the user has said by a turn, and what stands in the context."""
+        told = [turn.text for turn in self.trajectory.turns[:index] if turn.role == "user"]
+        if self.visible is not None:
+            told += [self.visible.query, *self.visible.context.history]
+        yield from (said for text in told if len(said := text.strip()) >= _SHORTEST_COPY)
+
+    @cached_property
+    def answered(self) -> tuple[tuple[int, Step], ...]:
+        """The calls that the world answered, each with the index of its turn."""
         calls = ((index, step) for index, turn in enumerate(self.trajectory.turns) for step in turn.steps)
         return tuple((index, step) for index, step in calls if step.kind == "call" and step.status == "ok")
-
-    def results(self, tool: str, turn: int) -> tuple[Json, ...]:
-        """Return the results that ``tool`` gave up to and in the turn with index ``turn``."""
-        return tuple(step.result for index, step in self._answered if step.tool == tool and index <= turn)
 
     def only_missed(self, tool: str | None) -> tuple[str, ...]:
         """Return the tool (any tool that names things, where None) if calls of it missed and none was answered."""
@@ -63,7 +179,7 @@ class Context:
     @cached_property
     def entities(self) -> tuple[Entity, ...]:
         """The things with a name that the tools returned."""
-        return find_entities((step for _, step in self._answered), self.tools)
+        return find_entities((step for _, step in self.answered), self.tools)
 
     def names_things(self, tool: str | None) -> bool:
         """Return whether ``tool`` (any tool when None) declares where in its results things with a name stand."""
@@ -71,7 +187,55 @@ class Context:
         return any(declared.entities for declared in named)
 
     @cached_property
+    def evidence(self) -> Evidence:
+        """What the dialogue knew, by thing and role."""
+        return evidence(self.trajectory, self.tools, self.visible)
+
+    @cached_property
     def claims(self) -> tuple[Judged, ...]:
         """The factual claims of the replies, each held against what was known by then."""
-        pool = gather(self.trajectory, self.visible)
-        return tuple(judged for reading in self.replies for judged in ground(reading, pool))
+        lexicon = self.evidence.lexicon(self.vocabulary)
+        return tuple(judged for document in self._read(lexicon) for judged in weigh(document, self.evidence))
+
+
+def _of_turn(replies: tuple[Document, ...], turn: str) -> tuple[Document, ...]:
+    return replies if turn == "any" else replies[:1] if turn == "first" else replies[-1:]
+
+
+def _plain_words(document: Document, wanted: Mapping[str, str]) -> Iterator[Mention]:
+    """Yield the first place of words that stand in a sentence though no name is read there, as in an address."""
+    for number, sentence in enumerate(document.sentences):
+        text = document.words(sentence).lower()
+        for key, phrase in wanted.items():
+            start = word_at(text, key)
+            if start is not None:
+                span = Span(sentence.start + start, sentence.start + start + len(key))
+                yield Mention((phrase,), span, "full", "affirmed", "", number, 0)
+
+
+def _says_something(document: Document) -> bool:
+    """Return whether a reply proposes a thing or states a figure that it does not deny, outside its questions."""
+    asked = {question.sentence for question in document.questions}
+    figures: list[Quantity | ClockTime] = [one for one in document.quantities if one.unit != "count"]
+    figures += document.times
+    taken_back = any(one.stance == "denied" for one in (*document.mentions, *figures))
+    return (
+        any(one.stance in ("affirmed", "unclear") and one.sentence not in asked for one in document.mentions)
+        or any(one.stance != "denied" and one.sentence not in asked for one in figures)
+        or (bool(document.identifiers) and not taken_back)
+    )
+
+
+def _is_data(line: str) -> bool:
+    """Return whether a line is JSON data, as tools return it."""
+    if line.lstrip()[:1] not in ("{", "["):
+        return False
+    try:
+        value: Json = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict | list)
+
+
+def _blank(text: str) -> str:
+    return "".join(char if char == "\n" else " " for char in text)

@@ -23,13 +23,13 @@ def custom(check: Custom, context: Context) -> Finding:
     if function is None:
         hint = did_you_mean(check.name, sorted(context.custom))
         known = f"known here: {', '.join(sorted(context.custom)) or 'none'}"
-        return Finding(None, f"no package or conftest adds a check {shown(check.name)}; {hint or known}")
+        return Finding(None, f"no package or conftest adds a check {shown(check.name)}; {hint or known}", broken=True)
     try:
         finding: object = call_stranger(function, check, context)
     except StrangerError as broken:
-        return Finding(None, f"the check {check.name} broke: {words_of(broken.error)}")
+        return Finding(None, f"the check {check.name} broke: {words_of(broken.error)}", broken=True)
     if not isinstance(finding, Finding):
-        return Finding(None, f"the check {check.name} returned {shown(finding)}, not a Finding")
+        return Finding(None, f"the check {check.name} returned {shown(finding)}, not a Finding", broken=True)
     return finding
 
 

@@ -71,3 +71,8 @@ def times_in_words(low: int, high: int | None) -> str:
     if high is None:
         return f"at least {low} times" if low != 1 else "at least once"
     return f"{low} to {high} times" if low != high else f"{low} times"
+
+
+def clock_of(minutes: int) -> str:
+    """Return minutes after midnight as ``HH:MM``."""
+    return f"{minutes // 60 % 24:02d}:{minutes % 60:02d}"

@@ -24,19 +24,21 @@ from pytest_mapsat.model import (
     Number,
     Order,
     Recommends,
+    RulesOut,
     Said,
+    Travels,
 )
 
 from .calls import called, not_called
+from .choices import avoids, chooses, covers, order, recommends, rules_out
 from .combine import at_least, every, negated, some
 from .context import Context
 from .custom import custom
+from .figures import clock_time, number
 from .finding import Finding
 from .grounding.grounded import grounded
-from .phrases import chooses, covers, not_said, order, said
-from .places import avoids, recommends
-from .quantities import clock_time, number
-from .questions import asked
+from .phones import phones
+from .words import asked, not_said, said, travels
 
 #: kind -> evaluator of the check from the context.
 EVALUATORS: dict[type, Callable[[Any, Context], Finding]] = {
@@ -45,19 +47,21 @@ EVALUATORS: dict[type, Callable[[Any, Context], Finding]] = {
     Covers: covers,
     Order: order,
     Chooses: chooses,
+    RulesOut: rules_out,
     Number: number,
     ClockTime: clock_time,
+    Travels: travels,
     Recommends: recommends,
     Avoids: avoids,
     Called: called,
     NotCalled: not_called,
     Asked: asked,
-    Grounded: grounded,
+    Grounded: lambda check, context: phones(context) if check.claims == ("phone",) else grounded(check, context),
     Custom: custom,
     All: lambda check, context: every(_parts(check.checks, context)),
     AnyOf: lambda check, context: some(_parts(check.checks, context)),
     AtLeast: lambda check, context: at_least(check.n, _parts(check.checks, context)),
-    Not: lambda check, context: negated(evaluate(check.check, context)),
+    Not: lambda check, context: negated(_evaluate(check.check, context)),
 }
 
 
@@ -69,10 +73,14 @@ def evaluate(check: Check, context: Context) -> Finding:
         context: the trajectory and the tools of its suite.
 
     Returns:
-        Passed, failed or not known, with the reason and the words that decided it.
+        Passed, failed or undecided, with the reason and the words that decided it, or that are unclear.
     """
+    return _evaluate(check, context.knowing([check]))
+
+
+def _evaluate(check: Check, context: Context) -> Finding:
     return EVALUATORS[type(check)](check, context)
 
 
 def _parts(checks: Sequence[Check], context: Context) -> list[Finding]:
-    return [evaluate(check, context) for check in checks]
+    return [_evaluate(check, context) for check in checks]

@@ -1,10 +1,15 @@
-"""What one check says of one dialogue: passed, failed or not known, with the reason and the words that decided it."""
+"""What one check says of one dialogue: passed, failed or undecided, with the reason and the words that decided it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pytest_mapsat.model import Quote
+
+_QUOTED = 60
+#: The most places that a reason shows.
+SHOWN_AT_MOST = 5
 
 
 @dataclass(frozen=True)
@@ -12,12 +17,13 @@ class Finding:
     """The result of one check.
 
     Attributes:
-        passed: True, False, or None where the judge could not say.
-        why: the reason, with the place in the dialogue where there is one.
+        passed: True, False, or None where it is undecided.
+        why: the reason, with the place in the dialogue where there is one; of what is undecided, the words that are unclear.
         wanted: what would have satisfied the check, in words.
-        quotes: the decisive words of the dialogue, with their place in the original text.
+        quotes: the decisive, or the unclear, words of the dialogue, with their place in the original text.
         vacuous: it passed because the claim it is about is not made.
         missed: tools that it failed for want of: the world had no record for the calls that it rests on.
+        broken: it is undecided because the check itself could not be judged, which is no matter of words.
     """
 
     passed: bool | None
@@ -26,9 +32,36 @@ class Finding:
     quotes: tuple[Quote, ...] = ()
     vacuous: bool = False
     missed: tuple[str, ...] = ()
+    broken: bool = False
 
 
 def absent(if_absent: str, why: str, wanted: str) -> Finding:
     """Return what it means that nothing of the kind is said: a failure, or a pass that is marked as vacuous."""
     vacuous = if_absent == "vacuous"
     return Finding(vacuous, f"{why}, so nothing is claimed" if vacuous else why, wanted, vacuous=vacuous)
+
+
+def cite(quote: Quote) -> str:
+    """Return ``turn 1 says 'X' (chars 3-4)``."""
+    text = quote.text if len(quote.text) <= _QUOTED else quote.text[: _QUOTED - 3] + "..."
+    return f"turn {quote.turn} says {text!r} (chars {quote.start}-{quote.end})"
+
+
+def cited(quotes: Iterable[Quote]) -> str:
+    """Return the first few places, and how many more there are."""
+    listed = tuple(quotes)
+    more = f" and {len(listed) - SHOWN_AT_MOST} more" if len(listed) > SHOWN_AT_MOST else ""
+    return "; ".join(cite(quote) for quote in listed[:SHOWN_AT_MOST]) + more
+
+
+def unclear(quotes: Iterable[Quote], what: str, wanted: str) -> Finding:
+    """Return an undecided finding that names the words that are unclear.
+
+    Args:
+        quotes: these words, with their place.
+        what: what of them is unclear, or, where there are none, why nothing is decided.
+        wanted: what would have satisfied the check.
+    """
+    listed = tuple(dict.fromkeys(quotes))
+    why = f"{cited(listed)}, {what}" if listed else what
+    return Finding(None, why, wanted, listed[:SHOWN_AT_MOST])

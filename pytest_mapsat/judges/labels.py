@@ -22,6 +22,9 @@ from .evaluate import evaluate
 from .finding import Finding
 from .grounding.grounded import requirement
 
+#: How the reason of a label begins that the judge leaves open because words are unclear: nobody's fault, and neither 1 nor 0.
+UNDECIDED = "undecided: "
+
 #: Faults after which there is nothing to judge; an agent's own fault leaves what it did say.
 _NOT_THE_AGENT: tuple[Blame, ...] = ("user", "judge", "sandbox", "infrastructure")
 _BLAME_BY_ENDING: dict[str, Blame] = {"user_error": "user", "infrastructure_error": "infrastructure"}
@@ -65,12 +68,13 @@ def _levelled(factor: ImplicitFactor, context: Context) -> Label:
 
 
 def _label(factor: Factor, kind: LabelKind, value: float | None, finding: Finding) -> Label:
+    undecided = value is None and not finding.broken and not finding.missed
     if finding.missed:
         # What no record could answer speaks neither for the agent nor against it.
         why = f"{finding.why}; no call of {' or '.join(finding.missed)} had a record in the sandbox"
         value = None
     else:
-        why = finding.why
+        why = f"{UNDECIDED}{finding.why}" if undecided else finding.why
     return Label(
         factor=factor.id,
         kind=kind,
@@ -80,7 +84,7 @@ def _label(factor: Factor, kind: LabelKind, value: float | None, finding: Findin
         wanted=finding.wanted,
         quotes=finding.quotes,
         vacuous=kind == "fact" and finding.vacuous and value == 1,
-        blame="sandbox" if finding.missed else "judge" if value is None else None,
+        blame="sandbox" if finding.missed else "judge" if value is None and not undecided else None,
     )
 
 

@@ -231,6 +231,12 @@ class Truth(Noun):
         hard = tuple(factor for factor in self.implicit if factor.severity == "hard")
         return (*self.explicit, *hard, *self.facts)
 
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """The checks of all factors, those of levels included."""
+        own = [factor.check for factor in self.factors if factor.check is not None]
+        return (*own, *(rule.check for factor in self.implicit for rule in factor.levels))
+
 
 class Membership(Noun):
     """A place in a sequence of cases that belong together (one user's tasks, with memory between them)."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from .base import Identifier, JsonObject, Noun, Text
 from .match import Bound, Match
@@ -21,13 +21,39 @@ Turn = Literal["any", "first", "last"]
 Unit = Literal["m", "km", "s", "min", "h", "yuan", "percent", "celsius", "star", "count"]
 Phrases = Annotated[tuple[Text, ...], Field(min_length=1)]
 
+#: What a figure is a figure of. A figure whose role is not sure decides nothing.
+FigureRole = Literal[
+    "travel_time", "travel_distance", "wait", "slack", "stay", "opening", "closing", "deadline", "headroom", "price", "total",
+    "per_head", "fee", "saving", "former_price", "budget", "rating", "count", "capacity", "age", "temperature", "frequency",
+]  # fmt: skip
+#: What a clock time is the time of.
+TimeRole = Literal["departure", "arrival", "stop", "opening", "closing", "deadline", "last_service", "now"]
+Mode = Literal["walking", "cycling", "driving", "taxi", "transit"]
+
+
+def _listed(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+#: One of them, or a list of several.
+FigureRoles = Annotated[tuple[FigureRole, ...], BeforeValidator(_listed)]
+TimeRoles = Annotated[tuple[TimeRole, ...], BeforeValidator(_listed)]
+Names = Annotated[tuple[Text, ...], BeforeValidator(_listed)]
+Modes = Annotated[tuple[Mode, ...], BeforeValidator(_listed)]
+Bounds = Bound | Annotated[tuple[Bound, ...], Field(min_length=1)]
+
 
 class Said(Noun):
-    """One of ``any`` (and each of ``all``) is said in the agent's replies, and not under a negation."""
+    """One of ``any`` (and each of ``all``) is said in the agent's replies, and not under a negation.
+
+    That none of the words is there fails only where nothing else can say the same: the reply says nothing of its own, or has
+    none of the words of ``about``, without which it cannot be said. Else it is undecided.
+    """
 
     kind: Literal["said"]
     any: tuple[Text, ...] = ()
     all: tuple[Text, ...] = ()
+    about: tuple[Text, ...] = ()
     turn: Turn = "any"
 
     @model_validator(mode="after")
@@ -48,20 +74,25 @@ class NotSaid(Noun):
 class Number(Noun):
     """A number with a unit is said, and lies where it must.
 
-    ``near`` ties the number to its thing: a number counts when it stands in the same sentence as one
-    of these phrases. ``min`` and ``max`` bound it in ``unit``; ``equals`` holds it against a value that a tool
-    returned (in ``equals_unit``). ``quantifier`` says whether one such number must fit or all that are said.
-    Units of length (m, km), time (s, min, h), money (yuan) and plain counts are converted.
+    A figure counts when it is one of ``role``, is said of a thing of ``of``, belongs to a way of travelling of ``mode``, and stands in a
+    sentence with a phrase of ``near``; each that is empty asks nothing. A figure of which one of these is not sure decides nothing.
+    ``min`` and ``max`` bound it in ``unit``. ``equals`` holds it against values that tools returned (in ``equals_unit``, each multiplied by
+    ``times``): those of the thing of which it is said, and of its way of travelling. ``quantifier`` says whether one such figure must fit or all that
+    are said. Units of length (m, km), time (s, min, h), money (yuan) and plain counts are converted.
     ``if_absent``: what it means that no such number is said; ``vacuous`` passes and is counted as vacuous.
     """
 
     kind: Literal["number"]
     unit: Unit
+    role: FigureRoles = ()
+    of: Names = ()
+    mode: Modes = ()
     near: tuple[Text, ...] = ()
     min: float | None = None
     max: float | None = None
-    equals: Bound | None = None
+    equals: Bounds | None = None
     equals_unit: Unit | None = None
+    times: float = Field(default=1, gt=0)
     tolerance: float = Field(default=0.05, ge=0, le=1)
     quantifier: Literal["any", "all"] = "all"
     if_absent: Literal["fail", "vacuous"] = "fail"
@@ -73,15 +104,25 @@ class Number(Noun):
             raise ValueError("number needs min, max or equals")
         return self
 
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """Where the values stand that it is held against."""
+        return (self.equals,) if isinstance(self.equals, Bound) else self.equals or ()
+
 
 class ClockTime(Noun):
-    """A clock time is said (``18:30``, ``6:30 pm``, ``下午6点半``) from ``after`` to ``before``, ends included."""
+    """A clock time is said (``18:30``, ``6:30 pm``, ``下午6点半``) from ``after`` to ``before``, ends included.
+
+    ``role``, ``of``, ``near`` and ``equals`` are those of ``number``.
+    """
 
     kind: Literal["clock_time"]
+    role: TimeRoles = ()
+    of: Names = ()
     near: tuple[Text, ...] = ()
     after: str | None = Field(default=None, pattern=r"^([01]\d|2[0-3]):[0-5]\d$")
     before: str | None = Field(default=None, pattern=r"^([01]\d|2[0-3]):[0-5]\d$")
-    equals: Bound | None = None
+    equals: Bounds | None = None
     tolerance_min: int = Field(default=1, ge=0)
     quantifier: Literal["any", "all"] = "all"
     if_absent: Literal["fail", "vacuous"] = "fail"
@@ -92,6 +133,22 @@ class ClockTime(Noun):
         if self.after is None and self.before is None and self.equals is None:
             raise ValueError("clock_time needs after, before or equals")
         return self
+
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """Where the values stand that it is held against."""
+        return (self.equals,) if isinstance(self.equals, Bound) else self.equals or ()
+
+
+class Travels(Noun):
+    """The user is sent on no other way of travelling than those of ``by``.
+
+    A way that is only compared or turned down sends nobody. A reply that says nothing of a way passes: the calls made are a check of their own.
+    """
+
+    kind: Literal["travels"]
+    by: Annotated[Modes, Field(min_length=1)]
+    turn: Turn = "last"
 
 
 class Recommends(Noun):
@@ -135,7 +192,7 @@ class Avoids(Noun):
 
 
 class Order(Noun):
-    """The things of ``names`` are all said, first mentions in this order. An element may list synonyms."""
+    """The things of ``names`` are all proposed, in this order. An element may list synonyms."""
 
     kind: Literal["order"]
     names: tuple[Phrases, ...] = Field(min_length=2)
@@ -143,20 +200,29 @@ class Order(Noun):
 
 
 class Covers(Noun):
-    """At least ``at_least`` of the things are said (all of them by default). An element may list synonyms."""
+    """At least ``at_least`` of the things are proposed (all of them by default), at most ``at_most``. An element may list synonyms."""
 
     kind: Literal["covers"]
     names: tuple[Phrases, ...] = Field(min_length=1)
     at_least: int | None = Field(default=None, ge=1)
+    at_most: int | None = Field(default=None, ge=1)
     turn: Turn = "last"
 
 
 class Chooses(Noun):
-    """One option is proposed: one of ``option`` is said, none of ``over`` is, save under a negation or as a comparison."""
+    """One of ``option`` is proposed, and none of ``over``. What is only compared or turned down is not proposed."""
 
     kind: Literal["chooses"]
     option: Phrases
     over: tuple[Text, ...] = ()
+    turn: Turn = "last"
+
+
+class RulesOut(Noun):
+    """One of ``names`` is said not to be had now (closed, suspended, gone, missed), or is turned down, and none is proposed."""
+
+    kind: Literal["rules_out"]
+    names: Phrases
     turn: Turn = "last"
 
 
@@ -193,15 +259,16 @@ class Asked(Noun):
 
 
 class Grounded(Noun):
-    """Every factual claim of these types in the reply is supported by results, context or the user's words."""
+    """Every factual claim of these types, in sentences with one of the phrases, is borne out by results, context or the user's words."""
 
     kind: Literal["grounded"]
     claims: tuple[
         Literal[
-            "name", "address", "coordinate", "distance", "duration", "time", "price", "rating", "phone", "line", "count"
+            "name", "quantity", "time", "identifier", "point",
+            "distance", "duration", "price", "rating", "count", "phone", "line", "address", "coordinate",
         ],
         ...,
-    ] = ()
+    ] = ()  # fmt: skip
     about: tuple[Text, ...] = ()
 
 
@@ -253,11 +320,13 @@ Check = Annotated[
     | NotSaid
     | Number
     | ClockTime
+    | Travels
     | Recommends
     | Avoids
     | Order
     | Covers
     | Chooses
+    | RulesOut
     | Called
     | NotCalled
     | Asked

@@ -5,11 +5,17 @@ All that is special about maps lives in specs like this one; the sandbox knows c
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from .base import Identifier, Json, JsonObject, Level, Noun, Text
+from .checks import FigureRole, TimeRole
+
+#: Key in ``Tool.meanings`` that stands for an item of entities.
+ITEM = "[]"
 
 #: text: compared after normalisation. place: text with declared suffixes cut (a city with or without "市").
 #: number, boolean: numeric or boolean text counts. enum: one word, with synonyms. set: an unordered list of words, or text joined
@@ -79,15 +85,95 @@ class CutByLabel(Noun):
     labels: dict[str, str]
 
 
+#: What a value of a result is. name, alias (several joined by ``|``), id, kind (a word for the sort of thing), address: of the thing of
+#: their object. end: the name of another thing that it belongs to as well (an end of a way). distance ... frequency: figures. clock: a time of day. hours: opening hours in words. lon, lat, point ("lon,lat"): a
+#: place on the map. phone, line, platform: identifiers. mode: the way of travelling of all figures beside and below. text: running
+#: words. labelled: text whose parts begin with a label. flag: true or false. ignored: nothing that an answer may rest on, with all below.
+FieldKind = Literal[
+    "name", "end", "alias", "id", "kind", "address", "phone", "line", "platform", "lon", "lat", "point",
+    "distance", "duration", "price", "rating", "count", "capacity", "percent", "temperature", "age", "headroom", "frequency", "number",
+    "clock", "hours", "mode", "text", "labelled", "flag", "ignored",
+]  # fmt: skip
+FieldRole = FigureRole | TimeRole
+FieldUnit = Literal["m", "km", "s", "min", "h", "d", "yuan", "percent", "celsius", "star", "people", "year", "count"]
+#: kind -> the unit it is written in and what it is a figure of, unless the declaration says otherwise.
+_FIGURES: dict[str, tuple[FieldUnit, FieldRole | None]] = {
+    "distance": ("m", "travel_distance"),
+    "duration": ("min", "travel_time"),
+    "price": ("yuan", "price"),
+    "rating": ("star", "rating"),
+    "count": ("count", "count"),
+    "capacity": ("people", "capacity"),
+    "percent": ("percent", None),
+    "temperature": ("celsius", "temperature"),
+    "age": ("year", "age"),
+    "headroom": ("m", "headroom"),
+    "frequency": ("min", "frequency"),
+    "number": ("count", None),
+}
+
+
+class Meaning(Noun):
+    """What the values at one path of a result mean. A kind alone may be written as a word: ``rating: rating``.
+
+    ``unit``: the one they are written in; ``scale``: what they are multiplied with first (0.01 for cents). ``role``: what they are
+    said of their thing, by kind unless given. ``mode``: the way of travelling they hold for ("walking", "driving", "cycling", "transit";
+    "straight" as the crow flies). ``noun``: what is counted. ``words``: what single values stand for ("驾车" for driving); a value that stands for
+    nothing ("") says nothing. ``labels``: for labelled text, label -> what stands behind it, up to one of ``ends``.
+    """
+
+    kind: FieldKind
+    unit: FieldUnit | None = None
+    scale: float = Field(default=1, gt=0)
+    role: FieldRole | None = None
+    mode: str = ""
+    noun: str = ""
+    words: dict[str, str] = Field(default_factory=dict)
+    labels: dict[str, Meaning] = Field(default_factory=dict)
+    ends: tuple[Text, ...] = (";", "；", "\n")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _word(cls, data: Any) -> Any:
+        """Fill in the unit and the role that a kind has by itself."""
+        data = {"kind": data} if isinstance(data, str) else data
+        if isinstance(data, dict) and data.get("kind") in _FIGURES:
+            unit, role = _FIGURES[data["kind"]]
+            return {"unit": unit, "role": role, **data}
+        return data
+
+    @model_validator(mode="after")
+    def _fitting(self) -> Meaning:
+        if (self.kind == "labelled") != bool(self.labels):
+            raise ValueError("labels belong to the kind labelled, which needs them")
+        if self.unit and self.kind not in _FIGURES:
+            raise ValueError(f"a field of kind {self.kind} has no unit")
+        return self
+
+    @property
+    def measures(self) -> bool:
+        """Whether the values are figures."""
+        return self.kind in _FIGURES
+
+
+Fields = dict[str, Meaning]
+#: Keys of paths, each with the tree below it; under "" the meaning of what lies here.
+MeaningTree = dict[str, Any]
+
+
 class Entities(Noun):
     """Where in a result things with a name stand, so that a judge can find what an answer recommends.
 
-    ``items``: dotted path of a list or object (``*`` for every element); ``name``, ``id``: keys of an item.
+    ``items``: dotted path of a list or object (``*`` for every element); ``name``, ``id``: keys of an item. ``sort``: what is listed there; a check
+    without a ``tool`` recommends places only. ``leg``: the items are stretches between things that are listed elsewhere, and name no thing themselves. ``fields``: dotted
+    path in an item -> what its values mean.
     """
 
     items: str
     name: str = "name"
     id: str | None = None
+    fields: Fields = Field(default_factory=dict)
+    sort: Literal["place", "ride", "line", "road", "deal", "leg"] = "place"
 
 
 class Tool(Noun):
@@ -95,6 +181,10 @@ class Tool(Noun):
 
     ``parameters`` is the JSON Schema shown to the agent; ``match`` says, by parameter, how calls are matched. ``answers_about`` names the parameter
     that must be the case's own user (a profile tool), so that no user's data is served for another.
+
+    A result is evidence as far as it is declared: ``entities`` and ``fields`` (dotted path in the result, ``*`` for every member -> what its
+    values mean); ``about`` names the parameters that say, by id, point or name, which things it is said of; ``mode`` the one with the
+    way of travelling. What lies together in a member of a list belongs to the names in it, else to those around it.
     """
 
     name: Identifier
@@ -104,6 +194,9 @@ class Tool(Noun):
     parameters: JsonObject
     match: dict[str, ParameterMatch] = Field(default_factory=dict)
     entities: tuple[Entities, ...] = ()
+    fields: Fields = Field(default_factory=dict)
+    about: tuple[str, ...] = ()
+    mode: str | None = None
 
     @model_validator(mode="after")
     def _known_parameters(self) -> Tool:
@@ -114,7 +207,65 @@ class Tool(Noun):
             for wanted in (name, match.pair, match.covers.centre if match.covers else None):
                 if wanted is not None and wanted not in properties:
                     raise ValueError(f"match names the parameter {wanted!r}, which parameters does not have")
+        for wanted in (*self.about, *((self.mode,) if self.mode else ())):
+            if wanted not in properties:
+                raise ValueError(f"about or mode names the parameter {wanted!r}, which parameters does not have")
         return self
+
+    @cached_property
+    def meanings(self) -> MeaningTree:
+        """What the values of a result mean, as a tree by the keys of their paths; :data:`ITEM` leads to the items of entities."""
+        tree: MeaningTree = {}
+        for path, meaning in self.fields.items():
+            _plant(tree, path.split("."), meaning)
+        for entity in (entity for entity in self.entities if entity.sort != "leg"):
+            named = {entity.name: Meaning(kind="name"), **({entity.id: Meaning(kind="id")} if entity.id else {})}
+            for path, meaning in {**named, **entity.fields}.items():
+                _plant(tree, [*entity.items.split("."), ITEM, *path.split(".")], meaning)
+        return tree
+
+    def undeclared(self, result: Json) -> Iterator[str]:
+        """Yield the paths of the values in a result of which nothing says what they mean, ``*`` for members of lists."""
+        waiting: list[tuple[Json, list[MeaningTree], str]] = [(result, [self.meanings], "")]
+        while waiting:
+            value, nodes, path = waiting.pop()
+            kinds = {node[""].kind for node in nodes if "" in node}
+            if not isinstance(value, Mapping | list):
+                if value is not None and not kinds:
+                    yield path
+            elif not kinds & {"ignored", "text"} and (isinstance(value, Mapping) or not kinds):
+                waiting += [
+                    (member, below, f"{path}.{key}".lstrip(".")) for key, member, below in _members(value, nodes)
+                ]
+
+
+def _members(
+    value: Mapping[str, Json] | list[Json], nodes: list[MeaningTree]
+) -> list[tuple[str, Json, list[MeaningTree]]]:
+    """Return key, value and declarations of the members of an object or a list."""
+    items = [node[ITEM] for node in nodes if ITEM in node]
+    if isinstance(value, list):
+        below = [*items, *(node["*"] for node in nodes if "*" in node)]
+        return [("*", member, below) for member in value]
+    single = [tree for tree in items if name_of(tree) in value]
+    inner = [tree for tree in items if name_of(tree) not in value]
+    return [(key, member, meanings_below([*nodes, *single], key) + inner) for key, member in value.items()]
+
+
+def name_of(item: MeaningTree) -> str:
+    """Return the key of the name in the declaration of an item of entities."""
+    return next((key for key, node in item.items() if key and "" in node and node[""].kind == "name"), "")
+
+
+def meanings_below(nodes: Sequence[MeaningTree], key: str) -> list[MeaningTree]:
+    """Return what is declared of a member of an object: by its key, else of all members."""
+    return [node[key if key in node else "*"] for node in nodes if key in node or "*" in node]
+
+
+def _plant(tree: MeaningTree, keys: list[str], meaning: Meaning) -> None:
+    for key in filter(None, keys):
+        tree = tree.setdefault(key, {})
+    tree[""] = meaning
 
 
 class Record(Noun):
@@ -134,3 +285,4 @@ class Record(Noun):
 
 
 ParameterMatch.model_rebuild()
+Meaning.model_rebuild()

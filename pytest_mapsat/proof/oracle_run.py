@@ -10,7 +10,7 @@ from pathlib import Path
 from pytest_mapsat.agents import resolve_source
 from pytest_mapsat.episode import Limits, run_episode
 from pytest_mapsat.judges import Context
-from pytest_mapsat.model import Case, Label, Quote, Record, Tool, Trajectory, Turn, Verdict
+from pytest_mapsat.model import Case, Label, Number, Quote, Record, Tool, Trajectory, Turn, Verdict
 from pytest_mapsat.sandbox import Sandbox
 from pytest_mapsat.users import make_user
 
@@ -47,11 +47,13 @@ class Mutant:
         changed: what was changed, in words.
         trajectory: the changed dialogue.
         meaning: what is left of the last reply's text once denied words are taken out; the text itself where nothing is denied.
+        made_up: the check on figures for which a figure was added that nothing bears out.
     """
 
     changed: str
     trajectory: Trajectory
     meaning: str | None = None
+    made_up: Number | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +98,8 @@ class OracleRun:
         """What has a name in the tools' results, by name, in the order of the calls."""
         found: dict[str, list[tuple[str, object]]] = {}
         for entity in Context(self.trajectory, self.tools).entities:
+            if entity.sort == "leg":
+                continue
             found.setdefault(entity.name, []).append((entity.tool, entity.record))
         return tuple(Thing(name, tuple(records)) for name, records in found.items())
 

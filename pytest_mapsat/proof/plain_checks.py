@@ -30,9 +30,16 @@ from pytest_mapsat.model import (
 from pytest_mapsat.sandbox import satisfies, values_at
 
 from .oracle_run import Thing
-from .plain_text import UNITS, Figure, clocks, figures, folded, has, phones, place_of, sentences
+from .plain_text import UNITS, Clock, Figure, clocks, figures, folded, has, phones, place_of, sentences
+
+#: What stands around figures; None: it does not matter.
+Around = frozenset[tuple[str, str]] | None
 
 _DAY = 24 * 60
+#: Characters on each side of a figure by which it is known again.
+_AROUND = 8
+_FEWEST = 3
+_DIGIT = re.compile(r"[0-9]")
 _ROUNDING = 1e-9
 _TOLERANCE = 0.05
 _ANY_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
@@ -84,10 +91,24 @@ def kleene(needed: int, held: Sequence[bool | None]) -> bool | None:
     return False if len(held) - held.count(False) < needed else None
 
 
-def plainly(check: Check, dialogue: PlainDialogue) -> bool | None:
-    """Return whether a check that is made of no others plainly holds; None for kinds that are not plainly read."""
+def plainly(check: Check, dialogue: PlainDialogue, around: Around = None) -> bool | None:
+    """Return whether a check that is made of no others plainly holds; None for kinds that are not plainly read.
+
+    Args:
+        check: the check.
+        dialogue: the dialogue.
+        around: what stands around the figures that a check on figures is about; None: any figures of its unit.
+    """
+    if isinstance(check, Number | ClockTime):
+        return _number_or_time(check, dialogue, around)
     reads = _READS.get(type(check))
     return reads(check, dialogue) if reads else None
+
+
+def around_of(text: str, start: int, end: int) -> tuple[str, str]:
+    """Return what stands before and behind a figure, with digits masked, so that it is known again when it has changed."""
+    before, behind = folded(text[max(start - _AROUND, 0) : start]), folded(text[end : end + _AROUND])
+    return _DIGIT.sub("0", before), _DIGIT.sub("0", behind)
 
 
 def _said(check: Said, dialogue: PlainDialogue) -> bool:
@@ -105,7 +126,8 @@ def _not_said(check: NotSaid, dialogue: PlainDialogue) -> bool:
 
 def _covers(check: Covers, dialogue: PlainDialogue) -> bool:
     found = sum(_any_said(names, dialogue, check.turn) for names in check.names)
-    return found >= min(check.at_least or len(check.names), len(check.names))
+    most = len(check.names) if check.at_most is None else check.at_most
+    return min(check.at_least or len(check.names), len(check.names)) <= found <= most
 
 
 def _order(check: Order, dialogue: PlainDialogue) -> bool:
@@ -173,28 +195,48 @@ def _has(check: Recommends | Avoids, thing: Thing) -> bool | None:
     return not check.where or (fits.pop() if len(fits) == 1 else None)
 
 
-def strays(check: Number | ClockTime, before: PlainDialogue, after: PlainDialogue) -> bool:
+def strays(check: Number | ClockTime, before: PlainDialogue, after: PlainDialogue, around: Around = None) -> bool:
     """Return whether one of the figures that a fact is about agreed before and does not now, though others may."""
-    old, new = (_fitting(check, dialogue) for dialogue in (before, after))
+    old, new = (_fitting(check, dialogue, around) for dialogue in (before, after))
     return len(old) == len(new) and new.count(True) < old.count(True)
 
 
-def _number_or_time(check: Number | ClockTime, dialogue: PlainDialogue) -> bool:
-    fits = _fitting(check, dialogue)
+def _number_or_time(check: Number | ClockTime, dialogue: PlainDialogue, around: Around) -> bool:
+    fits = _fitting(check, dialogue, around)
     if not fits:
         return check.if_absent == "vacuous"
     return any(fits) if check.quantifier == "any" else all(fits)
 
 
-def _fitting(check: Number | ClockTime, dialogue: PlainDialogue) -> list[bool]:
+def _fitting(check: Number | ClockTime, dialogue: PlainDialogue, around: Around) -> list[bool]:
     """Return for each figure that stands in a sentence with a phrase of ``near`` whether it lies where it must."""
     near = [sentence for text in dialogue.read(check.turn) for sentence in _sentences_near(text, check.near)]
+    if around is not None:
+        near = list(dialogue.read(check.turn))
     if isinstance(check, ClockTime):
-        times = None if check.equals is None else _known_times(check, dialogue)
-        return [_clock_fits(check, clock.minutes, times) for sentence in near for clock in clocks(sentence)]
-    known = None if check.equals is None else _known(check, dialogue)
-    found = [figure for sentence in near for figure in figures(sentence)]
+        times = _known_times(check, dialogue) if check.bounds else None
+        told = [clock for text in near for clock in clocks(text) if _is_meant(text, clock, around)]
+        return [_clock_fits(check, clock.minutes, times) for clock in told]
+    known = _known(check, dialogue) if check.bounds else None
+    found = [figure for text in near for figure in figures(text) if _is_meant(text, figure, around)]
     return [_figure_fits(check, one.base, known) for one in found if one.dimension == UNITS[check.unit][0]]
+
+
+def fits_anything(check: Number, dialogue: PlainDialogue) -> bool:
+    """Return whether the last figure of the check's unit lies where it must, whatever it is said of."""
+    told = [one for text in dialogue.read(check.turn) for one in figures(text)]
+    told = [one for one in told if one.dimension == UNITS[check.unit][0]]
+    return not told or _figure_fits(check, told[-1].base, _known(check, dialogue) if check.bounds else None)
+
+
+def _is_meant(text: str, one: Figure | Clock, around: Around) -> bool:
+    """Return whether a figure stands where one of those stood that a check is about: behind or before the same words."""
+    if around is None:
+        return True
+    before, behind = around_of(text, one.start, one.end)
+    return any(
+        (before == old and len(old) >= _FEWEST) or (behind == new and len(new) >= _FEWEST) for old, new in around
+    )
 
 
 def _sentences_near(text: str, near: Sequence[str]) -> Iterator[str]:
@@ -203,12 +245,16 @@ def _sentences_near(text: str, near: Sequence[str]) -> Iterator[str]:
             yield text[start:end]
 
 
+def _returned(check: Number | ClockTime, dialogue: PlainDialogue) -> list[object]:
+    return [value for bound in check.bounds for value in dialogue.returned(bound.tool, bound.path)]
+
+
 def _known(check: Number, dialogue: PlainDialogue) -> list[float]:
     """Return the values, in the base unit, that the tools returned where the check looks for them."""
     found: list[float] = []
-    for value in dialogue.returned(check.equals.tool, check.equals.path) if check.equals else ():
+    for value in _returned(check, dialogue):
         if isinstance(value, int | float):
-            found.append(value * UNITS[check.equals_unit or check.unit][1])
+            found.append(value * check.times * UNITS[check.equals_unit or check.unit][1])
         elif isinstance(value, str):
             found += [figure.base for figure in figures(folded(value)) if figure.dimension == UNITS[check.unit][0]]
     return found
@@ -224,8 +270,7 @@ def _figure_fits(check: Number, value: float, known: list[float] | None) -> bool
 
 
 def _known_times(check: ClockTime, dialogue: PlainDialogue) -> list[int]:
-    values = dialogue.returned(check.equals.tool, check.equals.path) if check.equals else []
-    return [clock.minutes for value in values if isinstance(value, str) for clock in clocks(value)]
+    return [clock.minutes for value in _returned(check, dialogue) if isinstance(value, str) for clock in clocks(value)]
 
 
 def _clock_fits(check: ClockTime, minutes: int, known: list[int] | None) -> bool:
@@ -300,8 +345,6 @@ _READS: dict[type, Callable[[Any, PlainDialogue], bool | None]] = {
     Chooses: _chooses,
     Recommends: _recommends,
     Avoids: _avoids,
-    Number: _number_or_time,
-    ClockTime: _number_or_time,
     Called: _called,
     NotCalled: _not_called,
     Asked: _asked,

@@ -29,6 +29,7 @@ class Trial:
         changed: what was changed, in words.
         violates: the factors that the change makes false; empty for a harmless mutant.
         lowered: the factors that got less than on the oracle.
+        undecided: the factors that the judge leaves open though it decided them on the oracle.
         why: what the judge says of the factors that decide: those that should have been lowered and were not, or the reverse.
     """
 
@@ -37,17 +38,23 @@ class Trial:
     changed: str
     violates: tuple[str, ...]
     lowered: tuple[str, ...]
+    undecided: tuple[str, ...]
     why: Mapping[str, str]
 
     @property
     def missed(self) -> tuple[str, ...]:
-        """The violated factors that were not lowered."""
-        return tuple(factor for factor in self.violates if factor not in self.lowered)
+        """The violated factors that the judge calls as good as on the oracle."""
+        return tuple(factor for factor in self.violates if factor not in (*self.lowered, *self.undecided))
 
     @property
     def passed(self) -> bool:
-        """Whether the judge was right: all violated factors lowered, or, of a harmless mutant, none."""
+        """Whether the judge was not wrong: no violated factor is as good as before, or, of a harmless mutant, none lowered."""
         return not self.missed if self.violates else not self.lowered
+
+    @property
+    def open(self) -> bool:
+        """Whether the judge was not wrong but left something open that would show what the mutant is."""
+        return self.passed and bool(set(self.undecided) & set(self.violates) if self.violates else self.undecided)
 
     def to_json(self) -> JsonObject:
         """Return a survivor as JSON data."""
@@ -87,6 +94,11 @@ class Proof:
         return tuple(trial for trial in self.trials if not trial.violates)
 
     @property
+    def undecided(self) -> tuple[Trial, ...]:
+        """The trials, wrong and harmless, that the judge leaves open."""
+        return tuple(trial for trial in self.trials if trial.open)
+
+    @property
     def survivors(self) -> tuple[Trial, ...]:
         """The wrong mutants that a violated factor did not catch."""
         return tuple(trial for trial in self.wrong if not trial.passed)
@@ -100,9 +112,13 @@ class Proof:
         """Return the counts and the survivors as JSON data."""
         return {
             "wrong": len(self.wrong),
-            "caught": len(self.wrong) - len(self.survivors),
+            "caught": sum(trial.passed and not trial.open for trial in self.wrong),
             "harmless": len(self.harmless),
             "false_alarms": len(self.false_alarms),
+            "undecided": {
+                "wrong": sum(trial.open for trial in self.wrong),
+                "harmless": sum(trial.open for trial in self.harmless),
+            },
             "survivors": [trial.to_json() for trial in self.survivors],
         }
 
@@ -139,8 +155,9 @@ def _unfit(case: Case, trajectory: Trajectory) -> str:
 
 
 def _tried(run: OracleRun, judge: Judge, idle: list[tuple[str, str, str]]) -> Iterator[Trial]:
-    accused = tuple(label.factor for label in run.verdict.labels if label.outcome != "passed")
-    yield Trial("oracle", run.case.id, "nothing", (), accused, _why(run.labels, accused))
+    open_ = tuple(label.factor for label in run.verdict.labels if label.value is None)
+    accused = tuple(label.factor for label in run.verdict.labels if label.value == 0)
+    yield Trial("oracle", run.case.id, "nothing", (), accused, open_, _why(run.labels, accused))
     seen = {trajectory_digest(run.trajectory)}
     for kind, mutant, harmless in _mutants(run):
         digest = trajectory_digest(mutant.trajectory)
@@ -162,16 +179,17 @@ def _mutants(run: OracleRun) -> Iterator[tuple[str, Mutant, bool]]:
 
 def _trial(run: OracleRun, judge: Judge, kind: str, mutant: Mutant, broken: tuple[str, ...]) -> Trial:
     labels = {label.factor: label for label in judge.judge(run.case, mutant.trajectory).labels}
-    lowered = tuple(name for name, label in labels.items() if _is_lower(label, run.labels[name], wrong=bool(broken)))
+    before = {name: label.value for name, label in run.labels.items() if label.value is not None}
+    lowered = tuple(name for name, value in before.items() if _value(labels, name) < value)
+    undecided = tuple(name for name in before if labels[name].value is None)
     deciding = [name for name in broken if name not in lowered] if broken else lowered
-    return Trial(kind, run.case.id, mutant.changed, broken, lowered, _why(labels, deciding))
+    return Trial(kind, run.case.id, mutant.changed, broken, lowered, undecided, _why(labels, deciding))
 
 
-def _is_lower(label: Label, oracle: Label, *, wrong: bool) -> bool:
-    """Return whether a label says less than the oracle's; what cannot be judged catches nothing, but is a false alarm."""
-    if label.value is None:
-        return not wrong and oracle.value is not None
-    return oracle.value is not None and label.value < oracle.value
+def _value(labels: Mapping[str, Label], name: str) -> float:
+    """Return the value of a label; an undecided one says no less than before."""
+    value = labels[name].value
+    return 1.0 if value is None else value
 
 
 def _why(labels: Mapping[str, Label], names: Iterable[str]) -> dict[str, str]:

@@ -10,14 +10,14 @@ from pytest_mapsat.reports import cell_width, cut, printable, wrap
 from .prove import Proof, Trial
 
 _WIDTH = 80
-_NAME = 50
+_NAME = 43
 _SHOWN = 60
-_HEAD = f"{'':{_NAME}} {'wrong':>7} {'caught':>7} {'alarms':>7}"
+_HEAD = f"{'':{_NAME}} {'wrong':>7} {'caught':>7} {'alarms':>7} {'undec.':>6}"
 
 
 def table(proof: Proof) -> Iterator[str]:
     """Yield the lines of the report, at most 80 columns wide where no word is longer."""
-    yield "mutants by case and factor (caught: wrong ones; alarms: harmless ones)"
+    yield "mutants by case and factor (caught: wrong; alarms: harmless; undec.: left open)"
     yield _HEAD
     for case, factors in proof.factors.items():
         yield from _case(case, factors, [trial for trial in proof.trials if trial.case == case])
@@ -40,22 +40,26 @@ def _case(case: str, factors: Sequence[str], trials: Sequence[Trial]) -> Iterato
     wrong = Counter(factor for trial in trials for factor in trial.violates)
     missed = Counter(factor for trial in trials for factor in trial.missed)
     alarms = Counter(factor for trial in trials if not trial.violates for factor in trial.lowered)
+    unsure = Counter(factor for trial in trials for factor in trial.violates if factor in trial.undecided)
+    open_ = Counter(factor for trial in trials if not trial.violates for factor in trial.undecided)
     yield _row(case, *_counts(trials))
     for factor in factors:
-        yield _row(factor, wrong[factor], wrong[factor] - missed[factor], alarms[factor], indented=True)
+        caught = wrong[factor] - missed[factor] - unsure[factor]
+        yield _row(factor, wrong[factor], caught, alarms[factor], unsure[factor] + open_[factor], indented=True)
 
 
-def _counts(trials: Sequence[Trial]) -> tuple[int, int, int]:
+def _counts(trials: Sequence[Trial]) -> tuple[int, int, int, int]:
     wrong = [trial for trial in trials if trial.violates]
-    caught = sum(trial.passed for trial in wrong)
-    return len(wrong), caught, sum(not trial.passed for trial in trials) - (len(wrong) - caught)
+    caught = sum(trial.passed and not trial.open for trial in wrong)
+    alarms = sum(not trial.passed for trial in trials if not trial.violates)
+    return len(wrong), caught, alarms, sum(trial.open for trial in trials)
 
 
-def _row(name: str, wrong: int, caught: int, alarms: int, *, indented: bool = False) -> str:
+def _row(name: str, wrong: int, caught: int, alarms: int, undecided: int, *, indented: bool = False) -> str:
     name = cut(printable(name.strip()), _NAME - 2)
     lead = "  " if indented else ""
     pad = " " * (_NAME - len(lead) - cell_width(name))
-    numbers = [f"{wrong or '-':>7}", f"{caught if wrong else '-':>7}", f"{alarms or '-':>7}"]
+    numbers = [f"{wrong or '-':>7}", f"{caught if wrong else '-':>7}", f"{alarms or '-':>7}", f"{undecided or '-':>6}"]
     return f"{lead}{name}{pad} {' '.join(numbers)}"
 
 
@@ -84,10 +88,12 @@ def _listed(what: str, trials: Iterable[Trial]) -> Iterator[str]:
 
 def _summary(proof: Proof) -> Iterator[str]:
     wrong, harmless = len(proof.wrong), len(proof.harmless)
-    caught = wrong - len(proof.survivors)
+    caught = sum(trial.passed and not trial.open for trial in proof.wrong)
     alarms = len(proof.false_alarms)
     yield f"{caught} of {wrong} wrong mutants caught{_share(caught, wrong)}"
     yield f"{alarms} false alarms on {harmless} harmless mutants{_share(alarms, harmless)}"
+    unsure, open_ = (sum(trial.open for trial in trials) for trials in (proof.wrong, proof.harmless))
+    yield f"undecided: {unsure} wrong{_share(unsure, wrong)}, {open_} harmless{_share(open_, harmless)}"
 
 
 def _share(part: int, whole: int) -> str:

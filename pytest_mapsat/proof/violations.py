@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pytest_mapsat.judges import Context, evaluate
+from pytest_mapsat.judges import Context, Finding, evaluate
 from pytest_mapsat.model import (
     All,
     AnyOf,
@@ -23,7 +23,7 @@ from pytest_mapsat.model import (
 )
 
 from .oracle_run import Mutant, OracleRun
-from .plain_checks import PlainDialogue, kleene, plainly, strays
+from .plain_checks import Around, PlainDialogue, around_of, fits_anything, kleene, plainly, strays
 
 
 def violated(run: OracleRun, mutant: Mutant) -> tuple[str, ...]:
@@ -35,9 +35,10 @@ def violated(run: OracleRun, mutant: Mutant) -> tuple[str, ...]:
 class _Reader:
     def __init__(self, run: OracleRun, mutant: Mutant) -> None:
         self._labels = run.labels
-        self._judged = Context(run.trajectory, run.tools)
+        self._judged = Context.of(run.case, run.trajectory, run.tools)
         self._before = PlainDialogue(run.trajectory, run.things)
         self._after = PlainDialogue(mutant.trajectory, run.things, mutant.meaning)
+        self._made_up = mutant.made_up
         self._strict = False
 
     def lowers(self, factor: Factor) -> bool:
@@ -66,18 +67,28 @@ class _Reader:
             return None if part is None else not part
         if isinstance(check, All | AnyOf | AtLeast):
             return kleene(_needed(check), [self._holds(part) for part in check.checks])
-        judged = evaluate(check, self._judged).passed
-        before, after = plainly(check, self._before), plainly(check, self._after)
+        if isinstance(check, Number) and check == self._made_up:
+            return False if self._strict and not fits_anything(check, self._after) else None
+        finding = evaluate(check, self._judged)
+        judged, around = finding.passed, self._around(check, finding)
+        before, after = plainly(check, self._before, around), plainly(check, self._after, around)
         if (
             self._strict
             and isinstance(check, Number | ClockTime)
             and judged
-            and strays(check, self._before, self._after)
+            and strays(check, self._before, self._after, around)
         ):
             return False
         if before is after:
             return judged
         return after if before is judged else None
+
+    def _around(self, check: Check, finding: Finding) -> Around:
+        """Return what stands around the figures of a role, a thing or a way of travelling, which no plain reading can tell."""
+        if not isinstance(check, Number | ClockTime) or not (check.role or check.of or getattr(check, "mode", ())):
+            return None
+        turns = self._judged.trajectory.turns
+        return frozenset(around_of(turns[quote.turn].text, quote.start, quote.end) for quote in finding.quotes)
 
 
 def leaves(check: Check) -> Iterator[Check]:

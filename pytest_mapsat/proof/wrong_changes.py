@@ -160,20 +160,36 @@ def invented_phone(run: OracleRun) -> Iterator[Mutant]:
         yield Mutant(f"the telephone number {new} was added", run.saying(text))
 
 
+#: What a figure of a role is said to be, in English and in Chinese.
+_ROLES = {
+    "travel_time": ("The way takes", "路上要"), "travel_distance": ("The way is", "路程"), "wait": ("The wait is", "要等"),
+    "price": ("The price is", "价格"), "fee": ("The fee is", "收费"), "per_head": ("A meal per head is", "人均"), "total": ("The total is", "合计"),
+    "rating": ("The rating is", "评分"),
+}  # fmt: skip
+
+
 def number_made_up(run: OracleRun) -> Iterator[Mutant]:
     """A number for something of which the answer gives none."""
     for factor in run.case.truth.factors:
         for check in checks_of(factor):
-            if isinstance(check, Number) and check.near and not _speaks_of(run, check):
-                number = f"{_MADE_UP} {_ENGLISH_UNITS.get(check.unit, check.unit)}".rstrip()
-                added = run.and_then(
-                    f"For the {check.near[0]} count on {number}.",
-                    f"{check.near[0]}{_MADE_UP}{_CHINESE_UNITS[check.unit]}。",
-                )
-                yield Mutant(f"{number} was made up for {check.near[0]!r}", run.saying(added))
+            if not isinstance(check, Number) or not (lead := _lead(run, check)) or _speaks_of(run, check, factor.id):
+                continue
+            number = f"{_MADE_UP} {_ENGLISH_UNITS.get(check.unit, check.unit)}".rstrip()
+            added = run.and_then(f"{lead} {number}.", f"{lead}{_MADE_UP}{_CHINESE_UNITS[check.unit]}。")
+            made_up = check if check.role else None
+            yield Mutant(f"made up: {lead} {number}", run.saying(added), made_up=made_up)
 
 
-def _speaks_of(run: OracleRun, check: Number) -> bool:
+def _lead(run: OracleRun, check: Number) -> str:
+    """Return how a sentence begins that gives such a figure; nothing where the check does not say what it is of."""
+    if check.near:
+        return check.near[0] if run.chinese else f"For the {check.near[0]} count on"
+    return next((_ROLES[role][run.chinese] for role in check.role if role in _ROLES), "")
+
+
+def _speaks_of(run: OracleRun, check: Number, factor: str) -> bool:
+    if not check.near:
+        return not run.labels[factor].vacuous
     dimension = UNITS[check.unit][0]
     text = folded(run.text)
     return any(has(text, near) for near in check.near) and any(one.dimension == dimension for one in figures(text))

@@ -134,12 +134,17 @@ def places_of(run: Run, suites: Sequence[Suite]) -> dict[str, tuple[Suite, CaseE
         UsageError: a case of the run is in none of the suites, or two of them have it.
         SuiteError: a suite cannot be read.
     """
-    places = _places(suites)
+    places = places_in(suites)
     _refuse_unknown(run, places)
     return places
 
 
-def _places(suites: Sequence[Suite]) -> dict[str, tuple[Suite, CaseEntry]]:
+def places_in(suites: Sequence[Suite]) -> dict[str, tuple[Suite, CaseEntry]]:
+    """Return the suite and the entry of each case, by its id.
+
+    Raises:
+        UsageError: two of the suites have a case of one id.
+    """
     places: dict[str, tuple[Suite, CaseEntry]] = {}
     for suite in suites:
         for path in suite.files():

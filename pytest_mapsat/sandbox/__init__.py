@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from .canonical import UnfitError, canonical
+from .canonical import point as point_of
 from .geo import distance_m
 from .resolver import MISS_RESULT
 from .satisfy import satisfies, values_at
 from .text import normalise, text_similarity, tokens
+from .times import opening_hours
 from .toolbox import Toolbox
 from .world import Answer, Sandbox, argument_problems
 
@@ -20,6 +22,8 @@ __all__ = [
     "canonical",
     "distance_m",
     "normalise",
+    "opening_hours",
+    "point_of",
     "satisfies",
     "text_similarity",
     "tokens",

@@ -38,6 +38,20 @@ def open_at(hours: str, time: str) -> bool | None:
     return answers.pop() if len(answers) == 1 else None
 
 
+def opening_hours(hours: str) -> tuple[tuple[int, int], ...]:
+    """Return from when to when a place is open on any day, in minutes after midnight; past midnight the end is more than 1440.
+
+    Args:
+        hours: as for ``open_at``; what cannot be read gives nothing.
+    """
+    text = "".join(unicodedata.normalize("NFKC", hours[:_MAX_LENGTH]).split())
+    if _ALWAYS.search(text):
+        return ((0, _DAY_MINUTES),)
+    ranges = (tuple(map(int, found.groups())) for found in _RANGE.finditer(text))
+    spans = ((60 * h1 + m1, 60 * h2 + m2) for h1, m1, h2, m2 in filter(_possible, ranges))
+    return tuple((opens, closes if closes > opens else closes + _DAY_MINUTES) for opens, closes in spans)
+
+
 def _open(hours: str, minute: int) -> bool | None:
     if _ALWAYS.fullmatch(hours):
         return True

@@ -20,6 +20,9 @@ from .requests import RequestKey, request_key
 Severity = Literal["error", "warning", "note"]
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
+#: So many undeclared paths of a tool are named.
+_SHOWN_PATHS = 5
+
 
 @dataclass(frozen=True)
 class LintFinding:
@@ -58,6 +61,7 @@ def lint(suite: Suite) -> list[LintFinding]:
     records = list(_records(suite, findings))
     findings.extend(_about_records(suite, {case.id for case, _ in cases}, records))
     findings.extend(_unused_tools(suite, [case for case, _ in cases], [one.record for one in records]))
+    findings.extend(_undeclared(suite, [one.record for one in records]))
     findings.extend(_unread(suite))
     findings.extend(_about_answers(suite, findings))
     return sorted(findings, key=lambda finding: finding.order)
@@ -193,6 +197,23 @@ def _tool_finding(suite: Suite, tool: Tool, expected: bool) -> LintFinding:
         return LintFinding("warning", "no-records", problem)
     message = f"the tool {tool.name} is not used: no record, and no case expects it"
     return LintFinding("note", "unused-tool", Problem(problem.path, line, message))
+
+
+def _undeclared(suite: Suite, records: Iterable[Record]) -> Iterator[LintFinding]:
+    """Warn of tools whose recorded results have values of which nothing says what they mean: no claim can be held against them."""
+    found: dict[str, set[str]] = {}
+    for record in records:
+        tool = suite.tools.get(record.tool)
+        if tool is not None:
+            found.setdefault(tool.name, set()).update(tool.undeclared(record.result))
+    for name, paths in sorted(found.items()):
+        shown_paths = [shown(path) if path else "the result itself" for path in sorted(paths)]
+        if shown_paths:
+            more = f" and {len(shown_paths) - _SHOWN_PATHS} more" if len(shown_paths) > _SHOWN_PATHS else ""
+            message = f"the tool {name} does not declare {', '.join(shown_paths[:_SHOWN_PATHS])}{more}: no claim is held against it"
+            path, line = suite.tool_places[name]
+            hint = "say in fields what it means, or that it is ignored"
+            yield LintFinding("warning", "undeclared-field", Problem(shown_path(path), line, message, hint))
 
 
 def _unread(suite: Suite) -> Iterator[LintFinding]:

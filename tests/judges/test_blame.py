@@ -44,7 +44,6 @@ def test_what_would_fail_for_want_of_a_record_is_unknown_and_laid_to_the_sandbox
             (call("route", MISS, status="miss", to="work"),),
         ),
         ({"kind": "recommends", "names": ["New Mill"]}, (found_places(), call("search_poi", MISS, status="miss"))),
-        ({"kind": "said", "any": ["bus"]}, (call("route", MISS, status="miss"),)),
     ],
 )
 def test_any_other_failure_is_the_agents(check, steps):

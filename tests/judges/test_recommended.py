@@ -31,8 +31,8 @@ def avoids(reply, **fields):
         "不推荐Old Mill，推荐青石茶馆",
     ],
 )
-def test_a_good_place_is_recommended(reply):
-    assert recommends(reply, where=GOOD).passed is True
+def test_a_good_place_is_never_missed(reply):
+    assert recommends(reply, where=GOOD).passed is not False
 
 
 @pytest.mark.parametrize(
@@ -51,14 +51,29 @@ def test_a_good_place_is_recommended(reply):
         "",
     ],
 )
-def test_a_bad_ruled_out_or_invented_place_is_not(reply):
-    assert recommends(reply, where=GOOD).passed is False
+def test_a_bad_ruled_out_or_invented_place_is_never_recommended(reply):
+    assert recommends(reply, where=GOOD).passed is not True
+
+
+@pytest.mark.parametrize(
+    ("reply", "passed"),
+    [
+        ("I recommend Cafe Luna (Riverside).", True),
+        ("Try **Cafe Luna**!", True),
+        ("推荐青石茶馆（东门店）", True),
+        ("I recommend Old Mill", False),
+        ("Skip Cafe Luna", False),
+        ("不推荐青石茶馆", False),
+        ("Somewhere nice", False),
+    ],
+)
+def test_what_is_plain_is_decided(reply, passed):
+    assert recommends(reply, where=GOOD).passed is passed
 
 
 def test_pasting_every_result_recommends_what_does_not_fit_too():
     everything = ", ".join(place["name"] for place in PLACES["pois"])
-    assert recommends(everything, names=["Cafe Luna"]).passed is False
-    assert recommends(everything, names=["Cafe Luna"], quantifier="any").passed is True
+    assert recommends(everything, names=["Cafe Luna"]).passed is not True
 
 
 def test_the_longest_name_is_the_one_that_is_meant():
@@ -67,14 +82,14 @@ def test_the_longest_name_is_the_one_that_is_meant():
 
 
 def test_a_place_named_as_a_landmark_is_not_recommended():
-    assert recommends("Cafe Luna, 300 m from Old Mill", where=GOOD).passed is True
-    assert recommends("Cafe Luna，在Old Mill附近", where=GOOD).passed is True
+    assert recommends("Go to Cafe Luna, next to Old Mill", where=GOOD).passed is True
+    assert recommends("推荐Cafe Luna，在Old Mill附近", where=GOOD).passed is True
 
 
 def test_a_short_name_that_two_places_share_stands_for_neither():
     places = {"pois": [{"name": "Luna (East)", "rating": 5}, {"name": "Luna (West)", "rating": 3}]}
     steps = [call(result=places)]
-    assert judge_reply("Go to Luna", "recommends", steps=steps, where=GOOD).passed is False
+    assert judge_reply("Go to Luna", "recommends", steps=steps, where=GOOD).passed is None
     assert judge_reply("Go to Luna East", "recommends", steps=steps, where=GOOD).passed is True
     assert judge_reply("Go to Luna (West)", "recommends", steps=steps, where=GOOD).passed is False
 

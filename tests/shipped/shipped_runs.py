@@ -4,6 +4,7 @@ from functools import cache
 from pathlib import Path
 
 from pytest_mapsat.agents import resolve_source, source_of
+from pytest_mapsat.metrics.satisfaction import acceptance, explicit_completion, implicit_satisfaction
 from pytest_mapsat.model import RunRequest
 from pytest_mapsat.runs.case import Runner
 from pytest_mapsat.suite import open_suite
@@ -40,11 +41,21 @@ def retold(name, say):
     return run(resolve_source("baseline:oracle", root=ROOT), case.model_copy(update={"truth": truth}))
 
 
+def most_ar(card):
+    """Return the AR of a scorecard with every undecided label passed: what its agent may have earned at most."""
+    case = CASES[card.id]
+    labels = {
+        label.factor: label if label.value is not None else label.model_copy(update={"outcome": "passed", "value": 1.0})
+        for label in card.labels
+    }
+    return acceptance(explicit_completion(case, labels), implicit_satisfaction(case, labels)).value
+
+
 def mean_ar(of):
-    """Return the mean AR of scorecards."""
-    return sum(card.ar for card in of.values()) / len(of)
+    """Return the mean AR of scorecards at its upper bound."""
+    return sum(most_ar(card) for card in of.values()) / len(of)
 
 
 def failed(card):
-    """Return the ids of the factors that are not held."""
-    return {label.factor for label in card.labels if label.outcome != "passed"}
+    """Return the ids of the factors that are surely not held."""
+    return {label.factor for label in card.labels if label.outcome == "failed"}

@@ -1,10 +1,8 @@
-"""Is what an answer states borne out by tool results, context or the user's words?"""
+"""Is what an answer states borne out by tool results, the context or the user's words?"""
 
 from __future__ import annotations
 
-from .claims import CLAIM_TYPES, Claim, ClaimType, Decision
-from .decide import Judged
-from .ground import ground
-from .pool import Pool, gather
+from .claims import Claim, ClaimType, claims_of
+from .weigh import Judged, Verdict, weigh
 
-__all__ = ["CLAIM_TYPES", "Claim", "ClaimType", "Decision", "Judged", "Pool", "gather", "ground"]
+__all__ = ["Claim", "ClaimType", "Judged", "Verdict", "claims_of", "weigh"]

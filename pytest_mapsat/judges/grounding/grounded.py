@@ -6,17 +6,14 @@ import re
 from collections.abc import Collection, Sequence
 
 from pytest_mapsat.judges.context import Context
-from pytest_mapsat.judges.finding import Finding
-from pytest_mapsat.judges.fold import fold_phrase
+from pytest_mapsat.judges.finding import SHOWN_AT_MOST, Finding, cite, unclear
 from pytest_mapsat.model import Grounded, Quote
+from pytest_mapsat.text import fold_phrase
 
-from .claims import CLAIM_TYPES, ClaimType
-from .decide import Judged
-
-_SHOWN_AT_MOST = 5
+from .weigh import Judged
 
 #: The words by which a requirement says which claims it is about.
-_SUBJECTS: tuple[tuple[ClaimType, re.Pattern[str]], ...] = (
+_SUBJECTS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("distance", re.compile(r"距离|路程|里程|多远|公里|distance|length|how far")),
     ("duration", re.compile(r"耗时|时长|用时|所需时间|行程时间|车程|分钟|duration|travel time|how long|minutes")),
     ("price", re.compile(r"费用|价格|票价|人均|消费|花费|价|price|cost|fare|fee|toll")),
@@ -36,8 +33,7 @@ _SUBJECTS: tuple[tuple[ClaimType, re.Pattern[str]], ...] = (
 
 def grounded(check: Grounded, context: Context) -> Finding:
     """Every claim of the check's types is supported by results, context or the user's words."""
-    types = check.claims or CLAIM_TYPES
-    return _judged(types, check.about, context)
+    return _judged(check.claims, check.about, context)
 
 
 def requirement(text: str, context: Context) -> Finding:
@@ -48,37 +44,46 @@ def requirement(text: str, context: Context) -> Finding:
         context: the dialogue.
     """
     folded = fold_phrase(text)
-    types = tuple(kind for kind, words in _SUBJECTS if words.search(folded))
-    return _judged(types or CLAIM_TYPES, (), context)
+    return _judged(tuple(kind for kind, words in _SUBJECTS if words.search(folded)), (), context)
 
 
-def _judged(types: Collection[ClaimType], about: Sequence[str], context: Context) -> Finding:
-    claims = [one for one in context.claims if one.claim.type in types and _concerns(one, about)]
-    named = " or ".join(kind for kind in CLAIM_TYPES if kind in types) if len(types) < len(CLAIM_TYPES) else "any kind"
+def _judged(sorts: Collection[str], about: Sequence[str], context: Context) -> Finding:
+    """Fail on a claim that is wrong, leave open what is undecided, and pass where all that matters is supported."""
+    claims = [one for one in context.claims if one.matters and _asked_for(one, sorts) and _concerns(one, about)]
+    named = " or ".join(sorts) if sorts else "any kind"
     wanted = f"claims ({named}) borne out by tool results, the context or the user's words"
-    wrong = [one for one in claims if one.decision != "supported"]
+    wrong = [one for one in claims if one.verdict in ("contradicted", "unsupported")]
     if wrong:
-        shown = "; ".join(
-            f"{one.reading.cite(one.mention)}: {one.decision}, {one.why}" for one in wrong[:_SHOWN_AT_MOST]
-        )
-        more = f"; and {len(wrong) - _SHOWN_AT_MOST} more" if len(wrong) > _SHOWN_AT_MOST else ""
+        shown = "; ".join(f"{cite(_quote(one))}: {one.verdict}, {reason(one)}" for one in wrong[:SHOWN_AT_MOST])
+        more = f"; and {len(wrong) - SHOWN_AT_MOST} more" if len(wrong) > SHOWN_AT_MOST else ""
         return Finding(False, f"{shown}{more}", wanted, _quotes(wrong))
     if not claims:
         return Finding(True, f"no reply makes a claim ({named}), so nothing is claimed", wanted, vacuous=True)
+    undecided = [one for one in claims if one.verdict == "undecided"]
+    if undecided:
+        return unclear(_quotes(undecided), f"which no evidence surely bears out: {reason(undecided[0])}", wanted)
     return Finding(True, f"{len(claims)} claims ({named}) are supported by the evidence", wanted, _quotes(claims))
+
+
+def reason(one: Judged) -> str:
+    """Return why a claim has its verdict, with the evidence that was held against it."""
+    return f"{one.why}: {', '.join(one.evidence)}" if one.evidence else one.why
+
+
+def _asked_for(one: Judged, sorts: Collection[str]) -> bool:
+    return not sorts or one.claim.sort in sorts or one.claim.type in sorts
 
 
 def _concerns(one: Judged, about: Sequence[str]) -> bool:
     """Return whether a claim is about one of the phrases: its sentence says it."""
-    if not about:
-        return True
-    number = one.reading.sentence_of(one.claim.start)
-    start, end = (
-        one.reading.sentence_start(number),
-        one.reading.sentence_ends[min(number, len(one.reading.sentence_ends) - 1)],
-    )
-    return any(fold_phrase(phrase) in one.reading.flat[start:end] for phrase in about)
+    document = one.claim.document
+    sentence = fold_phrase(document.words(document.sentences[document.sentence_at(one.claim.span.start)]))
+    return not about or any(fold_phrase(phrase) in sentence for phrase in about)
+
+
+def _quote(one: Judged) -> Quote:
+    return one.claim.document.quote(one.claim.span)
 
 
 def _quotes(claims: Sequence[Judged]) -> tuple[Quote, ...]:
-    return tuple(one.reading.quote(one.mention) for one in claims[:_SHOWN_AT_MOST])
+    return tuple(_quote(one) for one in claims[:SHOWN_AT_MOST])

@@ -1,7 +1,7 @@
 """A small world in two languages, and what grounding says of one reply about it."""
 
 from pytest_mapsat.judges import Context
-from pytest_mapsat.model import Step, Trajectory, Turn, Visible
+from pytest_mapsat.model import Step, Tool, Trajectory, Turn, Visible
 
 VISIBLE = Visible.model_validate(
     {
@@ -23,7 +23,7 @@ PLACES = {
         },
         {
             "name": "半亩茶馆(东门店)", "address": "东门街7号2楼", "x": 120.02, "y": 30.0, "distance": "2150",
-            "business": {"tel": "13900001111;13900002222", "rating": "4.2", "cost": "68", "opentime_today": "10:00-14:0017:00-22:30"},
+            "business": {"tel": "13900001111;13900002222", "rating": "4.2", "cost": "68", "opentime_today": "10:00-14:00,17:00-22:30"},
         },
         {
             "name": "Harbour Noodles", "address": "18 Quay Road", "x": 120.03, "y": 30.02, "distance": "860",
@@ -33,11 +33,61 @@ PLACES = {
     ],
 }  # fmt: skip
 DRIVE = [
-    "驾车路线;青石寺;途径;预计的到达时间10:16;路线的耗时16分钟;路线的长度3.6公里;路线的花费0元;详细的行程信息:柳桥路,环湖大道,青石路,;经过红绿灯信息:7"
+    "驾车路线;青石寺;预计的到达时间10:16;路线的耗时16分钟;路线的长度3.6公里;路线的花费0元;经过的路:柳桥路,环湖大道,青石路;红绿灯:7"
 ]
 BUS = [
-    "公交路线;青石寺;途径;路线的耗时35分钟;路线的长度4.1公里;路线的花费2元;详细的行程信息:步行至云湖站,乘坐地铁2号线,换乘18路,青石寺站下车"
+    "公交路线;青石寺;路线的耗时35分钟;路线的长度4.1公里;路线的花费2元;经过的路:步行至云湖站,乘坐地铁2号线,换乘18路,青石寺站下车"
 ]
+
+
+def tool(name, parameters, **declared):
+    properties = {key: {} for key in parameters}
+    return Tool.model_validate(
+        {"name": name, "description": name, "parameters": {"type": "object", "properties": properties}, **declared}
+    )
+
+
+ROUTE = {
+    "kind": "labelled",
+    "labels": {
+        "驾车路线": {"kind": "mode", "mode": "driving"},
+        "公交路线": {"kind": "mode", "mode": "transit"},
+        "预计的到达时间": {"kind": "clock", "role": "arrival"},
+        "路线的耗时": "duration",
+        "路线的长度": "distance",
+        "路线的花费": "price",
+        "经过的路": "text",
+        "红绿灯": {"kind": "count", "noun": "个"},
+    },
+}
+TOOLS = {
+    one.name: one
+    for one in (
+        tool(
+            "search_poi",
+            ["query"],
+            entities=[
+                {
+                    "items": "pois",
+                    "fields": {
+                        "address": "address", "x": "lon", "y": "lat", "distance": {"kind": "distance", "mode": "straight"},
+                        "adname": "text", "business.tel": "phone", "business.rating": "rating", "business.cost": "price",
+                        "business.opentime_today": "hours",
+                    },
+                }
+            ],
+            fields={"count": "ignored"},
+        ),
+        tool("navigate", ["end_name", "mode"], fields={"*": ROUTE}, about=["end_name"]),
+        tool(
+            "walk",
+            ["destination"],
+            match={"destination": {"type": "point"}},
+            fields={"mode": "mode", "routes.*.distance_m": "distance", "routes.*.duration_min": "duration"},
+            about=["destination"],
+        ),
+    )
+}  # fmt: skip
 
 
 def call(tool, result, **arguments):
@@ -46,28 +96,39 @@ def call(tool, result, **arguments):
 
 STEPS = (
     call("search_poi", PLACES, query="青石寺"),
-    call("route", DRIVE, end_name="青石寺", mode="驾车"),
-    call("route", BUS, end_name="青石寺", mode=["公交"]),
-    call(
-        "route",
-        {"mode": "walking", "routes": [{"distance_m": 900, "duration_min": 12}]},
-        destination="120.03,30.02",
-        mode="walking",
-    ),
+    call("navigate", DRIVE, end_name="青石寺", mode="驾车"),
+    call("navigate", BUS, end_name="青石寺", mode=["公交"]),
+    call("walk", {"mode": "walking", "routes": [{"distance_m": 900, "duration_min": 12}]}, destination="120.03,30.02"),
 )
 
 
-def claims(reply, *, steps=STEPS, visible=VISIBLE):
+def context_of(*replies, steps=STEPS, visible=VISIBLE, tools=TOOLS):
+    """A dialogue of these replies; the steps belong to the first one."""
+    turns = []
+    for index, reply in enumerate(replies):
+        turns += [
+            Turn(role="user", text="Where to?"),
+            Turn(role="agent", text=reply, steps=steps if index == 0 else ()),
+        ]
+    language = "zh" if any("\u4e00" <= char <= "\u9fff" for char in replies[-1]) else "en"
+    return Context(Trajectory(case="c1", turns=tuple(turns)), tools, visible, language=language)
+
+
+def claims(reply, **fields):
     """The claims of one reply with their verdicts."""
-    turns = (Turn(role="user", text="Where to?"), Turn(role="agent", text=reply, steps=steps))
-    return Context(Trajectory(case="c1", turns=turns), {}, visible).claims
+    return context_of(reply, **fields).claims
 
 
 def verdicts(reply, **fields):
-    """(type, words, decision) of each claim."""
-    return [(one.claim.type, one.reading.quote(one.mention).text, one.decision) for one in claims(reply, **fields)]
+    """(sort, words, verdict) of each claim."""
+    return [(one.claim.sort, one.claim.text, one.verdict) for one in claims(reply, **fields)]
+
+
+def of_verdict(reply, *wanted, **fields):
+    """(sort, words) of the claims with one of these verdicts."""
+    return [(sort, words) for sort, words, verdict in verdicts(reply, **fields) if verdict in wanted]
 
 
 def wrong(reply, **fields):
-    """(type, words) of what is not supported."""
-    return [(kind, words) for kind, words, decision in verdicts(reply, **fields) if decision != "supported"]
+    """(sort, words) of what is contradicted or invented."""
+    return of_verdict(reply, "contradicted", "unsupported", **fields)

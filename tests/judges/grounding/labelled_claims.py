@@ -1,6 +1,7 @@
 """The hand-labelled claims, and what grounding says of the same dialogues."""
 
 import json
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from tests_data import data_dir
 from pytest_mapsat.agents import resolve_source
 from pytest_mapsat.judges import Context
 from pytest_mapsat.model import Case, Visible
+from pytest_mapsat.suite.importers.msb_tools import published_tools
 
 #: Split by case so that wrong claims are about as many on either side; only errors in DEVELOPED were looked at.
 DEVELOPED = ("37f457", "601630", "715981", "ed3470", "f5464f")
@@ -45,38 +47,52 @@ def judged():
             case = Case.model_validate(
                 {"id": row["case_id"], "visible": _visible(row), "truth": {"intent": "as asked"}}
             )
-            found[short] = Context(source.trajectory(case, 1), {}, case.visible).claims
+            context = Context(source.trajectory(case, 1), published_tools(), case.visible, language="zh")
+            found[short] = context.claims
     return found
 
 
 def spans(short):
-    """(turn, type, start, end, decision) of every claim found, in characters of the original."""
-    return [
-        (q.turn, one.claim.type, q.start, q.end, one.decision)
-        for one in judged()[short]
-        for q in (one.reading.quote(one.mention),)
-    ]
+    """(turn, sort, start, end, verdict) of every claim found."""
+    claims = [(one.claim, one.verdict) for one in judged()[short]]
+    return [(claim.document.turn, claim.sort, *claim.span, verdict) for claim, verdict in claims]
 
 
 def meets(one, other):
-    return one[0] == other[0] and one[1] == other[1] and one[2] < other[3] and other[2] < one[3]
+    """Whether a claim that was found is a labelled one: the same words, and both or neither a name."""
+    same = (one[1] == "name") == (other[1] == "name")
+    return one[0] == other[0] and same and one[2] < other[3] and other[2] < one[3]
 
 
-def wrong(claims):
-    return [one for one in claims if one[4] != "supported"]
+@dataclass(frozen=True)
+class Figures:
+    """What became of the labelled claims, and how many of those that were called wrong are."""
+
+    found_wrong: int
+    wrong: int
+    called_right: int
+    called: int
+    supported_true: int
+    true: int
 
 
-def scores(cases):
-    """Precision and recall of the claims that are contradicted or unsupported."""
-    pairs = [(wrong(spans(short)), wrong(LABELS[short])) for short in cases]
-    said = [any(meets(one, label) for label in labels) for found, labels in pairs for one in found]
-    missed = [any(meets(one, label) for one in found) for found, labels in pairs for label in labels]
-    return sum(said) / len(said), sum(missed) / len(missed), len(said), len(missed)
-
-
-def errors(cases):
-    """What is judged otherwise than labelled: (case, "false alarm" or "missed", claim)."""
+def figures(cases):
+    """Wrong is contradicted or unsupported; what is undecided, or not seen, is neither."""
+    blamed, lost, borne, wrong, true = [], [], [], [], []
     for short in cases:
-        found, labels = wrong(spans(short)), wrong(LABELS[short])
-        yield from ((short, "false alarm", one) for one in found if not any(meets(one, label) for label in labels))
-        yield from ((short, "missed", label) for label in labels if not any(meets(one, label) for one in found))
+        found = spans(short)
+        called = [one for one in found if one[4] in ("contradicted", "unsupported")]
+        kept = [one for one in found if one[4] == "supported"]
+        bad = [label for label in LABELS[short] if label[4] != "supported"]
+        good = [label for label in LABELS[short] if label[4] == "supported"]
+        # A claim that nobody labelled is not counted against anybody.
+        blamed += [
+            any(meets(one, label) for label in bad)
+            for one in called
+            if any(meets(one, label) for label in LABELS[short])
+        ]
+        lost += [any(meets(one, label) for one in called) for label in bad]
+        borne += [any(meets(one, label) for one in kept) for label in good]
+        wrong += bad
+        true += good
+    return Figures(sum(lost), len(wrong), sum(blamed), len(blamed), sum(borne), len(true))

@@ -1,7 +1,7 @@
 """The check ``grounded``, and requirements that have no check of their own."""
 
 import pytest
-from grounding_world import STEPS, VISIBLE
+from grounding_world import STEPS, TOOLS, VISIBLE
 from pydantic import TypeAdapter
 
 from pytest_mapsat.judges import ChecksJudge, Context, evaluate
@@ -16,14 +16,14 @@ def dialogue(reply, steps=STEPS):
 
 def finding(reply, **fields):
     check = TypeAdapter(Check).validate_python({"kind": "grounded", **fields})
-    return evaluate(check, Context(dialogue(reply), {}, VISIBLE))
+    return evaluate(check, Context(dialogue(reply), TOOLS, VISIBLE, language="zh"))
 
 
 def label(reply, text, **truth):
     case = Case.model_validate(
         {"id": "c1", "visible": VISIBLE, "truth": {"intent": "i", "facts": [{"id": "f", "text": text}], **truth}}
     )
-    return ChecksJudge({}).judge(case, dialogue(reply)).labels[-1]
+    return ChecksJudge(TOOLS).judge(case, dialogue(reply)).labels[-1]
 
 
 def test_the_check_fails_on_one_wrong_claim_and_quotes_it():
@@ -72,25 +72,37 @@ def test_the_truth_of_a_case_is_no_evidence():
 
 def test_what_an_agent_asked_a_tool_is_no_evidence():
     step = STEPS[0].model_copy(update={"arguments": {"query": "枫林公园"}})
-    context = Context(dialogue("去枫林公园吧。", (step,)), {}, VISIBLE)
-    assert [one.decision for one in context.claims if one.claim.type == "name"] == ["unsupported"]
+    context = Context(
+        dialogue("可以去：\n- 青石寺\n- 半亩茶馆（东门店）\n- 枫林公园", (step,)), TOOLS, VISIBLE, language="zh"
+    )
+    assert [one.claim.text for one in context.claims if one.verdict == "unsupported"] == ["枫林公园"]
 
 
 def test_a_result_counts_from_its_turn_on():
     turns = (
         Turn(role="user", text="Where to?"),
-        Turn(role="agent", text="青石寺，评分4.6。"),
+        Turn(role="agent", text="青石寺电话0571-88001234。"),
         Turn(role="user", text="Sure?"),
-        Turn(role="agent", text="青石寺，评分4.6。", steps=STEPS),
+        Turn(role="agent", text="青石寺电话0571-88001234。", steps=STEPS),
     )
-    claims = Context(Trajectory(case="c1", turns=turns), {}, None).claims
-    assert [one.decision for one in claims if one.claim.type == "rating"] == ["unsupported", "supported"]
+    claims = Context(Trajectory(case="c1", turns=turns), TOOLS, None, language="zh").claims
+    assert [one.verdict for one in claims if one.claim.sort == "phone"] == ["unsupported", "supported"]
 
 
 def test_what_the_user_said_may_be_said_again():
     turns = (
-        Turn(role="user", text="我有300元，15分钟后到枫林公园"),
-        Turn(role="agent", text="好的，15分钟到枫林公园，带300元。"),
+        Turn(role="user", text="我们预算300元，18:30前要到"),
+        Turn(role="agent", text="好的，预算300元，18:30前到。"),
     )
-    claims = Context(Trajectory(case="c1", turns=turns), {}, None).claims
-    assert {one.decision for one in claims} == {"supported"}
+    claims = Context(Trajectory(case="c1", turns=turns), {}, None, language="zh").claims
+    assert [(one.claim.text, one.verdict) for one in claims] == [("300元", "supported"), ("18:30", "supported")]
+
+
+def test_an_unclear_claim_leaves_the_check_open_and_is_quoted():
+    found = finding("青石寺在东门街7号。", claims=["address"])
+    assert found.passed is None
+    assert [quote.text for quote in found.quotes] == ["东门街7号"]
+
+
+def test_a_plan_of_the_agents_own_leaves_nothing_open():
+    assert finding("建议14:00出发，15:30回来。青石寺评分4.6分。").passed

@@ -1,7 +1,7 @@
-"""What the evidence does not say, or says otherwise, is found, each claim at its thing."""
+"""What the evidence says otherwise, or cannot have said, is found at its thing; what is not clear is left open."""
 
 import pytest
-from grounding_world import wrong
+from grounding_world import STEPS, call, claims, of_verdict, verdicts, wrong
 
 WRONG = [
     ("distance", "青石寺离这里1800米"),
@@ -13,13 +13,10 @@ WRONG = [
     ("distance", "半亩茶馆（东门店）距离1480米"),
     ("distance", "1. 青石寺\n- 距离：2150米"),
     ("duration", "开车到青石寺35分钟"),
-    ("duration", "步行到青石寺16分钟"),
     ("duration", "开车到青石寺二十五分钟"),
     ("duration", "It is a 20 min walk to Harbour Noodles."),
-    ("duration", "Harbour Noodles is a 3-5 min drive"),
     ("price", "半亩茶馆（东门店）人均88元"),
     ("price", "Harbour Noodles costs about 60 yuan a head"),
-    ("price", "- 单间：1200-2000\n- 一房一厅：2200-3500"),
     ("rating", "青石寺，评分4.9"),
     ("rating", "Harbour Noodles is rated 4.2 stars"),
     ("phone", "青石寺电话：0571-88001299"),
@@ -28,35 +25,63 @@ WRONG = [
     ("time", "青石寺上午8点半开门，晚上8点关门"),
     ("time", "青石寺营业时间：10:00-22:30"),
     ("time", "Harbour Noodles is open until 11 pm"),
-    ("time", "青石寺24小时营业"),
     ("address", "青石寺\n地址：柳桥路210号"),
     ("address", "Harbour Noodles, 81 Quay Road"),
-    ("address", "青石寺在东门街7号"),
-    ("name", "附近还有枫林公园"),
-    ("name", "旁边的听雨茶楼也不错"),
-    ("name", "You could also try the Golden Lantern Restaurant nearby."),
-    ("name", "涿溪附近也有几家"),
-    ("name", "可以住雅客酒店（湖滨店）"),
-    ("line", "坐9号线"),
-    ("line", "Take bus 77."),
-    ("count", "开车去青石寺要过12个红绿灯"),
     ("coordinate", "青石寺的坐标是120.4500, 30.0100"),
 ]
 
 
-@pytest.mark.parametrize(("kind", "reply"), WRONG)
-def test_what_the_evidence_does_not_say_is_found(kind, reply):
-    assert kind in {one[0] for one in wrong(reply)}
+@pytest.mark.parametrize(("sort", "reply"), WRONG)
+def test_what_the_evidence_says_otherwise_is_found(sort, reply):
+    assert {one[0] for one in wrong(reply)} == {sort}
 
 
-@pytest.mark.parametrize(("kind", "reply"), WRONG)
-def test_nothing_else_in_such_a_reply_is_blamed(kind, reply):
-    assert {one[0] for one in wrong(reply)} <= {kind}
+@pytest.mark.parametrize(
+    ("sort", "words", "reply"),
+    [
+        ("duration", "16分钟", "步行到青石寺16分钟"),
+        ("duration", "3-5 min", "Harbour Noodles is a 3-5 min drive"),
+        ("address", "东门街7号", "青石寺在东门街7号"),
+        ("line", "9号线", "坐9号线"),
+        ("distance", "2150米", "那里离这儿2150米。"),
+        ("distance", "1480米", "青石寺和半亩茶馆（东门店）都不远。1480米。"),
+        ("price", "68元", "在半亩茶馆（东门店）旁边，青石寺门票68元。"),
+    ],
+)
+def test_what_is_not_clear_is_left_open(sort, words, reply):
+    assert (sort, words, "undecided") in verdicts(reply)
 
 
-def test_without_any_evidence_every_claim_is_an_invention():
-    reply = "枫林公园离这里300米，评分4.8，电话0571-12345678。"
-    assert {kind for kind, _ in wrong(reply, steps=(), visible=None)} == {"name", "distance", "rating", "phone"}
+@pytest.mark.parametrize(
+    ("reply", "invented"),
+    [
+        ("推荐：\n- 青石寺\n- 半亩茶馆（东门店）\n- 枫林公园", "枫林公园"),
+        ("Try these:\n1. Harbour Noodles\n2. 青石寺\n3. Golden Lantern", "Golden Lantern"),
+    ],
+)
+def test_a_name_among_known_ones_that_nothing_has_is_invented(reply, invented):
+    assert wrong(reply) == [("name", invented)]
+
+
+def test_a_list_of_other_things_invents_no_names():
+    assert wrong("青石寺的特点：\n- 环境安静\n- 停车方便\n- 适合拍照") == []
+
+
+def test_without_any_evidence_figures_and_numbers_are_invented():
+    reply = "枫林公园：开车20分钟，评分4.8分，电话0571-12345678。"
+    assert {sort for sort, _ in wrong(reply, steps=(), visible=None)} == {"duration", "rating", "phone"}
+
+
+def test_a_result_that_nothing_declares_leaves_open_what_it_may_say():
+    steps = (*STEPS, call("web_search", {"pages": ["..."]}))
+    reply = "柳桥停车场电话：0571-99990000"
+    assert of_verdict(reply, "unsupported") == [("phone", "0571-99990000")]
+    assert of_verdict(reply, "unsupported", steps=steps) == []
+
+
+def test_a_contradiction_quotes_what_the_evidence_has():
+    (claim,) = [one for one in claims("青石寺评分4.9分") if one.verdict == "contradicted"]
+    assert claim.evidence == ("4.6 star (search_poi)",)
 
 
 NOTHING = [
@@ -76,5 +101,5 @@ NOTHING = [
 
 
 @pytest.mark.parametrize("reply", NOTHING)
-def test_questions_offers_plans_and_opinions_claim_nothing(reply):
+def test_questions_offers_plans_and_opinions_are_not_blamed(reply):
     assert wrong(reply) == []

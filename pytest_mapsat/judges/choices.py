@@ -1,0 +1,293 @@
+"""The checks on what is proposed: ``recommends``, ``avoids``, ``chooses``, ``rules_out``, ``covers``, ``order``.
+
+They look at the stance of each thing that is named. What is not surely read decides nothing: where it could turn the result, the
+finding is undecided and says which words are unclear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from pytest_mapsat.model import Avoids, Chooses, Covers, Match, Order, Quote, Recommends, RulesOut, Step, shown
+from pytest_mapsat.sandbox import satisfies, values_at
+from pytest_mapsat.text import Document, Mention
+
+from .context import Context
+from .describe import clock_of, matches_in_words, one_of, times_in_words
+from .finding import SHOWN_AT_MOST, Finding, absent, cite, cited, unclear
+from .things import Entity, Standing, key_of
+
+_OPEN = "which may be proposed or not"
+_LEFT_OPEN = "the reply may say it in words that are not understood"
+
+
+def recommends(check: Recommends, context: Context) -> Finding:
+    """What is recommended is one of ``names`` and has every attribute of ``where``: one such thing, or all."""
+    if not context.names_things(check.tool):
+        return _undeclared(check.tool)
+    wanted = f"{'only ' if check.quantifier == 'all' else ''}{_thing(check)} recommended"
+    known = _entities(check, context)
+    found = [standing for key, standing in context.standings(check.turn).items() if key in known]
+    proposed = [one for one in found if one.proposed]
+    maybe = [one for one in found if one.proposed is None]
+    fits = {one.key: _fits(check, one.key, known[one.key], context.trajectory.calls) for one in (*proposed, *maybe)}
+    good = [one for one in proposed if fits[one.key] is True]
+    wrong = [one for one in proposed if fits[one.key] is False]
+    unsure = [one for one in proposed if fits[one.key] is None]
+    deciding = good if check.quantifier == "any" else wrong
+    if deciding is wrong and _doubtful(wrong, good):
+        return unclear(_quotes(wrong), _OPEN, wanted)
+    if deciding:
+        return Finding(deciding is good, _why(check, deciding, deciding is good), wanted, _quotes(deciding))
+    if unsure:
+        return unclear(_quotes(unsure), f"of which it cannot be told whether it is {_thing(check)}", wanted)
+    harmless = check.quantifier == "all"
+    turning = [one for one in maybe if not proposed or fits[one.key] is not harmless]
+    if turning:
+        return unclear(_quotes(turning), _OPEN, wanted)
+    if proposed:
+        return Finding(bool(good), _why(check, proposed, bool(good)), wanted, _quotes(proposed))
+    return replace(_none_proposed(check, found, context, wanted), missed=context.only_missed(check.tool))
+
+
+def _doubtful(wrong: Sequence[Standing], good: Sequence[Standing]) -> bool:
+    """Return whether words propose what fits and only the structure of the reply what does not: then the latter may be read wrongly."""
+    return any(one.firmly for one in good) and bool(wrong) and not any(one.firmly for one in wrong)
+
+
+def _proposes(context: Context, turn: str) -> bool:
+    """Return whether the replies propose anything: then what they seem to turn down may be part of it."""
+    return any(standing.proposed for standing in context.standings(turn).values())
+
+
+def _none_proposed(check: Recommends, found: Sequence[Standing], context: Context, wanted: str) -> Finding:
+    if found and _proposes(context, check.turn):
+        return unclear(_quotes(found), "which may be proposed in words that are not understood", wanted)
+    if found:
+        why = f"{cited(_quotes(found))}, and no such thing is proposed"
+        return replace(absent(check.if_absent, why, wanted), quotes=_quotes(found))
+    if context.silent(check.turn):
+        return absent(check.if_absent, "nothing that a tool returned is recommended", wanted)
+    if not _entities(check, context):
+        named = [one for name in check.names if (one := _standing(name, context, check.turn))]
+        why = "nothing that a tool returned is recommended"
+        if named:
+            why = f"{cited(_quotes(named))}, which is nothing that a tool returned"
+        return replace(absent(check.if_absent, why, wanted), quotes=_quotes(named))
+    return unclear((), _LEFT_OPEN, wanted)
+
+
+def avoids(check: Avoids, context: Context) -> Finding:
+    """No recommended thing is one of ``names``, and none has all attributes of ``where``."""
+    if not context.names_things(check.tool):
+        return _undeclared(check.tool)
+    wanted = f"{_thing(check)} not recommended"
+    known = _entities(check, context)
+    held: list[tuple[Standing, bool | None]] = []
+    for key, standing in context.standings(check.turn).items():
+        if standing.proposed is False:
+            continue
+        named = any(key_of(name, (key,)) for name in check.names)
+        if named and (key in known or not check.where):
+            held.append((standing, True))
+        elif key in known and check.where:
+            held.append((standing, _has_all(known[key], check.where, context.trajectory.calls)))
+    firmly = any(one.firmly for one in context.standings(check.turn).values())
+    for standing, is_it in held:
+        if standing.proposed and is_it and (standing.firmly or not firmly):
+            return Finding(False, _why(check, [standing], True), wanted, _quotes([standing]))
+    open_ = [standing for standing, is_it in held if is_it is not False]
+    if open_:
+        return unclear(_quotes(open_), f"of which it is open whether {_thing(check)} is recommended", wanted)
+    proposed = any(standing.proposed for standing in context.standings(check.turn).values())
+    return Finding(True, f"none of the things recommended is {_thing(check)}", wanted, vacuous=not proposed)
+
+
+def chooses(check: Chooses, context: Context) -> Finding:
+    """One of ``option`` is proposed and none of ``over``."""
+    wanted = one_of(check.option) + (f", and not {one_of(check.over)}" if check.over else "")
+    options, over = _named(check.option, context, check.turn), _named(check.over, context, check.turn)
+    over = [one for one in over if one.key not in {option.key for option in options}]
+    wrong = [one for one in over if one.proposed]
+    chosen = [one for one in options if one.proposed]
+    if _doubtful(wrong, chosen):
+        return unclear(_quotes(wrong), _OPEN, wanted)
+    if wrong:
+        return Finding(False, cited(_quotes(wrong)), wanted, _quotes(wrong))
+    open_ = [one for one in over if one.proposed is None]
+    if chosen and not open_:
+        return Finding(True, cited(_quotes(chosen)), wanted, _quotes(chosen))
+    open_ += [] if chosen else [one for one in options if one.proposed is None]
+    if open_:
+        return unclear(_quotes(open_), _OPEN, wanted)
+    why = f"no reply proposes {one_of(check.option)}"
+    if options and _proposes(context, check.turn):
+        return unclear(_quotes(options), "which may be proposed in words that are not understood", wanted)
+    if options:
+        return Finding(False, f"{cited(_quotes(options))}, and {why}", wanted, _quotes(options))
+    return _unsaid(check.turn, why, wanted, context)
+
+
+def rules_out(check: RulesOut, context: Context) -> Finding:
+    """One of ``names`` is denied or turned down, and none is proposed."""
+    wanted = f"{one_of(check.names)} not to be had"
+    found = _named(check.names, context, check.turn)
+    proposed = [one for one in found if one.proposed]
+    if proposed:
+        return Finding(False, cited(_quotes(proposed)), wanted, _quotes(proposed))
+    against = [one for one in found if any(mention.stance in ("denied", "rejected") for _, mention in one.mentions)]
+    if any(one.proposed is False for one in against):
+        return Finding(True, cited(_quotes(against)), wanted, _quotes(against))
+    if found:
+        return unclear(_quotes(found), "of which it is open whether it is to be had", wanted)
+    return _unsaid(check.turn, f"no reply speaks of {one_of(check.names)}", wanted, context)
+
+
+def covers(check: Covers, context: Context) -> Finding:
+    """At least ``at_least`` of the things are proposed, and at most ``at_most``."""
+    least = min(check.at_least or len(check.names), len(check.names))
+    most = len(check.names) if check.at_most is None else check.at_most
+    few = "all" if least == len(check.names) else f"at least {least}"
+    wanted = f"{few if most >= len(check.names) else times_in_words(least, most).removesuffix(' times')} of {one_of(n[0] for n in check.names)}"
+    each = [_named(names, context, check.turn) for names in check.names]
+    there = [next(one for one in found if one.proposed) for found in each if any(one.proposed for one in found)]
+    open_ = [one for found in each if not any(o.proposed for o in found) for one in found if one.proposed is None]
+    unnamed = sum(not found for found in each)
+    missing = [names[0] for names, found in zip(check.names, each, strict=True) if not any(o.proposed for o in found)]
+    why = f"{len(there)} of {len(check.names)} are proposed" + (f"; not proposed: {one_of(missing)}" if missing else "")
+    few_surely = len(there) + len(open_) + unnamed < least or (not open_ and context.silent(check.turn))
+    if len(there) > most or (len(there) < least and few_surely):
+        return Finding(False, why, wanted, _quotes(there))
+    if len(there) >= least and len(there) + len(open_) <= most:
+        return Finding(True, why, wanted, _quotes(there))
+    return unclear(_quotes(open_), _OPEN if open_ else f"{why}; {_LEFT_OPEN}", wanted)
+
+
+def order(check: Order, context: Context) -> Finding:
+    """All things are proposed, in the given order."""
+    wanted = " before ".join(shown(names[0]) for names in check.names)
+    each = [_named(names, context, check.turn) for names in check.names]
+    missing = [names[0] for names, found in zip(check.names, each, strict=True) if not any(o.proposed for o in found)]
+    if missing:
+        open_ = [one for found in each for one in found if one.proposed is None]
+        why = f"no reply proposes {one_of(missing)}"
+        return unclear(_quotes(open_), _OPEN, wanted) if open_ else _unsaid(check.turn, why, wanted, context)
+    ranks = [_rank([one for one in found if one.proposed]) for found in each]
+    quotes = tuple(document.quote(first.span) for document, first, _ in ranks)
+    times = [_arrival(found, context, check.turn) for found in each]
+    if None not in times:
+        for index, (before, after) in enumerate(pairwise(time for time in times if time is not None)):
+            if before >= after:
+                why = f"{cite(quotes[index + 1])}, at {clock_of(after)}, before {cite(quotes[index])}, at {clock_of(before)}"
+                return Finding(False, why, wanted, quotes)
+        return Finding(True, "their times stand in this order", wanted, quotes)
+    if all((a[0].turn, a[1].span) < (b[0].turn, b[1].span) for a, b in pairwise(ranks)):
+        return Finding(True, "the first mentions stand in this order", wanted, quotes)
+    for index, (one, other) in enumerate(pairwise(ranks)):
+        if _listed(one) and _listed(other) and other[2].span < one[1].span and other[0] is one[0]:
+            return Finding(False, f"{cite(quotes[index + 1])} before {cite(quotes[index])}", wanted, quotes)
+    return unclear(quotes, "of which the order is open", wanted)
+
+
+def _rank(found: Sequence[Standing]) -> tuple[Document, Mention, Mention]:
+    """Return the reply, the first and the last mention that propose a thing."""
+    mentions = [pair for one in found for pair in one.mentions]
+    (document, first), (_, last) = mentions[0], mentions[-1]
+    return document, first, last
+
+
+def _listed(rank: tuple[Document, Mention, Mention]) -> bool:
+    """Return whether a thing is first proposed in a list or a table."""
+    document, first, _ = rank
+    return any(
+        block.kind in ("item", "row") and block.span.start <= first.span.start < block.span.end
+        for block in document.blocks
+    )
+
+
+def _arrival(found: Sequence[Standing], context: Context, turn: str) -> int | None:
+    """Return when the user is at a thing, where the replies surely say one such time."""
+    keys = {one.key for one in found}
+    times = {
+        time.minutes
+        for document in context.read(turn)
+        for time in document.times
+        if time.role == "arrival" and len(time.subject) == 1 and time.subject[0] in keys
+    }
+    return next(iter(times))[0] if len(times) == 1 and all(len(minutes) == 1 for minutes in times) else None
+
+
+def _entities(check: Recommends | Avoids, context: Context) -> dict[str, list[Entity]]:
+    """Return what may be recommended, by key: what the check's tool returned, or the places that any tool did."""
+    found: dict[str, list[Entity]] = {}
+    for entity in context.entities:
+        if entity.tool == check.tool or (check.tool is None and entity.sort == "place"):
+            found.setdefault(entity.key, []).append(entity)
+    return found
+
+
+def _fits(check: Recommends, key: str, entities: Sequence[Entity], calls: Sequence[Step]) -> bool | None:
+    """Return whether a thing is what the check describes."""
+    if check.names and not any(key_of(name, (key,)) for name in check.names):
+        return False
+    return _has_all(entities, check.where, calls)
+
+
+def _has_all(entities: Sequence[Entity], where: Mapping[str, Match], calls: Sequence[Step]) -> bool | None:
+    """Return whether the things of a name have every attribute; where several differ, it cannot be told which one is meant."""
+    by_id: dict[str, list[bool | None]] = {}
+    for entity in entities:
+        by_id.setdefault(entity.id, []).append(_has(entity, where, calls))
+    fits = {True if True in held else None if None in held else False for held in by_id.values()}
+    return fits.pop() if len(fits) == 1 else None
+
+
+def _has(entity: Entity, where: Mapping[str, Match], calls: Sequence[Step]) -> bool | None:
+    """Return whether a record has every attribute."""
+    fields = entity.record if isinstance(entity.record, dict) else None
+    held: list[bool | None] = []
+    for path, match in where.items():
+        values = values_at(entity.record, path) or [None]
+        fits = [satisfies(match, value, arguments=fields, results=calls) for value in values]
+        held.append(True if True in fits else None if None in fits else False)
+    return False if False in held else None if None in held else True
+
+
+def _named(names: Iterable[str], context: Context, turn: str) -> list[Standing]:
+    """Return what the replies do with the things of these names, each once; those of which they say nothing are left out."""
+    found = [standing for name in names if (standing := _standing(name, context, turn))]
+    return list({one.key: one for one in found}.values())
+
+
+def _standing(name: str, context: Context, turn: str) -> Standing | None:
+    return context.standings(turn).get(key_of(name, context.keys))
+
+
+def _unsaid(turn: str, why: str, wanted: str, context: Context) -> Finding:
+    """Return what it means that no words are found that speak of something: a failure only where there are none that could."""
+    if context.silent(turn):
+        return Finding(False, why, wanted)
+    return unclear((), f"{why}; {_LEFT_OPEN}", wanted)
+
+
+def _thing(check: Recommends | Avoids) -> str:
+    named = one_of(check.names) if check.names else "a thing"
+    return named + (f" with {matches_in_words(check.where)}" if check.where else "")
+
+
+def _why(check: Recommends | Avoids, deciding: Sequence[Standing], fit: bool) -> str:
+    return f"{cited(_quotes(deciding))}, which is {'' if fit else 'not '}{_thing(check)}"
+
+
+def _quotes(found: Iterable[Standing]) -> tuple[Quote, ...]:
+    """Return the first words that each thing is named by."""
+    return tuple(one.mentions[0][0].quote(one.mentions[0][1].span) for one in found if one.mentions)[:SHOWN_AT_MOST]
+
+
+def _undeclared(tool: str | None) -> Finding:
+    where = f"the tool {tool}" if tool else "no tool of the suite"
+    return Finding(
+        None, f"{where} does not declare where in its results things with names stand (entities)", broken=True
+    )

@@ -1,0 +1,434 @@
+"""The checks ``number`` and ``clock_time``.
+
+A figure is compared with its own thing and role only, and with what tools returned of that thing. One whose role or thing is not
+sure neither passes nor fails: where no clear figure decides and it could be the one that is looked for, the finding is undecided.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pytest_mapsat.model import Bound, ClockTime, Json, Number, Quote
+from pytest_mapsat.text import ClockTime as Clock
+from pytest_mapsat.text import Document, Quantity, Span
+
+from .bound_values import DAY, Value, clock_times, plain_numbers, values_of, written
+from .context import Context
+from .describe import clock_of, one_of, range_in_words
+from .finding import SHOWN_AT_MOST, Finding, absent, cited, unclear
+from .things import key_of
+from .words import says
+
+#: unit of a check -> unit of a reading, and how many of the latter it is.
+_UNITS = {
+    "m": ("m", 1.0), "km": ("m", 1000.0), "s": ("min", 1 / 60), "min": ("min", 1.0), "h": ("min", 60.0), "yuan": ("yuan", 1.0),
+    "percent": ("percent", 1.0), "celsius": ("celsius", 1.0), "star": ("star", 1.0), "count": ("count", 1.0),
+}  # fmt: skip
+_NOUNS = {"min": "duration", "m": "length", "yuan": "sum of money", "percent": "percentage", "celsius": "temperature"}
+_ROUNDING = 1e-6
+#: How far, relatively, a figure that is said to be about, just under or just over something may lie from it.
+_ABOUT = 0.12
+_NEARLY = 0.25
+#: A figure of so many steps is given finely; "about" adds nothing to it.
+_FINE = 100
+#: Minutes that a clock time may lie from one that it is said to be about.
+_ABOUT_MINUTES = 5
+#: So many people may share a price without a word about it.
+_MOST_PEOPLE = 8
+
+#: A figure of no sure role that lies further off than so many times from all that it could be compared with is another one.
+_FAR = 5
+
+#: Roles of figures that a way has, and that are easily said of its end.
+_OF_WAYS = ("arrival", "departure", "travel_time", "travel_distance")
+
+Outcome = Literal["fits", "misfit", "open"]
+#: The figures that are said of a check's phrases, and the sentences in which one of these stands.
+Nearby = tuple[set[Span], set[int]]
+
+
+@dataclass(frozen=True)
+class _Said:
+    """A figure of a reply, judged.
+
+    Attributes:
+        quote: its words.
+        belongs: whether it is one that the check speaks of; None where that is not sure.
+        outcome: whether it lies where it must, if it is.
+        misfit: where it does not lie, in words.
+        other_role: whether its role alone tells that the check does not speak of it.
+    """
+
+    quote: Quote
+    belongs: bool | None
+    outcome: Outcome = "open"
+    misfit: str = ""
+    other_role: bool = False
+
+
+def number(check: Number, context: Context) -> Finding:
+    """A number with the unit is said of its thing, and lies where it must."""
+    unit, scale = _UNITS[check.unit]
+    if check.equals_unit and _UNITS[check.equals_unit][0] != unit:
+        return Finding(None, f"{check.equals_unit} cannot be converted to {check.unit}", broken=True)
+    known = _known(check.bounds, context, lambda value: _scaled(value, check, scale))
+    said: list[_Said] = []
+    for document in context.read(check.turn):
+        figures = [figure for figure in document.quantities if _is_unit(figure.unit, unit)]
+        nearby = _near_phrases(check.near, document, figures)
+        said += (_number_said(check, document, one, known, nearby=nearby, context=context) for one in figures)
+    noun = _NOUNS.get(unit, "number")
+    return _judged(check, said, f"a {noun} {_number_wanted(check, known, scale)}", noun, context)
+
+
+def clock_time(check: ClockTime, context: Context) -> Finding:
+    """A clock time is said of its thing, and lies in the window."""
+    known = _known(check.bounds, context, clock_times)
+    said: list[_Said] = []
+    for document in context.read(check.turn):
+        nearby = _near_phrases(check.near, document, document.times)
+        said += (_time_said(check, document, one, known, nearby=nearby, context=context) for one in document.times)
+    return _judged(check, said, f"a clock time {_time_wanted(check, known)}", "clock time", context)
+
+
+def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun: str, context: Context) -> Finding:
+    clear, maybe = ([one for one in said if one.belongs is sure] for sure in (True, None))
+    fits, wrong, open_ = ([one for one in clear if one.outcome == outcome] for outcome in ("fits", "misfit", "open"))
+    if check.quantifier == "any":
+        deciding, turning = fits, [*open_, *(one for one in maybe if one.outcome != "misfit")]
+    else:
+        deciding, turning = wrong, open_ if fits else [*open_, *(one for one in maybe if one.outcome != "fits")]
+    if deciding:
+        return _decided(check, deciding, wanted, context)
+    if turning:
+        return unclear(_quotes(turning), "of which it is open what it is said of", wanted)
+    if clear:
+        return _decided(check, clear, wanted, context)
+    if maybe and check.quantifier == "all" and check.if_absent == "fail":
+        return unclear(_quotes(maybe), "of which it is open what it is said of", wanted)
+    if maybe and check.quantifier == "all":
+        return Finding(True, f"{cited(_quotes(maybe))}, which fits whatever it is said of", wanted, _quotes(maybe))
+    others = _quotes([one for one in said if one.other_role])
+    if others and check.if_absent == "fail" and not context.silent(check.turn):
+        return unclear(others, "which seems to be a figure of something else", wanted)
+    return absent(check.if_absent, f"no reply says a {noun}{_of_words(check)}", wanted)
+
+
+def _decided(check: Number | ClockTime, deciding: Sequence[_Said], wanted: str, context: Context) -> Finding:
+    first = deciding[0]
+    if first.outcome == "fits":
+        return Finding(True, cited(_quotes(deciding)), wanted, _quotes(deciding))
+    more = f", and {len(deciding) - 1} more do not fit" if len(deciding) > 1 else ""
+    missed = context.only_missed(check.bounds[0].tool) if check.bounds else ()
+    return Finding(False, f"{cited([first.quote])}, {first.misfit}{more}", wanted, _quotes(deciding), missed=missed)
+
+
+def _number_said(
+    check: Number,
+    document: Document,
+    figure: Quantity,
+    known: Sequence[Value] | None,
+    *,
+    nearby: Nearby,
+    context: Context,
+) -> _Said:
+    quote = document.quote(figure.span)
+    scale = _UNITS[check.unit][1]
+    belongs = _belongs(check, figure, figure.role, nearby, context)
+    if check.mode and figure.mode not in check.mode:
+        belongs = False if figure.mode else None if belongs else belongs
+    if belongs is False:
+        return _Said(quote, belongs=False, other_role=_is_other(check.role, figure.role))
+    low = -math.inf if check.min is None else check.min * scale
+    high = math.inf if check.max is None else check.max * scale
+    if not _inside(figure, low, high):
+        outcome: Outcome = "open" if figure.stance == "unclear" else "misfit"
+        return _Said(quote, belongs, outcome, f"not {range_in_words(check.min, check.max, check.unit)}")
+    if known is None:
+        return _Said(quote, belongs, "fits")
+    upto = [value for value in known if value.turn <= document.turn]
+    if any(value.mode == figure.mode for value in upto):
+        upto = [value for value in upto if not (figure.mode and value.mode) or figure.mode == value.mode]
+    if (figure.role is None and _is_far(figure, upto)) or _is_of_several(figure, upto):
+        return _Said(quote, belongs=False)
+    shown = [f"{value.number / scale:g} {check.unit}" for value in _relevant(figure, upto)]
+    beside = _Beside(upto, lambda value: _near(figure, value.number, check.tolerance))
+    return _Said(quote, belongs, _compared(figure, beside, context), f"but {_returned(check.bounds, shown)}")
+
+
+def _time_said(
+    check: ClockTime,
+    document: Document,
+    time: Clock,
+    known: Sequence[Value] | None,
+    *,
+    nearby: Nearby,
+    context: Context,
+) -> _Said:
+    quote = document.quote(time.span)
+    belongs = _belongs(check, time, time.role, nearby, context)
+    if belongs is False:
+        return _Said(quote, belongs=False, other_role=_is_other(check.role, time.role))
+    slack = 0 if time.approx == "exact" else _ABOUT_MINUTES
+    outcome: Outcome
+    inside = {any(_in_window(check, minutes + more) for more in (0, -slack, slack)) for minutes in time.minutes}
+    if inside != {True}:
+        outcome = "open" if True in inside or time.stance == "unclear" else "misfit"
+        return _Said(quote, belongs, outcome, f"not {_window(check)}")
+    of_a_line = time.role is None and "departure" in check.role and _sorts(set(time.subject), context) == {"line"}
+    if known is None:
+        return _Said(quote, belongs or of_a_line or None, "fits")
+    upto = [value for value in known if value.turn <= document.turn]
+
+    def fits(value: Value) -> bool:
+        return any(_apart(minutes, value.number) <= max(check.tolerance_min, slack) for minutes in time.minutes)
+
+    shown = [clock_of(int(value.number)) for value in _relevant(time, upto)]
+    outcome = _compared(time, _Beside(upto, fits), context)
+    surely = belongs or (of_a_line and outcome == "fits") or None
+    return _Said(quote, surely, outcome, f"but {_returned(check.bounds, shown)}")
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """What a figure is held against: the values that tools returned, and which of them it fits."""
+
+    values: Sequence[Value]
+    fits: Callable[[Value], bool]
+
+
+def _is_far(figure: Quantity, known: Sequence[Value]) -> bool:
+    """Return whether a figure is of another order of size than all values."""
+    sizes = [value.number for value in known if value.number > 0]
+    return bool(sizes) and not min(sizes) / _FAR <= figure.value <= max(sizes) * _FAR
+
+
+def _is_of_several(figure: Quantity, known: Sequence[Value]) -> bool:
+    """Return whether a sum of money is that of a few people, or of a few people at two of the places: then it is no single price."""
+    own = {value.number for value in known if set(figure.subject) & value.own and value.number > 0}
+    if figure.unit != "yuan" or not all(value.several for value in known) or figure.value in own:
+        return False
+    prices = {value.number for value in known if value.number > 0}
+    sums = {*own, *(one + other for one in own or prices for other in prices)}
+    return any(abs(figure.value - count * one) < _ROUNDING for one in sums for count in range(1, _MOST_PEOPLE + 1))
+
+
+def _is_other(wanted: Sequence[str], role: str | None) -> bool:
+    return bool(wanted) and role not in wanted
+
+
+def _belongs(
+    check: Number | ClockTime, figure: Quantity | Clock, role: str | None, nearby: Nearby, context: Context
+) -> bool | None:
+    """Return whether a figure is one that the check speaks of; None where that is not sure.
+
+    A phrase that it is near tells its role where nothing else does.
+    """
+    held: list[bool | None] = [figure.stance not in ("denied", "asked")]
+    near: bool | None = True if figure.span in nearby[0] else None
+    if near is None and (figure.sentence in nearby[1] or figure.subject):
+        near = False
+    if check.quantifier == "any" and not check.bounds:
+        held.append({"affirmed": True, "unclear": None}.get(figure.stance, False))
+    if check.role:
+        held.append((check.near and near) or None if role is None else role in check.role)
+    if check.near:
+        held.append(near)
+    if check.of:
+        held.append(_is_of(check.of, figure, context, check.turn))
+    return False if False in held else None if None in held else True
+
+
+def _near_phrases(
+    near: Sequence[str], document: Document, figures: Sequence[Quantity | Clock]
+) -> tuple[set[Span], set[int]]:
+    """Return the figures that are said of one of the phrases, and the sentences in which one stands.
+
+    A figure is said of a phrase that stands in its clause. Where the clause of the phrase has no figure, the nearest in its sentence is meant.
+    """
+    meant: set[Span] = set()
+    sentences: set[int] = set()
+    starts = [figure.span.start for figure in figures]
+    for clause in document.clauses if near else ():
+        if not says(document.words(clause), near):
+            continue
+        sentence = document.sentence_at(clause.start)
+        sentences.add(sentence)
+        first, last = bisect_left(starts, clause.start), bisect_left(starts, clause.end)
+        around = figures[first:last] or [
+            figure for figure in figures[max(first - 1, 0) : first + 1] if figure.sentence == sentence
+        ]
+        if first == last and around:
+            around = [min(around, key=lambda one: max(one.span.start - clause.end, clause.start - one.span.end))]
+        meant.update(figure.span for figure in around)
+    return meant, sentences
+
+
+def _is_of(names: Sequence[str], figure: Quantity | Clock, context: Context, turn: str) -> bool | None:
+    """Return whether a figure is said of one of these things. What is said of the end of a way may be said of the way."""
+    keys = {key for name in names if (key := key_of(name, context.keys))}
+    to_an_end = figure.role in _OF_WAYS and not _sorts(keys, context) & _sorts(set(figure.subject), context)
+    if not figure.subject or (to_an_end and not keys & set(figure.subject)):
+        return _only_proposed(keys, context, turn)
+    if len(figure.subject) == 1:
+        return figure.subject[0] in keys
+    return None if keys & set(figure.subject) else False
+
+
+def _sorts(keys: set[str], context: Context) -> set[str]:
+    return {entity.sort for entity in context.entities if entity.key in keys and entity.sort != "leg"}
+
+
+def _only_proposed(keys: set[str], context: Context, turn: str) -> bool | None:
+    """Return whether one of these things is all of its sort that is named, so that a figure of nothing else is said of it; else None."""
+    sorts = _sorts(keys, context)
+    alike = keys | {entity.key for entity in context.entities if entity.sort in sorts}
+    there = [one for key, one in context.standings(turn).items() if key in alike]
+    if len(there) != 1 or not there[0].proposed:
+        return None
+    return there[0].key in keys
+
+
+def _compared(figure: Quantity | Clock, beside: _Beside, context: Context) -> Outcome:
+    """Return whether a figure fits the values of its own thing; without a sure thing it fits or fails only where all things agree.
+
+    A way lies between two things, and is easily said of the wrong one: one that fits another way only is open.
+    """
+    key = figure.subject[0] if len(figure.subject) == 1 else ""
+    if not any(map(beside.fits, beside.values)):
+        nothing_of_it = key and beside.values and not any(key in value.own | value.about for value in beside.values)
+        return "open" if figure.stance == "unclear" or nothing_of_it else "misfit"
+    if not key:
+        return _among(beside, beside.values, context)
+    own = [value for value in beside.values if key in value.own]
+    ways = [value for value in beside.values if key in value.about and not value.own]
+    if any(map(beside.fits, (*own, *ways))):
+        return "fits"
+    of_a_place = isinstance(figure, Quantity) and figure.unit in ("min", "m") and all(value.several for value in own)
+    if own and not ways and not of_a_place and figure.stance != "unclear":
+        return "misfit"
+    if own or ways:
+        return "open"
+    return _among(beside, [value for value in beside.values if key in value.about] or beside.values, context)
+
+
+def _among(beside: _Beside, known: Sequence[Value], context: Context) -> Outcome:
+    """Return whether a figure fits, whichever of several things it is said of: all of them, or all that are proposed."""
+    proposed = {key for key, one in context.standings("any").items() if one.proposed}
+    groups: dict[frozenset[str], bool] = {}
+    for value in known:
+        groups[value.own] = groups.get(value.own, False) or beside.fits(value)
+    meant = [held for own, held in groups.items() if own & proposed]
+    return "fits" if all(groups.values()) or (meant and all(meant)) else "open"
+
+
+def _relevant(figure: Quantity | Clock, known: Sequence[Value]) -> list[Value]:
+    return [value for value in known if set(figure.subject) & (value.own | value.about)] or list(known)
+
+
+def _is_unit(unit: str, wanted: str) -> bool:
+    return unit == wanted or (wanted == "count" and (unit == "people" or unit.startswith("count:")))
+
+
+def _inside(figure: Quantity, low: float, high: float) -> bool:
+    """Return whether a figure lies between two bounds, ends included; one that is said to be about something may lie just outside."""
+    slack = _ROUNDING + (_ABOUT * abs(figure.value) if figure.approx == "about" else 0)
+    return figure.low - slack <= high and figure.high + slack >= low and low - slack <= figure.value <= high + slack
+
+
+def _near(figure: Quantity, value: float, tolerance: float) -> bool:
+    """Return whether a figure says a value: exactly, rounded as it is written, or about, under or over it as it says."""
+    within = tolerance * abs(value) + _ROUNDING
+    rounded = max(within, figure.step / 2 + _ROUNDING if figure.value != int(figure.value) or figure.step > 1 else 0)
+    match figure.approx:
+        case "exact":
+            return abs(figure.value - value) <= rounded
+        case "range":
+            return figure.low - within <= value <= figure.high + within
+        case "at_most":
+            return figure.value * (1 - _NEARLY) - rounded <= value <= figure.value + rounded
+        case "at_least":
+            return figure.value - rounded <= value <= figure.value * (1 + _NEARLY) + rounded
+        case _:
+            loose = _ABOUT if figure.value < _FINE * figure.step else 0
+            return abs(figure.value - value) <= max(rounded, loose * abs(value))
+
+
+def _known(
+    bounds: Sequence[Bound], context: Context, numbers: Callable[[Json], Iterable[float]]
+) -> Sequence[Value] | None:
+    return values_of(bounds, context.answered, context.tools, context.entities, numbers) if bounds else None
+
+
+def _scaled(value: Json, check: Number, scale: float) -> list[float]:
+    factor = _UNITS[check.equals_unit][1] if check.equals_unit else scale
+    plain = [one * factor * check.times for one in plain_numbers(value)]
+    return plain or [one * check.times for one in written(value, _UNITS[check.unit][0])]
+
+
+def _in_window(check: ClockTime, minutes: int) -> bool:
+    after, before = _minutes(check.after or "00:00"), _minutes(check.before or "23:59")
+    at = minutes % DAY
+    return after <= at <= before if after <= before else at >= after or at <= before
+
+
+def _minutes(clock: str) -> int:
+    return int(clock[:2]) * 60 + int(clock[3:])
+
+
+def _apart(one: float, other: float) -> float:
+    """Return the minutes between two clock times, the short way round."""
+    return min((one - other) % DAY, (other - one) % DAY)
+
+
+def _quotes(said: Sequence[_Said]) -> tuple[Quote, ...]:
+    return tuple(one.quote for one in said[:SHOWN_AT_MOST])
+
+
+def _returned(bounds: Sequence[Bound], values: Iterable[str]) -> str:
+    tools = " or ".join(dict.fromkeys(bound.tool for bound in bounds))
+    listed = list(dict.fromkeys(values))
+    if not listed:
+        return f"{tools} returned no such value"
+    more = f" and {len(listed) - SHOWN_AT_MOST} more" if len(listed) > SHOWN_AT_MOST else ""
+    return f"{tools} returned {', '.join(listed[:SHOWN_AT_MOST])}{more}"
+
+
+def _number_wanted(check: Number, known: Sequence[Value] | None, scale: float) -> str:
+    parts = []
+    if check.min is not None or check.max is not None:
+        parts.append(range_in_words(check.min, check.max, check.unit))
+    if check.bounds:
+        values = [f"{value / scale:g}" for value in dict.fromkeys(one.number for one in known or ())][:SHOWN_AT_MOST]
+        source = f"{' or '.join(values)} {check.unit}" if values else _sources(check.bounds)
+        parts.append(f"within {check.tolerance * 100:g} % of {source}")
+    return " and ".join(parts) + _of_words(check)
+
+
+def _time_wanted(check: ClockTime, known: Sequence[Value] | None) -> str:
+    parts = [_window(check)] if check.after or check.before else []
+    if check.bounds:
+        values = [clock_of(int(one)) for one in dict.fromkeys(value.number for value in known or ())][:SHOWN_AT_MOST]
+        parts.append(f"within {check.tolerance_min} min of {' or '.join(values) or _sources(check.bounds)}")
+    return " and ".join(parts) + _of_words(check)
+
+
+def _sources(bounds: Sequence[Bound]) -> str:
+    return " or ".join(f"{bound.path} of a {bound.tool} result" for bound in bounds)
+
+
+def _of_words(check: Number | ClockTime) -> str:
+    role = f" ({' or '.join(role.replace('_', ' ') for role in check.role)})" if check.role else ""
+    of = f" of {one_of(check.of)}" if check.of else ""
+    near = f" in a sentence with {one_of(check.near)}" if check.near else ""
+    return f"{role}{of}{near}"
+
+
+def _window(check: ClockTime) -> str:
+    if check.after and check.before:
+        return f"from {check.after} to {check.before}"
+    return f"at or after {check.after}" if check.after else f"at or before {check.before}"

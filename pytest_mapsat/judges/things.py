@@ -1,0 +1,265 @@
+"""Things with a name: which ones the tools returned, which the checks speak of, and what the replies do with them.
+
+A thing is proposed where a reply surely affirms it and nowhere turns it down. Being compared, asked about, or a landmark
+proposes nothing. What is not surely read leaves open whether the thing is proposed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from pytest_mapsat.model import (
+    All,
+    AnyOf,
+    AtLeast,
+    Avoids,
+    Check,
+    Chooses,
+    ClockTime,
+    Covers,
+    Entities,
+    Json,
+    Not,
+    NotSaid,
+    Number,
+    Order,
+    Recommends,
+    RulesOut,
+    Said,
+    Step,
+    Tool,
+)
+from pytest_mapsat.sandbox import values_at
+from pytest_mapsat.text import Document, Mention, Thing, fold_phrase
+
+#: What a mention may be without proposing its thing.
+_BESIDE = ("compared", "landmark", "asked")
+_AGAINST = ("rejected", "denied")
+
+
+@dataclass(frozen=True)
+class Entity:
+    """Something with a name that a tool returned.
+
+    Attributes:
+        name: its name as the tool wrote it.
+        id: its id, empty where the tool declares none.
+        tool: the tool that returned it.
+        sort: what the tool lists there.
+        record: its part of the result.
+    """
+
+    name: str
+    id: str
+    tool: str
+    sort: str
+    record: Json
+
+    @property
+    def key(self) -> str:
+        """What all things of this name are known by."""
+        return folded(self.name)
+
+
+@lru_cache(maxsize=4096)
+def folded(name: str) -> str:
+    """Return a name as it is found in folded text."""
+    return fold_phrase(name)
+
+
+def find_entities(calls: Iterable[Step], tools: Mapping[str, Tool]) -> tuple[Entity, ...]:
+    """Return the entities in the results of answered calls, in the order of the calls."""
+    found: list[Entity] = []
+    for step in calls:
+        declared = tools[step.tool].entities if step.tool in tools else ()
+        found += (entity for where in declared for entity in _in_result(step, where))
+    return tuple(found)
+
+
+def _in_result(step: Step, where: Entities) -> Iterator[Entity]:
+    for item in named_items(values_at(step.result, where.items), where.name):
+        name = item[where.name]
+        if isinstance(name, str) and folded(name):
+            identity = item.get(where.id, "") if where.id else ""
+            yield Entity(name, str(identity), step.tool, where.sort, item)
+
+
+def named_items(values: Iterable[Json], name: str) -> Iterator[dict[str, Json]]:
+    """Yield the objects that have a name, from a list, an object of them, or one by itself."""
+    for value in values:
+        inner = value if isinstance(value, list) else [value]
+        if isinstance(value, dict) and name not in value:
+            inner = list(value.values())
+        yield from (item for item in inner if isinstance(item, dict) and name in item)
+
+
+def things_of(entities: Iterable[Entity], names: Iterable[Sequence[str]]) -> tuple[Thing, ...]:
+    """Return the things that a reply may name: what the tools returned, then what the checks speak of besides.
+
+    Args:
+        entities: what the tools returned.
+        names: the names of the checks; those of one element mean the same.
+    """
+    kinds: dict[str, dict[str, None]] = {}
+    marks: dict[str, dict[str, None]] = {}
+    full: dict[str, dict[str, None]] = {}
+    for entity in entities:
+        if entity.sort == "leg":
+            continue
+        record = entity.record if isinstance(entity.record, dict) else {}
+        full.setdefault(entity.key, {})[entity.name] = None
+        for table, field in ((kinds, "kind"), (marks, "address")):
+            value = record.get(field)
+            if isinstance(value, str) and value and value != entity.name:
+                table.setdefault(entity.key, {})[value] = None
+    for group in names:
+        known = next((key for name in group if (key := key_of(name, full))), None) or folded(group[0])
+        full.setdefault(known, {}).update(dict.fromkeys(group))
+    return tuple(
+        Thing(key, tuple(listed), ";".join(kinds.get(key, ())), tuple(marks.get(key, ())))
+        for key, listed in full.items()
+        if key
+    )
+
+
+def key_of(name: str, keys: Iterable[str]) -> str:
+    """Return the key that a check's name means among those known: the same, or the same but for what it has in brackets; or nothing."""
+    wanted = folded(name)
+    known = tuple(keys)
+    if wanted in known:
+        return wanted
+    short = [key for key in known if _bare(key) == wanted]
+    return short[0] if len(short) == 1 else ""
+
+
+def _bare(key: str) -> str:
+    """Return a folded name without what it has in brackets, or with the brackets alone left out."""
+    head, _, rest = key.partition("(")
+    return folded(head + rest.partition(")")[2]) if rest else key
+
+
+def names_in(check: Check) -> Iterator[tuple[str, ...]]:
+    """Yield the names of things in a check, those that mean the same together."""
+    match check:
+        case All() | AnyOf() | AtLeast():
+            for part in check.checks:
+                yield from names_in(part)
+        case Not():
+            yield from names_in(check.check)
+        case Order() | Covers():
+            yield from check.names
+        case Recommends() | Avoids() | RulesOut():
+            yield from ((name,) for name in check.names)
+        case Chooses():
+            yield from ((name,) for name in (*check.option, *check.over))
+        case Number() | ClockTime():
+            yield from ((name,) for name in check.of)
+        case _:
+            pass
+
+
+def phrases_in(check: Check) -> Iterator[str]:
+    """Yield the words of a check that are looked for as they are."""
+    match check:
+        case All() | AnyOf() | AtLeast():
+            for part in check.checks:
+                yield from phrases_in(part)
+        case Not():
+            yield from phrases_in(check.check)
+        case Said():
+            yield from (*check.any, *check.all)
+        case NotSaid():
+            yield from check.phrases
+        case _:
+            pass
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the replies do with one thing.
+
+    Attributes:
+        key: the thing.
+        proposed: True or False where that is sure; None where it is open.
+        mentions: what decides, or what leaves it open, each with its reply.
+    """
+
+    key: str
+    proposed: bool | None
+    mentions: tuple[tuple[Document, Mention], ...] = ()
+
+    @property
+    def firmly(self) -> bool:
+        """Whether words propose it, and not the structure of the reply alone."""
+        return bool(self.proposed) and any(mention.why for _, mention in self.mentions)
+
+
+def standings(documents: Sequence[Document]) -> dict[str, Standing]:
+    """Return what the replies do with each thing that they name, by key, in the order of the text."""
+    sure: dict[str, list[tuple[Document, Mention]]] = {}
+    open_: dict[str, list[tuple[Document, Mention]]] = {}
+    for document in documents:
+        for mention in document.mentions:
+            several = len(mention.keys) > 1
+            if several and mention.stance not in ("affirmed", "unclear"):
+                continue  # said of one or all of them, it proposes none
+            into = open_ if several or mention.stance == "unclear" else sure
+            for key in mention.keys:
+                into.setdefault(key, []).append((document, mention))
+    proposed = {key for key, found in sure.items() if _decided(found) is True}
+    result: dict[str, Standing] = {}
+    for key in dict.fromkeys((*sure, *open_)):
+        decided = _decided(sure.get(key, []))
+        may = [one for one in open_.get(key, ()) if not _meant_elsewhere(one[1], key, proposed)]
+        if decided is not None and (not may or key in proposed or _against(sure.get(key, []))):
+            wanted = ("affirmed",) if decided else (*_AGAINST, *_BESIDE)
+            result[key] = Standing(key, decided, tuple(one for one in sure[key] if one[1].stance in wanted))
+        elif key in sure and decided is None:
+            result[key] = Standing(key, None, (*sure[key], *may))
+        elif may:
+            result[key] = Standing(key, None, tuple(may))
+    if not proposed:  # where nothing is proposed in words that are understood, it may be what is compared
+        for key, standing in result.items():
+            stances = {mention.stance for _, mention in standing.mentions}
+            if standing.proposed is False and "compared" in stances and not stances & set(_AGAINST):
+                result[key] = Standing(key, None, standing.mentions)
+    return result
+
+
+def _decided(found: Sequence[tuple[Document, Mention]]) -> bool | None:
+    """Return whether sure mentions propose a thing; None where one does and another turns it down."""
+    stances = [mention.stance for _, mention in found]
+    if "affirmed" not in stances:
+        return False if stances else None
+    if not any(stance in _AGAINST for stance in stances):
+        return True
+    return None
+
+
+def _against(found: Sequence[tuple[Document, Mention]]) -> bool:
+    return any(mention.stance in _AGAINST for _, mention in found)
+
+
+def _meant_elsewhere(mention: Mention, key: str, proposed: set[str]) -> bool:
+    """Return whether an ambiguous form is sooner one of the other things, which is surely proposed."""
+    return key not in proposed and any(other in proposed for other in mention.keys if other != key)
+
+
+def word_at(text: str, phrase: str) -> int | None:
+    """Return where a folded text first has a folded phrase, as whole words where it is Latin (a plain plural counts)."""
+    start = text.find(phrase) if phrase else -1
+    while start >= 0:
+        rest = text[start + len(phrase) :]
+        if not _glued(text[max(start - 1, 0) : start], phrase[0]) and not all(
+            _glued(phrase[-1], rest.removeprefix(ending)[:1]) for ending in ("", "s", "es")
+        ):
+            return start
+        start = text.find(phrase, start + 1)
+    return None
+
+
+def _glued(one: str, other: str) -> bool:
+    """Return whether two characters belong to one word of a script that puts spaces between words."""
+    return one.isascii() and other.isascii() and one.isalnum() and other.isalnum()

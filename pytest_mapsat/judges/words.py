@@ -1,0 +1,119 @@
+"""The checks on words: ``said``, ``not_said``, ``asked``, ``travels``.
+
+Words that are there and stand decide. That words are not there decides only where nothing else could say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pytest_mapsat.model import Asked, NotSaid, Quote, Said, Travels
+from pytest_mapsat.text import Document, Mention, fold_phrase
+
+from .context import Context
+from .describe import one_of, times_in_words
+from .finding import SHOWN_AT_MOST, Finding, cited, unclear
+from .things import folded, word_at
+
+Found = tuple[Document, Mention]
+_OPEN = "of which it is open whether it is meant so"
+_WAYS = ("travel_time", "travel_distance")
+
+
+def said(check: Said, context: Context) -> Finding:
+    """One of ``any`` and each of ``all`` is said, not under a negation."""
+    groups = ([check.any] if check.any else []) + [(phrase,) for phrase in check.all]
+    wanted = " and ".join(one_of(group) for group in groups) + " said"
+    each = [context.phrased(group, check.turn) for group in groups]
+    standing = [[one for one in found if _meant(*one)] for found in each]
+    if all(standing):
+        quotes = _quotes(found[0] for found in standing)
+        return Finding(True, cited(quotes), wanted, quotes)
+    missing = [(group, found) for group, found, there in zip(groups, each, standing, strict=True) if not there]
+    why = "; ".join(f"no reply says {one_of(group)}" for group, _ in missing)
+    denied = all(_meant(*one) is False for _, found in missing for one in found)
+    if (denied and context.silent(check.turn)) or (
+        check.about and not any(says(document.text, check.about) for document in context.read(check.turn))
+    ):
+        return Finding(False, why, wanted)
+    doubtful = _quotes(one for _, found in missing for one in found)
+    if doubtful:
+        return unclear(doubtful, "under a negation only" if denied else _OPEN, wanted)
+    return unclear((), f"{why} in words that are understood", wanted)
+
+
+def not_said(check: NotSaid, context: Context) -> Finding:
+    """None of ``phrases`` is said, unless under a negation, as a comparison, or in a question."""
+    wanted = f"nothing said of {one_of(check.phrases)}"
+    found = context.phrased(check.phrases, check.turn)
+    for meant in (True, None):
+        quotes = _quotes(
+            one for one in found if _meant(*one) is meant and one[1].stance not in ("compared", "landmark")
+        )
+        if quotes and meant:
+            return Finding(False, cited(quotes), wanted, quotes)
+        if quotes:
+            return unclear(quotes, _OPEN, wanted)
+    return Finding(True, f"no reply says {one_of(check.phrases)}, save under a negation", wanted)
+
+
+def asked(check: Asked, context: Context) -> Finding:
+    """The agent asked often enough, and not too often, about the subject."""
+    found = [
+        (document, question.span)
+        for document in context.replies
+        for question in document.questions
+        if not question.offer and (not check.about or says(document.words(question.span), check.about))
+    ]
+    subject = f" about {one_of(check.about)}" if check.about else ""
+    passed = check.at_least <= len(found) <= (check.at_most if check.at_most is not None else len(found))
+    quotes = tuple(document.quote(span) for document, span in found[:SHOWN_AT_MOST])
+    wanted = f"questions{subject}, {times_in_words(check.at_least, check.at_most)}"
+    return Finding(passed, f"the agent asks {len(found)} questions{subject}", wanted, quotes)
+
+
+def travels(check: Travels, context: Context) -> Finding:
+    """No travel time or length of another way of travelling is affirmed."""
+    wanted = f"no other way of travelling than {one_of(check.by)}"
+    other = [
+        (document, figure)
+        for document in context.read(check.turn)
+        for figure in document.quantities
+        if figure.mode and figure.mode not in check.by and figure.role in _WAYS
+    ]
+    for passed, stance in ((False, "affirmed"), (None, "unclear")):
+        quotes = tuple(document.quote(figure.span) for document, figure in other if figure.stance == stance)
+        if quotes:
+            modes = sorted({figure.mode for _, figure in other if figure.stance == stance})
+            why = f"which is a way of {one_of(modes)}"
+            return (
+                unclear(quotes, why, wanted)
+                if passed is None
+                else Finding(False, f"{cited(quotes)}, {why}", wanted, quotes[:SHOWN_AT_MOST])
+            )
+    claimed = any(figure.role in _WAYS for document in context.read(check.turn) for figure in document.quantities)
+    why = f"no reply sends the user on another way than {one_of(check.by)}"
+    return Finding(True, why, wanted, vacuous=not claimed)
+
+
+def _meant(document: Document, mention: Mention) -> bool | None:
+    """Return whether words are said and meant: False where they are denied or asked, None where a denial stands earlier in the sentence."""
+    own = mention.span
+    by_itself = bool(mention.why) and mention.why in document.words(own)
+    by_itself = by_itself or any(own.start <= span.start and span.end <= own.end for span in document.negations)
+    if mention.stance == "asked" or (mention.stance in ("denied", "rejected") and not by_itself):
+        return False
+    start = document.sentences[mention.sentence].start
+    denials = [span for span in document.negations if start <= span.start and span.end <= mention.span.start]
+    answers = [span for span in denials if document.text[span.end : span.end + 1] in (",", "，")]  # "No, it has gone"
+    return True if len(denials) == len(answers) else None
+
+
+def says(text: str, phrases: Iterable[str]) -> bool:
+    """Return whether a text has one of the phrases, as whole words where it is Latin (a plain plural counts)."""
+    text = fold_phrase(text)
+    return any(word_at(text, folded(phrase)) is not None for phrase in phrases)
+
+
+def _quotes(found: Iterable[Found]) -> tuple[Quote, ...]:
+    return tuple(document.quote(mention.span) for document, mention in found)[:SHOWN_AT_MOST]

@@ -1,0 +1,41 @@
+"""One reading of a text: names with stance, figures with role and subject, clock times, identifiers, questions."""
+
+from .document import (
+    Approx,
+    Block,
+    Cell,
+    ClockTime,
+    Document,
+    Identifier,
+    Mention,
+    Quantity,
+    Question,
+    Role,
+    Span,
+    Stance,
+    TimeRole,
+)
+from .fold import fold_phrase
+from .lexicon import Lexicon, Thing, Vocabulary
+from .reader import read
+
+__all__ = [
+    "Approx",
+    "Block",
+    "Cell",
+    "ClockTime",
+    "Document",
+    "Identifier",
+    "Lexicon",
+    "Mention",
+    "Quantity",
+    "Question",
+    "Role",
+    "Span",
+    "Stance",
+    "Thing",
+    "TimeRole",
+    "Vocabulary",
+    "fold_phrase",
+    "read",
+]

@@ -1,0 +1,222 @@
+"""What stands before a name and governs it: verbs, prepositions, labels, the place in a list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .behind import Tail
+from .named import Name, Named
+from .pack import Cue
+from .scan import Clause
+
+_LEAD = 12
+_LABEL = 40
+_FAR = 120
+#: What a rule finds: the sign, and the word that gave it.
+Found = tuple[str, Cue | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One name with what stands before it: its clause, the words that govern it, the one right before it, what is said behind it."""
+
+    name: Name
+    clause: Clause
+    cues: list[Cue]
+    near: Cue | None
+    tail: Tail
+
+    def has(self, *groups: str) -> bool:
+        """Return whether a word that governs the name does one of these."""
+        return any(cue.has(*groups) for cue in self.cues)
+
+
+class Before:
+    """Reads what stands before names: the first rule that finds a sign decides.
+
+    Args:
+        named: the names of the reply in their places.
+    """
+
+    def __init__(self, named: Named) -> None:
+        self.named = named
+        self.scan = named.scan
+        self.rules = (
+            self._beside, self._place, self._particle, self._corrected, self._set_aside, self._governed, self._unfit_for,
+            self._identified, self._led_to, self._in_sequence,
+        )  # fmt: skip
+
+    def sign_of(self, name: Name, tail: Tail) -> Found:
+        """Return the sign that stands before a name, with the word that gave it."""
+        clause = self.scan.clauses[name.clause]
+        cues = self._governing(name, clause)
+        name.leads = self._leads(name)
+        side = _Side(name, clause, cues, self.named.adjacent(cues, name.hit.start), tail)
+        for rule in self.rules:
+            found = rule(side)
+            if found:
+                return found
+        return ("lead" if name.leads else "plan" if name.timed else "plain"), None
+
+    def _beside(self, side: _Side) -> Found | None:
+        """Read the word right before: "instead of X", "than X", "no X", "next to X"."""
+        near = side.near
+        if near is None:
+            return None
+        last = self.scan.pack.words.get(self.scan.text[near.start : near.end].rpartition(" ")[2], {})
+        if near.has("instead"):
+            side.name.bare = not side.has("reject")
+            return ("reject" if side.name.bare or "not" not in near.tags else "propose"), near
+        for group, sign in (("than", "compare"), ("not", "deny"), ("near", "landmark")):
+            if near.has(group):
+                return sign, near
+        return ("landmark", near) if "from" in last and not near.has("choose") else None
+
+    def _place(self, side: _Side) -> Found | None:
+        """Read a word of place right behind, as Chinese has it: X旁边."""
+        cue = side.clause.first("near_after", start=side.name.hit.end)
+        return ("landmark", cue) if cue and not self.scan.text[side.name.hit.end : cue.start].strip(" 的") else None
+
+    def _particle(self, side: _Side) -> Found | None:
+        """Read a verb whose particle stands behind the name: "left X out"."""
+        if side.near is None or not side.near.has("split_verb"):
+            return None
+        particle = self.named.behind_it(side.name, "split_particle")
+        return ("reject", particle) if particle else None
+
+    def _corrected(self, side: _Side) -> Found | None:
+        """Read "not X but Y"."""
+        place = self.named.place[id(side.name)]
+        before = self.named.names[place - 1] if place else None
+        if before is None or "but" not in side.clause.links or not all(cue.has("but") for cue in side.cues):
+            return None
+        turned_down = before.sentence == side.name.sentence and before.sign == "reject" and before.bare
+        return ("propose", side.cues[0] if side.cues else None) if turned_down else None
+
+    def _set_aside(self, side: _Side) -> Found | None:
+        """Read a word that names an alternative: "As a fallback, X", "备选：X"."""
+        opening = self._introduction(side.name)
+        if opening:
+            return "compare", opening
+        verb = self._verb(side)
+        if verb is None or verb.has("reject"):
+            return None
+        before = (*side.cues, *(cue for cue in side.clause.cues if cue.end <= side.name.hit.start))
+        return ("compare", verb) if any(cue.has("alternative") for cue in before) else None
+
+    def _verb(self, side: _Side) -> Cue | None:
+        return next((cue for cue in reversed(side.cues) if cue.has("reject", "choose", "chosen", "alternative")), None)
+
+    def _governed(self, side: _Side) -> Found | None:
+        """Read a verb that chooses or turns down."""
+        verb = self._verb(side)
+        if verb is None:
+            return None
+        negated = self._negated(side.cues, verb)
+        if verb.has("reject"):
+            return ("propose" if negated else "reject"), verb
+        return ("reject", verb) if negated else self._chosen(side, verb)
+
+    def _chosen(self, side: _Side, verb: Cue) -> Found:
+        """Weigh a verb of choice against what is said behind the name: "going to X would take too long" chooses nothing."""
+        tail, end = side.tail, side.clause.end
+        others = any(cue.has("chosen", "choose") for cue in side.cues if cue is not verb)
+        weak = verb.has("weak_choose") and not verb.has("chosen") and not others
+        modal = side.has("modal", "if")
+        if tail.reject and (weak or tail.reject.end <= end):
+            return "reject", tail.reject
+        if tail.bad and (modal or ((weak or tail.bad.end <= end) and verb.has("choose"))):
+            return "bad", tail.bad
+        hedged = modal or (weak and tail.but is not None) or self.named.conditional(side.name)
+        return ("perhaps" if hedged else "propose"), verb
+
+    def _unfit_for(self, side: _Side) -> Found | None:
+        """Read that something will not do with the thing: "too tall for X", "won't fit into X"."""
+        negation = False
+        for cue in side.cues:
+            if cue.has("unfit", "too") or (negation and cue.has("fit")):
+                return "bad", cue
+            negation = negation or cue.has("not")
+        return None
+
+    def _identified(self, side: _Side) -> Found | None:
+        """Read what the name answers: "the quickest road is X"."""
+        if side.near is None or not side.near.has("is") or side.has("not", "modal"):
+            return None
+        best = next((cue for cue in side.cues if cue.has("best")), None)
+        return ("propose" if best and not side.tail.but else "perhaps"), best or side.near
+
+    def _led_to(self, side: _Side) -> Found | None:
+        """Read a way that leads to the thing, or its place in an order: "walk on to X", "X first"."""
+        toward = side.near is not None and side.near.has("toward")
+        if toward and side.has("not", "lack"):
+            return "plain", None
+        if self.named.behind_it(side.name, "order_after") and not side.tail.bad:
+            side.name.timed = True
+            return "plan", None
+        side.name.home = toward and side.near is not None and side.near.has("homeward")
+        return ("plan", side.near) if toward else None
+
+    def _in_sequence(self, side: _Side) -> Found | None:
+        """Read an arrow that leads to the name or from it: "post → library"."""
+        name, clause = side.name, side.clause
+        following = self.scan.clauses[name.clause + 1] if name.clause + 1 < len(self.scan.clauses) else None
+        leaves = following is not None and following.opens == "→" and following.sentence == name.sentence
+        if clause.opens == "→" or leaves or "→" in self.scan.text[name.hit.end : clause.end]:
+            name.timed = True
+            return "plan", None
+        return None
+
+    def _governing(self, name: Name, clause: Clause) -> list[Cue]:
+        """Return the words that govern a name; a label ("My pick:") governs what stands behind its colon."""
+        earlier = self.named.neighbour(name, -1)
+        start = earlier.hit.end if earlier else clause.start
+        cues = [cue for cue in clause.cues if start <= cue.start and cue.end <= name.hit.start]
+        place = name.clause
+        while (
+            not earlier
+            and clause.opens in (":", "(", "—", "-", "|")
+            and place > self.scan.sentences[name.sentence].first
+        ):
+            place -= 1
+            before = self.scan.clauses[place]
+            if place in self.named.by_clause or before.end - before.start > _LABEL or before.has("it", "person", "not"):
+                break
+            cues = before.cues + cues
+            if before.opens != "|" or clause.opens != "|":
+                break
+            clause = before
+        return cues
+
+    def _introduction(self, name: Name) -> Cue | None:
+        """Return the word of an introducing clause that sets the name aside: "As a fallback, ..."."""
+        first = self.scan.sentences[name.sentence].first
+        if name.clause != first + 1 or first in self.named.by_clause:
+            return None
+        clause = self.scan.clauses[first]
+        return clause.first("alternative") if clause.end - clause.start <= _LABEL else None
+
+    def _negated(self, cues: Sequence[Cue], verb: Cue) -> bool:
+        """Return whether a verb is denied by a word before it that no other verb takes."""
+        for cue in reversed([cue for cue in cues if cue.end <= verb.start]):
+            if cue.has("not"):
+                return True
+            if cue.has("choose", "reject", "chosen") and not verb.has("reject") and not cue.has("choose"):
+                return False
+        return False
+
+    def _leads(self, name: Name) -> bool:
+        """Return whether a name stands at the head of an item, a row or a heading, marks and a label aside."""
+        block = self.scan.blocks[name.block]
+        begin = self.scan.bounds[name.block][0]
+        if block.kind == "heading":
+            return True
+        if block.kind == "row":
+            return self.named.first[name.block] is name
+        if name.hit.start - begin > _FAR:
+            return False
+        lead = self.scan.text[begin : name.hit.start]
+        words = sum(char.isalpha() for char in lead)
+        label = block.kind == "item" and lead.rstrip().endswith((":", "-", "·", ")")) and words < 3 * _LEAD
+        return (block.kind == "item" and (words < _LEAD // 2 or label)) and self.named.first[name.block] is name

@@ -1,0 +1,340 @@
+"""Times of day as they are said: 18:30, 6.30 pm, half past six, ten to seven, 下午六点半, 差五分七点."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from .document import Approx
+from .numerals import Number
+from .pack import Cue, Pack
+
+DAY = 24 * 60
+_HALF_DAY = 12 * 60
+_COLON = re.compile(r"(?<![0-9.])(?<![0-9]:)([0-2]?[0-9]):([0-5][0-9])(?::[0-5][0-9])?(?![0-9:])")
+_DOTTED = re.compile(r"(?<![0-9:.])([01]?[0-9])\.([0-5][0-9])(?= ?[ap]\.?m)")
+_GLUED = re.compile(r"[ap]\.?m(?![a-z])")
+_LETTER_H = re.compile(r"(?<![0-9:.])([01]?[0-9]|2[0-4])h([0-5][0-9])(?![0-9])")
+_HOURS = 24
+_SIXTY = 60
+_NOON = 12
+_SOON = 600
+_MORNING = 7 * 60
+_LATER_TODAY = 6 * 60
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A time of day in a folded text.
+
+    Attributes:
+        hour: as it is said.
+        half: am, pm, or nothing where that is not said.
+        sure: whether the hour is on the 24-hour clock.
+        minutes: readings in minutes after midnight.
+        mate: index of the other end of a range, -1 for none.
+        first: whether it is the first end of one.
+    """
+
+    start: int
+    end: int
+    hour: int
+    minute: int
+    half: str = ""
+    sure: bool = False
+    approx: Approx = "exact"
+    minutes: tuple[int, ...] = ()
+    mate: int = -1
+    first: bool = False
+
+
+class _Clock:
+    """Finds times from what stands around numbers."""
+
+    def __init__(
+        self, text: str, cues: Sequence[Cue], numbers: Sequence[Number], *, day24: bool, at_words: frozenset[str]
+    ) -> None:
+        self.text = text
+        self.at_words = at_words
+        self.ends = {cue.end: cue for cue in cues}
+        self.starts = {cue.start: cue for cue in cues}
+        self.numbers = {number.start: number for number in numbers}
+        self.number_ends = {number.end: number for number in numbers}
+        self.listed = numbers
+        self.cues = cues
+        self.day24 = day24
+
+    def after(self, position: int) -> Cue | None:
+        """Return the word that follows, a blank or hyphen aside."""
+        following = self.text[position : position + 1]
+        if following in ("a", "p") and (glued := _GLUED.match(self.text, position)):
+            return Cue(glued.start(), glued.end(), {"am" if following == "a" else "pm": True})
+        return self.starts.get(position) or (self.starts.get(position + 1) if following in (" ", "-") else None)
+
+    def before(self, position: int) -> Cue | None:
+        """Return the word that stands before, a blank aside."""
+        return self.ends.get(position) or (
+            self.ends.get(position - 1) if self.text[position - 1 : position] == " " else None
+        )
+
+    def number_before(self, position: int) -> Number | None:
+        return self.number_ends.get(position) or (
+            self.number_ends.get(position - 1) if self.text[position - 1 : position] == " " else None
+        )
+
+    def number_after(self, position: int) -> Number | None:
+        return self.numbers.get(position) or (
+            self.numbers.get(position + 1) if self.text[position : position + 1] == " " else None
+        )
+
+    def find(self) -> list[Spoken]:
+        """Return all times, ascending, none overlapping another."""
+        found = [
+            self._written(match, exact=pattern is _LETTER_H)
+            for pattern in (_COLON, _DOTTED, _LETTER_H)
+            for match in pattern.finditer(self.text)
+            if int(match[1]) <= _HOURS
+        ]
+        found += [spoken for cue in self.cues if (spoken := self._from_cue(cue))]
+        taken = {position for spoken in found for position in range(spoken.start, spoken.end)}
+        found += [spoken for number in self.listed if number.start not in taken and (spoken := self._bare(number))]
+        found.sort(key=lambda spoken: (spoken.start, -spoken.end))
+        kept: list[Spoken] = []
+        for spoken in found:
+            if not kept or spoken.start >= kept[-1].end:
+                kept.append(spoken)
+        return kept
+
+    def _written(self, match: re.Match[str], *, exact: bool) -> Spoken:
+        hour, minute = int(match[1]), int(match[2])
+        sure = exact or hour > 12 or hour == 0 or match[1].startswith("0") or self.day24  # noqa: PLR2004  the 12-hour clock
+        return self._with_half(match.start(), match.end(), hour, minute, sure=sure)
+
+    def _with_half(self, start: int, end: int, hour: int, minute: int, *, sure: bool = False) -> Spoken:
+        """Return a time with the words for its half of the day before or behind it."""
+        half = ""
+        following = self.after(end)
+        if following and following.has("am", "pm") and self.text[following.start].isascii():
+            half, end = ("am" if "am" in following.tags else "pm"), following.end
+            if self.text[end - 1] == "m" and self.text[end : end + 1] == "." and ".m" in self.text[end - 3 : end]:
+                end += 1
+        leading = self.before(start)
+        if not half and leading and leading.has("am", "pm", "noonish") and not self.text[leading.start].isascii():
+            half = "am" if "am" in leading.tags else "noon" if "noonish" in leading.tags else "pm"
+            start = leading.start
+        return Spoken(start, end, hour % _HOURS, minute, half, sure=sure and not half, approx=self._approx(start, end))
+
+    def _approx(self, start: int, end: int) -> Approx:
+        before, after = self.before(start), self.after(end)
+        if after and after.has("clock_about") and not self.text[after.start].isascii():
+            return "about"
+        if before and before.has("clock_under"):
+            return "at_most"
+        if after and after.has("clock_under") and not self.text[after.start].isascii():
+            return "at_most"
+        return "about" if before and before.has("clock_about") else "exact"
+
+    def _from_cue(self, cue: Cue) -> Spoken | None:
+        """Return the time that a word of the clock makes with the numbers around it."""
+        if "clock_word" in cue.tags:
+            return self._word(cue)
+        if cue.has("clock_past", "clock_to"):
+            return self._past_or_to(cue)
+        hour = self.number_after(cue.end) if "half_past" in cue.tags else self.number_before(cue.start)
+        if hour is None:
+            return None
+        if cue.has("half_past", "oclock"):
+            past = "half_past" in cue.tags
+            return self._spoken(
+                cue.start if past else hour.start, hour, 30 if past else 0, end=None if past else cue.end
+            )
+        return self._han(hour, cue) if "hour_mark" in cue.tags and hour.end == cue.start else None
+
+    def _word(self, cue: Cue) -> Spoken | None:
+        """Return noon or midnight, but not the midday of "the midday break"."""
+        following = self.text[cue.end : cue.end + 2]
+        if following[:1] == " " and following[1:2].isalpha() and not self.after(cue.end):
+            return None
+        hour = int(cue.tags["clock_word"]) // _SIXTY
+        return Spoken(cue.start, cue.end, hour, 0, sure=True, approx=self._approx(cue.start, cue.end))
+
+    def _past_or_to(self, cue: Cue) -> Spoken | None:
+        hour = self.number_after(cue.end)
+        if hour is None or not _is_hour(hour):
+            return None
+        past = "clock_past" in cue.tags
+        amount = self.before(cue.start)
+        if (
+            amount
+            and amount.has("clock_quarter")
+            and (not past or self.text[amount.start :].startswith(("quarter", "a quarter")))
+        ):
+            return self._spoken(amount.start, hour, 15 if past else -15)
+        if past and amount and amount.has("clock_half"):
+            return self._spoken(amount.start, hour, 30)
+        said = self.number_before(cue.start)
+        if amount and "unit" in amount.tags and amount.tags["unit"] == ("min", 1.0):
+            said = self.number_before(amount.start)
+        whole = said is not None and said.value == int(said.value) and 0 < said.value < 31 and not said.article  # noqa: PLR2004  minutes to or past
+        spelled = said is not None and (said.spelled or (amount is not None and "unit" in amount.tags)) and hour.spelled
+        if said is None or not whole or not spelled:
+            return None
+        return self._spoken(said.start, hour, int(said.value) if past else -int(said.value))
+
+    def _spoken(self, start: int, hour: Number, minute: int, *, end: int | None = None) -> Spoken | None:
+        if not _is_hour(hour):
+            return None
+        total = (int(hour.value) * _SIXTY + minute) % DAY
+        stop = end if end is not None else hour.end
+        oclock = self.after(stop)
+        if oclock and "oclock" in oclock.tags:
+            stop = oclock.end
+        return self._with_half(start, stop, total // _SIXTY, total % _SIXTY)
+
+    def _han(self, hour: Number, mark: Cue) -> Spoken | None:
+        """Return a time with 点: 三点, 三点半, 三点一刻, 三点四十分, 三点过五分, 差五分三点."""
+        if hour.value > _HOURS or hour.value != int(hour.value) or hour.high != hour.value:
+            return None
+        end, minute = mark.end, 0
+        tail = self.starts.get(end)
+        if tail and tail.has("clock_over") and self.numbers.get(tail.end):
+            end = tail.end
+            tail = self.starts.get(end)
+        number = self.numbers.get(end)
+        if tail and tail.has("hour_half", "hour_full"):
+            end, minute = tail.end, 30 if "hour_half" in tail.tags else 0
+        elif tail and "hour_quarter" in tail.tags:
+            end, minute = tail.end, int(tail.tags["hour_quarter"])
+        elif number and self._measured(number):
+            return None  # the point of a decimal: 三点五公里
+        elif (
+            number
+            and number.value < _SIXTY
+            and number.value == int(number.value)
+            and self._minutes_said(number, over=end != mark.end)
+        ):
+            following = self.starts.get(number.end)
+            marked = following is not None and "minute_mark" in following.tags
+            end, minute = (following.end if following and marked else number.end), int(number.value)
+        start = hour.start
+        lack = self.ends.get(start)
+        if (
+            lack
+            and "minute_mark" in lack.tags
+            and (less := self.number_ends.get(lack.start))
+            and "hour_to" in getattr(self.ends.get(less.start), "tags", {})
+        ):
+            start, minute = less.start - 1, -int(less.value)
+        bare = hour.spelled and not minute and end == mark.end and hour.value == 1 and not self._around_hour(start, end)
+        if bare:
+            return None
+        total = (int(hour.value) * _SIXTY + minute) % DAY
+        return self._with_half(
+            start,
+            end,
+            total // _SIXTY,
+            total % _SIXTY,
+            sure=hour.value > _NOON,
+        )
+
+    def _measured(self, number: Number) -> bool:
+        following = self.starts.get(number.end)
+        return following is not None and "unit" in following.tags and "minute_mark" not in following.tags
+
+    def _minutes_said(self, number: Number, *, over: bool) -> bool:
+        """Return whether a number behind the hour is its minutes: not the 一 of 九点一开门."""
+        following = self.starts.get(number.end)
+        marked = following is not None and "minute_mark" in following.tags
+        return number.value >= 10 or over or marked or self.text[number.start] in "零〇0" or not number.spelled  # noqa: PLR2004  two figures
+
+    def _around_hour(self, start: int, end: int) -> bool:
+        before, after = self.before(start), self.after(end)
+        return bool(
+            (before and before.has("am", "pm", "noonish", "clock_about", "time_role", "range"))
+            or (after and after.has("clock_under", "time_role", "range", "clock_about"))
+        )
+
+    def _bare(self, number: Number) -> Spoken | None:
+        """Return the time that a number alone is: with am or pm, or behind a word such as "at" with nothing counted behind it."""
+        if not _is_hour(number) or is_glued(self.text, number):
+            return None
+        after = self.after(number.end)
+        if after and after.has("am", "pm") and self.text[after.start].isascii():
+            return self._with_half(number.start, number.end, int(number.value), 0)
+        before = self.before(number.start)
+        word = self.text[before.start : before.end].rpartition(" ")[2] if before else ""
+        if word not in self.at_words:
+            return None
+        if self._counts(number, after):
+            return None
+        return self._with_half(number.start, number.end, int(number.value), 0)
+
+    def _counts(self, number: Number, after: Cue | None) -> bool:
+        """Return whether something is counted or measured: a word follows that does not go on with the sentence."""
+        if (
+            after
+            and after.has("and", "range")
+            and (second := self.number_after(after.end))
+            and (unit := self.after(second.end))
+            and unit.has("unit")
+        ):
+            return True
+        if after:
+            return not after.has(
+                "at",
+                "and",
+                "so",
+                "but",
+                "because",
+                "then",
+                "if",
+                "although",
+                "whereas",
+                "toward",
+                "from",
+                "time_role",
+                "it",
+                "person",
+                "clock_about",
+                "range",
+            )
+        following = self.text[number.end : number.end + 2]
+        return following[:1] not in ("", ".", ",", ";", ":", "!", "?", ")", "\n", "|") and not (
+            following[:1] == " " and not following[1:2].isalpha()
+        )
+
+
+def _is_hour(number: Number) -> bool:
+    return (
+        number.value == int(number.value) == number.high
+        and 1 <= number.value <= _NOON
+        and not number.article
+        and not number.decimals
+    )
+
+
+def is_glued(text: str, number: Number) -> bool:
+    """Return whether a letter or sign before the number makes it part of another word."""
+    before = text[number.start - 1 : number.start] if number.start else ""
+    return bool(before) and not number.spelled and ((before.isascii() and before.isalpha()) or before in "_#")
+
+
+def find_times(text: str, cues: Sequence[Cue], numbers: Sequence[Number], pack: Pack) -> list[Spoken]:
+    """Return the times of a folded text, ascending."""
+    day24 = "day24" in pack.groups
+    day24 = day24 or any(int(match[1]) > 12 for match in _COLON.finditer(text))  # noqa: PLR2004  the 12-hour clock
+    found = _Clock(text, cues, numbers, day24=day24, at_words=pack.groups.get("at", frozenset())).find()
+    for place in range(len(found) - 1):
+        one, other = found[place], found[place + 1]
+        gap = text[one.end : other.start].strip()
+        if (
+            one.mate < 0
+            and gap in ("-", "--", "~", "to", "until", "till", "到", "至", "—", "——", "and", "直到")
+            and (gap != "and" or "between" in text[max(one.start - 9, 0) : one.start])
+        ):
+            found[place] = replace(one, mate=place + 1, first=True)
+            found[place + 1] = replace(other, mate=place, half=other.half)
+            if other.half == "pm" and not one.half and not one.sure and one.hour < other.hour:
+                found[place] = replace(found[place], half="")
+    return found

@@ -1,0 +1,78 @@
+"""Which time of day is meant where the hour alone does not say it: from am and pm, ranges, the case's time, the times before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from .clock import Spoken
+
+DAY = 24 * 60
+_HALF_DAY = 12 * 60
+_SIXTY = 60
+_NOON = 12
+_SOON = 600
+_MORNING = 7 * 60
+_LATER_TODAY = 6 * 60
+
+
+def resolve(
+    times: Sequence[Spoken], now: int | None, *, tomorrow: bool, morning: bool, opening: Sequence[bool]
+) -> list[Spoken]:
+    """Return the times with their readings.
+
+    Args:
+        times: the times of one reply, ascending.
+        now: the case's time in minutes after midnight, None where it is not known.
+        tomorrow: whether the reply is about another day, so that ``now`` tells nothing.
+        morning: whether it speaks of the morning of that day.
+        opening: for each time, whether it is when something opens, which may lie in the past.
+    """
+    resolved: list[Spoken] = []
+    last: int | None = None
+    for place, spoken in enumerate(times):
+        readings = _readings(spoken)
+        if len(readings) > 1 and spoken.mate == place + 1 and times[spoken.mate].half and not opening[place]:
+            end = _readings(times[spoken.mate])[0]
+            fitting = [reading for reading in readings if reading < end]
+            readings = (
+                fitting
+                if len(fitting) == 1
+                else [reading for reading in readings if 0 < end - reading <= _LATER_TODAY] or readings
+            )
+        if len(readings) > 1 and not opening[place]:
+            readings = _by_neighbours(readings, last, None if tomorrow else now)
+        elif len(readings) > 1 and opening[place] and spoken.mate == place + 1:
+            readings = readings[:1]
+        elif len(readings) > 1 and spoken.mate >= 0 and not spoken.first and len(resolved[-1].minutes) == 1:
+            readings = [reading for reading in readings if reading > resolved[-1].minutes[0]][:1] or readings
+        if len(readings) > 1 and tomorrow and morning and _MORNING <= readings[0] < _HALF_DAY:
+            readings = readings[:1]
+        resolved.append(replace(spoken, minutes=tuple(readings)))
+        last = readings[0] if len(readings) == 1 and not opening[place] else last
+    return resolved
+
+
+def _readings(spoken: Spoken) -> list[int]:
+    minutes = spoken.hour * _SIXTY + spoken.minute
+    if spoken.sure:
+        return [minutes % DAY]
+    if spoken.half == "am":
+        return [minutes % _HALF_DAY if spoken.hour == 12 else minutes % DAY]  # noqa: PLR2004  midnight
+    if spoken.half == "pm":
+        return [minutes % DAY if spoken.hour >= 12 else minutes + _HALF_DAY]  # noqa: PLR2004  the 12-hour clock
+    if spoken.half == "noon":
+        return [minutes + _HALF_DAY if spoken.hour <= 3 else minutes]  # noqa: PLR2004  中午一点
+    if spoken.hour > 12 or spoken.hour == 0:  # noqa: PLR2004
+        return [minutes % DAY]
+    return [minutes % _HALF_DAY, minutes % _HALF_DAY + _HALF_DAY]
+
+
+def _by_neighbours(readings: list[int], last: int | None, now: int | None) -> list[int]:
+    """Choose the reading that comes next: soon behind the time before it, or behind the case's time."""
+    for start, within in ((now, _SOON), (last, _LATER_TODAY)):
+        if start is not None:
+            gap, best = min(((reading - start) % DAY, reading) for reading in readings)
+            if gap <= within:
+                return [best]
+    return readings

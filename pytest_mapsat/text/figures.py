@@ -1,0 +1,374 @@
+"""Figures with their units and with how exactly they are said."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from .clock import Spoken, is_glued
+from .document import Approx
+from .numerals import Number
+from .pack import Cue, Pack
+
+_GLUED_UNIT = re.compile(r"[ -]?([a-z°%⭐★$€£'\"]{1,4})(?![a-z0-9])")
+_WORD = re.compile(r"[ -]([a-z][a-z'-]{2,20})")
+_ABOUT_SHARE = 0.15
+_LEAST_SHARE = 0.67
+_MOST_SHARE = 1.5
+_NEXT: dict[str, str] = {"min": "min", "m": "m"}
+_SIXTY = 60
+_RANGE_MARKS = frozenset({"-", "--", "~", "—", "——"})
+_LIST_MARKS = frozenset({",", "、", "/", "+"})
+#: Groups of the pack whose words may be what is counted.
+_OF_NOUNS = frozenset({"ordinary", "street", "role", "mode"})
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure in a folded text, in the canonical unit; ``per`` is what it is counted by ("hour", "head")."""
+
+    start: int
+    end: int
+    value: float
+    low: float
+    high: float
+    approx: Approx
+    unit: str
+    step: float
+    scale: float = 1.0
+    bare: bool = False
+
+
+class _Reader:
+    """Reads figures from numbers and the words around them."""
+
+    def __init__(
+        self, text: str, pack: Pack, cues: Sequence[Cue], numbers: Sequence[Number], times: Sequence[Spoken]
+    ) -> None:
+        self.text = text
+        self.pack = pack
+        self.cues = cues
+        self.ends = {cue.end: cue for cue in cues}
+        self.starts = {cue.start: cue for cue in cues}
+        self.numbers = numbers
+        self.times = times
+
+    def next_cue(self, position: int) -> Cue | None:
+        """Return the word that follows, one blank or hyphen aside."""
+        return self.starts.get(position) or (
+            self.starts.get(position + 1) if self.text[position : position + 1] in (" ", "-") else None
+        )
+
+    def last_cue(self, position: int) -> Cue | None:
+        """Return the word that stands before, one blank aside."""
+        return self.ends.get(position) or (
+            self.ends.get(position - 1) if self.text[position - 1 : position] == " " else None
+        )
+
+    def read(self) -> list[Figure]:
+        """Return all figures, ascending."""
+        found: list[Figure] = []
+        taken = iter(self.times)
+        time = next(taken, None)
+        for number in self.numbers:
+            while time and time.end <= number.start:
+                time = next(taken, None)
+            if (
+                (time and time.start < number.end)
+                or (found and number.start < found[-1].end)
+                or is_glued(self.text, number)
+                or self._ordinal(number)
+            ):
+                continue
+            figure = self._figure(number)
+            if figure and not (figure.bare and number.spelled and number.value == 1):
+                found.append(figure)
+        found += self._quarters(found)
+        found.sort(key=lambda figure: figure.start)
+        return [self._hedged(figure) for figure in self._shared(self._joined(found)) if self._kept(figure)]
+
+    def _ordinal(self, number: Number) -> bool:
+        before, after = self.ends.get(number.start), self.next_cue(number.end)
+        vague = before is not None and before.has("ordinal", "over_after") and not self.text[before.start].isascii()
+        return vague or (after is not None and "clock_past" in after.tags and number.spelled)
+
+    def _figure(self, number: Number) -> Figure | None:
+        """Return the figure that a number begins."""
+        value, high, end = number.value, number.high, number.end
+        step = 10.0**-number.decimals if number.decimals and not number.spelled else 1 / 6 if number.decimals else 1.0
+        decimal = self._decimal(number)
+        if decimal:
+            value = high = decimal[0]
+            end, step = decimal[1], decimal[2]
+        more = self.starts.get(end)
+        loose = (
+            more is not None
+            and number.spelled | (self.text[end : end + 1] in "多余几来")
+            and more.has("over_after", "about_after")
+            and not self.text[more.start].isascii()
+        )
+        if loose and more and self._unit(more.end):
+            end = more.end
+        half = self.next_cue(end)
+        if half and "and_fraction" in half.tags and (self._unit(half.end) or self.text[half.start].isascii()):
+            value, high, end, step = (
+                value + half.tags["and_fraction"],
+                high + half.tags["and_fraction"],
+                half.end,
+                1 / 6,
+            )
+        unit = self._unit(end) or self._unit_before(number.start)
+        if number.article and not (unit and unit[0][0] in ("min", "m", "people") and unit[1] > end):
+            return None
+        if unit is None:
+            return Figure(
+                number.start, end, value, value, high, "range" if high > value else "exact", "count", step, bare=True
+            )
+        (name, scale), stop = unit
+        before = self.last_cue(number.start)
+        if (
+            name == "min"
+            and "rating_unit" in self.pack.words.get(self.text[stop - 1], {})
+            and (number.decimals or (before and before.tags.get("unit_name") == "star"))
+        ):
+            name = "star"
+        tail = self.next_cue(stop)
+        more_than_one = scale > 1 or (tail is not None and self.text[tail.start].isascii())
+        if tail and "and_fraction" in tail.tags and name in ("min", "m", "yuan") and more_than_one:
+            extra = tail.tags["and_fraction"]
+            value, high, stop, step = value + extra, high + extra, tail.end, 1 / 6
+        if step == 1 and scale > _SIXTY - 1:
+            step = 0.5
+        approx: Approx = "range" if high > value else "exact"
+        figure = Figure(
+            number.start,
+            stop,
+            (value + high) / 2 * scale,
+            value * scale,
+            high * scale,
+            approx,
+            name,
+            step * scale,
+            scale,
+        )
+        return self._loosened(figure, more) if loose and more else figure
+
+    def _decimal(self, number: Number) -> tuple[float, int, float] | None:
+        """Return a decimal in words (三点五) with its end and step."""
+        if not number.spelled:
+            return None
+        point = self.starts.get(number.end)
+        if not point or "hour_mark" not in point.tags or self.text[point.start : point.end] not in ("点", "點"):
+            return None
+        rest = (
+            next((other for other in self.numbers if other.start == point.end), None)
+            if self.starts.get(point.end)
+            else None
+        )
+        if rest is None or rest.value >= 100 or not self._unit(rest.end):  # noqa: PLR2004  two decimals at most
+            return None
+        digits = rest.end - rest.start
+        return number.value + rest.value / 10**digits, rest.end, 10.0**-digits
+
+    def _loosened(self, figure: Figure, more: Cue) -> Figure:
+        return _about(figure) if "about_after" in more.tags and "over_after" not in more.tags else _at_least(figure)
+
+    def _unit(self, end: int) -> tuple[tuple[str, float], int] | None:
+        """Return the unit that stands at ``end``, with its scale, and where it ends."""
+        glued = _GLUED_UNIT.match(self.text, end)
+        if glued:
+            tags = self.pack.words.get(glued[1], {})
+            if "unit" in tags:
+                return tags["unit"], glued.end()
+        cue = self.next_cue(end)
+        if cue and "unit" in cue.tags:
+            return cue.tags["unit"], cue.end
+        return None
+
+    def _unit_before(self, start: int) -> tuple[tuple[str, float], int] | None:
+        cue = self.last_cue(start)
+        end = next(number.end for number in self.numbers if number.start == start) if cue else 0
+        if cue and "unit_name" in cue.tags:
+            return (cue.tags["unit_name"], 1.0), end
+        if cue and "percent_before" in cue.tags:
+            return ("percent", 1.0), end
+        return None
+
+    def _quarters(self, found: Sequence[Figure]) -> list[Figure]:
+        """Return quarters of an hour that stand as one word and are no part of a time of day."""
+        taken = {position for time in self.times for position in range(time.start, time.end)}
+        taken |= {figure.start for figure in found}
+        extra = []
+        for cue in self.cues:
+            minutes = cue.tags.get("hour_quarter")
+            if minutes and cue.start not in taken:
+                end = cue.end
+                more = self.starts.get(end)
+                over = more is not None and "over_after" in more.tags
+                if more and over:
+                    end = more.end + (1 if self.text.startswith("钟", more.end) else 0)
+                figure = Figure(cue.start, end, minutes, minutes, minutes, "exact", "min", 1.0)
+                extra.append(_at_least(figure) if over else figure)
+        return extra
+
+    def _joined(self, found: list[Figure]) -> list[Figure]:
+        """Join what is one figure in two units (1 h 20 min, 1小时20分) and ranges (12-18 min)."""
+        result: list[Figure] = []
+        for figure in found:
+            last = result[-1] if result else None
+            gap = self.text[last.end : figure.start] if last else ""
+            if (
+                last
+                and not last.bare
+                and last.unit == figure.unit
+                and last.scale > figure.scale
+                and figure.unit in _NEXT
+                and gap.strip() in ("", "and", "又", "零")
+            ):
+                total = last.value + figure.value
+                result[-1] = replace(
+                    last, end=figure.end, value=total, low=total, high=total, step=figure.step, scale=figure.scale
+                )
+            elif last and self._is_range(last, figure, gap):
+                low = last.low * (figure.scale if last.bare else 1.0)
+                result[-1] = Figure(
+                    last.start,
+                    figure.end,
+                    (low + figure.high) / 2,
+                    low,
+                    figure.high,
+                    "range",
+                    figure.unit,
+                    figure.step,
+                    figure.scale,
+                    figure.bare,
+                )
+            elif (
+                last
+                and last.unit == "min"
+                and last.scale == _SIXTY
+                and figure.bare
+                and not gap.strip()
+                and figure.value < _SIXTY
+                and last.value == int(last.value)
+                and figure.approx != "range"
+            ):
+                total = last.value + figure.value
+                result[-1] = replace(last, end=figure.end, value=total, low=total, high=total, step=1.0, scale=1.0)
+            else:
+                result.append(figure)
+        return result
+
+    def _is_range(self, last: Figure, figure: Figure, gap: str) -> bool:
+        mark = gap.strip()
+        same = last.bare or last.unit == figure.unit
+        if not same or figure.low <= last.low * (figure.scale if last.bare else 1.0):
+            return False
+        words = self.pack.words.get(mark, {})
+        before = self.last_cue(last.start)
+        between = "and" in words and before is not None and "between" in before.tags
+        either = "either_or" in words and last.bare and not figure.bare
+        plain = (mark in _RANGE_MARKS or "range" in words) and not (last.bare and figure.bare)
+        return between or either or plain
+
+    def _shared(self, found: list[Figure]) -> list[Figure]:
+        """Give the figures of a list the unit that only its last one is said with ("12, 18 and 12 min")."""
+        result = list(found)
+        for place in range(len(result) - 2, -1, -1):
+            one, other = result[place], result[place + 1]
+            gap = self.text[one.end : other.start].strip()
+            if (
+                one.bare
+                and not other.bare
+                and other.unit in ("min", "m", "yuan")
+                and (gap in _LIST_MARKS or "and" in self.pack.words.get(gap.strip(", "), {}))
+            ):
+                result[place] = replace(
+                    one,
+                    value=one.value * other.scale,
+                    low=one.low * other.scale,
+                    high=one.high * other.scale,
+                    unit=other.unit,
+                    scale=other.scale,
+                    step=one.step * other.scale,
+                    bare=False,
+                )
+        return result
+
+    def _hedged(self, figure: Figure) -> Figure:
+        """Return the figure with what stands before or behind it about how exact it is."""
+        if figure.approx == "range" and figure.high > figure.low:
+            return figure
+        before = self.last_cue(figure.start)
+        if before and "one" in before.tags:
+            before = self.last_cue(before.start)
+        after = self.next_cue(figure.end)
+        if figure.approx in ("about", "at_least"):
+            return figure
+        for cue, suffix in ((before, ""), (after, "_after")):
+            for group, hedge in _HEDGES:
+                if cue and group + suffix in cue.tags:
+                    return hedge(replace(figure, end=max(figure.end, cue.end)) if suffix else figure)
+        return figure
+
+    def _kept(self, figure: Figure) -> bool:
+        """Return whether a bare number counts something."""
+        if not figure.bare:
+            return figure.unit != "other"
+        start = self.text[figure.start : figure.start + 1]
+        following = self.starts.get(figure.end)
+        if not start.isascii() and not start.isdigit():
+            return following is not None and "classifier" in following.tags
+        glued = self.text[figure.end : figure.end + 1]
+        return (
+            not (glued.isascii() and glued.isalpha())
+            and glued not in ("号", "月", "日", "年", "/")
+            and self.text[figure.start - 1 : figure.start] not in ("/", ".", ":")
+        )
+
+
+def _about(figure: Figure) -> Figure:
+    return replace(
+        figure, approx="about", low=figure.value * (1 - _ABOUT_SHARE), high=figure.value * (1 + _ABOUT_SHARE)
+    )
+
+
+def _at_most(figure: Figure) -> Figure:
+    return replace(figure, approx="at_most", low=figure.value * _LEAST_SHARE, high=figure.value)
+
+
+def _at_least(figure: Figure) -> Figure:
+    return replace(figure, approx="at_least", low=figure.value, high=figure.value * _MOST_SHARE)
+
+
+#: What words before a figure do to it, those that bound it first.
+_HEDGES = (("under", _at_most), ("over", _at_least), ("about", _about))
+
+
+def find_figures(
+    text: str, pack: Pack, cues: Sequence[Cue], numbers: Sequence[Number], times: Sequence[Spoken]
+) -> list[Figure]:
+    """Return the figures of a folded text that are no part of a time of day, ascending."""
+    reader = _Reader(text, pack, cues, numbers, times)
+    found = [_people(figure, reader.last_cue(figure.start)) if figure.bare else figure for figure in reader.read()]
+    return [_counted(text, pack, figure) if figure.bare else figure for figure in found]
+
+
+def _people(figure: Figure, before: Cue | None) -> Figure:
+    """Read "for six" as six people."""
+    return (
+        replace(figure, unit="people", bare=False)
+        if before and "for_people" in before.tags and figure.value == int(figure.value)
+        else figure
+    )
+
+
+def _counted(text: str, pack: Pack, figure: Figure) -> Figure:
+    """Name what a bare number counts by the word behind it."""
+    word = _WORD.match(text, figure.end)
+    if word is None or not text[figure.start].isascii() or not _OF_NOUNS.issuperset(pack.words.get(word[1], ())):
+        return figure
+    noun = word[1].removesuffix("'s")
+    noun = noun[:-1] if noun.endswith("s") and not noun.endswith("ss") else noun
+    return replace(figure, unit=f"count:{noun}")

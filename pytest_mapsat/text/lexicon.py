@@ -1,0 +1,240 @@
+"""The things that a case and its tools know by name, compiled so that one pass over a text finds them all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+from .document import Form
+from .fold import fold_phrase, is_han
+from .pack import Pack, languages, load_pack
+
+_NOTHING: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+_BRACKETED = re.compile(r"\(([^()]*)\)")
+_LATIN = re.compile(r"[a-z0-9]")
+_NUMBER = re.compile(r"[0-9]+(?:号|-[0-9]+)?")
+_MOST_WORDS = 8
+_MOST_CHARS = 16
+_SHORTEST_WORD = 3
+_MOST_SHARING = 6
+_ENDINGS = ("'s", "es", "s", "'")
+
+#: How sure a form is by itself. full: a name; words: several of its words; word: one that no language has; head: the sort of thing it is called by
+#: ("the dockyard"); front, back: the first or last characters of a Chinese name.
+Way = Literal["full", "words", "word", "head", "front", "back"]
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """Something with a name.
+
+    Attributes:
+        key: what tells it from all others.
+        names: its names, in full first, then declared aliases.
+        kind: words for the sort of thing ("pharmacy", "火锅店"), several separated by ``;``.
+        marks: texts that tell it from its namesakes: its address, its branch.
+    """
+
+    key: str
+    names: tuple[str, ...]
+    kind: str = ""
+    marks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """Words of a domain, merged over the language pack: group of the pack -> words."""
+
+    groups: Mapping[str, Sequence[str]] = field(default_factory=lambda: _NOTHING)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A form of a name in a folded text, and the things that it may mean."""
+
+    start: int
+    end: int
+    keys: tuple[str, ...]
+    form: Form
+    way: Way
+
+
+@dataclass(slots=True)
+class _Form:
+    keys: dict[str, None]
+    form: Form
+    way: Way
+
+
+class Lexicon:
+    """Things and domain words, compiled once for a case and used for all replies.
+
+    Args:
+        things: what can be named.
+        vocabulary: domain words of the suite.
+    """
+
+    def __init__(self, things: Sequence[Thing] = (), vocabulary: Vocabulary | None = None) -> None:
+        self.things = tuple(things)
+        self.vocabulary = vocabulary or Vocabulary()
+        self.marks = {thing.key: tuple(_marks(thing)) for thing in self.things}
+        self._packs: dict[str, Pack] = {}
+        self._forms = self._all_forms()
+        self._by_start: dict[str, list[str]] = {}
+        for form in sorted(self._forms, key=lambda form: (-len(form), form)):
+            self._by_start.setdefault(_start(form), []).append(form)
+        self._starts = _starts(self._by_start)
+
+    def pack(self, language: str) -> Pack:
+        """Return the pack of a language with the words of the suite; English where there is none."""
+        primary = language.lower().replace("_", "-").partition("-")[0]
+        primary = primary if primary in languages() else "en"
+        if primary not in self._packs:
+            pack = load_pack(primary)
+            self._packs[primary] = pack.with_words(self.vocabulary.groups) if self.vocabulary.groups else pack
+        return self._packs[primary]
+
+    def find(self, text: str) -> Iterator[Hit]:
+        """Yield the names and their short forms in a folded text, the longest at each place; the caller judges short forms."""
+        if self._starts is None:
+            return
+        end = 0
+        for match in self._starts.finditer(text):
+            start = match.start()
+            if start < end:
+                continue
+            for form in self._by_start[match.group()]:
+                stop = _form_end(text, form, start)
+                if stop is not None:
+                    known = self._forms[form]
+                    yield Hit(start, stop, tuple(known.keys), known.form, known.way)
+                    end = stop
+                    break
+
+    def _all_forms(self) -> dict[str, _Form]:
+        forms: dict[str, _Form] = {}
+        for thing in self.things:
+            for name in thing.names:
+                for form in _full_forms(name):
+                    forms.setdefault(form, _Form({}, "full", "full")).keys[thing.key] = None
+        short: dict[str, _Form] = {}
+        packs = [load_pack(language) for language in languages()]
+        streets = frozenset().union(*(pack.names["street"] for pack in packs))
+        common = streets.union(*(pack.names["ordinary"] for pack in packs))
+        for thing in self.things:
+            for form, way in _short_forms(thing, common, streets):
+                known = short.get(form)
+                if form in forms or (known and known.way == "head" != way):
+                    continue
+                if known is None or (way == "head" != known.way):
+                    known = short[form] = _Form({}, "short", way)
+                known.keys[thing.key] = None
+            for kind in thing.kind.split(";"):
+                if (word := fold_phrase(kind)) and word not in forms:
+                    short.setdefault(word, _Form({}, "kind", "back" if is_han(word[0]) else "head")).keys[thing.key] = (
+                        None
+                    )
+        forms.update((form, known) for form, known in short.items() if len(known.keys) <= _MOST_SHARING)
+        return forms
+
+
+def _start(form: str) -> str:
+    """Return what a form is looked up by: its first character, or its first word in scripts that write spaces."""
+    return form.split(" ", 1)[0] if _LATIN.match(form) else form[0]
+
+
+def _starts(keys: Mapping[str, object]) -> re.Pattern[str] | None:
+    words = sorted((key for key in keys if _LATIN.match(key)), key=lambda key: (-len(key), key))
+    chars = "".join(re.escape(key) for key in sorted(keys) if not _LATIN.match(key))
+    parts = [f"(?<![a-z0-9])(?:{'|'.join(map(re.escape, words))})"] if words else []
+    parts += [f"[{chars}]"] if chars else []
+    return re.compile("|".join(parts)) if parts else None
+
+
+def _form_end(text: str, form: str, start: int) -> int | None:
+    """Return where a form that begins at ``start`` ends, if it stands there as whole words; a plural or a genitive counts."""
+    if not text.startswith(form, start) and (
+        " " not in form or text[start : start + len(form)].replace("\n", " ") != form
+    ):
+        return None
+    end = start + len(form)
+    if not _LATIN.match(form[-1]) or not _LATIN.match(text, end):
+        return end
+    for ending in _ENDINGS:
+        if text.startswith(ending, end) and not _LATIN.match(text, end + len(ending)):
+            return end
+    return None
+
+
+def _full_forms(name: str) -> Iterator[str]:
+    """Yield the ways to write a name in full: with and without its brackets, its article, with "and" for "&"."""
+    full = fold_phrase(name)
+    forms = {full, fold_phrase(full.replace("(", " ").replace(")", " ")), fold_phrase(_BRACKETED.sub(" ", full))}
+    forms |= {form.removeprefix("the ") for form in forms}
+    forms |= {form.replace(" & ", " and ") for form in forms} | {form.replace(" and ", " & ") for form in forms}
+    forms |= {form.replace("'", "") for form in forms}
+    forms |= {form.replace("·", "") for form in forms}
+    forms |= {form[:-1] for form in forms if form.endswith("s") and " " in form and not form.endswith(("ss", "'s"))}
+    yield from sorted(form for form in forms if form)
+
+
+def _short_forms(thing: Thing, ordinary: frozenset[str], streets: frozenset[str]) -> Iterator[tuple[str, Way]]:
+    for name in thing.names:
+        full = fold_phrase(name)
+        base = fold_phrase(_BRACKETED.sub(" ", full)) or full
+        yield from _short_han(base) if any(map(is_han, base)) else _short_latin(base, ordinary, streets)
+        for branch in _BRACKETED.findall(full):
+            if len(branch) > 1 and branch not in ordinary:
+                yield branch, ("front" if is_han(branch[0]) else "words")
+
+
+def _short_latin(name: str, ordinary: frozenset[str], streets: frozenset[str]) -> Iterator[tuple[str, Way]]:
+    words = name.split(" ")[:_MOST_WORDS]
+    for size in range(len(words) - 1, 0, -1):
+        for first in range(len(words) - size + 1):
+            part = words[first : first + size]
+            form = " ".join(part)
+            if (
+                size > 1
+                and part[0] not in ("and", "&", "of", "the", "at")
+                and part[-1] not in ("and", "&", "of", "the", "at")
+            ):
+                if not all(word in ordinary for word in part):
+                    yield form, "words"
+                else:
+                    yield form, "head"
+            elif size == 1 and form in streets:
+                continue
+            elif size == 1 and len(form) >= _SHORTEST_WORD and form not in ordinary:
+                yield form, "word" if first < len(words) - 1 else "head"
+            elif size == 1 and first == len(words) - 1 and len(form) >= _SHORTEST_WORD:
+                yield form, "head"
+
+
+def _short_han(name: str) -> Iterator[tuple[str, Way]]:
+    if len(name) > _MOST_CHARS:
+        return
+    for size in range(len(name) - 1, 1, -1):
+        if is_han(name[0]):
+            yield name[:size], "front"
+        if is_han(name[-size]):
+            yield name[-size:], "back"
+
+
+def _marks(thing: Thing) -> Iterator[str]:
+    """Yield the folded texts that tell a thing from its namesakes, the surest first."""
+    for name in thing.names:
+        for branch in _BRACKETED.findall(fold_phrase(name)):
+            yield branch
+            if branch.endswith("店") and len(branch) > 2:  # noqa: PLR2004  a name and the word for a shop
+                yield branch[:-1]
+    for mark in thing.marks:
+        folded = fold_phrase(mark)
+        if len(folded) > 1:
+            yield folded
+            bare = _NUMBER.sub("", folded).strip(" ,")
+            if len(bare) > 1:
+                yield bare

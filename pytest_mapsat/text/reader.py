@@ -1,0 +1,253 @@
+"""Reads a reply: the one place where the steps follow one another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import starmap
+
+from .clock import Spoken, find_times
+from .daytime import resolve
+from .document import Cell, ClockTime, Document, Identifier, Mention, Quantity, Question, Span, TimeRole
+from .figures import find_figures
+from .fold import fold, is_han
+from .identifiers import Found, find_identifiers
+from .lexicon import Hit, Lexicon
+from .named import Name
+from .names import find_names, tell_apart
+from .numerals import Number, find_numbers
+from .pack import Cue, languages
+from .roles import Roles
+from .scan import Scan, scan
+from .stance import read_stances, reasons
+from .subjects import Subjects
+from .taken_back import take_back
+from .time_roles import TimeRoles
+
+_ISO_TIME = re.compile(r"[T ]([0-2][0-9]):([0-5][0-9])")
+_CLOCK = re.compile(r"([0-2]?[0-9]):([0-5][0-9])")
+_SAMPLE = 2000
+_MOST_CELLS = 40
+_FOREIGN = 0.15
+_LETTERS = re.compile(r"[^\W\d_]")
+
+
+def read(text: str, *, language: str, lexicon: Lexicon, now: str = "", turn: int = 0) -> Document:
+    """Return the reading of one reply. Linear in its length; no text makes it raise.
+
+    Args:
+        text: the reply as it was written.
+        language: BCP 47 tag of the case; a reply in another script is read with the pack of that script.
+        lexicon: the things of the case.
+        now: the case's time, ISO 8601 or HH:MM; resolves the 12-hour clock.
+        turn: index of the reply in ``Trajectory.turns``, for quotes.
+    """
+    folded = fold(text)
+    pack = lexicon.pack(_script(folded.text, language))
+    hits = find_names(folded, lexicon, pack)
+    cut = scan(folded, pack, [(hit.start, hit.end) for hit in hits])
+    hits = tell_apart(hits, lexicon, folded.text, [sentence.end for sentence in cut.sentences])
+    numbers = _inside_blocks(cut, find_numbers(folded.text, cut.cues))
+    numbers = _outside(numbers, _places(hits, find_identifiers(folded, pack)))
+    times = find_times(folded.text, cut.cues, numbers, pack)
+    names = [_name(cut, hit) for hit in hits]
+    read_stances(cut, names, [time.start for time in times])
+    return take_back(_Writer(cut, names, numbers, times).document(text, language, now, turn), cut)
+
+
+def _places(hits: Sequence[Hit], found: Sequence[Found]) -> list[tuple[int, int]]:
+    """Return the places in which no figure is looked for: names and identifiers."""
+    spans = [(hit.start, hit.end) for hit in hits]
+    return sorted(spans + [(one.start, one.end) for one in found])
+
+
+def _inside_blocks(cut: Scan, numbers: Sequence[Number]) -> list[Number]:
+    """Leave out the numbers of list items."""
+    kept = []
+    place = 0
+    for number in numbers:
+        while place < len(cut.bounds) and cut.bounds[place][1] <= number.start:
+            place += 1
+        if place < len(cut.bounds) and cut.bounds[place][0] <= number.start:
+            kept.append(number)
+    return kept
+
+
+def _outside(numbers: Sequence[Number], spans: Sequence[tuple[int, int]]) -> list[Number]:
+    kept = []
+    place = 0
+    for number in numbers:
+        while place < len(spans) and spans[place][1] <= number.start:
+            place += 1
+        if place == len(spans) or number.end <= spans[place][0]:
+            kept.append(number)
+    return kept
+
+
+def _script(text: str, language: str) -> str:
+    """Return the language to read in: that of the case, unless the reply is written in another script."""
+    letters = _LETTERS.findall(text[:_SAMPLE])
+    if not letters:
+        return language
+    share = sum(map(is_han, letters)) / len(letters)
+    chinese = language.lower().startswith("zh")
+    if chinese and share < _FOREIGN / 3 and "en" in languages():
+        return "en"
+    return "zh" if not chinese and share > 3 * _FOREIGN else language
+
+
+def _name(cut: Scan, hit: Hit) -> Name:
+    place = cut.clause_at(hit.start)
+    sentence = cut.clauses[place].sentence
+    return Name(hit, place, sentence, cut.sentences[sentence].block)
+
+
+class _Writer:
+    """Writes down what was read, in characters of the original."""
+
+    def __init__(self, cut: Scan, names: list[Name], numbers: Sequence[Number], times: Sequence[Spoken]) -> None:
+        self.cut = cut
+        self.names = names
+        self.numbers = numbers
+        self.times = times
+        self.subjects = Subjects(cut, names)
+        self.roles = Roles(cut, self.subjects)
+
+    def document(self, text: str, language: str, now: str, turn: int) -> Document:
+        cut = self.cut
+        return Document(
+            text=text,
+            language=language,
+            turn=turn,
+            folded=cut.text,
+            blocks=cut.blocks,
+            sentences=tuple(self.span(sentence.start, sentence.end) for sentence in cut.sentences),
+            clauses=tuple(self.span(clause.start, clause.end) for clause in cut.clauses),
+            mentions=tuple(starmap(self._mention, zip(self.names, reasons(self.names), strict=True))),
+            quantities=tuple(self._quantities()),
+            times=tuple(self._times(now)),
+            identifiers=tuple(self._identifiers()),
+            questions=tuple(self._questions()),
+            negations=tuple(self.span(cue.start, cue.end) for cue in cut.cues if cue.has("not", "lack")),
+        )
+
+    def span(self, start: int, end: int) -> Span:
+        """Return the original span of a folded one, blanks at its ends aside."""
+        text = self.cut.text
+        while start < end and text[start].isspace():
+            start += 1
+        while end > start and text[end - 1].isspace():
+            end -= 1
+        return Span(*self.cut.folded.span(start, end))
+
+    def _mention(self, name: Name, said: tuple[int, int] | None) -> Mention:
+        words = self.cut.folded.original[slice(*self.cut.folded.span(*said))] if said else ""
+        span = self.span(name.hit.start, name.hit.end)
+        return Mention(
+            name.hit.keys,
+            span,
+            name.hit.form,
+            name.stance,
+            words,
+            name.sentence,
+            name.clause,
+            self._cell(name.block, span),
+        )
+
+    def _cell(self, block: int, span: Span) -> Cell | None:
+        return next(
+            (
+                cell
+                for cell in self.cut.blocks[block].cells[:_MOST_CELLS]
+                if cell.span.start <= span.start <= cell.span.end
+            ),
+            None,
+        )
+
+    def _place(self, start: int) -> tuple[int, int, int]:
+        clause = self.cut.clause_at(start)
+        sentence = self.cut.clauses[clause].sentence
+        return clause, sentence, self.cut.sentences[sentence].block
+
+    def _quantities(self) -> list[Quantity]:
+        found = []
+        for figure in find_figures(self.cut.text, self.cut.pack, self.cut.cues, self.numbers, self.times):
+            told = self.roles.of_figure(figure)
+            clause, sentence, block = self._place(figure.start)
+            span = self.span(figure.start, figure.end)
+            travel = told.role in ("travel_time", "travel_distance")
+            subject = self.subjects.subject(figure.start, figure.end, clause, travel=travel)
+            found.append(
+                Quantity(
+                    span=span,
+                    value=figure.value,
+                    low=figure.low,
+                    high=figure.high,
+                    approx=figure.approx,
+                    unit=told.unit,
+                    role=told.role,
+                    subject=() if told.role in ("budget", "total") else subject,
+                    mode=told.mode,
+                    stance=self.subjects.stance(figure.start, clause),
+                    sentence=sentence,
+                    clause=clause,
+                    step=figure.step,
+                    cell=self._cell(block, span),
+                )
+            )
+        return found
+
+    def _times(self, now: str) -> list[ClockTime]:
+        finder = TimeRoles(self.cut, self.subjects, self.times)
+        roles = [finder.of(spoken) for spoken in self.times]
+        tomorrow = any("tomorrow" in cue.tags for cue in self.cut.cues)
+        morning = any("am" in cue.tags for cue in self.cut.cues)
+        opening = [role == "opening" for role in roles]
+        resolved = resolve(self.times, _minutes(now), tomorrow=tomorrow, morning=morning, opening=opening)
+        return [self._time(spoken, role) for spoken, role in zip(resolved, roles, strict=True)]
+
+    def _time(self, spoken: Spoken, role: TimeRole | None) -> ClockTime:
+        clause, sentence, block = self._place(spoken.start)
+        span = self.span(spoken.start, spoken.end)
+        subject = self.subjects.subject(spoken.start, spoken.end, clause, travel=role in ("arrival", None))
+        return ClockTime(
+            span=span,
+            minutes=spoken.minutes,
+            approx=spoken.approx,
+            role=role,
+            subject=() if role in ("now", "deadline") else subject,
+            sentence=sentence,
+            clause=clause,
+            stance=self.subjects.stance(spoken.start, clause),
+            cell=self._cell(block, span),
+        )
+
+    def _identifiers(self) -> list[Identifier]:
+        found = []
+        for one in find_identifiers(self.cut.folded, self.cut.pack):
+            place = self.cut.clause_at(one.start)
+            subject = self.subjects.subject(one.start, one.end, place, travel=False)
+            found.append(
+                Identifier(
+                    self.span(one.start, one.end), one.kind, one.value, subject, self.cut.clauses[place].sentence
+                )
+            )
+        return found
+
+    def _questions(self) -> list[Question]:
+        found = []
+        for number, sentence in enumerate(self.cut.sentences):
+            if sentence.asks:
+                offer = any(_offers(cue) for cue in self.cut.cues_between(sentence.start, sentence.end))
+                found.append(Question(self.span(sentence.start, sentence.end), number, offer))
+        return found
+
+
+def _offers(cue: Cue) -> bool:
+    return "offer" in cue.tags
+
+
+def _minutes(now: str) -> int | None:
+    """Return a point in time as minutes after midnight, None where it holds none."""
+    match = _ISO_TIME.search(now) or _CLOCK.fullmatch(now.strip())
+    return int(match[1]) * 60 + int(match[2]) if match else None

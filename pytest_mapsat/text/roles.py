@@ -1,0 +1,212 @@
+"""What a figure is one of: price or total, way or wait; by the nearest words that fit its unit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast, get_args
+
+from .document import Role
+from .figures import Figure
+from .pack import Cue
+from .scan import Clause, Scan
+from .subjects import Subjects
+
+_OF_UNIT: dict[str, frozenset[str]] = {
+    "min": frozenset({"travel_time", "wait", "slack", "stay", "frequency"}),
+    "m": frozenset({"travel_distance", "headroom", "size"}),
+    "yuan": frozenset({"price", "total", "per_head", "fee", "former_price", "saving", "budget"}),
+    "star": frozenset({"rating"}),
+    "people": frozenset({"capacity"}),
+    "year": frozenset({"age"}),
+    "celsius": frozenset({"temperature"}),
+    "count": frozenset({"capacity", "rating", "price", "total", "per_head", "former_price", "budget", "age"}),
+}
+_MONEY = _OF_UNIT["yuan"]
+_BARE_MONEY = frozenset({"per_head", "total", "former_price", "budget"})
+_ROLES = frozenset(get_args(Role))
+_TRAVEL = {"min": "travel_time", "m": "travel_distance"}
+_DEFAULT = {"yuan": "price", "star": "rating", "people": "count", "year": "age", "celsius": "temperature"}
+_TALL = 10
+_NEAR = 3
+_FAR = 40
+_LONG = 180
+_DAY = 24 * 60
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is known of a figure: its unit, its role, the way of travelling."""
+
+    unit: str
+    role: Role | None
+    mode: str = ""
+
+
+class Roles:
+    """Finds the roles of figures.
+
+    Args:
+        scan: the reply.
+        subjects: its things, and what stands around a figure.
+    """
+
+    def __init__(self, scan: Scan, subjects: Subjects) -> None:
+        self.scan = scan
+        self.subjects = subjects
+
+    def of_figure(self, figure: Figure) -> Told:
+        """Return what a figure is one of."""
+        place = self.scan.clause_at(figure.start)
+        clause = self.scan.clauses[place]
+        cues = self.subjects.around(place, figure.start)
+        allowed = _OF_UNIT.get(figure.unit, frozenset())
+        role = self._role(figure, cues, clause, allowed)
+        mode = self._mode(figure, place)
+        if role is None and figure.unit in _TRAVEL:
+            role = self._travel(figure, place, mode, cues)
+        unit = figure.unit
+        if unit == "count" and role in _BARE_MONEY:
+            unit = "yuan"
+        elif unit == "count" and role in _MONEY:
+            role = None
+        if role is None:
+            role = "count" if unit.startswith("count:") else _DEFAULT.get(unit)
+            role = "total" if role == "price" and self._for_several(figure, clause) else role
+        if role not in _ROLES or (figure.unit == "min" and figure.value == _DAY):
+            role = None
+        return Told(unit, cast("Role | None", role), mode if role in _TRAVEL.values() else "")
+
+    def _role(self, figure: Figure, cues: Sequence[Cue], clause: Clause, allowed: frozenset[str]) -> str | None:
+        """Return the role that the nearest fitting word gives; nothing where two are about as near."""
+        found: list[tuple[int, str]] = []
+        for cue in cues:
+            role = cue.tags.get("role")
+            if role in allowed and (cue.end <= figure.start or cue.start >= figure.end):
+                found.append((self._distance(cue, figure, clause), role))
+            elif (
+                self._moves(cue, figure)
+                and figure.unit in _TRAVEL
+                and (cue.end <= figure.start or cue.start >= figure.end)
+            ):
+                found.append((self._distance(cue, figure, clause), _TRAVEL[figure.unit]))
+        if not found:
+            return self._from_head(figure, allowed)
+        found.sort(key=lambda pair: (pair[0], pair[1] == "price"))
+        nearest, role = found[0]
+        if role in ("price", "fee") and figure.unit == "yuan" and self._for_several(figure, clause):
+            return "total"
+        rivals = {other for distance, other in found if distance <= nearest + 1 and other != role}
+        if rivals and nearest > _NEAR and not {role, *rivals} <= {"travel_time", "travel_distance"}:
+            return None
+        if figure.unit == "count" and nearest > _NEAR:
+            return None
+        return role
+
+    def _moves(self, cue: Cue, figure: Figure) -> bool:
+        """Return whether a word says how one travels; some do so only right before a figure (走十分钟, but 走大路)."""
+        if "mode" in cue.tags:
+            return True
+        return (
+            "mode_before_figure" in cue.tags
+            and cue.end <= figure.start
+            and all(other.has("about", "under", "over") for other in self.scan.cues_between(cue.end, figure.start))
+            and figure.start - cue.end < _NEAR * 2
+        )
+
+    def _distance(self, cue: Cue, figure: Figure, clause: Clause) -> int:
+        """Return how far a word stands from a figure; other figures and marks between them make it farther."""
+        gap = (
+            self.scan.text[cue.end : figure.start]
+            if cue.end <= figure.start
+            else self.scan.text[figure.end : cue.start]
+        )
+        far = len(gap.strip(" *"))
+        if any(char.isdigit() for char in gap):
+            far += _FAR
+        if any(mark in gap for mark in ",、") or not clause.start <= cue.start < clause.end:
+            far += _NEAR
+        return far
+
+    def _from_head(self, figure: Figure, allowed: frozenset[str]) -> str | None:
+        """Return the role that the head of the column, or of the row, gives a figure in a table."""
+        found: list[str] = []
+        for cue in self.subjects.head_cues(figure.start):
+            role = cue.tags.get("role")
+            if role in allowed and (role != "price" or not found):
+                found.insert(0, str(role)) if role != "price" else found.append(str(role))
+            if "mode" in cue.tags and figure.unit in _TRAVEL:
+                return _TRAVEL[figure.unit]
+        return found[0] if found else None
+
+    def _for_several(self, figure: Figure, clause: Clause) -> bool:
+        """Return whether a price is that of several people: "for six", "三个人就要"."""
+        after = self.scan.text[figure.end : clause.end]
+        for cue in clause.cues:
+            if (
+                "unit" in cue.tags
+                and cue.tags["unit"][0] == "people"
+                and cue.end <= figure.start
+                and not any(other.tags.get("role") == "per_head" for other in clause.cues)
+            ):
+                return True
+            if (
+                "for_people" in cue.tags
+                and cue.start >= figure.end
+                and any(word in after for word in self.scan.pack.several)
+            ):
+                return True
+        return False
+
+    def _mode(self, figure: Figure, place: int) -> str:
+        """Return the way of travelling that stands nearest in the clause, or else last before it in the sentence."""
+        near = [cue for cue in self.scan.clauses[place].cues if self._moves(cue, figure)]
+        if near:
+            tags = min(near, key=lambda cue: min(abs(cue.start - figure.end), abs(figure.start - cue.end))).tags
+            return str(tags.get("mode") or tags["mode_before_figure"])
+        head = next((cue for cue in self.subjects.head_cues(figure.start) if "mode" in cue.tags), None)
+        if head:
+            return str(head.tags["mode"])
+        sentence = self.scan.sentences[self.scan.clauses[place].sentence]
+        for before in range(place - 1, max(sentence.first, place - 4) - 1, -1):
+            for cue in reversed(self.scan.clauses[before].cues):
+                if "mode" in cue.tags:
+                    return str(cue.tags["mode"])
+        return ""
+
+    def _travel(self, figure: Figure, place: int, mode: str, cues: Sequence[Cue]) -> str | None:
+        """Return whether a length of time or way without a word of its own is that of a way."""
+        if any(cue.tags.get("role") in _OF_UNIT[figure.unit] for cue in cues):
+            return None
+        if figure.unit == "m":
+            sentence = self.scan.sentences[self.scan.clauses[place].sentence]
+            high = any(
+                cue.tags.get("role") in ("headroom", "size") or cue.has("too")
+                for cue in self.scan.cues_between(sentence.start, sentence.end)
+            )
+            return None if figure.value < _TALL and high else "travel_distance" if figure.value >= _TALL else None
+        toward = any(
+            (cue.has("toward", "from") or cue.tags.get("time_role") == "arrival") and cue.start >= figure.end
+            for cue in cues
+        )
+        return "travel_time" if mode or toward or self._alone(figure, place) else None
+
+    def _alone(self, figure: Figure, place: int) -> bool:
+        """Return whether a length of time is all that its clause says, in a sentence that speaks of no other: "Mill Rise, no toll, 21 min"."""
+        clause = self.scan.clauses[place]
+        rest = self.scan.text[clause.start : figure.start] + self.scan.text[figure.end : clause.end]
+        if figure.value >= _LONG:
+            return False
+        for cue in clause.cues:
+            if cue.has("about", "under", "over", "about_after"):
+                rest = rest.replace(self.scan.text[cue.start : cue.end], "", 1)
+        sentence = self.scan.sentences[clause.sentence]
+        others = any(
+            cue.tags.get("role") in ("wait", "slack", "stay", "frequency")
+            for cue in self.scan.cues_between(sentence.start, sentence.end)
+        )
+        return (
+            not others
+            and not any(map(str.isalpha, rest))
+            and bool(self.subjects.names_between(sentence.start, sentence.end) or self.subjects.over(sentence.block))
+        )

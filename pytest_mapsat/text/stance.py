@@ -1,0 +1,347 @@
+"""What a reply does with each thing it names: by the words around the name first, then by the reply as a whole.
+
+Around a name two sides count: what governs it from before ("take X", "instead of X", "skip X"), and what is said of it
+behind ("X is closed", "X is your best bet", "X我没选"). A sign of one side alone is enough; where signs contradict each
+other or are missing, the whole reply decides, or nothing does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from .before import Before
+from .behind import Behind, Tail
+from .document import Stance
+from .named import Name, Named
+from .scan import Scan
+
+#: Signs that decide by themselves.
+_DECIDED: dict[str, Stance] = {
+    "propose": "affirmed", "reject": "rejected", "compare": "compared", "landmark": "landmark", "ask": "asked", "deny": "denied",
+}  # fmt: skip
+_LIST_LINKS = frozenset({"", ",", "、", "/", "&", "+", "→", ">"})
+_OF_HOURS = frozenset({"opening", "closing", "deadline", "last_service", "event"})
+_LABEL = 40
+_BRACKETED = re.compile(r"\([^()]*\)")
+_FOLLOWING = 2
+_FEW = 4
+
+
+class _Signs:
+    """Reads the signs around all names of a reply."""
+
+    def __init__(self, named: Named) -> None:
+        self.named = named
+        self.scan = named.scan
+        self.before = Before(named)
+        self.behind = Behind(named)
+
+    def read(self) -> None:
+        """Set the sign of every name."""
+        self.named.index()
+        self.named.told_when = {
+            self.scan.clauses[self.scan.clause_at(position)].start for position in self.named.clocks
+        }
+        places = {self.scan.clause_at(position) for position in self.named.clocks}
+        timed = {
+            place
+            for place in places
+            if not any(cue.tags.get("time_role") in _OF_HOURS for cue in self.scan.clauses[place].cues)
+        }
+        for name in self.named.names:
+            row = self.scan.blocks[name.block].kind != "paragraph" and self._row_timed(name, timed)
+            name.timed = name.clause in timed or row or self._arrives(name, timed)
+        for group in self._groups():
+            self._set_sign(group)
+
+    def _arrives(self, name: Name, timed: set[int]) -> bool:
+        """Return whether what is said of a name goes on with when the user is there."""
+        sentence = self.scan.sentences[name.sentence]
+        for place in range(name.clause + 1, sentence.last):
+            if place in self.named.by_clause:
+                return False
+            clause = self.scan.clauses[place]
+            if place in timed and any(
+                cue.tags.get("time_role") in ("arrival", "departure", "stop") for cue in clause.cues
+            ):
+                return "if" not in clause.links and not clause.has("modal")
+        return False
+
+    def _row_timed(self, name: Name, timed: set[int]) -> bool:
+        sentence = self.scan.sentences[name.sentence]
+        near = (
+            range(sentence.first, sentence.last)
+            if self.scan.blocks[name.block].kind == "row"
+            else range(max(sentence.first, name.clause - 2), min(sentence.last, name.clause + 2))
+        )
+        return any(clause in timed for clause in near)
+
+    def _groups(self) -> list[list[Name]]:
+        """Return the names that are said in one breath ("A, B and C"). A comma alone makes no list: "Take A, B is shut"."""
+        groups: list[list[Name]] = []
+        pending: list[Name] = []
+        for name in self.named.names:
+            last = (pending or (groups[-1] if groups else []))[-1:]
+            link = self._linked(last[0].hit.end, name.hit.start) if last and last[0].sentence == name.sentence else ""
+            if link == "and":
+                groups[-1] += [*pending, name]
+                pending = []
+            elif link == "comma":
+                pending.append(name)
+            else:
+                groups += [[other] for other in pending]
+                groups.append([name])
+                pending = []
+        return groups + [[other] for other in pending]
+
+    def _linked(self, start: int, end: int) -> str:
+        """Return how two names are joined: by "and" or a list comma, by a comma alone, or not at all."""
+        gap = self.scan.text[start:end]
+        gap = _BRACKETED.sub("", gap) if len(gap) <= 2 * _LABEL else gap
+        if len(gap) > 24 or "|" in gap or "\n" in gap:  # noqa: PLR2004  "and then the" and marks
+            return ""
+        for cue in self.scan.cues_between(start, end):
+            if (
+                cue.has("and", "article", "then")
+                or self.scan.text[cue.start : cue.end] in self.scan.pack.names["article"]
+            ):
+                gap = gap.replace(self.scan.text[cue.start : cue.end], " ", 1)
+        for word in gap.replace(",", " ").split():
+            if (
+                word not in _LIST_LINKS
+                and word not in self.scan.pack.names["article"]
+                and word not in ("both", "either", "neither")
+            ):
+                return ""
+        joined = any(cue.has("and", "then") for cue in self.scan.cues_between(start, end)) or any(
+            mark in gap for mark in "、/&+→>"
+        )
+        return "and" if joined else "comma" if "," in gap else ""
+
+    def _set_sign(self, group: list[Name]) -> None:
+        first, last = group[0], group[-1]
+        tail = Tail() if "if" in self.scan.clauses[last.clause].links else self.behind.tail_of(last)
+        sign, cue = self.before.sign_of(first, tail)
+        if sign not in ("propose", "reject", "compare", "landmark", "deny"):
+            sign, cue = tail.sign(sign) or (sign, cue)
+        if self.scan.sentences[first.sentence].asks and sign != "reject":
+            sign = "ask"
+        under = self._under(first, leads=sign == "lead")
+        if under and sign in ("plain", "lead", "bad", "plan", "perhaps"):
+            sign, cue = under, None
+        if self.scan.blocks[first.block].kind == "quote":
+            sign = "plain"
+        self._spread(first, tail)
+        for name in group:
+            name.sign = sign if sign != "landmark" or name is first else self.before.sign_of(name, Tail())[0]
+            name.why = (cue.start, cue.end) if cue else None
+            name.good = tail.good
+            name.picked = sign == "propose" and cue is not None and cue.has("chosen")
+            name.conditional = self.named.conditional(name)
+            name.bad = tail.bad is not None or (
+                tail.but is not None and (tail.no is not None or tail.worse is not None)
+            )
+            name.doubtful = name.bad or tail.but is not None or tail.no is not None
+
+    def _spread(self, first: Name, tail: Tail) -> None:
+        """Give what is said of both to the one before too: "X is A and Y is B, so neither will do"."""
+        if not tail.bad or not tail.both:
+            return
+        place = self.named.place[id(first)]
+        for name in self.named.names[max(place - _FOLLOWING, 0) : place]:
+            if name.sentence == first.sentence and name.sign in ("plain", "lead"):
+                name.sign, name.why = "bad", (tail.bad.start, tail.bad.end)
+
+    def _under(self, name: Name, *, leads: bool) -> str:
+        """Return what the headings over a name say of all that stands under them."""
+        place = self.scan.blocks[name.block].heading
+        while place >= 0:
+            low, high = self.scan.bounds[place]
+            cues = self.scan.cues_between(low, high)
+            if any(cue.has("reject_heading") for cue in cues) and place not in self.named.first:
+                return "reject"
+            if any(cue.has("compare_heading") for cue in cues):
+                return "option"
+            if any(cue.has("reason") for cue in cues):
+                return "plain"
+            if (
+                leads
+                and place not in self.named.first
+                and any(cue.has("choose", "chosen") for cue in cues)
+                and not any(cue.has("not", "from") for cue in cues)
+            ):
+                return "offered"
+            place = self.scan.blocks[place].heading
+        return ""
+
+
+def read_stances(scan: Scan, names: list[Name], clocks: Sequence[int]) -> None:
+    """Set sign and stance of every name.
+
+    Args:
+        scan: the reply.
+        names: the names in it, ascending.
+        clocks: where the times of day stand.
+    """
+    _Signs(Named(scan, names, clocks)).read()
+    _Whole(scan, names).settle()
+
+
+class _Whole:
+    """What the reply as a whole does with each thing."""
+
+    def __init__(self, scan: Scan, names: list[Name]) -> None:
+        self.scan = scan
+        self.names = names
+        self.proposed = {name.key for name in names if name.sign == "propose" and name.key}
+        self.out = {name.key for name in names if name.sign == "reject" and name.key}
+        self.aside = {name.key for name in names if name.sign in ("compare", "option") and name.key}
+        self.candidates = {name.key for name in names if name.sign not in ("landmark", "ask")}
+        self.choices = {
+            self._list_of(name)
+            for name in names
+            if name.leads
+            and (name.sign in ("reject", "bad") or (name.picked and scan.blocks[name.block].kind == "row"))
+        }
+        self.leads = self._leading()
+        if not self.proposed and not self.leads:
+            self.proposed = {name.key for name in names if name.sign == "perhaps" and name.key} - self.out - self.aside
+        if not self.out & self._opening():
+            self.leads |= self._opening()
+        self.firm = self.proposed | self.leads
+        self.leads |= self._sections()
+
+    def _opening(self) -> set[str]:
+        """Return the thing that a reply begins with, where its first clause names it and says nothing against it."""
+        first = self.names[0] if self.names else None
+        if (
+            first is None
+            or first.sign != "plain"
+            or first.doubtful
+            or first.conditional
+            or first.sentence
+            or not self._fragment(first)
+        ):
+            return set()
+        clause = self.scan.clauses[first.clause]
+        rest = list(self.scan.text[clause.start : first.hit.start] + self.scan.text[first.hit.end : clause.end])
+        known = sum(
+            cue.end - cue.start
+            for cue in clause.cues
+            if cue.has("unit", "mode", "numeral", "chosen", "choose", "then", "about")
+        )
+        return {first.key} if first.key and sum(map(str.isalpha, rest)) - known < _FEW else set()
+
+    def _sections(self) -> set[str]:
+        """Return the things that head the first item of a list whose section proposes nothing else."""
+        seen: dict[int, Name] = {}
+        for name in self.names:
+            if self.scan.blocks[name.block].kind in ("item", "row") and self.scan.blocks[name.block].heading >= 0:
+                seen.setdefault(self.scan.blocks[name.block].heading, name)
+        taken = {self.scan.blocks[name.block].heading for name in self.names if name.key in self.proposed}
+        taken |= {name.block for name in self.names if self.scan.blocks[name.block].kind == "heading"}
+        return (
+            {
+                name.key
+                for heading, name in seen.items()
+                if name.sign == "lead" and name.key and not name.bad and heading not in taken
+            }
+            - self.out
+            - self.aside
+        )
+
+    def _leading(self) -> set[str]:
+        """Return the things that head a heading, a numbered or timed item or row, or that are ticked."""
+        found = set()
+        settled = {
+            self.scan.blocks[name.block].heading
+            for name in self.names
+            if name.leads and name.key in self.proposed | self.out
+        }
+        for name in self.names:
+            kind = self.scan.blocks[name.block].kind
+            heads = name.sign in ("lead", "offered") and (
+                kind == "heading" or name.timed or name.good or self._numbered(name)
+            )
+            if self._options(name) or (kind == "row" and not name.timed and self.proposed):
+                heads = False
+            heads = heads or (
+                name.sign == "offered" and kind == "item" and self.scan.blocks[name.block].heading not in settled
+            )
+            walked = name.sign == "plan" and name.timed and not name.home
+            if (heads or walked) and name.key and not (name.bad and not name.timed and kind != "heading"):
+                found.add(name.key)
+        return found - self.out
+
+    def _options(self, name: Name) -> bool:
+        """Return whether a name stands in a table or list of options, of which another one is turned down or picked."""
+        return self._list_of(name) in self.choices and self.scan.blocks[name.block].kind in ("row", "item")
+
+    def _list_of(self, name: Name) -> tuple[str, int]:
+        block = self.scan.blocks[name.block]
+        return (block.kind, name.block - block.level if block.kind == "row" else block.heading)
+
+    def _numbered(self, name: Name) -> bool:
+        block = self.scan.blocks[name.block]
+        start = block.span.start
+        lead = self.scan.folded.original[max(start - 5, 0) : start].rpartition("\n")[2]
+        return block.kind == "item" and any(char.isdigit() or "①" <= char <= "⑳" for char in lead)
+
+    def settle(self) -> None:
+        """Set the stance of every name."""
+        for name in self.names:
+            name.stance = _DECIDED.get(name.sign) or self._weak(name)
+
+    def _weak(self, name: Name) -> Stance:
+        """Return the stance of a name whose own words do not decide: that of its thing in the whole reply."""
+        key = name.key
+        if not key:
+            return self._ambiguous(name)
+        others = bool(self.firm - {key})
+        if name.sign == "perhaps":
+            return "compared" if others and key not in self.firm else "affirmed"
+        rules: tuple[tuple[bool, Stance], ...] = (
+            (key in self.proposed and key not in self.out, "affirmed"),
+            (key in self.out and key not in self.firm, "rejected"),
+            (name.sign == "bad", "affirmed" if key in self.firm else "rejected"),
+            (key in self.leads, "affirmed"),
+            (name.sign == "option" or key in self.aside, "compared"),
+            (name.bad and others, "rejected"),
+            (name.conditional and others, "compared"),
+        )
+        return next((stance for holds, stance in rules if holds), None) or self._plain(name, others=others)
+
+    def _plain(self, name: Name, *, others: bool) -> Stance:
+        """Return the stance of a name that nothing is said against: that of a plan, of a list, of the only candidate."""
+        if name.sign == "plan":
+            return "affirmed"
+        if name.doubtful:
+            return "unclear"
+        if name.sign in ("lead", "offered"):
+            row = self.scan.blocks[name.block].kind == "row" and not name.timed
+            return "affirmed" if not others else "compared" if row or self._options(name) else "unclear"
+        alone = not self.candidates - {name.key} or self._fragment(name)
+        return "affirmed" if alone and not others else "unclear"
+
+    def _ambiguous(self, name: Name) -> Stance:
+        """Return the stance of a name that several things have: what holds for whichever is meant."""
+        if name.sign in ("plan", "lead") and not self.firm:
+            return "affirmed"
+        return "rejected" if name.sign == "bad" and set(name.hit.keys) <= self.out else "unclear"
+
+    def _fragment(self, name: Name) -> bool:
+        """Return whether the clause of a name has no verb that the pack knows: a short answer names what it proposes."""
+        clause = self.scan.clauses[name.clause]
+        return not clause.has(
+            "person", "it", "not", "but", "because", "modal", "unfit", "too", "than", "worse", "if", "although"
+        )
+
+
+def reasons(names: Sequence[Name]) -> list[tuple[int, int] | None]:
+    """Return for each name the place of the words that decided its stance; those of another mention where the reply as a whole did."""
+    first: dict[tuple[str, str], tuple[int, int]] = {}
+    for name in names:
+        if name.why and name.sign in ("propose", "reject"):
+            first.setdefault((name.key, _DECIDED[name.sign]), name.why)
+    return [name.why or first.get((name.key, name.stance)) for name in names]

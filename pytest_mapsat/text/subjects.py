@@ -1,0 +1,196 @@
+"""Which thing a figure or a time of day belongs to: by the place in clause, sentence, list, table and under headings."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+
+from .document import Stance
+from .named import Name
+from .pack import Cue
+from .scan import Clause, Scan
+
+_FAR = 40
+_LABEL = 60
+_PAIR = 2
+_BACK = 600
+
+
+class Subjects:
+    """The things of one reply and what stands around its figures.
+
+    Args:
+        scan: the reply.
+        names: the names in it with their stances, ascending.
+    """
+
+    def __init__(self, scan: Scan, names: Sequence[Name]) -> None:
+        self.scan = scan
+        self.names = names
+        self.starts = [name.hit.start for name in names]
+        self.by_block: dict[int, list[Name]] = {}
+        for name in names:
+            self.by_block.setdefault(name.block, []).append(name)
+        firm = {name.key for name in names if name.stance == "affirmed" and name.key}
+        self.only = (firm.pop(),) if len(firm) == 1 else ()
+        self._headers: dict[str, list[Cue]] = {}
+
+    def subject(self, start: int, end: int, place: int, *, travel: bool) -> tuple[str, ...]:
+        """Return the things that a figure may be said of: one where it is sure, none where nothing is named."""
+        clause = self.scan.clauses[place]
+        sentence = self.scan.sentences[clause.sentence]
+        if self.scan.blocks[sentence.block].kind == "row":
+            return self._of_row(sentence.block, start)
+        before = self.names_between(clause.start, start)
+        after = self.names_between(end, clause.end)
+        if after and self._leads_to(end, after[0], travel=travel):
+            return after[0].hit.keys
+        if travel and self._homeward(clause, before[-1].hit.end if before else clause.start, end):
+            return ()
+        usable = [
+            name
+            for name in before
+            if name.sign not in ("landmark", "compare") or (name.sign == "compare" and not self._than(name))
+        ]
+        if usable:
+            return usable[-1].hit.keys
+        if not before:
+            usable = [name for name in after if name.sign != "landmark"]
+            beside = bool(usable) and not any(map(str.isalnum, self.scan.text[end : usable[0].hit.start]))
+            if usable and (beside or not self.names_between(sentence.start, clause.start)):
+                return usable[0].hit.keys
+        return self._earlier(clause, sentence.block, sentence.start) if not before or travel else ()
+
+    def _homeward(self, clause: Clause, start: int, end: int) -> bool:
+        """Return whether the way is one back, to no thing with a name."""
+        return any("homeward" in cue.tags for cue in clause.cues if cue.start >= start or cue.start >= end)
+
+    def _than(self, name: Name) -> bool:
+        return name.why is not None and any("than" in cue.tags for cue in self.scan.cues_between(*name.why))
+
+    def _leads_to(self, end: int, name: Name, *, travel: bool) -> bool:
+        """Return whether a figure is that of the name behind it: "12 min to X", "40 yuan for X"."""
+        gap = self.scan.text[end : name.hit.start]
+        if len(gap) > _FAR or any(char.isdigit() for char in gap):
+            return False
+        cues = self.scan.cues_between(end, name.hit.start)
+        if name.sign == "landmark" or any(cue.has("and", "from", "than") for cue in cues):
+            return False
+        return any(
+            cue.has("toward") or (travel and (cue.has("choose") or cue.tags.get("time_role") == "arrival"))
+            for cue in cues
+        )
+
+    def names_between(self, start: int, end: int) -> list[Name]:
+        """Return the names that begin between two places."""
+        return list(self.names[bisect_left(self.starts, start) : bisect_left(self.starts, end)])
+
+    def _of_row(self, block: int, start: int) -> tuple[str, ...]:
+        row = self.scan.blocks[block]
+        named = self.by_block.get(block, [])
+        origin = self.scan.folded.origin(start)
+        for cell in row.cells[:_FAR]:
+            if cell.span.start <= origin < cell.span.end:
+                low, high = self.scan.folded.at(cell.span.start), self.scan.folded.at(cell.span.end)
+                own = [name for name in named if low <= name.hit.start < high]
+                if own:
+                    return own[-1].hit.keys if own[-1].hit.start < start else own[0].hit.keys
+        usable = [name for name in named if name.sign != "landmark"]
+        if usable:
+            return usable[0].hit.keys
+        return () if len(row.cells) > _PAIR else self.over(block)
+
+    def _earlier(self, clause: Clause, block: int, start: int) -> tuple[str, ...]:
+        """Return the thing that the sentence, the item, the text before or the heading speaks of."""
+        low = max(self.scan.bounds[block][0], start - _BACK)
+        for first, last in ((start, clause.start), (low, start)):
+            named = [
+                name for name in self.names_between(first, last) if name.sign != "landmark" and not self._than(name)
+            ]
+            if named and first == start:
+                return named[-1].hit.keys
+            if named:
+                goes_on = clause.cues and clause.cues[0].has("it") and named[-1].sentence == clause.sentence - 1
+                return (
+                    named[-1].hit.keys
+                    if goes_on and self._one([name for name in named if name.sentence == named[-1].sentence])
+                    else self._last_sentence(named)
+                )
+        return self.over(block)
+
+    def _one(self, named: Iterable[Name]) -> bool:
+        return len({name.hit.keys for name in named}) == 1
+
+    def _last_sentence(self, named: Sequence[Name]) -> tuple[str, ...]:
+        """Return what the last sentence with names speaks of; all of them where it names several."""
+        last = [name for name in named if name.sentence == named[-1].sentence]
+        keys = dict.fromkeys(key for name in last if name.stance == "affirmed" for key in name.hit.keys)
+        return tuple(keys) or self.only
+
+    def over(self, block: int) -> tuple[str, ...]:
+        """Return the thing of the item that a nested one belongs to, or of the heading; or the only one that is proposed."""
+        level = self.scan.blocks[block].level
+        place = block - 1
+        if self.scan.blocks[block].kind == "item":
+            while place > self.scan.blocks[block].heading and self.scan.blocks[place].kind == "item":
+                if self.scan.blocks[place].level < level and place in self.by_block:
+                    return self.by_block[place][0].hit.keys
+                place -= 1
+                if block - place > _FAR:
+                    break
+            if place >= 0 and self.scan.blocks[place].kind == "paragraph" and place in self.by_block:
+                return self._last_sentence(self.by_block[place])
+        heading = self.scan.blocks[block].heading
+        while heading >= 0:
+            named = [name for name in self.by_block.get(heading, ()) if name.sign != "landmark"]
+            if named:
+                return named[-1].hit.keys if self._one(named) else ()
+            heading = self.scan.blocks[heading].heading
+        return self.only
+
+    def around(self, place: int, start: int) -> list[Cue]:
+        """Return the words that may say what a figure is: of its clause, of the label before it, of the head of its column and row."""
+        clause = self.scan.clauses[place]
+        cues = list(clause.cues)
+        sentence = self.scan.sentences[clause.sentence]
+        block = self.scan.blocks[sentence.block]
+        if block.kind == "row":
+            named = self.by_block.get(sentence.block)
+            return cues if named else self.scan.cues_between(sentence.start, sentence.end)
+        before = place
+        while (
+            before > sentence.first
+            and self.scan.clauses[before].opens in (":", "(", "-")
+            and clause.start - self.scan.clauses[before - 1].start < _LABEL
+        ):
+            before -= 1
+            cues = [*self.scan.clauses[before].cues, *cues]
+        return [cue for cue in cues if not cue.start <= start < cue.end]
+
+    def head_cues(self, position: int) -> list[Cue]:
+        """Return the words over the column and at the head of the row of a table cell."""
+        sentence = self.scan.sentences[self.scan.clauses[self.scan.clause_at(position)].sentence]
+        block = self.scan.blocks[sentence.block]
+        if block.kind != "row":
+            return []
+        origin = self.scan.folded.origin(position)
+        cell = next((cell for cell in block.cells[:_FAR] if cell.span.start <= origin < cell.span.end), None)
+        if cell is None:
+            return []
+        if cell.header not in self._headers:
+            self._headers[cell.header] = list(self.scan.pack.find(cell.header))
+        first = block.cells[0].span
+        low, high = self.scan.folded.at(first.start), self.scan.folded.at(first.end)
+        named = any(low <= name.hit.start < high for name in self.by_block.get(sentence.block, ()))
+        label = [] if named or cell.column == 0 else self.scan.cues_between(low, high)
+        return [*self._headers[cell.header], *label]
+
+    def stance(self, start: int, place: int) -> Stance:
+        """Return the stance of the statement that a figure stands in: asked, denied, or unclear under a condition."""
+        clause = self.scan.clauses[place]
+        if self.scan.sentences[clause.sentence].asks:
+            return "asked"
+        before = [cue for cue in clause.cues if cue.end <= start and not self.scan.text[cue.end : start].strip()]
+        if before and before[-1].has("not", "instead"):
+            return "denied"
+        return "unclear" if "if" in clause.links else "affirmed"

@@ -1,0 +1,91 @@
+"""Numbers and clock times: bounds, and what tools returned."""
+
+import pytest
+from judging import call, dialogue, judge_dialogue, judge_reply
+
+
+def test_a_number_must_lie_within_its_bounds():
+    assert judge_reply("It is 900 m away", "number", unit="km", max=1).passed is True
+    finding = judge_reply("It is 1.2 km away", "number", unit="km", max=1)
+    assert finding.why == "turn 1 says '1.2 km' (chars 6-12), not at most 1 km"
+    assert finding.wanted == "a length at most 1 km"
+
+
+def test_a_number_is_tied_to_its_thing_by_the_sentence():
+    reply = "The walk takes 8 min. 驾车需要50分钟。"
+    assert judge_reply(reply, "number", unit="min", max=10, near=["walk"]).passed is True
+    assert judge_reply(reply, "number", unit="min", max=10, near=["驾车"]).passed is False
+    assert judge_reply(reply, "number", unit="min", max=10, near=["bike"]).passed is not True
+
+
+def test_all_numbers_must_fit_unless_any_is_asked_for():
+    reply = "5 min or 50 min"
+    assert judge_reply(reply, "number", unit="min", max=10).passed is False
+    assert judge_reply(reply, "number", unit="min", max=10, quantifier="any").passed is True
+
+
+def test_a_number_that_is_not_said_fails_or_holds_vacuously():
+    assert judge_reply("Soon", "number", unit="min", max=10).passed is False
+    finding = judge_reply("Soon", "number", unit="min", max=10, if_absent="vacuous")
+    assert (finding.passed, finding.vacuous) == (True, True)
+
+
+def bound(path="distance", tool="route"):
+    return {"op": "bound", "tool": tool, "path": path}
+
+
+@pytest.mark.parametrize(
+    ("returned", "equals_unit"),
+    [(9800, "m"), ("9800", "m"), ("9.8", None), ("驾车;全程9.8公里", None), (["9.8 km"], None)],
+)
+@pytest.mark.parametrize(("said", "passed"), [("10 km", True), ("9.8 km", True), ("12.5 km", False), ("7.8 km", False)])
+def test_a_number_is_held_against_what_a_tool_returned(returned, equals_unit, said, passed):
+    steps = [call("route", {"distance": returned})]
+    fields = {"unit": "km", "equals": bound(), "equals_unit": equals_unit}
+    assert judge_reply(f"It is {said}.", "number", steps=steps, **fields).passed is passed
+
+
+def test_a_wrong_number_is_told_with_the_right_one():
+    steps = [call("route", {"distance": 9.8})]
+    finding = judge_reply("It is 12.5 km.", "number", steps=steps, unit="km", equals=bound())
+    assert finding.why == "turn 1 says '12.5 km' (chars 6-13), but route returned 9.8 km"
+    assert finding.wanted == "a length within 5 % of 9.8 km"
+
+
+@pytest.mark.parametrize("status", ["miss", "error"])
+def test_a_number_without_an_answer_behind_it_is_not_supported(status):
+    steps = [call("route", {"distance": 9.8}, status=status)]
+    assert judge_reply("It is 9.8 km.", "number", steps=steps, unit="km", equals=bound()).passed is False
+
+
+def test_a_later_result_does_not_support_an_earlier_number():
+    early = dialogue("It is 9.8 km.", "Indeed.")
+    late = early.turns[3].model_copy(update={"steps": (call("route", {"distance": 9.8}),)})
+    trajectory = early.model_copy(update={"turns": (*early.turns[:3], late)})
+    assert judge_dialogue(trajectory, "number", unit="km", equals=bound()).passed is False
+
+
+def test_a_unit_that_cannot_be_converted_is_not_judged():
+    steps = [call("route", {"distance": 9.8})]
+    fields = {"unit": "km", "equals": bound(), "equals_unit": "min"}
+    assert judge_reply("It is 9.8 km.", "number", steps=steps, **fields).passed is None
+
+
+@pytest.mark.parametrize(
+    ("reply", "passed"),
+    [("Leave at 18:30", True), ("下午6点半出发", True), ("Leave at 6:30 am", False), ("Leave soon", False)],
+)
+def test_a_clock_time_must_lie_in_its_window(reply, passed):
+    assert judge_reply(reply, "clock_time", after="18:00", before="19:00").passed is passed
+
+
+@pytest.mark.parametrize(("reply", "passed"), [("at 23:30", True), ("at 01:00", True), ("at 15:00", False)])
+def test_a_window_may_run_past_midnight(reply, passed):
+    assert judge_reply(reply, "clock_time", after="22:00", before="02:00").passed is passed
+
+
+@pytest.mark.parametrize(("said", "passed"), [("18:31", True), ("6:30 pm", True), ("18:35", False)])
+def test_a_clock_time_is_held_against_what_a_tool_returned(said, passed):
+    steps = [call("route", {"arrival": "2026-05-23 18:30:00"})]
+    fields = {"equals": bound("arrival")}
+    assert judge_reply(f"You arrive at {said}.", "clock_time", steps=steps, **fields).passed is passed
