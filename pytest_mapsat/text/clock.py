@@ -18,6 +18,7 @@ _GLUED = re.compile(r"[ap]\.?m(?![a-z])")
 _LETTER_H = re.compile(r"(?<![0-9:.])([01]?[0-9]|2[0-4])h([0-5][0-9])(?![0-9])")
 _HOURS = 24
 _SIXTY = 60
+_NOON = 12
 _SOON = 600
 _MORNING = 7 * 60
 _LATER_TODAY = 6 * 60
@@ -89,15 +90,13 @@ class _Clock:
 
     def find(self) -> list[Spoken]:
         """Return all times, ascending, none overlapping another."""
-        found: list[Spoken] = []
-        for pattern in (_COLON, _DOTTED, _LETTER_H):
-            for match in pattern.finditer(self.text):
-                if int(match[1]) <= _HOURS:
-                    found.append(self._written(match, exact=pattern is _LETTER_H))
-        for cue in self.cues:
-            spoken = self._from_cue(cue)
-            if spoken:
-                found.append(spoken)
+        found = [
+            self._written(match, exact=pattern is _LETTER_H)
+            for pattern in (_COLON, _DOTTED, _LETTER_H)
+            for match in pattern.finditer(self.text)
+            if int(match[1]) <= _HOURS
+        ]
+        found += [spoken for cue in self.cues if (spoken := self._from_cue(cue))]
         taken = {position for spoken in found for position in range(spoken.start, spoken.end)}
         found += [spoken for number in self.listed if number.start not in taken and (spoken := self._bare(number))]
         found.sort(key=lambda spoken: (spoken.start, -spoken.end))
@@ -139,24 +138,26 @@ class _Clock:
     def _from_cue(self, cue: Cue) -> Spoken | None:
         """Return the time that a word of the clock makes with the numbers around it."""
         if "clock_word" in cue.tags:
-            following = self.text[cue.end : cue.end + 2]
-            if following[:1] == " " and following[1:2].isalpha() and not self.after(cue.end):
-                return None  # "the midday break"
-            value = int(cue.tags["clock_word"])
-            return Spoken(cue.start, cue.end, value // _SIXTY, 0, sure=True, approx=self._approx(cue.start, cue.end))
+            return self._word(cue)
         if cue.has("clock_past", "clock_to"):
             return self._past_or_to(cue)
-        if (
-            "clock_half" in cue.tags
-            and (hour := self.number_after(cue.end))
-            and self.text[cue.start : cue.end].endswith("past")
-        ):
-            return self._spoken(cue.start, hour, 30)
-        if "oclock" in cue.tags and (hour := self.number_before(cue.start)):
-            return self._spoken(hour.start, hour, 0, end=cue.end)
-        if "hour_mark" in cue.tags and (hour := self.number_ends.get(cue.start)):
-            return self._han(hour, cue)
-        return None
+        hour = self.number_after(cue.end) if "half_past" in cue.tags else self.number_before(cue.start)
+        if hour is None:
+            return None
+        if cue.has("half_past", "oclock"):
+            past = "half_past" in cue.tags
+            return self._spoken(
+                cue.start if past else hour.start, hour, 30 if past else 0, end=None if past else cue.end
+            )
+        return self._han(hour, cue) if "hour_mark" in cue.tags and hour.end == cue.start else None
+
+    def _word(self, cue: Cue) -> Spoken | None:
+        """Return noon or midnight, but not the midday of "the midday break"."""
+        following = self.text[cue.end : cue.end + 2]
+        if following[:1] == " " and following[1:2].isalpha() and not self.after(cue.end):
+            return None
+        hour = int(cue.tags["clock_word"]) // _SIXTY
+        return Spoken(cue.start, cue.end, hour, 0, sure=True, approx=self._approx(cue.start, cue.end))
 
     def _past_or_to(self, cue: Cue) -> Spoken | None:
         hour = self.number_after(cue.end)
@@ -234,7 +235,7 @@ class _Clock:
             end,
             total // _SIXTY,
             total % _SIXTY,
-            sure=hour.value > 12 or (not hour.spelled and self.day24 and hour.value > 12),
+            sure=hour.value > _NOON,
         )
 
     def _measured(self, number: Number) -> bool:
@@ -307,7 +308,7 @@ class _Clock:
 def _is_hour(number: Number) -> bool:
     return (
         number.value == int(number.value) == number.high
-        and 1 <= number.value <= 12
+        and 1 <= number.value <= _NOON
         and not number.article
         and not number.decimals
     )

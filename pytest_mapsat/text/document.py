@@ -217,6 +217,6 @@ class Document:
         """
         silent = {*ignoring, *(question.sentence for question in self.questions)}
         things = [mention.sentence for mention in self.mentions if mention.stance in ("affirmed", "unclear")]
-        figures = [one.sentence for one in (*self.quantities, *self.times)]
+        figures = [quantity.sentence for quantity in self.quantities] + [time.sentence for time in self.times]
         found = (*things, *figures, *(one.sentence for one in self.identifiers))
         return any(number not in silent for number in found)

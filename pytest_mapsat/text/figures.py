@@ -18,6 +18,8 @@ _LEAST_SHARE = 0.67
 _MOST_SHARE = 1.5
 _NEXT: dict[str, str] = {"min": "min", "m": "m"}
 _SIXTY = 60
+_RANGE_MARKS = frozenset({"-", "--", "~", "—", "——"})
+_LIST_MARKS = frozenset({",", "、", "/", "+"})
 #: Groups of the pack whose words may be what is counted.
 _OF_NOUNS = frozenset({"ordinary", "street", "role", "mode"})
 
@@ -127,24 +129,15 @@ class _Reader:
         before = self.last_cue(number.start)
         if (
             name == "min"
-            and self.text[stop - 1] == "分"
+            and "rating_unit" in self.pack.words.get(self.text[stop - 1], {})
             and (number.decimals or (before and before.tags.get("unit_name") == "star"))
         ):
             name = "star"
         tail = self.next_cue(stop)
-        if (
-            tail
-            and "and_fraction" in tail.tags
-            and name in ("min", "m", "yuan")
-            and self.text[tail.start : tail.end] not in ("个半",)
-        ):
-            if scale > 1 or self.text[tail.start].isascii():
-                value, high, stop, step = (
-                    value + tail.tags["and_fraction"],
-                    high + tail.tags["and_fraction"],
-                    tail.end,
-                    1 / 6,
-                )
+        more_than_one = scale > 1 or (tail is not None and self.text[tail.start].isascii())
+        if tail and "and_fraction" in tail.tags and name in ("min", "m", "yuan") and more_than_one:
+            extra = tail.tags["and_fraction"]
+            value, high, stop, step = value + extra, high + extra, tail.end, 1 / 6
         if step == 1 and scale > _SIXTY - 1:
             step = 0.5
         approx: Approx = "range" if high > value else "exact"
@@ -259,7 +252,7 @@ class _Reader:
                 and not gap.strip()
                 and figure.value < _SIXTY
                 and last.value == int(last.value)
-                and not figure.approx == "range"
+                and figure.approx != "range"
             ):
                 total = last.value + figure.value
                 result[-1] = replace(last, end=figure.end, value=total, low=total, high=total, step=1.0, scale=1.0)
@@ -272,13 +265,12 @@ class _Reader:
         same = last.bare or last.unit == figure.unit
         if not same or figure.low <= last.low * (figure.scale if last.bare else 1.0):
             return False
-        if mark in ("-", "--", "~", "—", "到", "至") and not (last.bare and figure.bare):
-            return True
-        if mark == "to" and not (last.bare and figure.bare):
-            return True
-        if mark == "or" and last.bare and not figure.bare:
-            return True
-        return mark == "and" and self.text[max(last.start - 9, 0) : last.start].rstrip().endswith("between")
+        words = self.pack.words.get(mark, {})
+        before = self.last_cue(last.start)
+        between = "and" in words and before is not None and "between" in before.tags
+        either = "either_or" in words and last.bare and not figure.bare
+        plain = (mark in _RANGE_MARKS or "range" in words) and not (last.bare and figure.bare)
+        return between or either or plain
 
     def _shared(self, found: list[Figure]) -> list[Figure]:
         """Give the figures of a list the unit that only its last one is said with ("12, 18 and 12 min")."""
@@ -290,7 +282,7 @@ class _Reader:
                 one.bare
                 and not other.bare
                 and other.unit in ("min", "m", "yuan")
-                and gap in (",", "and", ", and", "、", "和", "&", "/", "+", "与")
+                and (gap in _LIST_MARKS or "and" in self.pack.words.get(gap.strip(", "), {}))
             ):
                 result[place] = replace(
                     one,
@@ -312,30 +304,13 @@ class _Reader:
         if before and "one" in before.tags:
             before = self.last_cue(before.start)
         after = self.next_cue(figure.end)
-        behind = (
-            after
-            if (after and not self.text[after.start].isascii())
-            or (after and after.has("about_after", "over_after", "under_after"))
-            else None
-        )
         if figure.approx in ("about", "at_least"):
             return figure
-        if before and before.has("under") and not (before.has("over") and not before.has("under")):
-            return _at_most(figure)
-        if behind and "under_after" in behind.tags:
-            return _at_most(figure)
-        if before and before.has("over", "about"):
-            over = "over" in before.tags and self.text[before.start : before.end] not in ("from",)
-            return (
-                replace(_at_least(figure), start=figure.start)
-                if over
-                else _about(figure)
-                if "about" in before.tags
-                else figure
-            )
-        if behind and behind.has("over_after"):
-            return _at_least(replace(figure, end=behind.end))
-        return _about(replace(figure, end=behind.end)) if behind and "about_after" in behind.tags else figure
+        for cue, suffix in ((before, ""), (after, "_after")):
+            for group, hedge in _HEDGES:
+                if cue and group + suffix in cue.tags:
+                    return hedge(replace(figure, end=max(figure.end, cue.end)) if suffix else figure)
+        return figure
 
     def _kept(self, figure: Figure) -> bool:
         """Return whether a bare number counts something."""
@@ -367,18 +342,20 @@ def _at_least(figure: Figure) -> Figure:
     return replace(figure, approx="at_least", low=figure.value, high=figure.value * _MOST_SHARE)
 
 
+#: What words before a figure do to it, those that bound it first.
+_HEDGES = (("under", _at_most), ("over", _at_least), ("about", _about))
+
+
 def find_figures(
     text: str, pack: Pack, cues: Sequence[Cue], numbers: Sequence[Number], times: Sequence[Spoken]
 ) -> list[Figure]:
     """Return the figures of a folded text that are no part of a time of day, ascending."""
     reader = _Reader(text, pack, cues, numbers, times)
-    found = [
-        _people(figure, pack, reader.last_cue(figure.start)) if figure.bare else figure for figure in reader.read()
-    ]
+    found = [_people(figure, reader.last_cue(figure.start)) if figure.bare else figure for figure in reader.read()]
     return [_counted(text, pack, figure) if figure.bare else figure for figure in found]
 
 
-def _people(figure: Figure, pack: Pack, before: Cue | None) -> Figure:
+def _people(figure: Figure, before: Cue | None) -> Figure:
     """Read "for six" as six people."""
     return (
         replace(figure, unit="people", bare=False)

@@ -20,6 +20,8 @@ _DROPPED = re.compile(
     rf"|(?<=[{_HAN}]) +|(?<=[{_HAN}][*`]) +| +(?=[{_HAN}])"
     r"|(?<![a-z0-9])_+|_+(?![a-z0-9_])"
 )
+#: Stands for characters that are dropped.
+_DROP = "\u200b"
 _IS_HAN = re.compile(f"[{_HAN}]")
 
 
@@ -42,15 +44,18 @@ def _fold_char(char: str) -> int | str:
         return str(unicodedata.decimal(char))
     if category == "Cc" or char.isspace():
         return " "
-    if category == "Mn" and char not in "\ufe0e\ufe0f":
-        return "\u200b"
-    if unicodedata.category(char)[0] == "S" and not unicodedata.normalize("NFKC", char).isascii():
+    return _DROP if category == "Mn" else _folded(char, sign=category[0] == "S")
+
+
+def _folded(char: str, *, sign: bool) -> str:
+    """Return a letter or sign without case, width and accents; a sign that would become letters stays."""
+    if sign and not unicodedata.normalize("NFKC", char).isascii():
         return char
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", char).casefold())
     bare = unicodedata.normalize("NFD", folded)[:1]
     if bare.isascii() and bare.isalpha() and len(folded) == 1:
         return bare
-    return folded.replace("\n", " ") or "\u200b"
+    return folded.replace("\n", " ") or _DROP
 
 
 _TABLE = _Table()

@@ -150,6 +150,16 @@ def _bold_lead(line: str) -> bool:
     return line.lstrip().startswith("**") and not any(mark in line for mark in _ENDS)
 
 
+def _title(line: str) -> int:
+    """Return the level of a line that is a heading without marks; 0 where it is none."""
+    bare = line.strip().rstrip("*_ ")
+    if len(bare) > _LONGEST_LEAD:
+        return 0
+    if bare.endswith((":", "：")) and "。" not in bare and ". " not in bare:
+        return _LEAD
+    return _BOLD if _BOLD_LINE.match(line) or _bold_lead(line) else 0
+
+
 def _kind_of(line: str) -> tuple[BlockKind, int, int]:
     """Return what a line is, its level, and how many characters its marks take."""
     heading = _HEADING.match(line)
@@ -162,11 +172,9 @@ def _kind_of(line: str) -> tuple[BlockKind, int, int]:
     item = _ITEM.match(line)
     if item:
         return "item", len(item[1].expandtabs(4)) // 2, item.end()
-    bare = line.strip().rstrip("*_ ")
-    if len(bare) <= _LONGEST_LEAD and bare.endswith((":", "：")) and not any(mark in bare for mark in ("。", ". ")):
-        return "heading", _LEAD, lead
-    if len(bare) <= _LONGEST_LEAD and (_BOLD_LINE.match(line) or _bold_lead(line)):
-        return "heading", _BOLD, lead
+    level = _title(line)
+    if level:
+        return "heading", level, lead
     if unicodedata.category(line[lead]) == "So":
         return "item", lead // 2, lead
     return "paragraph", 0, lead

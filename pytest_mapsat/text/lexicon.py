@@ -156,9 +156,10 @@ def _starts(keys: Mapping[str, object]) -> re.Pattern[str] | None:
 
 def _form_end(text: str, form: str, start: int) -> int | None:
     """Return where a form that begins at ``start`` ends, if it stands there as whole words; a plural or a genitive counts."""
-    if not text.startswith(form, start):
-        if " " not in form or not text[start : start + len(form)].replace("\n", " ") == form:
-            return None
+    if not text.startswith(form, start) and (
+        " " not in form or text[start : start + len(form)].replace("\n", " ") != form
+    ):
+        return None
     end = start + len(form)
     if not _LATIN.match(form[-1]) or not _LATIN.match(text, end):
         return end

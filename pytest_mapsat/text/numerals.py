@@ -43,7 +43,7 @@ def find_numbers(text: str, cues: Sequence[Cue]) -> list[Number]:
         text: the folded text.
         cues: the words of the pack in it, ascending.
     """
-    found = [number for match in _DIGITS.finditer(text) if (number := _in_digits(text, match))]
+    found = [number for match in _DIGITS.finditer(text) if (number := _in_digits(match))]
     place = 0
     while place < len(cues):
         if cues[place].has("numeral", "multiplier", "fraction", "one", "couple"):
@@ -57,7 +57,7 @@ def find_numbers(text: str, cues: Sequence[Cue]) -> list[Number]:
     return _scaled(text, found)
 
 
-def _in_digits(text: str, match: re.Match[str]) -> Number | None:
+def _in_digits(match: re.Match[str]) -> Number | None:
     written = match.group()
     if written in _FRACTIONS:
         return Number(match.start(), match.end(), _FRACTIONS[written], _FRACTIONS[written], 2)

@@ -141,14 +141,13 @@ class Roles:
 
     def _for_several(self, figure: Figure, clause: Clause) -> bool:
         """Return whether a price is that of several people: "for six", "三个人就要"."""
-        before = self.scan.text[clause.start : figure.start]
         after = self.scan.text[figure.end : clause.end]
         for cue in clause.cues:
             if (
                 "unit" in cue.tags
                 and cue.tags["unit"][0] == "people"
                 and cue.end <= figure.start
-                and not before.strip().startswith("每")
+                and not any(other.tags.get("role") == "per_head" for other in clause.cues)
             ):
                 return True
             if (

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from .document import Block
 from .fold import Folded
@@ -108,7 +109,7 @@ def scan(folded: Folded, pack: Pack, names: Sequence[tuple[int, int]]) -> Scan:
     result = Scan(folded, pack, blocks, bounds, cues, [], [], [], [cue.start for cue in cues])
     at = 0
     for number, (start, end) in enumerate(bounds):
-        for first, last, asks in _bounded(_sentences(folded.text, start, end, names), names):
+        for first, last, marked in _bounded(_sentences(folded.text, start, end, names), names):
             while at < len(cues) and cues[at].start < first:
                 at += 1
             held = []
@@ -116,7 +117,7 @@ def scan(folded: Folded, pack: Pack, names: Sequence[tuple[int, int]]) -> Scan:
                 held.append(cues[at])
                 at += 1
             spoken = blocks[number].kind not in ("heading", "row")
-            asks = spoken and (asks or any(cue.has("ask") for cue in held))
+            asks = spoken and (marked or any(cue.has("ask") for cue in held))
             sentence = Sentence(first, last, number, len(result.clauses), asks)
             _add_clauses(result, sentence, held, names)
             sentence.last = len(result.clauses)
@@ -191,7 +192,7 @@ def _add_clauses(result: Scan, sentence: Sentence, cues: list[Cue], names: Seque
     number = len(result.sentences)
     edges = [sentence.start, *sorted(cut for cut in cuts if sentence.start < cut < sentence.end), sentence.end]
     at = 0
-    for first, last in zip(edges, edges[1:], strict=False):
+    for first, last in pairwise(edges):
         clause = Clause(first, last, number, opens=cuts.get(first, ""))
         while at < len(cues) and cues[at].start < last:
             clause.cues.append(cues[at])

@@ -82,6 +82,7 @@ class Subjects:
         )
 
     def names_between(self, start: int, end: int) -> list[Name]:
+        """Return the names that begin between two places."""
         return list(self.names[bisect_left(self.starts, start) : bisect_left(self.starts, end)])
 
     def _of_row(self, block: int, start: int) -> tuple[str, ...]:
@@ -185,6 +186,7 @@ class Subjects:
         return [*self._headers[cell.header], *label]
 
     def stance(self, start: int, place: int) -> Stance:
+        """Return the stance of the statement that a figure stands in: asked, denied, or unclear under a condition."""
         clause = self.scan.clauses[place]
         if self.scan.sentences[clause.sentence].asks:
             return "asked"
