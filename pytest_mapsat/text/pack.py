@@ -16,7 +16,7 @@ from .fold import fold_phrase
 #: What a word does: group of the pack -> the value under which the word stands in it, True where the group is a plain list.
 Tags = Mapping[str, Any]
 #: Groups that say how names are shortened, and are looked up rather than looked for.
-_OF_NAMES = frozenset({"article", "definite", "indefinite", "street", "ordinary"})
+_OF_NAMES = frozenset({"article", "definite", "indefinite", "street", "ordinary", "boundary", "house_number", "branch"})
 _MOVING = frozenset({"choose", "toward", "from", "homeward"})
 _HANDED_DOWN = ("mode", "time_role")
 _LATIN = re.compile("[a-z0-9]")

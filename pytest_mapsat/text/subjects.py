@@ -12,7 +12,6 @@ from .scan import Clause, Scan
 
 _FAR = 40
 _LABEL = 60
-_PAIR = 2
 _BACK = 600
 
 
@@ -98,7 +97,13 @@ class Subjects:
         usable = [name for name in named if name.sign != "landmark"]
         if usable:
             return usable[0].hit.keys
-        return () if len(row.cells) > _PAIR else self.over(block)
+        return () if self._table_names(block) else self.over(block)
+
+    def _table_names(self, block: int) -> bool:
+        """Return whether another row of the same table names a thing, so that one that does not is about none."""
+        first = block - self.scan.blocks[block].level
+        rows = range(first, min(block + _FAR, len(self.scan.blocks)))
+        return any(row in self.by_block for row in rows if self.scan.blocks[row].kind == "row")
 
     def _earlier(self, clause: Clause, block: int, start: int) -> tuple[str, ...]:
         """Return the thing that the sentence, the item, the text before or the heading speaks of."""

@@ -124,7 +124,7 @@ VALUES = [
 
 
 @pytest.mark.parametrize(("text", "value", "low", "high", "approx", "unit"), VALUES, ids=[row[0] for row in VALUES])
-def test_a_figure_is_read_in_the_canonical_unit(text, value, low, high, approx, unit):
+def test_a_figure_is_read_in_the_canonical_unit(text, value, low, high, approx, unit):  # noqa: PLR0917  a table
     figure = reading(text).quantities[0]
     assert (figure.value, figure.low, figure.high) == pytest.approx((value, low, high))
     assert (figure.approx, figure.unit) == (approx, unit)
