@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast, get_args
 
 from .document import Role
@@ -55,6 +55,24 @@ class Roles:
     def __init__(self, scan: Scan, subjects: Subjects) -> None:
         self.scan = scan
         self.subjects = subjects
+
+    def of_all(self, figures: Sequence[Figure]) -> list[Told]:
+        """Return what each figure is one of. A length of time beside one of a way is that of the same way: "14 min, 950 m"."""
+        told = [self.of_figure(figure) for figure in figures]
+        for place in range(len(figures) - 1):
+            for one, other in ((place, place + 1), (place + 1, place)):
+                way = told[other].role == "travel_distance" and figures[one].unit == "min" and told[one].role is None
+                if way and figures[one].value < _LONG and self._beside(figures[place], figures[place + 1]):
+                    told[one] = replace(told[one], role="travel_time", mode=told[other].mode)
+        return told
+
+    def _beside(self, one: Figure, other: Figure) -> bool:
+        """Return whether nothing but marks, "and" or "or" and words of degree stands between two figures."""
+        gap = self.scan.text[one.end : other.start]
+        for cue in self.scan.cues_between(one.end, other.start):
+            if cue.has("and", "about", "under", "over", "so", "either_or", "clock_about", "one"):
+                gap = gap.replace(self.scan.text[cue.start : cue.end], "", 1)
+        return len(gap) <= _FAR and not any(map(str.isalnum, gap))
 
     def of_figure(self, figure: Figure) -> Told:
         """Return what a figure is one of."""
@@ -175,7 +193,7 @@ class Roles:
 
     def _travel(self, figure: Figure, place: int, mode: str, cues: Sequence[Cue]) -> str | None:
         """Return whether a length of time or way without a word of its own is that of a way."""
-        if any(cue.role(_OF_UNIT[figure.unit]) for cue in cues):
+        if any(not _OF_UNIT[figure.unit].isdisjoint(cue.tags.get("role", ())) for cue in cues):
             return None
         if figure.unit == "m":
             sentence = self.scan.sentences[self.scan.clauses[place].sentence]
