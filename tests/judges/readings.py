@@ -29,7 +29,7 @@ def names(words, stance, *keys, form="full"):
     return lambda text: Mention(keys, span(text, words), form, stance, "", 0, 0)
 
 
-def figure(words, value, unit, role, *subject, approx="exact", low=None, high=None, mode="", stance="affirmed"):  # noqa: PLR0913
+def figure(words, value, unit, role, *subject, approx="exact", low=None, high=None, mode="", stance="affirmed"):
     low, high = value if low is None else low, value if high is None else high
     return lambda text: Quantity(span(text, words), value, low, high, approx, unit, role, subject, mode, stance, 0, 0)
 
