@@ -23,7 +23,7 @@ _OPEN = "which may be proposed or not"
 _LEFT_OPEN = "the reply may say it in words that are not understood"
 
 
-def recommends(check: Recommends, context: Context) -> Finding:
+def recommends(check: Recommends, context: Context) -> Finding:  # noqa: PLR0911  the cases, one after the other
     """What is recommended is one of ``names`` and has every attribute of ``where``: one such thing, or all."""
     if not context.names_things(check.tool):
         return _undeclared(check.tool)
@@ -105,7 +105,7 @@ def avoids(check: Avoids, context: Context) -> Finding:
     return Finding(True, f"none of the things recommended is {_thing(check)}", wanted, vacuous=not proposed)
 
 
-def chooses(check: Chooses, context: Context) -> Finding:
+def chooses(check: Chooses, context: Context) -> Finding:  # noqa: PLR0911  the cases, one after the other
     """One of ``option`` is proposed and none of ``over``."""
     wanted = one_of(check.option) + (f", and not {one_of(check.over)}" if check.over else "")
     options, over = _named(check.option, context, check.turn), _named(check.over, context, check.turn)

@@ -95,7 +95,7 @@ def clock_time(check: ClockTime, context: Context) -> Finding:
     return _judged(check, said, f"a clock time {_time_wanted(check, known)}", "clock time", context)
 
 
-def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun: str, context: Context) -> Finding:
+def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun: str, context: Context) -> Finding:  # noqa: PLR0911  the cases, one after the other
     clear, maybe = ([one for one in said if one.belongs is sure] for sure in (True, None))
     fits, wrong, open_ = ([one for one in clear if one.outcome == outcome] for outcome in ("fits", "misfit", "open"))
     if check.quantifier == "any":

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from pytest_mapsat.model import Json
-from pytest_mapsat.text import Document, Identifier
+from pytest_mapsat.text import Identifier
 
 from .context import Context
 from .finding import Finding, cited, unclear
@@ -24,7 +24,7 @@ def phones(context: Context) -> Finding:
     if not told:
         return Finding(True, "no reply states a telephone number, so nothing is claimed", _WANTED, vacuous=True)
     owners = _owners(context)
-    held = [_held(document, one, owners, context) for document, one in told]
+    held = [_held(one, owners, context) for _, one in told]
     for passed, why in ((False, "which the results do not give for it"), (None, "of which it is open whose it is")):
         these = tuple(quote for quote, one in zip(quotes, held, strict=True) if one is passed)
         if these:
@@ -36,7 +36,7 @@ def phones(context: Context) -> Finding:
     return Finding(True, cited(quotes), _WANTED, quotes)
 
 
-def _held(document: Document, one: Identifier, owners: dict[str, set[str]], context: Context) -> bool | None:
+def _held(one: Identifier, owners: dict[str, set[str]], context: Context) -> bool | None:
     """Return whether a number is that of its place; of a number that nothing gives, False."""
     whose = owners.get(one.value)
     if whose is None:

@@ -176,6 +176,10 @@ def phrases_in(check: Check) -> Iterator[str]:
             pass
 
 
+#: A mention with its reply.
+Named = tuple[Document, Mention]
+
+
 @dataclass(frozen=True)
 class Standing:
     """What the replies do with one thing.
@@ -188,7 +192,7 @@ class Standing:
 
     key: str
     proposed: bool | None
-    mentions: tuple[tuple[Document, Mention], ...] = ()
+    mentions: tuple[Named, ...] = ()
 
     @property
     def firmly(self) -> bool:
@@ -198,8 +202,25 @@ class Standing:
 
 def standings(documents: Sequence[Document]) -> dict[str, Standing]:
     """Return what the replies do with each thing that they name, by key, in the order of the text."""
-    sure: dict[str, list[tuple[Document, Mention]]] = {}
-    open_: dict[str, list[tuple[Document, Mention]]] = {}
+    sure, open_ = _sorted(documents)
+    proposed = {key for key, found in sure.items() if _decided(found) is True}
+    result: dict[str, Standing] = {}
+    for key in dict.fromkeys((*sure, *open_)):
+        found = sure.get(key, [])
+        decided = _decided(found)
+        may = [one for one in open_.get(key, ()) if not _meant_elsewhere(one[1], key, proposed)]
+        if decided is not None and (not may or key in proposed or _against(found)):
+            wanted = ("affirmed",) if decided else (*_AGAINST, *_BESIDE)
+            result[key] = Standing(key, decided, tuple(one for one in found if one[1].stance in wanted))
+        elif may or (found and decided is None):
+            result[key] = Standing(key, None, (*(found if decided is None else ()), *may))
+    return result if proposed else {key: _maybe_meant(standing) for key, standing in result.items()}
+
+
+def _sorted(documents: Sequence[Document]) -> tuple[dict[str, list[Named]], dict[str, list[Named]]]:
+    """Return the mentions by key: those that are sure, and those that leave open what is done, or which thing is meant."""
+    sure: dict[str, list[Named]] = {}
+    open_: dict[str, list[Named]] = {}
     for document in documents:
         for mention in document.mentions:
             several = len(mention.keys) > 1
@@ -208,27 +229,18 @@ def standings(documents: Sequence[Document]) -> dict[str, Standing]:
             into = open_ if several or mention.stance == "unclear" else sure
             for key in mention.keys:
                 into.setdefault(key, []).append((document, mention))
-    proposed = {key for key, found in sure.items() if _decided(found) is True}
-    result: dict[str, Standing] = {}
-    for key in dict.fromkeys((*sure, *open_)):
-        decided = _decided(sure.get(key, []))
-        may = [one for one in open_.get(key, ()) if not _meant_elsewhere(one[1], key, proposed)]
-        if decided is not None and (not may or key in proposed or _against(sure.get(key, []))):
-            wanted = ("affirmed",) if decided else (*_AGAINST, *_BESIDE)
-            result[key] = Standing(key, decided, tuple(one for one in sure[key] if one[1].stance in wanted))
-        elif key in sure and decided is None:
-            result[key] = Standing(key, None, (*sure[key], *may))
-        elif may:
-            result[key] = Standing(key, None, tuple(may))
-    if not proposed:  # where nothing is proposed in words that are understood, it may be what is compared
-        for key, standing in result.items():
-            stances = {mention.stance for _, mention in standing.mentions}
-            if standing.proposed is False and "compared" in stances and not stances & set(_AGAINST):
-                result[key] = Standing(key, None, standing.mentions)
-    return result
+    return sure, open_
 
 
-def _decided(found: Sequence[tuple[Document, Mention]]) -> bool | None:
+def _maybe_meant(standing: Standing) -> Standing:
+    """Return what a thing may be where nothing is proposed in words that are understood: it may be what the others are compared with."""
+    stances = {mention.stance for _, mention in standing.mentions}
+    if standing.proposed is False and "compared" in stances and not stances & set(_AGAINST):
+        return Standing(standing.key, None, standing.mentions)
+    return standing
+
+
+def _decided(found: Sequence[Named]) -> bool | None:
     """Return whether sure mentions propose a thing; None where one does and another turns it down."""
     stances = [mention.stance for _, mention in found]
     if "affirmed" not in stances:
@@ -238,7 +250,7 @@ def _decided(found: Sequence[tuple[Document, Mention]]) -> bool | None:
     return None
 
 
-def _against(found: Sequence[tuple[Document, Mention]]) -> bool:
+def _against(found: Sequence[Named]) -> bool:
     return any(mention.stance in _AGAINST for _, mention in found)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from itertools import cycle
@@ -94,6 +95,14 @@ def _phrases(check: Check) -> tuple[str, ...]:
     if isinstance(check, NotSaid):
         return check.phrases
     return check.over if isinstance(check, Chooses) else ()
+
+
+def pasted_results(run: OracleRun) -> Iterator[Mutant]:
+    """Everything that the tools returned, behind the answer: what is only copied proposes nothing."""
+    results = [step.result for step in run.trajectory.calls if step.status == "ok"]
+    if results:
+        pasted = "\n".join(json.dumps(result, ensure_ascii=False) for result in results)
+        yield Mutant("all results of the tools were appended", run.saying(f"{run.text}\n{pasted}"))
 
 
 def emphasis(run: OracleRun) -> Iterator[Mutant]:
@@ -220,6 +229,6 @@ def _rewritten(run: OracleRun, one: Figure | Clock, new: str) -> Mutant:
 HARMLESS: dict[str, Callable[[OracleRun], Iterator[Mutant]]] = {
     operator.__name__: operator
     for operator in (
-        politeness, reordered_sentences, turned_down, emphasis, layout, synonyms, approximate, other_units, other_clock, other_digits,
+        politeness, reordered_sentences, turned_down, pasted_results, emphasis, layout, synonyms, approximate, other_units, other_clock, other_digits,
     )
 }  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
@@ -70,11 +69,11 @@ def unasked_detour(run: OracleRun) -> Iterator[Mutant]:
 
 
 def second_choice(run: OracleRun) -> Iterator[Mutant]:
-    """Another place is offered as just as good."""
+    """Another place is proposed beside the answer."""
     for new in run.things:
         if new not in run.named:
-            text = run.and_then(f"{new.name} is a good choice too.", f"{new.name}也不错，可以考虑。")
-            yield Mutant(f"{new.name} was offered as well", run.saying(text))
+            text = run.and_then(f"I also recommend {new.name}.", f"另外也推荐{new.name}。")
+            yield Mutant(f"{new.name} was proposed as well", run.saying(text))
 
 
 def other_first(run: OracleRun) -> Iterator[Mutant]:
@@ -91,14 +90,6 @@ def swapped_order(run: OracleRun) -> Iterator[Mutant]:
     for one, other in pairwise(placed):
         text = run.text.replace(one.name, "\0").replace(other.name, one.name).replace("\0", other.name)
         yield Mutant(f"{one.name} and {other.name} changed places", run.saying(text))
-
-
-def pasted_results(run: OracleRun) -> Iterator[Mutant]:
-    """Everything that the tools returned, behind the answer."""
-    results = [step.result for step in run.trajectory.calls if step.status == "ok"]
-    if results:
-        pasted = "\n".join(json.dumps(result, ensure_ascii=False) for result in results)
-        yield Mutant("all results of the tools were appended", run.saying(f"{run.text}\n{pasted}"))
 
 
 #: A fifth less or more: further off than any tolerance of a check should forgive.
@@ -327,7 +318,6 @@ WRONG: dict[str, Callable[[OracleRun], Iterator[Mutant]]] = {
         second_choice,
         other_first,
         swapped_order,
-        pasted_results,
         value_off,
         clock_shifted,
         invented_phone,

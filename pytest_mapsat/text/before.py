@@ -43,7 +43,7 @@ class Before:
         self.named = named
         self.scan = named.scan
         self.rules = (
-            self._beside, self._place, self._particle, self._corrected, self._set_aside, self._governed, self._unfit_for,
+            self._marked, self._beside, self._place, self._particle, self._corrected, self._set_aside, self._governed, self._unfit_for,
             self._identified, self._led_to, self._in_sequence,
         )  # fmt: skip
 
@@ -58,6 +58,12 @@ class Before:
             if found:
                 return found
         return ("lead" if name.leads else "plan" if name.timed else "plain"), None
+
+    def _marked(self, side: _Side) -> Found | None:
+        """Read a tick or a cross before the name."""
+        side.name.good = side.has("yes")
+        cross = next((cue for cue in side.cues if cue.has("no")), None)
+        return ("reject", cross) if cross else None
 
     def _beside(self, side: _Side) -> Found | None:
         """Read the word right before: "instead of X", "than X", "no X", "next to X"."""
@@ -142,10 +148,10 @@ class Before:
 
     def _identified(self, side: _Side) -> Found | None:
         """Read what the name answers: "the quickest road is X"."""
-        if side.near is None or not side.near.has("is") or side.has("not", "modal"):
+        if side.near is None or not side.near.has("is") or side.has("not", "modal") or side.tail.but:
             return None
         best = next((cue for cue in side.cues if cue.has("best")), None)
-        return ("propose" if best and not side.tail.but else "perhaps"), best or side.near
+        return ("propose" if best else "perhaps"), best or side.near
 
     def _led_to(self, side: _Side) -> Found | None:
         """Read a way that leads to the thing, or its place in an order: "walk on to X", "X first"."""

@@ -136,7 +136,7 @@ def _add_line(layout: _Layout, text: str, start: int, end: int, *, blank_before:
     ):
         layout.blocks[-1] = replace(last, span=Span(last.span.start, end))
         return
-    layout.add(Block(Span(start + lead, end), kind, level))
+    layout.add(Block(Span(min(start + lead, end), end), kind, level))
 
 
 def _goes_on(text: str, last: Block, line: str) -> bool:

@@ -36,6 +36,7 @@ class _Context:
             for cue in pack.find(self.text):
                 self.cues[cue.end] = cue
                 self.cue_starts.add(cue.start)
+        self.full = {key for hit in hits if hit.way == "full" for key in hit.keys}
         self.careless = not any(char.isupper() for char in folded.original)
 
     def in_address(self, hit: Hit) -> bool:
@@ -74,7 +75,7 @@ class _Context:
                 or self._listed(hit)
                 or (self._mid_sentence(hit.start) and before not in self.pack.names["indefinite"])
             )
-        return capital or self.careless or hit.way == "words"
+        return capital or (self.careless and before not in self.pack.names["indefinite"]) or hit.way == "words"
 
     def _listed(self, hit: Hit) -> bool:
         """Return whether the form stands alone between marks, as in "post → library"."""
@@ -120,16 +121,14 @@ class _Context:
         after = self.text[hit.end : hit.end + 3]
         names = self.pack.names
         if any(after.startswith(street) for street in names["street"]) or (
-            hit.way == "front" and after[:1].isdigit() and "号" in self.text[hit.end : hit.end + 6]
+            hit.way == "front"
+            and after[:1].isdigit()
+            and any(word in self.text[hit.end : hit.end + 6] for word in names["house_number"])
         ):
             return False
         cue = self.cues.get(hit.start)
         bounded = (
-            not before
-            or not is_han(before)
-            or cue is not None
-            or hit.start in self.ends
-            or before in "的把和在就是后先给让"
+            not before or not is_han(before) or cue is not None or hit.start in self.ends or before in names["boundary"]
         )
         marked = hit.form != "kind" and any(
             self.text.endswith(mark, 0, hit.start) for key in hit.keys for mark in self.marks[key]
@@ -144,7 +143,11 @@ class _Context:
             indefinite = any(self.text.endswith(word, 0, hit.start) for word in names["indefinite"])
             moved = not before or not is_han(before) or (cue is not None and cue.has("toward", "from", "near"))
             return definite or (not indefinite and (not ordinary or (moved and len(hit.keys) == 1)))
-        return not ordinary or definite
+        following = after[:1]
+        ends = not following or not is_han(following) or hit.end in self.cue_starts or hit.end in self.starts
+        return definite or (
+            not ordinary and (ends or following in names["boundary"] or self.full.intersection(hit.keys) != set())
+        )
 
 
 def tell_apart(hits: list[Hit], lexicon: Lexicon, text: str, ends: list[int]) -> list[Hit]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -16,7 +16,9 @@ from .fold import fold_phrase
 #: What a word does: group of the pack -> the value under which the word stands in it, True where the group is a plain list.
 Tags = Mapping[str, Any]
 #: Groups that say how names are shortened, and are looked up rather than looked for.
-_OF_NAMES = frozenset({"article", "definite", "indefinite", "street", "ordinary"})
+_OF_NAMES = frozenset({"article", "definite", "indefinite", "street", "ordinary", "boundary", "house_number", "branch"})
+#: Groups in which one word may have several values: "takes" is said of a way and of a table.
+_SEVERAL = frozenset({"role"})
 _MOVING = frozenset({"choose", "toward", "from", "homeward"})
 _HANDED_DOWN = ("mode", "time_role")
 _LATIN = re.compile("[a-z0-9]")
@@ -32,6 +34,11 @@ class Cue:
     start: int
     end: int
     tags: Tags
+
+    def role(self, allowed: Collection[str]) -> str:
+        """Return the role that the word gives to a figure that may only have some; nothing where it could be two of them."""
+        roles = [role for role in self.tags.get("role", ()) if role in allowed]
+        return roles[0] if len(roles) == 1 else ""
 
     def has(self, *groups: str) -> bool:
         """Return whether the word does one of these."""
@@ -121,7 +128,14 @@ def _add(words: dict[str, dict[str, Any]], group: str, value: object, listed: It
             worth = float(value)
     for entry in listed:
         for word in str(entry).split(" / "):
-            words.setdefault(fold_phrase(word), {})[group] = worth
+            tags = words.setdefault(fold_phrase(word), {})
+            tags[group] = (
+                tags[group] | {worth}
+                if group in _SEVERAL and group in tags
+                else {worth}
+                if group in _SEVERAL
+                else worth
+            )
 
 
 def _inherited(words: Mapping[str, Tags]) -> Mapping[str, Tags]:

@@ -171,8 +171,8 @@ class _Writer:
 
     def _quantities(self) -> list[Quantity]:
         found = []
-        for figure in find_figures(self.cut.text, self.cut.pack, self.cut.cues, self.numbers, self.times):
-            told = self.roles.of_figure(figure)
+        figures = find_figures(self.cut.text, self.cut.pack, self.cut.cues, self.numbers, self.times)
+        for figure, told in zip(figures, self.roles.of_all(figures), strict=True):
             clause, sentence, block = self._place(figure.start)
             span = self.span(figure.start, figure.end)
             travel = told.role in ("travel_time", "travel_distance")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast, get_args
 
 from .document import Role
@@ -27,6 +27,7 @@ _BARE_MONEY = frozenset({"per_head", "total", "former_price", "budget"})
 _ROLES = frozenset(get_args(Role))
 _TRAVEL = {"min": "travel_time", "m": "travel_distance"}
 _DEFAULT = {"yuan": "price", "star": "rating", "people": "count", "year": "age", "celsius": "temperature"}
+_WAITS = frozenset({"wait", "slack", "stay", "frequency"})
 _TALL = 10
 _NEAR = 3
 _FAR = 40
@@ -55,6 +56,24 @@ class Roles:
         self.scan = scan
         self.subjects = subjects
 
+    def of_all(self, figures: Sequence[Figure]) -> list[Told]:
+        """Return what each figure is one of. A length of time beside one of a way is that of the same way: "14 min, 950 m"."""
+        told = [self.of_figure(figure) for figure in figures]
+        for place in range(len(figures) - 1):
+            for one, other in ((place, place + 1), (place + 1, place)):
+                way = told[other].role == "travel_distance" and figures[one].unit == "min" and told[one].role is None
+                if way and figures[one].value < _LONG and self._beside(figures[place], figures[place + 1]):
+                    told[one] = replace(told[one], role="travel_time", mode=told[other].mode)
+        return told
+
+    def _beside(self, one: Figure, other: Figure) -> bool:
+        """Return whether nothing but marks, "and" or "or" and words of degree stands between two figures."""
+        gap = self.scan.text[one.end : other.start]
+        for cue in self.scan.cues_between(one.end, other.start):
+            if cue.has("and", "about", "under", "over", "so", "either_or", "clock_about", "one"):
+                gap = gap.replace(self.scan.text[cue.start : cue.end], "", 1)
+        return len(gap) <= _FAR and not any(map(str.isalnum, gap))
+
     def of_figure(self, figure: Figure) -> Told:
         """Return what a figure is one of."""
         place = self.scan.clause_at(figure.start)
@@ -81,14 +100,12 @@ class Roles:
         """Return the role that the nearest fitting word gives; nothing where two are about as near."""
         found: list[tuple[int, str]] = []
         for cue in cues:
-            role = cue.tags.get("role")
-            if role in allowed and (cue.end <= figure.start or cue.start >= figure.end):
+            if cue.start < figure.end and cue.end > figure.start:
+                continue
+            role = cue.role(allowed)
+            if role:
                 found.append((self._distance(cue, figure, clause), role))
-            elif (
-                self._moves(cue, figure)
-                and figure.unit in _TRAVEL
-                and (cue.end <= figure.start or cue.start >= figure.end)
-            ):
+            elif figure.unit in _TRAVEL and self._moves(cue, figure):
                 found.append((self._distance(cue, figure, clause), _TRAVEL[figure.unit]))
         if not found:
             return self._from_head(figure, allowed)
@@ -132,9 +149,9 @@ class Roles:
         """Return the role that the head of the column, or of the row, gives a figure in a table."""
         found: list[str] = []
         for cue in self.subjects.head_cues(figure.start):
-            role = cue.tags.get("role")
-            if role in allowed and (role != "price" or not found):
-                found.insert(0, str(role)) if role != "price" else found.append(str(role))
+            role = cue.role(allowed)
+            if role and (role != "price" or not found):
+                found.insert(0 if role != "price" else len(found), role)
             if "mode" in cue.tags and figure.unit in _TRAVEL:
                 return _TRAVEL[figure.unit]
         return found[0] if found else None
@@ -147,7 +164,7 @@ class Roles:
                 "unit" in cue.tags
                 and cue.tags["unit"][0] == "people"
                 and cue.end <= figure.start
-                and not any(other.tags.get("role") == "per_head" for other in clause.cues)
+                and not any("per_head" in other.tags.get("role", ()) for other in clause.cues)
             ):
                 return True
             if (
@@ -176,12 +193,12 @@ class Roles:
 
     def _travel(self, figure: Figure, place: int, mode: str, cues: Sequence[Cue]) -> str | None:
         """Return whether a length of time or way without a word of its own is that of a way."""
-        if any(cue.tags.get("role") in _OF_UNIT[figure.unit] for cue in cues):
+        if any(not _OF_UNIT[figure.unit].isdisjoint(cue.tags.get("role", ())) for cue in cues):
             return None
         if figure.unit == "m":
             sentence = self.scan.sentences[self.scan.clauses[place].sentence]
             high = any(
-                cue.tags.get("role") in ("headroom", "size") or cue.has("too")
+                cue.role(("headroom", "size")) or cue.has("too")
                 for cue in self.scan.cues_between(sentence.start, sentence.end)
             )
             return None if figure.value < _TALL and high else "travel_distance" if figure.value >= _TALL else None
@@ -202,7 +219,7 @@ class Roles:
                 rest = rest.replace(self.scan.text[cue.start : cue.end], "", 1)
         sentence = self.scan.sentences[clause.sentence]
         others = any(
-            cue.tags.get("role") in ("wait", "slack", "stay", "frequency")
+            not _WAITS.isdisjoint(cue.tags.get("role", ()))
             for cue in self.scan.cues_between(sentence.start, sentence.end)
         )
         return (

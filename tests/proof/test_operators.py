@@ -101,7 +101,7 @@ def test_two_places_change_places():
 
 
 def test_all_results_are_pasted():
-    (text,) = wrong("pasted_results")
+    (text,) = harmless("pasted_results")
     assert text.startswith(ENGLISH)
     assert all(name in text for name in ("Old Mill", "Red Door", '"minutes": 10'))
 

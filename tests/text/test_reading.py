@@ -1,0 +1,204 @@
+"""The reading as a whole: offsets, layout, questions, identifiers, and that no text breaks it."""
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reading_help import CHINESE, ENGLISH, reading
+
+from pytest_mapsat.text import Lexicon, Vocabulary, read
+
+PIECES = st.sampled_from(
+    [
+        "Amber Hall",
+        "the Kiln",
+        "云溪茶社",
+        "茶社",
+        "12 min",
+        "half past ",
+        "三点",
+        "半",
+        "一刻钟",
+        "1,2",
+        "3:0",
+        "not ",
+        "but ",
+        "，但",
+        "不",
+        "| a |",
+        "\n|---|\n",
+        "- ",
+        "**",
+        "# ",
+        "→",
+        "(",
+        "℃",
+        "½",
+        "\u200b",
+        "e\u0301",
+        "ﬁ",
+        "\ud800",
+        "😀",
+        "\x00",
+        ". ",
+        "。",
+        "?",
+        "555-0147",
+        "路12号",
+        "from ",
+        "to ",
+        "instead of ",
+        "twenty-",
+        "百",
+        "点",
+        "%",
+    ]
+)
+TEXTS = st.one_of(st.text(max_size=200), st.lists(st.one_of(PIECES, st.text(max_size=4)), max_size=40).map("".join))
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    text=TEXTS,
+    language=st.sampled_from(["en", "zh", "zh-CN", "fr", ""]),
+    now=st.sampled_from(["", "12:00", "2026-05-05T23:59:00", "soon"]),
+)
+def test_any_text_is_read_and_every_span_lies_inside_it(text, language, now):
+    document = read(text, language=language, lexicon=ENGLISH if language == "en" else CHINESE, now=now)
+    found = (
+        *document.mentions,
+        *document.quantities,
+        *document.times,
+        *document.identifiers,
+        *document.questions,
+        *document.blocks,
+    )
+    for span in (*(one.span for one in found), *document.sentences, *document.clauses):
+        assert 0 <= span.start <= span.end <= len(text)
+    for one in (*document.mentions, *document.quantities, *document.times):
+        assert one.span.start < one.span.end
+        assert one.sentence < len(document.sentences)
+        assert one.clause < len(document.clauses)
+    for moment in document.times:
+        assert moment.minutes
+        assert all(0 <= minute < 1440 for minute in moment.minutes)
+    for figure in document.quantities:
+        assert figure.low <= figure.value <= figure.high
+
+
+def test_the_same_text_is_always_read_the_same():
+    text = "Take Amber Hall (12 min), not Birch Cafe; back by five."
+    assert reading(text) == reading(text)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "Go to Amber Hall (12 min, 3.4 km) at half past three; Birch Cafe is shut.\n",
+        "推荐云溪茶社，步行12分钟，红枫面馆今天没开门，人均35元。\n",
+        "Amber Hall, ",
+        "then Amber Hall. It is closed ",
+        "5 min, ",
+        "at five and ",
+        "  - Amber Hall 5 min\n",
+        "| a ",
+        "三十",
+        "1 ",
+        "(",
+    ],
+)
+def test_reading_takes_time_in_proportion_to_the_length(unit):
+    def seconds(characters):
+        text = unit * (characters // len(unit))
+        start = time.process_time()
+        reading(text)
+        return time.process_time() - start
+
+    seconds(2_000)
+    assert seconds(80_000) < 12 * max(seconds(20_000), 0.01)
+
+
+def test_a_quote_cites_the_original_words():
+    document = reading("走**临江 大桥**，约**11 分钟**。")
+    assert document.quote(document.mentions[0].span).text == "临江 大桥"
+    assert document.quote(document.quantities[0].span).text.replace("*", "") == "11 分钟"
+
+
+def test_layout_tells_headings_items_rows_and_cells():
+    document = reading(
+        "# Plan\n\n1. Amber Hall\n   - inside\n\n| Name | Walk |\n|---|---|\n| Birch Cafe | 5 min |\n\n> quoted"
+    )
+    assert [(block.kind, block.level) for block in document.blocks] == [
+        ("heading", 1),
+        ("item", 0),
+        ("item", 1),
+        ("row", 0),
+        ("row", 1),
+        ("quote", 0),
+    ]
+    assert document.quantities[0].cell.header == "walk"
+    assert document.mentions[1].cell.column == 0
+
+
+def test_questions_are_found_with_and_without_a_mark_and_offers_are_told_from_them():
+    document = reading("Which day suits you? Let me know if you need anything else. Go to Amber Hall.")
+    assert [(document.words(question.span), question.offer) for question in document.questions] == [
+        ("Which day suits you?", False),
+        ("Let me know if you need anything else.", True),
+    ]
+    assert reading("要不要我帮您订位").questions[0].offer
+
+
+def test_identifiers_have_a_normal_form():
+    text = (
+        "Call +86 755 555 0147 or 555-0148, 20 Elm Street, line 4, platform 2, 113.9435,22.5312, https://a.example/x."
+    )
+    assert [(one.kind, one.value) for one in reading(text).identifiers] == [
+        ("phone", "867555550147"),
+        ("phone", "5550148"),
+        ("address", "20 elm street"),
+        ("line", "4"),
+        ("platform", "2"),
+        ("point", "113.9435,22.5312"),
+        ("link", "https://a.example/x"),
+    ]
+    assert [
+        (one.kind, one.value) for one in reading("地址在松涛路18号，坐3号线，电话：0999-555-0116。").identifiers
+    ] == [
+        ("address", "松涛路18号"),
+        ("line", "3号线"),
+        ("phone", "09995550116"),
+    ]
+
+
+def test_a_reply_in_another_script_is_read_in_its_own_language():
+    document = read("推荐云溪茶社，步行十分钟。", language="en", lexicon=CHINESE)
+    assert (document.mentions[0].stance, document.quantities[0].value) == ("affirmed", 10)
+
+
+def test_words_of_a_suite_widen_the_language():
+    lexicon = Lexicon(ENGLISH.things, Vocabulary({"unfit": ["haunted"], "role.wait": ["boarding call"]}))
+    document = reading("Amber Hall is haunted, go to Birch Cafe. Boarding call 12 min.", lexicon=lexicon)
+    assert document.of("amber")[0].stance == "rejected"
+    assert document.quantities[0].role == "wait"
+
+
+def test_a_reply_without_anything_of_its_own_proposes_nothing():
+    for text in ("", "Hello!", "Which of the two do you mean, Amber Hall or Birch Cafe?", "您想去哪里？"):
+        assert not reading(text).proposes()
+    assert reading("Amber Hall.").proposes()
+    assert reading("About 12 minutes.").proposes()
+
+
+def test_what_is_copied_word_for_word_is_told():
+    document = reading("I want lunch near Market Square. Go to Birch Cafe.")
+    copied = document.copied(["i want lunch near market square"])
+    assert copied == (0,)
+    assert document.proposes(ignoring=copied)
+    assert not document.proposes(ignoring=(0, 1))
+
+
+def test_a_topic_is_touched_by_any_of_its_words():
+    assert reading("雨天路滑").touches(["下雨", "雨天"])
+    assert not reading("Sunny all day").touches(["rain"])

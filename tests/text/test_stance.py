@@ -1,0 +1,189 @@
+"""What a reply does with the things that it names, in the ways that people and models write."""
+
+import pytest
+from reading_help import reading, stances
+
+#: Text, what it proposes, what it names and does not propose.
+PLAIN = [
+    ("Go to Amber Hall; Birch Cafe is shut on Mondays.", "amber", "birch"),
+    ("I would skip Birch Cafe and head to Amber Hall instead.", "amber", "birch"),
+    ("Amber Hall is your best option. Birch Cafe is nearer, but it closes before you get there.", "amber", "birch"),
+    ("Rather than Birch Cafe, I'd book Amber Hall.", "amber", "birch"),
+    ("Not Birch Cafe but Amber Hall.", "amber", "birch"),
+    ("Amber Hall. It's cheaper than Birch Cafe and open late.", "amber", "birch"),
+    ("amber hall, 5 min walk. birch cafe's full.", "amber", "birch"),
+    (
+        "I looked at Birch Cafe, Cedar Garage and Dunlin House as well; none of them takes dogs. Amber Hall does, so that's where I'd go.",
+        "amber",
+        "birch cedar",
+    ),
+    ("If Amber Hall is full, Birch Cafe would do.\n\nSo: Amber Hall first.", "amber", "birch"),
+    ("You could take Cedar Garage, but its barrier is too low for the van. Park at Dunlin House.", "dunlin", "cedar"),
+    ("Birch Cafe is out: no step-free entrance. Dunlin House has a ramp, so choose that one.", "dunlin", "birch"),
+    ("My recommendation is Dunlin House, two doors down from Market Square.", "dunlin", "square"),
+    ("Dunlin House is the one I'd go with. Amber Hall? Too loud. Birch Cafe? Fully booked.", "dunlin", "amber birch"),
+    (
+        "Sadly Amber Hall can't seat eight, and neither can Birch Cafe. The Old Kiln can, so I'd reserve there.",
+        "kiln",
+        "amber birch",
+    ),
+    (
+        "| Place | Open? | Verdict |\n|---|---|---|\n| Amber Hall | yes | ✅ go here |\n| Birch Cafe | no | ❌ |\n| Dunlin House | until 17:00 | too early |",
+        "amber",
+        "birch dunlin",
+    ),
+    (
+        "### Recommended\n- **Amber Hall** – 12 min\n\n### Not suitable\n- **Birch Cafe** – closed\n- **Dunlin House** – 2 km",
+        "amber",
+        "birch dunlin",
+    ),
+    ("1. 10:00 Amber Hall\n2. 11:30 Birch Cafe\n3. 13:00 Dunlin House", "amber birch dunlin", ""),
+    (
+        "Start at Amber Hall, then stroll to Birch Cafe, and end at Dunlin House. I left The Old Kiln out because of the stairs.",
+        "amber birch dunlin",
+        "kiln",
+    ),
+    ("Shall I book Amber Hall?", "", "amber"),
+    ("Cedar Garage won't work for you since its headroom is 1.9 m. Use Dunlin House.", "dunlin", "cedar"),
+    ("There is no table left at Amber Hall tonight, so it has to be Birch Cafe.", "birch", "amber"),
+    ("Had you asked an hour ago I'd have said Amber Hall; now only Birch Cafe still serves.", "", "amber"),
+    ("Although Amber Hall has the better rating, Birch Cafe is the safer pick.", "birch", "amber"),
+    ("Amber Hall it is – 10 min on foot, open till nine.", "amber", ""),
+    ("Good choice would be the Kiln (open until 10 pm). Avoid Amber Hall on Fridays.", "kiln", "amber"),
+    ("Take Cedar Garage, not Dunlin House: the latter is locked after six.", "cedar", "dunlin"),
+    (
+        "Dunlin House, opposite Market Square, suits you best; Amber Hall ended up second because it charges 40 yuan more.",
+        "dunlin",
+        "square amber",
+    ),
+    ("ok so birch cafe is the place, dont bother with amber hall they close at 5", "birch", "amber"),
+    (
+        "I'd avoid Amber Hall, Birch Cafe and Dunlin House. The Old Kiln is the only place that fits.",
+        "kiln",
+        "amber birch dunlin",
+    ),
+    (
+        "Amber Hall would be lovely if you had more time, yet with your train at six I'd keep to Birch Cafe.",
+        "birch",
+        "amber",
+    ),
+    ("Birch Cafe doesn't open until seven, so you'd be standing outside. Amber Hall opens at five.", "", "birch"),
+    ("You're looking for Dunlin House, right next to Market Square.", "", "square"),
+    ("**Best:** Amber Hall (9 min)\n**Backup:** Birch Cafe (14 min)", "amber", "birch"),
+    ("My pick is Amber Hall. As a fallback, Birch Cafe also has space.", "amber", "birch"),
+    ("推荐云溪茶社，红枫面馆今天没开门。", "云溪茶社", "红枫面馆"),
+    ("去听松书局吧，别去云溪茶社，那边人太多。", "听松书局", "云溪茶社"),
+    ("红枫面馆虽然近，但六点就打烊了，所以还是选云溪茶社。", "云溪茶社", "红枫面馆"),
+    ("与其去红枫面馆，不如去云溪茶社。", "云溪茶社", "红枫面馆"),
+    ("云溪茶社比红枫面馆便宜，就它了。", "云溪茶社", "红枫面馆"),
+    ("不是红枫面馆，是云溪茶社。", "云溪茶社", "红枫面馆"),
+    ("听松书局和云溪茶社我都看了，前者周一闭馆，后者正常营业，建议去云溪茶社。", "云溪茶社", "听松书局"),
+    ("车停青石停车场，临江大桥在修路，走不了。", "青石停车场", "临江大桥"),
+    ("如果红枫面馆排队太久，可以换到云溪茶社。先去红枫面馆。", "红枫面馆", "云溪茶社"),
+    ("云溪茶社在白鹭广场旁边，走路三分钟，推荐。", "云溪茶社", "白鹭广场"),
+    (
+        "| 地点 | 结论 |\n|---|---|\n| 云溪茶社 | ✅ 推荐 |\n| 红枫面馆 | ❌ 已打烊 |\n| 听松书局 | 太远 |",
+        "云溪茶社",
+        "红枫面馆 听松书局",
+    ),
+    (
+        "**为什么不选其他几家**\n- 红枫面馆：要排队40分钟\n- 听松书局：不卖吃的\n\n就去云溪茶社。",
+        "云溪茶社",
+        "红枫面馆 听松书局",
+    ),
+    ("上午先逛听松书局，中午到红枫面馆吃面，下午在云溪茶社喝茶。", "听松书局 红枫面馆 云溪茶社", ""),
+    ("红枫面馆我就不推荐了，上次您说太辣。云溪茶社口味清淡，更合适。", "云溪茶社", "红枫面馆"),
+    ("要不要我帮您订云溪茶社？", "", "云溪茶社"),
+    ("云溪茶社还有位，红枫面馆满座，听松书局没有餐食，您就订云溪茶社。", "云溪茶社", "红枫面馆 听松书局"),
+    ("除了云溪茶社，其他的都关门了：红枫面馆八点打烊，听松书局七点闭馆。", "", "红枫面馆 听松书局"),
+    ("原本想给您安排听松书局，可它今天盘点不营业，改成云溪茶社。", "云溪茶社", "听松书局"),
+    ("1. 10:00 听松书局\n2. 12:00 红枫面馆\n3. 14:00 云溪茶社", "听松书局 红枫面馆 云溪茶社", ""),
+    ("您问的红枫面馆今天不营业，云溪茶社开着，走过去五分钟。", "", "红枫面馆"),
+    ("备选：红枫面馆。首选：云溪茶社。", "云溪茶社", "红枫面馆"),
+    ("走临江大桥最快，但今晚封桥，得绕行。", "", "临江大桥"),
+    ("我没选红枫面馆和听松书局，一个太远一个太贵。", "", "红枫面馆 听松书局"),
+]
+
+
+@pytest.mark.parametrize(("text", "proposed", "others"), PLAIN, ids=[text[:40] for text, _, _ in PLAIN])
+def test_what_is_proposed_is_affirmed_and_nothing_else_is(text, proposed, others):
+    document = reading(text)
+    for key in proposed.split():
+        assert "affirmed" in stances(document, key)
+        assert not stances(document, key) & {"rejected", "denied"}
+    for key in others.split():
+        assert stances(document, key)
+        assert "affirmed" not in stances(document, key)
+
+
+#: Text, the thing, its one stance.
+SURE = [
+    ("Skip Birch Cafe; take Amber Hall.", "birch", "rejected"),
+    ("Amber Hall is cheaper than Birch Cafe.", "birch", "compared"),
+    ("Park at Cedar Garage, next to Market Square.", "square", "landmark"),
+    ("Shall I book a table at Amber Hall?", "amber", "asked"),
+    ("Unfortunately there is no Amber Hall in this town.", "amber", "denied"),
+    ("If Amber Hall is full, Birch Cafe is an alternative. Go to Amber Hall.", "birch", "compared"),
+    ("I ruled out Birch Cafe because of the steps. Go to Amber Hall.", "birch", "rejected"),
+    ("I left Birch Cafe out. Go to Amber Hall.", "birch", "rejected"),
+    ("Don't go to Birch Cafe, go to Amber Hall.", "birch", "rejected"),
+    ("Dunlin House, unlike Birch Cafe, has a lift. Choose Dunlin House.", "birch", "compared"),
+    ("别去红枫面馆，去云溪茶社。", "红枫面馆", "rejected"),
+    ("云溪茶社比红枫面馆近。", "红枫面馆", "compared"),
+    ("推荐云溪茶社，就在白鹭广场对面。", "白鹭广场", "landmark"),
+    ("要不要我帮您订红枫面馆？", "红枫面馆", "asked"),
+    ("红枫面馆今天打烊了，去云溪茶社吧。", "红枫面馆", "rejected"),
+    ("红枫面馆也可以，不过还是推荐云溪茶社。", "红枫面馆", "compared"),
+    ("红枫面馆我没敢选，选的是云溪茶社。", "红枫面馆", "rejected"),
+]
+
+
+@pytest.mark.parametrize(("text", "key", "stance"), SURE, ids=[text[:40] for text, _, _ in SURE])
+def test_a_stance_is_named_as_a_reader_would_name_it(text, key, stance):
+    assert stances(reading(text), key) == {stance}
+
+
+def test_a_closing_time_does_not_turn_a_place_down():
+    document = reading("Go to Amber Hall. Amber Hall closes at 6 pm.")
+    assert stances(document, "amber") == {"affirmed"}
+
+
+def test_words_of_negation_that_deny_something_bad_do_not_turn_a_place_down():
+    for text in (
+        "Amber Hall has no stairs and no toll.",
+        "Amber Hall isn't far, no need to book.",
+        "云溪茶社没有台阶，不用排队。",
+    ):
+        document = reading(text)
+        assert {mention.stance for mention in document.mentions} <= {"affirmed", "unclear"}
+
+
+def test_what_a_list_under_a_rejecting_heading_names_is_rejected():
+    document = reading("Go to Amber Hall.\n\n**Not suitable:**\n- Birch Cafe: 3 km\n- Dunlin House: 12 yuan")
+    assert stances(document, "birch") == stances(document, "dunlin") == {"rejected"}
+
+
+def test_a_row_with_a_cross_is_rejected_and_the_picked_row_is_affirmed():
+    document = reading("| Place | Fits |\n|---|---|\n| Amber Hall (recommended) | ✅ |\n| Birch Cafe | ❌ |")
+    assert stances(document, "amber") == {"affirmed"}
+    assert stances(document, "birch") == {"rejected"}
+
+
+def test_things_that_are_only_described_are_unclear_beside_one_that_is_proposed():
+    document = reading("I recommend Amber Hall. Birch Cafe has a terrace.")
+    assert stances(document, "birch") == {"unclear"}
+
+
+def test_a_quoted_line_proposes_nothing():
+    document = reading("> Take me to Birch Cafe\n\nGo to Amber Hall.")
+    assert stances(document, "birch") == {"unclear"}
+
+
+def test_the_words_that_decided_are_told():
+    mention = reading("I'd skip Birch Cafe.").of("birch")[0]
+    assert mention.why.lower() == "skip"
+
+
+def test_a_stance_decided_elsewhere_tells_the_words_of_that_place():
+    later = reading("I recommend Amber Hall. Amber Hall is open.").of("amber")[1]
+    assert (later.stance, later.why) == ("affirmed", "recommend")

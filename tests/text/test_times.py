@@ -1,0 +1,104 @@
+"""Times of day: as they are said, which half of the day is meant, and what they are times of."""
+
+import pytest
+from reading_help import reading
+
+SAID = [
+    ("at half past three", ["15:30"]),
+    ("at quarter to five", ["16:45"]),
+    ("at ten past four", ["16:10"]),
+    ("at twenty-five to six", ["17:35"]),
+    ("by five", ["17:00"]),
+    ("6.30 pm", ["18:30"]),
+    ("6pm", ["18:00"]),
+    ("7 a.m.", ["7:00"]),
+    ("eight in the evening", ["20:00"]),
+    ("from 7 am to 9 pm", ["7:00", "21:00"]),
+    ("13:30–16:00", ["13:30", "16:00"]),
+    ("4:15–5:20", ["16:15", "17:20"]),
+    ("noon", ["12:00"]),
+    ("下午三点半", ["15:30"]),
+    ("五点一刻", ["17:15"]),
+    ("三点出头", ["15:00"]),
+    ("十点四十六分", ["22:46"]),
+    ("差五分七点", ["18:55"]),
+    ("下午一点到六点", ["13:00", "18:00"]),
+    ("晚上9点", ["21:00"]),
+    ("早上8点半", ["8:30"]),
+    ("22点", ["22:00"]),
+    ("四点零七分", ["16:07"]),
+]
+
+
+def clock(time):
+    return "{}:{:02d}".format(*divmod(time.minutes[0], 60)) if len(time.minutes) == 1 else None
+
+
+@pytest.mark.parametrize(("text", "wanted"), SAID, ids=[text for text, _ in SAID])
+def test_a_time_is_read_as_it_is_said_and_lies_ahead_of_the_case(text, wanted):
+    assert [clock(time) for time in reading(text).times] == wanted
+
+
+def test_without_a_time_of_the_case_both_halves_of_the_day_are_possible():
+    assert reading("at half past three", now="").times[0].minutes == (210, 930)
+
+
+def test_an_opening_time_may_lie_in_the_past_so_that_both_readings_stay():
+    assert reading("Amber Hall opens at nine.").times[0].minutes == (540, 1260)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["三点五公里", "一点也不远", "快一点", "between 10 and 15 minutes", "a midday break", "for six people", "4:3"],
+)
+def test_what_only_looks_like_a_time_is_none(text):
+    assert reading(text).times == ()
+
+
+ROLES = [
+    (
+        "Leave at 3:40, be at Amber Hall by ten to four and stay until half past five.",
+        [("15:40", "departure"), ("15:50", "arrival"), ("17:30", "stop")],
+    ),
+    ("Amber Hall is open from 10 am to 6 pm.", [("10:00", "opening"), ("18:00", "closing")]),
+    ("The last tram goes at 11:20 pm.", [("23:20", "last_service")]),
+    (
+        "Birch Cafe shuts at half past eight, and it is quarter past three now.",
+        [("20:30", "closing"), ("15:15", "now")],
+    ),
+    ("You'd get there at 16:05, well before your 17:00 appointment.", [("16:05", "arrival"), ("17:00", "deadline")]),
+    ("doors open 4:30pm, kitchen closes 9.15 pm", [("16:30", "opening"), ("21:15", "closing")]),
+    ("Set off at twenty to five to arrive at five past.", [("16:40", "departure")]),
+    (
+        "16:10 leave, 16:25 Amber Hall, 17:40 back home",
+        [("16:10", "departure"), ("16:25", "arrival"), ("17:40", "arrival")],
+    ),
+    ("Amber Hall (open 09:00-21:30) is closest.", [("9:00", "opening"), ("21:30", "closing")]),
+    (
+        "下午四点出发，四点二十到云溪茶社，六点前回家。",
+        [("16:00", "departure"), ("16:20", "arrival"), ("18:00", "deadline|arrival")],
+    ),
+    ("红枫面馆营业到晚上九点半，末班车22:40。", [("21:30", "closing"), ("22:40", "last_service")]),
+    ("营业时间：10:00-22:00", [("10:00", "opening"), ("22:00", "closing")]),
+    ("三点五十动身，四点零五分能到，五点一刻开会来得及。", [("15:50", "departure"), ("16:05", "arrival")]),
+    ("现在三点，四点半关门。", [("15:00", "now"), ("16:30", "closing")]),
+    ("15:10-16:30 逛听松书局，16:45到云溪茶社。", [("15:10", "arrival"), ("16:30", "stop"), ("16:45", "arrival")]),
+]
+
+
+@pytest.mark.parametrize(("text", "wanted"), ROLES, ids=[text[:40] for text, _ in ROLES])
+def test_a_time_has_the_role_that_the_words_around_it_give(text, wanted):
+    roles = {clock(time): time.role for time in reversed(reading(text).times)}
+    for said, role in wanted:
+        assert roles[said] in role.split("|")
+
+
+def test_a_plan_in_a_table_tells_departure_and_arrival_by_what_its_row_says():
+    text = (
+        "| Time | What |\n|---|---|\n| 15:10 | Leave the hotel |\n| 15:25 | Amber Hall |\n| 17:00 | Back at the hotel |"
+    )
+    assert [(time.role, time.subject) for time in reading(text).times] == [
+        ("departure", ()),
+        ("arrival", ("amber",)),
+        ("arrival", ()),
+    ]
