@@ -66,10 +66,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from pytest_mapsat.model import MapsatError  # noqa: PLC0415  --help needs no pydantic
+    from pytest_mapsat.strangers import listening  # noqa: PLC0415
 
     command: Callable[[argparse.Namespace], int] = options.command
     try:
-        return command(options)
+        with listening():
+            return command(options)
     except MapsatError as error:
         return _fail(str(error))
     except BrokenPipeError:
@@ -115,7 +117,7 @@ def _add_import(commands: Any) -> None:
 
 
 def _add_lint(commands: Any) -> None:
-    about = "check a suite without running it"
+    about = "check a suite without an agent"
     parser = commands.add_parser(
         "lint",
         help=about,
@@ -140,7 +142,7 @@ def _add_regrade(commands: Any) -> None:
         description=f"{about[0].upper()}{about[1:]}. What is not given stays as it was in the run. "
         "Exit status 1 when the gate does not hold.",
     )
-    parser.add_argument("run", metavar="RUN", type=Path, help="a file that --mapsat-save wrote")
+    parser.add_argument("run", metavar="RUN", type=Path, help="a file that --mapsat-save wrote, or a journal")
     parser.add_argument(
         "--suite",
         metavar="PATH",
@@ -249,14 +251,16 @@ def _mutants(path: Path, findings: Sequence[LintFinding]) -> Proof:
 
 def _findings(path: Path) -> list[LintFinding]:
     from pytest_mapsat.model import SuiteError, UsageError  # noqa: PLC0415  --help needs no pydantic
+    from pytest_mapsat.proof import lint_records  # noqa: PLC0415  likewise
     from pytest_mapsat.suite import errors_of, find_suite, lint, open_suite  # noqa: PLC0415  likewise
 
     if not path.exists():
         raise UsageError(f"{path}: there is no such file or folder")
     try:
-        return lint(open_suite(find_suite(path) or path))
+        suite = open_suite(find_suite(path) or path)
     except SuiteError as error:
         return errors_of(error, "suite")
+    return sorted([*lint(suite), *lint_records(suite)], key=lambda finding: finding.order)
 
 
 def _lint_summary(findings: Sequence[LintFinding]) -> str:
@@ -265,10 +269,11 @@ def _lint_summary(findings: Sequence[LintFinding]) -> str:
 
 
 def _regrade(options: argparse.Namespace) -> int:
-    from pytest_mapsat.formats import read_run, save_run  # noqa: PLC0415
+    from pytest_mapsat.formats import save_run  # noqa: PLC0415
     from pytest_mapsat.model import UsageError  # noqa: PLC0415  --help needs no pydantic
     from pytest_mapsat.runs.regrade import Changes, changed_suites, open_suites, regrade  # noqa: PLC0415
     from pytest_mapsat.runs.request import parse_asserted  # noqa: PLC0415  lazy
+    from pytest_mapsat.runs.resume import read_saved  # noqa: PLC0415  lazy
 
     try:
         asserted = None if options.asserted is None else parse_asserted(options.asserted)
@@ -281,7 +286,7 @@ def _regrade(options: argparse.Namespace) -> int:
         allow_unevaluated=options.allow_unevaluated,
         decisions=options.decisions,
     )
-    run = read_run(options.run)
+    run = read_saved(options.run)
     suites = open_suites(options.suite or [Path("benchmark_cases")])
     for warning in changed_suites(run, suites, changes):
         sys.stderr.write(f"mapsat: warning: {warning}\n")

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from pytest_mapsat.model import Case, UsageError, did_you_mean
 from pytest_mapsat.sandbox import Toolbox
+from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
 
 from . import loop
 from .context import AgentContext, Session
@@ -71,11 +72,11 @@ class CallableConversation:
     def reply(self, message: str) -> Reply:
         """Call the agent; see ``Conversation.reply``."""
         try:
-            return self._answer(message)
-        except (KeyboardInterrupt, AgentFault):
-            raise
-        except BaseException as error:  # noqa: BLE001  # whatever an agent, or what it returned, raises is its own fault
-            fault = describe(error, blame="agent")
+            return call_stranger(self._answer, message)
+        except StrangerError as broken:
+            if isinstance(broken.error, AgentFault):
+                raise broken.error from None
+            fault = describe(broken.error, blame="agent")
         raise AgentFault(fault.message, fault.detail)
 
     def cancel(self) -> None:
@@ -122,13 +123,17 @@ def callable_source(target: object, spec: str) -> CallableSource:
     Raises:
         UsageError: it is neither an agent nor something that makes one.
     """
-    function, is_factory = _entry(target), inspect.isclass(target)
+    try:
+        function = call_stranger(_entry, target)
+    except StrangerError as broken:
+        raise UsageError(f"agent {spec!r} cannot be looked at: {words_of(broken.error)}; {_EXAMPLE}") from None
     if function is None:
         raise UsageError(f"agent {spec!r} is {_what(target)}; {_EXAMPLE}")
+    is_class = inspect.isclass(target)
     try:
         parameters = parameters_of(function)
-        is_factory = is_factory or not takes_message(parameters)
-        takes = wants(parameters, _FOR_FACTORIES if is_factory else OFFERED)
+        is_factory = is_class or not takes_message(parameters)
+        takes = wants(parameters, _FOR_FACTORIES if is_factory else OFFERED, renaming=not is_class)
     except WrongSignature as error:
         raise UsageError(f"agent {spec!r} cannot be called: {error}; {_EXAMPLE}") from None
     return CallableSource(spec, target, function, takes, is_factory)
@@ -196,8 +201,8 @@ def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
         WrongSignature: the callable does not tell them (some built-in functions).
     """
     try:
-        return tuple(inspect.signature(function).parameters.values())
-    except (ValueError, TypeError):
+        return tuple(call_stranger(inspect.signature, function).parameters.values())
+    except StrangerError:
         raise WrongSignature("its signature cannot be read; wrap it in a function") from None
 
 
@@ -211,8 +216,13 @@ def takes_message(parameters: tuple[Parameter, ...]) -> bool:
     )
 
 
-def wants(parameters: tuple[Parameter, ...], offered: tuple[str, ...] = OFFERED) -> Wants:
+def wants(parameters: tuple[Parameter, ...], offered: tuple[str, ...] = OFFERED, *, renaming: bool = True) -> Wants:
     """Return which of the offered arguments a callable with these parameters takes.
+
+    Args:
+        parameters: what it takes.
+        offered: what there is.
+        renaming: whether one that is not offered may be the message by another name.
 
     Raises:
         WrongSignature: it insists on another one.
@@ -220,6 +230,9 @@ def wants(parameters: tuple[Parameter, ...], offered: tuple[str, ...] = OFFERED)
     kinds = {parameter.kind for parameter in parameters}
     by_position = [p for p in parameters if p.kind is Parameter.POSITIONAL_ONLY]
     named = [p for p in parameters if p.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)]
+    unknown = [p.name for p in (*by_position, *named) if p.name not in OFFERED and p.default is Parameter.empty]
+    if renaming and len(unknown) == 1 and not takes_message(parameters):
+        raise WrongSignature(f"it insists on {unknown[0]!r}: rename `{unknown[0]}` to `message`")
     for parameter in (*by_position, *named):
         if parameter.name not in offered and parameter.default is Parameter.empty:
             raise WrongSignature(_insists(parameter, offered))

@@ -10,6 +10,7 @@ from traceback import walk_tb
 from types import FrameType
 
 from pytest_mapsat.model import Blame, Fault
+from pytest_mapsat.strangers import StrangerError, call_stranger
 
 from .jsondata import text as writable
 
@@ -54,8 +55,8 @@ def _words(error: BaseException) -> str:
     if isinstance(error, RecursionError):
         return "maximum recursion depth exceeded"
     try:
-        return scrubbed(str(error)) or "no message"
-    except Exception:  # noqa: BLE001  # a stranger's __str__ may raise anything
+        return scrubbed(call_stranger(str, error)) or "no message"
+    except StrangerError:
         return "its message cannot be read"
 
 

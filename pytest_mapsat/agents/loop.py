@@ -6,10 +6,14 @@ A thread of its own, because a test of the user's may be running in a loop alrea
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Awaitable
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any
+
+from pytest_mapsat.strangers import end_copy_of
 
 #: How long a loop may need to answer after a coroutine was cancelled, seconds, before it counts as blocked.
 _PATIENCE = 0.5
@@ -19,15 +23,21 @@ _running: EventLoop | None = None
 
 
 class EventLoop:
-    """An event loop that runs on a daemon thread until it is stopped."""
+    """An event loop that runs on a daemon thread until it is stopped; by us, not by a coroutine that runs in it."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
+        self._stop = self._loop.stop
+        self._loop.stop = _refuse_to_stop  # type: ignore[method-assign]
+        self._ended = False
         self._thread = threading.Thread(target=self._run, name="mapsat-loop", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
-        self._loop.run_forever()
+        while not self._ended and not self._loop.is_closed():
+            # A SystemExit in a task or a callback comes out here; who waits for the task hears of it there.
+            with suppress(BaseException):
+                self._loop.run_forever()
         self._loop.close()
 
     def submit(self, awaitable: Awaitable[Any]) -> Future[Any]:
@@ -53,20 +63,28 @@ class EventLoop:
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=_PATIENCE)
+        if tasks and (await asyncio.wait(tasks, timeout=_PATIENCE))[1]:
+            return  # to destroy a coroutine that will not end is to run it: it is left behind with its daemon thread
         await self._loop.shutdown_asyncgens()
-        self._loop.stop()
+        self._ended = True
+        self._stop()
 
 
 async def _outcome(awaitable: Awaitable[Any]) -> tuple[Any, BaseException | None]:
     """Await, and hand an exception over as a value: a SystemExit that is raised in a task would stop the loop."""
+    process = os.getpid()
     try:
         return await awaitable, None
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # noqa: BLE001  # raised again by the thread that waits
         return None, error
+    finally:
+        end_copy_of(process)
+
+
+def _refuse_to_stop() -> None:
+    raise RuntimeError("this event loop is shared by all replies: it is not the agent's to stop")
 
 
 def submit(awaitable: Awaitable[Any]) -> Future[tuple[Any, BaseException | None]]:

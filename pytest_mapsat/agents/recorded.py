@@ -42,6 +42,7 @@ from .jsondata import as_json, text
 
 _RECORDED = Provenance(kind="recorded")
 _GOOD = ("", "success")
+_ANOTHER_QUERY = "the recorded dialogue begins with another query than the case's"
 
 
 @dataclass(frozen=True)
@@ -51,12 +52,10 @@ class Recording:
     Attributes:
         trajectory: the dialogue; without a query at the front where the file has none.
         line: where it begins in the file; 0 in a saved run.
-        warnings: what is odd about it.
     """
 
     trajectory: Trajectory
     line: int = 0
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,19 +83,12 @@ class RecordedSource:
             InfrastructureError: the file has none.
         """
         recorded = self._find(case, trial).trajectory
-        if recorded.turns and recorded.turns[0].role == "user":
-            return recorded
-        return recorded.model_copy(update={"turns": (Turn(role="user", text=case.visible.query), *recorded.turns)})
-
-    def warnings(self, case: Case, trial: int) -> tuple[str, ...]:
-        """Return what is odd about the recorded dialogue of a case; nothing where there is none."""
-        recording = self.recordings.get((case.id, trial))
-        if recording is None:
-            return ()
-        turns = recording.trajectory.turns
-        if turns and turns[0].role == "user" and turns[0].text.split() != case.visible.query.split():
-            return (*recording.warnings, "the recorded dialogue begins with another query than the case's")
-        return recording.warnings
+        if not recorded.turns or recorded.turns[0].role != "user":
+            query = Turn(role="user", text=case.visible.query)
+            return recorded.model_copy(update={"turns": (query, *recorded.turns)})
+        if recorded.turns[0].text.split() != case.visible.query.split():
+            return recorded.model_copy(update={"warnings": tuple(dict.fromkeys((*recorded.warnings, _ANOTHER_QUERY)))})
+        return recorded
 
     def _find(self, case: Case, trial: int) -> Recording:
         recording = self.recordings.get((case.id, trial))
@@ -176,8 +168,9 @@ def _recording(dialogue: PublishedDialogue, name: str) -> Recording:
         turns=tuple(map(_turn, messages)),
         ending=_ending(messages, failed),
         fault=None if failed is None else _fault(failed),
+        warnings=tuple(_oddities(messages)),
     )
-    return Recording(trajectory, dialogue.line, tuple(_oddities(messages)))
+    return Recording(trajectory, dialogue.line)
 
 
 def _turn(message: PublishedMessage) -> Turn:

@@ -9,7 +9,9 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import Literal, get_args
 
+from pytest_mapsat import strangers
 from pytest_mapsat.model import UsageError, did_you_mean
+from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
 
 from .baselines import BaselineSource
 from .callables import callable_source
@@ -115,19 +117,16 @@ def _search_first(root: Path) -> None:
 
 def _import(name: str, spec: str, root: Path) -> object:
     try:
-        return importlib.import_module(name)
-    except KeyboardInterrupt:
-        raise
-    except ModuleNotFoundError as error:
-        if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
-            hint = did_you_mean(name, _modules_in(root))
-            raise UsageError(
-                f"agent {spec!r}: there is no module {error.name!r} in {root} or on sys.path"
-                + (f" ({hint})" if hint else "")
-            ) from None
-        raise UsageError(_broken(error, spec, name, root)) from None
-    except BaseException as error:  # noqa: BLE001  # a module may exit or raise anything while it is imported
-        raise UsageError(_broken(error, spec, name, root)) from None
+        return call_stranger(importlib.import_module, name)
+    except StrangerError as broken:
+        error = broken.error
+    missing = error.name if isinstance(error, ModuleNotFoundError) else None
+    if missing is not None and (name == missing or name.startswith(missing + ".")):
+        hint = did_you_mean(name, _modules_in(root))
+        raise UsageError(
+            f"agent {spec!r}: there is no module {missing!r} in {root} or on sys.path" + (f" ({hint})" if hint else "")
+        )
+    raise UsageError(_broken(error, spec, name, root))
 
 
 def _modules_in(root: Path) -> list[str]:
@@ -138,15 +137,11 @@ def _modules_in(root: Path) -> list[str]:
 
 
 def _broken(error: BaseException, spec: str, name: str, root: Path) -> str:
-    return (
-        f"agent {spec!r}: importing {name!r} failed: {_place(error, root)}{type(error).__name__}: {_first_words(error)}"
-    )
+    return f"agent {spec!r}: importing {name!r} failed: {_place(error, root)}{_first_words(error)}"
 
 
 def _first_words(error: BaseException) -> str:
-    if isinstance(error, SyntaxError):
-        return error.msg
-    return str(error) or "no message"
+    return f"SyntaxError: {error.msg}" if type(error) is SyntaxError else words_of(error)
 
 
 def _place(error: BaseException, root: Path) -> str:
@@ -159,7 +154,7 @@ def _place(error: BaseException, root: Path) -> str:
 
 
 def _is_users(filename: str) -> bool:
-    return not filename.startswith("<frozen ") and filename not in (__file__, importlib.__file__)
+    return not filename.startswith("<frozen ") and filename not in (__file__, strangers.__file__, importlib.__file__)
 
 
 def _relative(filename: str, root: Path) -> str:
@@ -169,9 +164,10 @@ def _relative(filename: str, root: Path) -> str:
 
 def _member(owner: object, name: str, where: str, spec: str) -> object:
     try:
-        return getattr(owner, name)
-    except AttributeError:
-        hint = did_you_mean(name, sorted(vars(owner))) if hasattr(owner, "__dict__") else ""
-        raise UsageError(
-            f"agent {spec!r}: {where!r} has no attribute {name!r}" + (f" ({hint})" if hint else "")
-        ) from None
+        return call_stranger(getattr, owner, name)
+    except StrangerError as broken:
+        error = broken.error
+    if not isinstance(error, AttributeError):
+        raise UsageError(f"agent {spec!r}: {name!r} of {where!r} cannot be had: {words_of(error)}")
+    hint = did_you_mean(name, sorted(vars(owner))) if hasattr(owner, "__dict__") else ""
+    raise UsageError(f"agent {spec!r}: {where!r} has no attribute {name!r}" + (f" ({hint})" if hint else ""))

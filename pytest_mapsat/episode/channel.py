@@ -97,6 +97,8 @@ class Channel:
     def _answered(self, name: str, arguments: JsonObject) -> Step | None:
         try:
             answer = self._too_large(arguments) or self._world.call(name, arguments)
+        except RecursionError:
+            raise  # the agent has used up the stack: its own fault
         except Exception as error:  # noqa: BLE001  # a world that raises is nobody's fault but its own
             self.broken = error
             return None

@@ -1,17 +1,21 @@
 """Threads on which agents run, so that one that hangs can be left behind.
 
-A thread is used for one episode after another; only one whose agent outlived its time is replaced.
+A worker is used for one episode after another; only one whose agent outlived its time is replaced.
 """
 
 from __future__ import annotations
 
+import concurrent.futures.thread
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import inf
 from queue import SimpleQueue
-from threading import Lock, Thread
+from threading import Condition, Lock, Thread
+from time import perf_counter
 from typing import Any
 
 from pytest_mapsat import agents
+from pytest_mapsat.strangers import Surroundings
 
 
 class Overdue(Exception):  # noqa: N818  # says what happened; nothing is in error
@@ -19,29 +23,89 @@ class Overdue(Exception):  # noqa: N818  # says what happened; nothing is in err
 
 
 class _Job:
-    __slots__ = ("argument", "done", "error", "function", "result")
+    """One call of an agent. It ends once: when the agent is done, or when its time is over."""
 
-    def __init__(self, function: Callable[[Any], Any], argument: Any) -> None:
+    __slots__ = ("_done", "_ending", "_surroundings", "argument", "deadline", "error", "function", "overdue", "result")
+
+    def __init__(self, function: Callable[[Any], Any], argument: Any, deadline: float) -> None:
         self.function = function
         self.argument = argument
+        self.deadline = deadline
         self.result: Any = None
         self.error: BaseException | None = None
-        self.done = Lock()
-        self.done.acquire()
+        self.overdue = False
+        self._surroundings = Surroundings()
+        self._ending = Lock()
+        self._done = Lock()
+        self._done.acquire()
 
     def run(self) -> None:
         try:
             self.result = self.function(self.argument)
         except BaseException as error:  # noqa: BLE001  # raised again by the thread that waits
             self.error = error
-        self.done.release()
+        self.end()
+
+    def end(self, *, overdue: bool = False) -> None:
+        # Never released: an agent that was left behind must not put anything back when it does come to an end.
+        if self._ending.acquire(blocking=False):
+            self.overdue = overdue
+            self._surroundings.restore()
+            self._done.release()
+
+    def wait(self) -> None:
+        self._done.acquire()
+
+
+class _Watch:
+    """A thread that ends a job whose time is over, and puts the surroundings back before anybody goes on.
+
+    The thread that waits for the job could not: deep in pytest's stack, nothing can be called any more once the agent has set a
+    recursion limit below that depth. It is woken for an earlier deadline only, so that it costs a reply next to nothing.
+    """
+
+    def __init__(self) -> None:
+        self._changed = Condition()
+        self._job: _Job | None = None
+        self._until = inf
+        self._stopped = False
+        self._thread = Thread(target=self._work, name="mapsat-watch", daemon=True)
+        self._thread.start()
+
+    def set(self, job: _Job | None) -> None:
+        with self._changed:
+            self._job = job
+            if job is not None and job.deadline < self._until:
+                self._changed.notify()
+
+    def dismiss(self) -> None:
+        with self._changed:
+            self._stopped = True
+            self._changed.notify()
+
+    def join(self) -> None:
+        self._thread.join(1)
+
+    def _work(self) -> None:
+        with self._changed:
+            while not self._stopped:
+                if self._job is not None and self._job.deadline <= perf_counter():
+                    self._job.end(overdue=True)
+                    self._job = None
+                self._until = inf if self._job is None else self._job.deadline
+                self._changed.wait(None if self._until == inf else max(self._until - perf_counter(), 0))
 
 
 class Worker:
-    """One thread. ``idle`` is false while a job runs on it, and for ever after a job was overdue."""
+    """A thread for an agent, and one that watches the time.
+
+    Attributes:
+        idle: false while a job runs, and for ever after one was overdue.
+    """
 
     def __init__(self) -> None:
         self.idle = True
+        self._watch = _Watch()
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._thread = Thread(target=self._work, name="mapsat-agent", daemon=True)
         self._thread.start()
@@ -58,10 +122,17 @@ class Worker:
         Raises:
             Overdue: it took longer than ``timeout`` seconds.
         """
-        job = _Job(function, argument)
+        job = _Job(function, argument, perf_counter() + timeout)
         self.idle = False
+        self._watch.set(job)
         self._jobs.put(job)
-        if not job.done.acquire(timeout=max(timeout, 0)):
+        try:
+            job.wait()
+        except KeyboardInterrupt:
+            job.end(overdue=True)
+            raise
+        self._watch.set(None)
+        if job.overdue:
             raise Overdue
         self.idle = True
         if job.error is not None:
@@ -69,16 +140,19 @@ class Worker:
         return job.result
 
     def dismiss(self) -> None:
-        """Let the thread end when its job does, whenever that is."""
+        """Let the threads end when the job does, whenever that is."""
+        self._watch.dismiss()
         self._jobs.put(None)
 
     def stop(self) -> None:
-        """Let the thread end, and wait for it."""
+        """Let the threads end, and wait for them."""
         self.dismiss()
+        self._watch.join()
         self._thread.join(1)
 
 
 _idle: list[Worker] = []
+_left_behind: list[Worker] = []
 
 
 @contextmanager
@@ -95,6 +169,7 @@ def leased() -> Iterator[Worker]:
             _idle.append(worker)
         else:
             worker.dismiss()
+            _left_behind.append(worker)
 
 
 def shutdown() -> None:
@@ -102,3 +177,16 @@ def shutdown() -> None:
     while _idle:
         _idle.pop().stop()
     agents.shutdown()
+    if _left_behind:
+        _left_behind.clear()
+        _forget_executors()
+
+
+def _forget_executors() -> None:
+    """Let Python end without the executors of agents that were left behind: it would wait for their threads for ever.
+
+    Those threads are daemons, like ours that started them, which Python's own table of executors does not ask.
+    """
+    threads = getattr(concurrent.futures.thread, "_threads_queues", {})
+    for thread in [thread for thread in threads if thread.daemon]:
+        del threads[thread]

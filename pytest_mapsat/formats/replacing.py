@@ -15,19 +15,20 @@ from .files import NOT_REGULAR
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
+def replacing(path: Path, *, like: Path | None = None) -> Iterator[IO[bytes]]:
     """Give a file in the same folder that takes the path's place when all went well; else nothing is changed.
 
     A symbolic link stays: the file that it leads to is replaced. A file that is replaced hands on its permissions.
 
     Args:
         path: where the file goes; folders are made.
+        like: a file whose permissions the new one gets, where there is none to replace.
 
     Raises:
         OSError: the place cannot be written, or holds a folder, a device or a pipe.
     """
     target = Path(os.path.realpath(path))  # not resolve(), which raises RuntimeError at a loop of links
-    mode = _mode_at(target)
+    mode = _mode_at(like if like is not None and not target.exists() else target)
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = _open_beside(target)
     try:

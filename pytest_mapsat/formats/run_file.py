@@ -38,16 +38,17 @@ def with_attempt(line: bytes, attempt: int) -> bytes:
     return _bytes(_json({**json.loads(line), "attempt": attempt}))
 
 
-def write_run(path: Path, run: Run, lines: Iterable[bytes]) -> None:
+def write_run(path: Path, run: Run, lines: Iterable[bytes], *, like: Path | None = None) -> None:
     """Write the run file whole or not at all.
 
     Args:
         path: where it goes; folders are made.
         run: the run; its ``cases`` are taken from the lines.
         lines: the scorecards as ``scorecard_line`` gives them, in the order of ``run.cases``.
+        like: a file whose permissions the new one gets, where there is none to replace.
     """
     head = run.model_dump(mode="json", exclude={"cases"}, by_alias=True)
-    with replacing(path) as file:
+    with replacing(path, like=like) as file:
         first = ",\n".join(f'"{key}": {_json(head[key])}' for key in ("schema", "manifest", "accounting"))
         file.write(_bytes(f'{{{first},\n"cases": ['))
         for number, line in enumerate(lines):

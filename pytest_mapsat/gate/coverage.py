@@ -18,6 +18,7 @@ class Coverage:
         errors: what could not be read, a file or a case each.
         whole_domains: domains all of whose cases were to run, though the suite was not.
         lost: episodes that were to run and have no scorecard.
+        unfinished: why this is no whole run; empty for one that came to its end.
     """
 
     selected: int
@@ -26,6 +27,7 @@ class Coverage:
     errors: tuple[str, ...] = ()
     whole_domains: frozenset[str] = frozenset()
     lost: tuple[Lost, ...] = ()
+    unfinished: str = ""
 
     @property
     def complete(self) -> bool:

@@ -69,6 +69,8 @@ def decide(
 
 
 def _collection(coverage: Coverage) -> Iterator[_Finding]:
+    if coverage.unfinished:
+        yield _Finding("invalid", coverage.unfinished)
     if coverage.errors:
         more = len(coverage.errors) - _SHOWN_ERRORS
         named = ", ".join(coverage.errors[:_SHOWN_ERRORS]) + (f" and {more} more" if more > 0 else "")

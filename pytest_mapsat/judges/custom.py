@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import entry_points
 
 from pytest_mapsat.model import Custom, UsageError, did_you_mean, shown
+from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
 
 from .context import Context
 from .finding import Finding
@@ -24,9 +25,9 @@ def custom(check: Custom, context: Context) -> Finding:
         known = f"known here: {', '.join(sorted(context.custom)) or 'none'}"
         return Finding(None, f"no package or conftest adds a check {shown(check.name)}; {hint or known}")
     try:
-        finding = function(check, context)
-    except Exception as error:  # noqa: BLE001  whatever the code of others raises
-        return Finding(None, f"the check {check.name} broke: {type(error).__name__}: {error}")
+        finding: object = call_stranger(function, check, context)
+    except StrangerError as broken:
+        return Finding(None, f"the check {check.name} broke: {words_of(broken.error)}")
     if not isinstance(finding, Finding):
         return Finding(None, f"the check {check.name} returned {shown(finding)}, not a Finding")
     return finding
@@ -45,7 +46,11 @@ def gather_checks(given: Iterable[Mapping[str, CheckFunction] | None] = ()) -> d
     for table in (_installed(), *given):
         if table is not None and not isinstance(table, Mapping):
             raise UsageError(f"pytest_mapsat_check: found {shown(table)}, expected a mapping of names and functions")
-        for name, function in (table or {}).items():
+        try:
+            named = call_stranger(dict, table or {})
+        except StrangerError as broken:
+            raise UsageError(f"pytest_mapsat_check: a table cannot be read: {words_of(broken.error)}") from None
+        for name, function in named.items():
             if name in found and found[name] is not function:
                 raise UsageError(f"pytest_mapsat_check: two packages add a check {shown(name)}")
             if not callable(function):
@@ -60,7 +65,7 @@ def _installed() -> dict[str, CheckFunction]:
         if point.name in found:
             raise UsageError(f"{GROUP}: two packages add a check {shown(point.name)}")
         try:
-            found[point.name] = point.load()
-        except Exception as error:  # importing the code of others may raise anything
-            raise UsageError(f"{GROUP}: {point.value} cannot be loaded: {type(error).__name__}: {error}") from error
+            found[point.name] = call_stranger(point.load)
+        except StrangerError as broken:
+            raise UsageError(f"{GROUP}: {point.value} cannot be loaded: {words_of(broken.error)}") from broken.error
     return found

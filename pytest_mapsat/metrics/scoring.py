@@ -105,7 +105,7 @@ def score(
         vacuous=marks.vacuous,
         unchecked_rules=marks.unchecked,
         spent=spent,
-        warnings=(*verdict.warnings, *_stray_labels(case, labels)),
+        warnings=(*trajectory.warnings, *verdict.warnings, *_stray_labels(case, labels)),
         trajectory=trajectory,
     )
 

@@ -102,7 +102,8 @@ class RunRequest(Noun):
 class RunManifest(Noun):
     """What was run: all that must be equal for two runs to be comparable.
 
-    ``partial``: why not all of the suite ran; ``broken``: what could not be collected.
+    ``partial``: why not all of the suite ran; ``broken``: what could not be collected; ``unfinished``: why this is no whole run, as of
+    one that was read from a journal.
     """
 
     versions: dict[str, str]
@@ -115,6 +116,7 @@ class RunManifest(Noun):
     options: RunOptions
     partial: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
+    unfinished: str = ""
     warnings: tuple[str, ...] = ()
 
     @property

@@ -122,7 +122,8 @@ class Fault(Noun):
 class Trajectory(Noun):
     """One episode as it happened.
 
-    ``source``: what produced it (``agent``, ``recorded``, ``oracle``, ...); ``trial`` counts from 1.
+    ``source``: what produced it (``agent``, ``recorded``, ``oracle``, ...); ``trial`` counts from 1. ``warnings``: what is odd about a
+    recorded one.
     """
 
     case: str
@@ -131,6 +132,7 @@ class Trajectory(Noun):
     turns: tuple[Turn, ...]
     ending: Ending = "done"
     fault: Fault | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def replies(self) -> tuple[Turn, ...]:

@@ -1,10 +1,12 @@
-"""Mutation testing of judges and cases: what the checks of a suite catch, and what they accuse wrongly."""
+"""Suites proved by running them: do oracles find their records, what do the checks catch, and what do they accuse wrongly."""
 
 from __future__ import annotations
 
 from .answers import AnswersProof, JudgedAnswer, answer_table
 from .harmless_changes import HARMLESS
-from .prove import Proof, Trial, play_oracle, prove
+from .lint_records import lint_records
+from .oracle_run import play_oracle
+from .prove import Proof, Trial, prove
 from .table import table
 from .wrong_changes import WRONG
 
@@ -16,6 +18,7 @@ __all__ = [
     "Proof",
     "Trial",
     "answer_table",
+    "lint_records",
     "play_oracle",
     "prove",
     "table",

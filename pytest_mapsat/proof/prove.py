@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from pytest_mapsat.agents import resolve_source
-from pytest_mapsat.episode import Limits, run_episode
 from pytest_mapsat.judges import Judge, make_judge
 from pytest_mapsat.model import Case, JsonObject, Label, Record, Tool, Trajectory, trajectory_digest
-from pytest_mapsat.sandbox import Sandbox
-from pytest_mapsat.users import make_user
 
 from .harmless_changes import HARMLESS
-from .oracle_run import Mutant, OracleRun
+from .oracle_run import Mutant, OracleRun, play_oracle
 from .violations import violated
 from .wrong_changes import WRONG
 
@@ -132,12 +128,6 @@ def prove(cases: Iterable[tuple[Case, tuple[Record, ...]]], tools: Mapping[str, 
         factors[case.id] = tuple(factor.id for factor in case.truth.factors)
         trials += _tried(OracleRun(case, tools, trajectory, judge.judge(case, trajectory)), judge, idle)
     return Proof(tuple(trials), untried, factors, tuple(idle))
-
-
-def play_oracle(case: Case, records: Sequence[Record], tools: Mapping[str, Tool]) -> Trajectory:
-    """Return the oracle dialogue of a case, played in its sandbox with the scripted user; what breaks it stands in its fault."""
-    source = resolve_source("baseline:oracle", root=Path())
-    return run_episode(case, source, make_user("scripted", case), Sandbox(tools, records), Limits())
 
 
 def _unfit(case: Case, trajectory: Trajectory) -> str:

@@ -6,6 +6,7 @@ Loaded in every pytest run, so it imports nothing but pytest and light parts of 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -204,6 +205,11 @@ def read_settings(config: pytest.Config) -> Settings:
     )
 
 
+def given_options(config: pytest.Config) -> frozenset[str]:
+    """Return the names of the options that the command line gives."""
+    return frozenset(option.name for option in OPTIONS if config.getoption(_dest(option.name)) is not None)
+
+
 def _dest(name: str) -> str:
     return "mapsat_" + name.replace("-", "_")
 
@@ -282,7 +288,7 @@ def _cases(config: pytest.Config) -> tuple[Path, ...]:
             raise pytest.UsageError(f"--mapsat-cases: there is nothing at {path}")
     if not paths and (config.rootpath / "benchmark_cases").is_dir():
         paths = [config.rootpath / "benchmark_cases"]
-    return tuple(path.absolute() for path in paths)
+    return tuple(Path(os.path.abspath(path)) for path in paths)  # noqa: PTH100  resolve() would leave links
 
 
 def _refuse_planned(config: pytest.Config) -> None:

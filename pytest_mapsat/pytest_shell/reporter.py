@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -24,6 +23,7 @@ from pytest_mapsat.runs.files import check_save_path, journal_of, looked_for, pu
 from pytest_mapsat.runs.request import thresholds_of
 from pytest_mapsat.runs.resume import read_finished
 
+from .hooks import call_each
 from .items import is_case
 from .options import Settings
 from .suites import Suites
@@ -263,8 +263,7 @@ class Reporter:
             run = self._run
             if self.settings.save is not None and (run.cases or run.accounting.collected):
                 self._guarded("--mapsat-save", lambda: self._save(run))
-            for plugin, call in self._report_hooks(run):
-                self._guarded(f"pytest_mapsat_report of {plugin}", call)
+            self._faults += call_each(self.config, self.config.hook.pytest_mapsat_report, config=self.config, run=run)
         if self.episodes.fault:
             self._faults.append(f"the journal could not be written: {self.episodes.fault}")
         red = self._faults or (self._run is not None and self._run.gate.outcome != "passed")
@@ -275,18 +274,9 @@ class Reporter:
         """Take a step of the end; whatever it raises is told, and the other steps are still taken."""
         try:
             step()
-        except (Exception, SystemExit, pytest.exit.Exception, pytest.skip.Exception, pytest.fail.Exception) as error:  # noqa: BLE001  (strangers' hooks and files)
+        except Exception as error:  # noqa: BLE001  (the end of a session raises nothing)
             said = getattr(error, "strerror", None) or str(error) or "no message"
             self._faults.append(f"{what}: {type(error).__name__}: {scrubbed(said)}")
-
-    def _report_hooks(self, run: Run) -> Iterator[tuple[str, Callable[[], object]]]:
-        """Give each plugin's own call of our hook, so that one which fails keeps no other from being called."""
-        manager = self.config.pluginmanager
-        plugins = [implementation.plugin for implementation in self.config.hook.pytest_mapsat_report.get_hookimpls()]
-        for plugin in plugins:
-            caller = manager.subset_hook_caller("pytest_mapsat_report", [one for one in plugins if one is not plugin])
-            name = Path(manager.get_name(plugin) or "a plugin").name
-            yield name, partial(caller, config=self.config, run=run)
 
     def _conclude(self) -> None:
         options = self.settings.request.options
@@ -337,7 +327,8 @@ class Reporter:
         assert path is not None  # noqa: S101 (asked by the caller)
         if not self._begun:
             put_aside(path)
-        write_run(path, run, self._lines())
+        former = self.moved.get(os.path.realpath(path))
+        write_run(path, run, self._lines(), like=None if former is None else Path(former))
         self._note({"ended": "complete" if not run.accounting.lost else "stopped"})
 
     def _lines(self) -> Iterable[bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,14 +15,17 @@ from pytest_mapsat.episode import shutdown
 from pytest_mapsat.formats import Journal
 from pytest_mapsat.judges import Decisions, gather_checks, make_judge
 from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
-from pytest_mapsat.reports import failure_text
+from pytest_mapsat.reports import failure_text, printable
 from pytest_mapsat.runs.case import Runner
 from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted
 from pytest_mapsat.runs.request import source_digest
 from pytest_mapsat.runs.resume import read_finished
 from pytest_mapsat.sandbox import Sandbox
+from pytest_mapsat.strangers import listening
 from pytest_mapsat.users import check_user_spec
 
+from .failures import again_of, place_failure
+from .hooks import HookError, call_hook
 from .items import CaseFile, CaseParam, agent_of, case_name, param_of, params, place_of, raised_at
 from .options import Settings, read_settings
 from .reporter import Reporter
@@ -39,12 +42,15 @@ def start_session(config: pytest.Config) -> MapsatSession:
         pytest.UsageError: an option, the agent's spec, the judge's or the user's cannot be used.
     """
     settings = read_settings(config)
+    interrupts = ExitStack()
+    interrupts.enter_context(listening())
+    config.add_cleanup(interrupts.close)
     try:
         session = MapsatSession(config, settings)
         if session.is_controller:
             session.reporter = Reporter(config, session.described(), session.suites, session.episodes)
             config.pluginmanager.register(session.reporter, "mapsat-reporter")
-            session.suites.add_defaults()  # a worker's arguments already name them
+        session.suites.add_defaults()  # on workers too: they read the command line for themselves
     except MapsatError as error:
         raise pytest.UsageError(str(error)) from None
     return session
@@ -68,7 +74,7 @@ class MapsatSession:
         request = settings.request
         self._source = None if request.agent == "fixture" else self._resolve(self._moved(request.agent))
         self._runner: Runner | None = None
-        self._checks = gather_checks(config.hook.pytest_mapsat_check(config=config))
+        self._checks = gather_checks(call_hook(config, config.hook.pytest_mapsat_check, config=config))
         # A judge or a user that cannot be had is told before anything is collected.
         check_user_spec(request.user)
         make_judge(self._moved(request.judge), {}, root=self.root)
@@ -97,8 +103,11 @@ class MapsatSession:
         try:
             case = param.suite.load(param.entry)
         except SuiteError as error:
-            pytest.fail(str(error), pytrace=False)
-        self.config.hook.pytest_mapsat_case_loaded(case=case)
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
+        try:
+            call_hook(self.config, self.config.hook.pytest_mapsat_case_loaded, case=case)
+        except HookError as error:
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
         return case
 
     def sandbox(self, request: pytest.FixtureRequest) -> Sandbox:
@@ -140,14 +149,11 @@ class MapsatSession:
             return runner.run(param.suite, param.entry, case, trial=param.trial, nodeid=nodeid)
 
         wanted = Wanted(param.suite.root, param.entry.id, param.trial, agent_of(item), agent)
-        broken = ""
         try:
             self._join_run()
             ended = self.episodes.ended(item.nodeid, wanted, nodeid, run)
         except MapsatError as error:  # a record that cannot be read, a judge without its file
-            broken = str(error)
-        if broken:
-            pytest.fail(broken, pytrace=False)
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
         item.stash.setdefault(ENDED, []).append(ended)
         return ended.card
 
@@ -168,8 +174,9 @@ class MapsatSession:
         return f"{place_of(param.entry.path, self.config.rootpath, param.suite.root)}::case[{self._name(param)}]"
 
     def _again(self, param: CaseParam) -> str:
-        """Return what to give pytest, from where it was started, to run one case again."""
-        return f"{os.path.relpath(param.entry.path, self.root)}::case[{self._name(param)}]"
+        """Return the command that runs one case again, from where pytest was started."""
+        place = f"{os.path.relpath(param.entry.path, self.root)}::case[{self._name(param)}]"
+        return again_of(self.config, self.settings.request, place)
 
     def _name(self, param: CaseParam) -> str:
         return case_name(param.entry.id, param.trial, self.settings.request.options.trials)
@@ -236,8 +243,9 @@ class MapsatSession:
         pyfuncitem.user_properties += [("mapsat.ar", card.ar), ("mapsat.ses", card.ses)]
         if card.outcome == "failed":
             asserted = self.settings.request.options.asserted_kinds
+            short = self.config.option.tbstyle == "short"
             again = self._again(param_of(pyfuncitem))
-            pytest.fail(failure_text(card, case, asserted, again=again), pytrace=False)
+            pytest.fail(failure_text(card, case, asserted, again=again, short=short), pytrace=False)
         if card.outcome != "passed":
             raise pytest.skip.Exception(f"{card.outcome}: {card.reason}", _use_item_location=True)
         return True
@@ -251,6 +259,9 @@ class MapsatSession:
         if report.skipped and call.excinfo is not None and isinstance(item.parent, CaseFile):
             report.__dict__["mapsat_by"] = raised_at(call.excinfo, self.config.rootpath)
         ended = item.stash.get(ENDED, None)
+        if report.failed and isinstance(item.parent, CaseFile):
+            entry, reason = param_of(item).entry, printable(ended[-1].card.reason) if ended else ""
+            place_failure(self.config, report, call, (os.path.relpath(entry.path, self.root), entry.line), reason)
         if not ended:
             return report
         del item.stash[ENDED]
@@ -273,7 +284,7 @@ class MapsatSession:
     # -- inside ----------------------------------------------------------------------------
 
     def _resolve(self, spec: str) -> Source:
-        made = self.config.hook.pytest_mapsat_make_agent(config=self.config, spec=spec)
+        made = call_hook(self.config, self.config.hook.pytest_mapsat_make_agent, config=self.config, spec=spec)
         return source_of(made, spec) if made is not None else resolve_source(spec, root=self.root)
 
     def _make_runner(self, source: Source) -> Runner:

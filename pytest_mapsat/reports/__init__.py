@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from .failure import failure_text
+from .failure import again_command, failure_text
 from .terminal import Line, summary_lines
-from .text import cell_width, cut, printable, wrap
+from .text import call_text, cell_width, cut, printable, wrap
 
 __all__ = [
     "Line",
+    "again_command",
+    "call_text",
     "cell_width",
     "cut",
     "failure_text",

@@ -3,40 +3,92 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
-from pytest_mapsat.model import EARNED_METRICS, Case, ImplicitFactor, Label, Provenance, Quote, Scorecard, Step
+from pytest_mapsat.model import (
+    EARNED_METRICS,
+    Case,
+    Factor,
+    ImplicitFactor,
+    Label,
+    Provenance,
+    Quote,
+    RunOptions,
+    RunRequest,
+    Scorecard,
+    Step,
+)
 
 from .text import call_text, cut, printable, wrap
 
 _QUOTE = 160
+_QUOTES = 8
 _RESULT = 100
 _CALLS = 12
+#: Options that decide about the run as a whole, and change nothing for one case.
+_OF_THE_RUN = frozenset({"fail_under", "fail_under_from", "allow_unevaluated"})
+#: Options that have another name on the command line.
+_OPTION_NAMES = {"asserted": "assert", "timeout_seconds": "timeout"}
 
 
-def failure_text(card: Scorecard, case: Case, asserted: frozenset[str], *, again: str, width: int = 78) -> str:
+def again_command(request: RunRequest, place: str, named: Collection[str] = ()) -> str:
+    """Return the command that runs one case again as it was run, from the folder that pytest was started in.
+
+    Args:
+        request: what the run was asked for.
+        place: what to give pytest for the case: its file from that folder on, and its name.
+        named: options to say although they have their default, as ``max-turns``: an ini file may say otherwise.
+    """
+    usual = RunRequest(agent="", user="scripted", judge="checks")
+    pairs = [(name, getattr(request, name), getattr(usual, name)) for name in ("agent", "user", "judge")]
+    fields = sorted(RunOptions.model_fields.keys() - _OF_THE_RUN)
+    pairs += [(_option(name), getattr(request.options, name), getattr(usual.options, name)) for name in fields]
+    said = [_said_option(name, value) for name, value, default in pairs if value != default or name in named]
+    return shlex.join(["pytest", f"./{place}" if place.startswith("-") else place, *said])
+
+
+def _option(field: str) -> str:
+    return _OPTION_NAMES.get(field, field).replace("_", "-")
+
+
+def _said_option(name: str, value: object) -> str:
+    text = ",".join(value) if isinstance(value, tuple) else str(value).removesuffix(".0")
+    return f"--mapsat-{name}" if value is True else f"--mapsat-{name}={text}"
+
+
+def failure_text(
+    card: Scorecard, case: Case, asserted: frozenset[str], *, again: str, width: int = 78, short: bool = False
+) -> str:
     """Return the text of a failed item.
 
     Args:
         card: the failed episode.
         case: its case.
         asserted: the kinds of factors that fail an item.
-        again: what to give pytest to run the case again.
-        width: columns to fit in.
+        again: the command that runs the case again.
+        width: columns to fit in; only the command may be longer.
+        short: only what failed and the words that decided it, without the dialogue.
     """
-    return "\n".join([*_lines(card, case, asserted, width), "", f"run it again: pytest {shlex.quote(again)}"])
+    lines = _short_lines if short else _lines
+    return "\n".join([*lines(card, case, asserted, width), "", f"run it again: {again}"])
+
+
+def _short_lines(card: Scorecard, case: Case, asserted: frozenset[str], width: int) -> Iterator[str]:
+    told, _ = _missed(card, case, asserted)
+    yield from wrap(_title(card, told), width)
+    for label in told:
+        yield from _head(label, case, width)
+        yield from _said(label, width)
 
 
 def _lines(card: Scorecard, case: Case, asserted: frozenset[str], width: int) -> Iterator[str]:
-    broken = [label for label in card.labels if label.outcome == "failed"]
-    told = [label for label in broken if _kind(label, case) in asserted]
+    told, rest = _missed(card, case, asserted)
     yield from wrap(_title(card, told), width)
     yield from wrap(_scores(card), width)
     yield from wrap(f"query: {printable(case.visible.query)}", width, hang=7)
     for label in told:
         yield ""
         yield from _label(label, case, width)
-    rest = [label for label in broken if label not in told]
     if rest:
         yield ""
         yield from wrap(f"also missed, not asserted: {', '.join(_short(label, case) for label in rest)}", width)
@@ -49,6 +101,13 @@ def _lines(card: Scorecard, case: Case, asserted: frozenset[str], width: int) ->
         yield from wrap(printable(card.trajectory.fault.detail), width, indent="  ")
     yield ""
     yield from _dialogue(card, width)
+
+
+def _missed(card: Scorecard, case: Case, asserted: frozenset[str]) -> tuple[list[Label], list[Label]]:
+    """Return the labels that are not satisfied in full: those that are asserted, and the others."""
+    missed = [label for label in card.labels if label.value is not None and label.value < 1]
+    told = [label for label in missed if _kind(label, case) in asserted]
+    return told, [label for label in missed if label not in told]
 
 
 def _title(card: Scorecard, told: list[Label]) -> str:
@@ -80,25 +139,42 @@ def _severity(factor_id: str, case: Case) -> str:
 
 
 def _label(label: Label, case: Case, width: int) -> Iterator[str]:
-    factor = next((factor for factor in case.truth.factors if factor.id == label.factor), None)
-    title = {"facts": "fact", "explicit": "explicit", "hard": "hard constraint", "soft": "preference"}[
-        _kind(label, case)
-    ]
-    text = printable(factor.text) if factor else "(a factor that the case no longer has)"
-    yield from wrap(f"{title} broken: {label.factor}: {text}", width)
-    for quote in list(dict.fromkeys(label.quotes))[:3]:
-        yield from wrap(
-            f"said    {_where(quote)}: “{cut(printable(quote.text), _QUOTE)}”", width, indent="    ", hang=8
-        )
-    if label.why:
-        yield from wrap(f"why     {printable(label.why)}", width, indent="    ", hang=8)
+    yield from _head(label, case, width)
+    yield from _said(label, width)
     if label.wanted:
         yield from wrap(f"wanted  {printable(label.wanted)}", width, indent="    ", hang=8)
+    factor = _factor(label, case)
     if isinstance(factor, ImplicitFactor) and factor.source != "unstated":
         notes = "; ".join(printable(evidence.text) for evidence in factor.evidence if evidence.text)
         yield from wrap(
             f"known   from the {factor.source}" + (f": {notes}" if notes else ""), width, indent="    ", hang=8
         )
+
+
+def _head(label: Label, case: Case, width: int) -> Iterator[str]:
+    """Name the factor and say how far it was met."""
+    kind = _kind(label, case)
+    title = {"facts": "fact", "explicit": "explicit", "hard": "hard constraint", "soft": "preference"}[kind]
+    factor = _factor(label, case)
+    text = printable(factor.text) if factor else "(a factor that the case no longer has)"
+    how = f"met in part ({label.value:g} of 1)" if label.value else "broken"
+    yield from wrap(f"{title} {how}: {label.factor}: {text}", width)
+
+
+def _said(label: Label, width: int) -> Iterator[str]:
+    """Quote the words that decided, and give the judge's reason whole."""
+    quotes = list(dict.fromkeys(label.quotes))
+    for quote in quotes[:_QUOTES]:
+        text = f"said    {_where(quote)}: “{cut(printable(quote.text), _QUOTE)}”"
+        yield from wrap(text, width, indent="    ", hang=8)
+    if len(quotes) > _QUOTES:
+        yield f"    ... and {len(quotes) - _QUOTES} more quotes"
+    if label.why:
+        yield from wrap(f"why     {printable(label.why)}", width, indent="    ", hang=8)
+
+
+def _factor(label: Label, case: Case) -> Factor | None:
+    return next((factor for factor in case.truth.factors if factor.id == label.factor), None)
 
 
 def _short(label: Label, case: Case) -> str:

@@ -24,6 +24,8 @@ from pytest_mapsat.suite import Suite
 
 from .request import thresholds_of
 
+_NAMED = 3
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -33,11 +35,13 @@ class Outcome:
         accounting: where every collected item went.
         partial: why not all of the suite ran.
         broken: what could not be collected.
+        unfinished: why this is no whole run; empty for one that came to its end.
     """
 
     accounting: Accounting = field(default_factory=Accounting)
     partial: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
+    unfinished: str = ""
 
 
 def assemble(
@@ -102,17 +106,19 @@ def _coverage(cards: Sequence[Scorecard], suites: Sequence[Suite], outcome: Outc
         errors=tuple(sorted({*outcome.broken, *unread})),
         whole_domains=frozenset(whole),
         lost=lost,
+        unfinished=outcome.unfinished,
     )
 
 
 def _domains(suite: Suite, unread: list[str]) -> dict[str, tuple[str, ...]]:
     """Return the domains of each case of a suite; the paths of files that cannot be read go to ``unread``."""
     found: dict[str, tuple[str, ...]] = {}
-    try:
-        for path in suite.files():
+    unread += [problem.path for problem in suite.inventory.problems]
+    for path in suite.inventory.cases:
+        try:
             found.update({entry.id: entry.domains for entry in suite.entries(path)})
-    except SuiteError as error:
-        unread.extend(problem.path for problem in error.problems)
+        except SuiteError as error:
+            unread.extend(problem.path for problem in error.problems)
     return found
 
 
@@ -132,13 +138,28 @@ def _manifest(
         options=request.options,
         partial=outcome.partial,
         broken=tuple(sorted(set(outcome.broken))),
-        warnings=tuple(sorted({warning for card in cards for warning in card.warnings})),
+        unfinished=outcome.unfinished,
+        warnings=_warnings(cards),
     )
 
 
 def portable(request: RunRequest) -> RunRequest:
     """Return a request without the folders of paths in it: two equal runs may keep their files in different places."""
     return request.model_copy(update={"agent": _portable(request.agent), "judge": _portable(request.judge)})
+
+
+def _warnings(cards: Sequence[Scorecard]) -> tuple[str, ...]:
+    """Return what is odd about some episodes, sorted, each warning once with the cases that it is about."""
+    cases: dict[str, list[str]] = {}
+    for card in cards:
+        for warning in dict.fromkeys(card.warnings):
+            cases.setdefault(warning, []).append(card.id)
+    return tuple(f"{warning} ({_some(list(dict.fromkeys(cases[warning])))})" for warning in sorted(cases))
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
 
 
 def _portable(spec: str) -> str:

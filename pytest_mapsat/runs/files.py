@@ -27,7 +27,7 @@ def check_save_path(path: Path) -> None:
 def _not_a_file(target: Path) -> str:
     try:
         mode = target.stat().st_mode
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return ""
     except OSError as error:
         return error.strerror or str(error)

@@ -114,7 +114,8 @@ def regrade(run: Run, suites: Sequence[Suite], changes: Changes, *, root: Path) 
     used = [suite for suite in suites if any(places[card.id][0] is suite for card in run.cases)] or list(suites)
     asserted = request.options.asserted_kinds
     cards = [_regraded(card, *places[card.id], judges[places[card.id][0].root], asserted) for card in run.cases]
-    outcome = Outcome(run.accounting, run.manifest.partial, run.manifest.broken)
+    unfinished = run.manifest.unfinished or _missing(run)
+    outcome = Outcome(run.accounting, run.manifest.partial, run.manifest.broken, unfinished)
     return assemble(cards, used, request, outcome, run.timing)
 
 
@@ -128,6 +129,14 @@ def places_of(run: Run, suites: Sequence[Suite]) -> dict[str, tuple[Suite, CaseE
     places = _places(suites)
     _refuse_unknown(run, places)
     return places
+
+
+def _missing(run: Run) -> str:
+    """Say how many of the episodes that a run accounts for are not in its file; empty where none is missing."""
+    accounting = run.accounting
+    expected = accounting.collected - accounting.deselected - len(accounting.lost)
+    found = len({card.key[:3] for card in run.cases})
+    return f"the file holds {found} of the {expected} episodes that it accounts for" if found < expected else ""
 
 
 def _places(suites: Sequence[Suite]) -> dict[str, tuple[Suite, CaseEntry]]:

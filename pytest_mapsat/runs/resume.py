@@ -1,4 +1,4 @@
-"""An earlier run to go on from: which of its episodes have finished, and whether the new run is of the same kind."""
+"""An earlier run, from its run file or its journal: to go on from, or to be judged again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,18 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from pytest_mapsat.formats import is_journal, read_journal, read_run, shown_path
-from pytest_mapsat.model import Problem, RunRequest, Scorecard, SuiteError, SuiteInfo, UsageError
+from pytest_mapsat.model import (
+    Gate,
+    JudgeInfo,
+    Problem,
+    Run,
+    RunManifest,
+    RunRequest,
+    Scorecard,
+    SuiteError,
+    SuiteInfo,
+    UsageError,
+)
 
 #: Options that may differ: they say how much is run or what is made of it, not what happens in an episode.
 _FREE = {"trials", "fail_under", "fail_under_from", "allow_unevaluated"}
@@ -107,6 +118,40 @@ def read_finished(path: Path) -> Finished:
     journal = read_journal(path)
     request = journal_request(path, journal.request)
     return Finished(path, request, journal_suites(path, journal.notes), _attempts(journal.episodes))
+
+
+def read_saved(path: Path) -> Run:
+    """Read a run to be judged again: a run file, or a journal, which makes a run that is marked as unfinished.
+
+    Raises:
+        UsageError: there is no such file.
+        SuiteError: it is neither, or broken; with the line.
+    """
+    if not is_journal(path):
+        return read_run(path)
+    journal = read_journal(path)
+    request = journal_request(path, journal.request)
+    attempts = _attempts(journal.episodes)
+    cards = [
+        card.model_copy(update={"attempt": number})
+        for key in sorted(attempts)
+        for number, card in enumerate(attempts[key], 1)
+    ]
+    if not cards:
+        raise SuiteError(Problem(shown_path(path), 0, "the journal holds no episode that has ended"))
+    known = [note["collected"] for note in journal.notes if isinstance(note.get("collected"), int)]
+    of = f" of {known[-1]}" if known else ""
+    manifest = RunManifest(
+        versions={},
+        suites=journal_suites(path, journal.notes),
+        agent=request.agent,
+        agent_source=request.agent_source,
+        user=request.user,
+        judge=JudgeInfo(spec=request.judge),
+        options=request.options,
+        unfinished=f"this is partial: a journal, with {len(attempts)}{of} episodes; --mapsat-resume runs the others",
+    )
+    return Run(manifest=manifest, cases=tuple(cards), summary={}, groups={}, gate=Gate(outcome="invalid"))
 
 
 def journal_request(path: Path, data: object) -> RunRequest:

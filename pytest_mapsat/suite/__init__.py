@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .answers import ANSWERS, read_answers
+from .crosscheck import nouns_in
 from .entries import CaseEntry
 from .inventory import DECISIONS, role_of
 from .lint import LintFinding, Severity, errors_of, lint
@@ -32,6 +33,7 @@ __all__ = [
     "find_suite",
     "lint",
     "new_folder",
+    "nouns_in",
     "open_suite",
     "read_answers",
     "role_of",

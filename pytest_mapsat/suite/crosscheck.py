@@ -53,7 +53,7 @@ def crosscheck(case: Case, manifest: SuiteManifest, tools: Mapping[str, Tool]) -
     """Give what is wrong between a case and its suite: unknown domains, tools and parameters, a scope that nothing reads."""
     yield from _domains(case, manifest)
     yield from _scopes(case)
-    for place, noun in _nouns(case.truth, ("truth",)):
+    for place, noun in nouns_in(case.truth, ("truth",)):
         field = _NAMES_TOOL.get(type(noun))
         if field is None or getattr(noun, field) is None:
             continue
@@ -89,7 +89,7 @@ def _scopes(case: Case) -> Iterator[Remark]:
                 yield Remark("error", "unread-scope", place, message, "expected answer or trajectory")
 
 
-def _nouns(value: Any, place: Place) -> Iterator[tuple[Place, Noun]]:
+def nouns_in(value: Any, place: Place) -> Iterator[tuple[Place, Noun]]:
     """Give every noun inside a value with its place in the file, in the file's order."""
     stack = [(place, value)]
     while stack:
@@ -109,13 +109,13 @@ def _nouns(value: Any, place: Place) -> Iterator[tuple[Place, Noun]]:
 def _fields(noun: type[Noun]) -> tuple[tuple[str, str], ...]:
     """Return the fields of a noun that may hold nouns, with their names in a file."""
     fields = noun.model_fields.items()
-    return tuple((name, field.alias or name) for name, field in fields if _holds_nouns(field.annotation))
+    return tuple((name, field.alias or name) for name, field in fields if _holdsnouns_in(field.annotation))
 
 
-def _holds_nouns(annotation: Any) -> bool:
+def _holdsnouns_in(annotation: Any) -> bool:
     if isinstance(annotation, type) and issubclass(annotation, Noun):
         return True
-    return any(_holds_nouns(argument) for argument in get_args(annotation))
+    return any(_holdsnouns_in(argument) for argument in get_args(annotation))
 
 
 def _parameters(noun: Noun, place: Place, tool: Tool) -> Iterator[Remark]:

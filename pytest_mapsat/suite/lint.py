@@ -35,6 +35,12 @@ class LintFinding:
     rule: str
     problem: Problem
 
+    @property
+    def order(self) -> tuple[str, int, int, str, str]:
+        """What findings are sorted by: file, line, then the most severe first."""
+        problem = self.problem
+        return problem.path, problem.line, _SEVERITIES.index(self.severity), self.rule, problem.message
+
     def __str__(self) -> str:
         return f"{self.problem} [{self.severity}: {self.rule}]"
 
@@ -54,12 +60,7 @@ def lint(suite: Suite) -> list[LintFinding]:
     findings.extend(_unused_tools(suite, [case for case, _ in cases], [one.record for one in records]))
     findings.extend(_unread(suite))
     findings.extend(_about_answers(suite, findings))
-    return sorted(findings, key=_order)
-
-
-def _order(finding: LintFinding) -> tuple[str, int, int, str, str]:
-    problem = finding.problem
-    return problem.path, problem.line, _SEVERITIES.index(finding.severity), finding.rule, problem.message
+    return sorted(findings, key=lambda finding: finding.order)
 
 
 def errors_of(error: SuiteError, rule: str) -> list[LintFinding]:

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
 from pytest_mapsat.formats import Lines, Located, content_digest, dotted, limits, parse_json_line, shown_path
 from pytest_mapsat.model import Case, Problem, Record, SuiteError, SuiteManifest, Tool, shown
@@ -53,6 +54,9 @@ def open_suite(root: Path) -> Suite:
 class Suite:
     """A folder of cases, tools and records. Safe to be used from several threads.
 
+    A case is what its files were when they were first listed: one that has changed since, or has gone, is an error of each
+    case that needs it.
+
     Attributes:
         root: the folder, absolute.
         manifest: what suite.yaml says.
@@ -77,6 +81,7 @@ class Suite:
         self._yaml: dict[Path, list[bytes]] = {}
         self._spans: dict[str, list[Span]] | None = None
         self._fingerprint = ""
+        self._stamps = {path: _stamp(path) for path in (root / MANIFEST, *inventory.records)}
 
     def files(self) -> tuple[Path, ...]:
         """Return the case files, sorted.
@@ -103,9 +108,11 @@ class Suite:
         Raises:
             SuiteError: with all problems of the file (up to a limit), among them ids that another case has.
         """
-        path = self._admit(path)
+        path = Path(os.path.abspath(path))  # noqa: PTH100  resolve() would leave the place the user sees
         with self._lock:
             if path not in self._listed:
+                self._admit(path)
+                self._stamps[path] = _stamp(path)
                 entries = self._list_yaml(path) if is_yaml(path) else list_jsonl(path, self.manifest.language)
                 if not entries:
                     hint = "remove the file, or add a case: docs/suites.md shows one"
@@ -120,6 +127,7 @@ class Suite:
         Raises:
             SuiteError: with all problems of the case.
         """
+        self._refuse_changed(self.root / MANIFEST, entry.path)
         case = self._read(entry)
         errors = [remark for remark in crosscheck(case, self.manifest, self.tools) if remark.severity == "error"]
         if errors:
@@ -137,20 +145,23 @@ class Suite:
 
     def placed_records(self, case_id: str) -> tuple[PlacedRecord, ...]:
         """Return the case's records with their places. Raises SuiteError."""
-        return tuple(read_records(self.record_spans().get(case_id, ()), self._record_reader))
+        spans = self.record_spans().get(case_id, ())
+        self._refuse_changed(*dict.fromkeys(span.path for span in spans))
+        return tuple(read_records(spans, self._record_reader))
 
     def record_spans(self) -> Mapping[str, list[Span]]:
         """Return where the records of each case stand, cases of which the suite has none included. Raises SuiteError."""
         with self._lock:
             if self._spans is None:
+                self._refuse_changed(*self.inventory.records)
                 self._spans = index_records(self.inventory.records)
             return self._spans
 
     def fingerprint(self) -> str:
         """Return a digest of the content of all files, 16 hex digits: wherever they lie, in whatever order.
 
-        Raises:
-            SuiteError: when a file cannot be read.
+        It is computed once and kept, however the files change: a run asks for it when its cases are collected. A file that
+        cannot be read counts as just that.
         """
         with self._lock:
             if not self._fingerprint:
@@ -182,15 +193,21 @@ class Suite:
         }
         return _joined(roles)
 
-    def _admit(self, path: Path) -> Path:
-        """Return the absolute path of a case file of this suite; SuiteError for any other."""
-        path = Path(os.path.abspath(path))  # noqa: PTH100  resolve() would leave the place the user sees
+    def _admit(self, path: Path) -> None:
+        """Raise SuiteError for all but the case files of this suite."""
         if not self.holds_cases(path):
             where = shown_path(self.root)
             raise SuiteError(Problem(shown_path(path), 0, f"is not a case file of the suite {where}"))
         if (problem := refusal(self.root, path)) is not None:
             raise SuiteError(problem)
-        return path
+
+    def _refuse_changed(self, *paths: Path) -> None:
+        """Raise SuiteError where files are no longer what they were when they were listed."""
+        for path in paths:
+            before, now = self._stamps.get(path), _stamp(path)
+            if before is not None and now != before:
+                problem = Problem(shown_path(path), 0, "changed while the run used it", _change(before, now))
+                raise SuiteError(problem)
 
     def _list_yaml(self, path: Path) -> tuple[CaseEntry, ...]:
         name = shown_path(path)
@@ -249,8 +266,37 @@ class Suite:
 
 def _joined(files: Mapping[str, Sequence[Path]]) -> str:
     """Return a digest of the content of some files by role, 16 hex digits; empty where there are none."""
-    parts = sorted(f"{role} {content_digest(path)}" for role, paths in files.items() for path in paths)
+    parts = sorted(f"{role} {_digest_of(path)}" for role, paths in files.items() for path in paths)
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16] if parts else ""
+
+
+class _Stamp(NamedTuple):
+    """What tells that a file has changed: its size, bytes; the time of its last change; its inode."""
+
+    size: int
+    changed: int
+    inode: int
+
+
+def _stamp(path: Path) -> _Stamp | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return _Stamp(found.st_size, found.st_mtime_ns, found.st_ino)
+
+
+def _change(before: _Stamp, now: _Stamp | None) -> str:
+    if now is None:
+        return "it is gone"
+    return f"from {before.size} to {now.size} bytes" if now.size != before.size else "it was written again"
+
+
+def _digest_of(path: Path) -> str:
+    try:
+        return content_digest(path)
+    except SuiteError:
+        return "cannot be read"
 
 
 def placed(remark: Remark, path: Path, lines: Lines) -> Problem:

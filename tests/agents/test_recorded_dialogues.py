@@ -153,18 +153,17 @@ class TestJsonLines:
         source = jsonl(tmp_path, dialogue(ANSWER, BYE))
         assert source.trajectory(case(), 1).turns[0] == Turn(role="user", text="Find a cafe")
         assert len(source.trajectory(case(), 1).replies) == 1
-        assert "no query" in source.warnings(case(), 1)[0]
+        assert "no query" in source.trajectory(case(), 1).warnings[0]
 
     def test_messages_after_the_end_are_kept_with_a_warning(self, tmp_path):
         source = jsonl(tmp_path, dialogue(QUERY, ANSWER, BYE, message(2, "assistant", "More.")))
         assert len(source.trajectory(case(), 1).replies) == 2
-        assert "goes on for 1 messages after its end" in source.warnings(case(), 1)[0]
+        assert "goes on for 1 messages after its end" in source.trajectory(case(), 1).warnings[0]
 
     def test_another_query_is_a_warning(self, tmp_path):
         source = jsonl(tmp_path, dialogue(QUERY, ANSWER, BYE))
-        assert source.warnings(case(), 1) == ()
-        assert "another query" in source.warnings(case(query="Find a bar"), 1)[0]
-        assert source.warnings(case("c9"), 1) == ()
+        assert source.trajectory(case(), 1).warnings == ()
+        assert "another query" in source.trajectory(case(query="Find a bar"), 1).warnings[0]
 
     @pytest.mark.parametrize(
         ("line", "said"),
@@ -324,4 +323,4 @@ class TestPublishedDialogues:
         assert sum(len(trajectory.replies) for trajectory in trajectories) == 18
         assert sum(len(trajectory.calls) for trajectory in trajectories) == 45
         assert {trajectory.ending for trajectory in trajectories} == {"done"}
-        assert all(not found.warnings for found in sources[0].recordings.values())
+        assert all(not found.trajectory.warnings for found in sources[0].recordings.values())

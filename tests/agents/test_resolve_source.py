@@ -7,6 +7,7 @@ import pytest
 
 from pytest_mapsat.agents import resolve_source, source_of
 from pytest_mapsat.model import UsageError
+from pytest_mapsat.strangers import listening
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def project(tmp_path, monkeypatch):
 
 
 def refusal(spec, root):
-    with pytest.raises(UsageError) as caught:
+    with listening(), pytest.raises(UsageError) as caught:
         resolve_source(spec, root=root)
     return str(caught.value)
 
@@ -74,6 +75,16 @@ class TestModules:
     def test_a_module_that_exits_is_an_error_like_any_other(self, project):
         root = project("exits_early.py", "import sys\nsys.exit(3)\n")
         assert "exits_early.py:2: SystemExit: 3" in refusal("exits_early:agent", root)
+
+    @pytest.mark.parametrize("raised", ["KeyboardInterrupt", "SystemExit(0)"])
+    def test_an_attribute_that_raises_is_told(self, project, raised):
+        name = f"raises_late_{raised[:3].lower()}"
+        root = project(f"{name}.py", f"def __getattr__(name):\n    raise {raised}\n")
+        assert f"'agent' of '{name}' cannot be had: {raised.partition('(')[0]}" in refusal(f"{name}:agent", root)
+
+    def test_an_interrupt_raised_by_a_module_is_an_error_like_any_other(self, project):
+        root = project("interrupts_early.py", "raise KeyboardInterrupt\n")
+        assert "interrupts_early.py:1: KeyboardInterrupt" in refusal("interrupts_early:agent", root)
 
     def test_a_missing_attribute_gets_a_suggestion(self, project):
         root = project("has_agent.py", "def my_agent(message): return message")
@@ -155,8 +166,28 @@ class TestWhatCountsAsAnAgent:
             source_of(agent, "mymod:agent")
 
     def test_another_name_for_the_message_is_refused(self):
-        with pytest.raises(UsageError, match="insists on 'text'"):
+        with pytest.raises(UsageError, match="insists on 'text': rename `text` to `message`"):
             source_of(lambda text: text, "mymod:agent")
+        with pytest.raises(UsageError, match="rename `query` to `message`"):
+            source_of(lambda query, tools: query, "mymod:agent")
+
+    def test_what_a_class_wants_is_never_taken_for_the_message(self):
+        class Agent:
+            def __init__(self, model):
+                pass
+
+        with pytest.raises(UsageError, match="insists on 'model', and what is given, by name, is tools, context"):
+            source_of(Agent, "mymod:Agent")
+
+    @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+    def test_an_object_that_raises_when_it_is_looked_at_is_refused(self, error):
+        class Agent:
+            @property
+            def reply(self):
+                raise error
+
+        with listening(), pytest.raises(UsageError, match=f"cannot be looked at: {error.__name__}"):
+            source_of(Agent(), "mymod:agent")
 
     def test_a_callable_that_hides_its_signature_is_refused(self):
         with pytest.raises(UsageError, match="wrap it in a function"):

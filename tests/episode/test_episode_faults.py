@@ -1,3 +1,4 @@
+import asyncio
 import contextlib
 import json
 
@@ -24,16 +25,22 @@ class TestAgentsThatRaise:
         assert (trajectory.fault.message, trajectory.fault.detail) == (f"ValueError: boom ({place})", place)
 
     @pytest.mark.parametrize(
-        "error", [SystemExit(2), GeneratorExit(), pytest.skip.Exception("no"), BaseException("base")]
+        "error",
+        [
+            SystemExit(2),
+            GeneratorExit(),
+            KeyboardInterrupt(),
+            asyncio.CancelledError(),
+            pytest.skip.Exception("no"),
+            pytest.xfail.Exception("no"),
+            pytest.exit.Exception("no"),
+            BaseException("base"),
+        ],
     )
     def test_whatever_is_raised_is_a_fault(self, error):
         trajectory = play(raises(error))
         assert trajectory.ending == "agent_error"
         assert trajectory.fault.message.startswith(type(error).__name__)
-
-    def test_an_interrupt_is_the_users(self):
-        with pytest.raises(KeyboardInterrupt):
-            play(raises(KeyboardInterrupt()))
 
     def test_endless_recursion_reads_the_same_every_time(self):
         def agent(message, tools):

@@ -55,7 +55,7 @@ HOW_TO_LOSE = {
     "skip in a hook": (
         "import pytest\ndef pytest_mapsat_case_loaded(case): pytest.skip('not today')\n",
         "good:agent",
-        "*not today*",
+        "could not be set up: *not today*",
     ),
     "a mark": (
         "import pytest\ndef pytest_itemcollected(item): item.add_marker(pytest.mark.skip(reason='flaky'))\n",

@@ -59,6 +59,70 @@ def test_arguments_that_do_not_fit_and_tools_that_do_not_exist_are_answered_with
     result.stdout.fnmatch_lines(["sandbox*9 calls*9 with an error*"])
 
 
+BREAKS = {
+    "interrupts": "raise KeyboardInterrupt",
+    "exits": "raise SystemExit(0)",
+    "skips": "import pytest; pytest.skip('no')",
+    "xfails": "import pytest; pytest.xfail('no')",
+    "imports or skips": "import pytest; pytest.importorskip('nowhere')",
+    "stops pytest": "import pytest; pytest.exit('no', 0)",
+}
+HARMS = {
+    "lowers the recursion limit": "import sys; sys.setrecursionlimit(60)",
+    "closes stdout": "import sys; sys.stdout.close(); sys.stderr.close()",
+    "moves away": "import os; os.chdir('/')",
+    "spoils builtins": "import builtins, time; builtins.open = builtins.print = time.time = time.monotonic = None",
+    "forks": "import os; os.fork()",
+}
+HARMFUL = """\
+from good import agent as good
+
+def agent(message, tools):
+    {body}
+    return good(message, tools)
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "xdist"])
+@pytest.mark.parametrize("name", BREAKS)
+def test_what_an_agent_raises_is_its_own_and_never_stops_or_skips_anything(
+    project: pytest.Pytester, name: str, workers: tuple[str, ...]
+) -> None:
+    project.makepyfile(odd=f"def agent(message, tools):\n    {BREAKS[name]}\n")
+    result = project.runpytest_subprocess("--mapsat-agent=odd:agent", *workers)
+    result.assert_outcomes(failed=3)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["all*0.000*0/3"])
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "xdist"])
+@pytest.mark.parametrize("name", HARMS)
+def test_what_an_agent_does_to_the_process_harms_no_case(
+    project: pytest.Pytester, name: str, workers: tuple[str, ...]
+) -> None:
+    project.makepyfile(odd=HARMFUL.format(body=HARMS[name]))
+    result = project.runpytest_subprocess("--mapsat-agent=odd:agent", *workers, timeout=60)
+    result.assert_outcomes(passed=3)
+    assert result.ret == pytest.ExitCode.OK
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    while True:\n        try:\n            await asyncio.sleep(0.01)\n        except BaseException:\n            pass\n",
+        "    await asyncio.to_thread(time.sleep, 600)\n",
+    ],
+    ids=["swallows its cancellation", "waits in a thread"],
+)
+def test_a_coroutine_that_does_not_end_holds_up_neither_the_run_nor_its_end(
+    project: pytest.Pytester, body: str
+) -> None:
+    project.makepyfile(odd=f"import asyncio, time\nasync def agent(message, tools):\n{body}")
+    result = project.runpytest_subprocess("--mapsat-agent=odd:agent", "--mapsat-timeout=0.3", timeout=60)
+    result.assert_outcomes(failed=3)
+    result.stdout.fnmatch_lines(["*the episode was not over after 0.3 s*"])
+
+
 def _matches(text: str, pattern: str) -> bool:
     from fnmatch import fnmatch
 

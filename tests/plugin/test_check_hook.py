@@ -1,12 +1,14 @@
 """The hook pytest_mapsat_check: a conftest adds a check, and what happens where nobody does."""
 
 import json
+from collections import UserDict
 
 import pytest
 import tiny_suite
 
 from pytest_mapsat.judges import gather_checks
 from pytest_mapsat.model import UsageError
+from pytest_mapsat.strangers import listening
 
 CONFTEST = """\
 from pytest_mapsat.judges import Finding
@@ -64,6 +66,38 @@ def test_a_check_that_breaks_is_not_judged(project: pytest.Pytester) -> None:
     assert label(project)["why"] == "the check short broke: KeyError: 'least'"
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "raise KeyboardInterrupt",
+        "import sys; sys.exit(0)",
+        "pytest.skip('no')",
+        "pytest.xfail('no')",
+        "pytest.exit('no', 0)",
+        "raise GeneratorExit",
+    ],
+)
+def test_what_a_check_raises_is_a_label_that_nobody_could_judge(project: pytest.Pytester, body: str) -> None:
+    project.makeconftest(
+        "import pytest\n\ndef _short(check, context):\n"
+        f"    {body}\n\ndef pytest_mapsat_check(config):\n    return {{'short': _short}}\n"
+    )
+    add_case(project)
+    result = run(project)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert (label(project)["outcome"], label(project)["blame"]) == ("unevaluated", "judge")
+    assert label(project)["why"].startswith("the check short broke: ")
+    result.stdout.fnmatch_lines(["gate*INVALID*"])
+
+
+def test_a_check_that_forks_leaves_one_pytest(project: pytest.Pytester) -> None:
+    project.makeconftest(CONFTEST.replace("    words =", "    import os; os.fork()\n    words =", 1))
+    add_case(project)
+    result = project.runpytest_subprocess("--mapsat-agent=good:agent", "benchmark_cases/nav/brief.yaml", timeout=60)
+    result.assert_outcomes(passed=1)
+    assert result.stdout.str().count("gate ") == 1
+
+
 def test_a_check_that_returns_no_finding_is_not_judged(project: pytest.Pytester) -> None:
     project.makeconftest("def pytest_mapsat_check(config):\n    return {'short': lambda check, context: 7}")
     add_case(project)
@@ -76,6 +110,15 @@ def test_a_table_that_is_none_is_a_usage_error(project: pytest.Pytester) -> None
     result = run(project)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*pytest_mapsat_check: found [[]1], expected a mapping of names and functions*"])
+
+
+def test_a_table_that_raises_is_a_usage_error() -> None:
+    class Table(UserDict):
+        def __getitem__(self, name):
+            raise KeyboardInterrupt
+
+    with listening(), pytest.raises(UsageError, match="pytest_mapsat_check: a table cannot be read: KeyboardInterrupt"):
+        gather_checks([Table(short=len)])
 
 
 def test_two_checks_of_one_name_are_refused() -> None:

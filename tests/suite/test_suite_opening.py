@@ -265,6 +265,56 @@ def test_a_file_that_vanished_is_named(tmp_path):
     (entry,) = suite.entries(root / "a.jsonl")
     (root / "a.jsonl").unlink()
     (root / "b.yaml").unlink()
-    for ask in (lambda: suite.load(entry), lambda: suite.entries(root / "b.yaml"), suite.fingerprint):
-        with pytest.raises(SuiteError, match="cannot be read: No such file"):
-            ask()
+    with pytest.raises(SuiteError, match=r"a\.jsonl: changed while the run used it \(it is gone\)"):
+        suite.load(entry)
+    with pytest.raises(SuiteError, match=r"b\.yaml: cannot be read: No such file"):
+        suite.entries(root / "b.yaml")
+
+
+CHANGES = {
+    "it is gone": lambda path: path.unlink(),
+    "from [0-9]+ to 0 bytes": lambda path: path.write_bytes(b""),
+    "from [0-9]+ to [0-9]+ bytes": lambda path: path.write_bytes(path.read_bytes() + b"\n"),
+    "it was written again": lambda path: os.utime(path, ns=(1, 1)),
+}
+
+
+@pytest.mark.parametrize("words", CHANGES)
+@pytest.mark.parametrize("name", ["suite.yaml", "a/one.yaml", "records/x/one.jsonl"])
+def test_a_file_that_changes_under_the_run_is_an_error_of_each_case_that_needs_it(tmp_path, name, words):
+    root = full_suite(tmp_path)
+    suite = open_suite(root)
+    (one,) = suite.entries(root / "a" / "one.yaml")
+    CHANGES[words](root / name)
+    with pytest.raises(SuiteError, match=rf"{name}: changed while the run used it \({words}\)"):
+        _ = suite.load(one), suite.records("one")
+
+
+def test_a_change_is_no_error_of_a_case_that_does_not_need_the_file(tmp_path):
+    root = full_suite(tmp_path)
+    suite = open_suite(root)
+    (two,) = suite.entries(root / "b" / "two.yml")
+    suite.records("two")
+    for name in ("a/one.yaml", "a/many.jsonl", "records/more.jsonl.gz", "packed.jsonl.gz"):
+        (root / name).unlink()
+    assert suite.load(two).id == "two"
+    assert [record.result for record in suite.records("two")] == [2]
+
+
+def test_what_was_listed_and_the_fingerprint_stay_as_they_were(tmp_path):
+    root = full_suite(tmp_path)
+    suite = open_suite(root)
+    listed = {path: suite.entries(path) for path in suite.files()}
+    fingerprint = suite.fingerprint()
+    shutil.rmtree(root)
+    assert {path: suite.entries(path) for path in suite.files()} == listed
+    assert suite.fingerprint() == fingerprint
+
+
+def test_a_fingerprint_that_is_asked_for_too_late_is_another_one(tmp_path):
+    """It raises nothing: at the end of a run there is nobody to catch it."""
+    root = full_suite(tmp_path)
+    before, late = open_suite(root), open_suite(root)
+    assert before.fingerprint() == open_suite(root).fingerprint()
+    (root / "a" / "one.yaml").unlink()
+    assert late.fingerprint() != before.fingerprint()

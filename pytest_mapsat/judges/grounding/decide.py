@@ -171,7 +171,8 @@ class ReplyJudge:
         home = self._pool.home
         for lon, lat, turn, thing in self._pool.points if home else ():
             if turn <= self._turn and home is not None and abs(lon) <= 180 and abs(lat) <= 90:  # noqa: PLR2004  degrees
-                yield Value("distance", distance_m(*home, lon, lat), turn, thing)
+                straight = distance_m(*home, lon, lat)
+                yield Value("distance", straight, turn, thing, said=f"{straight:.0f} m as the crow flies")
 
 
 def _settles(claim: Claim) -> bool:
@@ -191,5 +192,5 @@ def _related(name: str, other: str) -> bool:
 
 
 def _shown(values: Sequence[Value]) -> str:
-    shown = sorted({f"{value.value:g}" if not value.text or value.type == "count" else value.text for value in values})
-    return ", ".join(shown[:3])
+    """Return the values as the evidence has them, the first three."""
+    return ", ".join(sorted({value.said for value in values})[:3])

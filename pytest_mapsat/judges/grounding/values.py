@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from pytest_mapsat.judges.clock import find_times
@@ -69,6 +69,7 @@ class Value:
         thing: number of the thing it belongs to, or None.
         mode: the way of travelling it is about.
         text: digits of a phone number, a line, the words around a count.
+        said: the value as the evidence has it, for people.
     """
 
     type: ClaimType
@@ -77,6 +78,7 @@ class Value:
     thing: int | None = None
     mode: Mode | None = None
     text: str = ""
+    said: str = ""
 
 
 def quick_fold(text: str) -> str:
@@ -99,7 +101,7 @@ def values_of_number(key: str, number: float, turn: int, thing: int | None, mode
     if kind is None or kind == "time":
         return
     for scale in _scales(kind, key.casefold()):
-        yield Value(kind, number * scale, turn, thing, mode, key.casefold())
+        yield Value(kind, number * scale, turn, thing, mode, key.casefold(), f"{key} {number:.12g}")
 
 
 def _scales(kind: ClaimType, key: str) -> tuple[float, ...]:
@@ -125,13 +127,14 @@ def values_of_text(key: str, text: str, turn: int, thing: int | None, mode: Mode
         return
     if _NUMERIC.fullmatch(text) and kind != "phone":
         if kind == "time" and _COMPACT.fullmatch(text):
-            yield Value("time", int(text[:2]) * 60 + int(text[2:]), turn, thing)
+            yield Value("time", int(text[:2]) * 60 + int(text[2:]), turn, thing, said=text)
         else:
             yield from values_of_number(key, float(text), turn, thing, mode)
         return
     said, found = _read(text, numbers=kind != "phone")
     for one in found:
-        yield Value(one.type, one.value, turn, thing, (said or mode) if one.type in _TRAVELLED else None, one.text)
+        travelled = (said or mode) if one.type in _TRAVELLED else None
+        yield replace(one, turn=turn, thing=thing, mode=travelled)
 
 
 @lru_cache(maxsize=2048)
@@ -145,7 +148,7 @@ def _phones(folded: str) -> Iterator[Value]:
     for match in _PHONE.finditer(folded):
         digits = "".join(_DIGITS.findall(match.group()))
         if len(digits) >= _FEWEST_PHONE_DIGITS:
-            yield Value("phone", 0.0, 0, text=digits)
+            yield Value("phone", 0.0, 0, text=digits, said=digits)
 
 
 def _said(folded: str) -> Iterator[Value]:
@@ -153,12 +156,13 @@ def _said(folded: str) -> Iterator[Value]:
     times = find_times(folded)
     clocks = (match.group().split(":") for match in _CLOCK.finditer(folded))
     minutes = {int(hour) % 24 * 60 + int(minute) for hour, minute in clocks} | {time.minutes for time in times}
-    yield from (Value("time", float(minute), 0) for minute in sorted(minutes))
+    for minute in sorted(minutes):
+        yield Value("time", float(minute), 0, said=f"{minute // 60:02}:{minute % 60:02}")
     if _ROUND_THE_CLOCK.search(folded):
-        yield Value("time", ALL_DAY, 0)
+        yield Value("time", ALL_DAY, 0, said="24 h")
     for quantity in find_quantities(folded, times):
         kind = _DIMENSIONS.get(quantity.dimension)
         if kind is not None and not (kind == "duration" and folded.startswith(_AGO, quantity.end)):
             around = folded[max(quantity.start - _AROUND, 0) : quantity.end + _AROUND] if kind == "count" else ""
-            yield Value(kind, quantity.value, 0, text=around)
-    yield from (Value("line", 0.0, 0, text=line.text) for line in lines_in(folded))
+            yield Value(kind, quantity.value, 0, text=around, said=folded[quantity.start : quantity.end])
+    yield from (Value("line", 0.0, 0, text=line.text, said=line.text) for line in lines_in(folded))

@@ -1,0 +1,135 @@
+"""What shows only in the world of a case: oracle calls that no record answers, and paths that no result has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from pytest_mapsat.formats import shown_path
+from pytest_mapsat.judges import Context
+from pytest_mapsat.model import (
+    Absent,
+    Avoids,
+    Bound,
+    Case,
+    Json,
+    Problem,
+    Recommends,
+    Record,
+    Step,
+    SuiteError,
+    Tool,
+    Trajectory,
+    Turn,
+    did_you_mean,
+    shown,
+)
+from pytest_mapsat.reports import call_text, cut, printable
+from pytest_mapsat.sandbox import values_at
+from pytest_mapsat.suite import CaseEntry, LintFinding, Severity, Suite, nouns_in
+
+from .oracle_run import play_oracle
+
+_CALL = 120
+_KEYS = 8
+_Place = tuple[str | int, ...]
+_Found = tuple[Severity, str, _Place, str, str]
+
+
+def lint_records(suite: Suite) -> list[LintFinding]:
+    """Play each oracle of a suite in its world, look up each path of its checks, and return what is amiss, sorted.
+
+    Files and cases that cannot be read are left to ``suite.lint``, which tells them.
+    """
+    findings: list[LintFinding] = []
+    for path in suite.inventory.cases:
+        with suppress(SuiteError):
+            for entry in suite.entries(path):
+                findings += _of_entry(suite, entry)
+    return sorted(findings, key=lambda finding: finding.order)
+
+
+def _of_entry(suite: Suite, entry: CaseEntry) -> Iterator[LintFinding]:
+    with suppress(SuiteError):
+        case, records = suite.load(entry), suite.records(entry.id)
+        found = [*_oracle(case, records, suite.tools), *_paths(case, records, suite.tools)]
+        lines = suite.lines_of(entry) if found else None
+        for severity, rule, place, message, hint in found:
+            line = lines.at(place) if lines else entry.line
+            yield LintFinding(severity, rule, Problem(shown_path(entry.path), line, f"case {case.id}: {message}", hint))
+
+
+def _oracle(case: Case, records: tuple[Record, ...], tools: Mapping[str, Tool]) -> Iterator[_Found]:
+    oracle = case.truth.oracle
+    if not oracle:
+        return
+    trajectory = play_oracle(case, records, tools)
+    for index, (turn, reply) in enumerate(zip(oracle, trajectory.replies, strict=False)):
+        steps = [step for step in reply.steps if step.kind == "call"]
+        for number, (_, step) in enumerate(zip(turn.calls, steps, strict=False)):
+            if step.status != "ok":
+                yield "warning", "oracle-miss", ("truth", "oracle", index, "calls", number), *_unanswered(step)
+    place = ("truth", "oracle")
+    said = len(trajectory.replies)
+    if trajectory.fault is not None:
+        why = trajectory.fault.message.removeprefix(f"case {case.id}: ")
+        yield "error", "oracle", place, f"the oracle cannot be played: {why}", ""
+    elif said < len(oracle):
+        message = f"the user ends the dialogue after {said} of {len(oracle)} replies of the oracle"
+        yield "warning", "oracle-rest", (*place, said), message, "the rest is never said"
+
+
+def _unanswered(step: Step) -> tuple[str, str]:
+    """Return what a call of the oracle got in place of an answer, and what to do."""
+    call = f"the oracle calls {cut(call_text(step.tool, step.arguments), _CALL)}"
+    if step.status == "error":
+        return f"{call}, which is an error: {step.result['message']}", ""
+    provenance = step.provenance
+    note = f": {provenance.note}" if provenance else ""
+    differs = ", ".join(difference.parameter for difference in provenance.differences) if provenance else ""
+    return f"{call}, which has no record{note}", f"they differ in {differs}" if differs else "add the record"
+
+
+def _paths(case: Case, records: Sequence[Record], tools: Mapping[str, Tool]) -> Iterator[_Found]:
+    """Give the paths in ``where``, and those of bound values, at which no recorded result has anything."""
+    steps = tuple(Step(kind="call", tool=record.tool, result=record.result) for record in records)
+    world = Context(Trajectory(case=case.id, turns=(Turn(role="agent", text="", steps=steps),)), tools)
+    for place, noun in nouns_in(case.truth, ("truth",)):
+        if isinstance(noun, Bound):
+            results = [step.result for step in steps if step.tool == noun.tool]
+            yield from _absent(noun.path, results, (*place, "path"), f"result of {noun.tool}")
+        elif isinstance(noun, Recommends | Avoids):
+            things = [entity.record for entity in world.entities if noun.tool in (None, entity.tool)]
+            owner = f"thing that {noun.tool or 'a tool'} returns"
+            for path, match in noun.where.items():
+                if not isinstance(match, Absent):
+                    yield from _absent(path, things, (*place, "where", path), owner)
+
+
+def _absent(path: str, results: Sequence[Json], place: _Place, owner: str) -> Iterator[_Found]:
+    if not any(values_at(result, path) for result in results):
+        yield (
+            "warning",
+            "no-such-path",
+            place,
+            f"no {owner} in the case's records has {shown(path)}",
+            _near(path, results),
+        )
+
+
+def _near(path: str, results: Sequence[Json]) -> str:
+    """Return what stands where the path leaves the results."""
+    here = list(results)
+    for key in path.split("."):
+        below = [value for one in here for value in values_at(one, key)]
+        if not below:
+            known = _keys(here)
+            more = ", ..." if len(known) > _KEYS else ""
+            there = f"there is: {printable(', '.join(known[:_KEYS]))}{more}" if known else ""
+            return did_you_mean(key, known) or there
+        here = below
+    return ""
+
+
+def _keys(values: Iterable[Json]) -> list[str]:
+    return sorted({str(key) for value in values if isinstance(value, dict) for key in value})

@@ -1,0 +1,58 @@
+"""Failures of built-in items as pytest prints them: at the place of the case, as long as ``--tb`` asks for, with a way back."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import pytest
+
+from pytest_mapsat.model import RunRequest
+from pytest_mapsat.reports import again_command
+
+from .options import given_options
+
+
+def again_of(config: pytest.Config, request: RunRequest, place: str) -> str:
+    """Return the command that runs one case again, from the folder that pytest was started in.
+
+    Args:
+        config: pytest's; what it was told of ini files and plugins, the new run must be told too.
+        request: what the run was asked for.
+        place: what to give pytest for the case.
+    """
+    option = config.option
+    settings = [("-c", option.inifilename), ("--rootdir", option.rootdir)]
+    settings += [("-o", text) for text in option.override_ini or ()]
+    settings += [("-p", name) for name in option.plugins or () if not name.startswith("no:")]
+    # What an ini file adds to the command line, it adds again.
+    typed = tuple(map(str, config.invocation_params.args))
+    said = [(name, value) for name, value in settings if value and any(word.endswith(value) for word in typed)]
+    command = again_command(request, place, given_options(config))
+    return " ".join([command, *(f"{name} {shlex.quote(value)}" for name, value in said)])
+
+
+def place_failure(
+    config: pytest.Config, report: pytest.TestReport, call: pytest.CallInfo[None], where: tuple[str, int], reason: str
+) -> None:
+    """Say in a report that the failure lies in the case, not in our code that found it.
+
+    The report is changed where pytest reads it, for there is no other way across a process border: a representation of
+    our own would arrive as text, which ``--tb=line`` cuts at 50 characters.
+
+    Args:
+        config: pytest's.
+        report: of a failed built-in item.
+        call: what the report was made from.
+        where: the case's file and line.
+        reason: one line; empty: the first line of the failure's own text.
+    """
+    crash: Any = getattr(report.longrepr, "reprcrash", None)
+    raised = call.excinfo.value if call.excinfo else None
+    if crash is None or not isinstance(raised, pytest.fail.Exception) or raised.pytrace:
+        return  # an error in somebody's fixture or plugin is told where it lies
+    crash.path, crash.lineno = where
+    if config.option.tbstyle == "line" and report.when == "call":  # errors of set-up are shown whole in any style
+        crash.message = reason or crash.message.partition("\n")[0].removeprefix("Failed: ")
+        traceback: Any = getattr(report.longrepr, "reprtraceback", None)
+        traceback.reprentries = []

@@ -1,0 +1,59 @@
+"""Our hooks, called so that a plugin that breaks is named and breaks nothing else."""
+
+from __future__ import annotations
+
+from traceback import walk_tb
+from typing import Any
+
+import pluggy
+import pytest
+
+from pytest_mapsat.model import MapsatError
+from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
+
+
+class HookError(MapsatError):
+    """A plugin raised in one of our hooks; the message names both."""
+
+
+def call_hook(config: pytest.Config, caller: pluggy.HookCaller, /, **arguments: Any) -> Any:
+    """Return what the hook returns.
+
+    Raises:
+        HookError: a plugin raised.
+        KeyboardInterrupt: the user interrupted the run.
+    """
+    try:
+        return call_stranger(caller, **arguments)
+    except StrangerError as broken:
+        message = f"{caller.name} of {_plugin(config, caller, broken.error)}: {words_of(broken.error)}"
+    raise HookError(message)
+
+
+def call_each(config: pytest.Config, caller: pluggy.HookCaller, /, **arguments: Any) -> list[str]:
+    """Call the hook of each plugin on its own, so that one that breaks keeps no other from its turn; return what broke.
+
+    Raises:
+        KeyboardInterrupt: the user interrupted the run.
+    """
+    plugins = list(dict.fromkeys(implementation.plugin for implementation in reversed(caller.get_hookimpls())))
+    told = []
+    for plugin in plugins:
+        others = [other for other in plugins if other is not plugin]
+        try:
+            call_hook(config, config.pluginmanager.subset_hook_caller(caller.name, others), **arguments)
+        except HookError as error:
+            told.append(str(error))
+    return told
+
+
+def _plugin(config: pytest.Config, caller: pluggy.HookCaller, error: BaseException) -> str:
+    """Return the name of the plugin whose function was under way; of a conftest, its place below the root."""
+    names = {
+        getattr(implementation.function, "__code__", None): implementation.plugin_name
+        for implementation in caller.get_hookimpls()
+    }
+    for frame, _ in walk_tb(error.__traceback__):
+        if name := names.get(frame.f_code):
+            return name.removeprefix(f"{config.rootpath}/")
+    return "a plugin"

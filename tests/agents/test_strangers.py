@@ -1,0 +1,51 @@
+"""Code of others: what it raises is its own, unless the user interrupts the run."""
+
+import signal
+
+import pytest
+
+from pytest_mapsat.strangers import StrangerError, call_stranger, listening, words_of
+
+
+def raises(error):
+    raise error
+
+
+@pytest.mark.parametrize("error", [ValueError(), KeyboardInterrupt(), SystemExit(0), pytest.skip.Exception("no")])
+def test_whatever_is_raised_comes_out_as_an_exception(error):
+    with listening(), pytest.raises(StrangerError) as caught:
+        call_stranger(raises, error)
+    assert caught.value.error is error
+
+
+@pytest.mark.parametrize("made_of_it", [KeyboardInterrupt, ValueError, None])
+def test_a_signal_is_the_users_whatever_the_code_makes_of_it(made_of_it):
+    def function():
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            if made_of_it is not None:
+                raise made_of_it from None
+
+    with listening(), pytest.raises(KeyboardInterrupt):
+        call_stranger(function)
+
+
+def test_while_nobody_listens_an_interrupt_is_taken_for_the_users():
+    with pytest.raises(KeyboardInterrupt):
+        call_stranger(raises, KeyboardInterrupt())
+
+
+def test_a_handler_that_the_code_sets_is_undone_and_the_former_one_comes_back_at_the_end():
+    before = signal.getsignal(signal.SIGINT)
+    with listening():
+        listener = signal.getsignal(signal.SIGINT)
+        call_stranger(signal.signal, signal.SIGINT, signal.SIG_IGN)
+        assert signal.getsignal(signal.SIGINT) is listener
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_words_are_cut_and_can_be_written():
+    words = words_of(ValueError("\ud800" + "x" * 10_000))
+    assert words.startswith("ValueError: ?xxx")
+    assert len(words.encode()) < 600

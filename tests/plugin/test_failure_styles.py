@@ -1,0 +1,227 @@
+"""How much of a failure is shown: --tb, partial levels, all that a judge says; and the command that shows it again."""
+
+import json
+import re
+import shlex
+
+import pytest
+import tiny_suite
+
+from pytest_mapsat.model import Label, Quote, RunRequest
+from pytest_mapsat.pytest_shell.options import OPTIONS
+from pytest_mapsat.reports import again_command
+
+WORKERS = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "-n 2"])
+BAD = "--mapsat-agent=bad:agent"
+LEVELS = {
+    "id": "z2",
+    "text": "a cafe is near",
+    "severity": "soft",
+    "weight": 1.0,
+    "levels": [
+        {"level": 1, "check": {"kind": "said", "any": ["cafe"]}},
+        {"level": 0.25, "check": {"kind": "said", "any": ["Blue Bay"]}},
+    ],
+}
+
+
+def _run(project: pytest.Pytester, workers: tuple[str, ...], *options: str) -> pytest.RunResult:
+    return project.runpytest_subprocess(*options, *workers) if workers else project.runpytest(*options)
+
+
+def _failures(result: pytest.RunResult) -> list[str]:
+    text = result.stdout.str().partition(" FAILURES ")[2].partition(" mapsat ===")[0]
+    lines = text.splitlines()[1:-1]
+    return [line for line in lines if not line.startswith("[gw")]  # xdist names the worker
+
+
+def _again(result: pytest.RunResult) -> list[str]:
+    return re.findall(r"(?m)^run it again: (.*)$", result.stdout.str())
+
+
+@WORKERS
+def test_tb_line_gives_each_failure_one_line_at_its_case(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    lines = _failures(_run(project, workers, BAD, "--tb=line"))
+    assert sorted(lines) == [
+        "benchmark_cases/nav/a.yaml:2: hard z1 failed: no reply says 'Blue Bay'",
+        f"benchmark_cases/nav/a.yaml:{_line_of(project, 'nav-two')}: hard z1 failed: no reply says 'Blue Bay'",
+        "benchmark_cases/search/b.jsonl:1: hard z1 failed: no reply says 'Blue Bay'",
+    ]
+
+
+def _line_of(project: pytest.Pytester, case: str) -> int:
+    lines = (project.path / "benchmark_cases" / "nav" / "a.yaml").read_text().splitlines()
+    return next(number for number, line in enumerate(lines) if case in line)
+
+
+@WORKERS
+def test_tb_short_gives_what_failed_and_the_words_but_no_dialogue(
+    project: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    one = tiny_suite.case("nav-one")
+    one["truth"]["implicit"][0]["check"] = {"kind": "not_said", "phrases": ["Old Mill"]}
+    (project.path / "benchmark_cases" / "nav" / "a.yaml").write_text(json.dumps([one]))
+    lines = _failures(_run(project, workers, BAD, "--tb=short", "-k", "nav-one"))
+    assert lines[1:4] == [
+        "broken: z1",
+        "hard constraint broken: z1: it is open now",
+        "    said    turn 1, chars 10-18: “Old Mill”",
+    ]
+    text = "\n".join(lines)
+    assert "dialogue and calls" not in text
+    assert "wanted" not in text
+
+
+@WORKERS
+def test_tb_no_shows_no_failure(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    result = _run(project, workers, BAD, "--tb=no")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert "FAILURES" not in result.stdout.str()
+    assert "why  " not in result.stdout.str()
+
+
+@WORKERS
+@pytest.mark.parametrize("style", ["auto", "long", "native"])
+def test_other_styles_tell_everything(project: pytest.Pytester, workers: tuple[str, ...], style: str) -> None:
+    result = _run(project, workers, BAD, f"--tb={style}", "-k", "nav-one")
+    result.stdout.fnmatch_lines(["*wanted *", "dialogue and calls:", "*agent: I suggest Old Mill.", "run it again: *"])
+
+
+def test_a_record_that_cannot_be_read_is_told_at_its_case_with_tb_line(project: pytest.Pytester) -> None:
+    (project.path / "benchmark_cases" / "records" / "all.jsonl").write_text('{"case": "nav-one", "tool": 1}\n')
+    lines = _failures(project.runpytest(BAD, "--tb=line", "-k", "nav-one"))
+    assert len(lines) == 1
+    assert lines[0].startswith("benchmark_cases/nav/a.yaml:2: benchmark_cases/records/all.jsonl:1: ")
+
+
+def test_a_failure_in_a_users_own_hook_keeps_its_place_with_tb_line(project: pytest.Pytester) -> None:
+    project.makeconftest(
+        """
+        import pytest
+        def pytest_runtest_call(item):
+            pytest.fail("no world today")
+        """
+    )
+    result = project.runpytest(BAD, "--tb=line", "-k", "nav-one")
+    result.stdout.fnmatch_lines(["*conftest.py:3: Failed: no world today"])
+
+
+@WORKERS
+def test_the_command_runs_the_failed_case_again_as_it_was_run(
+    project: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    """The ini file sets other values; the command line took them back to their defaults."""
+    project.makeini("[pytest]\nmapsat_max_turns = 2\nmapsat_assert = none\n")
+    (project.path / "my cases").mkdir()
+    (project.path / "benchmark_cases").rename(project.path / "my cases" / "suite $1")
+    options = ("--mapsat-cases=my cases", "--mapsat-user=silent", "--mapsat-trials=2", "--mapsat-timeout=12.5")
+    options += ("--mapsat-max-turns=10", "--mapsat-assert=hard,facts", "-k", "nav-two")
+    first = _run(project, workers, BAD, *options)
+    first.assert_outcomes(failed=2)
+    commands = sorted(_again(first))
+    assert commands == [
+        f"pytest 'my cases/suite $1/nav/a.yaml::case[nav-two-t{trial}]' --mapsat-agent=bad:agent --mapsat-user=silent "
+        "--mapsat-assert=facts,hard --mapsat-max-turns=10 --mapsat-timeout=12.5 --mapsat-trials=2"
+        for trial in (1, 2)
+    ]
+    again = project.runpytest(*shlex.split(commands[1])[1:])
+    again.assert_outcomes(failed=1)
+    assert _again(again) == commands[1:]
+
+
+@WORKERS
+def test_the_command_says_where_pytest_was_told_to_look(
+    project: pytest.Pytester, workers: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From a folder below, with an ini file and an ini value of its own."""
+    below = project.mkdir("below")
+    (below / "other.ini").write_text("[pytest]\n")
+    (below / "hidden").mkdir()
+    (below / "hidden" / "agents.py").write_text(tiny_suite.BAD)
+    monkeypatch.chdir(below)
+    options = ("-c", "other.ini", "--rootdir=..", "-o", "pythonpath=hidden", "--mapsat-cases=../benchmark_cases")
+    first = project.runpytest_subprocess("--mapsat-agent=agents:agent", *options, *workers)
+    first.assert_outcomes(failed=3)
+    command = next(command for command in _again(first) if "nav-one" in command)
+    again = project.runpytest_subprocess(*shlex.split(command)[1:])
+    again.assert_outcomes(failed=1)
+    assert _again(again) == [command]
+
+
+def test_every_option_that_may_change_a_case_can_stand_in_the_command() -> None:
+    options = [option.name for option in OPTIONS]
+    request = RunRequest(agent="a:b", user="u", judge="j")
+    words = shlex.split(again_command(request, "x::case[y]", options))
+    names = {word.partition("=")[0] for word in words if word.startswith("--")}
+    of_the_run = {"cases", "fail-under", "allow-unevaluated", "save", "resume"}
+    assert names == {f"--mapsat-{option}" for option in options if option not in of_the_run}
+
+
+def test_a_file_that_looks_like_an_option_is_given_as_a_file() -> None:
+    request = RunRequest(agent="a b:c", user="scripted", judge="checks")
+    assert again_command(request, "-x.yaml::case[y]") == "pytest './-x.yaml::case[y]' '--mapsat-agent=a b:c'"
+
+
+@WORKERS
+def test_a_soft_factor_that_is_met_in_part_is_told(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    one = tiny_suite.case("nav-one")
+    one["truth"]["implicit"][1] = LEVELS
+    (project.path / "benchmark_cases" / "nav" / "a.yaml").write_text(json.dumps([one]))
+    good = "--mapsat-agent=good:agent"
+    asserted = _run(project, workers, good, "--mapsat-assert=soft", "-k", "nav-one")
+    asserted.stdout.fnmatch_lines(["broken: z2", "preference met in part (0.25 of 1): z2: a cafe is near", "* why *"])
+    other = _run(project, workers, BAD, "--mapsat-assert=hard", "-k", "nav-one")
+    other.stdout.fnmatch_lines(["also missed, not asserted: z2 (soft)"])
+
+
+@WORKERS
+def test_all_that_a_judge_says_of_a_failed_factor_is_shown(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    """Long reasons are wrapped, never cut, and every quotation stands beside its place."""
+    words = [f"reason{number}" for number in range(80)]
+    quotes = [Quote(turn=1, start=number, end=number + 1, text=f"word{number}") for number in range(5)]
+    label = Label(factor="z1", kind="implicit", outcome="failed", value=0, why=" ".join(words), quotes=tuple(quotes))
+    project.makepyfile(
+        judge=f"""
+        from pytest_mapsat.model import Label
+        LABEL = Label.model_validate_json({label.model_dump_json()!r})
+        """
+    )
+    project.makeconftest(
+        """
+        import pytest
+        from judge import LABEL
+        from pytest_mapsat.judges import Finding
+
+        def open_now(check, context):
+            return Finding(False, LABEL.why, quotes=LABEL.quotes)
+
+        def pytest_mapsat_check():
+            return {"open-now": open_now}
+        """
+    )
+    one = tiny_suite.case("nav-one")
+    one["truth"]["implicit"][0]["check"] = {"kind": "custom", "name": "open-now"}
+    (project.path / "benchmark_cases" / "nav" / "a.yaml").write_text(json.dumps([one]))
+    text = " ".join(" ".join(_failures(_run(project, workers, BAD, "-k", "nav-one"))).split())
+    assert " ".join(words) in text
+    assert all(f"turn 1, chars {number}-{number + 1}: “word{number}”" in text for number in range(5))
+
+
+@WORKERS
+def test_what_is_odd_about_recorded_dialogues_is_shown_with_their_cases(
+    project: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    answer = {"turn_index": 1, "role": "assistant", "content": "Blue Bay"}
+    end = {"turn_index": 1, "role": "user", "content": "Thanks", "is_stop": True}
+    turns = [answer, end, {"turn_index": 2, "role": "assistant", "content": "More"}]
+    lines = [{"case_id": case, "turns": turns} for case in ("nav-one", "nav-two")]
+    lines.append({"case_id": "find-one", "turns": [{"turn_index": 0, "role": "user", "content": "Other"}, answer]})
+    (project.path / "old.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    result = _run(project, workers, "--mapsat-agent=recorded:old.jsonl", "--mapsat-save=run.json")
+    summary = " ".join(result.stdout.str().partition(" mapsat ")[2].split())
+    assert "warning the recorded dialogue begins with another query than the case's (find-one)" in summary
+    assert "warning the recorded dialogue goes on for 1 messages after its end (nav-one, nav-two)" in summary
+    assert "warning the recorded dialogue has no query; the case's own was put in front (nav-one, nav-two)" in summary
+    run = json.loads((project.path / "run.json").read_text())
+    assert len(run["manifest"]["warnings"]) == 3
+    assert [len(case["warnings"]) for case in run["cases"]] == [1, 2, 2]
