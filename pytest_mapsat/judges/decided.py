@@ -113,10 +113,10 @@ class DecidedJudge:
             if decision is not None:
                 found[factor.id] = _label(factor, kind, decision)
         labels = tuple(found.values())
-        warnings = (*verdict.warnings, *self._unused(case, trajectory.trial, said, found))
+        warnings = (*verdict.warnings, *self._unused(case, said, found))
         return verdict.model_copy(update={"labels": labels, "warnings": warnings, **_count(verdict, labels)})
 
-    def _unused(self, case: Case, number: int, said: Said, labels: Mapping[str, Label]) -> Iterator[str]:
+    def _unused(self, case: Case, said: Said, labels: Mapping[str, Label]) -> Iterator[str]:
         """Give one warning for each reason why decisions do not count; another one on a factor that is decided is no loss."""
         factors = {factor.id: factor for factor in case.truth.factors}
         reasons: dict[str, list[str]] = {}
@@ -128,11 +128,10 @@ class DecidedJudge:
                 why = changed(placed.noun, factors[name], said) if known else "the case has no such factor"
                 # Without its folder: equal runs may keep their files in different places.
                 reasons.setdefault(why, []).append(f"{name} ({Path(placed.path).name}:{placed.lines.line})")
-        trial = f", trial {number}" if number > 1 else ""
         for why, named in reasons.items():
             more = f" and {len(named) - _SHOWN_AT_MOST} more" if len(named) > _SHOWN_AT_MOST else ""
             listed = f"{', '.join(named[:_SHOWN_AT_MOST])}{more}"
-            yield f"case {case.id}{trial}: decisions that do not count, as {why}: {listed}"
+            yield f"decisions that do not count, as {why}: {listed}"
 
 
 def with_decisions(judge: Judge, decisions: Decisions) -> Judge:

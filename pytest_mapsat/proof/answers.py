@@ -95,12 +95,6 @@ class AnswersProof:
             if _is_wrong(mark, label)
         )
 
-    @property
-    def broken(self) -> Mapping[str, str]:
-        """The cases whose dialogue could not be played, with the reason."""
-        faults = ((one.case.id, one.card.trajectory.fault) for one in self.judged)
-        return {case: fault.message for case, fault in faults if fault is not None}
-
     def answers(self, group: Callable[[JudgedAnswer], str]) -> dict[str, Counter[tuple[Truth, str]]]:
         """Return how many answers of each group, right and wrong ones, are green, red or undecided."""
         return _counted((group(one), one.truth, one.colour) for one in self.judged)
@@ -120,7 +114,6 @@ class AnswersProof:
             "answers": {name: _json(table, _ANSWER_WORDS) for name, table in _answer_tables(self)},
             "labels": {name: _json(table, _LABEL_WORDS) for name, table in _label_tables(self)},
             "wrong": [label.to_json() for label in self.wrong],
-            "not_played": dict(self.broken),
         }
 
 
@@ -147,8 +140,6 @@ def answer_table(proof: AnswersProof) -> Iterator[str]:
     for label in proof.wrong:
         said = f"{label.factor}: {label.said}, should be {label.should}: {printable(label.why)}"
         yield from wrap(f"wrong: case {label.case}, answer {label.answer}, {said}", _WIDTH, hang=2)
-    for case, why in proof.broken.items():
-        yield from wrap(f"not played: case {case}: {printable(why)}", _WIDTH, hang=2)
     decided = sum(label.value is not None for one in proof.judged for _, _, label in one.labels)
     total = sum(1 for one in proof.judged for _ in one.labels)
     yield f"{len(proof.judged)} answers; {decided} of {total} labels decided, {len(proof.wrong)} of them wrongly"

@@ -120,13 +120,15 @@ def test_the_same_answers_give_the_same_bytes(root):
     assert Path("one.json").read_bytes() == Path("two.json").read_bytes()
 
 
-def test_an_oracle_that_cannot_be_played_is_told_and_decides_nothing(root, capsys):
+def test_nothing_is_judged_where_an_oracle_cannot_be_played(root, capsys):
     case = json.loads((root / "a.yaml").read_text())
     case[0]["truth"]["user"] = {"answers": [{"asked": ["Blue"], "say": "Which?"}]}
     case[0]["truth"]["oracle"][0]["say"] = "Is it the Blue one?"
     (root / "a.yaml").write_text(json.dumps(case))
-    assert main(["lint", "suite", "--answers"]) == 0
-    assert "not played: case nav-one: case nav-one: the user goes on after all 1 replies" in capsys.readouterr().out
+    assert main(["lint", "suite", "--answers"]) == 1
+    out = capsys.readouterr().out
+    assert "case nav-one: the oracle cannot be played" in out
+    assert "answers: not judged, as the suite has errors" in out
 
 
 def test_a_broken_answer_is_an_error_of_lint_and_nothing_is_judged(root, capsys):

@@ -53,9 +53,9 @@ def test_a_decision_on_another_reply_does_not_count_and_is_named(decided: pytest
     arguments = ("--mapsat-agent=bad:agent", "--mapsat-save=new.json", *workers)
     result = decided.runpytest_subprocess(*arguments)
     assert label(saved())["by"] == "checks"
-    warning = "case nav-one: decisions that do not count, as the reply is another: z1 (decisions.jsonl:1)"
+    warning = "decisions that do not count, as the reply is another: z1 (decisions.jsonl:1) (nav-one)"
     assert saved()["manifest"]["warnings"] == [warning]
-    assert "warning  case nav-one: decisions that do not count" in result.stdout.str()
+    assert "warning  decisions that do not count" in result.stdout.str()
 
 
 def test_a_decision_on_other_evidence_does_not_count_and_is_named(decided: pytest.Pytester) -> None:
