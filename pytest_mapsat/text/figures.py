@@ -102,12 +102,7 @@ class _Reader:
             value = high = decimal[0]
             end, step = decimal[1], decimal[2]
         more = self.starts.get(end)
-        loose = (
-            more is not None
-            and number.spelled | (self.text[end : end + 1] in "多余几来")
-            and more.has("over_after", "about_after")
-            and not self.text[more.start].isascii()
-        )
+        loose = more is not None and more.has("over_after", "about_after") and not self.text[more.start].isascii()
         if loose and more and self._unit(more.end):
             end = more.end
         half = self.next_cue(end)
@@ -159,7 +154,7 @@ class _Reader:
         if not number.spelled:
             return None
         point = self.starts.get(number.end)
-        if not point or "hour_mark" not in point.tags or self.text[point.start : point.end] not in ("点", "點"):
+        if not point or "decimal_point" not in point.tags:
             return None
         rest = (
             next((other for other in self.numbers if other.start == point.end), None)
@@ -207,7 +202,7 @@ class _Reader:
                 more = self.starts.get(end)
                 over = more is not None and "over_after" in more.tags
                 if more and over:
-                    end = more.end + (1 if self.text.startswith("钟", more.end) else 0)
+                    end = more.end
                 figure = Figure(cue.start, end, minutes, minutes, minutes, "exact", "min", 1.0)
                 extra.append(_at_least(figure) if over else figure)
         return extra
@@ -224,7 +219,7 @@ class _Reader:
                 and last.unit == figure.unit
                 and last.scale > figure.scale
                 and figure.unit in _NEXT
-                and gap.strip() in ("", "and", "又", "零")
+                and (not gap.strip() or self.pack.words.get(gap.strip(), {}).keys() & {"and", "joint"})
             ):
                 total = last.value + figure.value
                 result[-1] = replace(
@@ -323,7 +318,8 @@ class _Reader:
         glued = self.text[figure.end : figure.end + 1]
         return (
             not (glued.isascii() and glued.isalpha())
-            and glued not in ("号", "月", "日", "年", "/")
+            and glued != "/"
+            and not (following is not None and "unit" in following.tags)
             and self.text[figure.start - 1 : figure.start] not in ("/", ".", ":")
         )
 
