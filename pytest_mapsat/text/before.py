@@ -82,7 +82,8 @@ class Before:
     def _place(self, side: _Side) -> Found | None:
         """Read a word of place right behind, as Chinese has it: X旁边."""
         cue = side.clause.first("near_after", start=side.name.hit.end)
-        return ("landmark", cue) if cue and not self.scan.text[side.name.hit.end : cue.start].strip(" 的") else None
+        gap = self.scan.text[side.name.hit.end : cue.start].strip() if cue else ""
+        return ("landmark", cue) if cue and (not gap or gap in self.scan.pack.names["boundary"]) else None
 
     def _particle(self, side: _Side) -> Found | None:
         """Read a verb whose particle stands behind the name: "left X out"."""

@@ -18,6 +18,8 @@ _GLUED = re.compile(r"[ap]\.?m(?![a-z])")
 _LETTER_H = re.compile(r"(?<![0-9:.])([01]?[0-9]|2[0-4])h([0-5][0-9])(?![0-9])")
 _HOURS = 24
 _SIXTY = 60
+_LONGEST_WORD = 16
+_RANGE_MARKS = frozenset({"-", "--", "~", "—", "——"})
 _NOON = 12
 _SOON = 600
 _MORNING = 7 * 60
@@ -108,7 +110,7 @@ class _Clock:
 
     def _written(self, match: re.Match[str], *, exact: bool) -> Spoken:
         hour, minute = int(match[1]), int(match[2])
-        sure = exact or hour > 12 or hour == 0 or match[1].startswith("0") or self.day24  # noqa: PLR2004  the 12-hour clock
+        sure = exact or hour >= _NOON or match[1].startswith("0") or self.day24
         return self._with_half(match.start(), match.end(), hour, minute, sure=sure)
 
     def _with_half(self, start: int, end: int, hour: int, minute: int, *, sure: bool = False) -> Spoken:
@@ -246,7 +248,7 @@ class _Clock:
         """Return whether a number behind the hour is its minutes: not the 一 of 九点一开门."""
         following = self.starts.get(number.end)
         marked = following is not None and "minute_mark" in following.tags
-        return number.value >= 10 or over or marked or self.text[number.start] in "零〇0" or not number.spelled  # noqa: PLR2004  two figures
+        return number.value >= 10 or over or marked or number.end - number.start > 1 or not number.spelled  # noqa: PLR2004  two figures
 
     def _around_hour(self, start: int, end: int) -> bool:
         before, after = self.before(start), self.after(end)
@@ -320,6 +322,14 @@ def is_glued(text: str, number: Number) -> bool:
     return bool(before) and not number.spelled and ((before.isascii() and before.isalpha()) or before in "_#")
 
 
+def _joined(text: str, one: Spoken, other: Spoken, pack: Pack) -> bool:
+    """Return whether two times are the ends of a range."""
+    gap = text[one.end : other.start].strip()
+    tags = pack.words.get(gap, {})
+    before = text[max(one.start - _LONGEST_WORD, 0) : one.start].rstrip().rpartition(" ")[2]
+    return gap in _RANGE_MARKS or "range" in tags or ("and" in tags and "between" in pack.words.get(before, {}))
+
+
 def find_times(text: str, cues: Sequence[Cue], numbers: Sequence[Number], pack: Pack) -> list[Spoken]:
     """Return the times of a folded text, ascending."""
     day24 = "day24" in pack.groups
@@ -327,12 +337,7 @@ def find_times(text: str, cues: Sequence[Cue], numbers: Sequence[Number], pack: 
     found = _Clock(text, cues, numbers, day24=day24, at_words=pack.groups.get("at", frozenset())).find()
     for place in range(len(found) - 1):
         one, other = found[place], found[place + 1]
-        gap = text[one.end : other.start].strip()
-        if (
-            one.mate < 0
-            and gap in ("-", "--", "~", "to", "until", "till", "到", "至", "—", "——", "and", "直到")
-            and (gap != "and" or "between" in text[max(one.start - 9, 0) : one.start])
-        ):
+        if one.mate < 0 and _joined(text, one, other, pack):
             found[place] = replace(one, mate=place + 1, first=True)
             found[place + 1] = replace(other, mate=place, half=other.half)
             if other.half == "pm" and not one.half and not one.sure and one.hour < other.hour:

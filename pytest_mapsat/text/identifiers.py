@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
-from .fold import Folded
+from .fold import Folded, is_han
 from .pack import Pack
 
 Kind = Literal["phone", "line", "address", "point", "platform", "link"]
@@ -16,20 +17,9 @@ _PHONE = re.compile(
 )
 _POINT = re.compile(r"(?<![0-9.])(-?[0-9]{1,3}\.[0-9]{3,10})[ ,]{1,3}(-?[0-9]{1,3}\.[0-9]{3,10})(?![0-9])")
 _LINK = re.compile(r"(?:https?://|www\.)[^\s()<>\[\]\"']{3,500}")
-_HAN_ADDRESS = re.compile(
-    r"[\u4e00-\u9fff]{1,12}?(?:路|街|巷|大道|胡同|弄|道)[0-9]{1,5}(?:号|弄)(?:[0-9a-z-]{0,6}(?:号楼|栋|室|层))?"
-)
 _LATIN_ADDRESS = re.compile(r"(?<![0-9a-z.:-])[0-9]{1,4}[a-z]?(?= [a-z])((?: [a-z][a-z']{1,20}){1,4})")
-_HAN_LINE = re.compile(r"(?:地铁)?[0-9一二三四五六七八九十]{1,3}号线|[0-9]{1,4}路(?:公交|车|内环|外环)?")
-_LATIN_LINE = re.compile(
-    r"(?<![a-z0-9])(?:line|route|bus|tram|metro line|no\.) ?([0-9]{1,4}[a-z]?|[a-z][0-9]{1,3})(?![0-9a-z:])"
-)
-_PLATFORM = re.compile(
-    r"(?<![a-z0-9])(?:platform|track|gate|bay) ([0-9]{1,3}[a-z]?)(?![0-9a-z])|([0-9]{1,3})号?(?:站台|月台|检票口|登机口)"
-)
 _FEWEST, _MOST = 7, 15
 _SAMPLE = 2000
-_LEADING = frozenset("的在于去往是址从至离走到就")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +35,9 @@ class Found:
 def find_identifiers(folded: Folded, pack: Pack) -> list[Found]:
     """Return the identifiers of a folded text, ascending, none overlapping another."""
     text = folded.text
-    found = sorted((*_simple(text), *_phones(text), *_addresses(folded, pack)), key=lambda one: (one.start, -one.end))
+    found = sorted(
+        (*_simple(text, pack), *_phones(text), *_addresses(folded, pack)), key=lambda one: (one.start, -one.end)
+    )
     kept: list[Found] = []
     for one in found:
         if not kept or one.start >= kept[-1].end:
@@ -53,17 +45,47 @@ def find_identifiers(folded: Folded, pack: Pack) -> list[Found]:
     return kept
 
 
-def _simple(text: str) -> Iterator[Found]:
+@dataclass(frozen=True, slots=True)
+class _Patterns:
+    """What the words of a language make of numbers: a line or platform before or behind them, a street before a house number."""
+
+    numbered: tuple[tuple[Kind, re.Pattern[str]], ...]
+    address: re.Pattern[str] | None
+
+
+@lru_cache(maxsize=16)
+def _patterns(pack: Pack) -> _Patterns:
+    def words(group: str) -> str:
+        return "|".join(map(re.escape, sorted(pack.groups.get(group, ()), key=lambda word: (-len(word), word))))
+
+    numerals = "".join(
+        word
+        for group in ("numeral", "multiplier")
+        for word in sorted(pack.groups.get(group, ()))
+        if len(word) == 1 and is_han(word)
+    )
+    numbered: list[tuple[Kind, re.Pattern[str]]] = []
+    for kind in ("line", "platform"):
+        if before := words(f"{kind}_before"):
+            pattern = rf"(?<![a-z0-9])(?:{before}) ?([0-9]{{1,4}}[a-z]?|[a-z][0-9]{{1,3}})(?![0-9a-z:])"
+            numbered.append((kind, re.compile(pattern)))
+        if after := words(f"{kind}_after"):
+            spelled = "|".join(word for word in after.split("|") if len(word) > 1)
+            in_words = rf"|([{numerals}]{{1,3}})(?:{spelled})" if numerals and spelled else ""
+            numbered.append((kind, re.compile(rf"([0-9]{{1,4}})(?:{after}){in_words}")))
+    street, house = words("numbered_street"), words("house_number")
+    address = rf"[\u4e00-\u9fff]{{1,12}}?(?:{street})[0-9]{{1,5}}(?:{house})" if street and house else ""
+    return _Patterns(tuple(numbered), re.compile(address) if address else None)
+
+
+def _simple(text: str, pack: Pack) -> Iterator[Found]:
     for match in _LINK.finditer(text):
         yield Found(match.start(), match.end(), "link", match.group().rstrip(".,;:!?"))
     for match in _POINT.finditer(text):
         yield Found(match.start(), match.end(), "point", f"{match[1]},{match[2]}")
-    for match in _HAN_LINE.finditer(text):
-        yield Found(match.start(), match.end(), "line", match.group())
-    for match in _LATIN_LINE.finditer(text):
-        yield Found(match.start(), match.end(), "line", match[1])
-    for match in _PLATFORM.finditer(text):
-        yield Found(match.start(), match.end(), "platform", match[1] or match[2])
+    for kind, pattern in _patterns(pack).numbered:
+        for match in pattern.finditer(text):
+            yield Found(match.start(), match.end(), kind, next(filter(None, match.groups())))
 
 
 def _phones(text: str) -> Iterator[Found]:
@@ -75,7 +97,8 @@ def _phones(text: str) -> Iterator[Found]:
 
 def _addresses(folded: Folded, pack: Pack) -> Iterator[Found]:
     text = folded.text
-    for match in _HAN_ADDRESS.finditer(text):
+    pattern = _patterns(pack).address
+    for match in pattern.finditer(text) if pattern else ():
         start = match.start() + max(_after_words(match.group(), pack), 0)
         yield Found(start, match.end(), "address", text[start : match.end()])
     capitals = any(char.isupper() for char in folded.original[:_SAMPLE])
@@ -95,7 +118,7 @@ def _after_words(address: str, pack: Pack) -> int:
     """Return where in the characters before a house number the street's name begins: behind ordinary words."""
     number = next(place for place, char in enumerate(address) if char.isdigit())
     street = address[:number]
-    cut = max((place + 1 for place, char in enumerate(street) if char in _LEADING), default=0)
+    cut = max((place + 1 for place, char in enumerate(street) if char in pack.names["boundary"]), default=0)
     for cue in pack.find(street):
         if cue.end < number - 1 and cue.has("choose", "toward", "person", "chosen", "from", "role", "if"):
             cut = max(cut, cue.end)

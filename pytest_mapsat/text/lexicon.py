@@ -80,7 +80,8 @@ class Lexicon:
     def __init__(self, things: Sequence[Thing] = (), vocabulary: Vocabulary | None = None) -> None:
         self.things = tuple(things)
         self.vocabulary = vocabulary or Vocabulary()
-        self.marks = {thing.key: tuple(_marks(thing)) for thing in self.things}
+        branches = frozenset().union(*(load_pack(language).names["branch"] for language in languages()))
+        self.marks = {thing.key: tuple(_marks(thing, branches)) for thing in self.things}
         self._packs: dict[str, Pack] = {}
         self._forms = self._all_forms()
         self._by_start: dict[str, list[str]] = {}
@@ -224,13 +225,16 @@ def _short_han(name: str) -> Iterator[tuple[str, Way]]:
             yield name[-size:], "back"
 
 
-def _marks(thing: Thing) -> Iterator[str]:
+def _marks(thing: Thing, branches: frozenset[str]) -> Iterator[str]:
     """Yield the folded texts that tell a thing from its namesakes, the surest first."""
     for name in thing.names:
         for branch in _BRACKETED.findall(fold_phrase(name)):
             yield branch
-            if branch.endswith("店") and len(branch) > 2:  # noqa: PLR2004  a name and the word for a shop
-                yield branch[:-1]
+            yield from (
+                branch.removesuffix(word)
+                for word in sorted(branches)
+                if branch.endswith(word) and len(branch) > len(word) + 1
+            )
     for mark in thing.marks:
         folded = fold_phrase(mark)
         if len(folded) > 1:

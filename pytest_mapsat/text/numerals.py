@@ -79,7 +79,7 @@ def _scaled(text: str, found: list[Number]) -> list[Number]:
             and not last.spelled
             and number.spelled
             and number.value >= _TEN
-            and text[number.start] in "百千万亿"
+            and not text[number.start].isascii()
         ):
             result[-1] = Number(last.start, number.end, last.value * number.value, last.value * number.value, 0)
         elif last and near and not last.spelled and text[number.start] in _FRACTIONS and not last.decimals:

@@ -92,7 +92,8 @@ class Roles:
         if role is None:
             role = "count" if unit.startswith("count:") else _DEFAULT.get(unit)
             role = "total" if role == "price" and self._for_several(figure, clause) else role
-        if role not in _ROLES or (figure.unit == "min" and figure.value == _DAY):
+        low = role == "travel_distance" and figure.value < _TALL
+        if role not in _ROLES or low or (figure.unit == "min" and figure.value == _DAY):
             role = None
         return Told(unit, cast("Role | None", role), mode if role in _TRAVEL.values() else "")
 
@@ -154,7 +155,15 @@ class Roles:
                 found.insert(0 if role != "price" else len(found), role)
             if "mode" in cue.tags and figure.unit in _TRAVEL:
                 return _TRAVEL[figure.unit]
+        if not found and figure.unit == "yuan" and self._counts_people(figure.start):
+            return "total"
         return found[0] if found else None
+
+    def _counts_people(self, start: int) -> bool:
+        """Return whether the head of the column says for how many people its prices are: "3人", "for 3"."""
+        cues = self.subjects.head_cues(start)
+        several = any(char in "23456789" for char in self.subjects.header(start))
+        return several and any(cue.has("for_people") or cue.tags.get("unit", ("",))[0] == "people" for cue in cues)
 
     def _for_several(self, figure: Figure, clause: Clause) -> bool:
         """Return whether a price is that of several people: "for six", "三个人就要"."""

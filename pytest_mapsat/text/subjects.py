@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
-from .document import Stance
+from .document import Cell, Stance
 from .named import Name
 from .pack import Cue
 from .scan import Clause, Scan
@@ -76,7 +76,11 @@ class Subjects:
 
     def _homeward(self, clause: Clause, start: int, end: int) -> bool:
         """Return whether the way is one back, to no thing with a name."""
-        return any("homeward" in cue.tags for cue in clause.cues if cue.start >= start or cue.start >= end)
+        if any("homeward" in cue.tags for cue in clause.cues if cue.start >= start or cue.start >= end):
+            return True
+        place = self.scan.clause_at(clause.start)
+        bracketed = clause.opens == "(" and place > self.scan.sentences[clause.sentence].first
+        return bracketed and self.scan.clauses[place - 1].has("homeward")
 
     def _than(self, name: Name) -> bool:
         return name.why is not None and any("than" in cue.tags for cue in self.scan.cues_between(*name.why))
@@ -196,21 +200,31 @@ class Subjects:
             cues = [*self.scan.clauses[before].cues, *cues]
         return [cue for cue in cues if not cue.start <= start < cue.end]
 
+    def header(self, position: int) -> str:
+        """Return the text over the column of a table cell, folded; nothing outside tables."""
+        cell = self._cell_at(position)
+        return cell.header if cell else ""
+
+    def _block_at(self, position: int) -> int:
+        return self.scan.sentences[self.scan.clauses[self.scan.clause_at(position)].sentence].block
+
+    def _cell_at(self, position: int) -> Cell | None:
+        origin = self.scan.folded.origin(position)
+        cells = self.scan.blocks[self._block_at(position)].cells[:_FAR]
+        return next((cell for cell in cells if cell.span.start <= origin < cell.span.end), None)
+
     def head_cues(self, position: int) -> list[Cue]:
         """Return the words over the column and at the head of the row of a table cell."""
-        sentence = self.scan.sentences[self.scan.clauses[self.scan.clause_at(position)].sentence]
-        block = self.scan.blocks[sentence.block]
-        if block.kind != "row":
-            return []
-        origin = self.scan.folded.origin(position)
-        cell = next((cell for cell in block.cells[:_FAR] if cell.span.start <= origin < cell.span.end), None)
+        number = self._block_at(position)
+        block = self.scan.blocks[number]
+        cell = self._cell_at(position)
         if cell is None:
             return []
         if cell.header not in self._headers:
             self._headers[cell.header] = list(self.scan.pack.find(cell.header))
         first = block.cells[0].span
         low, high = self.scan.folded.at(first.start), self.scan.folded.at(first.end)
-        named = any(low <= name.hit.start < high for name in self.by_block.get(sentence.block, ()))
+        named = any(low <= name.hit.start < high for name in self.by_block.get(number, ()))
         label = [] if named or cell.column == 0 else self.scan.cues_between(low, high)
         return [*self._headers[cell.header], *label]
 

@@ -220,3 +220,37 @@ def test_other_currencies_are_not_taken_for_the_one_of_the_case():
 
 def test_a_denied_figure_is_denied():
     assert reading("It is not 12 minutes but 15 minutes on foot.").quantities[0].stance == "denied"
+
+
+def test_what_stands_in_brackets_behind_a_way_home_belongs_to_the_way_home():
+    text = "开车去云溪茶社7分钟（2.2公里），从云溪茶社回来5分钟（1.5公里）。"
+    assert [(q.value, q.subject) for q in reading(text).quantities] == [
+        (7, ("云溪茶社",)),
+        (2200, ("云溪茶社",)),
+        (5, ()),
+        (1500, ()),
+    ]
+
+
+def test_a_way_leads_to_what_is_named_behind_the_brackets():
+    figures = reading("Amber Hall is first. Then a 12 minute walk (830 m) to Birch Cafe.").quantities
+    assert [q.subject for q in figures] == [("birch",), ("birch",)]
+
+
+def test_a_column_for_several_people_holds_totals():
+    text = "| 地点 | 单人 | 3人 |\n|---|---|---|\n| 云溪茶社 | 25元 | 75元 |"
+    assert [q.role for q in reading(text).quantities if q.unit == "yuan"] == ["per_head", "total"]
+
+
+def test_the_height_of_a_vehicle_is_no_way_to_go():
+    assert [q.role for q in reading("Car parks for your 2.6 m van: Cedar Garage.").quantities] == [None]
+
+
+def test_a_length_of_time_beside_a_length_of_way_is_travel():
+    figures = reading("Amber Hall would be 1.2 km or seventeen minutes.").quantities
+    assert [q.role for q in figures] == ["travel_distance", "travel_time"]
+
+
+def test_a_fact_about_a_thing_without_a_known_name_belongs_to_none():
+    text = "Take Amber Hall. The viewpoint is open until 18:00."
+    assert reading(text).times[0].subject == ()
