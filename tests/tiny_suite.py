@@ -68,7 +68,7 @@ def case(name: str, domain: str = "navigation", **changes: Any) -> dict[str, Any
                     "text": "a cafe is near",
                     "severity": "soft",
                     "weight": 1.0,
-                    "check": {"kind": "said", "any": ["cafe"]},
+                    "check": {"kind": "said", "any": ["cafe"], "about": ["cafe"]},
                 },
             ],
             "facts": [{"id": "f1", "text": "the place was found", "check": _names("Blue Bay", "Old Mill")}],
@@ -118,4 +118,4 @@ def _default() -> dict[str, list[dict[str, Any]]]:
 
 
 def _names(*names: str) -> dict[str, Any]:
-    return {"kind": "said", "any": list(names)}
+    return {"kind": "said", "any": list(names), "about": list(names)}

@@ -155,6 +155,8 @@ def _number_said(
         upto = [value for value in upto if not (figure.mode and value.mode) or figure.mode == value.mode]
     if (figure.role is None and _is_far(figure, upto)) or _is_of_several(figure, upto):
         return _Said(quote, belongs=False)
+    if not _named_by_then(figure, document):
+        belongs = belongs and None
     shown = [f"{value.number / scale:g} {check.unit}" for value in _relevant(figure, upto)]
     beside = _Beside(upto, lambda value: _near(figure, value.number, check.tolerance))
     return _Said(quote, belongs, _compared(figure, beside, context), f"but {_returned(check.bounds, shown)}")
@@ -183,6 +185,8 @@ def _time_said(
     if known is None:
         return _Said(quote, belongs or of_a_line or None, "fits")
     upto = [value for value in known if value.turn <= document.turn]
+    if not _named_by_then(time, document):
+        belongs = belongs and None
 
     def fits(value: Value) -> bool:
         return any(_apart(minutes, value.number) <= max(check.tolerance_min, slack) for minutes in time.minutes)
@@ -277,6 +281,14 @@ def _is_of(names: Sequence[str], figure: Quantity | Clock, context: Context, tur
     if len(figure.subject) == 1:
         return figure.subject[0] in keys
     return None if keys & set(figure.subject) else False
+
+
+def _named_by_then(figure: Quantity | Clock, document: Document) -> bool:
+    """Return whether the thing of a figure is named in its sentence or before: one that is named later only may not be meant."""
+    if len(figure.subject) != 1:
+        return True
+    named = [mention.sentence for mention in document.mentions if figure.subject[0] in mention.keys]
+    return not named or named[0] <= figure.sentence
 
 
 def _sorts(keys: set[str], context: Context) -> set[str]:

@@ -110,7 +110,7 @@ class _Clock:
 
     def _written(self, match: re.Match[str], *, exact: bool) -> Spoken:
         hour, minute = int(match[1]), int(match[2])
-        sure = exact or hour > 12 or hour == 0 or match[1].startswith("0") or self.day24  # noqa: PLR2004  the 12-hour clock
+        sure = exact or hour >= _NOON or match[1].startswith("0") or self.day24
         return self._with_half(match.start(), match.end(), hour, minute, sure=sure)
 
     def _with_half(self, start: int, end: int, hour: int, minute: int, *, sure: bool = False) -> Spoken:

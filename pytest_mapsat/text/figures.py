@@ -18,6 +18,8 @@ _LEAST_SHARE = 0.67
 _MOST_SHARE = 1.5
 _NEXT: dict[str, str] = {"min": "min", "m": "m"}
 _SIXTY = 60
+#: What rounding to halves and quarters may hide, as a share of the unit.
+_FRACTION = 1 / 6
 _RANGE_MARKS = frozenset({"-", "--", "~", "—", "——"})
 _LIST_MARKS = frozenset({",", "、", "/", "+"})
 #: Groups of the pack whose words may be what is counted.
@@ -95,59 +97,51 @@ class _Reader:
 
     def _figure(self, number: Number) -> Figure | None:
         """Return the figure that a number begins."""
+        amount, more = self._amount(number)
+        unit = self._unit(amount.end) or self._unit_before(number.start)
+        if number.article and not (unit and unit[0][0] in ("min", "m", "people") and unit[1] > amount.end):
+            return None
+        if unit is None:
+            return replace(amount, value=amount.low)
+        (name, scale), stop = unit
+        low, high, step = amount.low, amount.high, amount.step
+        tail = self.next_cue(stop)
+        more_than_one = scale > 1 or (tail is not None and self.text[tail.start].isascii())
+        if tail and "and_fraction" in tail.tags and name in ("min", "m", "yuan") and more_than_one:
+            extra = tail.tags["and_fraction"]
+            low, high, stop, step = low + extra, high + extra, tail.end, _FRACTION
+        if step == 1 and scale > _SIXTY - 1:
+            step = 0.5
+        name = "star" if name == "min" and self._rates(number, stop) else name
+        middle = (low + high) / 2 * scale
+        figure = Figure(number.start, stop, middle, low * scale, high * scale, amount.approx, name, step * scale, scale)
+        return self._loosened(figure, more) if more else figure
+
+    def _amount(self, number: Number) -> tuple[Figure, Cue | None]:
+        """Return a number with its decimals and halves, without a unit, and the word inside it that loosens it (九十多分钟)."""
         value, high, end = number.value, number.high, number.end
-        step = 10.0**-number.decimals if number.decimals and not number.spelled else 1 / 6 if number.decimals else 1.0
+        step = _FRACTION if number.spelled and number.decimals else 10.0**-number.decimals
         decimal = self._decimal(number)
         if decimal:
-            value = high = decimal[0]
-            end, step = decimal[1], decimal[2]
+            value, end, step = decimal
+            high = value
         more = self.starts.get(end)
         loose = more is not None and more.has("over_after", "about_after") and not self.text[more.start].isascii()
         if loose and more and self._unit(more.end):
             end = more.end
         half = self.next_cue(end)
         if half and "and_fraction" in half.tags and (self._unit(half.end) or self.text[half.start].isascii()):
-            value, high, end, step = (
-                value + half.tags["and_fraction"],
-                high + half.tags["and_fraction"],
-                half.end,
-                1 / 6,
-            )
-        unit = self._unit(end) or self._unit_before(number.start)
-        if number.article and not (unit and unit[0][0] in ("min", "m", "people") and unit[1] > end):
-            return None
-        if unit is None:
-            return Figure(
-                number.start, end, value, value, high, "range" if high > value else "exact", "count", step, bare=True
-            )
-        (name, scale), stop = unit
-        before = self.last_cue(number.start)
-        if (
-            name == "min"
-            and "rating_unit" in self.pack.words.get(self.text[stop - 1], {})
-            and (number.decimals or (before and before.tags.get("unit_name") == "star"))
-        ):
-            name = "star"
-        tail = self.next_cue(stop)
-        more_than_one = scale > 1 or (tail is not None and self.text[tail.start].isascii())
-        if tail and "and_fraction" in tail.tags and name in ("min", "m", "yuan") and more_than_one:
-            extra = tail.tags["and_fraction"]
-            value, high, stop, step = value + extra, high + extra, tail.end, 1 / 6
-        if step == 1 and scale > _SIXTY - 1:
-            step = 0.5
+            extra = half.tags["and_fraction"]
+            value, high, end, step = value + extra, high + extra, half.end, _FRACTION
         approx: Approx = "range" if high > value else "exact"
-        figure = Figure(
-            number.start,
-            stop,
-            (value + high) / 2 * scale,
-            value * scale,
-            high * scale,
-            approx,
-            name,
-            step * scale,
-            scale,
-        )
-        return self._loosened(figure, more) if loose and more else figure
+        amount = Figure(number.start, end, (value + high) / 2, value, high, approx, "count", step, bare=True)
+        return amount, more if loose else None
+
+    def _rates(self, number: Number, stop: int) -> bool:
+        """Return whether a unit that is short for minutes and for points is that of a rating."""
+        before = self.last_cue(number.start)
+        rated = before is not None and before.tags.get("unit_name") == "star"
+        return "rating_unit" in self.pack.words.get(self.text[stop - 1], {}) and (number.decimals > 0 or rated)
 
     def _decimal(self, number: Number) -> tuple[float, int, float] | None:
         """Return a decimal in words (三点五) with its end and step."""

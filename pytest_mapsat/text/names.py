@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import replace
 
 from .fold import Folded, is_han
@@ -13,17 +14,17 @@ _WINDOW = 120
 _LOOK_BACK = 40
 
 
-def find_names(folded: Folded, lexicon: Lexicon, pack: Pack) -> list[Hit]:
+def find_names(folded: Folded, lexicon: Lexicon, pack: Pack, cues: Sequence[Cue]) -> list[Hit]:
     """Return the names in a folded reply, from left to right, none overlapping another."""
     hits = list(lexicon.find(folded.text))
-    context = _Context(folded, pack, hits, lexicon)
+    context = _Context(folded, pack, hits, lexicon, cues)
     return [hit for hit in hits if not context.in_address(hit) and (hit.way == "full" or context.accepts(hit))]
 
 
 class _Context:
     """What stands around short forms."""
 
-    def __init__(self, folded: Folded, pack: Pack, hits: list[Hit], lexicon: Lexicon) -> None:
+    def __init__(self, folded: Folded, pack: Pack, hits: list[Hit], lexicon: Lexicon, cues: Sequence[Cue]) -> None:
         self.folded = folded
         self.text = folded.text
         self.pack = pack
@@ -33,7 +34,7 @@ class _Context:
         self.cues: dict[int, Cue] = {}
         self.cue_starts: set[int] = set()
         if any(hit.way in ("front", "back") for hit in hits):
-            for cue in pack.find(self.text):
+            for cue in cues:
                 self.cues[cue.end] = cue
                 self.cue_starts.add(cue.start)
         self.full = {key for hit in hits if hit.way == "full" for key in hit.keys}
@@ -204,8 +205,3 @@ def _recent(hit: Hit, seen: list[Hit]) -> tuple[str, ...]:
     last = seen[-1] if seen else None
     near = last is not None and hit.start - last.end < _WINDOW and len(last.keys) == 1 and last.keys[0] in hit.keys
     return last.keys if last is not None and near and hit.way in ("head", "back") else ()
-
-
-def index_of(starts: list[int], position: int) -> int:
-    """Return the last of the ascending places that is not behind ``position``."""
-    return max(bisect_left(starts, position + 1) - 1, 0)

@@ -44,15 +44,17 @@ def read(text: str, *, language: str, lexicon: Lexicon, now: str = "", turn: int
     """
     folded = fold(text)
     pack = lexicon.pack(_script(folded.text, language))
-    hits = find_names(folded, lexicon, pack)
-    cut = scan(folded, pack, [(hit.start, hit.end) for hit in hits])
+    cues = list(pack.find(folded.text))
+    hits = find_names(folded, lexicon, pack, cues)
+    cut = scan(folded, pack, cues, [(hit.start, hit.end) for hit in hits])
     hits = tell_apart(hits, lexicon, folded.text, [sentence.end for sentence in cut.sentences])
+    identifiers = find_identifiers(folded, pack)
     numbers = _inside_blocks(cut, find_numbers(folded.text, cut.cues))
-    numbers = _outside(numbers, _places(hits, find_identifiers(folded, pack)))
+    numbers = _outside(numbers, _places(hits, identifiers))
     times = find_times(folded.text, cut.cues, numbers, pack)
     names = [_name(cut, hit) for hit in hits]
     read_stances(cut, names, [time.start for time in times])
-    return take_back(_Writer(cut, names, numbers, times).document(text, language, now, turn), cut)
+    return take_back(_Writer(cut, names, numbers, times, identifiers).document(text, language, now, turn), cut)
 
 
 def _places(hits: Sequence[Hit], found: Sequence[Found]) -> list[tuple[int, int]]:
@@ -105,8 +107,16 @@ def _name(cut: Scan, hit: Hit) -> Name:
 class _Writer:
     """Writes down what was read, in characters of the original."""
 
-    def __init__(self, cut: Scan, names: list[Name], numbers: Sequence[Number], times: Sequence[Spoken]) -> None:
+    def __init__(
+        self,
+        cut: Scan,
+        names: list[Name],
+        numbers: Sequence[Number],
+        times: Sequence[Spoken],
+        identifiers: Sequence[Found],
+    ) -> None:
         self.cut = cut
+        self.identifiers = identifiers
         self.names = names
         self.numbers = numbers
         self.times = times
@@ -224,7 +234,7 @@ class _Writer:
 
     def _identifiers(self) -> list[Identifier]:
         found = []
-        for one in find_identifiers(self.cut.folded, self.cut.pack):
+        for one in self.identifiers:
             place = self.cut.clause_at(one.start)
             subject = self.subjects.subject(one.start, one.end, place, travel=False)
             found.append(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -101,11 +101,11 @@ class Scan:
         return self.clauses[whole.first : whole.last]
 
 
-def scan(folded: Folded, pack: Pack, names: Sequence[tuple[int, int]]) -> Scan:
+def scan(folded: Folded, pack: Pack, words: Sequence[Cue], names: Sequence[tuple[int, int]]) -> Scan:
     """Cut a folded reply into blocks, sentences and clauses. Nothing is looked for inside ``names``."""
     blocks = lay_out(folded.original)
     bounds = [(folded.at(block.span.start), folded.at(block.span.end)) for block in blocks]
-    cues = list(_outside(pack.find(folded.text), names))
+    cues = list(_outside(words, names))
     result = Scan(folded, pack, blocks, bounds, cues, [], [], [], [cue.start for cue in cues])
     at = 0
     for number, (start, end) in enumerate(bounds):
@@ -129,7 +129,7 @@ def scan(folded: Folded, pack: Pack, names: Sequence[tuple[int, int]]) -> Scan:
     return result
 
 
-def _outside(cues: Iterator[Cue], names: Sequence[tuple[int, int]]) -> Iterator[Cue]:
+def _outside(cues: Iterable[Cue], names: Sequence[tuple[int, int]]) -> Iterator[Cue]:
     """Yield the words that do not touch a name."""
     at = 0
     for cue in cues:

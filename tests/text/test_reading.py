@@ -180,7 +180,7 @@ def test_a_reply_in_another_script_is_read_in_its_own_language():
 
 def test_a_language_without_words_still_finds_names_and_digits(monkeypatch):
     monkeypatch.setattr(Lexicon, "pack", lambda _self, _language: Pack("xx", {}))
-    document = reading("Amber Hall, 12:30, 555-0147; the Kiln → Birch Cafe? 三点")
+    document = reading("Amber Hall, 12:30, 555-0147; the Kiln → Birch Cafe? 三点", lexicon=ENGLISH)
     assert [mention.keys for mention in document.mentions][:1] == [("amber",)]
     assert document.times[0].minutes == (750,)
     assert document.identifiers[0].kind == "phone"
