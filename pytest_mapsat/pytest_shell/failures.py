@@ -23,6 +23,7 @@ def again_of(config: pytest.Config, request: RunRequest, place: str) -> str:
     """
     option = config.option
     settings = [("-c", option.inifilename), ("--rootdir", option.rootdir)]
+    settings.append(("--mapsat-decisions", option.mapsat_decisions))
     settings += [("-o", text) for text in option.override_ini or ()]
     settings += [("-p", name) for name in option.plugins or () if not name.startswith("no:")]
     # What an ini file adds to the command line, it adds again.

@@ -19,7 +19,7 @@ LEVELS = {
     "severity": "soft",
     "weight": 1.0,
     "levels": [
-        {"level": 1, "check": {"kind": "said", "any": ["cafe"]}},
+        {"level": 1, "check": {"kind": "said", "any": ["cafe"], "about": ["cafe"]}},
         {"level": 0.25, "check": {"kind": "said", "any": ["Blue Bay"]}},
     ],
 }
@@ -153,7 +153,7 @@ def test_every_option_that_may_change_a_case_can_stand_in_the_command() -> None:
     request = RunRequest(agent="a:b", user="u", judge="j")
     words = shlex.split(again_command(request, "x::case[y]", options))
     names = {word.partition("=")[0] for word in words if word.startswith("--")}
-    of_the_run = {"cases", "fail-under", "allow-unevaluated", "save", "resume"}
+    of_the_run = {"cases", "decisions", "fail-under", "allow-unevaluated", "save", "resume"}
     assert names == {f"--mapsat-{option}" for option in options if option not in of_the_run}
 
 
