@@ -20,7 +20,7 @@ LEVELS = {
     "weight": 1.0,
     "levels": [
         {"level": 1, "check": {"kind": "said", "any": ["cafe"], "about": ["cafe"]}},
-        {"level": 0.25, "check": {"kind": "said", "any": ["Blue Bay"]}},
+        {"level": 0.25, "check": {"kind": "said", "any": ["Blue Bay"], "about": ["Blue"]}},
     ],
 }
 
