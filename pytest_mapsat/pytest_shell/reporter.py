@@ -55,7 +55,7 @@ class Reporter:
             getattr(config.option, name, False) for name in ("collectonly", "setuponly", "setupplan")
         )
         if settings.save is not None and self._decides:
-            check_save_path(settings.save)
+            check_save_path(settings.save, settings.decisions)
         self._begun = False
         self._journal_path = self._place_of_journal()
         self._ledger = Ledger()
@@ -370,7 +370,7 @@ class Reporter:
 
     def pytest_unconfigure(self) -> None:
         """Tell at least the gate where pytest printed no summary: with ``--no-summary``, or after an internal error."""
-        if self._session is not None and self._status is None and self._decides and self.settings.agent_named:
+        if self._ended_early():
             self._status = pytest.ExitCode.TESTS_FAILED
             self._faults.append("the run ended before anything was collected")
         terminal = self.config.pluginmanager.get_plugin("terminalreporter")
@@ -378,6 +378,11 @@ class Reporter:
             self._tell(terminal, brief=True)
         if self.episodes.journal is not None:
             self.episodes.journal.close()
+
+    def _ended_early(self) -> bool:
+        """Say whether an agent was named, and the session ended green before it could collect anything."""
+        named = self._decides and self.settings.agent_named and self._status is None
+        return named and self._session is not None and self._session.exitstatus in _GREEN
 
     def _tell(self, terminal: pytest.TerminalReporter, *, brief: bool) -> None:
         if self._told or not (self._run or self._faults):
