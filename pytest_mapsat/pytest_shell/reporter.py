@@ -273,6 +273,7 @@ class Reporter:
             return
         self._why = self._why or str(session.shouldfail or session.shouldstop or "")
         self._guarded("the run could not be assembled", self._conclude)
+        holds = self._run is None or self._run.gate.outcome == "passed"
         if self._run is not None:
             run = self._run
             if self.settings.save is not None and (run.cases or run.accounting.collected):
@@ -282,7 +283,7 @@ class Reporter:
             self._faults.append(f"the journal could not be written: {self.episodes.fault}")
         if hidden := [nodeid for nodeid in self._failed if nodeid not in self._heard]:
             self._faults.append(f"a hook hides that these items failed: {_some(hidden)}")
-        red = self._faults or (self._run is not None and self._run.gate.outcome != "passed")
+        red = self._faults or not holds
         if (red and session.exitstatus in _GREEN) or (self._is_ignored() and session.exitstatus in _GREEN_OR_EMPTY):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         self._status = session.exitstatus if self._run is not None or self._faults else pytest.ExitCode.OK

@@ -76,11 +76,13 @@ class Finished:
         """
         if not self.suites:
             return  # it ended before it had collected any case
-        before = {info.name: _of_suite(info) for info in self.suites}
+        before: dict[str, list[str]] = {}
+        for info in self.suites:
+            before.setdefault(info.name, []).append(_of_suite(info))
         self._refuse(
-            f"the suite {info.name}: it had {before.get(info.name, 'no such suite')}, now {_of_suite(info)}"
+            f"the suite {info.name}: it had {' and '.join(before.get(info.name, ['no such suite']))}, now {_of_suite(info)}"
             for info in suites
-            if before.get(info.name) != _of_suite(info)
+            if _of_suite(info) not in before.get(info.name, [])
         )
 
     def _refuse(self, differs: Iterable[str]) -> None:

@@ -74,6 +74,11 @@ def test_the_end_of_the_session_cannot_turn_a_red_run_green(project: pytest.Pyte
     assert project.runpytest("--mapsat-agent=good:agent").ret == 0
 
 
+def test_a_report_hook_cannot_turn_the_gate(project: pytest.Pytester) -> None:
+    project.makeconftest("def pytest_mapsat_report(run): object.__setattr__(run.gate, 'outcome', 'passed')\n")
+    assert project.runpytest("--mapsat-agent=good:agent", "--mapsat-fail-under=ar=1").ret == 1
+
+
 def test_a_named_agent_whose_session_ends_before_the_collection_is_red(project: pytest.Pytester) -> None:
     project.makeconftest("import pytest\ndef pytest_sessionstart(): pytest.exit('not today', returncode=0)\n")
     result = project.runpytest("--mapsat-agent=good:agent")

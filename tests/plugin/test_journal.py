@@ -266,6 +266,13 @@ def test_going_on_from_a_run_of_a_suite_by_another_name_is_refused(many):
     result.stderr.fnmatch_lines(["*the suite huge: it had no such suite, now *"])
 
 
+def test_a_run_of_two_suites_by_one_name_can_be_gone_on_from(many):
+    tiny_suite.write_suite(many.path / "more", {"a.yaml": [tiny_suite.case("other")]})
+    both = (GOOD, "--mapsat-cases=benchmark_cases", "--mapsat-cases=more")
+    many.runpytest(*both, SAVE)
+    assert many.runpytest(*both, "--mapsat-resume=run.json").ret == 0
+
+
 # -- where the run file goes ---------------------------------------------------------------
 
 
