@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import builtins
 import os
+import select
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from threading import current_thread, main_thread
+from threading import current_thread, local, main_thread
 from types import FrameType
 from typing import Any, ParamSpec, TextIO, TypeVar
 
@@ -22,6 +23,15 @@ _T = TypeVar("_T")
 _SHOWN = 500
 #: Modules whose names all code looks up as it goes.
 _SHARED = (builtins, time)
+
+#: How long a copy of the process may take to come back from a call, seconds, before it counts as one with work of its own.
+_PATIENCE = 0.5
+
+#: The calls under way, the pipes from the copies that they made, the one of a fork under way, and where a copy tells that it came back.
+_under_way: set[object] = set()
+_copies: list[int] = []
+_forking = local()
+_original: int | None = None
 
 #: How many listeners there are, and how many interrupts they have heard.
 _listeners = 0
@@ -82,20 +92,25 @@ def call_stranger(function: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kw
     A copy of the process that the function forks ends here: two of them would write to the same files.
 
     Raises:
-        StrangerError: the function raised, whatever it was.
+        StrangerError: the function raised, whatever it was, or a copy of the process came back from it.
         KeyboardInterrupt: the user interrupted the run meanwhile, whatever the function made of it.
     """
     process, limit, heard = os.getpid(), sys.getrecursionlimit(), _heard
     # Elsewhere the thread that waits puts back: one that was left behind must not, whenever it comes to an end.
     before = _OfMainThread() if _on_main_thread() else None
     raised: BaseException | None = None
+    under_way = object()
+    _under_way.add(under_way)
     try:
         result = function(*args, **kwargs)
     except BaseException as error:  # noqa: BLE001  # whatever others raise; told apart below
         raised = error
-    end_copy_of(process)
+    end_copy_of(process, raised)
+    _under_way.discard(under_way)
     if sys.getrecursionlimit() != limit:
         sys.setrecursionlimit(limit)
+    if _copies and _any_came_back() and raised is None:
+        raised = RuntimeError("a copy of the process came back from the call: one made with os.fork ends with os._exit")
     if before is not None:
         before.restore()
     if _is_interrupted(heard, raised):
@@ -105,10 +120,62 @@ def call_stranger(function: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kw
     return result
 
 
-def end_copy_of(process: int) -> None:
-    """End this process at once if it is not the one of the given id: the copy of it that ``os.fork`` made."""
-    if os.getpid() != process:
-        os._exit(1)
+def end_copy_of(process: int, raised: BaseException | None = None) -> None:
+    """End this process at once if it is not the one of the given id: the copy of it that ``os.fork`` made.
+
+    The process that it is a copy of is told, unless the copy meant to end: it raised ``SystemExit``.
+    """
+    if os.getpid() == process:
+        return
+    if _original is not None and not isinstance(raised, SystemExit):
+        with suppress(OSError):
+            os.write(_original, b".")
+    os._exit(1)
+
+
+# A fork during a call is noticed, and a pipe tells what became of the copy: it wrote, so it came back; it closed its end, so it ran
+# another program or ended. One that does neither for a while has work of its own.
+
+
+def _before_fork() -> None:
+    _forking.pipe = None
+    if _under_way:
+        with suppress(OSError):
+            _forking.pipe = os.pipe()
+
+
+def _after_fork_in_parent() -> None:
+    if _forking.pipe is not None:
+        reads, writes = _forking.pipe
+        os.close(writes)
+        _copies.append(reads)
+
+
+def _after_fork_in_child() -> None:
+    global _original  # a process is a copy of one other
+    while _copies:
+        os.close(_copies.pop())
+    if _forking.pipe is not None:
+        reads, _original = _forking.pipe
+        os.close(reads)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+
+
+def _any_came_back() -> bool:
+    """Wait a moment for the copies that were made, and return whether one of them came back from a call."""
+    until = time.perf_counter() + _PATIENCE
+    came_back = False
+    while _copies:
+        reads = _copies.pop()
+        listener = select.poll()
+        listener.register(reads, select.POLLIN)
+        if listener.poll(max(until - time.perf_counter(), 0) * 1000):
+            came_back = bool(os.read(reads, 1)) or came_back
+        os.close(reads)
+    return came_back
 
 
 def words_of(error: BaseException) -> str:

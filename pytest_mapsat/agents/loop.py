@@ -73,14 +73,16 @@ class EventLoop:
 async def _outcome(awaitable: Awaitable[Any]) -> tuple[Any, BaseException | None]:
     """Await, and hand an exception over as a value: a SystemExit that is raised in a task would stop the loop."""
     process = os.getpid()
+    raised: BaseException | None = None
     try:
         return await awaitable, None
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # noqa: BLE001  # raised again by the thread that waits
+        raised = error
         return None, error
     finally:
-        end_copy_of(process)
+        end_copy_of(process, raised)
 
 
 def _refuse_to_stop() -> None:

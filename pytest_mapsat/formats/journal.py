@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
+from zlib import crc32
 
 from pytest_mapsat.model import JsonObject, Problem, Scorecard, SuiteError, canonical_json
 
@@ -24,10 +25,11 @@ _HEAD = 200
 
 
 class Place(NamedTuple):
-    """Where the scorecard of an episode stands in a journal: its first byte, and how many it has."""
+    """Where the scorecard of an episode stands in a journal: its first byte, how many it has, and their checksum."""
 
     start: int
     size: int
+    checksum: int
 
 
 class Journal:
@@ -89,17 +91,17 @@ class Journal:
         """
         head = canonical_json({"worker": worker, **({"again": True} if again else {})})[:-1]
         end = self._append(f'{head},"episode":'.encode() + card + b"}")
-        return Place(end - len(card) - len(b"}\n"), len(card))
+        return Place(end - len(card) - len(b"}\n"), len(card), crc32(card))
 
     def read(self, place: Place) -> bytes:
         """Return the line of a scorecard.
 
         Raises:
-            OSError: the journal cannot be read, or has been cut.
+            OSError: the journal cannot be read, or something else has written to it.
         """
         line = os.pread(self._file, place.size, place.start)
-        if len(line) != place.size:
-            raise OSError(f"{self.path}: the journal was cut while the run used it")
+        if crc32(line) != place.checksum:  # once cut, it may have been filled again by what came after
+            raise OSError(f"{self.path}: the journal was changed while the run used it")
         return line
 
     def close(self) -> None:

@@ -113,6 +113,15 @@ def _contradictions(run: Run) -> Iterator[tuple[DataPath, str]]:
     """Give what no run can hold although each value is fine in itself: its place, and what is wrong."""
     if not run.cases:
         yield ["cases"], "found an empty list, expected the scorecard of at least one case"
+    options, accounting = run.manifest.options, run.accounting
+    if "none" in options.asserted and len(options.asserted) > 1:
+        yield ["manifest", "options", "assert"], "found 'none' among others, expected it alone"
+    gone = accounting.deselected + len(accounting.lost)
+    if gone > accounting.collected:
+        yield (
+            ["accounting"],
+            f"found {gone} episodes deselected or lost, expected at most the {accounting.collected} collected",
+        )
     first: dict[tuple[str, int, str, int], int] = {}
     for index, card in enumerate(run.cases):
         of_card, of_dialogue = (card.id, card.trial), (card.trajectory.case, card.trajectory.trial)
@@ -121,6 +130,11 @@ def _contradictions(run: Run) -> Iterator[tuple[DataPath, str]]:
                 f"found the dialogue of {_named(*of_dialogue)}, expected that of {_named(*of_card)}, as its card says"
             )
             yield ["cases", index, "trajectory"], said
+        if card.trial > options.trials:
+            yield (
+                ["cases", index, "trial"],
+                f"found {card.trial}, expected at most {options.trials}, as the options say",
+            )
         if first.setdefault(card.key, index) != index:
             yield ["cases", index], f"a second scorecard of {_named(*of_card)}; cases[{first[card.key]}] is one already"
 

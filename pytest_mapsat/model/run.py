@@ -70,13 +70,13 @@ class RunOptions(Noun):
     alone. ``fail_under``: thresholds as they were written, ``fail_under_from`` says where.
     """
 
-    trials: int = Field(default=1, ge=1)
-    max_turns: int = Field(default=10, ge=1)
-    timeout_seconds: float = Field(default=300.0, gt=0)
+    trials: int = Field(default=1, ge=1, strict=True)
+    max_turns: int = Field(default=10, ge=1, strict=True)
+    timeout_seconds: float = Field(default=300.0, gt=0, strict=True)
     asserted: tuple[Asserted, ...] = Field(default=("facts", "hard"), alias="assert", min_length=1)
     fail_under: tuple[str, ...] = ()
     fail_under_from: Literal["command line", "ini"] = "command line"
-    allow_unevaluated: int = Field(default=0, ge=0)
+    allow_unevaluated: int = Field(default=0, ge=0, strict=True)
 
     @property
     def asserted_kinds(self) -> frozenset[str]:
@@ -136,15 +136,15 @@ class Lost(Noun):
     """An episode that was collected and has no scorecard, and why."""
 
     id: str
-    trial: int = Field(default=1, ge=1)
+    trial: int = Field(default=1, ge=1, strict=True)
     reason: str
 
 
 class Accounting(Noun):
     """Where every collected item went: to a scorecard, or it was deselected, or it is lost."""
 
-    collected: int = Field(default=0, ge=0)
-    deselected: int = Field(default=0, ge=0)
+    collected: int = Field(default=0, ge=0, strict=True)
+    deselected: int = Field(default=0, ge=0, strict=True)
     lost: tuple[Lost, ...] = ()
 
 

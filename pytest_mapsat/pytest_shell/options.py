@@ -176,6 +176,7 @@ def read_settings(config: pytest.Config) -> Settings:
     from pytest_mapsat.model import RunOptions, RunRequest  # noqa: PLC0415 (pydantic: only where an agent is active)
 
     _refuse_planned(config)
+    _refuse_empty(config)
     decisions = _decisions(config)
     fail_under, origin = _fail_under(config)
     options = RunOptions(
@@ -289,6 +290,13 @@ def _cases(config: pytest.Config) -> tuple[Path, ...]:
     if not paths and (config.rootpath / "benchmark_cases").is_dir():
         paths = [config.rootpath / "benchmark_cases"]
     return tuple(Path(os.path.abspath(path)) for path in paths)  # noqa: PTH100  resolve() would leave links
+
+
+def _refuse_empty(config: pytest.Config) -> None:
+    """Refuse an option that was typed without a value, as ``--mapsat-save=$FILE`` is where FILE is not set."""
+    for option in OPTIONS:
+        if any(not value.strip() for value in typed(config, option.name)):
+            raise pytest.UsageError(f"--mapsat-{option.name} is empty: expected {option.metavar}")
 
 
 def _refuse_planned(config: pytest.Config) -> None:

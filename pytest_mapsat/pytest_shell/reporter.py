@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pytest_mapsat.agents import scrubbed
-from pytest_mapsat.formats import Journal, scorecard_line, with_attempt, write_run
+from pytest_mapsat.formats import Journal, printable, scorecard_line, with_attempt, write_run
 from pytest_mapsat.model import MapsatError, Run, RunTiming, UsageError
 from pytest_mapsat.reports import summary_lines
 from pytest_mapsat.runs.accounting import Ledger
@@ -32,6 +32,7 @@ from .transport import Collected, unpacked, without_turns
 #: Only these are turned into a failure where the gate does not hold; every graver status stays.
 _GREEN = (pytest.ExitCode.OK,)
 _GREEN_OR_EMPTY = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+_NAMED = 3
 
 
 class Reporter:
@@ -54,13 +55,16 @@ class Reporter:
             getattr(config.option, name, False) for name in ("collectonly", "setuponly", "setupplan")
         )
         if settings.save is not None and self._decides:
-            check_save_path(settings.save)
+            check_save_path(settings.save, settings.decisions)
         self._begun = False
         self._journal_path = self._place_of_journal()
         self._ledger = Ledger()
         self._ended: dict[tuple[str, int, str, int, int], Ended] = {}
         self._any_deselected = False
         self._broken: list[str] = []
+        #: Built-in items whose scorecards say that they failed, and those of which pytest has heard it.
+        self._failed: dict[str, None] = {}
+        self._heard: set[str] = set()
         self._why = ""
         self._workers: set[str] = set()
         self._nodes = 0
@@ -68,16 +72,22 @@ class Reporter:
         #: What went wrong on our own side, told at the end.
         self._faults: list[str] = []
         self._told = False
+        self._session: pytest.Session | None = None
+        #: The exit status that the end of the session may not turn green; None until the session has come to its end.
+        self._status: int | None = None
+        config.add_cleanup(self._hold_status)
         self._started = perf_counter()
         self._started_at = datetime.now(UTC)
 
     # -- the start -------------------------------------------------------------------------
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionstart(self) -> None:
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionstart(self, session: pytest.Session) -> Generator[None, object, object]:
         """Begin at once where this run was asked for by name: no later step then reads the result of an earlier one."""
+        self._session = session
         if self.settings.agent_named or self.settings.save_named or self.settings.resume is not None:
             self._begin()
+        return (yield)
 
     def _begin(self) -> None:
         """Read what is gone on from, move away what stands where this run writes, and begin the journal."""
@@ -183,7 +193,7 @@ class Reporter:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note a file that could not be collected."""
         if report.failed:
-            self._broken.append(report.nodeid)
+            self._broken.append(printable(report.nodeid))
 
     # -- gathering -------------------------------------------------------------------------
 
@@ -204,8 +214,12 @@ class Reporter:
             self._ended[key] = Ended(without_turns(card), one.place, one.line)
         if not is_case(report.nodeid):
             return
+        if report.outcome not in ("passed", "skipped") or _xfailed(report):
+            self._heard.add(report.nodeid)
         if ended:
             self._ledger.card(report.nodeid)
+            if any(one.card.outcome == "failed" for one in ended):
+                self._failed[report.nodeid] = None
         elif (reason := self._reason(report)) is not None:
             self._ledger.lose(report.nodeid, reason)
         if worker:
@@ -217,7 +231,7 @@ class Reporter:
             return "lost with its worker"
         if report.when == "teardown" or (report.when == "setup" and report.passed) or str(report.outcome) == "rerun":
             return None
-        if hasattr(report, "wasxfail"):
+        if _xfailed(report):
             return f"ended as an expected failure ({report.when}): {scrubbed(report.wasxfail)}"
         if report.skipped:
             return _skip(report)
@@ -259,6 +273,7 @@ class Reporter:
             return
         self._why = self._why or str(session.shouldfail or session.shouldstop or "")
         self._guarded("the run could not be assembled", self._conclude)
+        holds = self._run is None or self._run.gate.outcome == "passed"
         if self._run is not None:
             run = self._run
             if self.settings.save is not None and (run.cases or run.accounting.collected):
@@ -266,9 +281,17 @@ class Reporter:
             self._faults += call_each(self.config, self.config.hook.pytest_mapsat_report, config=self.config, run=run)
         if self.episodes.fault:
             self._faults.append(f"the journal could not be written: {self.episodes.fault}")
-        red = self._faults or (self._run is not None and self._run.gate.outcome != "passed")
+        if hidden := [nodeid for nodeid in self._failed if nodeid not in self._heard]:
+            self._faults.append(f"a hook hides that these items failed: {_some(hidden)}")
+        red = self._faults or not holds
         if (red and session.exitstatus in _GREEN) or (self._is_ignored() and session.exitstatus in _GREEN_OR_EMPTY):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        self._status = session.exitstatus if self._run is not None or self._faults else pytest.ExitCode.OK
+
+    def _hold_status(self) -> None:
+        """Keep a red run red, whatever a hook that comes after ours makes of the exit status."""
+        if self._session is not None and self._status is not None and self._session.exitstatus in _GREEN:
+            self._session.exitstatus = self._status
 
     def _guarded(self, what: str, step: Callable[[], object]) -> None:
         """Take a step of the end; whatever it raises is told, and the other steps are still taken."""
@@ -348,11 +371,19 @@ class Reporter:
 
     def pytest_unconfigure(self) -> None:
         """Tell at least the gate where pytest printed no summary: with ``--no-summary``, or after an internal error."""
+        if self._ended_early():
+            self._status = pytest.ExitCode.TESTS_FAILED
+            self._faults.append("the run ended before anything was collected")
         terminal = self.config.pluginmanager.get_plugin("terminalreporter")
         if terminal is not None:
             self._tell(terminal, brief=True)
         if self.episodes.journal is not None:
             self.episodes.journal.close()
+
+    def _ended_early(self) -> bool:
+        """Say whether an agent was named, and the session ended green before it could collect anything."""
+        named = self._decides and self.settings.agent_named and self._status is None
+        return named and self._session is not None and self._session.exitstatus in _GREEN
 
     def _tell(self, terminal: pytest.TerminalReporter, *, brief: bool) -> None:
         if self._told or not (self._run or self._faults):
@@ -382,6 +413,16 @@ def _first_line(report: pytest.TestReport) -> str:
     crash = getattr(report.longrepr, "reprcrash", None)
     text = str(getattr(crash, "message", None) or report.longrepr or "no reason given")
     return scrubbed(next((line for line in text.splitlines() if line.strip()), "no reason given"))
+
+
+def _xfailed(report: pytest.TestReport) -> bool:
+    """Say whether a failure was expected, by a mark or by ``pytest.xfail``."""
+    return hasattr(report, "wasxfail")
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(map(printable, names[:_NAMED])) + more
 
 
 def _number(worker: str) -> int:

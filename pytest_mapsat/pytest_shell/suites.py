@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from pytest_mapsat.formats import printable
 from pytest_mapsat.model import Problem, SuiteError
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 
-from .items import CASE_SUFFIXES, CaseFile, case_name, params
+from .items import CASE_SUFFIXES, CaseFile, case_name, params, place_of
 from .options import Settings
 
 #: The domains of the interface, which are markers while an agent is active, whatever the suite.
@@ -86,11 +87,10 @@ class Suites:
         def known() -> dict[str, tuple[str, int]]:
             found: dict[str, tuple[str, int]] = {}
             for suite in self.used():
-                with suppress(SuiteError):
-                    for entry in (entry for path in suite.files() for entry in suite.entries(path)):
-                        found |= {
-                            case_name(entry.id, number + 1, trials): (entry.id, number + 1) for number in range(trials)
-                        }
+                for entry in _entries_of(suite):
+                    found |= {
+                        case_name(entry.id, number + 1, trials): (entry.id, number + 1) for number in range(trials)
+                    }
             return found
 
         return lambda nodeid: _named(nodeid.partition("::case[")[2].removesuffix("]"), known())
@@ -123,12 +123,16 @@ class Suites:
         root = find_suite(path)
         if root is None:
             return None
+        place = place_of(path, self.config.rootpath, root)
         try:
             suite = self.open(root)
             if not suite.holds_cases(path):
                 return None
+            _refuse_not_utf8(place)
         except SuiteError as error:
-            broken: pytest.File = _BrokenFile.from_parent(parent, path=path, message=str(error))
+            broken: pytest.File = _BrokenFile.from_parent(
+                parent, path=path, nodeid=printable(place), message=str(error)
+            )
             return broken
         collector: CaseFile = CaseFile.from_parent(parent, path=path)
         collector.suite, collector.claim = suite, self._claim
@@ -200,6 +204,13 @@ class Suites:
             raise pytest.UsageError(f"{path}: the suite has no cases: expected YAML or JSONL files below {root.name}")
 
 
+def _entries_of(suite: Suite) -> Iterator[CaseEntry]:
+    """Yield the cases of a suite; of a file that cannot be read, which is told where it is collected, none."""
+    for path in suite.inventory.cases:
+        with suppress(SuiteError):
+            yield from suite.entries(path)
+
+
 def _named(name: str, known: Mapping[str, tuple[str, int]]) -> tuple[str, int]:
     """Return the case and trial of a name between the brackets of a node id, which other parameters may be joined to."""
     if name in known:
@@ -207,6 +218,14 @@ def _named(name: str, known: Mapping[str, tuple[str, int]]) -> tuple[str, int]:
     parts = name.split("-")
     cuts = [("-".join(parts[first:last])) for first in range(len(parts)) for last in range(len(parts), first, -1)]
     return next((known[cut] for cut in sorted(cuts, key=len, reverse=True) if cut in known), (name, 1))
+
+
+def _refuse_not_utf8(place: str) -> None:
+    """Refuse a file whose node id could be sent to no worker and kept in no cache of pytest's. Raises SuiteError."""
+    try:
+        place.encode()
+    except UnicodeEncodeError:
+        raise SuiteError(Problem(printable(place), 0, "has a name that is not UTF-8", "rename it")) from None
 
 
 class _BrokenFile(pytest.File):

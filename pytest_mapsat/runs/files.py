@@ -12,14 +12,20 @@ from pytest_mapsat.model import MapsatError, UsageError
 from pytest_mapsat.suite import find_suite, role_of
 
 
-def check_save_path(path: Path) -> None:
+def check_save_path(path: Path, decisions: Path | None = None) -> None:
     """Check that a run file can be put at a path, before anything has run.
 
+    Args:
+        path: where the run file goes.
+        decisions: the file of people's decisions that the run reads, where one is given.
+
     Raises:
-        UsageError: it is a folder, a device, a pipe or a file of a suite, or its folder cannot be written.
+        UsageError: it is a folder, a device, a pipe, the file of decisions or a file of a suite, or its folder cannot be written.
     """
     target = Path(os.path.realpath(path))
     problem = _not_a_file(target) or _unwritable(target) or _of_a_suite(target)
+    if not problem and decisions is not None and target == Path(os.path.realpath(decisions)):
+        problem = "this is the file of --mapsat-decisions, which the run reads"
     if problem:
         raise UsageError(f"--mapsat-save={printable(str(path))}: {problem}")
 

@@ -72,13 +72,17 @@ class Finished:
         """Check that suites are those of the earlier run.
 
         Raises:
-            UsageError: one has changed since.
+            UsageError: one has changed since, or was no part of it.
         """
-        before = {info.name: info for info in self.suites}
+        if not self.suites:
+            return  # it ended before it had collected any case
+        before: dict[str, list[str]] = {}
+        for info in self.suites:
+            before.setdefault(info.name, []).append(_of_suite(info))
         self._refuse(
-            f"the suite {info.name}: it had {_of_suite(before[info.name])}, now {_of_suite(info)}"
+            f"the suite {info.name}: it had {' and '.join(before.get(info.name, ['no such suite']))}, now {_of_suite(info)}"
             for info in suites
-            if info.name in before and _of_suite(before[info.name]) != _of_suite(info)
+            if _of_suite(info) not in before.get(info.name, [])
         )
 
     def _refuse(self, differs: Iterable[str]) -> None:

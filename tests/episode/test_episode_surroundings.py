@@ -125,16 +125,8 @@ class TestHostileParts:
         assert play(agent).fault.message.startswith("RudeError: its message cannot be read")
 
 
-@pytest.mark.parametrize("kind", ["def", "async def"])
-def test_a_copy_of_the_process_that_returns_from_the_agent_ends_at_once(kind):
-    code = f"""
-    import os, sys
-    from episodes import play
-    {kind} agent(message):
-        os.fork()
-        return "Here."
-    print(play(agent).ending, flush=True)
-    """
+def printed_by(code):
+    """Run a script in a process of its own, and return what it and all its copies print."""
     path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code)],
@@ -144,4 +136,52 @@ def test_a_copy_of_the_process_that_returns_from_the_agent_ends_at_once(kind):
         env=os.environ | {"PYTHONPATH": path},
         check=False,
     )
-    assert (done.stdout, done.returncode) == ("done\n", 0), done.stderr
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("kind", ["def", "async def"])
+def test_a_copy_of_the_process_that_comes_back_is_blamed_on_its_episode_alone(kind):
+    code = f"""
+    import os, sys
+    from episodes import play
+    forks = True
+    {kind} agent(message):
+        if forks: os.fork()
+        return "Here."
+    fault = play(agent).fault
+    print(fault.blame, fault.message, flush=True)
+    forks = False
+    print(play(agent).ending, flush=True)
+    """
+    said = "agent RuntimeError: a copy of the process came back from the call: one made with os.fork ends with os._exit"
+    assert printed_by(code) == f"{said}\ndone\n"
+
+
+@pytest.mark.parametrize(
+    "copy", ["os._exit(0)", "sys.exit(0)", "os.execv(sys.executable, [sys.executable, '-S', '-c', ''])"]
+)
+def test_a_copy_that_ends_or_runs_another_program_is_no_fault(copy):
+    code = f"""
+    import os, sys
+    from episodes import play
+    def agent(message):
+        child = os.fork()
+        if not child: {copy}
+        os.waitpid(child, 0)
+        return "Here."
+    print(play(agent).ending, flush=True)
+    """
+    assert printed_by(code) == "done\n"
+
+
+def test_a_process_of_multiprocessing_is_no_fault():
+    code = """
+    import multiprocessing
+    from episodes import play
+    def agent(message):
+        with multiprocessing.get_context("fork").Pool(1) as pool:
+            return pool.apply(str.upper, ("here.",))
+    print(play(agent).ending, flush=True)
+    """
+    assert printed_by(code) == "done\n"

@@ -53,6 +53,34 @@ def test_a_run_that_contradicts_itself_is_refused(tmp_path, text, said):
     assert said in refusal(tmp_path, text)
 
 
+@pytest.mark.parametrize(
+    ("options", "accounting", "said"),
+    [
+        ({"trials": "2"}, {}, "manifest.options.trials: found '2', expected a whole number"),
+        ({"trials": True}, {}, "manifest.options.trials: found True, expected a whole number"),
+        ({"timeout_seconds": "9"}, {}, "manifest.options.timeout_seconds: found '9', expected a number"),
+        ({"assert": ["hard", "none"]}, {}, "manifest.options.assert: found 'none' among others, expected it alone"),
+        (
+            {},
+            {"collected": 1, "deselected": 2},
+            "accounting: found 2 episodes deselected or lost, expected at most the 1",
+        ),
+    ],
+)
+def test_options_and_an_accounting_that_no_run_has_are_refused(tmp_path, options, accounting, said):
+    run = json.loads(run_text(card(ONE)))
+    run["manifest"]["options"].update(options)
+    run["accounting"] = accounting
+    assert said in refusal(tmp_path, json.dumps(run))
+
+
+def test_a_trial_beyond_those_that_were_asked_for_is_refused(tmp_path):
+    later = ONE.model_copy(update={"trial": 2})
+    assert "cases[0].trial: found 2, expected at most 1, as the options say" in refusal(
+        tmp_path, run_text(card(later, trial=2))
+    )
+
+
 @pytest.mark.parametrize("indent", [None, 0, 2])
 def test_the_line_of_the_case_at_fault_is_told(tmp_path, indent):
     cards = [json.dumps(card(ONE), indent=indent), json.dumps(card(TWO, trial="x"), indent=indent)]

@@ -278,6 +278,13 @@ def test_an_option_of_ours_without_an_agent_is_a_usage_error(pytester, options, 
     result.stderr.fnmatch_lines([f"*{said}*"])
 
 
+@pytest.mark.parametrize("name", ["save", "fail-under", "trials"])
+def test_an_option_without_a_value_is_a_usage_error(project, name):
+    result = project.runpytest(GOOD, f"--mapsat-{name}=")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines([f"*--mapsat-{name} is empty: expected *"])
+
+
 @EVERYWHERE
 def test_a_file_that_looks_like_cases_and_is_not_read_is_named(project, workers):
     (project.path / "benchmark_cases" / "nav" / "more.YAML").write_text(json.dumps([tiny_suite.case("more")]))

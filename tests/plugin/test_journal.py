@@ -242,7 +242,46 @@ def test_a_journal_that_cannot_be_written_loses_nothing_that_can_be_kept(many):
     assert len(run_file(many)["cases"]) == 12
 
 
+def test_a_journal_that_is_cut_under_the_run_makes_no_run_file_of_what_came_after(many):
+    many.makeconftest(
+        """
+        import os
+        def pytest_runtest_logfinish(nodeid):
+            if "nav-01" in nodeid:
+                os.truncate("run.json.journal", 0)
+        """
+    )
+    result = many.runpytest(GOOD, SAVE)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["error*--mapsat-save: *the journal was changed while the run used it"])
+    assert not (many.path / "run.json").exists()
+
+
+def test_going_on_from_a_run_of_a_suite_by_another_name_is_refused(many):
+    many.runpytest(GOOD, SAVE)
+    manifest = many.path / "benchmark_cases" / "suite.yaml"
+    manifest.write_text(manifest.read_text().replace("name: tiny", "name: huge"))
+    result = many.runpytest(GOOD, "--mapsat-resume=run.json")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*the suite huge: it had no such suite, now *"])
+
+
+def test_a_run_of_two_suites_by_one_name_can_be_gone_on_from(many):
+    tiny_suite.write_suite(many.path / "more", {"a.yaml": [tiny_suite.case("other")]})
+    both = (GOOD, "--mapsat-cases=benchmark_cases", "--mapsat-cases=more")
+    many.runpytest(*both, SAVE)
+    assert many.runpytest(*both, "--mapsat-resume=run.json").ret == 0
+
+
 # -- where the run file goes ---------------------------------------------------------------
+
+
+def test_the_file_of_decisions_is_no_place_for_the_run_file(many):
+    (many.path / "mine.jsonl").write_text("")
+    result = many.runpytest(GOOD, "--mapsat-decisions=mine.jsonl", "--mapsat-save=mine.jsonl")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*this is the file of --mapsat-decisions*"])
+    assert (many.path / "mine.jsonl").read_text() == ""
 
 
 @pytest.mark.parametrize(

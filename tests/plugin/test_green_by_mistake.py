@@ -1,0 +1,104 @@
+"""What other plugins do to items, reports and the exit status cannot make a red run green."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+WORKERS = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "workers"])
+HOW_TO_HIDE = {
+    "a report of its own": """
+        import pytest
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_runtest_makereport(item, call):
+            report = pytest.TestReport.from_item_and_call(item, call)
+            report.outcome, report.longrepr = "passed", None
+            return report
+        """,
+    "a call that passes whatever happens": """
+        import pytest
+        @pytest.hookimpl(wrapper=True)
+        def pytest_runtest_call():
+            try:
+                yield
+            except BaseException:
+                pass
+        """,
+    "a skip in place of a failure": """
+        import pytest
+        @pytest.hookimpl(wrapper=True)
+        def pytest_runtest_call():
+            try:
+                yield
+            except BaseException:
+                pytest.skip("known")
+        """,
+}
+
+
+@pytest.mark.parametrize("how", HOW_TO_HIDE)
+def test_a_hook_that_hides_failures_turns_the_run_red(project: pytest.Pytester, how: str) -> None:
+    project.makeconftest(HOW_TO_HIDE[how])
+    result = project.runpytest("--mapsat-agent=bad:agent")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["error  a hook hides that these items failed: *case?nav-one?, *case?nav-two?, *"])
+
+
+def test_a_hidden_failure_is_told_with_workers_too(project: pytest.Pytester) -> None:
+    project.makeconftest(HOW_TO_HIDE["a skip in place of a failure"])
+    result = project.runpytest("--mapsat-agent=bad:agent", "-n", "2")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["error  a hook hides that these items failed: *"])
+
+
+def test_a_failure_that_a_mark_expects_is_not_hidden(project: pytest.Pytester) -> None:
+    project.makeconftest(
+        "import pytest\ndef pytest_itemcollected(item): item.add_marker(pytest.mark.xfail(reason='one day'))\n"
+    )
+    result = project.runpytest("--mapsat-agent=bad:agent")
+    result.assert_outcomes(xfailed=3)
+    assert result.ret == pytest.ExitCode.OK
+
+
+def test_failures_of_attempts_that_were_run_again_are_not_hidden(project: pytest.Pytester) -> None:
+    pytest.importorskip("pytest_rerunfailures")
+    result = project.runpytest("--mapsat-agent=bad:agent", "--reruns", "1", "-x")
+    result.stdout.no_fnmatch_line("error*")
+
+
+@pytest.mark.parametrize("way", ["session.exitstatus = 0", "pytest.exit('enough', returncode=0)"])
+def test_the_end_of_the_session_cannot_turn_a_red_run_green(project: pytest.Pytester, way: str) -> None:
+    project.makeconftest(f"import pytest\n@pytest.hookimpl(trylast=True)\ndef pytest_sessionfinish(session): {way}\n")
+    assert project.runpytest("--mapsat-agent=good:agent", "--mapsat-fail-under=ar=1").ret == 1
+    assert project.runpytest("--mapsat-agent=good:agent").ret == 0
+
+
+def test_a_report_hook_cannot_turn_the_gate(project: pytest.Pytester) -> None:
+    project.makeconftest("def pytest_mapsat_report(run): object.__setattr__(run.gate, 'outcome', 'passed')\n")
+    assert project.runpytest("--mapsat-agent=good:agent", "--mapsat-fail-under=ar=1").ret == 1
+
+
+def test_a_named_agent_whose_session_ends_before_the_collection_is_red(project: pytest.Pytester) -> None:
+    project.makeconftest("import pytest\ndef pytest_sessionstart(): pytest.exit('not today', returncode=0)\n")
+    result = project.runpytest("--mapsat-agent=good:agent")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["error  the run ended before anything was collected"])
+
+
+@WORKERS
+def test_a_file_whose_name_is_not_utf8_is_an_error_that_names_it(
+    project: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    folder = os.fsencode(project.path / "benchmark_cases" / "nav")
+    os.rename(folder + b"/a.yaml", folder + b"/a\xff.yaml")  # noqa: PTH104  a Path would need a text
+    result = project.runpytest("--mapsat-agent=good:agent", *workers)
+    assert result.ret != pytest.ExitCode.OK
+    result.stdout.fnmatch_lines([r"benchmark_cases/nav/a\xff.yaml: has a name that is not UTF-8*"])
+    result.stdout.no_fnmatch_line("*INTERNALERROR*")
+
+
+def test_lost_trials_are_named_by_their_case_where_another_file_cannot_be_read(project: pytest.Pytester) -> None:
+    (project.path / "benchmark_cases" / "nav" / "a.yaml").write_text("[")
+    result = project.runpytest("--mapsat-agent=good:agent", "--mapsat-trials=2")
+    result.stdout.fnmatch_lines(["lost*find-one trial 1: *", "*find-one trial 2: *"])
