@@ -163,12 +163,17 @@ def _bounded(
     for first, last, asks in sentences:
         start = first
         while last - start > _LONGEST:
-            cut = start + _LONGEST
-            while cut > start + 1 and _inside(cut, names):
-                cut -= 1
+            cut = _beside_names(start + _LONGEST, start, names)
             yield start, cut, asks
             start = cut
-        yield start, last, asks
+        if start < last:
+            yield start, last, asks
+
+
+def _beside_names(position: int, start: int, names: Sequence[tuple[int, int]]) -> int:
+    """Return the place to cut a sentence that begins at ``start``: before a name that lies across ``position``, or behind it."""
+    first, last = names[place] if (place := bisect_left(names, (position,)) - 1) >= 0 else (position, position)
+    return position if last <= position else first if first > start else last
 
 
 def _abbreviated(text: str, position: int) -> bool:
