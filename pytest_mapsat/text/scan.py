@@ -20,6 +20,8 @@ _BREAK = re.compile(
 #: Words that end in a full stop without ending the sentence.
 _ABBREVIATIONS = frozenset("dr mr mrs ms st no vs etc approx ca c e.g i.e a.m p.m tel mt ave rd incl p.p".split())  # noqa: SIM905  a list of words
 _WORD_BEFORE = re.compile(r"[a-z.]{1,8}$")
+#: What may stand behind the last word of a sentence.
+_FINAL = " \n.!~。…;\"')"
 #: Longest sentence in characters.
 _LONGEST = 600
 #: Words that begin a clause of their own.
@@ -56,7 +58,7 @@ class Clause:
 
 @dataclass(slots=True)
 class Sentence:
-    """A sentence in folded characters: the block and the clauses it has."""
+    """A sentence in folded characters: the block and the clauses it has, whether it asks, and whether by a question mark."""
 
     start: int
     end: int
@@ -64,6 +66,7 @@ class Sentence:
     first: int
     asks: bool
     last: int = 0
+    marked: bool = False
 
 
 @dataclass(slots=True)
@@ -117,8 +120,8 @@ def scan(folded: Folded, pack: Pack, words: Sequence[Cue], names: Sequence[tuple
                 held.append(cues[at])
                 at += 1
             spoken = blocks[number].kind not in ("heading", "row")
-            asks = spoken and (marked or any(cue.has("ask") for cue in held))
-            sentence = Sentence(first, last, number, len(result.clauses), asks)
+            asks = spoken and (marked or _asks(folded.text, held, last))
+            sentence = Sentence(first, last, number, len(result.clauses), asks, marked=marked)
             _add_clauses(result, sentence, held, names)
             sentence.last = len(result.clauses)
             result.sentences.append(sentence)
@@ -127,6 +130,16 @@ def scan(folded: Folded, pack: Pack, words: Sequence[Cue], names: Sequence[tuple
         result.clauses.append(Clause(0, len(folded.text), 0))
     result.starts = [clause.start for clause in result.clauses]
     return result
+
+
+def _asks(text: str, cues: Sequence[Cue], end: int) -> bool:
+    """Return whether the words of a sentence ask: one of asking, or a particle at its end, some of which need a word that asks for something."""
+    if any(cue.has("ask") for cue in cues):
+        return True
+    final = next((cue for cue in reversed(cues) if text[cue.start : cue.end].strip(_FINAL)), None)
+    if final is None or text[final.end : end].strip(_FINAL):
+        return False
+    return final.has("ask_end") or (final.has("ask_end_with") and any(cue.has("ask_word") for cue in cues))
 
 
 def _outside(cues: Iterable[Cue], names: Sequence[tuple[int, int]]) -> Iterator[Cue]:
@@ -147,7 +160,7 @@ def _inside(position: int, names: Sequence[tuple[int, int]]) -> bool:
 def _sentences(text: str, start: int, end: int, names: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, bool]]:
     first = start
     for match in _SENTENCE_END.finditer(text, start, end):
-        if match.group()[0] == "." and (_abbreviated(text, match.start()) or _inside(match.start(), names)):
+        if _inside(match.start(), names) or (match.group()[0] == "." and _abbreviated(text, match.start())):
             continue
         if match.end() > first and text[first : match.start()].strip():
             yield first, match.end(), "?" in match.group()

@@ -149,6 +149,18 @@ def test_questions_are_found_with_and_without_a_mark_and_offers_are_told_from_th
         ("Let me know if you need anything else.", True),
     ]
     assert reading("要不要我帮您订位").questions[0].offer
+    assert reading("如果您想再便宜一点，请告诉我。").questions[0].offer
+
+
+def test_a_particle_at_the_end_asks_and_the_mark_inside_a_link_does_not():
+    for text in ("需要安静一点的吗。", "您从哪里出发呢~", "这样走，行不行", "Is it https://a.example/x?b=1?"):
+        assert len(reading(text).questions) == 1
+    for text in ("好的呢。", "他们十点才开呢", "See https://a.example/x?b=1 for the map."):
+        assert reading(text).questions == ()
+
+
+def test_a_question_in_chinese_that_quotes_a_latin_word_is_read_as_chinese():
+    assert len(read("请问您在哪个district", language="en", lexicon=Lexicon()).questions) == 1
 
 
 def test_identifiers_have_a_normal_form():
