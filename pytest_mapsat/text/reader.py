@@ -8,7 +8,7 @@ from itertools import starmap
 
 from .clock import Spoken, find_times
 from .daytime import resolve
-from .document import Cell, ClockTime, Document, Identifier, Mention, Quantity, Question, Span, TimeRole
+from .document import Cell, ClockTime, Document, Identifier, Mention, Offer, Quantity, Question, Span, TimeRole
 from .figures import find_figures
 from .fold import fold, is_han
 from .identifiers import Found, find_identifiers
@@ -256,14 +256,15 @@ class _Writer:
                 found.append(Question(self.span(sentence.start, sentence.end), number, offer))
         return found
 
-    def _offers(self, sentence: Sentence) -> bool:
-        """Return whether a sentence only offers more: by its words, or since it asks under a condition and has no question mark."""
+    def _offers(self, sentence: Sentence) -> Offer:
+        """Return what a sentence only offers: by its words, or since it asks under a condition and has no question mark."""
         cues = self.cut.cues_between(sentence.start, sentence.end)
-        if any(cue.has("offer") for cue in cues):
-            return True
+        offers = {cue.tags["offer"] for cue in cues if cue.has("offer") and not (sentence.marked and cue.has("if"))}
+        if offers:
+            return "help" if "help" in offers else "act"
         asks = next((cue for cue in cues if cue.has("ask")), None)
         under = asks is not None and any(cue.has("if") and cue.end <= asks.start for cue in cues)
-        return under and not sentence.marked
+        return "help" if under and not sentence.marked else ""
 
 
 def _minutes(now: str) -> int | None:

@@ -14,6 +14,7 @@ from .layout import lay_out
 from .pack import Cue, Pack
 
 _SENTENCE_END = re.compile(r"(?:[。…]|;(?! ))+[\"')]*|[!?]+[\"')]*|\.(?=[\s\"')]|$|[\u4e00-\u9fff])[\"')]*")
+_QUOTED = re.compile(r"\"[^\"\n]{1,200}\"|「[^」\n]{1,200}」|《[^》\n]{1,200}》")
 _BREAK = re.compile(
     r",(?![0-9]{3}(?![0-9]))|(?<![0-9]),|;|(?<![0-9]):|:(?![0-9])|[()\[\]{}|\n→]| - |\s?[—·•]+\s?| -|- (?=[a-z])|/(?= )|(?<= )/"
 )
@@ -22,6 +23,8 @@ _ABBREVIATIONS = frozenset("dr mr mrs ms st no vs etc approx ca c e.g i.e a.m p.
 _WORD_BEFORE = re.compile(r"[a-z.]{1,8}$")
 #: What may stand behind the last word of a sentence.
 _FINAL = " \n.!~。…;\"')"
+#: The level of the deepest heading that is marked as one.
+_DEEPEST = 6
 #: Longest sentence in characters.
 _LONGEST = 600
 #: Words that begin a clause of their own.
@@ -111,15 +114,16 @@ def scan(folded: Folded, pack: Pack, words: Sequence[Cue], names: Sequence[tuple
     cues = list(_outside(words, names))
     result = Scan(folded, pack, blocks, bounds, cues, [], [], [], [cue.start for cue in cues])
     at = 0
+    mute = sorted((*names, *_quoted(folded.text, bounds)))
     for number, (start, end) in enumerate(bounds):
-        for first, last, marked in _bounded(_sentences(folded.text, start, end, names), names):
+        for first, last, marked in _bounded(_sentences(folded.text, start, end, mute), names):
             while at < len(cues) and cues[at].start < first:
                 at += 1
             held = []
             while at < len(cues) and cues[at].start < last:
                 held.append(cues[at])
                 at += 1
-            spoken = blocks[number].kind not in ("heading", "row")
+            spoken = _is_spoken(blocks[number], held)
             asks = spoken and (marked or _asks(folded.text, held, last))
             sentence = Sentence(first, last, number, len(result.clauses), asks, marked=marked)
             _add_clauses(result, sentence, held, names)
@@ -130,6 +134,21 @@ def scan(folded: Folded, pack: Pack, words: Sequence[Cue], names: Sequence[tuple
         result.clauses.append(Clause(0, len(folded.text), 0))
     result.starts = [clause.start for clause in result.clauses]
     return result
+
+
+def _quoted(text: str, blocks: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield what is quoted in a sentence and so ends none; a block that is all quotation is the agent's own words."""
+    for start, end in blocks:
+        for match in _QUOTED.finditer(text, start, end):
+            if text[start : match.start()].strip() or text[match.end() : end].strip(_FINAL):
+                yield match.start() + 1, match.end() - 1
+
+
+def _is_spoken(block: Block, cues: Sequence[Cue]) -> bool:
+    """Return whether a block may ask: no table, no heading, unless its words are put to the user ("**When do you leave?**", "Please tell me:")."""
+    if block.kind == "heading":
+        return block.level > _DEEPEST and any(cue.has("person", "ask") for cue in cues)
+    return block.kind != "row"
 
 
 def _asks(text: str, cues: Sequence[Cue], end: int) -> bool:
