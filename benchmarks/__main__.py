@@ -159,7 +159,7 @@ def _dialogues():
         trajectory = run_episode(case, source, make_user("scripted", case), world, Limits(), trial=1)
         truth = case.truth.model_copy(update={"facts": (*case.truth.facts, every)})
         cases.append((case.model_copy(update={"truth": truth}), trajectory))
-    return make_judge("checks", suite.tools, root=root), cases
+    return make_judge("checks", suite.tools, root=root, vocabulary=suite.vocabulary), cases
 
 
 def _sandbox(count: int):

@@ -278,7 +278,7 @@ def _mutants(path: Path, findings: Sequence[LintFinding]) -> Proof:
         for entry in entries:
             with suppress(SuiteError):
                 cases.append((suite.load(entry), tuple(suite.records(entry.id))))
-    return prove(cases, suite.tools)
+    return prove(cases, suite.tools, suite.vocabulary)
 
 
 def _findings(path: Path) -> list[LintFinding]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pytest_mapsat.model import Case, Tool, Trajectory, Verdict, trajectory_digest
+from pytest_mapsat.text import Vocabulary
 
 from .context import Context
 from .custom import CheckFunction
@@ -19,12 +20,14 @@ class ChecksJudge:
     Attributes:
         tools: the suite's tools by name.
         custom: the checks that other packages add, by name.
+        vocabulary: words of the suite's domain, for the reading of replies.
         spec: how the user named this judge.
         linked: None, as the verdicts are its own.
     """
 
     tools: Mapping[str, Tool]
     custom: Mapping[str, CheckFunction] = field(default_factory=dict)
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
     spec: str = "checks"
     linked: bool | None = field(default=None, init=False)
 
@@ -37,7 +40,7 @@ class ChecksJudge:
         broken = unjudgeable(case, trajectory, self.spec, "checks")
         if broken is not None:
             return broken
-        context = Context.of(case, trajectory, self.tools, custom=self.custom)
+        context = Context.of(case, trajectory, self.tools, custom=self.custom, vocabulary=self.vocabulary)
         return Verdict(
             case=case.id,
             trial=trajectory.trial,

@@ -24,7 +24,8 @@ from pytest_mapsat.text import (
 
 from .evidence import Evidence, evidence
 from .grounding import Judged, weigh
-from .things import Entity, Standing, find_entities, folded, names_in, phrases_in, standings, things_of, word_at
+from .handed_over import Contradiction, HandedOver
+from .things import Entity, Standing, find_entities, folded, key_of, names_in, phrases_in, standings, things_of, word_at
 
 #: Fewer characters say nothing that could only be copied.
 _SHORTEST_COPY = 12
@@ -97,13 +98,35 @@ class Context:
     @cached_property
     def replies(self) -> tuple[Document, ...]:
         """The agent's replies that are not blank, each read once. What is only copied in them is read as blank."""
-        return self._read(self.lexicon)
+        return tuple(self._settled(self._read(self.lexicon)))
 
     @cached_property
     def worded(self) -> tuple[Document, ...]:
         """The same replies, read for the words that checks look for: these are no things that a figure could be said of."""
         things = tuple(Thing(phrase, (phrase,)) for phrase in sorted(self.phrases))
         return self._read(Lexicon(things, self.vocabulary)) if things else self.replies
+
+    def _settled(self, documents: Iterable[Document]) -> Iterator[Document]:
+        """Yield the replies with what the agent handed over beside them."""
+        return (self._handed_over[document.turn].settle(document) for document in documents)
+
+    @cached_property
+    def contradictions(self) -> tuple[Contradiction, ...]:
+        """Where a reply contradicts what the agent handed over beside it, each with the reason."""
+        return tuple(
+            found for document in self.replies for found in self._handed_over[document.turn].contradictions(document)
+        )
+
+    @cached_property
+    def _handed_over(self) -> dict[int, HandedOver]:
+        by_id = {entity.id: entity.key for entity in self.entities if entity.id}
+
+        def key_by(named: str) -> str:
+            return key_of(named, self.keys) or by_id.get(named, "")
+
+        return {
+            index: HandedOver(turn, key_by) for index, turn in enumerate(self.trajectory.turns) if turn.role == "agent"
+        }
 
     def _read(self, lexicon: Lexicon) -> tuple[Document, ...]:
         now = self.visible.context.now if self.visible else ""
@@ -195,7 +218,9 @@ class Context:
     def claims(self) -> tuple[Judged, ...]:
         """The factual claims of the replies, each held against what was known by then."""
         lexicon = self.evidence.lexicon(self.vocabulary)
-        return tuple(judged for document in self._read(lexicon) for judged in weigh(document, self.evidence))
+        return tuple(
+            judged for document in self._settled(self._read(lexicon)) for judged in weigh(document, self.evidence)
+        )
 
 
 def _of_turn(replies: tuple[Document, ...], turn: str) -> tuple[Document, ...]:

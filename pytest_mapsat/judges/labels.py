@@ -19,7 +19,7 @@ from pytest_mapsat.model import (
 
 from .context import Context
 from .evaluate import evaluate
-from .finding import Finding
+from .finding import SHOWN_AT_MOST, Finding, cite
 from .grounding.grounded import requirement
 
 #: How the reason of a label begins that the judge leaves open because words are unclear: nobody's fault, and neither 1 nor 0.
@@ -42,11 +42,22 @@ def label_of(factor: Factor, kind: LabelKind, context: Context) -> Label:
     """Return the label that a factor's own check, or its levels, give it."""
     if isinstance(factor, ImplicitFactor) and factor.levels:
         return _levelled(factor, context)
+    if kind == "fact" and context.contradictions:
+        return _valued(factor, kind, _contradicted(context))
     if factor.check is None and isinstance(factor, FactRequirement):
         return _valued(factor, kind, requirement(factor.text, context))
     if factor.check is None:
         return unevaluated(factor, kind, "the factor has no machine check", None)
     return _valued(factor, kind, evaluate(factor.check, context))
+
+
+def _contradicted(context: Context) -> Finding:
+    """Return the finding on any fact of a reply that says one thing in words and another one as data."""
+    shown = context.contradictions[:SHOWN_AT_MOST]
+    why = "; ".join(f"{cite(quote)}, {reason}" for reason, quote in shown)
+    return Finding(
+        False, why, "a reply that does not contradict its structured claims", tuple(quote for _, quote in shown)
+    )
 
 
 def _valued(factor: Factor, kind: LabelKind, finding: Finding) -> Label:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from pytest_mapsat.model import Case, Tool, Trajectory, UsageError, Verdict, did_you_mean
+from pytest_mapsat.text import Vocabulary
 
 from .checks import ChecksJudge
 from .custom import CheckFunction, gather_checks
@@ -36,7 +37,12 @@ class Judge(Protocol):
 
 
 def make_judge(
-    spec: str, tools: Mapping[str, Tool], *, root: Path, checks: Mapping[str, CheckFunction] | None = None
+    spec: str,
+    tools: Mapping[str, Tool],
+    *,
+    root: Path,
+    checks: Mapping[str, CheckFunction] | None = None,
+    vocabulary: Vocabulary | None = None,
 ) -> Judge:
     """Return the judge that a spec names.
 
@@ -45,6 +51,7 @@ def make_judge(
         tools: the suite's tools by name.
         root: the folder that a relative PATH starts from.
         checks: the checks that other packages add, by name; those of installed packages where none are given.
+        vocabulary: words of the suite's domain, for the reading of replies.
 
     Raises:
         UsageError: no judge is named so, or there is no such file.
@@ -52,7 +59,7 @@ def make_judge(
     """
     kind, colon, rest = spec.partition(":")
     if spec == "checks":
-        return ChecksJudge(tools, gather_checks() if checks is None else checks)
+        return ChecksJudge(tools, gather_checks() if checks is None else checks, vocabulary or Vocabulary())
     if kind == "recorded":
         if not rest.strip():
             raise UsageError(f"--mapsat-judge={spec} names no file; give recorded:PATH")

@@ -12,6 +12,7 @@ from pytest_mapsat.episode import Limits, run_episode
 from pytest_mapsat.judges import Context
 from pytest_mapsat.model import Case, Label, Number, Quote, Record, Tool, Trajectory, Turn, Verdict
 from pytest_mapsat.sandbox import Sandbox
+from pytest_mapsat.text import Vocabulary
 from pytest_mapsat.users import make_user
 
 from .plain_text import sentences
@@ -64,6 +65,7 @@ class OracleRun:
     tools: Mapping[str, Tool]
     trajectory: Trajectory
     verdict: Verdict
+    vocabulary: Vocabulary | None = None
 
     @cached_property
     def last(self) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pytest_mapsat.judges import Judge, make_judge
 from pytest_mapsat.model import Case, JsonObject, Label, Record, Tool, Trajectory, trajectory_digest
+from pytest_mapsat.text import Vocabulary
 
 from .harmless_changes import HARMLESS
 from .oracle_run import Mutant, OracleRun, play_oracle
@@ -123,14 +124,17 @@ class Proof:
         }
 
 
-def prove(cases: Iterable[tuple[Case, tuple[Record, ...]]], tools: Mapping[str, Tool]) -> Proof:
+def prove(
+    cases: Iterable[tuple[Case, tuple[Record, ...]]], tools: Mapping[str, Tool], vocabulary: Vocabulary | None = None
+) -> Proof:
     """Judge mutants of the oracle dialogues of some cases.
 
     Args:
         cases: the cases, each with its records.
         tools: the suite's tools by name.
+        vocabulary: words of the suite's domain.
     """
-    judge = make_judge("checks", tools, root=Path())
+    judge = make_judge("checks", tools, root=Path(), vocabulary=vocabulary)
     trials: list[Trial] = []
     untried: dict[str, str] = {}
     factors: dict[str, tuple[str, ...]] = {}
@@ -142,7 +146,7 @@ def prove(cases: Iterable[tuple[Case, tuple[Record, ...]]], tools: Mapping[str, 
             untried[case.id] = reason
             continue
         factors[case.id] = tuple(factor.id for factor in case.truth.factors)
-        trials += _tried(OracleRun(case, tools, trajectory, judge.judge(case, trajectory)), judge, idle)
+        trials += _tried(OracleRun(case, tools, trajectory, judge.judge(case, trajectory), vocabulary), judge, idle)
     return Proof(tuple(trials), untried, factors, tuple(idle))
 
 

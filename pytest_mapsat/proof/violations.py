@@ -35,7 +35,7 @@ def violated(run: OracleRun, mutant: Mutant) -> tuple[str, ...]:
 class _Reader:
     def __init__(self, run: OracleRun, mutant: Mutant) -> None:
         self._labels = run.labels
-        self._judged = Context.of(run.case, run.trajectory, run.tools)
+        self._judged = Context.of(run.case, run.trajectory, run.tools, vocabulary=run.vocabulary)
         self._before = PlainDialogue(run.trajectory, run.things)
         self._after = PlainDialogue(mutant.trajectory, run.things, mutant.meaning)
         self._made_up = mutant.made_up

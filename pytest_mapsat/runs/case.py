@@ -84,7 +84,7 @@ def judge_of(
         UsageError: no judge is named so, or there is no such file.
         SuiteError: a file cannot be used.
     """
-    judge = make_judge(spec, suite.tools, root=root, checks=checks)
+    judge = make_judge(spec, suite.tools, root=root, checks=checks, vocabulary=suite.vocabulary)
     return with_decisions(judge, Decisions.read(suite.inventory.decisions if decisions is None else [decisions]))
 
 

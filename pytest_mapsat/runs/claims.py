@@ -70,7 +70,7 @@ def claims_of_run(run: Path, suites: Sequence[Suite], case: str | None = None) -
         suite, entry = places[name]
         found = suite.load(entry)
         trajectory = source.trajectory(found, trial)
-        for judged in Context.of(found, trajectory, suite.tools).claims:
+        for judged in Context.of(found, trajectory, suite.tools, vocabulary=suite.vocabulary).claims:
             yield ClaimOfRun(trajectory, judged)
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from pytest_mapsat.formats import Lines, Located, content_digest, dotted, limits, parse_json_line, shown_path
 from pytest_mapsat.model import Case, Problem, Record, SuiteError, SuiteManifest, Tool, shown
+from pytest_mapsat.text import Vocabulary
 
 from .crosscheck import Remark, crosscheck
 from .entries import (
@@ -61,6 +62,7 @@ class Suite:
         root: the folder, absolute.
         manifest: what suite.yaml says.
         tools: the tools by name, sorted.
+        vocabulary: the words of its domain, for the reading of replies.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class Suite:
     ) -> None:
         self.root = root
         self.manifest = manifest
+        self.vocabulary = Vocabulary(manifest.vocabulary)
         self.tools: Mapping[str, Tool] = MappingProxyType({name: tool for name, (tool, _, _) in tools.items()})
         self.tool_places: Mapping[str, tuple[Path, int]] = MappingProxyType(
             {name: (path, line) for name, (_, path, line) in tools.items()}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pytest_mapsat.formats import Located, limits, parse_yaml, read_bytes, shown_path, validate
 from pytest_mapsat.model import SUITE_SCHEMA, Problem, SuiteError, SuiteManifest, Tool, shown
+from pytest_mapsat.text import vocabulary_problem
 
 from .entries import documents_of_yaml
 
@@ -21,9 +22,19 @@ def read_manifest(path: Path) -> SuiteManifest:
     _check_schema(documents[0], name)
     problems: list[Problem] = []
     manifest = validate(SuiteManifest, documents[0], name, problems)
-    if manifest is None:
-        raise SuiteError(*problems)
+    if manifest is not None:
+        problems += _vocabulary(manifest, documents[0], name)
+    if manifest is None or problems:
+        raise SuiteError(*problems[: limits.PROBLEMS])
     return manifest
+
+
+def _vocabulary(manifest: SuiteManifest, document: Located, path: str) -> Iterator[Problem]:
+    """Give the groups of domain words that no language pack has."""
+    for group in manifest.vocabulary:
+        if (wrong := vocabulary_problem(group)) is not None:
+            message, hint = wrong
+            yield Problem(path, document.lines.at(("vocabulary", group)), f"vocabulary: {message}", hint)
 
 
 def _check_schema(document: Located, path: str) -> None:

@@ -17,6 +17,7 @@ from .document import (
 )
 from .fold import fold_phrase
 from .lexicon import Lexicon, Thing, Vocabulary
+from .pack import vocabulary_problem
 from .reader import read
 
 __all__ = [
@@ -38,4 +39,5 @@ __all__ = [
     "Vocabulary",
     "fold_phrase",
     "read",
+    "vocabulary_problem",
 ]

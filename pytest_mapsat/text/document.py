@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Literal, NamedTuple
 
 from pytest_mapsat.model import Quote
@@ -20,6 +21,7 @@ Role = Literal[
     "total", "per_head", "fee", "saving", "former_price", "budget", "rating", "count", "capacity", "age", "temperature", "frequency",
 ]  # fmt: skip
 TimeRole = Literal["departure", "arrival", "stop", "opening", "closing", "deadline", "last_service", "now"]
+Offer = Literal["", "help", "act"]
 BlockKind = Literal["paragraph", "heading", "item", "row", "quote"]
 
 
@@ -153,11 +155,11 @@ class Identifier:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A sentence that asks the user something; ``offer``: it only offers more help."""
+    """A sentence that asks the user something; ``offer``: it only offers more: help with anything, or to do one thing."""
 
     span: Span
     sentence: int
-    offer: bool = False
+    offer: Offer = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +191,12 @@ class Document:
     def sentence_at(self, position: int) -> int:
         """Return the index of the sentence that a character stands in."""
         return max(bisect_right(self.sentences, (position, len(self.text) + 1)) - 1, 0)
+
+    def list_below(self, position: int) -> tuple[Span, ...]:
+        """Return the items of the list that follows the block in which a character stands."""
+        place = bisect_right(self.blocks, position, key=lambda block: block.span.start)
+        following = (self.blocks[number] for number in range(place, len(self.blocks)))
+        return tuple(block.span for block in takewhile(lambda block: block.kind == "item", following))
 
     def of(self, key: str) -> tuple[Mention, ...]:
         """Return the mentions that surely mean one thing."""

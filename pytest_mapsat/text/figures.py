@@ -53,6 +53,7 @@ class _Reader:
         self.cues = cues
         self.ends = {cue.end: cue for cue in cues}
         self.starts = {cue.start: cue for cue in cues}
+        self.by_start = {number.start: number for number in numbers}
         self.numbers = numbers
         self.times = times
 
@@ -150,11 +151,7 @@ class _Reader:
         point = self.starts.get(number.end)
         if not point or "decimal_point" not in point.tags:
             return None
-        rest = (
-            next((other for other in self.numbers if other.start == point.end), None)
-            if self.starts.get(point.end)
-            else None
-        )
+        rest = self.by_start.get(point.end) if self.starts.get(point.end) else None
         if rest is None or rest.value >= 100 or not self._unit(rest.end):  # noqa: PLR2004  two decimals at most
             return None
         digits = rest.end - rest.start
@@ -177,7 +174,7 @@ class _Reader:
 
     def _unit_before(self, start: int) -> tuple[tuple[str, float], int] | None:
         cue = self.last_cue(start)
-        end = next(number.end for number in self.numbers if number.start == start) if cue else 0
+        end = self.by_start[start].end
         if cue and "unit_name" in cue.tags:
             return (cue.tags["unit_name"], 1.0), end
         if cue and "percent_before" in cue.tags:

@@ -16,7 +16,7 @@ _PHONE = re.compile(
     r"(?<![0-9.,/-])(?<![0-9]:)(?:\+[0-9]{1,3}[ -]?)?(?:\([0-9]{2,5}\)[ -]?)?[0-9]{3,12}(?:[ -][0-9]{3,8}){0,4}(?![0-9]|[-.:,/][0-9])"
 )
 _POINT = re.compile(r"(?<![0-9.])(-?[0-9]{1,3}\.[0-9]{3,10})[ ,]{1,3}(-?[0-9]{1,3}\.[0-9]{3,10})(?![0-9])")
-_LINK = re.compile(r"(?:https?://|www\.)[^\s()<>\[\]\"']{3,500}")
+_LINK = re.compile(r"(?:https?://|www\.)[^\s()<>\[\]\"'。、]{3,500}")
 _LATIN_ADDRESS = re.compile(r"(?<![0-9a-z.:-])[0-9]{1,4}[a-z]?(?= [a-z])((?: [a-z][a-z']{1,20}){1,4})")
 _FEWEST, _MOST = 7, 15
 _SAMPLE = 2000
@@ -80,7 +80,8 @@ def _patterns(pack: Pack) -> _Patterns:
 
 def _simple(text: str, pack: Pack) -> Iterator[Found]:
     for match in _LINK.finditer(text):
-        yield Found(match.start(), match.end(), "link", match.group().rstrip(".,;:!?"))
+        value = match.group().rstrip(".,;:!?")
+        yield Found(match.start(), match.start() + len(value), "link", value)
     for match in _POINT.finditer(text):
         yield Found(match.start(), match.end(), "point", f"{match[1]},{match[2]}")
     for kind, pattern in _patterns(pack).numbered:

@@ -94,8 +94,8 @@ class Lexicon:
         primary = language.lower().replace("_", "-").partition("-")[0]
         primary = primary if primary in languages() else "en"
         if primary not in self._packs:
-            pack = load_pack(primary)
-            self._packs[primary] = pack.with_words(self.vocabulary.groups) if self.vocabulary.groups else pack
+            groups = tuple((name, tuple(words)) for name, words in sorted(self.vocabulary.groups.items()))
+            self._packs[primary] = load_pack(primary, groups)
         return self._packs[primary]
 
     def find(self, text: str) -> Iterator[Hit]:

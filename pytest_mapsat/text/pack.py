@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, get_args
 
 import yaml
 
+from pytest_mapsat.model import did_you_mean, shown
+
+from .document import Role, TimeRole
 from .fold import fold_phrase
 
 #: What a word does: group of the pack -> the value under which the word stands in it, True where the group is a plain list.
@@ -27,6 +30,8 @@ _HANDED_DOWN = ("mode", "time_role")
 _LATIN = re.compile("[a-z0-9]")
 _NOT_GOING_ON = "(?![a-z0-9])"
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+#: So many values are named where one is not known.
+_SHOWN_VALUES = 20
 _SCALED = re.compile(r"(?P<unit>[a-z_:]+)\*(?P<scale>[0-9.]+)")
 
 
@@ -95,15 +100,71 @@ def languages() -> tuple[str, ...]:
     return tuple(sorted(entry.name for entry in _room().iterdir() if entry.is_dir() and not entry.name.startswith("_")))
 
 
-@cache
-def load_pack(language: str) -> Pack:
-    """Return a language's pack, with what all languages share."""
+@lru_cache(maxsize=16)
+def load_pack(language: str, groups: tuple[tuple[str, tuple[str, ...]], ...] = ()) -> Pack:
+    """Return a language's pack, with what all languages share, and with words of a domain by group (see ``Pack.with_words``)."""
+    if groups:
+        return load_pack(language).with_words(dict(groups))
     words: dict[str, dict[str, Any]] = {}
-    for folder in (_room(), _room() / language):
-        for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
-            if entry.name.endswith(".yaml"):
-                _merge(words, yaml.load(entry.read_text("utf-8"), Loader=_loader()))  # noqa: S506  plain strings only
+    for data in _files(language):
+        _merge(words, data)
     return Pack(language, words)
+
+
+@cache
+def _files(language: str) -> tuple[Mapping[str, Any], ...]:
+    """Return what stands in the files of a language and in those of all languages."""
+    entries = [entry for folder in (_room(), _room() / language) for entry in sorted(folder.iterdir(), key=_name_of)]
+    texts = [entry.read_text("utf-8") for entry in entries if entry.name.endswith(".yaml")]
+    return tuple(yaml.load(text, Loader=_loader()) for text in texts)  # noqa: S506  plain strings only
+
+
+def _name_of(entry: Any) -> str:
+    return str(entry.name)
+
+
+def vocabulary_problem(name: str) -> tuple[str, str] | None:
+    """Return what is wrong with a group of domain words, and a hint; None where the packs have such a group.
+
+    Args:
+        name: a group, or group and value joined by a full stop: ``reject``, ``role.wait``, ``unit.min*60``.
+    """
+    group, _, value = name.partition(".")
+    known = _values()
+    if group not in known:
+        return f"the language packs have no group {shown(group)}", did_you_mean(group, known)
+    if bool(value) != bool(known[group]):
+        example = f"{group}.{min(known[group])}" if known[group] else group
+        return f"the group {shown(group)} {'takes no value' if value else 'needs a value'}", f"write {example}"
+    return None if not value or _fits(value, known[group]) else _no_value(group, value, known[group])
+
+
+def _fits(value: str, known: Collection[str]) -> bool:
+    """Return whether a value is one of those known, the same unit on another scale, or a number like all of them."""
+    scaled = _SCALED.fullmatch(value)
+    units = {one.partition("*")[0] for one in known}
+    number = _NUMBER.fullmatch(value) is not None and all(map(_NUMBER.fullmatch, known))
+    return value in known or number or (scaled is not None and scaled["unit"] in units and _is_number(scaled["scale"]))
+
+
+def _is_number(text: str) -> bool:
+    return _NUMBER.fullmatch(text) is not None
+
+
+def _no_value(group: str, value: str, known: Collection[str]) -> tuple[str, str]:
+    listed = ", ".join(sorted(known)[:_SHOWN_VALUES])
+    return f"the group {shown(group)} has no value {shown(value)}", did_you_mean(value, known) or f"it has: {listed}"
+
+
+@cache
+def _values() -> Mapping[str, frozenset[str]]:
+    """Return the groups of all packs with the values that words have in them; none for plain groups."""
+    found: dict[str, set[str]] = {"role": set(get_args(Role)), "time_role": set(get_args(TimeRole))}
+    for language in languages():
+        for data in _files(language):
+            for group, held in data.items():
+                found.setdefault(group, set()).update(held if isinstance(held, dict) else ())
+    return {group: frozenset(values) for group, values in sorted(found.items())}
 
 
 def _room() -> Any:

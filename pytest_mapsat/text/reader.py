@@ -8,7 +8,7 @@ from itertools import starmap
 
 from .clock import Spoken, find_times
 from .daytime import resolve
-from .document import Cell, ClockTime, Document, Identifier, Mention, Quantity, Question, Span, TimeRole
+from .document import Cell, ClockTime, Document, Identifier, Mention, Offer, Quantity, Question, Span, TimeRole
 from .figures import find_figures
 from .fold import fold, is_han
 from .identifiers import Found, find_identifiers
@@ -16,9 +16,9 @@ from .lexicon import Hit, Lexicon
 from .named import Name
 from .names import find_names, tell_apart
 from .numerals import Number, find_numbers
-from .pack import Cue, languages
+from .pack import languages
 from .roles import Roles
-from .scan import Scan, scan
+from .scan import Scan, Sentence, scan
 from .stance import read_stances, reasons
 from .subjects import Subjects
 from .taken_back import take_back
@@ -28,8 +28,9 @@ _ISO_TIME = re.compile(r"[T ]([0-2][0-9]):([0-5][0-9])")
 _CLOCK = re.compile(r"([0-2]?[0-9]):([0-5][0-9])")
 _SAMPLE = 2000
 _MOST_CELLS = 40
-_FOREIGN = 0.15
-_LETTERS = re.compile(r"[^\W\d_]")
+#: So much of a reply in the case's language is hardly that language; so much Chinese in another one is Chinese.
+_HARDLY, _MOSTLY = 0.1, 0.5
+_WORDS = re.compile(r"[a-z]+")
 
 
 def read(text: str, *, language: str, lexicon: Lexicon, now: str = "", turn: int = 0) -> Document:
@@ -46,9 +47,10 @@ def read(text: str, *, language: str, lexicon: Lexicon, now: str = "", turn: int
     pack = lexicon.pack(_script(folded.text, language))
     cues = list(pack.find(folded.text))
     hits = find_names(folded, lexicon, pack, cues)
-    cut = scan(folded, pack, cues, [(hit.start, hit.end) for hit in hits])
-    hits = tell_apart(hits, lexicon, folded.text, [sentence.end for sentence in cut.sentences])
     identifiers = find_identifiers(folded, pack)
+    links = [one for one in identifiers if one.kind == "link"]
+    cut = scan(folded, pack, cues, _places(hits, links))
+    hits = tell_apart(hits, lexicon, folded.text, [sentence.end for sentence in cut.sentences])
     numbers = _inside_blocks(cut, find_numbers(folded.text, cut.cues))
     numbers = _outside(numbers, _places(hits, identifiers))
     times = find_times(folded.text, cut.cues, numbers, pack)
@@ -87,15 +89,17 @@ def _outside(numbers: Sequence[Number], spans: Sequence[tuple[int, int]]) -> lis
 
 
 def _script(text: str, language: str) -> str:
-    """Return the language to read in: that of the case, unless the reply is written in another script."""
-    letters = _LETTERS.findall(text[:_SAMPLE])
-    if not letters:
+    """Return the language to read in: that of the case, unless the reply is written in another script. Two Chinese characters are a word."""
+    sample = text[:_SAMPLE]
+    latin = len(_WORDS.findall(sample))
+    han = sum(map(is_han, sample)) / 2
+    if not latin + han:
         return language
-    share = sum(map(is_han, letters)) / len(letters)
+    share = han / (latin + han)
     chinese = language.lower().startswith("zh")
-    if chinese and share < _FOREIGN / 3 and "en" in languages():
+    if chinese and share < _HARDLY and "en" in languages():
         return "en"
-    return "zh" if not chinese and share > 3 * _FOREIGN else language
+    return "zh" if not chinese and share > _MOSTLY else language
 
 
 def _name(cut: Scan, hit: Hit) -> Name:
@@ -248,13 +252,19 @@ class _Writer:
         found = []
         for number, sentence in enumerate(self.cut.sentences):
             if sentence.asks:
-                offer = any(_offers(cue) for cue in self.cut.cues_between(sentence.start, sentence.end))
+                offer = self._offers(sentence)
                 found.append(Question(self.span(sentence.start, sentence.end), number, offer))
         return found
 
-
-def _offers(cue: Cue) -> bool:
-    return "offer" in cue.tags
+    def _offers(self, sentence: Sentence) -> Offer:
+        """Return what a sentence only offers: by its words, or since it asks under a condition and has no question mark."""
+        cues = self.cut.cues_between(sentence.start, sentence.end)
+        offers = {cue.tags["offer"] for cue in cues if cue.has("offer") and not (sentence.marked and cue.has("if"))}
+        if offers:
+            return "help" if "help" in offers else "act"
+        asks = next((cue for cue in cues if cue.has("ask")), None)
+        under = asks is not None and any(cue.has("if") and cue.end <= asks.start for cue in cues)
+        return "help" if under and not sentence.marked else ""
 
 
 def _minutes(now: str) -> int | None:

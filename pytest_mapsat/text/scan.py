@@ -14,12 +14,17 @@ from .layout import lay_out
 from .pack import Cue, Pack
 
 _SENTENCE_END = re.compile(r"(?:[。…]|;(?! ))+[\"')]*|[!?]+[\"')]*|\.(?=[\s\"')]|$|[\u4e00-\u9fff])[\"')]*")
+_QUOTED = re.compile(r"\"[^\"\n]{1,200}\"|「[^」\n]{1,200}」|《[^》\n]{1,200}》")
 _BREAK = re.compile(
     r",(?![0-9]{3}(?![0-9]))|(?<![0-9]),|;|(?<![0-9]):|:(?![0-9])|[()\[\]{}|\n→]| - |\s?[—·•]+\s?| -|- (?=[a-z])|/(?= )|(?<= )/"
 )
 #: Words that end in a full stop without ending the sentence.
 _ABBREVIATIONS = frozenset("dr mr mrs ms st no vs etc approx ca c e.g i.e a.m p.m tel mt ave rd incl p.p".split())  # noqa: SIM905  a list of words
 _WORD_BEFORE = re.compile(r"[a-z.]{1,8}$")
+#: What may stand behind the last word of a sentence.
+_FINAL = " \n.!~。…;\"')"
+#: The level of the deepest heading that is marked as one.
+_DEEPEST = 6
 #: Longest sentence in characters.
 _LONGEST = 600
 #: Words that begin a clause of their own.
@@ -56,7 +61,7 @@ class Clause:
 
 @dataclass(slots=True)
 class Sentence:
-    """A sentence in folded characters: the block and the clauses it has."""
+    """A sentence in folded characters: the block and the clauses it has, whether it asks, and whether by a question mark."""
 
     start: int
     end: int
@@ -64,6 +69,7 @@ class Sentence:
     first: int
     asks: bool
     last: int = 0
+    marked: bool = False
 
 
 @dataclass(slots=True)
@@ -108,17 +114,18 @@ def scan(folded: Folded, pack: Pack, words: Sequence[Cue], names: Sequence[tuple
     cues = list(_outside(words, names))
     result = Scan(folded, pack, blocks, bounds, cues, [], [], [], [cue.start for cue in cues])
     at = 0
+    mute = sorted((*names, *_quoted(folded.text, bounds)))
     for number, (start, end) in enumerate(bounds):
-        for first, last, marked in _bounded(_sentences(folded.text, start, end, names), names):
+        for first, last, marked in _bounded(_sentences(folded.text, start, end, mute), names):
             while at < len(cues) and cues[at].start < first:
                 at += 1
             held = []
             while at < len(cues) and cues[at].start < last:
                 held.append(cues[at])
                 at += 1
-            spoken = blocks[number].kind not in ("heading", "row")
-            asks = spoken and (marked or any(cue.has("ask") for cue in held))
-            sentence = Sentence(first, last, number, len(result.clauses), asks)
+            spoken = _is_spoken(blocks[number], held)
+            asks = spoken and (marked or _asks(folded.text, held, last))
+            sentence = Sentence(first, last, number, len(result.clauses), asks, marked=marked)
             _add_clauses(result, sentence, held, names)
             sentence.last = len(result.clauses)
             result.sentences.append(sentence)
@@ -127,6 +134,31 @@ def scan(folded: Folded, pack: Pack, words: Sequence[Cue], names: Sequence[tuple
         result.clauses.append(Clause(0, len(folded.text), 0))
     result.starts = [clause.start for clause in result.clauses]
     return result
+
+
+def _quoted(text: str, blocks: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield what is quoted in a sentence and so ends none; a block that is all quotation is the agent's own words."""
+    for start, end in blocks:
+        for match in _QUOTED.finditer(text, start, end):
+            if text[start : match.start()].strip() or text[match.end() : end].strip(_FINAL):
+                yield match.start() + 1, match.end() - 1
+
+
+def _is_spoken(block: Block, cues: Sequence[Cue]) -> bool:
+    """Return whether a block may ask: no table, no heading, unless its words are put to the user ("**When do you leave?**", "Please tell me:")."""
+    if block.kind == "heading":
+        return block.level > _DEEPEST and any(cue.has("person", "ask") for cue in cues)
+    return block.kind != "row"
+
+
+def _asks(text: str, cues: Sequence[Cue], end: int) -> bool:
+    """Return whether the words of a sentence ask: one of asking, or a particle at its end, some of which need a word that asks for something."""
+    if any(cue.has("ask") for cue in cues):
+        return True
+    final = next((cue for cue in reversed(cues) if text[cue.start : cue.end].strip(_FINAL)), None)
+    if final is None or text[final.end : end].strip(_FINAL):
+        return False
+    return final.has("ask_end") or (final.has("ask_end_with") and any(cue.has("ask_word") for cue in cues))
 
 
 def _outside(cues: Iterable[Cue], names: Sequence[tuple[int, int]]) -> Iterator[Cue]:
@@ -147,7 +179,7 @@ def _inside(position: int, names: Sequence[tuple[int, int]]) -> bool:
 def _sentences(text: str, start: int, end: int, names: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, bool]]:
     first = start
     for match in _SENTENCE_END.finditer(text, start, end):
-        if match.group()[0] == "." and (_abbreviated(text, match.start()) or _inside(match.start(), names)):
+        if _inside(match.start(), names) or (match.group()[0] == "." and _abbreviated(text, match.start())):
             continue
         if match.end() > first and text[first : match.start()].strip():
             yield first, match.end(), "?" in match.group()
@@ -163,12 +195,17 @@ def _bounded(
     for first, last, asks in sentences:
         start = first
         while last - start > _LONGEST:
-            cut = start + _LONGEST
-            while cut > start + 1 and _inside(cut, names):
-                cut -= 1
+            cut = _beside_names(start + _LONGEST, start, names)
             yield start, cut, asks
             start = cut
-        yield start, last, asks
+        if start < last:
+            yield start, last, asks
+
+
+def _beside_names(position: int, start: int, names: Sequence[tuple[int, int]]) -> int:
+    """Return the place to cut a sentence that begins at ``start``: before a name that lies across ``position``, or behind it."""
+    first, last = names[place] if (place := bisect_left(names, (position,)) - 1) >= 0 else (position, position)
+    return position if last <= position else first if first > start else last
 
 
 def _abbreviated(text: str, position: int) -> bool:

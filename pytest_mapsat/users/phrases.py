@@ -1,4 +1,4 @@
-"""The words by which a message asks, stalls or gives up, and what the user says of its own accord.
+"""The words by which a message wants an act, stalls or gives up, and what the user says of its own accord.
 
 Both languages are always looked for: an agent may answer in another language than it was asked in.
 """
@@ -47,42 +47,7 @@ def _any(*patterns: str) -> re.Pattern[str]:
     return re.compile("|".join(patterns))
 
 
-#: All patterns meet text that is lower-cased and NFKC-normalised, so that ``？`` is ``?`` and ``，`` is ``,``.
-_ZH_PLEASE = r"(?:请|麻烦|劳烦|烦请)(?:您|你)?(?:先|再|直接|尽快)?"
-
-#: A sentence that wants an answer although it may end without a question mark.
-REQUEST = _any(
-    r"\b(?:please|kindly) (?:also )?(?:tell|let (?:me|us) know|provide|confirm|choose|select|specify|share|send|give|indicate"
-    r"|clarify|pick|reply|answer|enter|state|name|describe|say|advise|decide|supply)\b",
-    r"\b(?:tell|inform) (?:me|us)\b|\blet (?:me|us) know\b|\bremind me\b",
-    r"\b(?:could|can|would|will) you (?:please |kindly |also )?(?:tell|let|provide|confirm|choose|select|specify|share|send|give"
-    r"|clarify|pick|say|describe)\b",
-    r"\b(?:do you (?:want|prefer|need|have|mean|still)|would you (?:like|prefer|rather)|are you (?:looking|going|planning))\b",
-    r"\b(?:which one|what is your|what's your|how many of you)\b",
-    r"\b(?:i|we)(?: still| also)? need (?:to know|your|you to (?:tell|confirm|choose|specify|provide))\b",
-    r"\b(?:i|we)(?: still|'m| am|'re| are)? (?:missing|lack) (?:your|the|a|one|some)\b",
-    r"^(?:choose|pick|select|confirm|specify|reply with|give me|send me)\b",
-    _ZH_PLEASE + r"(?:告诉|告知|提供|确认|选|说明|说一下|补充|回复|回答|发|给我|输入|问|描述|明确|指定|留下)",
-    r"告诉我|告知我|发给?我|跟我说|和我说|说一下(?:您|你)|让我知道",
-    r"(?:您|你)是否|是否(?:需要|要|想|继续|确认|愿意)|需不需要|要不要|想不想|能不能|可不可以|行不行|好不好|对不对|是不是要",
-    r"(?:您|你)(?:是|更)?(?:想|要|打算|希望|准备|喜欢|倾向|偏好)[^,。;]{0,10}(?:哪|什么|几|多少|怎么)",
-    r"(?:您|你)(?:是|更)?(?:想|要|打算|希望|准备|喜欢|倾向|坐|选)[^,。;]{0,30}还是",
-    r"(?:我|还)(?:还)?(?:需要|要)(?:知道|确认|了解|(?:您|你)(?:提供|告诉|补充|确认|选择))|(?:我|还)缺",
-    r"[吗么呢][~～.!]*$",
-)
-
-#: A question that is open to everything, or only polite.
-OPEN_ENDED = _any(
-    r"\b(?:anything|something|what) else\b|\banything more\b",
-    r"\b(?:any|some) (?:other|more|further|additional) (?:questions?|requests?|requirements?|needs?|wish(?:es)?|preferences?|info\w*|details?|help)\b",
-    r"\bif (?:you|there) (?:need|have|want|require|'s|is|are) (?:any|more|further|other|help)",
-    r"\blet (?:me|us) know (?:if|whether) (?:you|there)(?:'d| would)? (?:like|need|want|have|is|are)\b",
-    r"\b(?:feel free|don't hesitate|do not hesitate) to\b",
-    r"\bhow (?:else )?can i help\b|\bcan i help you (?:with|further)\b|\bdoes (?:that|this) help\b",
-    r"(?:还有|还需要|有没有|有)(?:什么|哪些|没有)?(?:其他|其它|别的)|还(?:有|需要)(?:什么|补充)|还需要我",
-    r"(?:有|如有|若有)(?:任何|其他|其它|别的|什么)?(?:需要|问题|疑问|需求)[^。]{0,8}(?:告诉|联系|问|说|找我|叫我)",
-    r"随时(?:告诉|联系|问|找|叫|跟我|和我)",
-)
+#: All patterns meet folded text, in which ``？`` is ``?`` and ``，`` is ``,``.
 
 _EN_ACTS = (
     r"(?:click|tap|press|pay|order|call|phone|dial|book|reserve|buy|purchase|scan|log ?in|sign (?:in|up)|register|download"
@@ -136,7 +101,7 @@ GIVES_UP = _any(
     r"(?:无法|不能|没法)(?:为您|为你|帮您|帮你)?(?:完成|继续|提供帮助|处理|帮助|协助|满足|回答)|帮不了|帮不到|做不到|办不到|无能为力",
 )
 
-#: Wider than REQUEST, for the user's own words: whatever may be meant as a request must not end a dialogue.
+#: Wider than what asks in a reply, for the user's own words: whatever may be meant as a request must not end a dialogue.
 WANTS_SOMETHING = _any(
     r"\?|\bplease\b(?! (?:note|be aware))|\b(?:can|could|would|will) you\b|\b(?:give|tell|show|send|find|book|plan) me\b|\bi (?:want|need) you\b",
     r"请|帮我|给我|麻烦|告诉我|能不能|可以吗|[吗呢]$",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+
+from pytest_mapsat import text
+from pytest_mapsat.text import Document, Lexicon, Span, fold_phrase
 
 from . import phrases
 
@@ -14,26 +16,14 @@ _READ_CHARS = 20_000
 #: A sentence that puts the user off is short; a longer one says something besides.
 _SHORT = 80
 
-_URL = re.compile(r"\b(?:https?://|www\.)[^\s)>\]]+")
-_QUOTED = re.compile(r"“[^”\n]{0,200}”|「[^」\n]{0,200}」|《[^》\n]{0,200}》|\"[^\"\n]{0,200}\"")
-_MARKS = re.compile(r"[.。?!;]")
-_SENTENCE = re.compile(r"[^\n。?!;]*?(?:[。?!;]+|\.(?=\s|$)|\.{2,}|\n|$)")
-_LIST_ITEM = re.compile(r"^\s*(?:[-*•·+]|\(?\d{1,2}[.)、])\s*")
-_HEADING = re.compile(r"^\s*#{1,6}\s")
-_MARKUP = re.compile(r"[*`_~]{1,3}")
 _NOT_WORD = re.compile(r"[^\w]+")
 _LATIN = re.compile(r"[a-z0-9]")
 
 
-def fold(text: str) -> str:
-    """Return the text in one form: NFKC, lower case, without emphasis marks; line breaks stay."""
-    return _MARKUP.sub("", unicodedata.normalize("NFKC", text).lower()).replace("’", "'")
-
-
 @lru_cache(maxsize=4096)
-def words(text: str) -> str:
-    """Return the text for comparison: folded, every run of other than letters and digits as one space."""
-    return _NOT_WORD.sub(" ", fold(text)).strip()
+def words(said: str) -> str:
+    """Return a text for comparison: folded, every run of other than letters and digits as one space."""
+    return _NOT_WORD.sub(" ", fold_phrase(said)).strip()
 
 
 def mentions(sentence: str, phrase: str) -> bool:
@@ -43,7 +33,7 @@ def mentions(sentence: str, phrase: str) -> bool:
     """
     wanted = words(phrase)
     if not wanted:
-        return fold(phrase).strip() in sentence
+        return fold_phrase(phrase) in sentence
     pattern = re.escape(wanted)
     if _LATIN.match(wanted[0]):
         pattern = r"(?<![a-z0-9])" + pattern
@@ -79,14 +69,26 @@ class Reading:
 
 
 @lru_cache(maxsize=256)
-def read(message: str) -> Reading:
-    """Return what the message asks."""
-    sentences = _sentences(message)
+def read(message: str, language: str = "en") -> Reading:
+    """Return what the message asks.
+
+    Args:
+        message: the agent's words.
+        language: of the case; a message in another one is read in that.
+    """
+    document = text.read(message[-_READ_CHARS:], language=language, lexicon=_no_names())
+    asks = {question.sentence: question.offer for question in document.questions}
+    sentences: list[str] = []
     kinds: dict[str, list[str]] = {}
-    for sentence in sentences:
-        kinds.setdefault(_kind(sentence), []).append(sentence)
+    for number, span in enumerate(document.sentences):
+        sentence = fold_phrase(document.words(span))
+        if words(sentence):
+            kind = _kind(sentence, asks.get(number))
+            asking = kind in ("question", "open")
+            sentences.append(sentence)
+            kinds.setdefault(kind, []).append(_with_list(document, span, sentence) if asking else sentence)
     return Reading(
-        sentences=sentences,
+        sentences=tuple(sentences),
         questions=tuple(kinds.get("question", ())),
         open_ended=tuple(kinds.get("open", ())),
         actions=tuple(kinds.get("action", ())),
@@ -95,52 +97,30 @@ def read(message: str) -> Reading:
     )
 
 
-def wants_something(text: str) -> bool:
+@cache
+def _no_names() -> Lexicon:
+    return Lexicon()
+
+
+def wants_something(said: str) -> bool:
     """Return whether the user's own words ask for anything; such words never end a dialogue."""
-    return phrases.WANTS_SOMETHING.search(fold(text).rstrip("。.!~ ")) is not None
+    return phrases.WANTS_SOMETHING.search(fold_phrase(said).rstrip("。.!~ ")) is not None
 
 
-def _kind(sentence: str) -> str:
-    bare = _QUOTED.sub(" ", sentence)
-    core = bare.strip(" ,.!。~?:;")
+def _kind(sentence: str, offer: str | None) -> str:
+    """Return what a sentence does; ``offer``: that of the question which it is, None where it asks nothing."""
+    core = sentence.strip(" ,.!。~?:;…")
     if phrases.EMPTY_WORDS.match(core):
         return "filler"
     if len(core) <= _SHORT and phrases.PLACEHOLDER.search(core):
         return "placeholder"
-    if phrases.ACTION.search(bare) and not phrases.WISH.search(bare):
+    if phrases.ACTION.search(sentence) and not phrases.WISH.search(sentence):
         return "action"
-    if phrases.OPEN_ENDED.search(bare):
-        return "open"
-    if "?" in bare or phrases.REQUEST.search(bare):
-        return "question"
-    return "statement"
+    if offer is None:
+        return "statement"
+    return "open" if offer == "help" else "question"
 
 
-def _sentences(message: str) -> tuple[str, ...]:
-    """Split a message; a sentence that asks takes the list that follows it along, as its options."""
-    found: list[str] = []
-    for line in _lines(message):
-        item = _LIST_ITEM.match(line) is not None
-        parts = [part.strip() for part in _SENTENCE.findall(_LIST_ITEM.sub("", line)) if words(part)]
-        if item and parts and found and _leads_a_list(found[-1]):
-            found[-1] = f"{found[-1]}\n{' '.join(parts)}"
-        else:
-            found += parts
-    return tuple(found)
-
-
-def _lines(message: str) -> list[str]:
-    text = _URL.sub(" ", fold(message[-_READ_CHARS:]))
-    return [_hush_quotes(line) for line in text.split("\n") if line.strip() and not _HEADING.match(line)]
-
-
-def _hush_quotes(line: str) -> str:
-    """Take the marks out of what is quoted, which asks nothing; a line that is all quotation is the agent's own words."""
-    core = line.strip()
-    if _QUOTED.fullmatch(core):
-        return core[1:-1]
-    return _QUOTED.sub(lambda quote: _MARKS.sub(" ", quote[0]), line)
-
-
-def _leads_a_list(sentence: str) -> bool:
-    return _kind(sentence.split("\n", maxsplit=1)[0]) in ("question", "open")
+def _with_list(document: Document, span: Span, sentence: str) -> str:
+    """Return a sentence that asks with the list that follows it, as its options."""
+    return "\n".join((sentence, *(fold_phrase(document.words(item)) for item in document.list_below(span.start))))

@@ -17,11 +17,12 @@ class ScriptedUser:
 
     Args:
         script: what it can answer. All that it knows: no intent, no factor, no expected tool.
-        language: BCP 47; the language of its stock phrases.
+        language: BCP 47; the language of its stock phrases, and that in which messages are read.
     """
 
     def __init__(self, script: UserScript, *, language: str = "en") -> None:
         self._stock = _own_words((script.no_preference, script.cannot_act, script.goodbye), stock_of(language))
+        self._language = language
         self._unsaid = list(script.answers)
         self._said: list[ScriptedAnswer] = []
         self._heard: set[str] = set()
@@ -29,7 +30,7 @@ class ScriptedUser:
 
     def reply(self, turns: Sequence[Turn]) -> UserMove:
         """Return the user's move after the agent's last turn."""
-        message = read(_last_words(turns))
+        message = read(_last_words(turns), self._language)
         answers = self._answers_to(message)
         if self._is_looping(message, answers):
             return self._end(gave_up=True)

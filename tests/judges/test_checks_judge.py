@@ -5,6 +5,7 @@ from judging import TOOLS, case_of, dialogue, found_places
 
 from pytest_mapsat.judges import ChecksJudge
 from pytest_mapsat.model import Fault, trajectory_digest
+from pytest_mapsat.text import Vocabulary
 
 BUS = {"kind": "said", "any": ["bus"]}
 METRO = {"kind": "said", "any": ["metro"]}
@@ -38,6 +39,16 @@ def test_every_factor_gets_one_label_in_order():
     ]
     assert [label.vacuous for label in verdict.labels] == [False, False, True]
     assert verdict.labels[1].wanted == "'metro' said"
+
+
+def test_the_words_of_the_suites_domain_decide_what_a_reply_does():
+    factor = {"id": "e", "text": "t", "check": {"kind": "avoids", "names": ["Old Mill"]}}
+    reply = dialogue("Visit Green Cafe. Old Mill is haunted.", steps=[found_places()])
+    case = case_of(explicit=[factor])
+    words = Vocabulary({"unfit": ("haunted",)})
+    plain, told = (ChecksJudge(TOOLS, vocabulary=held).judge(case, reply).labels[0] for held in (Vocabulary(), words))
+    assert plain.outcome != "passed"
+    assert told.outcome == "passed"
 
 
 def test_a_verdict_carries_the_digest_of_what_was_judged():

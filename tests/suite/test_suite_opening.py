@@ -176,6 +176,18 @@ def test_a_suite_without_cases_says_so_when_they_are_asked_for(tmp_path):
         (("license: MIT\n", ""), "license: is missing"),
         (("license: MIT", "licence: MIT"), "licence: is not a known field.*did you mean 'license'"),
         (("  search: find places", "  'no good': x"), "expected 1 to 80 of"),
+        (
+            ("license: MIT", "license: MIT\nvocabulary:\n  unfit: [haunted]\n  rejcet: [shun]"),
+            "suite.yaml:6: vocabulary: the language packs have no group 'rejcet'.*did you mean 'reject'",
+        ),
+        (
+            ("license: MIT", "license: MIT\nvocabulary: {role: [roaming]}"),
+            "the group 'role' needs a value.*write role[.]",
+        ),
+        (("license: MIT", "license: MIT\nvocabulary: {role.wiat: [x]}"), "has no value 'wiat'.*did you mean 'wait'"),
+        (("license: MIT", "license: MIT\nvocabulary: {reject.x: [shun]}"), "the group 'reject' takes no value"),
+        (("license: MIT", "license: MIT\nvocabulary: {unit.min*x: [y]}"), "the group 'unit' has no value"),
+        (("license: MIT", "license: MIT\nvocabulary: {reject: ['']}"), "vocabulary.reject.0"),
         ((MANIFEST, "- a list"), "the manifest is one mapping"),
         ((MANIFEST, ""), "the manifest is one mapping"),
     ],
@@ -184,6 +196,13 @@ def test_a_manifest_that_cannot_be_used_is_explained(tmp_path, change, words):
     root = make_suite(tmp_path, {"suite.yaml": MANIFEST.replace(*change)})
     with pytest.raises(SuiteError, match=words):
         open_suite(root)
+
+
+def test_the_words_of_a_domain_are_handed_to_whoever_reads_replies(tmp_path):
+    words = "vocabulary:\n  unfit: [haunted]\n  unit.min*15: [bell]\n  numeral.12: [dozen]\n"
+    root = make_suite(tmp_path, {"suite.yaml": MANIFEST + words})
+    groups = open_suite(root).vocabulary.groups
+    assert groups == {"unfit": ("haunted",), "unit.min*15": ("bell",), "numeral.12": ("dozen",)}
 
 
 @pytest.mark.parametrize(

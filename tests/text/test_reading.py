@@ -145,10 +145,36 @@ def test_layout_tells_headings_items_rows_and_cells():
 def test_questions_are_found_with_and_without_a_mark_and_offers_are_told_from_them():
     document = reading("Which day suits you? Let me know if you need anything else. Go to Amber Hall.")
     assert [(document.words(question.span), question.offer) for question in document.questions] == [
-        ("Which day suits you?", False),
-        ("Let me know if you need anything else.", True),
+        ("Which day suits you?", ""),
+        ("Let me know if you need anything else.", "help"),
     ]
-    assert reading("要不要我帮您订位").questions[0].offer
+    assert reading("要不要我帮您订位").questions[0].offer == "act"
+    assert reading("如果您想再便宜一点，请告诉我。").questions[0].offer == "help"
+    assert reading("If you need parking, which side do you prefer?").questions[0].offer == ""
+
+
+def test_a_bold_line_or_a_lead_in_asks_where_it_is_put_to_the_user_and_a_heading_does_not():
+    document = reading("Please tell me:\n- the day\n- the hour")
+    assert len(document.questions) == 1
+    assert [document.words(item) for item in document.list_below(0)] == ["the day", "the hour"]
+    assert len(reading("**When do you leave?**\n\nThen I go on.").questions) == 1
+    for text in (
+        "## When do you leave?\nAt nine.",
+        "**Why this one?**\n- It is near.",
+        'The sign says "what now?", so wait.',
+    ):
+        assert reading(text).questions == ()
+
+
+def test_a_particle_at_the_end_asks_and_the_mark_inside_a_link_does_not():
+    for text in ("需要安静一点的吗。", "您从哪里出发呢~", "这样走，行不行", "Is it https://a.example/x?b=1?"):
+        assert len(reading(text).questions) == 1
+    for text in ("好的呢。", "他们十点才开呢", "See https://a.example/x?b=1 for the map."):
+        assert reading(text).questions == ()
+
+
+def test_a_question_in_chinese_that_quotes_a_latin_word_is_read_as_chinese():
+    assert len(read("请问您在哪个district", language="en", lexicon=Lexicon()).questions) == 1
 
 
 def test_identifiers_have_a_normal_form():

@@ -39,6 +39,8 @@ class TestSpeaksOnlyWhenAsked:
             "What time do you leave？",
             '"What time do you leave?"',
             "**What time** do you leave? 🙂",
+            "**What time do you leave?**",
+            "If you need a table, at what time?",
             "请告诉我出发时间。",
             "您几点走呢",
             "请问您打算几点出发",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -124,13 +123,8 @@ def _is_figure(one: Quantity) -> bool:
 def _offered(document: Document) -> frozenset[int]:
     """Return the sentences that only offer more help, with the lists below them."""
     found = {question.sentence for question in document.questions}
-    starts = [block.span.start for block in document.blocks]
     for question in document.questions:
-        place = bisect_right(starts, question.span.end) if question.offer else len(starts)
-        while place < len(starts) and document.blocks[place].kind == "item":
-            span = document.blocks[place].span
-            found |= set(
-                range(document.sentence_at(span.start), document.sentence_at(max(span.end - 1, span.start)) + 1)
-            )
-            place += 1
+        for span in document.list_below(question.span.start) if question.offer else ():
+            last = document.sentence_at(max(span.end - 1, span.start))
+            found.update(range(document.sentence_at(span.start), last + 1))
     return frozenset(found)

@@ -1,0 +1,171 @@
+"""What an agent hands over as data beside its text: it settles what the text leaves open, adds nothing, and may not contradict it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import cast, get_args
+
+from pytest_mapsat.model import Figure, Quote, Structured, Turn
+from pytest_mapsat.text import ClockTime, Document, Lexicon, Mention, Quantity, Role, TimeRole, read
+
+from .grounding.arithmetic import agrees
+
+#: What the text says of a thing by itself; anything else leaves open what it does with it.
+_SAID = ("affirmed", "rejected", "denied", "compared", "landmark", "asked")
+_AGAINST = ("rejected", "denied")
+_ROUNDING = 1e-6
+#: More characters are no value with a unit.
+_LONGEST = 40
+#: Among more figures of the data of one value none is sure.
+_MOST_ALIKE = 40
+
+#: A reason with the words that contradict the data.
+Contradiction = tuple[str, Quote]
+
+
+@dataclass(frozen=True)
+class _Told:
+    """A figure of the data: of which thing, in which role, and its value as the reading has it."""
+
+    figure: Figure
+    key: str
+    value: Quantity | ClockTime
+
+
+class HandedOver:
+    """The data of one reply.
+
+    Args:
+        turn: the reply.
+        key_of: gives the key of a thing by its id or name, nothing where none is known.
+    """
+
+    def __init__(self, turn: Turn, key_of: Callable[[str], str]) -> None:
+        data = Structured.of(turn)
+        self.proposes = {key for named in data.proposes if (key := key_of(named))}
+        self.told = [
+            _Told(figure, key, value)
+            for figure in data.figures
+            if (key := key_of(figure.thing)) and (value := _value_of(figure)) is not None
+        ]
+        self._amounts: dict[str, list[tuple[float, _Told]]] = {}
+        self._clock: dict[int, list[_Told]] = {}
+        for one in self.told:
+            if isinstance(one.value, Quantity):
+                self._amounts.setdefault(one.value.unit, []).append((one.value.value, one))
+            else:
+                self._clock.setdefault(one.value.minutes[0], []).append(one)
+        for listed in self._amounts.values():
+            listed.sort(key=lambda pair: pair[0])
+
+    def settle(self, document: Document) -> Document:
+        """Return the reading with what it leaves open settled: whether a thing is proposed, what a figure is said of."""
+        if not self.proposes and not self.told:
+            return document
+        named = {key for mention in document.mentions for key in mention.keys}
+        return replace(
+            document,
+            mentions=tuple(map(self._mention, document.mentions)),
+            quantities=tuple(self._quantity(figure, named) for figure in document.quantities),
+            times=tuple(self._time(time, named) for time in document.times),
+        )
+
+    def contradictions(self, document: Document) -> Iterator[Contradiction]:
+        """Yield where the text turns down what the data propose, or says another figure of the same thing and role."""
+        named: dict[str, list[Mention]] = {}
+        for mention in document.mentions:
+            if len(mention.keys) == 1 and mention.keys[0] in self.proposes:
+                named.setdefault(mention.keys[0], []).append(mention)
+        for mentions in named.values():
+            against = [one for one in mentions if one.stance in _AGAINST]
+            if against and not any(one.stance == "affirmed" for one in mentions):
+                yield "which the structured claims propose", document.quote(against[0].span)
+        yield from self._other_figures(document)
+
+    def _other_figures(self, document: Document) -> Iterator[Contradiction]:
+        groups: dict[tuple[str, str, str], list[_Told]] = {}
+        for one in self.told:
+            groups.setdefault((one.key, one.figure.role, _unit(one.value)), []).append(one)
+        held: dict[tuple[str, str, str], list[Quantity | ClockTime]] = {}
+        figures: list[Quantity | ClockTime] = [*document.quantities, *document.times]
+        for figure in figures:
+            if len(figure.subject) == 1 and figure.role and figure.stance == "affirmed":
+                held.setdefault((figure.subject[0], figure.role, _unit(figure)), []).append(figure)
+        for group, told in groups.items():
+            said = held.get(group, [])
+            if said and not any(_same(figure, one.value) for one in told for figure in said):
+                first = told[0].figure
+                value = first.value if isinstance(first.value, str) else f"{first.value:g}"
+                yield (
+                    f"but the structured claims say {' '.join(f'{value} {first.unit}'.split())}",
+                    document.quote(said[0].span),
+                )
+
+    def _mention(self, mention: Mention) -> Mention:
+        meant = [key for key in mention.keys if key in self.proposes]
+        if len(meant) != 1 or mention.stance in _SAID[1:] or (mention.stance == "affirmed" and len(mention.keys) == 1):
+            return mention
+        return replace(mention, keys=(meant[0],), stance="affirmed")
+
+    def _quantity(self, figure: Quantity, named: Collection[str]) -> Quantity:
+        if figure.role is not None and len(figure.subject) == 1:
+            return figure
+        listed = self._amounts.get(figure.unit, [])
+        give = figure.step / 2 + _ROUNDING
+        first = bisect_left(listed, figure.low - give, key=lambda pair: pair[0])
+        last = bisect_right(listed, figure.high + give, key=lambda pair: pair[0])
+        one = _only(figure, [told for _, told in listed[first : min(last, first + _MOST_ALIKE)]], named)
+        if one is None or one.figure.role not in get_args(Role):
+            return figure
+        return replace(figure, role=cast("Role", one.figure.role), subject=(one.key,))
+
+    def _time(self, time: ClockTime, named: Collection[str]) -> ClockTime:
+        if (time.role is not None and len(time.subject) == 1) or len(time.minutes) != 1:
+            return time
+        one = _only(time, self._clock.get(time.minutes[0], [])[:_MOST_ALIKE], named)
+        if one is None or one.figure.role not in get_args(TimeRole):
+            return time
+        return replace(time, role=cast("TimeRole", one.figure.role), subject=(one.key,))
+
+
+def _only(figure: Quantity | ClockTime, told: Sequence[_Told], named: Collection[str]) -> _Told | None:
+    """Return the one figure of the data, of a thing that the text names, that a figure of the text can be; None where there is none, or more."""
+    fitting = [
+        one
+        for one in told
+        if one.key in named
+        and figure.role in (None, one.figure.role)
+        and (not figure.subject or one.key in figure.subject)
+    ]
+    return fitting[0] if len({(one.key, one.figure.role) for one in fitting}) == 1 else None
+
+
+def _value_of(figure: Figure) -> Quantity | ClockTime | None:
+    """Return a figure of the data as a reply would say it; None where it is none."""
+    value = figure.value if isinstance(figure.value, str) else f"{figure.value:.10g}"
+    written = f"{value} {figure.unit}".strip()
+    if len(written) > _LONGEST:
+        return None
+    document = read(written, language="en", lexicon=_nothing())
+    found: list[Quantity | ClockTime] = [*document.quantities]
+    found += [time for time in document.times if len(time.minutes) == 1]
+    return found[0] if len(found) == 1 else None
+
+
+@cache
+def _nothing() -> Lexicon:
+    return Lexicon()
+
+
+def _unit(figure: Quantity | ClockTime) -> str:
+    return figure.unit if isinstance(figure, Quantity) else "clock"
+
+
+def _same(said: Quantity | ClockTime, told: Quantity | ClockTime) -> bool:
+    """Return whether a figure of the text may be one of the data."""
+    if isinstance(said, Quantity) and isinstance(told, Quantity):
+        return agrees(said, told.value)
+    return isinstance(said, ClockTime) and isinstance(told, ClockTime) and told.minutes[0] in said.minutes
