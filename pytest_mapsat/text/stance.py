@@ -323,6 +323,7 @@ class _Whole:
             (name.sign == "option" or key in self.aside, "compared"),
             (name.bad and others, "rejected"),
             (name.conditional and others, "compared"),
+            (name.doubtful and others, "compared"),
         )
         return next((stance for holds, stance in rules if holds), None) or self._plain(name, others=others)
 
@@ -336,7 +337,22 @@ class _Whole:
             row = self.scan.blocks[name.block].kind == "row" and not name.timed
             return "affirmed" if not others else "compared" if row or self._options(name) else "unclear"
         alone = not self.candidates - {name.key} or self._fragment(name)
-        return "affirmed" if alone and not others else "unclear"
+        if alone and not others:
+            return "affirmed"
+        return "described" if self._is_subject(name) else "unclear"
+
+    def _is_subject(self, name: Name) -> bool:
+        """Return whether a clause begins with the name, so that what follows says what the thing is like."""
+        clause = self.scan.clauses[name.clause]
+        begin = clause.start
+        for cue in clause.cues:
+            if cue.start > name.hit.start or self.scan.text[begin : cue.start].strip(" \n\"'"):
+                break
+            if not cue.has("and", "whereas", "although", "but"):
+                break
+            begin = cue.end
+        lead = self.scan.text[begin : name.hit.start].strip(" \n\"'*「《“")
+        return name.sign == "plain" and not name.conditional and (not lead or lead in self.scan.pack.names["article"])
 
     def _ambiguous(self, name: Name) -> Stance:
         """Return the stance of a name that several things have: what holds for whichever is meant."""
