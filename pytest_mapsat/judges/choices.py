@@ -54,8 +54,14 @@ def recommends(check: Recommends, context: Context) -> Finding:  # noqa: PLR0911
 
 
 def _settled(found: Sequence[Standing]) -> list[Standing]:
-    """Return what becomes of things of one kind that are only described: the only one is proposed, one beside a chosen one is not."""
+    """Return what becomes of things of one kind that are only described, or proposed under a condition.
+
+    The only one is proposed, one beside a chosen one is not.
+    """
     chosen = [one for one in found if one.firmly]
+    perhaps = [one for one in found if one.described and any(mention.why for _, mention in one.mentions)]
+    if len(perhaps) == 1 and not any(one.proposed for one in found):
+        return [replace(one, proposed=True) if one in perhaps else one for one in found]
     if len(found) == 1 and found[0].described:
         return [replace(found[0], proposed=True)]
     if len(chosen) == 1:
@@ -74,7 +80,8 @@ def _proposes(context: Context, turn: str) -> bool:
 
 
 def _none_proposed(check: Recommends, found: Sequence[Standing], context: Context, wanted: str) -> Finding:
-    if found and _proposes(context, check.turn):
+    only_asked = all(mention.stance == "asked" for one in found for _, mention in one.mentions)
+    if found and not only_asked and _proposes(context, check.turn):
         return unclear(_quotes(found), "which may be proposed in words that are not understood", wanted)
     if found:
         why = f"{cited(_quotes(found))}, and no such thing is proposed"

@@ -217,7 +217,9 @@ class Document:
             ignoring: sentences that do not count, those that are copied for instance; questions never do.
         """
         silent = {*ignoring, *(question.sentence for question in self.questions)}
-        things = [mention.sentence for mention in self.mentions if mention.stance in ("affirmed", "described", "unclear")]
+        things = [
+            mention.sentence for mention in self.mentions if mention.stance in ("affirmed", "described", "unclear")
+        ]
         figures = [quantity.sentence for quantity in self.quantities] + [time.sentence for time in self.times]
         found = (*things, *figures, *(one.sentence for one in self.identifiers))
         return any(number not in silent for number in found)

@@ -57,6 +57,10 @@ class _Context:
         definite = before in self.pack.names["definite"]
         if after in self.pack.names["street"]:
             return False
+        if hit.way == "number":
+            return not after or (
+                after in self.pack.words and not {"unit", "classifier"} & self.pack.words[after].keys()
+            )
         capital = self._capital(hit.start)
         if hit.way == "head" and self.text[hit.end : hit.end + 1].isalpha():
             return False
@@ -128,6 +132,8 @@ class _Context:
         ):
             return False
         cue = self.cues.get(hit.start)
+        if hit.way == "back" and before.isdigit():
+            return False
         bounded = (
             not before or not is_han(before) or cue is not None or hit.start in self.ends or before in names["boundary"]
         )
