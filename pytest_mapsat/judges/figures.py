@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pytest_mapsat.model import Bound, ClockTime, Json, Number, Quote
@@ -19,6 +19,7 @@ from pytest_mapsat.text import Document, Quantity, Span
 from .bound_values import DAY, Value, clock_times, plain_numbers, values_of, written
 from .context import Context
 from .describe import clock_of, one_of, range_in_words
+from .explained import Explained
 from .finding import SHOWN_AT_MOST, Finding, absent, cited, unclear
 from .things import key_of
 from .words import says
@@ -46,7 +47,7 @@ _FAR = 5
 #: Roles of figures that a way has, and that are easily said of its end.
 _OF_WAYS = ("arrival", "departure", "travel_time", "travel_distance")
 
-Outcome = Literal["fits", "misfit", "open"]
+Outcome = Literal["fits", "misfit", "open", "explained"]
 #: The figures that are said of a check's phrases, and the sentences in which one of these stands.
 Nearby = tuple[set[Span], set[int]]
 
@@ -58,7 +59,7 @@ class _Said:
     Attributes:
         quote: its words.
         belongs: whether it is one that the check speaks of; None where that is not sure.
-        outcome: whether it lies where it must, if it is.
+        outcome: whether it lies where it must, if it is; ``explained``: it does not, and is a known figure of something else.
         misfit: where it does not lie, in words.
         other_role: whether its role alone tells that the check does not speak of it.
     """
@@ -80,7 +81,9 @@ def number(check: Number, context: Context) -> Finding:
     for document in context.read(check.turn):
         figures = [figure for figure in document.quantities if _is_unit(figure.unit, unit)]
         nearby = _near_phrases(check.near, document, figures)
-        said += (_number_said(check, document, one, known, nearby=nearby, context=context) for one in figures)
+        for one in figures:
+            judged = _number_said(check, document, one, known, nearby=nearby, context=context)
+            said.append(_weighed(one, judged, check, context.explained(document)))
     noun = _NOUNS.get(unit, "number")
     return _judged(check, said, f"a {noun} {_number_wanted(check, known, scale)}", noun, context)
 
@@ -91,8 +94,28 @@ def clock_time(check: ClockTime, context: Context) -> Finding:
     said: list[_Said] = []
     for document in context.read(check.turn):
         nearby = _near_phrases(check.near, document, document.times)
-        said += (_time_said(check, document, one, known, nearby=nearby, context=context) for one in document.times)
+        for one in document.times:
+            judged = _time_said(check, document, one, known, nearby=nearby, context=context)
+            said.append(_weighed(one, judged, check, context.explained(document)))
     return _judged(check, said, f"a clock time {_time_wanted(check, known)}", "clock time", context)
+
+
+def _weighed(figure: Quantity | Clock, said: _Said, check: Number | ClockTime, explained: Explained) -> _Said:
+    """Return the judgement of a figure that does not fit: one that something else explains fails nothing.
+
+    A figure whose thing and role words tell stays open where another thing or arithmetic has its value: then it may be said wrongly.
+    """
+    if said.belongs is False or said.outcome == "fits" or check.quantifier == "any":
+        return said
+    sure = said.belongs is True and len(figure.subject) == 1 and (isinstance(figure, Clock) or figure.cued)
+    if said.outcome == "open" and sure:
+        return said
+    why = explained.of(figure)
+    if why and not sure and (said.belongs is None or why == "own"):
+        outcome: Outcome = "explained" if why != "derived" else "open"
+        return replace(said, outcome=outcome)
+    cued = isinstance(figure, Clock) or figure.cued
+    return replace(said, outcome="open") if why or not cued else said
 
 
 def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun: str, context: Context) -> Finding:  # noqa: PLR0911  the cases, one after the other
@@ -101,17 +124,23 @@ def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun:
     if check.quantifier == "any":
         deciding, turning = fits, [*open_, *(one for one in maybe if one.outcome != "misfit")]
     else:
-        deciding, turning = wrong, open_ if fits else [*open_, *(one for one in maybe if one.outcome != "fits")]
+        asked = check.if_absent == "fail"
+        unsure = [one for one in maybe if one.outcome != "fits" and (asked or one.outcome != "explained")]
+        deciding, turning = wrong, open_ if fits else [*open_, *unsure]
     if deciding:
         return _decided(check, deciding, wanted, context)
     if turning:
         return unclear(_quotes(turning), "of which it is open what it is said of", wanted)
-    if clear:
-        return _decided(check, clear, wanted, context)
+    if fits:
+        return _decided(check, fits, wanted, context)
+    if check.quantifier == "any" and wrong:
+        return _decided(check, wrong, wanted, context)
     if maybe and check.quantifier == "all" and check.if_absent == "fail":
         return unclear(_quotes(maybe), "of which it is open what it is said of", wanted)
     if maybe and check.quantifier == "all":
         return Finding(True, f"{cited(_quotes(maybe))}, which fits whatever it is said of", wanted, _quotes(maybe))
+    if clear and check.if_absent == "fail":
+        return unclear(_quotes(clear), "which is a known figure of something else", wanted)
     others = _quotes([one for one in said if one.other_role])
     if others and check.if_absent == "fail" and not context.silent(check.turn):
         return unclear(others, "which seems to be a figure of something else", wanted)

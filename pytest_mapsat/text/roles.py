@@ -42,6 +42,7 @@ class Told:
     unit: str
     role: Role | None
     mode: str = ""
+    cued: bool = True
 
 
 class Roles:
@@ -63,7 +64,7 @@ class Roles:
             for one, other in ((place, place + 1), (place + 1, place)):
                 way = told[other].role == "travel_distance" and figures[one].unit == "min" and told[one].role is None
                 if way and figures[one].value < _LONG and self._beside(figures[place], figures[place + 1]):
-                    told[one] = replace(told[one], role="travel_time", mode=told[other].mode)
+                    told[one] = replace(told[one], role="travel_time", mode=told[other].mode, cued=False)
         return told
 
     def _beside(self, one: Figure, other: Figure) -> bool:
@@ -82,7 +83,8 @@ class Roles:
         allowed = _OF_UNIT.get(figure.unit, frozenset())
         role = self._role(figure, cues, clause, allowed)
         mode = self._mode(figure, place)
-        if role is None and figure.unit in _TRAVEL:
+        cued = role is not None or figure.unit not in _TRAVEL
+        if not cued:
             role = self._travel(figure, place, mode, cues)
         unit = figure.unit
         if unit == "count" and role in _BARE_MONEY:
@@ -95,7 +97,7 @@ class Roles:
         low = role == "travel_distance" and figure.value < _TALL
         if role not in _ROLES or low or (figure.unit == "min" and figure.value == _DAY):
             role = None
-        return Told(unit, cast("Role | None", role), mode if role in _TRAVEL.values() else "")
+        return Told(unit, cast("Role | None", role), mode if role in _TRAVEL.values() else "", cued)
 
     def _role(self, figure: Figure, cues: Sequence[Cue], clause: Clause, allowed: frozenset[str]) -> str | None:
         """Return the role that the nearest fitting word gives; nothing where two are about as near."""
