@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from itertools import combinations
 from typing import Literal
 
 from pytest_mapsat.text import ClockTime, Document, Quantity
 
-from .evidence import USER, Evidence, Figure, Moment
+from .evidence import Evidence, Figure, Moment
 from .grounding.arithmetic import agrees
 
-#: Where a value is from: from its own thing or from the user; from another thing; from arithmetic; from nowhere.
-Explanation = Literal["own", "other", "derived", ""]
+#: Where a value is from: from its own thing or from the user; from another thing in another role, or in the same; from arithmetic; from nowhere.
+Explanation = Literal["own", "other", "swapped", "derived", ""]
 _DAY = 24 * 60
 _MOST_PEOPLE = 12
 #: So many values of a unit are combined with each other at most.
@@ -34,22 +35,27 @@ class Explained:
         self.document = document
         self.evidence = evidence.by(document.turn)
 
-    def of(self, said: Quantity | ClockTime) -> Explanation:
-        """Return what explains a figure or a time of day, whatever it is said of."""
-        return self._figure(said) if isinstance(said, Quantity) else self._time(said)
+    def of(self, said: Quantity | ClockTime, roles: Collection[str]) -> Explanation:
+        """Return what explains a figure or a time of day, whatever it is said of.
 
-    def _figure(self, said: Quantity) -> Explanation:
+        Args:
+            said: the figure.
+            roles: the roles that were looked for: another thing's figure of such a role explains nothing, it may be said wrongly.
+        """
+        return self._figure(said, roles) if isinstance(said, Quantity) else self._time(said)
+
+    def _figure(self, said: Quantity, roles: Collection[str]) -> Explanation:
         alike = [one for one in self.evidence.figures if _alike(said.unit, one.unit)]
         meeting = [one for one in alike if agrees(said, one.value, one.high)]
         if meeting:
-            return _owned(said, meeting)
+            return _owned(said, meeting, roles)
         return "derived" if any(agrees(said, value) for value in self._derived(said.unit)) else ""
 
     def _time(self, said: ClockTime) -> Explanation:
         slack = _EXACTLY if said.approx == "exact" else _ABOUT
         meeting = [one for one in self.evidence.times if any(_apart(at, one.minutes) < slack for at in said.minutes)]
         if meeting:
-            return _owned(said, meeting)
+            return _owned(said, meeting, ())
         return "derived" if any(_apart(at, one) <= slack for at in said.minutes for one in self._ends) else ""
 
     def _derived(self, unit: str) -> tuple[float, ...]:
@@ -102,9 +108,12 @@ class Explained:
         return {start + way for start in starts for way in taken}
 
 
-def _owned(said: Quantity | ClockTime, meeting: list[Figure] | list[Moment]) -> Explanation:
-    own = {USER, *said.subject}
-    return "own" if any(own & {*one.subject} for one in meeting) else "other"
+def _owned(
+    said: Quantity | ClockTime, meeting: Sequence[Figure] | Sequence[Moment], roles: Collection[str]
+) -> Explanation:
+    if any({*said.subject} & {*one.subject} or one.source.origin != "tool" for one in meeting):
+        return "own"
+    return "other" if any(one.role not in roles for one in meeting) else "swapped"
 
 
 def _belong_together(one: Figure, other: Figure) -> bool:

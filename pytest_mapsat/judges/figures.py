@@ -110,9 +110,9 @@ def _weighed(figure: Quantity | Clock, said: _Said, check: Number | ClockTime, e
     sure = said.belongs is True and len(figure.subject) == 1 and (isinstance(figure, Clock) or figure.cued)
     if said.outcome == "open" and sure:
         return said
-    why = explained.of(figure)
+    why = explained.of(figure, check.role)
     if why and not sure and (said.belongs is None or why == "own"):
-        outcome: Outcome = "explained" if why != "derived" else "open"
+        outcome: Outcome = "explained" if why in ("own", "other") else "open"
         return replace(said, outcome=outcome)
     cued = isinstance(figure, Clock) or figure.cued
     return replace(said, outcome="open") if why or not cued else said
@@ -182,7 +182,7 @@ def _number_said(
     upto = [value for value in known if value.turn <= document.turn]
     if any(value.mode == figure.mode for value in upto):
         upto = [value for value in upto if not (figure.mode and value.mode) or figure.mode == value.mode]
-    if (figure.role is None and _is_far(figure, upto)) or _is_of_several(figure, upto):
+    if ((figure.role is None or not figure.cued) and _is_far(figure, upto)) or _is_of_several(figure, upto):
         return _Said(quote, belongs=False)
     if not _named_by_then(figure, document):
         belongs = belongs and None

@@ -88,7 +88,21 @@ class _Reader:
                 found.append(figure)
         found += self._quarters(found)
         found.sort(key=lambda figure: figure.start)
-        return [self._hedged(figure) for figure in self._shared(self._joined(found)) if self._kept(figure)]
+        joined = self._shared(self._joined(found))
+        rates = {place for place in range(len(joined)) if self._is_rate(joined, place)}
+        return [
+            self._hedged(figure) for place, figure in enumerate(joined) if place not in rates and self._kept(figure)
+        ]
+
+    def _is_rate(self, found: Sequence[Figure], place: int) -> bool:
+        """Return whether a length of time is what a sum of money is paid for: "5 yuan an hour", 一小时6块."""
+        one = found[place]
+        if one.unit != "min" or one.value != one.scale or not self.text[one.start].isalpha():
+            return False
+        before, after = found[place - 1] if place else None, found[place + 1] if place + 1 < len(found) else None
+        if self.text[one.start].isascii():
+            return before is not None and before.unit == "yuan" and not self.text[before.end : one.start].strip()
+        return after is not None and after.unit == "yuan" and not self.text[one.end : after.start].strip()
 
     def _ordinal(self, number: Number) -> bool:
         before, after = self.ends.get(number.start), self.next_cue(number.end)
