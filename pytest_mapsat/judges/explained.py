@@ -12,8 +12,8 @@ from pytest_mapsat.text import ClockTime, Document, Quantity
 from .evidence import Evidence, Figure, Moment
 from .grounding.arithmetic import agrees
 
-#: Where a value is from: from its own thing or from the user; from another thing in another role, or in the same; from arithmetic; from nowhere.
-Explanation = Literal["own", "other", "swapped", "derived", ""]
+#: Where a value is from: from the user or the context; from its own thing; from another thing in another role, or in the same; from arithmetic; from nowhere.
+Explanation = Literal["user", "own", "other", "swapped", "derived", ""]
 _DAY = 24 * 60
 _MOST_PEOPLE = 12
 #: So many values of a unit are combined with each other at most.
@@ -102,8 +102,9 @@ class Explained:
     @cached_property
     def _ends(self) -> set[float]:
         """Times at which a way that is known ends, if one sets out at a time that is known."""
-        ways = {one.value for one in self.evidence.figures if one.unit == "min" and one.role in _OF_WAYS}
-        taken = ways | {one + other for one, other in combinations(sorted(ways)[:_MOST_VALUES], 2)}
+        ways = [one for one in self.evidence.figures if one.unit == "min" and one.role in _OF_WAYS][:_MOST_VALUES]
+        taken = {one.value for one in ways}
+        taken |= {one.value + other.value for one, other in combinations(ways, 2) if one.subject == other.subject}
         starts = {one.minutes for one in self.evidence.times if one.role in ("now", "departure")}
         return {start + way for start in starts for way in taken}
 
@@ -111,7 +112,9 @@ class Explained:
 def _owned(
     said: Quantity | ClockTime, meeting: Sequence[Figure] | Sequence[Moment], roles: Collection[str]
 ) -> Explanation:
-    if any({*said.subject} & {*one.subject} or one.source.origin != "tool" for one in meeting):
+    if any(one.source.origin != "tool" for one in meeting):
+        return "user"
+    if any({*said.subject} & {*one.subject} for one in meeting):
         return "own"
     return "other" if any(one.role not in roles for one in meeting) else "swapped"
 

@@ -324,7 +324,7 @@ def is_glued(text: str, number: Number) -> bool:
 
 def _joined(text: str, one: Spoken, other: Spoken, pack: Pack) -> bool:
     """Return whether two times are the ends of a range."""
-    gap = text[one.end : other.start].strip()
+    gap = text[one.end : other.start].strip(" *")
     tags = pack.words.get(gap, {})
     before = text[max(one.start - _LONGEST_WORD, 0) : one.start].rstrip().rpartition(" ")[2]
     return gap in _RANGE_MARKS or "range" in tags or ("and" in tags and "between" in pack.words.get(before, {}))

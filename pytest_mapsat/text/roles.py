@@ -29,6 +29,8 @@ _BARE_MONEY = frozenset({"per_head", "total", "former_price", "budget"})
 _ROLES = frozenset(get_args(Role))
 _TRAVEL = {"min": "travel_time", "m": "travel_distance"}
 _DEFAULT = {"yuan": "price", "star": "rating", "people": "count", "year": "age", "celsius": "temperature"}
+#: Ways of travelling whose words name a vehicle: a time beside one may be that until it comes.
+_VEHICLES = ("taxi", "transit")
 _WAITS = frozenset({"wait", "slack", "stay", "frequency"})
 _TALL = 10
 _NEAR = 3
@@ -93,6 +95,7 @@ class Roles:
             unit = "yuan"
         elif unit == "count" and role in _MONEY:
             role = None
+        cued = cued and role is not None
         if role is None:
             role = "count" if unit.startswith("count:") else _DEFAULT.get(unit)
             role = "total" if role == "price" and self._for_several(figure, clause) else role
@@ -104,7 +107,7 @@ class Roles:
     def _right_beside(self, figure: Figure) -> str | None:
         """Return the role that a word right before or behind a figure gives it: "three minutes quicker", 少等一分钟."""
         allowed = _OF_UNIT.get(figure.unit, frozenset()) | _APART.get(figure.unit, frozenset())
-        following = self.scan.cues_between(figure.end, figure.end + _NEAR)
+        following = self.scan.cues_between(figure.end, figure.end + _FAR)
         if following and not self.scan.text[figure.end : following[0].start].strip(" *-"):
             role = following[0].role(allowed, "role_behind")
             if role:
@@ -120,8 +123,8 @@ class Roles:
 
     def _is_sum(self, figure: Figure, role: str) -> bool:
         """Return whether a number without a unit is one of money: nothing that it counts follows, and before it stands its price."""
-        following = self.scan.cues_between(figure.end, figure.end + 1)
-        if following and following[0].has("classifier"):
+        following = self.scan.cues_between(figure.end, figure.end + _FAR)
+        if following and following[0].start == figure.end and following[0].has("classifier"):
             return False
         before = self.scan.cues_between(max(figure.start - _FAR, 0), figure.start)
         return role != "price" or (
@@ -141,7 +144,7 @@ class Roles:
             role = cue.role(allowed)
             if role:
                 found.append((self._distance(cue, figure, clause), role))
-            elif figure.unit in _TRAVEL and self._moves(cue, figure):
+            elif figure.unit in _TRAVEL and self._moves(cue, figure) and cue.tags.get("mode") not in _VEHICLES:
                 found.append((self._distance(cue, figure, clause), _TRAVEL[figure.unit]))
         if not found:
             return self._from_head(figure, allowed)
