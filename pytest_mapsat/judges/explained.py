@@ -114,9 +114,10 @@ def _owned(
 ) -> Explanation:
     if any(one.source.origin != "tool" for one in meeting):
         return "user"
-    if any({*said.subject} & {*one.subject} for one in meeting):
+    of_other_roles = [one for one in meeting if one.role not in roles]
+    if any({*said.subject} & {*one.subject} for one in of_other_roles):
         return "own"
-    return "other" if any(one.role not in roles for one in meeting) else "swapped"
+    return "other" if of_other_roles else "swapped"
 
 
 def _belong_together(one: Figure, other: Figure) -> bool:

@@ -18,6 +18,9 @@ _LEAST_SHARE = 0.67
 _MOST_SHARE = 1.5
 _NEXT: dict[str, str] = {"min": "min", "m": "m"}
 _SIXTY = 60
+_TEN = 10
+#: Roles of a sum of money that a number without a unit may have.
+_OF_MONEY = frozenset({"price", "total", "per_head", "fee"})
 #: What rounding to halves and quarters may hide, as a share of the unit.
 _FRACTION = 1 / 6
 _RANGE_MARKS = frozenset({"-", "--", "~", "—", "——"})
@@ -259,9 +262,17 @@ class _Reader:
             ):
                 total = last.value + figure.value
                 result[-1] = replace(last, end=figure.end, value=total, low=total, high=total, step=1.0, scale=1.0)
+            elif last and not gap and self._is_tenth(last, figure):
+                total = last.value + figure.value / _TEN
+                result[-1] = replace(last, end=figure.end, value=total, low=total, high=total, step=0.1)
             else:
                 result.append(figure)
         return result
+
+    def _is_tenth(self, last: Figure, figure: Figure) -> bool:
+        """Return whether a digit right behind a sum of money is its next decimal: 十块五."""
+        whole = last.unit == "yuan" and last.scale == 1 and last.value == int(last.value) and last.approx == "exact"
+        return whole and figure.bare and figure.value < _TEN and not self.text[last.end - 1].isascii()
 
     def _is_range(self, last: Figure, figure: Figure, gap: str) -> bool:
         mark = gap.strip()
@@ -322,7 +333,9 @@ class _Reader:
         start = self.text[figure.start : figure.start + 1]
         following = self.starts.get(figure.end)
         if not start.isascii() and not start.isdigit():
-            return following is not None and "classifier" in following.tags
+            before = self.ends.get(figure.start)
+            priced = before is not None and not _OF_MONEY.isdisjoint(before.tags.get("role", ()))
+            return (following is not None and "classifier" in following.tags) or (priced and figure.value >= _TEN)
         glued = self.text[figure.end : figure.end + 1]
         return (
             not (glued.isascii() and glued.isalpha())
