@@ -23,6 +23,7 @@ from pytest_mapsat.text import (
 )
 
 from .evidence import Evidence, evidence
+from .explained import Explained
 from .grounding import Judged, weigh
 from .things import Entity, Standing, find_entities, folded, names_in, phrases_in, standings, things_of, word_at
 
@@ -190,6 +191,16 @@ class Context:
     def evidence(self) -> Evidence:
         """What the dialogue knew, by thing and role."""
         return evidence(self.trajectory, self.tools, self.visible)
+
+    def explained(self, document: Document) -> Explained:
+        """Return what tells of the figures of a reply whether anything that was known has their value."""
+        if document.turn not in self._explained:
+            self._explained[document.turn] = Explained(document, self.evidence)
+        return self._explained[document.turn]
+
+    @cached_property
+    def _explained(self) -> dict[int, Explained]:
+        return {}
 
     @cached_property
     def claims(self) -> tuple[Judged, ...]:

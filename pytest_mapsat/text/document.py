@@ -108,6 +108,7 @@ class Quantity:
         stance: of the statement it stands in; ``affirmed`` for a plain statement.
         said: the value as written before conversion, with its decimals (for honest rounding).
         step: half of this is what rounding may hide, in the canonical unit (10 for "1.37 km").
+        cued: whether a word, its unit or the head of its column says the role; without one the role is only likely.
     """
 
     span: Span
@@ -124,6 +125,7 @@ class Quantity:
     clause: int
     step: float = 1.0
     cell: Cell | None = None
+    cued: bool = True
 
 
 @dataclass(frozen=True, slots=True)
