@@ -67,12 +67,16 @@ class _Context:
         if capital and (self._capital_word_after(hit.end) or self._foreign_before(hit.start, before)):
             return False
         if hit.form == "kind" or (hit.way == "head" and not capital):
-            return definite or (
-                self.careless
-                and hit.form != "kind"
-                and before not in self.pack.names["indefinite"]
-                and len(hit.keys) == 1
-                and self._listed(hit)
+            return (
+                definite
+                or after in self.pack.groups.get("order_after", ())
+                or (
+                    self.careless
+                    and hit.form != "kind"
+                    and before not in self.pack.names["indefinite"]
+                    and len(hit.keys) == 1
+                    and self._listed(hit)
+                )
             )
         if hit.way == "head" and capital:
             return (

@@ -28,6 +28,8 @@ _OF_HOURS = frozenset({"opening", "closing", "deadline", "last_service", "event"
 _OF_OTHERS = ("other", "better", "worse")
 _LABEL = 40
 _BRACKETED = re.compile(r"\([^()]*\)")
+#: "柳巷12号的": an address before the name of what stands there.
+_ADDRESSED = re.compile(r"(?:[0-9]{1,4}号)?(?:的|那家|那座|那边的)")
 _FOLLOWING = 2
 _FEW = 4
 
@@ -125,6 +127,8 @@ class _Signs:
         """Return how two names are joined: by "and" or a list comma, by a comma alone, or not at all."""
         gap = self.scan.text[start:end]
         gap = _BRACKETED.sub("", gap) if len(gap) <= 2 * _LABEL else gap
+        if _ADDRESSED.fullmatch(gap):
+            return "and"
         if len(gap) > 24 or "|" in gap or "\n" in gap:  # noqa: PLR2004  "and then the" and marks
             return ""
         for cue in self.scan.cues_between(start, end):
@@ -210,10 +214,10 @@ class _Signs:
         else:
             return None
         negation = None
-        if not any(cue.has("both", *_OF_OTHERS) for cue in lead):
+        if not any(cue.has("both", "reject_heading", *_OF_OTHERS) for cue in lead):
             return None
         for cue in lead:
-            if cue.has("unfit", "reject", "too") or (negation and cue.has("fit", "choose", "chosen")):
+            if cue.has("unfit", "reject", "too", "reject_heading") or (negation and cue.has("fit", "choose", "chosen")):
                 return cue
             negation = negation or (cue if cue.has("not") and not cue.has("lack") else None)
         return None
@@ -332,6 +336,7 @@ class _Whole:
             for name in self.names
             if name.leads and name.key in self.proposed | self.out
         }
+        unfit = {name.key for name in self.names if name.sign == "bad"}
         for name in self.names:
             kind = self.scan.blocks[name.block].kind
             heads = name.sign in ("lead", "offered") and (
@@ -342,7 +347,8 @@ class _Whole:
             heads = heads or (
                 name.sign == "offered" and kind == "item" and self.scan.blocks[name.block].heading not in settled
             )
-            walked = name.sign == "plan" and name.timed and not name.home
+            merely_timed = name.why is None and (name.doubtful or name.key in unfit)
+            walked = name.sign == "plan" and name.timed and not name.home and not merely_timed
             if (heads or walked) and name.key and not (name.bad and not name.timed and kind != "heading"):
                 found.add(name.key)
         return found - self.out
@@ -413,13 +419,14 @@ class _Whole:
                 break
             begin = cue.end
         lead = self.scan.text[begin : name.hit.start].strip(" \n\"'*「《“")
-        return name.sign == "plain" and not name.conditional and (not lead or lead in self.scan.pack.names["article"])
+        short = sum(map(_weight, lead)) <= 2 * _FEW and not self.scan.cues_between(begin, name.hit.start)
+        return name.sign == "plain" and not name.conditional and (short or lead in self.scan.pack.names["article"])
 
     def _ambiguous(self, name: Name) -> Stance:
         """Return the stance of a name that several things have: what holds for whichever is meant."""
         if name.sign in ("plan", "lead") and not self.firm:
             return "affirmed"
-        return "rejected" if name.sign == "bad" and set(name.hit.keys) <= self.out else "unclear"
+        return "rejected" if name.sign == "bad" else "unclear"
 
     def _fragment(self, name: Name) -> bool:
         """Return whether the clause of a name has no verb that the pack knows: a short answer names what it proposes."""
