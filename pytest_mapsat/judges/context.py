@@ -23,6 +23,7 @@ from pytest_mapsat.text import (
 )
 
 from .evidence import Evidence, evidence
+from .explained import Explained
 from .grounding import Judged, weigh
 from .handed_over import Contradiction, HandedOver
 from .things import Entity, Standing, find_entities, folded, key_of, names_in, phrases_in, standings, things_of, word_at
@@ -128,6 +129,15 @@ class Context:
             index: HandedOver(turn, key_by) for index, turn in enumerate(self.trajectory.turns) if turn.role == "agent"
         }
 
+    @cached_property
+    def means(self) -> tuple[Document, ...]:
+        """The same replies, read for the ways of travelling that they tell the user to take."""
+        ways: dict[str, list[str]] = {}
+        for word, tags in self.lexicon.pack(self.language).words.items():
+            if "means" in tags:
+                ways.setdefault(tags["means"], []).append(word)
+        return self._read(Lexicon([Thing(way, tuple(words)) for way, words in sorted(ways.items())], self.vocabulary))
+
     def _read(self, lexicon: Lexicon) -> tuple[Document, ...]:
         now = self.visible.context.now if self.visible else ""
         found: list[Document] = []
@@ -141,6 +151,10 @@ class Context:
     def read(self, turn: str) -> tuple[Document, ...]:
         """Return the replies that ``turn`` names: all of them (``any``), the ``first``, or the ``last`` one. Blank ones do not count."""
         return _of_turn(self.replies, turn)
+
+    def means_of(self, turn: str) -> tuple[Document, ...]:
+        """Return the replies that ``turn`` names, read for ways of travelling."""
+        return _of_turn(self.means, turn)
 
     def phrased(self, phrases: Iterable[str], turn: str) -> list[tuple[Document, Mention]]:
         """Return the places where one of these phrases stands in full, in the order of the replies."""
@@ -214,6 +228,16 @@ class Context:
         """What the dialogue knew, by thing and role."""
         return evidence(self.trajectory, self.tools, self.visible)
 
+    def explained(self, document: Document) -> Explained:
+        """Return what tells of the figures of a reply whether anything that was known has their value."""
+        if document.turn not in self._explained:
+            self._explained[document.turn] = Explained(document, self.evidence)
+        return self._explained[document.turn]
+
+    @cached_property
+    def _explained(self) -> dict[int, Explained]:
+        return {}
+
     @cached_property
     def claims(self) -> tuple[Judged, ...]:
         """The factual claims of the replies, each held against what was known by then."""
@@ -229,13 +253,14 @@ def _of_turn(replies: tuple[Document, ...], turn: str) -> tuple[Document, ...]:
 
 def _plain_words(document: Document, wanted: Mapping[str, str]) -> Iterator[Mention]:
     """Yield the first place of words that stand in a sentence though no name is read there, as in an address."""
+    asked = {question.sentence for question in document.questions}
     for number, sentence in enumerate(document.sentences):
         text = document.words(sentence).lower()
         for key, phrase in wanted.items():
             start = word_at(text, key)
             if start is not None:
                 span = Span(sentence.start + start, sentence.start + start + len(key))
-                yield Mention((phrase,), span, "full", "affirmed", "", number, 0)
+                yield Mention((phrase,), span, "full", "asked" if number in asked else "affirmed", "", number, 0)
 
 
 def _says_something(document: Document) -> bool:
@@ -245,7 +270,10 @@ def _says_something(document: Document) -> bool:
     figures += document.times
     taken_back = any(one.stance == "denied" for one in (*document.mentions, *figures))
     return (
-        any(one.stance in ("affirmed", "unclear") and one.sentence not in asked for one in document.mentions)
+        any(
+            one.stance in ("affirmed", "described", "unclear") and one.sentence not in asked
+            for one in document.mentions
+        )
         or any(one.stance != "denied" and one.sentence not in asked for one in figures)
         or (bool(document.identifiers) and not taken_back)
     )

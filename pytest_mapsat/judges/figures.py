@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pytest_mapsat.model import Bound, ClockTime, Json, Number, Quote
@@ -19,6 +19,7 @@ from pytest_mapsat.text import Document, Quantity, Span
 from .bound_values import DAY, Value, clock_times, plain_numbers, values_of, written
 from .context import Context
 from .describe import clock_of, one_of, range_in_words
+from .explained import Explained
 from .finding import SHOWN_AT_MOST, Finding, absent, cited, unclear
 from .things import key_of
 from .words import says
@@ -46,7 +47,7 @@ _FAR = 5
 #: Roles of figures that a way has, and that are easily said of its end.
 _OF_WAYS = ("arrival", "departure", "travel_time", "travel_distance")
 
-Outcome = Literal["fits", "misfit", "open"]
+Outcome = Literal["fits", "misfit", "open", "explained", "beside"]
 #: The figures that are said of a check's phrases, and the sentences in which one of these stands.
 Nearby = tuple[set[Span], set[int]]
 
@@ -58,7 +59,8 @@ class _Said:
     Attributes:
         quote: its words.
         belongs: whether it is one that the check speaks of; None where that is not sure.
-        outcome: whether it lies where it must, if it is.
+        outcome: whether it lies where it must, if it is; ``explained``: it does not, and is a known figure of something else;
+            ``beside``: it does not, and follows from known ones, so that it matters only where no other figure fits.
         misfit: where it does not lie, in words.
         other_role: whether its role alone tells that the check does not speak of it.
     """
@@ -80,7 +82,9 @@ def number(check: Number, context: Context) -> Finding:
     for document in context.read(check.turn):
         figures = [figure for figure in document.quantities if _is_unit(figure.unit, unit)]
         nearby = _near_phrases(check.near, document, figures)
-        said += (_number_said(check, document, one, known, nearby=nearby, context=context) for one in figures)
+        for one in figures:
+            judged = _number_said(check, document, one, known, nearby=nearby, context=context)
+            said.append(_weighed(one, judged, check, context.explained(document)))
     noun = _NOUNS.get(unit, "number")
     return _judged(check, said, f"a {noun} {_number_wanted(check, known, scale)}", noun, context)
 
@@ -91,8 +95,29 @@ def clock_time(check: ClockTime, context: Context) -> Finding:
     said: list[_Said] = []
     for document in context.read(check.turn):
         nearby = _near_phrases(check.near, document, document.times)
-        said += (_time_said(check, document, one, known, nearby=nearby, context=context) for one in document.times)
+        for one in document.times:
+            judged = _time_said(check, document, one, known, nearby=nearby, context=context)
+            said.append(_weighed(one, judged, check, context.explained(document)))
     return _judged(check, said, f"a clock time {_time_wanted(check, known)}", "clock time", context)
+
+
+def _weighed(figure: Quantity | Clock, said: _Said, check: Number | ClockTime, explained: Explained) -> _Said:
+    """Return the judgement of a figure that does not fit: one that something else explains fails nothing.
+
+    A figure whose thing and role words tell stays open where another thing or arithmetic has its value: then it may be said wrongly.
+    """
+    if said.belongs is False or said.outcome == "fits" or check.quantifier == "any":
+        return said
+    sure = said.belongs is True and len(figure.subject) == 1 and (isinstance(figure, Clock) or figure.cued)
+    if said.outcome == "open" and sure:
+        return said
+    why = explained.of(figure, check.role)
+    if why == "user" or (why in ("own", "other") and not sure):
+        return replace(said, outcome="explained")
+    if why == "derived" and not sure and isinstance(figure, Quantity) and figure.unit == "yuan":
+        return replace(said, outcome="beside")
+    likely = isinstance(figure, Quantity) and not figure.cued and figure.unit in ("min", "m")
+    return replace(said, outcome="open") if why or likely else said
 
 
 def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun: str, context: Context) -> Finding:  # noqa: PLR0911  the cases, one after the other
@@ -101,17 +126,24 @@ def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun:
     if check.quantifier == "any":
         deciding, turning = fits, [*open_, *(one for one in maybe if one.outcome != "misfit")]
     else:
-        deciding, turning = wrong, open_ if fits else [*open_, *(one for one in maybe if one.outcome != "fits")]
+        asked = check.if_absent == "fail"
+        unsure = [one for one in maybe if one.outcome != "fits" and (asked or one.outcome != "explained")]
+        unsure += [one for one in clear if one.outcome == "beside"]
+        deciding, turning = wrong, open_ if fits else [*open_, *unsure]
     if deciding:
         return _decided(check, deciding, wanted, context)
     if turning:
         return unclear(_quotes(turning), "of which it is open what it is said of", wanted)
-    if clear:
-        return _decided(check, clear, wanted, context)
+    if fits:
+        return _decided(check, fits, wanted, context)
+    if check.quantifier == "any" and wrong:
+        return _decided(check, wrong, wanted, context)
     if maybe and check.quantifier == "all" and check.if_absent == "fail":
         return unclear(_quotes(maybe), "of which it is open what it is said of", wanted)
     if maybe and check.quantifier == "all":
         return Finding(True, f"{cited(_quotes(maybe))}, which fits whatever it is said of", wanted, _quotes(maybe))
+    if clear and check.if_absent == "fail":
+        return unclear(_quotes(clear), "which is a known figure of something else", wanted)
     others = _quotes([one for one in said if one.other_role])
     if others and check.if_absent == "fail" and not context.silent(check.turn):
         return unclear(others, "which seems to be a figure of something else", wanted)
@@ -138,9 +170,11 @@ def _number_said(
 ) -> _Said:
     quote = document.quote(figure.span)
     scale = _UNITS[check.unit][1]
-    belongs = _belongs(check, figure, figure.role, nearby, context)
+    belongs = _belongs(check, document, figure, nearby=nearby, context=context)
     if check.mode and figure.mode not in check.mode:
         belongs = False if figure.mode else None if belongs else belongs
+    if figure.approx == "at_most" and not figure.subject and not figure.cued:
+        belongs = False  # how far was looked, not how far something is
     if belongs is False:
         return _Said(quote, belongs=False, other_role=_is_other(check.role, figure.role))
     low = -math.inf if check.min is None else check.min * scale
@@ -153,7 +187,7 @@ def _number_said(
     upto = [value for value in known if value.turn <= document.turn]
     if any(value.mode == figure.mode for value in upto):
         upto = [value for value in upto if not (figure.mode and value.mode) or figure.mode == value.mode]
-    if (figure.role is None and _is_far(figure, upto)) or _is_of_several(figure, upto):
+    if ((figure.role is None or not figure.cued) and _is_far(figure, upto)) or _is_of_several(figure, upto):
         return _Said(quote, belongs=False)
     if not _named_by_then(figure, document):
         belongs = belongs and None
@@ -172,12 +206,13 @@ def _time_said(
     context: Context,
 ) -> _Said:
     quote = document.quote(time.span)
-    belongs = _belongs(check, time, time.role, nearby, context)
+    belongs = _belongs(check, document, time, nearby=nearby, context=context)
     if belongs is False:
         return _Said(quote, belongs=False, other_role=_is_other(check.role, time.role))
     slack = 0 if time.approx == "exact" else _ABOUT_MINUTES
     outcome: Outcome
-    inside = {any(_in_window(check, minutes + more) for more in (0, -slack, slack)) for minutes in time.minutes}
+    readings = _readings(time, context)
+    inside = {any(_in_window(check, minutes + more) for more in (0, -slack, slack)) for minutes in readings}
     if inside != {True}:
         outcome = "open" if True in inside or time.stance == "unclear" else "misfit"
         return _Said(quote, belongs, outcome, f"not {_window(check)}")
@@ -189,12 +224,18 @@ def _time_said(
         belongs = belongs and None
 
     def fits(value: Value) -> bool:
-        return any(_apart(minutes, value.number) <= max(check.tolerance_min, slack) for minutes in time.minutes)
+        return any(_apart(minutes, value.number) <= max(check.tolerance_min, slack) for minutes in readings)
 
     shown = [clock_of(int(value.number)) for value in _relevant(time, upto)]
     outcome = _compared(time, _Beside(upto, fits), context)
     surely = belongs or (of_a_line and outcome == "fits") or None
     return _Said(quote, surely, outcome, f"but {_returned(check.bounds, shown)}")
+
+
+def _readings(time: Clock, context: Context) -> Sequence[int]:
+    """Return what a time of day can mean: of two readings the one that tools know of its thing."""
+    known = {one.minutes % DAY for key in time.subject for one in context.evidence.times_of(key, role=time.role)}
+    return [minutes for minutes in time.minutes if minutes in known] or time.minutes
 
 
 @dataclass(frozen=True)
@@ -226,7 +267,7 @@ def _is_other(wanted: Sequence[str], role: str | None) -> bool:
 
 
 def _belongs(
-    check: Number | ClockTime, figure: Quantity | Clock, role: str | None, nearby: Nearby, context: Context
+    check: Number | ClockTime, document: Document, figure: Quantity | Clock, *, nearby: Nearby, context: Context
 ) -> bool | None:
     """Return whether a figure is one that the check speaks of; None where that is not sure.
 
@@ -239,11 +280,11 @@ def _belongs(
     if check.quantifier == "any" and not check.bounds:
         held.append({"affirmed": True, "unclear": None}.get(figure.stance, False))
     if check.role:
-        held.append((check.near and near) or None if role is None else role in check.role)
+        held.append((check.near and near) or None if figure.role is None else figure.role in check.role)
     if check.near:
         held.append(near)
     if check.of:
-        held.append(_is_of(check.of, figure, context, check.turn))
+        held.append(_is_of(check, document, figure, context))
     return False if False in held else None if None in held else True
 
 
@@ -272,12 +313,13 @@ def _near_phrases(
     return meant, sentences
 
 
-def _is_of(names: Sequence[str], figure: Quantity | Clock, context: Context, turn: str) -> bool | None:
-    """Return whether a figure is said of one of these things. What is said of the end of a way may be said of the way."""
-    keys = {key for name in names if (key := key_of(name, context.keys))}
+def _is_of(check: Number | ClockTime, document: Document, figure: Quantity | Clock, context: Context) -> bool | None:
+    """Return whether a figure is said of one of the check's things. What is said of the end of a way may be said of the way."""
+    keys = {key for name in check.of if (key := key_of(name, context.keys))}
     to_an_end = figure.role in _OF_WAYS and not _sorts(keys, context) & _sorts(set(figure.subject), context)
     if not figure.subject or (to_an_end and not keys & set(figure.subject)):
-        return _only_proposed(keys, context, turn)
+        way = _way_before(document, figure, keys, context) if to_an_end else ""
+        return way in keys if way else _only_proposed(keys, context, check.turn)
     if len(figure.subject) == 1:
         return figure.subject[0] in keys
     return None if keys & set(figure.subject) else False
@@ -289,6 +331,16 @@ def _named_by_then(figure: Quantity | Clock, document: Document) -> bool:
         return True
     named = [mention.sentence for mention in document.mentions if figure.subject[0] in mention.keys]
     return not named or named[0] <= figure.sentence
+
+
+def _way_before(document: Document, figure: Quantity | Clock, keys: set[str], context: Context) -> str:
+    """Return the thing like the wanted ones that was named last in the figure's sentence, or is the only one named before it."""
+    sorts = _sorts(keys, context)
+    alike = keys | {entity.key for entity in context.entities if entity.sort in sorts}
+    named = [one for one in document.mentions if one.span < figure.span and len(one.keys) == 1 and one.keys[0] in alike]
+    here = [one.keys[0] for one in named if one.sentence == figure.sentence]
+    only = {one.keys[0] for one in named}
+    return here[-1] if here else only.pop() if len(only) == 1 else ""
 
 
 def _sorts(keys: set[str], context: Context) -> set[str]:
@@ -331,6 +383,8 @@ def _compared(figure: Quantity | Clock, beside: _Beside, context: Context) -> Ou
 def _among(beside: _Beside, known: Sequence[Value], context: Context) -> Outcome:
     """Return whether a figure fits, whichever of several things it is said of: all of them, or all that are proposed."""
     proposed = {key for key, one in context.standings("any").items() if one.proposed}
+    if any(beside.fits(value) for value in known if not value.own and not value.several):
+        return "fits"
     groups: dict[frozenset[str], bool] = {}
     for value in known:
         groups[value.own] = groups.get(value.own, False) or beside.fits(value)

@@ -21,6 +21,7 @@ _SIXTY = 60
 _LONGEST_WORD = 16
 _RANGE_MARKS = frozenset({"-", "--", "~", "—", "——"})
 _NOON = 12
+_TEN = 10
 _SOON = 600
 _MORNING = 7 * 60
 _LATER_TODAY = 6 * 60
@@ -90,6 +91,13 @@ class _Clock:
             self.numbers.get(position + 1) if self.text[position : position + 1] == " " else None
         )
 
+    def hour_after(self, position: int) -> Number | None:
+        """Return the hour that follows, noon and midnight among them."""
+        word = self.starts.get(position + 1)
+        if word is not None and "clock_word" in word.tags:
+            return Number(word.start, word.end, _NOON, _NOON, spelled=True)
+        return self.number_after(position)
+
     def find(self) -> list[Spoken]:
         """Return all times, ascending, none overlapping another."""
         found = [
@@ -143,7 +151,7 @@ class _Clock:
             return self._word(cue)
         if cue.has("clock_past", "clock_to"):
             return self._past_or_to(cue)
-        hour = self.number_after(cue.end) if "half_past" in cue.tags else self.number_before(cue.start)
+        hour = self.hour_after(cue.end) if "half_past" in cue.tags else self.number_before(cue.start)
         if hour is None:
             return None
         if cue.has("half_past", "oclock"):
@@ -162,7 +170,7 @@ class _Clock:
         return Spoken(cue.start, cue.end, hour, 0, sure=True, approx=self._approx(cue.start, cue.end))
 
     def _past_or_to(self, cue: Cue) -> Spoken | None:
-        hour = self.number_after(cue.end)
+        hour = self.hour_after(cue.end)
         if hour is None or not _is_hour(hour):
             return None
         past = "clock_past" in cue.tags
@@ -187,12 +195,14 @@ class _Clock:
     def _spoken(self, start: int, hour: Number, minute: int, *, end: int | None = None) -> Spoken | None:
         if not _is_hour(hour):
             return None
-        total = (int(hour.value) * _SIXTY + minute) % DAY
+        word = self.starts.get(hour.start)
+        of_day = int(word.tags["clock_word"]) if word is not None and "clock_word" in word.tags else -1
+        total = (of_day + minute if of_day >= 0 else int(hour.value) * _SIXTY + minute) % DAY
         stop = end if end is not None else hour.end
         oclock = self.after(stop)
         if oclock and "oclock" in oclock.tags:
             stop = oclock.end
-        return self._with_half(start, stop, total // _SIXTY, total % _SIXTY)
+        return self._with_half(start, stop, total // _SIXTY, total % _SIXTY, sure=of_day >= 0)
 
     def _han(self, hour: Number, mark: Cue) -> Spoken | None:
         """Return a time with 点: 三点, 三点半, 三点一刻, 三点四十分, 三点过五分, 差五分三点."""
@@ -268,9 +278,20 @@ class _Clock:
         word = self.text[before.start : before.end].rpartition(" ")[2] if before else ""
         if word not in self.at_words:
             return None
+        minutes = self.number_after(number.end)
+        if number.spelled and minutes and self._are_minutes(minutes):
+            return self._with_half(number.start, minutes.end, int(number.value), int(minutes.value))
         if self._counts(number, after):
             return None
         return self._with_half(number.start, number.end, int(number.value), 0)
+
+    def _are_minutes(self, number: Number) -> bool:
+        """Return whether a number right behind an hour in words is its minutes, not the count of something: "eleven fifty"."""
+        return (
+            number.spelled
+            and _TEN <= number.value == number.high < _SIXTY
+            and not self._counts(number, self.after(number.end))
+        )
 
     def _counts(self, number: Number, after: Cue | None) -> bool:
         """Return whether something is counted or measured: a word follows that does not go on with the sentence."""
@@ -281,6 +302,8 @@ class _Clock:
             and (unit := self.after(second.end))
             and unit.has("unit")
         ):
+            return True
+        if after and after.has("unit"):
             return True
         if after:
             return not after.has(
@@ -324,7 +347,7 @@ def is_glued(text: str, number: Number) -> bool:
 
 def _joined(text: str, one: Spoken, other: Spoken, pack: Pack) -> bool:
     """Return whether two times are the ends of a range."""
-    gap = text[one.end : other.start].strip()
+    gap = text[one.end : other.start].strip(" *")
     tags = pack.words.get(gap, {})
     before = text[max(one.start - _LONGEST_WORD, 0) : one.start].rstrip().rpartition(" ")[2]
     return gap in _RANGE_MARKS or "range" in tags or ("and" in tags and "between" in pack.words.get(before, {}))

@@ -12,8 +12,9 @@ from pytest_mapsat.model import Quote
 
 from .fold import fold_phrase
 
-#: What a reply does with a thing that it names. Everything that is not surely one of the others is ``unclear``.
-Stance = Literal["affirmed", "denied", "rejected", "compared", "landmark", "asked", "unclear"]
+#: What a reply does with a thing that it names: ``described`` says what it is like, and nothing for or against it.
+#: Everything that is not surely one of the others is ``unclear``.
+Stance = Literal["affirmed", "denied", "rejected", "compared", "described", "landmark", "asked", "unclear"]
 Form = Literal["full", "short", "kind"]
 Approx = Literal["exact", "about", "at_most", "at_least", "range"]
 Role = Literal[
@@ -109,6 +110,7 @@ class Quantity:
         stance: of the statement it stands in; ``affirmed`` for a plain statement.
         said: the value as written before conversion, with its decimals (for honest rounding).
         step: half of this is what rounding may hide, in the canonical unit (10 for "1.37 km").
+        cued: whether a word, its unit or the head of its column says the role; without one the role is only likely.
     """
 
     span: Span
@@ -125,6 +127,7 @@ class Quantity:
     clause: int
     step: float = 1.0
     cell: Cell | None = None
+    cued: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +227,9 @@ class Document:
             ignoring: sentences that do not count, those that are copied for instance; questions never do.
         """
         silent = {*ignoring, *(question.sentence for question in self.questions)}
-        things = [mention.sentence for mention in self.mentions if mention.stance in ("affirmed", "unclear")]
+        things = [
+            mention.sentence for mention in self.mentions if mention.stance in ("affirmed", "described", "unclear")
+        ]
         figures = [quantity.sentence for quantity in self.quantities] + [time.sentence for time in self.times]
         found = (*things, *figures, *(one.sentence for one in self.identifiers))
         return any(number not in silent for number in found)

@@ -18,6 +18,9 @@ _LEAST_SHARE = 0.67
 _MOST_SHARE = 1.5
 _NEXT: dict[str, str] = {"min": "min", "m": "m"}
 _SIXTY = 60
+_TEN = 10
+#: Roles of a sum of money that a number without a unit may have.
+_OF_MONEY = frozenset({"price", "total", "per_head", "fee"})
 #: What rounding to halves and quarters may hide, as a share of the unit.
 _FRACTION = 1 / 6
 _RANGE_MARKS = frozenset({"-", "--", "~", "—", "——"})
@@ -89,7 +92,21 @@ class _Reader:
                 found.append(figure)
         found += self._quarters(found)
         found.sort(key=lambda figure: figure.start)
-        return [self._hedged(figure) for figure in self._shared(self._joined(found)) if self._kept(figure)]
+        joined = self._shared(self._joined(found))
+        rates = {place for place in range(len(joined)) if self._is_rate(joined, place)}
+        return [
+            self._hedged(figure) for place, figure in enumerate(joined) if place not in rates and self._kept(figure)
+        ]
+
+    def _is_rate(self, found: Sequence[Figure], place: int) -> bool:
+        """Return whether a length of time is what a sum of money is paid for: "5 yuan an hour", 一小时6块."""
+        one = found[place]
+        if one.unit != "min" or one.value != one.scale or not self.text[one.start].isalpha():
+            return False
+        before, after = found[place - 1] if place else None, found[place + 1] if place + 1 < len(found) else None
+        if self.text[one.start].isascii():
+            return before is not None and before.unit == "yuan" and not self.text[before.end : one.start].strip()
+        return after is not None and after.unit == "yuan" and not self.text[one.end : after.start].strip()
 
     def _ordinal(self, number: Number) -> bool:
         before, after = self.ends.get(number.start), self.next_cue(number.end)
@@ -242,9 +259,17 @@ class _Reader:
             ):
                 total = last.value + figure.value
                 result[-1] = replace(last, end=figure.end, value=total, low=total, high=total, step=1.0, scale=1.0)
+            elif last and not gap and self._is_tenth(last, figure):
+                total = last.value + figure.value / _TEN
+                result[-1] = replace(last, end=figure.end, value=total, low=total, high=total, step=0.1)
             else:
                 result.append(figure)
         return result
+
+    def _is_tenth(self, last: Figure, figure: Figure) -> bool:
+        """Return whether a digit right behind a sum of money is its next decimal: 十块五."""
+        whole = last.unit == "yuan" and last.scale == 1 and last.value == int(last.value) and last.approx == "exact"
+        return whole and figure.bare and figure.value < _TEN and not self.text[last.end - 1].isascii()
 
     def _is_range(self, last: Figure, figure: Figure, gap: str) -> bool:
         mark = gap.strip()
@@ -305,7 +330,9 @@ class _Reader:
         start = self.text[figure.start : figure.start + 1]
         following = self.starts.get(figure.end)
         if not start.isascii() and not start.isdigit():
-            return following is not None and "classifier" in following.tags
+            before = self.ends.get(figure.start)
+            priced = before is not None and not _OF_MONEY.isdisjoint(before.tags.get("role", ()))
+            return (following is not None and "classifier" in following.tags) or (priced and figure.value >= _TEN)
         glued = self.text[figure.end : figure.end + 1]
         return (
             not (glued.isascii() and glued.isalpha())

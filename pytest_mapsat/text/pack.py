@@ -24,7 +24,7 @@ _OF_NAMES = frozenset(
     | {"line_before", "line_after", "platform_before", "platform_after"}
 )
 #: Groups in which one word may have several values: "takes" is said of a way and of a table.
-_SEVERAL = frozenset({"role"})
+_SEVERAL = frozenset({"role", "role_ahead", "role_behind"})
 _MOVING = frozenset({"choose", "toward", "from", "homeward"})
 _HANDED_DOWN = ("mode", "time_role")
 _LATIN = re.compile("[a-z0-9]")
@@ -43,9 +43,14 @@ class Cue:
     end: int
     tags: Tags
 
-    def role(self, allowed: Collection[str]) -> str:
-        """Return the role that the word gives to a figure that may only have some; nothing where it could be two of them."""
-        roles = [role for role in self.tags.get("role", ()) if role in allowed]
+    def role(self, allowed: Collection[str], group: str = "role") -> str:
+        """Return the role that the word gives to a figure that may only have some; nothing where it could be two of them.
+
+        Args:
+            allowed: the roles that the figure may have.
+            group: ``role``, or ``role_ahead`` or ``role_behind`` for words that say it right beside a figure only.
+        """
+        roles = [role for role in self.tags.get(group, ()) if role in allowed]
         return roles[0] if len(roles) == 1 else ""
 
     def has(self, *groups: str) -> bool:

@@ -207,6 +207,7 @@ class _Writer:
                     clause=clause,
                     step=figure.step,
                     cell=self._cell(block, span),
+                    cued=told.cued,
                 )
             )
         return found

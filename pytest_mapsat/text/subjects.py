@@ -115,7 +115,20 @@ class Subjects:
         usable = [name for name in named if name.sign != "landmark"]
         if usable:
             return usable[0].hit.keys
-        return () if self._table_names(block) else self.over(block)
+        return self._of_column(block, origin) or (() if self._table_names(block) else self.over(block))
+
+    def _of_column(self, block: int, origin: int) -> tuple[str, ...]:
+        """Return the thing that the head of a table cell's column names."""
+        column = next(
+            (cell.column for cell in self.scan.blocks[block].cells if cell.span.start <= origin < cell.span.end), 0
+        )
+        head = block - self.scan.blocks[block].level
+        for cell in self.scan.blocks[head].cells if head in self.by_block and column else ():
+            if cell.column == column:
+                low, high = self.scan.folded.at(cell.span.start), self.scan.folded.at(cell.span.end)
+                named = [name.hit.keys for name in self.by_block[head] if low <= name.hit.start < high]
+                return named[0] if len(set(named)) == 1 else ()
+        return ()
 
     def _table_names(self, block: int) -> bool:
         """Return whether another row of the same table names a thing, so that one that does not is about none."""

@@ -96,9 +96,18 @@ class TimeRoles:
             return self._time_role_of_row(start, clause) or self._beside(start, end, clause)
         found.sort(key=lambda pair: pair[0])
         role = found[0][1]
+        if role == "deadline" and not found[0][0] and self._arrives_by(end, clause):
+            return "arrival"
         if "last_service" in {other for far, other in found if far < _FAR}:
             role = "last_service"
         return role if role in _TIME_ROLES else None
+
+    def _arrives_by(self, end: int, clause: Clause) -> bool:
+        """Return whether a word that bounds a time bounds an arrival: 16:40前能回到家."""
+        cues = self.scan.cues_between(end, clause.end)
+        bounded = bool(cues) and cues[0].start == end and cues[0].has("clock_under")
+        following = [cue.tags["time_role"] for cue in cues[1:] if "time_role" in cue.tags]
+        return bounded and following[:1] == ["arrival"]
 
     def _before_a_time(self, cue: Cue) -> bool:
         """Return whether another time follows right behind a word, which then belongs to that one: "by four and stay until five"."""

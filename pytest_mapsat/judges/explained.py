@@ -1,0 +1,133 @@
+"""What else could explain a figure that does not fit: evidence of another role or thing, the user's words, plain arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import cached_property
+from itertools import combinations
+from typing import Literal
+
+from pytest_mapsat.text import ClockTime, Document, Quantity
+
+from .evidence import Evidence, Figure, Moment
+from .grounding.arithmetic import agrees
+
+#: Where a value is from: from the user or the context; from its own thing; from another thing in another role, or in the same; from arithmetic; from nowhere.
+Explanation = Literal["user", "own", "other", "swapped", "derived", ""]
+_DAY = 24 * 60
+_MOST_PEOPLE = 12
+#: So many values of a unit are combined with each other at most.
+_MOST_VALUES = 40
+#: Minutes that a time of day may be off: as it is said exactly, and about.
+_EXACTLY, _ABOUT = 1, 5
+_OF_WAYS = ("travel_time", "wait")
+
+
+class Explained:
+    """Tells for the figures of one reply whether anything that was known by then has their value.
+
+    Args:
+        document: the reply.
+        evidence: what the dialogue knew.
+    """
+
+    def __init__(self, document: Document, evidence: Evidence) -> None:
+        self.document = document
+        self.evidence = evidence.by(document.turn)
+
+    def of(self, said: Quantity | ClockTime, roles: Collection[str]) -> Explanation:
+        """Return what explains a figure or a time of day, whatever it is said of.
+
+        Args:
+            said: the figure.
+            roles: the roles that were looked for: another thing's figure of such a role explains nothing, it may be said wrongly.
+        """
+        return self._figure(said, roles) if isinstance(said, Quantity) else self._time(said)
+
+    def _figure(self, said: Quantity, roles: Collection[str]) -> Explanation:
+        alike = [one for one in self.evidence.figures if _alike(said.unit, one.unit)]
+        meeting = [one for one in alike if agrees(said, one.value, one.high)]
+        if meeting:
+            return _owned(said, meeting, roles)
+        return "derived" if any(agrees(said, value) for value in self._derived(said.unit)) else ""
+
+    def _time(self, said: ClockTime) -> Explanation:
+        slack = _EXACTLY if said.approx == "exact" else _ABOUT
+        meeting = [one for one in self.evidence.times if any(_apart(at, one.minutes) < slack for at in said.minutes)]
+        if meeting:
+            return _owned(said, meeting, ())
+        return "derived" if any(_apart(at, one) <= slack for at in said.minutes for one in self._ends) else ""
+
+    def _derived(self, unit: str) -> tuple[float, ...]:
+        if unit not in self._arithmetic:
+            self._arithmetic[unit] = tuple(self._combined(unit))
+        return self._arithmetic[unit]
+
+    @cached_property
+    def _arithmetic(self) -> dict[str, tuple[float, ...]]:
+        return {}
+
+    def _combined(self, unit: str) -> set[float]:
+        """Return sums and differences of two values, multiples and shares for several people, minutes between two times."""
+        known = list(
+            {
+                (one.value, one.role, one.subject): one for one in self.evidence.figures if _alike(unit, one.unit)
+            }.values()
+        )
+        single = {one.value for one in known}
+        pairs = list(combinations(known[:_MOST_VALUES], 2))
+        found = {one.value + other.value for one, other in pairs if _belong_together(one, other)}
+        if unit != "m":
+            found |= {abs(one.value - other.value) for one, other in pairs if one.role == other.role}
+        if unit == "yuan":
+            sums = single | found
+            found |= {one * count for one in sums for count in self._counts}
+            found |= {one / count for one in sums for count in self._counts}
+        if unit == "min":
+            times = sorted({*self._clocks, *(at for one in self.document.times for at in one.minutes)})[:_MOST_VALUES]
+            found |= {float((later - earlier) % _DAY) for earlier in times for later in times}
+        return found
+
+    @cached_property
+    def _counts(self) -> set[int]:
+        """How many people or things the reply, the user or a tool speaks of."""
+        figures: list[Quantity | Figure] = [*self.document.quantities, *self.evidence.figures]
+        counted = {one.value for one in figures if one.unit == "people" or one.unit.startswith("count")}
+        return {2} | {int(value) for value in counted if 1 < value <= _MOST_PEOPLE and value == int(value)}
+
+    @cached_property
+    def _clocks(self) -> list[int]:
+        return [one.minutes % _DAY for one in self.evidence.times]
+
+    @cached_property
+    def _ends(self) -> set[float]:
+        """Times at which a way that is known ends, if one sets out at a time that is known."""
+        ways = [one for one in self.evidence.figures if one.unit == "min" and one.role in _OF_WAYS][:_MOST_VALUES]
+        taken = {one.value for one in ways}
+        taken |= {one.value + other.value for one, other in combinations(ways, 2) if one.subject == other.subject}
+        starts = {one.minutes for one in self.evidence.times if one.role in ("now", "departure")}
+        return {start + way for start in starts for way in taken}
+
+
+def _owned(
+    said: Quantity | ClockTime, meeting: Sequence[Figure] | Sequence[Moment], roles: Collection[str]
+) -> Explanation:
+    if any(one.source.origin != "tool" for one in meeting):
+        return "user"
+    of_other_roles = [one for one in meeting if one.role not in roles]
+    if any({*said.subject} & {*one.subject} for one in of_other_roles):
+        return "own"
+    return "other" if of_other_roles else "swapped"
+
+
+def _belong_together(one: Figure, other: Figure) -> bool:
+    """Return whether two figures may be added: they are of one thing, or of one role."""
+    return one.role == other.role or bool({*one.subject} & {*other.subject})
+
+
+def _alike(unit: str, other: str) -> bool:
+    return unit == other or (unit.startswith("count") and other.startswith("count"))
+
+
+def _apart(one: float, other: float) -> float:
+    return min((one - other) % _DAY, (other - one) % _DAY)
