@@ -130,11 +130,6 @@ def _contradictions(run: Run) -> Iterator[tuple[DataPath, str]]:
                 f"found the dialogue of {_named(*of_dialogue)}, expected that of {_named(*of_card)}, as its card says"
             )
             yield ["cases", index, "trajectory"], said
-        if card.trial > options.trials:
-            yield (
-                ["cases", index, "trial"],
-                f"found {card.trial}, expected at most {options.trials}, as the options say",
-            )
         if first.setdefault(card.key, index) != index:
             yield ["cases", index], f"a second scorecard of {_named(*of_card)}; cases[{first[card.key]}] is one already"
 

@@ -74,13 +74,6 @@ def test_options_and_an_accounting_that_no_run_has_are_refused(tmp_path, options
     assert said in refusal(tmp_path, json.dumps(run))
 
 
-def test_a_trial_beyond_those_that_were_asked_for_is_refused(tmp_path):
-    later = ONE.model_copy(update={"trial": 2})
-    assert "cases[0].trial: found 2, expected at most 1, as the options say" in refusal(
-        tmp_path, run_text(card(later, trial=2))
-    )
-
-
 @pytest.mark.parametrize("indent", [None, 0, 2])
 def test_the_line_of_the_case_at_fault_is_told(tmp_path, indent):
     cards = [json.dumps(card(ONE), indent=indent), json.dumps(card(TWO, trial="x"), indent=indent)]

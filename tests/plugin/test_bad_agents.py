@@ -72,7 +72,6 @@ HARMS = {
     "closes stdout": "import sys; sys.stdout.close(); sys.stderr.close()",
     "moves away": "import os; os.chdir('/')",
     "spoils builtins": "import builtins, time; builtins.open = builtins.print = time.time = time.monotonic = None",
-    "forks": "import os; os.fork()",
 }
 HARMFUL = """\
 from good import agent as good
@@ -104,6 +103,25 @@ def test_what_an_agent_does_to_the_process_harms_no_case(
     result = project.runpytest_subprocess("--mapsat-agent=odd:agent", *workers, timeout=60)
     result.assert_outcomes(passed=3)
     assert result.ret == pytest.ExitCode.OK
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "xdist"])
+def test_a_forked_copy_that_comes_back_fails_its_episode_and_no_other(
+    project: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    forks_once = """
+    import os
+    try:
+        os.mkdir("forked")
+    except FileExistsError:
+        pass
+    else:
+        os.fork()
+    """
+    project.makepyfile(odd=HARMFUL.format(body=forks_once.strip()))
+    result = project.runpytest_subprocess("--mapsat-agent=odd:agent", *workers, timeout=60)
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["*a copy of the process came back from the call*"])
 
 
 @pytest.mark.parametrize(
