@@ -30,6 +30,7 @@ def recommends(check: Recommends, context: Context) -> Finding:  # noqa: PLR0911
     wanted = f"{'only ' if check.quantifier == 'all' else ''}{_thing(check)} recommended"
     known = _entities(check, context)
     found = [standing for key, standing in context.standings(check.turn).items() if key in known]
+    found = _settled(found)
     proposed = [one for one in found if one.proposed]
     maybe = [one for one in found if one.proposed is None]
     fits = {one.key: _fits(check, one.key, known[one.key], context.trajectory.calls) for one in (*proposed, *maybe)}
@@ -52,6 +53,22 @@ def recommends(check: Recommends, context: Context) -> Finding:  # noqa: PLR0911
     return replace(_none_proposed(check, found, context, wanted), missed=context.only_missed(check.tool))
 
 
+def _settled(found: Sequence[Standing]) -> list[Standing]:
+    """Return what becomes of things of one kind that are only described, or proposed under a condition.
+
+    The only one is proposed, one beside a chosen one is not.
+    """
+    chosen = [one for one in found if one.firmly]
+    perhaps = [one for one in found if one.described and any(mention.why for _, mention in one.mentions)]
+    if len(perhaps) == 1 and not any(one.proposed for one in found):
+        return [replace(one, proposed=True) if one in perhaps else one for one in found]
+    if len(found) == 1 and found[0].described:
+        return [replace(found[0], proposed=True)]
+    if len(chosen) == 1:
+        return [replace(one, proposed=False) if one.described else one for one in found]
+    return list(found)
+
+
 def _doubtful(wrong: Sequence[Standing], good: Sequence[Standing]) -> bool:
     """Return whether words propose what fits and only the structure of the reply what does not: then the latter may be read wrongly."""
     return any(one.firmly for one in good) and bool(wrong) and not any(one.firmly for one in wrong)
@@ -63,7 +80,8 @@ def _proposes(context: Context, turn: str) -> bool:
 
 
 def _none_proposed(check: Recommends, found: Sequence[Standing], context: Context, wanted: str) -> Finding:
-    if found and _proposes(context, check.turn):
+    only_asked = all(mention.stance == "asked" for one in found for _, mention in one.mentions)
+    if found and not only_asked and _proposes(context, check.turn):
         return unclear(_quotes(found), "which may be proposed in words that are not understood", wanted)
     if found:
         why = f"{cited(_quotes(found))}, and no such thing is proposed"
@@ -95,6 +113,8 @@ def avoids(check: Avoids, context: Context) -> Finding:
         elif key in known and check.where:
             held.append((standing, _has_all(known[key], check.where, context.trajectory.calls)))
     firmly = any(one.firmly for one in context.standings(check.turn).values())
+    if any(one.firmly for key, one in context.standings(check.turn).items() if key in known):
+        held = [(standing, is_it) for standing, is_it in held if not standing.described]
     for standing, is_it in held:
         if standing.proposed and is_it and (standing.firmly or not firmly):
             return Finding(False, _why(check, [standing], True), wanted, _quotes([standing]))
@@ -116,7 +136,8 @@ def chooses(check: Chooses, context: Context) -> Finding:  # noqa: PLR0911  the 
         return unclear(_quotes(wrong), _OPEN, wanted)
     if wrong:
         return Finding(False, cited(_quotes(wrong)), wanted, _quotes(wrong))
-    open_ = [one for one in over if one.proposed is None]
+    firmly = any(one.firmly for one in chosen)
+    open_ = [one for one in over if one.proposed is None and not (one.described and firmly)]
     if chosen and not open_:
         return Finding(True, cited(_quotes(chosen)), wanted, _quotes(chosen))
     open_ += [] if chosen else [one for one in options if one.proposed is None]

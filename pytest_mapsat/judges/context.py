@@ -231,7 +231,10 @@ def _says_something(document: Document) -> bool:
     figures += document.times
     taken_back = any(one.stance == "denied" for one in (*document.mentions, *figures))
     return (
-        any(one.stance in ("affirmed", "unclear") and one.sentence not in asked for one in document.mentions)
+        any(
+            one.stance in ("affirmed", "described", "unclear") and one.sentence not in asked
+            for one in document.mentions
+        )
         or any(one.stance != "denied" and one.sentence not in asked for one in figures)
         or (bool(document.identifiers) and not taken_back)
     )

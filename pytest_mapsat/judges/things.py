@@ -37,6 +37,7 @@ from pytest_mapsat.text import Document, Mention, Thing, fold_phrase
 #: What a mention may be without proposing its thing.
 _BESIDE = ("compared", "landmark", "asked")
 _AGAINST = ("rejected", "denied")
+_OPEN = ("described", "unclear")
 
 
 @dataclass(frozen=True)
@@ -188,11 +189,14 @@ class Standing:
         key: the thing.
         proposed: True or False where that is sure; None where it is open.
         mentions: what decides, or what leaves it open, each with its reply.
+        described: it is open, and the replies say only what the thing is like: a proposal where it is the only candidate, and none
+            beside one that is proposed in words.
     """
 
     key: str
     proposed: bool | None
     mentions: tuple[Named, ...] = ()
+    described: bool = False
 
     @property
     def firmly(self) -> bool:
@@ -213,7 +217,9 @@ def standings(documents: Sequence[Document]) -> dict[str, Standing]:
             wanted = ("affirmed",) if decided else (*_AGAINST, *_BESIDE)
             result[key] = Standing(key, decided, tuple(one for one in found if one[1].stance in wanted))
         elif may or (found and decided is None):
-            result[key] = Standing(key, None, (*(found if decided is None else ()), *may))
+            open_mentions = (*(found if decided is None else ()), *may)
+            described = all(one.stance == "described" for _, one in open_mentions)
+            result[key] = Standing(key, None, open_mentions, described=described)
     return result if proposed else {key: _maybe_meant(standing) for key, standing in result.items()}
 
 
@@ -224,9 +230,9 @@ def _sorted(documents: Sequence[Document]) -> tuple[dict[str, list[Named]], dict
     for document in documents:
         for mention in document.mentions:
             several = len(mention.keys) > 1
-            if several and mention.stance not in ("affirmed", "unclear"):
+            if several and mention.stance not in ("affirmed", *_OPEN):
                 continue  # said of one or all of them, it proposes none
-            into = open_ if several or mention.stance == "unclear" else sure
+            into = open_ if several or mention.stance in _OPEN else sure
             for key in mention.keys:
                 into.setdefault(key, []).append((document, mention))
     return sure, open_

@@ -101,9 +101,13 @@ def _meant(document: Document, mention: Mention) -> bool | None:
     own = mention.span
     by_itself = bool(mention.why) and mention.why in document.words(own)
     by_itself = by_itself or any(own.start <= span.start and span.end <= own.end for span in document.negations)
-    if mention.stance == "asked" or (mention.stance in ("denied", "rejected") and not by_itself):
-        return False
     start = document.sentences[mention.sentence].start
+    # What is said of the words behind them takes nothing back: "the last train has gone, so skip the station".
+    behind = bool(mention.why) and mention.why not in document.text[start : own.start]
+    if mention.stance == "asked" or (mention.stance in ("denied", "rejected") and not by_itself and not behind):
+        return False
+    if mention.stance == "compared":
+        return None
     denials = [span for span in document.negations if start <= span.start and span.end <= mention.span.start]
     answers = [span for span in denials if document.text[span.end : span.end + 1] in (",", "，")]  # "No, it has gone"
     return True if len(denials) == len(answers) else None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .behind import Tail
+from .fold import is_han
 from .named import Name, Named
 from .pack import Cue
 from .scan import Clause
@@ -74,10 +75,20 @@ class Before:
         if near.has("instead"):
             side.name.bare = not side.has("reject")
             return ("reject" if side.name.bare or "not" not in near.tags else "propose"), near
+        earlier = self._right_before(side, near)
+        if earlier and near.has("toward", "near") and earlier.has("than", "instead"):
+            return ("reject" if earlier.has("instead") else "compare"), earlier
+        if near.has("and") and self.named.neighbour(side.name, -1) is None and is_han(self.scan.text[near.start]):
+            return "compare", near
         for group, sign in (("than", "compare"), ("not", "deny"), ("near", "landmark")):
             if near.has(group):
                 return sign, near
         return ("landmark", near) if "from" in last and not near.has("choose") else None
+
+    def _right_before(self, side: _Side, near: Cue) -> Cue | None:
+        """Return the word right before the one that governs a name: "unlike at X"."""
+        earlier = [cue for cue in side.cues if cue.end <= near.start]
+        return earlier[-1] if earlier and not self.scan.text[earlier[-1].end : near.start].strip() else None
 
     def _place(self, side: _Side) -> Found | None:
         """Read a word of place right behind, as Chinese has it: X旁边."""
@@ -131,7 +142,8 @@ class Before:
         others = any(cue.has("chosen", "choose") for cue in side.cues if cue is not verb)
         weak = verb.has("weak_choose") and not verb.has("chosen") and not others
         modal = side.has("modal", "if")
-        if tail.reject and (weak or tail.reject.end <= end):
+        praised = verb.has("chosen", "best") and not verb.has("choose")
+        if tail.reject and (weak or tail.reject.end <= end or (praised and tail.but)):
             return "reject", tail.reject
         if tail.bad and (modal or ((weak or tail.bad.end <= end) and verb.has("choose"))):
             return "bad", tail.bad

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from .fold import is_han
 from .named import Name, Named
 from .pack import Cue
 from .scan import Clause
 
 _FOLLOWING = 2
+_LEAD = 12
 
 
 @dataclass(slots=True)
@@ -109,7 +111,7 @@ class Behind:
         if not following or not following[0].isalnum():
             return True
         pronoun = next(
-            (other for other in self.scan.cues_between(cue.end, cue.end + 8) if other.start - cue.end <= 1), None
+            (other for other in self.scan.cues_between(cue.end, cue.end + _LEAD) if other.start - cue.end <= 1), None
         )
         return pronoun is not None and pronoun.has("it", "chosen", "article")
 
@@ -122,6 +124,8 @@ class Behind:
         """Yield the clauses that go on about a name, each with its words, up to where another thing is named."""
         clause = self.scan.clauses[name.clause]
         later = self.named.neighbour(name, 1)
+        if later and any(cue.has("instead") for cue in self.scan.cues_between(name.hit.end, later.hit.start)):
+            return
         if later and self._only_passed(later) and not self.named.neighbour(later, 1):
             yield (
                 clause,
@@ -140,6 +144,8 @@ class Behind:
         for place in range(name.clause + 1, sentence.last):
             following = self.scan.clauses[place]
             named = self.named.by_clause.get(place, ())
+            if named and following.has("instead"):
+                return
             if named and "if" in following.links:
                 continue
             if any(not self._only_passed(other) for other in named):
@@ -154,13 +160,17 @@ class Behind:
             for other in clauses:
                 yield other, other.cues
 
+    def _beside(self, name: Name, near: Cue) -> bool:
+        """Return whether a Chinese "with" stands before a name, with no name that it could join it to."""
+        return near.has("and") and self.named.neighbour(name, -1) is None and is_han(self.scan.text[near.start])
+
     def _only_passed(self, name: Name) -> bool:
         """Return whether a name is only where a way leads to or comes from, so that the clause is still about the name before."""
         clause = self.scan.clauses[name.clause]
         near = self.named.adjacent([cue for cue in clause.cues if cue.end <= name.hit.start], name.hit.start)
         return (
             near is not None
-            and near.has("toward", "from", "near", "than")
+            and (near.has("toward", "from", "near", "than") or self._beside(name, near))
             and not near.has("advise")
             and not clause.has("reject", "chosen")
         )

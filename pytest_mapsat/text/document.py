@@ -11,8 +11,9 @@ from pytest_mapsat.model import Quote
 
 from .fold import fold_phrase
 
-#: What a reply does with a thing that it names. Everything that is not surely one of the others is ``unclear``.
-Stance = Literal["affirmed", "denied", "rejected", "compared", "landmark", "asked", "unclear"]
+#: What a reply does with a thing that it names: ``described`` says what it is like, and nothing for or against it.
+#: Everything that is not surely one of the others is ``unclear``.
+Stance = Literal["affirmed", "denied", "rejected", "compared", "described", "landmark", "asked", "unclear"]
 Form = Literal["full", "short", "kind"]
 Approx = Literal["exact", "about", "at_most", "at_least", "range"]
 Role = Literal[
@@ -218,7 +219,9 @@ class Document:
             ignoring: sentences that do not count, those that are copied for instance; questions never do.
         """
         silent = {*ignoring, *(question.sentence for question in self.questions)}
-        things = [mention.sentence for mention in self.mentions if mention.stance in ("affirmed", "unclear")]
+        things = [
+            mention.sentence for mention in self.mentions if mention.stance in ("affirmed", "described", "unclear")
+        ]
         figures = [quantity.sentence for quantity in self.quantities] + [time.sentence for time in self.times]
         found = (*things, *figures, *(one.sentence for one in self.identifiers))
         return any(number not in silent for number in found)

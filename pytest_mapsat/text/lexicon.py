@@ -19,12 +19,16 @@ _NUMBER = re.compile(r"[0-9]+(?:号|-[0-9]+)?")
 _MOST_WORDS = 8
 _MOST_CHARS = 16
 _SHORTEST_WORD = 3
+#: How a line is called by its number alone, and by a code of letters and digits.
+_NUMBERED = ("number", "no.", "no", "line", "route")
+_CODE = re.compile(r"(?:[a-z]+[0-9]+|[0-9]+[a-z]+)[a-z0-9]*")
+_CODE_IN = re.compile(r"(?<![a-z0-9])[a-z]+[0-9]+(?![a-z0-9])")
 _MOST_SHARING = 6
 _ENDINGS = ("'s", "es", "s", "'")
 
 #: How sure a form is by itself. full: a name; words: several of its words; word: one that no language has; head: the sort of thing it is called by
 #: ("the dockyard"); front, back: the first or last characters of a Chinese name.
-Way = Literal["full", "words", "word", "head", "front", "back"]
+Way = Literal["full", "words", "word", "number", "head", "front", "back"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +198,10 @@ def _short_forms(thing: Thing, ordinary: frozenset[str], streets: frozenset[str]
 
 def _short_latin(name: str, ordinary: frozenset[str], streets: frozenset[str]) -> Iterator[tuple[str, Way]]:
     words = name.split(" ")[:_MOST_WORDS]
+    number = words[-1] if len(words) > 1 and words[-1].isdigit() else ""
+    if number:
+        yield from ((f"{word} {number}", "words") for word in _NUMBERED)
+        yield f"the {number}", "number"
     for size in range(len(words) - 1, 0, -1):
         for first in range(len(words) - size + 1):
             part = words[first : first + size]
@@ -207,8 +215,10 @@ def _short_latin(name: str, ordinary: frozenset[str], streets: frozenset[str]) -
                     yield form, "words"
                 else:
                     yield form, "head"
-            elif size == 1 and form in streets:
+            elif size == 1 and (form in streets or form == number):
                 continue
+            elif size == 1 and _CODE.fullmatch(form):
+                yield form, "words"
             elif size == 1 and len(form) >= _SHORTEST_WORD and form not in ordinary:
                 yield form, "word" if first < len(words) - 1 else "head"
             elif size == 1 and first == len(words) - 1 and len(form) >= _SHORTEST_WORD:
@@ -218,10 +228,11 @@ def _short_latin(name: str, ordinary: frozenset[str], streets: frozenset[str]) -
 def _short_han(name: str) -> Iterator[tuple[str, Way]]:
     if len(name) > _MOST_CHARS:
         return
+    yield from ((code, "words") for code in _CODE_IN.findall(name) if code != name)
     for size in range(len(name) - 1, 1, -1):
         if is_han(name[0]):
             yield name[:size], "front"
-        if is_han(name[-size]):
+        if is_han(name[-size]) or (name[-size].isdigit() and is_han(name[-size - 1])):
             yield name[-size:], "back"
 
 

@@ -57,18 +57,26 @@ class _Context:
         definite = before in self.pack.names["definite"]
         if after in self.pack.names["street"]:
             return False
+        if hit.way == "number":
+            return not after or (
+                after in self.pack.words and not {"unit", "classifier"} & self.pack.words[after].keys()
+            )
         capital = self._capital(hit.start)
         if hit.way == "head" and self.text[hit.end : hit.end + 1].isalpha():
             return False
         if capital and (self._capital_word_after(hit.end) or self._foreign_before(hit.start, before)):
             return False
         if hit.form == "kind" or (hit.way == "head" and not capital):
-            return definite or (
-                self.careless
-                and hit.form != "kind"
-                and before not in self.pack.names["indefinite"]
-                and len(hit.keys) == 1
-                and self._listed(hit)
+            return (
+                definite
+                or after in self.pack.groups.get("order_after", ())
+                or (
+                    self.careless
+                    and hit.form != "kind"
+                    and before not in self.pack.names["indefinite"]
+                    and len(hit.keys) == 1
+                    and self._listed(hit)
+                )
             )
         if hit.way == "head" and capital:
             return (
@@ -128,6 +136,8 @@ class _Context:
         ):
             return False
         cue = self.cues.get(hit.start)
+        if hit.way == "back" and before.isdigit():
+            return False
         bounded = (
             not before or not is_han(before) or cue is not None or hit.start in self.ends or before in names["boundary"]
         )

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 
 from .before import Before
 from .behind import Behind, Tail
-from .document import Stance
+from .document import Block, Stance
 from .fold import is_han
 from .named import Name, Named
+from .pack import Cue
 from .scan import Clause, Scan
 
 #: Signs that decide by themselves.
@@ -24,8 +25,11 @@ _DECIDED: dict[str, Stance] = {
 _LIST_LINKS = frozenset({"", ",", "、", "/", "&", "+"})
 _OF_PLANS = frozenset({"arrival", "departure", "stop"})
 _OF_HOURS = frozenset({"opening", "closing", "deadline", "last_service", "event"})
+_OF_OTHERS = ("other", "better", "worse")
 _LABEL = 40
 _BRACKETED = re.compile(r"\([^()]*\)")
+#: "柳巷12号的": an address before the name of what stands there.
+_ADDRESSED = re.compile(r"(?:[0-9]{1,4}号)?(?:的|那家|那座|那边的)")
 _FOLLOWING = 2
 _FEW = 4
 
@@ -60,6 +64,8 @@ class _Signs:
     def _moves(self, name: Name) -> bool:
         """Return whether the clause of a name says when one comes or goes, and not only when something is so."""
         clause = self.scan.clauses[name.clause]
+        if clause.has("modal"):
+            return False
         return self._fragment(clause) or any(cue.tags.get("time_role") in _OF_PLANS for cue in clause.cues)
 
     def _fragment(self, clause: Clause) -> bool:
@@ -84,12 +90,20 @@ class _Signs:
 
     def _row_timed(self, name: Name, timed: set[int]) -> bool:
         sentence = self.scan.sentences[name.sentence]
-        near = (
-            range(sentence.first, sentence.last)
-            if self.scan.blocks[name.block].kind == "row"
-            else range(max(sentence.first, name.clause - 2), min(sentence.last, name.clause + 2))
+        block = self.scan.blocks[name.block]
+        if block.kind != "row":
+            near = range(max(sentence.first, name.clause - 2), min(sentence.last, name.clause + 2))
+            return any(clause in timed for clause in near)
+        return block.level > 0 and any(
+            clause in timed and not self._of_hours(block, clause) for clause in range(sentence.first, sentence.last)
         )
-        return any(clause in timed for clause in near)
+
+    def _of_hours(self, block: Block, place: int) -> bool:
+        """Return whether the column of a clause says when things open, close or run at last."""
+        start, end = self.scan.folded.span(self.scan.clauses[place].start, self.scan.clauses[place].end)
+        cell = next((cell for cell in block.cells if cell.span.start < end and start < cell.span.end), None)
+        header = cell.header if cell else ""
+        return any(cue.tags.get("time_role") in _OF_HOURS for cue in self.scan.pack.find(header))
 
     def _groups(self) -> list[list[Name]]:
         """Return the names that are said in one breath ("A, B and C"). A comma alone makes no list: "Take A, B is shut"."""
@@ -113,6 +127,8 @@ class _Signs:
         """Return how two names are joined: by "and" or a list comma, by a comma alone, or not at all."""
         gap = self.scan.text[start:end]
         gap = _BRACKETED.sub("", gap) if len(gap) <= 2 * _LABEL else gap
+        if _ADDRESSED.fullmatch(gap):
+            return "and"
         if len(gap) > 24 or "|" in gap or "\n" in gap:  # noqa: PLR2004  "and then the" and marks
             return ""
         for cue in self.scan.cues_between(start, end):
@@ -144,7 +160,18 @@ class _Signs:
         under = self._under(first, leads=sign == "lead")
         if under and sign in ("plain", "lead", "bad", "plan", "perhaps"):
             sign, cue = under, None
-        if self.scan.blocks[first.block].kind == "quote":
+        if sign in ("lead", "plain") and self._in_header(first):
+            sign = "option"
+        if sign in ("plain", "lead", "plan"):
+            led = self._led_in(first)
+            sign, cue = ("bad", led) if led else (sign, cue)
+        if self.scan.blocks[first.block].kind == "quote" and sign not in (
+            "reject",
+            "compare",
+            "landmark",
+            "deny",
+            "bad",
+        ):
             sign = "plain"
         self._spread(first, tail)
         for name in group:
@@ -160,12 +187,40 @@ class _Signs:
 
     def _spread(self, first: Name, tail: Tail) -> None:
         """Give what is said of both to the one before too: "X is A and Y is B, so neither will do"."""
-        if not tail.bad or not tail.both:
+        said = tail.reject or tail.bad
+        if not said or not tail.both:
             return
         place = self.named.place[id(first)]
         for name in self.named.names[max(place - _FOLLOWING, 0) : place]:
             if name.sentence == first.sentence and name.sign in ("plain", "lead"):
-                name.sign, name.why = "bad", (tail.bad.start, tail.bad.end)
+                name.sign, name.why = "bad", (said.start, said.end)
+
+    def _in_header(self, name: Name) -> bool:
+        """Return whether a name heads a column of a table that has others, too."""
+        block = self.scan.blocks[name.block]
+        named = {other.key for other in self.named.names if other.block == name.block}
+        return block.kind == "row" and block.level == 0 and len(named) > 1
+
+    def _led_in(self, name: Name) -> Cue | None:
+        """Return the word that turns down all that a sentence lists behind its colon: "the others won't do: A shuts at six; B ..."."""
+        first = self.scan.sentences[name.sentence].first
+        lead: list[Cue] = []
+        for place in range(first, name.clause):
+            lead += self.scan.clauses[place].cues
+            if place in self.named.by_clause:
+                return None
+            if self.scan.clauses[place + 1].opens == ":":
+                break
+        else:
+            return None
+        negation = None
+        if not any(cue.has("both", "reject_heading", *_OF_OTHERS) for cue in lead):
+            return None
+        for cue in lead:
+            if cue.has("unfit", "reject", "too", "reject_heading") or (negation and cue.has("fit", "choose", "chosen")):
+                return cue
+            negation = negation or (cue if cue.has("not") and not cue.has("lack") else None)
+        return None
 
     def _under(self, name: Name, *, leads: bool) -> str:
         """Return what the headings over a name say of all that stands under them."""
@@ -173,7 +228,9 @@ class _Signs:
         while place >= 0:
             low, high = self.scan.bounds[place]
             cues = self.scan.cues_between(low, high)
-            if any(cue.has("reject_heading") for cue in cues) and place not in self.named.first:
+            others = any(cue.has(*_OF_OTHERS) for cue in cues)
+            unfit = any(cue.has("reject_heading") or (others and cue.has("unfit")) for cue in cues)
+            if unfit and place not in self.named.first:
                 return "reject"
             if any(cue.has("compare_heading") for cue in cues):
                 return "option"
@@ -218,6 +275,7 @@ class _Whole:
             if name.leads
             and (name.sign in ("reject", "bad") or (name.picked and scan.blocks[name.block].kind == "row"))
         }
+        self.asks_which = not self.proposed and self._asks_which()
         self.leads = self._leading()
         if not self.proposed and not self.leads:
             self.proposed = {name.key for name in names if name.sign == "perhaps" and name.key} - self.out - self.aside
@@ -225,6 +283,11 @@ class _Whole:
             self.leads |= self._opening()
         self.firm = self.proposed | self.leads
         self.leads |= self._sections()
+
+    def _asks_which(self) -> bool:
+        """Return whether the reply asks which of the things it lists is wanted: then the list proposes none."""
+        asking = (sentence for sentence in self.scan.sentences if sentence.asks)
+        return any(cue.has("which") for one in asking for cue in self.scan.cues_between(one.start, one.end))
 
     def _opening(self) -> set[str]:
         """Return the thing that a reply begins with, where its first clause names it and says nothing against it."""
@@ -259,7 +322,7 @@ class _Whole:
             {
                 name.key
                 for heading, name in seen.items()
-                if name.sign == "lead" and name.key and not name.bad and heading not in taken
+                if name.sign == "lead" and name.key and not name.bad and heading not in taken and not self.asks_which
             }
             - self.out
             - self.aside
@@ -273,17 +336,19 @@ class _Whole:
             for name in self.names
             if name.leads and name.key in self.proposed | self.out
         }
+        unfit = {name.key for name in self.names if name.sign == "bad"}
         for name in self.names:
             kind = self.scan.blocks[name.block].kind
             heads = name.sign in ("lead", "offered") and (
-                kind == "heading" or name.timed or name.good or self._numbered(name)
+                kind == "heading" or name.timed or name.good or (self._numbered(name) and not self.asks_which)
             )
             if self._options(name) or (kind == "row" and not name.timed and self.proposed):
                 heads = False
             heads = heads or (
                 name.sign == "offered" and kind == "item" and self.scan.blocks[name.block].heading not in settled
             )
-            walked = name.sign == "plan" and name.timed and not name.home
+            merely_timed = name.why is None and (name.doubtful or name.key in unfit)
+            walked = name.sign == "plan" and name.timed and not name.home and not merely_timed
             if (heads or walked) and name.key and not (name.bad and not name.timed and kind != "heading"):
                 found.add(name.key)
         return found - self.out
@@ -314,7 +379,7 @@ class _Whole:
             return self._ambiguous(name)
         others = bool(self.firm - {key})
         if name.sign == "perhaps":
-            return "compared" if others and key not in self.firm else "affirmed"
+            return "described" if others and key not in self.firm else "affirmed"
         rules: tuple[tuple[bool, Stance], ...] = (
             (key in self.proposed and key not in self.out, "affirmed"),
             (key in self.out and key not in self.firm, "rejected"),
@@ -323,6 +388,7 @@ class _Whole:
             (name.sign == "option" or key in self.aside, "compared"),
             (name.bad and others, "rejected"),
             (name.conditional and others, "compared"),
+            (name.doubtful and others, "compared"),
         )
         return next((stance for holds, stance in rules if holds), None) or self._plain(name, others=others)
 
@@ -332,17 +398,35 @@ class _Whole:
             return "affirmed"
         if name.doubtful:
             return "unclear"
+        if name.sign in ("lead", "offered") and self.asks_which:
+            return "asked"
         if name.sign in ("lead", "offered"):
             row = self.scan.blocks[name.block].kind == "row" and not name.timed
             return "affirmed" if not others else "compared" if row or self._options(name) else "unclear"
         alone = not self.candidates - {name.key} or self._fragment(name)
-        return "affirmed" if alone and not others else "unclear"
+        if alone and not others:
+            return "affirmed"
+        return "described" if self._is_subject(name) else "unclear"
+
+    def _is_subject(self, name: Name) -> bool:
+        """Return whether a clause begins with the name, so that what follows says what the thing is like."""
+        clause = self.scan.clauses[name.clause]
+        begin = clause.start
+        for cue in clause.cues:
+            if cue.start > name.hit.start or self.scan.text[begin : cue.start].strip(" \n\"'"):
+                break
+            if not cue.has("and", "whereas", "although", "but"):
+                break
+            begin = cue.end
+        lead = self.scan.text[begin : name.hit.start].strip(" \n\"'*「《“")
+        short = sum(map(_weight, lead)) <= 2 * _FEW and not self.scan.cues_between(begin, name.hit.start)
+        return name.sign == "plain" and not name.conditional and (short or lead in self.scan.pack.names["article"])
 
     def _ambiguous(self, name: Name) -> Stance:
         """Return the stance of a name that several things have: what holds for whichever is meant."""
         if name.sign in ("plan", "lead") and not self.firm:
             return "affirmed"
-        return "rejected" if name.sign == "bad" and set(name.hit.keys) <= self.out else "unclear"
+        return "rejected" if name.sign == "bad" else "unclear"
 
     def _fragment(self, name: Name) -> bool:
         """Return whether the clause of a name has no verb that the pack knows: a short answer names what it proposes."""

@@ -169,9 +169,9 @@ def test_a_row_with_a_cross_is_rejected_and_the_picked_row_is_affirmed():
     assert stances(document, "birch") == {"rejected"}
 
 
-def test_things_that_are_only_described_are_unclear_beside_one_that_is_proposed():
+def test_things_that_are_only_described_are_neither_proposed_nor_turned_down():
     document = reading("I recommend Amber Hall. Birch Cafe has a terrace.")
-    assert stances(document, "birch") == {"unclear"}
+    assert stances(document, "birch") == {"described"}
 
 
 def test_a_quoted_line_proposes_nothing():
