@@ -28,7 +28,7 @@ parameters:
 match:
   query: {type: text}
 entities:
-  - {items: pois, name: name}
+  - {items: pois, name: name, fields: {open: ignored}}
 """
 
 #: Passes every case: looks up, names the open charger.

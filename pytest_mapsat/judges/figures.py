@@ -114,6 +114,8 @@ def _weighed(figure: Quantity | Clock, said: _Said, check: Number | ClockTime, e
     why = explained.of(figure, check.role)
     if why == "user" or (why in ("own", "other") and not sure):
         return replace(said, outcome="explained")
+    if why == "own":
+        return replace(said, outcome="beside")
     if why == "derived" and not sure and isinstance(figure, Quantity) and figure.unit == "yuan":
         return replace(said, outcome="beside")
     likely = isinstance(figure, Quantity) and not figure.cued and figure.unit in ("min", "m")
