@@ -158,7 +158,12 @@ def rules_out(check: RulesOut, context: Context) -> Finding:
     proposed = [one for one in found if one.proposed]
     if proposed:
         return Finding(False, cited(_quotes(proposed)), wanted, _quotes(proposed))
-    against = [one for one in found if any(mention.stance in ("denied", "rejected") for _, mention in one.mentions)]
+    # What is denied without a word of its own is only taken back with all that stands around it.
+    against = [
+        one
+        for one in found
+        if any(said.stance == "rejected" or (said.stance == "denied" and said.why) for _, said in one.mentions)
+    ]
     if any(one.proposed is False for one in against):
         return Finding(True, cited(_quotes(against)), wanted, _quotes(against))
     if found:

@@ -106,6 +106,15 @@ class Context:
         things = tuple(Thing(phrase, (phrase,)) for phrase in sorted(self.phrases))
         return self._read(Lexicon(things, self.vocabulary)) if things else self.replies
 
+    @cached_property
+    def means(self) -> tuple[Document, ...]:
+        """The same replies, read for the ways of travelling that they tell the user to take."""
+        ways: dict[str, list[str]] = {}
+        for word, tags in self.lexicon.pack(self.language).words.items():
+            if "means" in tags:
+                ways.setdefault(tags["means"], []).append(word)
+        return self._read(Lexicon([Thing(way, tuple(words)) for way, words in sorted(ways.items())], self.vocabulary))
+
     def _read(self, lexicon: Lexicon) -> tuple[Document, ...]:
         now = self.visible.context.now if self.visible else ""
         found: list[Document] = []
@@ -119,6 +128,10 @@ class Context:
     def read(self, turn: str) -> tuple[Document, ...]:
         """Return the replies that ``turn`` names: all of them (``any``), the ``first``, or the ``last`` one. Blank ones do not count."""
         return _of_turn(self.replies, turn)
+
+    def means_of(self, turn: str) -> tuple[Document, ...]:
+        """Return the replies that ``turn`` names, read for ways of travelling."""
+        return _of_turn(self.means, turn)
 
     def phrased(self, phrases: Iterable[str], turn: str) -> list[tuple[Document, Mention]]:
         """Return the places where one of these phrases stands in full, in the order of the replies."""
@@ -215,13 +228,14 @@ def _of_turn(replies: tuple[Document, ...], turn: str) -> tuple[Document, ...]:
 
 def _plain_words(document: Document, wanted: Mapping[str, str]) -> Iterator[Mention]:
     """Yield the first place of words that stand in a sentence though no name is read there, as in an address."""
+    asked = {question.sentence for question in document.questions}
     for number, sentence in enumerate(document.sentences):
         text = document.words(sentence).lower()
         for key, phrase in wanted.items():
             start = word_at(text, key)
             if start is not None:
                 span = Span(sentence.start + start, sentence.start + start + len(key))
-                yield Mention((phrase,), span, "full", "affirmed", "", number, 0)
+                yield Mention((phrase,), span, "full", "asked" if number in asked else "affirmed", "", number, 0)
 
 
 def _says_something(document: Document) -> bool:

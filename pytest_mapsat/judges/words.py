@@ -18,6 +18,7 @@ from .things import folded, word_at
 Found = tuple[Document, Mention]
 _OPEN = "of which it is open whether it is meant so"
 _WAYS = ("travel_time", "travel_distance")
+_MOTION = ("去", "回", "过", "到")
 
 
 def said(check: Said, context: Context) -> Finding:
@@ -45,11 +46,9 @@ def said(check: Said, context: Context) -> Finding:
 def not_said(check: NotSaid, context: Context) -> Finding:
     """None of ``phrases`` is said, unless under a negation, as a comparison, or in a question."""
     wanted = f"nothing said of {one_of(check.phrases)}"
-    found = context.phrased(check.phrases, check.turn)
+    found = [one for one in context.phrased(check.phrases, check.turn) if not _set_aside(*one)]
     for meant in (True, None):
-        quotes = _quotes(
-            one for one in found if _meant(*one) is meant and one[1].stance not in ("compared", "landmark")
-        )
+        quotes = _quotes(one for one in found if _surely(*one) is meant)
         if quotes and meant:
             return Finding(False, cited(quotes), wanted, quotes)
         if quotes:
@@ -91,26 +90,89 @@ def travels(check: Travels, context: Context) -> Finding:
                 if passed is None
                 else Finding(False, f"{cited(quotes)}, {why}", wanted, quotes[:SHOWN_AT_MOST])
             )
+    told = [
+        (document, mention, passed)
+        for document in context.means_of(check.turn)
+        for mention in document.mentions
+        if mention.form == "full"
+        and not _in_a_name(document, mention)
+        and mention.keys[0] not in check.by
+        and not (mention.keys[0] == "transit" and _owned(document, mention))
+        and (passed := _sent(document, mention)) is not True
+    ]
+    for outcome in (False, None):
+        quotes = _quotes((document, mention) for document, mention, passed in told if passed is outcome)
+        if quotes:
+            return (
+                Finding(False, f"{cited(quotes)}, which the user is told to take", wanted, quotes)
+                if outcome is False
+                else unclear(quotes, "which the user may be told to take", wanted)
+            )
     claimed = any(figure.role in _WAYS for document in context.read(check.turn) for figure in document.quantities)
     why = f"no reply sends the user on another way than {one_of(check.by)}"
     return Finding(True, why, wanted, vacuous=not claimed)
 
 
+def _in_a_name(document: Document, mention: Mention) -> bool:
+    """Return whether a way is part of a name: "Cooper's Walk"."""
+    before = document.text[: mention.span.start].rsplit(None, 1)[-1:] if mention.span.start else []
+    return document.text[mention.span.start].isupper() and bool(before) and before[0][:1].isupper()
+
+
+def _owned(document: Document, mention: Mention) -> bool:
+    """Return whether a way is one that the user has planned already: "in time for your train"."""
+    return document.text[: mention.span.start].lower().endswith(("your ", "您的", "你的"))
+
+
+def _sent(document: Document, mention: Mention) -> bool | None:
+    """Return whether a way that is named sends nobody; None where words of motion follow it."""
+    start = document.sentences[mention.sentence].start
+    if mention.stance == "affirmed" and mention.why and mention.why in document.text[start : mention.span.start]:
+        return False
+    follows = document.text[mention.span.end : mention.span.end + 2]
+    open_ = mention.stance in ("affirmed", "described", "unclear")
+    return None if open_ and any(word in follows for word in _MOTION) else True
+
+
+def _set_aside(document: Document, mention: Mention) -> bool:
+    """Return whether words are only compared, or are turned down by what is said around them."""
+    turned_down = mention.stance in ("denied", "rejected") and mention.why not in document.words(mention.span)
+    return turned_down or mention.stance == "compared"
+
+
 def _meant(document: Document, mention: Mention) -> bool | None:
-    """Return whether words are said and meant: False where they are denied or asked, None where a denial stands earlier in the sentence."""
+    """Return whether words are said and meant.
+
+    False where they are denied or asked, None where they are compared, or a denial stands earlier in the clause.
+    """
     own = mention.span
+    sentence = document.sentences[mention.sentence]
+    clause = document.clauses[mention.clause]
+    if not clause.start <= own.start < clause.end:
+        clause = sentence
     by_itself = bool(mention.why) and mention.why in document.words(own)
     by_itself = by_itself or any(own.start <= span.start and span.end <= own.end for span in document.negations)
-    start = document.sentences[mention.sentence].start
-    # What is said of the words behind them takes nothing back: "the last train has gone, so skip the station".
-    behind = bool(mention.why) and mention.why not in document.text[start : own.start]
-    if mention.stance == "asked" or (mention.stance in ("denied", "rejected") and not by_itself and not behind):
+    # What a later clause says takes nothing back: "the last train has gone, so skip the station".
+    later = bool(mention.why) and mention.why not in document.text[sentence.start : clause.end]
+    if mention.stance == "asked" or (mention.stance in ("denied", "rejected") and not by_itself and not later):
         return False
     if mention.stance == "compared":
         return None
+    return None if _denied_before(document, mention, clause.start) else True
+
+
+def _surely(document: Document, mention: Mention) -> bool | None:
+    """Return whether words are meant; None also where they only locate something, or a denial stands in the sentence."""
+    meant = _meant(document, mention)
+    located = mention.stance == "landmark"
+    open_ = located or _denied_before(document, mention, document.sentences[mention.sentence].start)
+    return None if meant and open_ else meant
+
+
+def _denied_before(document: Document, mention: Mention, start: int) -> bool:
+    """Return whether a denial stands between a place and words; "No, it has gone" is an answer."""
     denials = [span for span in document.negations if start <= span.start and span.end <= mention.span.start]
-    answers = [span for span in denials if document.text[span.end : span.end + 1] in (",", "，")]  # "No, it has gone"
-    return True if len(denials) == len(answers) else None
+    return any(document.text[span.end : span.end + 1] not in (",", "，") for span in denials)
 
 
 def says(text: str, phrases: Iterable[str]) -> bool:

@@ -76,7 +76,7 @@ class Before:
             side.name.bare = not side.has("reject")
             return ("reject" if side.name.bare or "not" not in near.tags else "propose"), near
         earlier = self._right_before(side, near)
-        if earlier and near.has("toward", "near") and earlier.has("than", "instead"):
+        if earlier and near.has("toward", "near", "choose") and earlier.has("than", "instead"):
             return ("reject" if earlier.has("instead") else "compare"), earlier
         if near.has("and") and self.named.neighbour(side.name, -1) is None and is_han(self.scan.text[near.start]):
             return "compare", near

@@ -22,6 +22,7 @@ _ABBREVIATIONS = frozenset("dr mr mrs ms st no vs etc approx ca c e.g i.e a.m p.
 _WORD_BEFORE = re.compile(r"[a-z.]{1,8}$")
 #: Longest sentence in characters.
 _LONGEST = 600
+_NAME_BEFORE = 24
 #: Words that begin a clause of their own.
 LINKS = ("but", "although", "because", "so", "if", "whereas", "then")
 #: What behind "and" shows that a clause of its own begins.
@@ -105,7 +106,7 @@ def scan(folded: Folded, pack: Pack, words: Sequence[Cue], names: Sequence[tuple
     """Cut a folded reply into blocks, sentences and clauses. Nothing is looked for inside ``names``."""
     blocks = lay_out(folded.original)
     bounds = [(folded.at(block.span.start), folded.at(block.span.end)) for block in blocks]
-    cues = list(_outside(words, names))
+    cues = [cue for cue in _outside(words, names) if not _in_a_name(folded, pack, cue)]
     result = Scan(folded, pack, blocks, bounds, cues, [], [], [], [cue.start for cue in cues])
     at = 0
     for number, (start, end) in enumerate(bounds):
@@ -137,6 +138,18 @@ def _outside(cues: Iterable[Cue], names: Sequence[tuple[int, int]]) -> Iterator[
             at += 1
         if at == len(names) or cue.end <= names[at][0]:
             yield cue
+
+
+def _in_a_name(folded: Folded, pack: Pack, cue: Cue) -> bool:
+    """Return whether a way of travelling is the last word of a name that nobody knows: "Cooper's Walk"."""
+    if "mode" not in cue.tags:
+        return False
+    place = folded.origin(cue.start)
+    before = folded.text[max(cue.start - _NAME_BEFORE, 0) : cue.start]
+    word = before[:-1].rpartition(" ")[2].rpartition("\n")[2]
+    if not before.endswith(" ") or not word[:1].isalpha() or not folded.original[place].isupper():
+        return False
+    return folded.original[folded.origin(cue.start - 1 - len(word))].isupper() and word not in pack.words
 
 
 def _inside(position: int, names: Sequence[tuple[int, int]]) -> bool:

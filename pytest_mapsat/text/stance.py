@@ -64,7 +64,7 @@ class _Signs:
     def _moves(self, name: Name) -> bool:
         """Return whether the clause of a name says when one comes or goes, and not only when something is so."""
         clause = self.scan.clauses[name.clause]
-        if clause.has("modal"):
+        if clause.has("modal", "past"):
             return False
         return self._fragment(clause) or any(cue.tags.get("time_role") in _OF_PLANS for cue in clause.cues)
 

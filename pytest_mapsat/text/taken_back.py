@@ -43,17 +43,37 @@ def _taken_back(cut: Scan) -> list[tuple[int, int]]:
         if told:
             found.append((told.end, sentence.end))
         elif _begins_with_not(cut, clause):
-            whole = cut.text.startswith(_NOT[1], clause.start) and clause.start == sentence.start
-            found.append((clause.start, sentence.end if whole else clause.end))
+            whole = cut.text.startswith(_NOT[1], _begin(cut, clause)) and clause.start == sentence.start
+            found.append((clause.start, sentence.end if whole else _denied_to(cut, clause)))
     return found
+
+
+def _denied_to(cut: Scan, clause: Clause) -> int:
+    """Return where a denial ends that a clause begins with: "Not then a walk to X" is cut before "then"."""
+    following = cut.clause_at(clause.end)
+    alone = cut.text[clause.start : clause.end].strip() in {word.strip() for word in _NOT}
+    return cut.clauses[following].end if alone and cut.clauses[following].sentence == clause.sentence else clause.end
+
+
+def _begin(cut: Scan, clause: Clause) -> int:
+    """Return where the words of a clause begin."""
+    words = cut.text[clause.start : clause.end]
+    return clause.start + len(words) - len(words.lstrip())
+
+
+def _states(cut: Scan, clause: Clause) -> bool:
+    """Return whether a clause begins with a bare "is", as Chinese says what is meant instead: 不是甲，是乙."""
+    return bool(clause.cues) and clause.cues[0].has("is") and clause.cues[0].start == _begin(cut, clause)
 
 
 def _begins_with_not(cut: Scan, clause: Clause) -> bool:
     """Return whether a clause begins with a bare denial; one that goes on with "but" or 而是 says only what is meant instead."""
-    if not cut.text.startswith(_NOT, clause.start) or not clause.cues or clause.cues[0].start != clause.start:
+    begin = _begin(cut, clause)
+    if not cut.text.startswith(_NOT, begin) or not clause.cues or clause.cues[0].start != begin:
         return False
     sentence = cut.sentences[clause.sentence]
-    contrast = any(other.has("but") or "but" in other.links for other in cut.clauses[sentence.first : sentence.last])
+    clauses = cut.clauses[sentence.first : sentence.last]
+    contrast = any(other.has("but") or "but" in other.links or _states(cut, other) for other in clauses)
     return clause.cues[0].has("not") and not contrast and "而是" not in cut.text[clause.start : sentence.end]
 
 
@@ -64,4 +84,4 @@ def _inside(span: Span, spans: Sequence[Span]) -> bool:
 
 
 def _denied(mention: Mention, *, inside: bool) -> Mention:
-    return replace(mention, stance="denied") if inside and mention.stance != "asked" else mention
+    return replace(mention, stance="denied", why="") if inside and mention.stance != "asked" else mention
