@@ -47,6 +47,11 @@ _FAR = 5
 #: Roles of figures that a way has, and that are easily said of its end.
 _OF_WAYS = ("arrival", "departure", "travel_time", "travel_distance")
 
+#: Roles that are always said in words: a time without any is none of these.
+_HOURS = {"opening", "closing"}
+#: What a time of day that is said of a thing of a sort, without a word about it, is likely to be.
+_PLAINLY = {"line": "departure", "place": "arrival"}
+
 Outcome = Literal["fits", "misfit", "open", "explained", "beside"]
 #: The figures that are said of a check's phrases, and the sentences in which one of these stands.
 Nearby = tuple[set[Span], set[int]]
@@ -114,9 +119,11 @@ def _weighed(figure: Quantity | Clock, said: _Said, check: Number | ClockTime, e
     why = explained.of(figure, check.role)
     if why == "user" or (why in ("own", "other") and not sure):
         return replace(said, outcome="explained")
+    if why == "own":
+        return replace(said, outcome="beside")
     if why == "derived" and not sure and isinstance(figure, Quantity) and figure.unit == "yuan":
         return replace(said, outcome="beside")
-    likely = isinstance(figure, Quantity) and not figure.cued and figure.unit in ("min", "m")
+    likely = bool(check.role) and isinstance(figure, Quantity) and not figure.cued and figure.unit == "min"
     return replace(said, outcome="open") if why or likely else said
 
 
@@ -173,7 +180,7 @@ def _number_said(
     belongs = _belongs(check, document, figure, nearby=nearby, context=context)
     if check.mode and figure.mode not in check.mode:
         belongs = False if figure.mode else None if belongs else belongs
-    if figure.approx == "at_most" and not figure.subject and not figure.cued:
+    if check.role and figure.unit == "m" and figure.approx == "at_most" and not figure.subject and not figure.cued:
         belongs = False  # how far was looked, not how far something is
     if belongs is False:
         return _Said(quote, belongs=False, other_role=_is_other(check.role, figure.role))
@@ -189,10 +196,10 @@ def _number_said(
         upto = [value for value in upto if not (figure.mode and value.mode) or figure.mode == value.mode]
     if ((figure.role is None or not figure.cued) and _is_far(figure, upto)) or _is_of_several(figure, upto):
         return _Said(quote, belongs=False)
-    if not _named_by_then(figure, document):
-        belongs = belongs and None
+    named = _named_by_then(figure, document)
+    belongs = belongs if named or not belongs else None
     shown = [f"{value.number / scale:g} {check.unit}" for value in _relevant(figure, upto)]
-    beside = _Beside(upto, lambda value: _near(figure, value.number, check.tolerance))
+    beside = _Beside(upto, lambda value: _near(figure, value.number, check.tolerance), named)
     return _Said(quote, belongs, _compared(figure, beside, context), f"but {_returned(check.bounds, shown)}")
 
 
@@ -216,19 +223,21 @@ def _time_said(
     if inside != {True}:
         outcome = "open" if True in inside or time.stance == "unclear" else "misfit"
         return _Said(quote, belongs, outcome, f"not {_window(check)}")
-    of_a_line = time.role is None and "departure" in check.role and _sorts(set(time.subject), context) == {"line"}
+    plain = time.role is None and any(
+        role in check.role and _sorts(set(time.subject), context) == {sort} for sort, role in _PLAINLY.items()
+    )
     if known is None:
-        return _Said(quote, belongs or of_a_line or None, "fits")
+        return _Said(quote, belongs or plain or None, "fits")
     upto = [value for value in known if value.turn <= document.turn]
-    if not _named_by_then(time, document):
-        belongs = belongs and None
+    named = _named_by_then(time, document)
+    belongs = belongs if named or not belongs else None
 
     def fits(value: Value) -> bool:
         return any(_apart(minutes, value.number) <= max(check.tolerance_min, slack) for minutes in readings)
 
     shown = [clock_of(int(value.number)) for value in _relevant(time, upto)]
-    outcome = _compared(time, _Beside(upto, fits), context)
-    surely = belongs or (of_a_line and outcome == "fits") or None
+    outcome = _compared(time, _Beside(upto, fits, named), context)
+    surely = belongs or (plain and outcome == "fits") or None
     return _Said(quote, surely, outcome, f"but {_returned(check.bounds, shown)}")
 
 
@@ -240,10 +249,11 @@ def _readings(time: Clock, context: Context) -> Sequence[int]:
 
 @dataclass(frozen=True)
 class _Beside:
-    """What a figure is held against: the values that tools returned, and which of them it fits."""
+    """What a figure is held against: the values that tools returned, which of them it fits, and whether its thing is named by then."""
 
     values: Sequence[Value]
     fits: Callable[[Value], bool]
+    named: bool
 
 
 def _is_far(figure: Quantity, known: Sequence[Value]) -> bool:
@@ -280,7 +290,8 @@ def _belongs(
     if check.quantifier == "any" and not check.bounds:
         held.append({"affirmed": True, "unclear": None}.get(figure.stance, False))
     if check.role:
-        held.append((check.near and near) or None if figure.role is None else figure.role in check.role)
+        unsaid = False if set(check.role) <= _HOURS else None
+        held.append((check.near and near) or unsaid if figure.role is None else figure.role in check.role)
     if check.near:
         held.append(near)
     if check.of:
@@ -362,7 +373,7 @@ def _compared(figure: Quantity | Clock, beside: _Beside, context: Context) -> Ou
 
     A way lies between two things, and is easily said of the wrong one: one that fits another way only is open.
     """
-    key = figure.subject[0] if len(figure.subject) == 1 else ""
+    key = figure.subject[0] if len(figure.subject) == 1 and beside.named else ""
     if not any(map(beside.fits, beside.values)):
         nothing_of_it = key and beside.values and not any(key in value.own | value.about for value in beside.values)
         return "open" if figure.stance == "unclear" or nothing_of_it else "misfit"

@@ -46,9 +46,9 @@ def said(check: Said, context: Context) -> Finding:
 def not_said(check: NotSaid, context: Context) -> Finding:
     """None of ``phrases`` is said, unless under a negation, as a comparison, or in a question."""
     wanted = f"nothing said of {one_of(check.phrases)}"
-    found = context.phrased(check.phrases, check.turn)
+    found = [one for one in context.phrased(check.phrases, check.turn) if not _set_aside(*one)]
     for meant in (True, None):
-        quotes = _quotes(one for one in found if _meant(*one) is meant and not _set_aside(*one))
+        quotes = _quotes(one for one in found if _surely(*one) is meant)
         if quotes and meant:
             return Finding(False, cited(quotes), wanted, quotes)
         if quotes:
@@ -135,26 +135,44 @@ def _sent(document: Document, mention: Mention) -> bool | None:
 
 
 def _set_aside(document: Document, mention: Mention) -> bool:
-    """Return whether words only stand beside what is meant, or are turned down by what is said around them."""
+    """Return whether words are only compared, or are turned down by what is said around them."""
     turned_down = mention.stance in ("denied", "rejected") and mention.why not in document.words(mention.span)
-    return turned_down or mention.stance in ("compared", "landmark")
+    return turned_down or mention.stance == "compared"
 
 
 def _meant(document: Document, mention: Mention) -> bool | None:
-    """Return whether words are said and meant: False where they are denied or asked, None where a denial stands earlier in the sentence."""
+    """Return whether words are said and meant.
+
+    False where they are denied or asked, None where they are compared, or a denial stands earlier in the clause.
+    """
     own = mention.span
+    sentence = document.sentences[mention.sentence]
+    clause = document.clauses[mention.clause]
+    if not clause.start <= own.start < clause.end:
+        clause = sentence
     by_itself = bool(mention.why) and mention.why in document.words(own)
     by_itself = by_itself or any(own.start <= span.start and span.end <= own.end for span in document.negations)
-    start = document.sentences[mention.sentence].start
-    # What is said of the words behind them takes nothing back: "the last train has gone, so skip the station".
-    behind = bool(mention.why) and mention.why not in document.text[start : own.start]
-    if mention.stance == "asked" or (mention.stance in ("denied", "rejected") and not by_itself and not behind):
+    # What a later clause says takes nothing back: "the last train has gone, so skip the station".
+    later = bool(mention.why) and mention.why not in document.text[sentence.start : clause.end]
+    if mention.stance == "asked" or (mention.stance in ("denied", "rejected") and not by_itself and not later):
         return False
     if mention.stance == "compared":
         return None
+    return None if _denied_before(document, mention, clause.start) else True
+
+
+def _surely(document: Document, mention: Mention) -> bool | None:
+    """Return whether words are meant; None also where they only locate something, or a denial stands in the sentence."""
+    meant = _meant(document, mention)
+    located = mention.stance == "landmark"
+    open_ = located or _denied_before(document, mention, document.sentences[mention.sentence].start)
+    return None if meant and open_ else meant
+
+
+def _denied_before(document: Document, mention: Mention, start: int) -> bool:
+    """Return whether a denial stands between a place and words; "No, it has gone" is an answer."""
     denials = [span for span in document.negations if start <= span.start and span.end <= mention.span.start]
-    answers = [span for span in denials if document.text[span.end : span.end + 1] in (",", "，")]  # "No, it has gone"
-    return True if len(denials) == len(answers) else None
+    return any(document.text[span.end : span.end + 1] not in (",", "，") for span in denials)
 
 
 def says(text: str, phrases: Iterable[str]) -> bool:

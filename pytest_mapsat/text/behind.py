@@ -124,7 +124,7 @@ class Behind:
         """Yield the clauses that go on about a name, each with its words, up to where another thing is named."""
         clause = self.scan.clauses[name.clause]
         later = self.named.neighbour(name, 1)
-        if later and any(cue.has("instead") for cue in self.scan.cues_between(name.hit.end, later.hit.start)):
+        if later and self._instead(name, later):
             return
         if later and self._only_passed(later) and not self.named.neighbour(later, 1):
             yield (
@@ -144,11 +144,9 @@ class Behind:
         for place in range(name.clause + 1, sentence.last):
             following = self.scan.clauses[place]
             named = self.named.by_clause.get(place, ())
-            if named and following.has("instead"):
-                return
             if named and "if" in following.links:
                 continue
-            if any(not self._only_passed(other) for other in named):
+            if named and (following.has("instead") or any(not self._only_passed(other) for other in named)):
                 return
             yield following, [cue for cue in following.cues if not named or cue.start >= named[-1].hit.end]
         for number in range(name.sentence + 1, min(name.sentence + _FOLLOWING, len(self.scan.sentences))):
@@ -159,6 +157,10 @@ class Behind:
                 return
             for other in clauses:
                 yield other, other.cues
+
+    def _instead(self, name: Name, later: Name) -> bool:
+        """Return whether a name stands instead of a later one: "X rather than Y", so that what follows is said of Y."""
+        return any(cue.has("instead") for cue in self.scan.cues_between(name.hit.end, later.hit.start))
 
     def _beside(self, name: Name, near: Cue) -> bool:
         """Return whether a Chinese "with" stands before a name, with no name that it could join it to."""

@@ -197,7 +197,8 @@ class _Clock:
             return None
         word = self.starts.get(hour.start)
         of_day = int(word.tags["clock_word"]) if word is not None and "clock_word" in word.tags else -1
-        total = (of_day + minute if of_day >= 0 else int(hour.value) * _SIXTY + minute) % DAY
+        total = (of_day + minute) % DAY if of_day >= 0 else int(hour.value) * _SIXTY + minute
+        total += _HALF_DAY if of_day < 0 and total < _SIXTY else 0  # before one o'clock it is past twelve
         stop = end if end is not None else hour.end
         oclock = self.after(stop)
         if oclock and "oclock" in oclock.tags:

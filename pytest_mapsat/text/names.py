@@ -50,17 +50,20 @@ class _Context:
 
     def accepts(self, hit: Hit) -> bool:
         """Return whether a short form stands for a name where it stands."""
+        if hit.way == "number":
+            return self._numbered(hit)
         return self._han(hit) if hit.way in ("front", "back") else self._latin(hit)
+
+    def _numbered(self, hit: Hit) -> bool:
+        """Return whether "the 7" is a line, and counts nothing: a known word stands behind it that is no unit, or none."""
+        after = self._word_after(hit.end)
+        return not after or (after in self.pack.words and not {"unit", "classifier"} & self.pack.words[after].keys())
 
     def _latin(self, hit: Hit) -> bool:
         before, after = self._word_before(hit.start), self._word_after(hit.end)
         definite = before in self.pack.names["definite"]
         if after in self.pack.names["street"]:
             return False
-        if hit.way == "number":
-            return not after or (
-                after in self.pack.words and not {"unit", "classifier"} & self.pack.words[after].keys()
-            )
         capital = self._capital(hit.start)
         if hit.way == "head" and self.text[hit.end : hit.end + 1].isalpha():
             return False

@@ -252,6 +252,9 @@ class Roles:
         toward = any(
             (cue.has("toward", "from") or cue.tags.get("time_role") == "arrival") and cue.start >= figure.end
             for cue in cues
+        ) or any(
+            cue.has("toward") and self.subjects.names_between(cue.end, min(cue.end + _NEAR, figure.start))
+            for cue in cues
         )
         return "travel_time" if mode or toward or self._alone(figure, place) else None
 

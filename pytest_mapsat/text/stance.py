@@ -198,8 +198,10 @@ class _Signs:
     def _in_header(self, name: Name) -> bool:
         """Return whether a name heads a column of a table that has others, too."""
         block = self.scan.blocks[name.block]
-        named = {other.key for other in self.named.names if other.block == name.block}
-        return block.kind == "row" and block.level == 0 and len(named) > 1
+        if block.kind != "row" or block.level:
+            return False
+        following = self.named.place[id(self.named.first[name.block])] + 1
+        return following < len(self.named.names) and self.named.names[following].block == name.block
 
     def _led_in(self, name: Name) -> Cue | None:
         """Return the word that turns down all that a sentence lists behind its colon: "the others won't do: A shuts at six; B ..."."""

@@ -246,7 +246,12 @@ class Subjects:
         clause = self.scan.clauses[place]
         if self.scan.sentences[clause.sentence].asks:
             return "asked"
-        before = [cue for cue in clause.cues if cue.end <= start and not self.scan.text[cue.end : start].strip()]
-        if before and before[-1].has("not", "instead"):
-            return "denied"
+        for cue in reversed([cue for cue in clause.cues if cue.end <= start]):
+            if self.scan.text[cue.end : start].strip():
+                break
+            if cue.has("not", "instead"):
+                return "denied"
+            if not cue.has("about", "under", "over"):
+                break
+            start = cue.start
         return "unclear" if "if" in clause.links else "affirmed"

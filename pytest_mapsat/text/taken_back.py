@@ -44,8 +44,15 @@ def _taken_back(cut: Scan) -> list[tuple[int, int]]:
             found.append((told.end, sentence.end))
         elif _begins_with_not(cut, clause):
             whole = cut.text.startswith(_NOT[1], _begin(cut, clause)) and clause.start == sentence.start
-            found.append((clause.start, sentence.end if whole else clause.end))
+            found.append((clause.start, sentence.end if whole else _denied_to(cut, clause)))
     return found
+
+
+def _denied_to(cut: Scan, clause: Clause) -> int:
+    """Return where a denial ends that a clause begins with: "Not then a walk to X" is cut before "then"."""
+    following = cut.clause_at(clause.end)
+    alone = cut.text[clause.start : clause.end].strip() in {word.strip() for word in _NOT}
+    return cut.clauses[following].end if alone and cut.clauses[following].sentence == clause.sentence else clause.end
 
 
 def _begin(cut: Scan, clause: Clause) -> int:

@@ -44,7 +44,7 @@ class TimeRoles:
         if role is not None or spoken.approx != "at_most":
             return role
         before = self.scan.cues_between(max(spoken.start - _LOOK_BACK, 0), spoken.start)
-        return "stop" if before and before[-1].has("until") else "deadline"
+        return "stop" if before and before[-1].has("until") else None
 
     def _of_range(self, spoken: Spoken, pair: Spoken) -> str | None:
         start, end = min(spoken.start, pair.start), max(spoken.end, pair.end)

@@ -3,6 +3,8 @@
 import pytest
 from judging import call, dialogue, judge_dialogue, judge_reply
 
+from pytest_mapsat.model import Trajectory, Turn
+
 
 def test_a_number_must_lie_within_its_bounds():
     assert judge_reply("It is 900 m away", "number", unit="km", max=1).passed is True
@@ -12,9 +14,9 @@ def test_a_number_must_lie_within_its_bounds():
 
 
 def test_a_number_is_tied_to_its_thing_by_the_sentence():
-    reply = "The walk takes 8 min. 驾车需要50分钟。"
+    reply = "The walk takes 8 min. The drive takes 50 min."
     assert judge_reply(reply, "number", unit="min", max=10, near=["walk"]).passed is True
-    assert judge_reply(reply, "number", unit="min", max=10, near=["驾车"]).passed is False
+    assert judge_reply(reply, "number", unit="min", max=10, near=["drive"]).passed is False
     assert judge_reply(reply, "number", unit="min", max=10, near=["bike"]).passed is not True
 
 
@@ -89,3 +91,21 @@ def test_a_clock_time_is_held_against_what_a_tool_returned(said, passed):
     steps = [call("route", {"arrival": "2026-05-23 18:30:00"})]
     fields = {"equals": bound("arrival")}
     assert judge_reply(f"You arrive at {said}.", "clock_time", steps=steps, **fields).passed is passed
+
+
+ARRIVALS = {"role": "arrival", "after": "17:00", "before": "17:02", "if_absent": "vacuous"}
+
+
+def test_a_time_that_the_user_gave_fails_nothing_but_one_that_nobody_gave_does():
+    turns = (Turn(role="user", text="I have to be there by 17:30."), Turn(role="agent", text="You arrive at 17:30."))
+    assert judge_dialogue(Trajectory(case="c1", turns=turns), "clock_time", **ARRIVALS).passed is not False
+    turns = (turns[0], Turn(role="agent", text="You arrive at 17:16."))
+    assert judge_dialogue(Trajectory(case="c1", turns=turns), "clock_time", **ARRIVALS).passed is False
+
+
+def test_a_length_of_time_whose_role_no_word_says_fails_nothing():
+    steps = [call("route", {"minutes": 12})]
+    equals = {"op": "bound", "tool": "route", "path": "minutes"}
+    fields = {"unit": "min", "role": "travel_time", "equals": equals, "if_absent": "vacuous", "steps": steps}
+    assert judge_reply("Old Mill: 20 min.", "number", **fields).passed is not False
+    assert judge_reply("The walk to Old Mill takes 20 min.", "number", **fields).passed is False

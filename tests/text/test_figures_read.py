@@ -5,6 +5,19 @@ from reading_help import reading
 
 #: Text; value, role and thing of each figure ("*": whichever).
 ROLES = [
+    ("Birch Cafe is three minutes quicker.", [(3, "slack", "birch")]),
+    ("The driver takes 27 minutes to come.", [(27, "wait", "*")]),
+    ("You've got about eighteen minutes.", [(18, "slack", "*")]),
+    ("A supper for two is 168 yuan instead of 190.", [(168, "price", "*"), (190, "former_price", "*")]),
+    ("Cedar Garage is 5 yuan an hour.", [(5, "price", "cedar")]),
+    ("云溪茶社多花6分钟。", [(6, "slack", "云溪茶社")]),
+    ("云溪茶社五分钟左右能来接。", [(5, "wait", "云溪茶社")]),
+    ("门票三十。", [(30, "price", "*")]),
+    ("每人十块五。", [(10.5, "per_head", "*")]),
+    (
+        "| | Amber Hall | Birch Cafe |\n|---|---|---|\n| Walk | 6 min | 9 min |\n| Price | 30 yuan | 25 yuan |",
+        [(6, "travel_time", "amber"), (9, "travel_time", "birch"), (30, "price", "amber"), (25, "price", "birch")],
+    ),
     (
         "Amber Hall is a 12-minute walk away; you would wait about 5 minutes for a table and have 20 minutes to spare.",
         [(12, "travel_time", "amber"), (5, "wait", "*"), (20, "slack", "*")],

@@ -187,3 +187,19 @@ def test_the_words_that_decided_are_told():
 def test_a_stance_decided_elsewhere_tells_the_words_of_that_place():
     later = reading("I recommend Amber Hall. Amber Hall is open.").of("amber")[1]
     assert (later.stance, later.why) == ("affirmed", "recommend")
+
+
+def test_a_list_with_a_question_which_one_is_wanted_proposes_nothing():
+    document = reading("- Amber Hall: 20 yuan\n- Birch Cafe: 30 yuan\n\nTell me which one you would like.")
+    assert stances(document, "amber") == stances(document, "birch") == {"asked"}
+
+
+def test_what_a_lead_in_turns_down_is_turned_down_one_by_one():
+    document = reading("Go to Amber Hall. The nearer ones won't do: Birch Cafe opens at six.")
+    assert stances(document, "birch") == {"rejected"}
+
+
+def test_a_column_of_opening_hours_makes_no_plan():
+    table = "| Place | Opening hours |\n|---|---|\n| Birch Cafe | 08:00-21:00 |"
+    document = reading(f"I recommend Amber Hall.\n\n{table}")
+    assert stances(document, "birch") == {"compared"}

@@ -4,6 +4,10 @@ import pytest
 from reading_help import reading
 
 SAID = [
+    ("It goes at three forty.", ["15:40"]),
+    ("ten to midnight", ["23:50"]),
+    ("half past midnight", ["0:30"]),
+    ("It gives you about three hours.", []),
     ("at half past three", ["15:30"]),
     ("at quarter to five", ["16:45"]),
     ("at ten past four", ["16:10"]),
