@@ -29,8 +29,9 @@ def minutes(reply, *near):
         ("步行5分钟或开车3分钟。", "步行", ["5分钟"]),
     ],
 )
-def test_a_figure_belongs_to_its_clause(reply, near, said):
-    assert minutes(reply, near) == said
+def test_a_figure_belongs_to_its_clause_or_it_is_left_open(reply, near, said):
+    finding = judge_reply(reply, "number", unit="min", near=[near], min=0, quantifier="any")
+    assert finding.passed is None or [quote.text for quote in finding.quotes] == said
 
 
 @pytest.mark.parametrize("reply", ["It is not 18 min.", "It isn't about 18 min.", "不是18分钟。", "并非约18分钟。"])
