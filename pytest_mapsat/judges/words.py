@@ -18,6 +18,7 @@ from .things import folded, word_at
 Found = tuple[Document, Mention]
 _OPEN = "of which it is open whether it is meant so"
 _WAYS = ("travel_time", "travel_distance")
+_LISTED = 2
 _MOTION = ("去", "回", "过", "到")
 
 
@@ -160,7 +161,10 @@ def _meant(document: Document, mention: Mention) -> bool | None:
         return False
     if mention.stance == "compared":
         return None
-    return None if _denied_before(document, mention, clause.start) else True
+    # A denial goes on in a list: "no bus, metro or tram".
+    lead = document.text[clause.start : own.start]
+    listed = lead.isascii() and own.start > 0 and len(lead.split()) <= _LISTED and document.text[own.start].isascii()
+    return None if _denied_before(document, mention, sentence.start if listed else clause.start) else True
 
 
 def _surely(document: Document, mention: Mention) -> bool | None:
