@@ -18,6 +18,7 @@ from .things import folded, word_at
 Found = tuple[Document, Mention]
 _OPEN = "of which it is open whether it is meant so"
 _WAYS = ("travel_time", "travel_distance")
+_LISTED = 2
 _MOTION = ("去", "回", "过", "到")
 
 
@@ -90,6 +91,7 @@ def travels(check: Travels, context: Context) -> Finding:
                 if passed is None
                 else Finding(False, f"{cited(quotes)}, {why}", wanted, quotes[:SHOWN_AT_MOST])
             )
+    needless = context.lexicon.pack(context.language).groups.get("needless", frozenset())
     told = [
         (document, mention, passed)
         for document in context.means_of(check.turn)
@@ -98,7 +100,7 @@ def travels(check: Travels, context: Context) -> Finding:
         and not _in_a_name(document, mention)
         and mention.keys[0] not in check.by
         and not (mention.keys[0] == "transit" and _owned(document, mention))
-        and (passed := _sent(document, mention)) is not True
+        and (passed := _sent(document, mention, needless)) is not True
     ]
     for outcome in (False, None):
         quotes = _quotes((document, mention) for document, mention, passed in told if passed is outcome)
@@ -124,11 +126,12 @@ def _owned(document: Document, mention: Mention) -> bool:
     return document.text[: mention.span.start].lower().endswith(("your ", "您的", "你的"))
 
 
-def _sent(document: Document, mention: Mention) -> bool | None:
-    """Return whether a way that is named sends nobody; None where words of motion follow it."""
+def _sent(document: Document, mention: Mention, needless: Iterable[str]) -> bool | None:
+    """Return whether a way that is named sends nobody; None where words of motion follow it, or it need not be taken."""
     start = document.sentences[mention.sentence].start
     if mention.stance == "affirmed" and mention.why and mention.why in document.text[start : mention.span.start]:
-        return False
+        lead = document.text[document.clauses[mention.clause].start : mention.span.start].lower()
+        return None if any(word in lead for word in needless) else False
     follows = document.text[mention.span.end : mention.span.end + 2]
     open_ = mention.stance in ("affirmed", "described", "unclear")
     return None if open_ and any(word in follows for word in _MOTION) else True
@@ -158,7 +161,10 @@ def _meant(document: Document, mention: Mention) -> bool | None:
         return False
     if mention.stance == "compared":
         return None
-    return None if _denied_before(document, mention, clause.start) else True
+    # A denial goes on in a list: "no bus, metro or tram".
+    lead = document.text[clause.start : own.start]
+    listed = lead.isascii() and own.start > 0 and len(lead.split()) <= _LISTED and document.text[own.start].isascii()
+    return None if _denied_before(document, mention, sentence.start if listed else clause.start) else True
 
 
 def _surely(document: Document, mention: Mention) -> bool | None:

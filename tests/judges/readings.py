@@ -26,7 +26,8 @@ def reading(text, *parts, turn=1):
 
 def names(words, stance, *keys, form="full"):
     keys = keys or (words.casefold(),)
-    return lambda text: Mention(keys, span(text, words), form, stance, "", 0, 0)
+    why = "no" if stance == "denied" else ""
+    return lambda text: Mention(keys, span(text, words), form, stance, why, 0, 0)
 
 
 def figure(words, value, unit, role, *subject, approx="exact", low=None, high=None, mode="", stance="affirmed"):

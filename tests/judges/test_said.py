@@ -135,3 +135,15 @@ def test_chooses_is_never_content_with_both_or_neither(reply):
 
 def test_an_option_that_holds_the_name_of_the_other_is_not_the_other():
     assert judge_reply("Take the airport bus", "chooses", option=["airport bus"], over=["bus"]).passed is True
+
+
+@pytest.mark.parametrize(
+    ("reply", "passed"),
+    [
+        ("It is 18 minutes on foot, so take a taxi there.", False),
+        ("Walk there; there is no need to take a taxi.", None),
+        ("It is a 9 min walk from Cooper's Walk, in time for your train.", True),
+    ],
+)
+def test_travels_fails_where_the_user_is_told_to_take_another_way(reply, passed):
+    assert judge_reply(reply, "travels", by=["walking"]).passed is passed
