@@ -22,7 +22,7 @@ from .describe import clock_of, one_of, range_in_words
 from .explained import Explained
 from .finding import SHOWN_AT_MOST, Finding, absent, cited, unclear
 from .things import key_of
-from .words import says
+from .words import place_of
 
 #: unit of a check -> unit of a reading, and how many of the latter it is.
 _UNITS = {
@@ -53,8 +53,8 @@ _HOURS = {"opening", "closing"}
 _PLAINLY = {"line": "departure", "place": "arrival"}
 
 Outcome = Literal["fits", "misfit", "open", "explained", "beside"]
-#: The figures that are said of a check's phrases, and the sentences in which one of these stands.
-Nearby = tuple[set[Span], set[int]]
+#: The figures that are said of a check's phrases, those that may be, and the sentences in which one of these stands.
+Nearby = tuple[set[Span], set[Span], set[int]]
 
 
 @dataclass(frozen=True)
@@ -285,7 +285,7 @@ def _belongs(
     """
     held: list[bool | None] = [figure.stance not in ("denied", "asked")]
     near: bool | None = True if figure.span in nearby[0] else None
-    if near is None and (figure.sentence in nearby[1] or figure.subject):
+    if near is None and figure.span not in nearby[1] and (figure.sentence in nearby[2] or figure.subject):
         near = False
     if check.quantifier == "any" and not check.bounds:
         held.append({"affirmed": True, "unclear": None}.get(figure.stance, False))
@@ -299,18 +299,19 @@ def _belongs(
     return False if False in held else None if None in held else True
 
 
-def _near_phrases(
-    near: Sequence[str], document: Document, figures: Sequence[Quantity | Clock]
-) -> tuple[set[Span], set[int]]:
-    """Return the figures that are said of one of the phrases, and the sentences in which one stands.
+def _near_phrases(near: Sequence[str], document: Document, figures: Sequence[Quantity | Clock]) -> Nearby:
+    """Return the figures that are said of one of the phrases, those that may be, and the sentences in which one stands.
 
-    A figure is said of a phrase that stands in its clause. Where the clause of the phrase has no figure, the nearest in its sentence is meant.
+    A figure is said of a phrase that stands in its clause; of several there the nearest is, and the others may be. Where the clause of the
+    phrase has no figure, the nearest in its sentence is meant.
     """
     meant: set[Span] = set()
+    maybe: set[Span] = set()
     sentences: set[int] = set()
     starts = [figure.span.start for figure in figures]
     for clause in document.clauses if near else ():
-        if not says(document.words(clause), near):
+        found = place_of(document.words(clause), near)
+        if found is None:
             continue
         sentence = document.sentence_at(clause.start)
         sentences.add(sentence)
@@ -318,10 +319,14 @@ def _near_phrases(
         around = figures[first:last] or [
             figure for figure in figures[max(first - 1, 0) : first + 1] if figure.sentence == sentence
         ]
-        if first == last and around:
-            around = [min(around, key=lambda one: max(one.span.start - clause.end, clause.start - one.span.end))]
-        meant.update(figure.span for figure in around)
-    return meant, sentences
+        begins, ends = (
+            (clause.start + found[0], clause.start + found[1]) if first < last else (clause.start, clause.end)
+        )
+        if around:
+            nearest = min(around, key=lambda one, b=begins, e=ends: max(one.span.start - e, b - one.span.end))  # type: ignore[misc]
+            meant.add(nearest.span)
+            maybe.update(one.span for one in around[: last - first] if one is not nearest)
+    return meant, maybe - meant, sentences
 
 
 def _is_of(check: Number | ClockTime, document: Document, figure: Quantity | Clock, context: Context) -> bool | None:

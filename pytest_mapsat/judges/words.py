@@ -183,8 +183,17 @@ def _denied_before(document: Document, mention: Mention, start: int) -> bool:
 
 def says(text: str, phrases: Iterable[str]) -> bool:
     """Return whether a text has one of the phrases, as whole words where it is Latin (a plain plural counts)."""
+    return place_of(text, phrases) is not None
+
+
+def place_of(text: str, phrases: Iterable[str]) -> tuple[int, int] | None:
+    """Return where the first of the phrases begins and ends in a text, as whole words where it is Latin; None where none is there."""
     text = fold_phrase(text)
-    return any(word_at(text, folded(phrase)) is not None for phrase in phrases)
+    for phrase in map(folded, phrases):
+        at = word_at(text, phrase)
+        if at is not None:
+            return at, at + len(phrase)
+    return None
 
 
 def _quotes(found: Iterable[Found]) -> tuple[Quote, ...]:

@@ -83,7 +83,7 @@ def test_the_longest_name_is_the_one_that_is_meant():
 
 def test_a_place_named_as_a_landmark_is_not_recommended():
     assert recommends("Go to Cafe Luna, next to Old Mill", where=GOOD).passed is True
-    assert recommends("推荐Cafe Luna，在Old Mill附近", where=GOOD).passed is True
+    assert recommends("我推荐您去Cafe Luna，它就在Old Mill附近，走过去很近。", where=GOOD).passed is True
 
 
 def test_a_short_name_that_two_places_share_stands_for_neither():

@@ -38,8 +38,8 @@ def test_the_considerate_agent_keeps_every_hard_constraint_and_fact(name):
 
 
 def test_the_considerate_agent_leaves_preferences_to_win():
-    assert 0.8 < mean_ar(cards(CONSIDERATE)) < 0.92
-    assert sum(card.ar < 1 for card in cards(CONSIDERATE).values()) >= len(CASES) / 2
+    assert 0.8 < mean_ar(cards(CONSIDERATE)) < 0.96  # undecided labels count as passed here
+    assert sum(card.metrics["iisr"] != 1 for card in cards(CONSIDERATE).values()) >= len(CASES) / 2
 
 
 def test_the_naive_agent_passes_the_plain_cases_and_fails_most_others():
