@@ -161,7 +161,8 @@ def test_going_on_with_another_source_or_another_suite_is_refused(many):
 
 
 @EVERYWHERE
-def test_an_interrupted_run_is_saved_as_partial_and_never_takes_the_place_of_a_complete_one(many, workers):
+def test_an_interrupted_run_is_saved_as_partial_and_never_takes_the_place_of_a_complete_one(many, workers, monkeypatch):
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # set where these tests themselves run on workers
     many.runpytest(GOOD, SAVE)
     whole = (many.path / "run.json").read_bytes()
     many.makeconftest(
