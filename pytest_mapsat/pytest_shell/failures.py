@@ -53,6 +53,8 @@ def place_failure(
     if crash is None or not isinstance(raised, pytest.fail.Exception) or raised.pytrace:
         return  # an error in somebody's fixture or plugin is told where it lies
     crash.path, crash.lineno = where
+    if report.when == "call":  # on CI pytest repeats the whole message in its short summary
+        crash.message = crash.message.partition("\n")[0]
     if config.option.tbstyle == "line" and report.when == "call":  # errors of set-up are shown whole in any style
         crash.message = reason or crash.message.partition("\n")[0].removeprefix("Failed: ")
         traceback: Any = getattr(report.longrepr, "reprtraceback", None)
