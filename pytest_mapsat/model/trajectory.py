@@ -8,8 +8,16 @@ from pydantic import Field, model_validator
 
 from .base import Json, JsonObject, Noun
 
-ProvenanceKind = Literal["exact", "near", "composed", "simulated", "recorded", "miss"]
-PROVENANCE_KINDS: tuple[ProvenanceKind, ...] = ("exact", "near", "composed", "simulated", "recorded", "miss")
+ProvenanceKind = Literal["exact", "computed", "near", "composed", "simulated", "recorded", "miss"]
+PROVENANCE_KINDS: tuple[ProvenanceKind, ...] = (
+    "exact",
+    "computed",
+    "near",
+    "composed",
+    "simulated",
+    "recorded",
+    "miss",
+)
 
 #: Who a fault is laid to.
 Blame = Literal["agent", "user", "judge", "sandbox", "infrastructure"]

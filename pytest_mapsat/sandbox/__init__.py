@@ -8,7 +8,7 @@ from .door import WorldSuite, make_world
 from .geo import distance_m
 from .resolver import MISS_RESULT
 from .satisfy import satisfies, values_at
-from .tables import Table
+from .tables import Table, View, unmet
 from .text import normalise, text_similarity, tokens
 from .times import opening_hours
 from .toolbox import Toolbox
@@ -21,6 +21,7 @@ __all__ = [
     "Table",
     "Toolbox",
     "UnfitError",
+    "View",
     "World",
     "WorldSuite",
     "argument_problems",
@@ -33,5 +34,6 @@ __all__ = [
     "satisfies",
     "text_similarity",
     "tokens",
+    "unmet",
     "values_at",
 ]

@@ -205,12 +205,17 @@ def _boolean(value: Json, _trim: Trimmer) -> Canonical:
     return found
 
 
-def _set(value: Json, trim: Trimmer) -> Canonical:
+def members(value: Json) -> list[Json]:
+    """Return the members of a list, of JSON text of one, or of text joined by commas; a single value is its own."""
     if isinstance(value, str):
         parsed = _parsed(value) if value.lstrip()[:1] == "[" else None
         value = parsed if isinstance(parsed, list) else _SEPARATORS.split(value)
-    members = value if isinstance(value, list | tuple) else [value]
-    words = {_word(member, trim) for member in members if not _says_nothing(member)}
+    listed = value if isinstance(value, list | tuple) else [value]
+    return [member.strip() if isinstance(member, str) else member for member in listed if not _says_nothing(member)]
+
+
+def _set(value: Json, trim: Trimmer) -> Canonical:
+    words = {_word(member, trim) for member in members(value)}
     return tuple(sorted(filter(None, words))) or None
 
 

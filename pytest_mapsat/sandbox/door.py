@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from pytest_mapsat.model import Case, Record, SuiteManifest, Tool
+from pytest_mapsat.model import Case, Overlay, Record, SuiteManifest, Tool
 
+from .computing import Computed
 from .tables import Table
 from .world import Sandbox, World
 
@@ -29,6 +30,10 @@ class WorldSuite(Protocol):
         """The rows that every case starts from, by table."""
         ...
 
+    def overlays(self, name: str) -> tuple[Overlay, ...]:
+        """Return what is laid over the tables for a case, first to last."""
+        ...
+
     def records(self, case_id: str) -> tuple[Record, ...]:
         """Return what was recorded for a case."""
         ...
@@ -46,4 +51,6 @@ def make_world(case: Case, suite: WorldSuite) -> World:
     Raises:
         SuiteError: a record of the case, or a table, cannot be read.
     """
-    return Sandbox(suite.tools, suite.records(case.id))
+    tables, overlays = suite.tables, suite.overlays(case.id)
+    computed = Computed(suite.tools, tables, overlays, case.visible.context) if tables else None
+    return Sandbox(suite.tools, suite.records(case.id), computed)

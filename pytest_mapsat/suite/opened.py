@@ -12,10 +12,11 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from pytest_mapsat.formats import Lines, Located, content_digest, dotted, limits, parse_json_line, shown_path
-from pytest_mapsat.model import Case, Problem, Record, SuiteError, SuiteManifest, Tool, shown
+from pytest_mapsat.model import Case, Overlay, Problem, Record, SuiteError, SuiteManifest, Tool, shown
 from pytest_mapsat.sandbox import Table
 from pytest_mapsat.text import Vocabulary
 
+from .answering import answer_problems
 from .crosscheck import Remark, crosscheck
 from .entries import (
     CaseEntry,
@@ -27,7 +28,7 @@ from .entries import (
 )
 from .inventory import MANIFEST, Inventory, is_yaml, refusal, role_of, take_inventory
 from .records import PlacedRecord, Span, SpanReader, index_records, read_records
-from .tables import read_tables
+from .tables import State, read_state
 from .tools import read_manifest, read_tools
 
 
@@ -51,8 +52,11 @@ def open_suite(root: Path) -> Suite:
     if (problem := refusal(folder, manifest)) is not None:
         raise SuiteError(problem)
     inventory = take_inventory(folder)
-    tools = read_tools(inventory.tools)
-    return Suite(folder, read_manifest(manifest), inventory, tools, read_tables(inventory.state))
+    tools, state = read_tools(inventory.tools), read_state(inventory.state)
+    problems = [*answer_problems(tools, state)]
+    if problems:
+        raise SuiteError(*problems[: limits.PROBLEMS])
+    return Suite(folder, read_manifest(manifest), inventory, tools, state)
 
 
 class Suite:
@@ -75,7 +79,7 @@ class Suite:
         manifest: SuiteManifest,
         inventory: Inventory,
         tools: Mapping[str, tuple[Tool, Path, int]],
-        tables: Mapping[str, Table],
+        state: State,
     ) -> None:
         self.root = root
         self.manifest = manifest
@@ -85,7 +89,8 @@ class Suite:
             {name: (path, line) for name, (_, path, line) in tools.items()}
         )
         self.inventory = inventory
-        self.tables: Mapping[str, Table] = MappingProxyType(dict(tables))
+        self.state = state
+        self.tables: Mapping[str, Table] = MappingProxyType(dict(state.tables))
         self.reader = SpanReader()
         self._record_reader = SpanReader()
         self._lock = threading.RLock()
@@ -161,6 +166,10 @@ class Suite:
         spans = self.record_spans().get(case_id, ())
         self._refuse_changed(*dict.fromkeys(span.path for span in spans))
         return tuple(read_records(spans, self._record_reader))
+
+    def overlays(self, name: str) -> tuple[Overlay, ...]:
+        """Return the lines that are laid over the tables for a case, first to last; none for a case that has none."""
+        return self.state.laid_on(name)
 
     def record_spans(self) -> Mapping[str, list[Span]]:
         """Return where the records of each case stand, cases of which the suite has none included. Raises SuiteError."""
