@@ -19,7 +19,6 @@ from pytest_mapsat.text import Document, Quantity, Span
 from .bound_values import DAY, Value, clock_times, plain_numbers, values_of, written
 from .context import Context
 from .describe import clock_of, one_of, range_in_words
-from .explained import Explained
 from .finding import SHOWN_AT_MOST, Finding, absent, cited, unclear
 from .things import key_of
 from .words import place_of
@@ -89,7 +88,7 @@ def number(check: Number, context: Context) -> Finding:
         nearby = _near_phrases(check.near, document, figures)
         for one in figures:
             judged = _number_said(check, document, one, known, nearby=nearby, context=context)
-            said.append(_weighed(one, judged, check, context.explained(document)))
+            said.append(_weighed(one, judged, check, document, context))
     noun = _NOUNS.get(unit, "number")
     return _judged(check, said, f"a {noun} {_number_wanted(check, known, scale)}", noun, context)
 
@@ -102,11 +101,13 @@ def clock_time(check: ClockTime, context: Context) -> Finding:
         nearby = _near_phrases(check.near, document, document.times)
         for one in document.times:
             judged = _time_said(check, document, one, known, nearby=nearby, context=context)
-            said.append(_weighed(one, judged, check, context.explained(document)))
+            said.append(_weighed(one, judged, check, document, context))
     return _judged(check, said, f"a clock time {_time_wanted(check, known)}", "clock time", context)
 
 
-def _weighed(figure: Quantity | Clock, said: _Said, check: Number | ClockTime, explained: Explained) -> _Said:
+def _weighed(
+    figure: Quantity | Clock, said: _Said, check: Number | ClockTime, document: Document, context: Context
+) -> _Said:
     """Return the judgement of a figure that does not fit: one that something else explains fails nothing.
 
     A figure whose thing and role words tell stays open where another thing or arithmetic has its value: then it may be said wrongly.
@@ -116,7 +117,7 @@ def _weighed(figure: Quantity | Clock, said: _Said, check: Number | ClockTime, e
     sure = said.belongs is True and len(figure.subject) == 1 and (isinstance(figure, Clock) or figure.cued)
     if said.outcome == "open" and sure:
         return said
-    why = explained.of(figure, check.role)
+    why = context.explained(document).of(figure, check.role)
     if why == "user" or (why in ("own", "other") and not sure):
         return replace(said, outcome="explained")
     if why == "own":
@@ -243,6 +244,8 @@ def _time_said(
 
 def _readings(time: Clock, context: Context) -> Sequence[int]:
     """Return what a time of day can mean: of two readings the one that tools know of its thing."""
+    if len(time.minutes) == 1:
+        return time.minutes
     known = {one.minutes % DAY for key in time.subject for one in context.evidence.times_of(key, role=time.role)}
     return [minutes for minutes in time.minutes if minutes in known] or time.minutes
 

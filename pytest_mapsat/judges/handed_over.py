@@ -5,11 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import cast, get_args
 
 from pytest_mapsat.model import Figure, Quote, Structured, Turn
-from pytest_mapsat.text import ClockTime, Document, Lexicon, Mention, Quantity, Role, TimeRole, read
+from pytest_mapsat.text import ClockTime, Document, Mention, Quantity, Role, TimeRole, lexicon_of, read
 
 from .grounding.arithmetic import agrees
 
@@ -149,15 +148,10 @@ def _value_of(figure: Figure) -> Quantity | ClockTime | None:
     written = f"{value} {figure.unit}".strip()
     if len(written) > _LONGEST:
         return None
-    document = read(written, language="en", lexicon=_nothing())
+    document = read(written, language="en", lexicon=lexicon_of(()))
     found: list[Quantity | ClockTime] = [*document.quantities]
     found += [time for time in document.times if len(time.minutes) == 1]
     return found[0] if len(found) == 1 else None
-
-
-@cache
-def _nothing() -> Lexicon:
-    return Lexicon()
 
 
 def _unit(figure: Quantity | ClockTime) -> str:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pytest_mapsat.model import Asked, NotSaid, Quote, Said, Travels
-from pytest_mapsat.text import Document, Mention, fold_phrase
+from pytest_mapsat.text import Document, Mention, fold_phrase, pack_of
 
 from .context import Context
 from .describe import one_of, times_in_words
 from .finding import SHOWN_AT_MOST, Finding, cited, unclear
-from .things import folded, word_at
+from .things import word_at
 
 Found = tuple[Document, Mention]
 _OPEN = "of which it is open whether it is meant so"
@@ -91,7 +91,7 @@ def travels(check: Travels, context: Context) -> Finding:
                 if passed is None
                 else Finding(False, f"{cited(quotes)}, {why}", wanted, quotes[:SHOWN_AT_MOST])
             )
-    needless = context.lexicon.pack(context.language).groups.get("needless", frozenset())
+    needless = pack_of(context.language, context.vocabulary).groups.get("needless", frozenset())
     told = [
         (document, mention, passed)
         for document in context.means_of(check.turn)
@@ -189,7 +189,7 @@ def says(text: str, phrases: Iterable[str]) -> bool:
 def place_of(text: str, phrases: Iterable[str]) -> tuple[int, int] | None:
     """Return where the first of the phrases begins and ends in a text, as whole words where it is Latin; None where none is there."""
     text = fold_phrase(text)
-    for phrase in map(folded, phrases):
+    for phrase in map(fold_phrase, phrases):
         at = word_at(text, phrase)
         if at is not None:
             return at, at + len(phrase)

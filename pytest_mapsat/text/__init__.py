@@ -16,9 +16,10 @@ from .document import (
     TimeRole,
 )
 from .fold import fold_phrase
-from .lexicon import Lexicon, Thing, Vocabulary
-from .pack import vocabulary_problem
-from .reader import read
+from .lexicon import Lexicon, Thing, lexicon_of
+from .pack import Vocabulary, pack_of, vocabulary_problem
+from .page import Page, open_page
+from .reader import read, read_names, read_page
 
 __all__ = [
     "Approx",
@@ -29,6 +30,7 @@ __all__ = [
     "Identifier",
     "Lexicon",
     "Mention",
+    "Page",
     "Quantity",
     "Question",
     "Role",
@@ -38,6 +40,11 @@ __all__ = [
     "TimeRole",
     "Vocabulary",
     "fold_phrase",
+    "lexicon_of",
+    "open_page",
+    "pack_of",
     "read",
+    "read_names",
+    "read_page",
     "vocabulary_problem",
 ]

@@ -8,7 +8,7 @@ from typing import Any, cast, get_args
 
 from pytest_mapsat.model import Json, Meaning, Step, Tool, Trajectory, Visible
 from pytest_mapsat.sandbox import distance_m, opening_hours, point_of
-from pytest_mapsat.text import Document, Lexicon, Role, TimeRole, fold_phrase, read
+from pytest_mapsat.text import Document, Role, TimeRole, fold_phrase, lexicon_of, read
 
 from .kinds import USER, Evidence, Figure, Identity, Known, Moment, Point, Source
 from .results import Element, clock, elements_of, measured
@@ -228,7 +228,7 @@ class _Gathering:
             )
             for key, known in self._known.items()
         )  # fmt: skip
-        lexicon = Lexicon([thing.thing for thing in things])
+        lexicon = lexicon_of(tuple(thing.thing for thing in things))
         language = visible.context.locale if visible else ""
         now = visible.context.now if visible else ""
         for source, text, subject in self.texts:

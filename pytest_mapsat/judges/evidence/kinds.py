@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Literal, TypeVar
 
 from pytest_mapsat.model import Json
-from pytest_mapsat.text import Lexicon, Role, Thing, TimeRole, Vocabulary, fold_phrase
+from pytest_mapsat.text import Lexicon, Role, Thing, TimeRole, fold_phrase, lexicon_of
 
 #: Where evidence comes from: a tool's result, the context that the agent was shown, the user's own words.
 Origin = Literal["tool", "context", "user"]
@@ -139,9 +139,10 @@ class Evidence:
     #: Whether every value of every result is declared: what is not there was not told.
     complete: bool = True
 
-    def lexicon(self, vocabulary: Vocabulary | None = None) -> Lexicon:
-        """Return what finds the things in a text."""
-        return Lexicon([known.thing for known in self.things], vocabulary)
+    @property
+    def lexicon(self) -> Lexicon:
+        """What finds the things in a text."""
+        return lexicon_of(tuple(known.thing for known in self.things))
 
     def by(self, turn: int) -> Evidence:
         """Return what was known in a turn."""
