@@ -146,7 +146,7 @@ class MapsatSession:
         nodeid = self._nodeid(param)
 
         def run() -> Scorecard:
-            return runner.run(param.suite, case, trial=param.trial, nodeid=nodeid)
+            return runner.run(param.suite, case, trial=param.trial, nodeid=nodeid, line=param.entry.line)
 
         wanted = Wanted(param.suite.root, param.entry.id, param.trial, agent_of(item), agent)
         try:
