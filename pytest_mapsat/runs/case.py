@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -10,11 +10,22 @@ from time import perf_counter
 from pytest_mapsat.agents import Source
 from pytest_mapsat.episode import Limits, run_episode
 from pytest_mapsat.judges import CheckFunction, Decisions, Judge, make_judge, with_decisions
-from pytest_mapsat.metrics import score
-from pytest_mapsat.model import Case, EpisodeTiming, RunRequest, Scorecard, Trajectory, Verdict, trajectory_digest
+from pytest_mapsat.metrics import MSB, Family, gather_families, score
+from pytest_mapsat.model import (
+    Case,
+    EpisodeTiming,
+    RunRequest,
+    Scorecard,
+    Tool,
+    Trajectory,
+    Verdict,
+    trajectory_digest,
+)
 from pytest_mapsat.sandbox import Sandbox, satisfies
 from pytest_mapsat.suite import CaseEntry, Suite
 from pytest_mapsat.users import make_user
+
+from .families import families_of
 
 
 @dataclass
@@ -27,6 +38,7 @@ class Runner:
         root: the directory that relative paths in specs start from.
         checks: the checks that other packages add, by name; None: those of installed packages.
         decisions: the file of people's decisions; None: that of each suite.
+        families: the families of metrics, by name; ours and those of installed packages where none are given.
     """
 
     source: Source
@@ -34,6 +46,7 @@ class Runner:
     root: Path
     checks: Mapping[str, CheckFunction] | None = None
     decisions: Path | None = None
+    families: Mapping[str, Family] = field(default_factory=gather_families)
     _judges: dict[Path, Judge] = field(default_factory=dict)
 
     def sandbox(self, suite: Suite, case_id: str) -> Sandbox:
@@ -59,7 +72,15 @@ class Runner:
         limits = Limits(max_turns=options.max_turns, timeout=options.timeout_seconds)
         user, sandbox = make_user(self.request.user, case), self.sandbox(suite, entry.id)
         trajectory = run_episode(case, self.source, user, sandbox, limits, trial=trial)
-        card = grade(case, trajectory, self.judge_of(suite), asserted=options.asserted_kinds, nodeid=nodeid)
+        card = grade(
+            case,
+            trajectory,
+            self.judge_of(suite),
+            asserted=options.asserted_kinds,
+            nodeid=nodeid,
+            tools=suite.tools,
+            families=families_of(suite, self.families),
+        )
         return card.model_copy(update={"timing": EpisodeTiming(seconds=round(perf_counter() - started, 6))})
 
 
@@ -88,7 +109,16 @@ def judge_of(
     return with_decisions(judge, Decisions.read(suite.inventory.decisions if decisions is None else [decisions]))
 
 
-def grade(case: Case, trajectory: Trajectory, judge: Judge, *, asserted: frozenset[str], nodeid: str = "") -> Scorecard:
+def grade(
+    case: Case,
+    trajectory: Trajectory,
+    judge: Judge,
+    *,
+    asserted: frozenset[str],
+    tools: Mapping[str, Tool],
+    nodeid: str = "",
+    families: Sequence[Family] = (MSB,),
+) -> Scorecard:
     """Return the scorecard of an episode: judged, scored, and joined to the verdict it was judged by.
 
     Args:
@@ -96,10 +126,14 @@ def grade(case: Case, trajectory: Trajectory, judge: Judge, *, asserted: frozens
         trajectory: what happened.
         judge: who labels it.
         asserted: the kinds of factors that fail an item.
+        tools: the suite's tools by name.
         nodeid: the item's node id.
+        families: the families of metrics that the suite declares.
     """
     verdict = judge.judge(case, trajectory)
-    card = score(case, trajectory, verdict, asserted=asserted, satisfies=satisfies, nodeid=nodeid)
+    card = score(
+        case, trajectory, verdict, asserted=asserted, satisfies=satisfies, nodeid=nodeid, tools=tools, families=families
+    )
     return card.model_copy(update={"linked": _linked(trajectory, verdict, judge)})
 
 
