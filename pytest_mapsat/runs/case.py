@@ -21,8 +21,8 @@ from pytest_mapsat.model import (
     Verdict,
     trajectory_digest,
 )
-from pytest_mapsat.sandbox import Sandbox, satisfies
-from pytest_mapsat.suite import CaseEntry, Suite
+from pytest_mapsat.sandbox import World, make_world, satisfies
+from pytest_mapsat.suite import Suite
 from pytest_mapsat.users import make_user
 
 from .families import families_of
@@ -49,9 +49,9 @@ class Runner:
     families: Mapping[str, Family] = field(default_factory=gather_families)
     _judges: dict[Path, Judge] = field(default_factory=dict)
 
-    def sandbox(self, suite: Suite, case_id: str) -> Sandbox:
-        """Return the replayed world of a case."""
-        return Sandbox(suite.tools, suite.records(case_id))
+    def world(self, suite: Suite, case: Case) -> World:
+        """Return the world of a case, as each of its episodes finds it."""
+        return make_world(case, suite)
 
     def judge_of(self, suite: Suite) -> Judge:
         """Return the judge, made once for each suite since it needs the suite's tools."""
@@ -61,7 +61,7 @@ class Runner:
             )
         return self._judges[suite.root]
 
-    def run(self, suite: Suite, entry: CaseEntry, case: Case, *, trial: int = 1, nodeid: str = "") -> Scorecard:
+    def run(self, suite: Suite, case: Case, *, trial: int = 1, nodeid: str = "") -> Scorecard:
         """Run one episode of a case, judge it and score it.
 
         Returns:
@@ -70,8 +70,8 @@ class Runner:
         started = perf_counter()
         options = self.request.options
         limits = Limits(max_turns=options.max_turns, timeout=options.timeout_seconds)
-        user, sandbox = make_user(self.request.user, case), self.sandbox(suite, entry.id)
-        trajectory = run_episode(case, self.source, user, sandbox, limits, trial=trial)
+        user, world = make_user(self.request.user, case), self.world(suite, case)
+        trajectory = run_episode(case, self.source, user, world, limits, trial=trial)
         card = grade(
             case,
             trajectory,
