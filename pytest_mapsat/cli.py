@@ -263,11 +263,11 @@ def _print_lint(findings: Sequence[LintFinding], proof: Proof | None) -> None:
 def _mutants(path: Path, findings: Sequence[LintFinding]) -> Proof:
     """Return what the checks make of mutants of all cases that can be loaded; the others are among the findings."""
     from pytest_mapsat.model import SuiteError  # noqa: PLC0415  lazy
-    from pytest_mapsat.proof import prove  # noqa: PLC0415  lazy
+    from pytest_mapsat.proof import Proof, prove  # noqa: PLC0415  lazy
     from pytest_mapsat.suite import find_suite, open_suite  # noqa: PLC0415  lazy
 
     if any(finding.severity == "error" and finding.rule != "case" for finding in findings):
-        return prove((), {})
+        return Proof((), {}, {}, ())
     suite = open_suite(find_suite(path) or path)
     cases = []
     for file in suite.files():
@@ -277,8 +277,9 @@ def _mutants(path: Path, findings: Sequence[LintFinding]) -> Proof:
             continue
         for entry in entries:
             with suppress(SuiteError):
-                cases.append((suite.load(entry), tuple(suite.records(entry.id))))
-    return prove(cases, suite.tools, suite.vocabulary)
+                suite.records(entry.id)  # what cannot be read is among the findings
+                cases.append(suite.load(entry))
+    return prove(cases, suite)
 
 
 def _findings(path: Path) -> list[LintFinding]:

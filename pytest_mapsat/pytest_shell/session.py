@@ -20,7 +20,7 @@ from pytest_mapsat.runs.case import Runner
 from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted
 from pytest_mapsat.runs.request import source_digest
 from pytest_mapsat.runs.resume import read_finished
-from pytest_mapsat.sandbox import Sandbox
+from pytest_mapsat.sandbox import World
 from pytest_mapsat.strangers import listening
 from pytest_mapsat.users import check_user_spec
 
@@ -110,10 +110,10 @@ class MapsatSession:
             raise pytest.fail.Exception(str(error), pytrace=False) from None
         return case
 
-    def sandbox(self, request: pytest.FixtureRequest) -> Sandbox:
+    def world(self, request: pytest.FixtureRequest, case: Case) -> World:
         """Return the world of the case that the test is parametrised with."""
         param = param_of(request.node)
-        return self.runner(self._agent_of(request)).sandbox(param.suite, param.entry.id)
+        return self.runner(self._agent_of(request)).world(param.suite, case)
 
     def run_of(self, request: pytest.FixtureRequest, case: Case) -> Callable[[], Scorecard]:
         """Return the run of the case that the test is parametrised with; an agent from a fixture is made now."""
@@ -146,7 +146,7 @@ class MapsatSession:
         nodeid = self._nodeid(param)
 
         def run() -> Scorecard:
-            return runner.run(param.suite, param.entry, case, trial=param.trial, nodeid=nodeid)
+            return runner.run(param.suite, case, trial=param.trial, nodeid=nodeid, line=param.entry.line)
 
         wanted = Wanted(param.suite.root, param.entry.id, param.trial, agent_of(item), agent)
         try:

@@ -11,9 +11,18 @@ from pytest_mapsat.agents import Source
 from pytest_mapsat.episode import Limits, run_episode
 from pytest_mapsat.judges import CheckFunction, Decisions, Judge, make_judge, with_decisions
 from pytest_mapsat.metrics import score
-from pytest_mapsat.model import Case, EpisodeTiming, RunRequest, Scorecard, Trajectory, Verdict, trajectory_digest
-from pytest_mapsat.sandbox import Sandbox, satisfies
-from pytest_mapsat.suite import CaseEntry, Suite
+from pytest_mapsat.model import (
+    Case,
+    EpisodeTiming,
+    Requirement,
+    RunRequest,
+    Scorecard,
+    Trajectory,
+    Verdict,
+    trajectory_digest,
+)
+from pytest_mapsat.sandbox import World, make_world, satisfies
+from pytest_mapsat.suite import Suite
 from pytest_mapsat.users import make_user
 
 
@@ -36,9 +45,9 @@ class Runner:
     decisions: Path | None = None
     _judges: dict[Path, Judge] = field(default_factory=dict)
 
-    def sandbox(self, suite: Suite, case_id: str) -> Sandbox:
-        """Return the replayed world of a case."""
-        return Sandbox(suite.tools, suite.records(case_id))
+    def world(self, suite: Suite, case: Case) -> World:
+        """Return the world of a case, as each of its episodes finds it."""
+        return make_world(case, suite)
 
     def judge_of(self, suite: Suite) -> Judge:
         """Return the judge, made once for each suite since it needs the suite's tools."""
@@ -48,7 +57,7 @@ class Runner:
             )
         return self._judges[suite.root]
 
-    def run(self, suite: Suite, entry: CaseEntry, case: Case, *, trial: int = 1, nodeid: str = "") -> Scorecard:
+    def run(self, suite: Suite, case: Case, *, trial: int = 1, nodeid: str = "", line: int = 0) -> Scorecard:
         """Run one episode of a case, judge it and score it.
 
         Returns:
@@ -57,9 +66,10 @@ class Runner:
         started = perf_counter()
         options = self.request.options
         limits = Limits(max_turns=options.max_turns, timeout=options.timeout_seconds)
-        user, sandbox = make_user(self.request.user, case), self.sandbox(suite, entry.id)
-        trajectory = run_episode(case, self.source, user, sandbox, limits, trial=trial)
-        card = grade(case, trajectory, self.judge_of(suite), asserted=options.asserted_kinds, nodeid=nodeid)
+        user, world = make_user(self.request.user, case), self.world(suite, case)
+        trajectory = run_episode(case, self.source, user, world, limits, trial=trial)
+        judge, asserted = self.judge_of(suite), options.asserted_kinds
+        card = grade(case, trajectory, judge, asserted=asserted, nodeid=nodeid, line=line)
         return card.model_copy(update={"timing": EpisodeTiming(seconds=round(perf_counter() - started, 6))})
 
 
@@ -88,7 +98,15 @@ def judge_of(
     return with_decisions(judge, Decisions.read(suite.inventory.decisions if decisions is None else [decisions]))
 
 
-def grade(case: Case, trajectory: Trajectory, judge: Judge, *, asserted: frozenset[str], nodeid: str = "") -> Scorecard:
+def grade(
+    case: Case,
+    trajectory: Trajectory,
+    judge: Judge,
+    *,
+    asserted: frozenset[str],
+    nodeid: str = "",
+    line: int | None = None,
+) -> Scorecard:
     """Return the scorecard of an episode: judged, scored, and joined to the verdict it was judged by.
 
     Args:
@@ -97,10 +115,26 @@ def grade(case: Case, trajectory: Trajectory, judge: Judge, *, asserted: frozens
         judge: who labels it.
         asserted: the kinds of factors that fail an item.
         nodeid: the item's node id.
+        line: where in its file the case begins, from 1.
     """
     verdict = judge.judge(case, trajectory)
     card = score(case, trajectory, verdict, asserted=asserted, satisfies=satisfies, nodeid=nodeid)
-    return card.model_copy(update={"linked": _linked(trajectory, verdict, judge)})
+    linked = _linked(trajectory, verdict, judge)
+    return card.model_copy(update={"linked": linked, "line": line, "requirements": _requirements(case)})
+
+
+def _requirements(case: Case) -> tuple[Requirement, ...]:
+    """Return the case's factors in words."""
+    truth = case.truth
+    implicit = (
+        Requirement(id=one.id, kind=one.severity, text=one.text, source="" if one.source == "unstated" else one.source)
+        for one in truth.implicit
+    )
+    return (
+        *(Requirement(id=one.id, kind="explicit", text=one.text) for one in truth.explicit),
+        *implicit,
+        *(Requirement(id=one.id, kind="fact", text=one.text) for one in truth.facts),
+    )
 
 
 def _linked(trajectory: Trajectory, verdict: Verdict, judge: Judge) -> bool | None:

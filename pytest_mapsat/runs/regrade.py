@@ -167,5 +167,6 @@ def _refuse_unknown(run: Run, places: dict[str, tuple[Suite, CaseEntry]]) -> Non
 
 
 def _regraded(card: Scorecard, suite: Suite, entry: CaseEntry, judge: Judge, asserted: frozenset[str]) -> Scorecard:
-    graded = grade(suite.load(entry), card.trajectory, judge, asserted=asserted, nodeid=card.nodeid)
+    case = suite.load(entry)
+    graded = grade(case, card.trajectory, judge, asserted=asserted, nodeid=card.nodeid, line=entry.line)
     return graded.model_copy(update={"agent": card.agent, "attempt": card.attempt, "timing": card.timing})
