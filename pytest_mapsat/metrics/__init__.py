@@ -22,7 +22,7 @@ from .satisfaction import (
     satisfaction_efficiency,
 )
 from .scoring import SOURCE_ATTRIBUTE, score
-from .statistics import bootstrap_interval, bootstrap_intervals, wilson_interval
+from .statistics import bootstrap_interval, bootstrap_intervals, clustered, wilson_interval
 from .tools import Satisfies, ToolSelection, tool_selection
 from .weights import DEFAULT_WEIGHTS, WeightTable, weight_of
 
@@ -44,6 +44,7 @@ __all__ = [
     "acceptance",
     "bootstrap_interval",
     "bootstrap_intervals",
+    "clustered",
     "cost_efficiency",
     "explicit_completion",
     "faithfulness",
