@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast, get_args
 
-from pytest_mapsat.model import Figure, Quote, Structured, Turn
-from pytest_mapsat.text import ClockTime, Document, Mention, Quantity, Role, TimeRole, lexicon_of, read
+from pytest_mapsat.model import Figure, FigureRole, Quote, Structured, TimeRole, Turn
+from pytest_mapsat.text import ClockTime, Document, Mention, Quantity, lexicon_of, read
 
 from .grounding.arithmetic import agrees
 
@@ -117,9 +117,9 @@ class HandedOver:
         first = bisect_left(listed, figure.low - give, key=lambda pair: pair[0])
         last = bisect_right(listed, figure.high + give, key=lambda pair: pair[0])
         one = _only(figure, [told for _, told in listed[first : min(last, first + _MOST_ALIKE)]], named)
-        if one is None or one.figure.role not in get_args(Role):
+        if one is None or one.figure.role not in get_args(FigureRole):
             return figure
-        return replace(figure, role=cast("Role", one.figure.role), subject=(one.key,))
+        return replace(figure, role=cast("FigureRole", one.figure.role), subject=(one.key,))
 
     def _time(self, time: ClockTime, named: Collection[str]) -> ClockTime:
         if (time.role is not None and len(time.subject) == 1) or len(time.minutes) != 1:

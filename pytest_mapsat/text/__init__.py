@@ -10,10 +10,8 @@ from .document import (
     Mention,
     Quantity,
     Question,
-    Role,
     Span,
     Stance,
-    TimeRole,
 )
 from .fold import fold_phrase
 from .lexicon import Lexicon, Thing, lexicon_of
@@ -33,11 +31,9 @@ __all__ = [
     "Page",
     "Quantity",
     "Question",
-    "Role",
     "Span",
     "Stance",
     "Thing",
-    "TimeRole",
     "Vocabulary",
     "fold_phrase",
     "lexicon_of",

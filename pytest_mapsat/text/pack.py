@@ -12,9 +12,8 @@ from typing import Any, get_args
 
 import yaml
 
-from pytest_mapsat.model import did_you_mean, shown
+from pytest_mapsat.model import FigureRole, TimeRole, did_you_mean, shown
 
-from .document import Role, TimeRole
 from .fold import fold_phrase
 
 #: What a word does: group of the pack -> the value under which the word stands in it, True where the group is a plain list.
@@ -190,7 +189,7 @@ def _no_value(group: str, value: str, known: Collection[str]) -> tuple[str, str]
 @cache
 def _values() -> Mapping[str, frozenset[str]]:
     """Return the groups of all packs with the values that words have in them; none for plain groups."""
-    found: dict[str, set[str]] = {"role": set(get_args(Role)), "time_role": set(get_args(TimeRole))}
+    found: dict[str, set[str]] = {"role": set(get_args(FigureRole)), "time_role": set(get_args(TimeRole))}
     for language in languages():
         for data in _files(language):
             for group, held in data.items():

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import starmap
 
+from pytest_mapsat.model import TimeRole
+
 from .clock import Spoken, find_times
 from .daytime import resolve
-from .document import Cell, ClockTime, Document, Identifier, Mention, Offer, Quantity, Question, Span, TimeRole
+from .document import Cell, ClockTime, Document, Identifier, Mention, Offer, Quantity, Question, Span
 from .figures import find_figures
 from .identifiers import Found
 from .lexicon import Hit, Lexicon

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast, get_args
 
-from .document import Role
+from pytest_mapsat.model import FigureRole
+
 from .figures import Figure
 from .pack import Cue
 from .scan import Clause, Scan
@@ -26,7 +27,7 @@ _OF_UNIT: dict[str, frozenset[str]] = {
 _APART: dict[str, frozenset[str]] = {"m": frozenset({"slack"})}
 _MONEY = _OF_UNIT["yuan"]
 _BARE_MONEY = frozenset({"per_head", "total", "former_price", "budget"})
-_ROLES = frozenset(get_args(Role))
+_ROLES = frozenset(get_args(FigureRole))
 _TRAVEL = {"min": "travel_time", "m": "travel_distance"}
 _DEFAULT = {"yuan": "price", "star": "rating", "people": "count", "year": "age", "celsius": "temperature"}
 #: Ways of travelling whose words name a vehicle: a time beside one may be that until it comes.
@@ -44,7 +45,7 @@ class Told:
     """What is known of a figure: its unit, its role, the way of travelling."""
 
     unit: str
-    role: Role | None
+    role: FigureRole | None
     mode: str = ""
     cued: bool = True
 
@@ -102,7 +103,7 @@ class Roles:
         low = role == "travel_distance" and figure.value < _TALL
         if role not in _ROLES or low or (figure.unit == "min" and figure.value == _DAY):
             role = None
-        return Told(unit, cast("Role | None", role), mode if role in _TRAVEL.values() else "", cued)
+        return Told(unit, cast("FigureRole | None", role), mode if role in _TRAVEL.values() else "", cued)
 
     def _right_beside(self, figure: Figure) -> str | None:
         """Return the role that a word right before or behind a figure gives it: "three minutes quicker", 少等一分钟."""
