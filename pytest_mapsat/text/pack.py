@@ -18,10 +18,11 @@ from .fold import fold_phrase
 
 #: What a word does: group of the pack -> the value under which the word stands in it, True where the group is a plain list.
 Tags = Mapping[str, Any]
-#: Groups that say how names are shortened, and are looked up rather than looked for.
+#: Groups that are looked up rather than looked for: how names are shortened, what stands right beside one.
 _OF_NAMES = frozenset(
     {"article", "definite", "indefinite", "street", "ordinary", "boundary", "house_number", "branch", "numbered_street"}
     | {"line_before", "line_after", "platform_before", "platform_after"}
+    | {"motion", "owned"}
 )
 #: Groups in which one word may have several values: "takes" is said of a way and of a table.
 _SEVERAL = frozenset({"role", "role_ahead", "role_behind"})
