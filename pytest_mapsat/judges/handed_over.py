@@ -21,8 +21,24 @@ _LONGEST = 40
 #: Among more figures of the data of one value none is sure.
 _MOST_ALIKE = 40
 
-#: A reason with the words that contradict the data.
-Contradiction = tuple[str, Quote]
+
+@dataclass(frozen=True)
+class Contradiction:
+    """Where a reply says another thing than the data beside it.
+
+    Attributes:
+        why: what the data say.
+        quote: the words of the reply.
+        key: the thing that both speak of.
+        role: what the figure is of; empty where it is a choice.
+        unit: its canonical unit, ``clock`` for a time of day; empty where it is a choice.
+    """
+
+    why: str
+    quote: Quote
+    key: str
+    role: str = ""
+    unit: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,7 +97,8 @@ class HandedOver:
         for mentions in named.values():
             against = [one for one in mentions if one.stance in _AGAINST]
             if against and not any(one.stance == "affirmed" for one in mentions):
-                yield "which the structured claims propose", document.quote(against[0].span)
+                quote = document.quote(against[0].span)
+                yield Contradiction("which the structured claims propose", quote, against[0].keys[0])
         yield from self._other_figures(document)
 
     def _other_figures(self, document: Document) -> Iterator[Contradiction]:
@@ -98,10 +115,8 @@ class HandedOver:
             if said and not any(_same(figure, one.value) for one in told for figure in said):
                 first = told[0].figure
                 value = first.value if isinstance(first.value, str) else f"{first.value:g}"
-                yield (
-                    f"but the structured claims say {' '.join(f'{value} {first.unit}'.split())}",
-                    document.quote(said[0].span),
-                )
+                why = f"but the structured claims say {' '.join(f'{value} {first.unit}'.split())}"
+                yield Contradiction(why, document.quote(said[0].span), *group)
 
     def _mention(self, mention: Mention) -> Mention:
         meant = [key for key in mention.keys if key in self.proposes]
