@@ -131,7 +131,7 @@ class Context:
         return open_page(own, language=self.language, vocabulary=self.vocabulary, written=text)
 
     def _named(self, things: tuple[Thing, ...]) -> tuple[Document, ...]:
-        lexicon = lexicon_of(things)
+        lexicon = lexicon_of(things, shortened=False)
         return tuple(read_names(page, lexicon, turn=turn) for turn, page in self.pages)
 
     def _read(self, lexicon: Lexicon) -> tuple[Document, ...]:

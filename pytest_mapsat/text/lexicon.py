@@ -70,10 +70,12 @@ class Lexicon:
 
     Args:
         things: what can be named.
+        shortened: whether they may be named by short forms; words that are looked for as they are may not.
     """
 
-    def __init__(self, things: Sequence[Thing] = ()) -> None:
+    def __init__(self, things: Sequence[Thing] = (), *, shortened: bool = True) -> None:
         self.things = tuple(things)
+        self.shortened = shortened
         branches = frozenset().union(*(load_pack(language).names["branch"] for language in languages()))
         self.marks = {thing.key: tuple(_marks(thing, branches)) for thing in self.things}
         self._forms = self._all_forms()
@@ -109,7 +111,7 @@ class Lexicon:
         packs = [load_pack(language) for language in languages()]
         streets = frozenset().union(*(pack.names["street"] for pack in packs))
         common = streets.union(*(pack.names["ordinary"] for pack in packs))
-        for thing in self.things:
+        for thing in self.things if self.shortened else ():
             for form, way in _short_forms(thing, common, streets):
                 known = short.get(form)
                 if form in forms or (known and known.way == "head" != way):
@@ -127,9 +129,9 @@ class Lexicon:
 
 
 @lru_cache(maxsize=32)
-def lexicon_of(things: tuple[Thing, ...]) -> Lexicon:
+def lexicon_of(things: tuple[Thing, ...], *, shortened: bool = True) -> Lexicon:
     """Return the lexicon of some things; the trials of a case, and cases whose checks look for the same words, share one."""
-    return Lexicon(things)
+    return Lexicon(things, shortened=shortened)
 
 
 def _start(form: str) -> str:
