@@ -67,7 +67,8 @@ class RunOptions(Noun):
     """The options that decide what a run does and how it is graded.
 
     ``timeout_seconds``: wall time per episode. ``asserted`` (``assert`` in a file): the kinds of factors that fail an item, or ``none``
-    alone. ``fail_under``: thresholds as they were written, ``fail_under_from`` says where.
+    alone. ``fail_under``: thresholds as they were written, ``fail_under_from`` says where. ``on_miss``: ``record`` where the user's own tools were asked
+    for what no record answered.
     """
 
     trials: int = Field(default=1, ge=1, strict=True)
@@ -77,6 +78,7 @@ class RunOptions(Noun):
     fail_under: tuple[str, ...] = ()
     fail_under_from: Literal["command line", "ini"] = "command line"
     allow_unevaluated: int = Field(default=0, ge=0, strict=True)
+    on_miss: Literal["strict", "record"] = "strict"
 
     @property
     def asserted_kinds(self) -> frozenset[str]:

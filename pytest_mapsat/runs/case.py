@@ -12,6 +12,7 @@ from pytest_mapsat.episode import Limits, run_episode
 from pytest_mapsat.judges import CheckFunction, Decisions, Judge, make_judge, with_decisions
 from pytest_mapsat.metrics import score
 from pytest_mapsat.model import Case, EpisodeTiming, RunRequest, Scorecard, Trajectory, Verdict, trajectory_digest
+from pytest_mapsat.recording import Kept, OwnTools, RecordingWorld
 from pytest_mapsat.sandbox import Sandbox, satisfies
 from pytest_mapsat.suite import CaseEntry, Suite
 from pytest_mapsat.users import make_user
@@ -27,6 +28,7 @@ class Runner:
         root: the directory that relative paths in specs start from.
         checks: the checks that other packages add, by name; None: those of installed packages.
         decisions: the file of people's decisions; None: that of each suite.
+        own_tools: the user's own tools, asked for what no record of a case answers; None: nobody is.
     """
 
     source: Source
@@ -34,11 +36,20 @@ class Runner:
     root: Path
     checks: Mapping[str, CheckFunction] | None = None
     decisions: Path | None = None
+    own_tools: OwnTools | None = None
     _judges: dict[Path, Judge] = field(default_factory=dict)
+    _kept: dict[Path, Kept] = field(default_factory=dict)
 
     def sandbox(self, suite: Suite, case_id: str) -> Sandbox:
         """Return the replayed world of a case."""
         return Sandbox(suite.tools, suite.records(case_id))
+
+    def world(self, suite: Suite, case_id: str) -> Sandbox | RecordingWorld:
+        """Return what answers the calls of a case: its replayed world, then the user's own tools where they are to be asked."""
+        sandbox = self.sandbox(suite, case_id)
+        if self.own_tools is None:
+            return sandbox
+        return RecordingWorld(sandbox, self.own_tools, case_id, self._kept.setdefault(suite.root, Kept()))
 
     def judge_of(self, suite: Suite) -> Judge:
         """Return the judge, made once for each suite since it needs the suite's tools."""
@@ -57,8 +68,8 @@ class Runner:
         started = perf_counter()
         options = self.request.options
         limits = Limits(max_turns=options.max_turns, timeout=options.timeout_seconds)
-        user, sandbox = make_user(self.request.user, case), self.sandbox(suite, entry.id)
-        trajectory = run_episode(case, self.source, user, sandbox, limits, trial=trial)
+        user, world = make_user(self.request.user, case), self.world(suite, entry.id)
+        trajectory = run_episode(case, self.source, user, world, limits, trial=trial)
         card = grade(case, trajectory, self.judge_of(suite), asserted=options.asserted_kinds, nodeid=nodeid)
         return card.model_copy(update={"timing": EpisodeTiming(seconds=round(perf_counter() - started, 6))})
 

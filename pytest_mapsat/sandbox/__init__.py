@@ -10,7 +10,7 @@ from .satisfy import satisfies, values_at
 from .text import normalise, text_similarity, tokens
 from .times import opening_hours
 from .toolbox import Toolbox
-from .world import Answer, Sandbox, argument_problems
+from .world import Answer, Sandbox, argument_problems, record_key
 
 __all__ = [
     "MISS_RESULT",
@@ -24,6 +24,7 @@ __all__ = [
     "normalise",
     "opening_hours",
     "point_of",
+    "record_key",
     "satisfies",
     "text_similarity",
     "tokens",
