@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_mapsat.model import Case, Scorecard
-    from pytest_mapsat.sandbox import Sandbox, Toolbox
+    from pytest_mapsat.sandbox import Toolbox, World
 
     from .pytest_shell.session import MapsatSession
 
@@ -65,10 +65,9 @@ def mapsat_case(request: pytest.FixtureRequest) -> Case:
 
 
 @pytest.fixture
-def mapsat_sandbox(request: pytest.FixtureRequest, mapsat_case: Case) -> Sandbox:
-    """The replayed world of the case."""
-    del mapsat_case  # asked for so that the test is parametrised
-    return _active(request).sandbox(request)
+def mapsat_sandbox(request: pytest.FixtureRequest, mapsat_case: Case) -> World:
+    """The world of the case, as an episode finds it."""
+    return _active(request).world(request, mapsat_case)
 
 
 @pytest.fixture

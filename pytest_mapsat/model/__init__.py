@@ -60,9 +60,22 @@ from .checks import (
     Said,
     Travels,
 )
+from .comparison import (
+    CaseChange,
+    CaseSide,
+    Change,
+    ComparedRun,
+    Comparison,
+    ComparisonOutcome,
+    Direction,
+    FactorChange,
+    RuleResult,
+    Unlike,
+)
 from .digest import canonical_json, digest, trajectory_digest
 from .errors import InfrastructureError, MapsatError, Problem, SuiteError, UsageError, did_you_mean, shown
 from .match import Absent, Between, Bound, Contains, Equal, Match, OneOf, OpenAt, Present, Similar, WithinM
+from .metric import MSB_METRICS, Metric, MetricName
 from .run import (
     RUN_SCHEMA,
     Accounting,
@@ -79,16 +92,7 @@ from .run import (
     RunTiming,
     SuiteInfo,
 )
-from .scorecard import (
-    EARNED_METRICS,
-    METRICS,
-    CallCounts,
-    EpisodeTiming,
-    MetricName,
-    SandboxCounts,
-    Scorecard,
-    Spent,
-)
+from .scorecard import CallCounts, EpisodeTiming, Requirement, SandboxCounts, Scorecard, Spent
 from .structured import RESERVED, Figure, Structured
 from .suite import SUITE_SCHEMA, SuiteManifest
 from .tool import (
@@ -129,9 +133,8 @@ __all__ = [
     "ANSWER_SCHEMA",
     "CASE_ID_PATTERN",
     "DECISION_SCHEMA",
-    "EARNED_METRICS",
     "ITEM",
-    "METRICS",
+    "MSB_METRICS",
     "PROVENANCE_KINDS",
     "RESERVED",
     "RUN_SCHEMA",
@@ -154,10 +157,16 @@ __all__ = [
     "CallCounts",
     "Called",
     "Case",
+    "CaseChange",
+    "CaseSide",
+    "Change",
     "Check",
     "Chooses",
     "Clarification",
     "ClockTime",
+    "ComparedRun",
+    "Comparison",
+    "ComparisonOutcome",
     "Contains",
     "Context",
     "Count",
@@ -167,6 +176,7 @@ __all__ = [
     "CutByLabel",
     "Decision",
     "Difference",
+    "Direction",
     "Ending",
     "Entities",
     "EpisodeTiming",
@@ -176,6 +186,7 @@ __all__ = [
     "ExplicitFactor",
     "FactRequirement",
     "Factor",
+    "FactorChange",
     "Fault",
     "FieldKind",
     "FieldRole",
@@ -202,6 +213,7 @@ __all__ = [
     "Meaning",
     "MeaningTree",
     "Membership",
+    "Metric",
     "MetricName",
     "Mode",
     "Not",
@@ -224,6 +236,8 @@ __all__ = [
     "Quote",
     "Recommends",
     "Record",
+    "Requirement",
+    "RuleResult",
     "RulesOut",
     "Run",
     "RunManifest",
@@ -247,6 +261,7 @@ __all__ = [
     "Truth",
     "Turn",
     "TurnTiming",
+    "Unlike",
     "Usage",
     "UsageError",
     "UserScript",

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from threading import Lock
-from typing import Protocol
 
 from pytest_mapsat.model import Json, Provenance, Record, Step, Tool, Trajectory
-from pytest_mapsat.sandbox import Answer, record_key
+from pytest_mapsat.sandbox import Answer, World, record_key
 
 from .own_tools import NoAnswerError, OwnTools
 from .secrets import Secrets
@@ -18,19 +17,6 @@ ASKED = "no record answered; a tool of the user's own did, and the answer is kep
 
 #: What stands before the reason why a tool of the user's own gave no answer either.
 _NONE = "a tool of the user's own gave no answer: "
-
-
-class Answers(Protocol):
-    """What answers tool calls before the user's own tools are asked."""
-
-    @property
-    def tools(self) -> Mapping[str, Tool]:
-        """The tools by name."""
-        ...
-
-    def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:
-        """Answer a call."""
-        ...
 
 
 class Kept:
@@ -52,7 +38,7 @@ class RecordingWorld:
             it will stand in the run file; one that is passed on is the tool's own.
     """
 
-    def __init__(self, before: Answers, own: OwnTools, case: str, kept: Kept | None = None) -> None:
+    def __init__(self, before: World, own: OwnTools, case: str, kept: Kept | None = None) -> None:
         self._before = before
         self._own = own
         self._case = case
