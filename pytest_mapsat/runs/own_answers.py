@@ -44,7 +44,8 @@ def told(kept: Sequence[Keeping], unanswered: Sequence[str]) -> list[str]:
     lines = []
     for one in kept:
         known = f", {one.known} known" if one.known else ""
-        lines.append(f"{one.added} answers of your own tools added to {one.path.name}{known}")
+        answers = "answer" if one.added == 1 else "answers"
+        lines.append(f"{one.added} {answers} of your own tools added to {one.path.name}{known}")
         lines += [f"not kept: {problem}" for problem in one.problems]
     more = len(unanswered) - _TOLD
     lines += [f"no answer: {reason}" for reason in unanswered[:_TOLD]]
