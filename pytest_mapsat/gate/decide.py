@@ -16,7 +16,7 @@ _WAYS_ON = (
     "undecided labels are settled by people's decisions (mapsat review RUN) or by a model judge "
     "(mapsat regrade RUN --judge=llm:MODEL, not in this version yet)"
 )
-_RECORDS = "calls without a record leave labels open: docs/sandbox.md says how to add records"
+_RECORDS = "calls without a record leave labels open: mapsat lint SUITE --misses RUN offers synonyms and records"
 
 #: A mean this little below its threshold holds: thresholds are written in decimals, means are sums of floats.
 TOLERANCE = 1e-9
