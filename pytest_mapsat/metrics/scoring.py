@@ -68,6 +68,7 @@ def score(
         nodeid=nodeid,
         domains=case.domains,
         attributes=_attributes(case),
+        group=case.group,
         outcome=item.outcome,
         blame=item.blame,
         reason=item.reason,

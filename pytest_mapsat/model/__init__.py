@@ -92,7 +92,7 @@ from .run import (
     RunTiming,
     SuiteInfo,
 )
-from .scorecard import CallCounts, EpisodeTiming, SandboxCounts, Scorecard, Spent
+from .scorecard import CallCounts, EpisodeTiming, Scorecard, Spent
 from .structured import RESERVED, Figure, Structured
 from .suite import SUITE_SCHEMA, SuiteManifest
 from .tool import (
@@ -122,6 +122,7 @@ from .trajectory import (
     Provenance,
     ProvenanceKind,
     Step,
+    StepStatus,
     Trajectory,
     Turn,
     TurnTiming,
@@ -244,12 +245,12 @@ __all__ = [
     "RunRequest",
     "RunTiming",
     "Said",
-    "SandboxCounts",
     "Scorecard",
     "ScriptedAnswer",
     "Similar",
     "Spent",
     "Step",
+    "StepStatus",
     "Structured",
     "SuiteError",
     "SuiteInfo",

@@ -153,14 +153,14 @@ def test_an_ending_without_a_fault_still_names_who_broke():
 def test_a_sandbox_miss_never_removes_a_case():
     missed = call("a", status="miss", provenance=Provenance(kind="miss"))
     card = mark(trajectory=make_trajectory(missed))
-    assert (card.outcome, card.metrics["ts"], card.sandbox.miss) == ("passed", 1, 1)
+    assert (card.outcome, card.metrics["ts"], card.sandbox["miss"]) == ("passed", 1, 1)
 
 
 def test_calls_and_answers_are_counted():
     calls = [call("b", provenance=Provenance(kind="near")), call("a", provenance=Provenance(kind="exact"))]
     calls += [call("a", provenance=Provenance(kind="exact")), call("a", status="miss"), call("zz", status="error")]
     card = mark(trajectory=make_trajectory(*calls, replies=("Which one?", "哪个？", "Fine.")))
-    assert card.sandbox.model_dump(exclude_defaults=True) == {"near": 1, "exact": 2, "miss": 1}
+    assert {kind: count for kind, count in card.sandbox.items() if count} == {"near": 1, "exact": 2, "miss": 1}
     assert (card.calls.total, card.calls.failed) == (5, 1)
     assert list(card.calls.by_tool.items()) == [("a", 3), ("b", 1), ("zz", 1)]
     assert (card.turns, card.clarifications) == (3, 2)

@@ -36,7 +36,7 @@ def evidence(trajectory: Trajectory, tools: Mapping[str, Tool], visible: Visible
     for index, turn in enumerate(trajectory.turns):
         if turn.role == "user" and not (visible and index == 0 and turn.text == visible.query):
             gathering.texts.append((Source("user", index, path="text"), turn.text, (USER,)))
-        for step in turn.steps:
+        for step in turn.steps if turn.role == "agent" else ():
             number += step.kind == "call"
             if step.kind == "call" and step.status == "ok" and step.tool not in tools:
                 gathering.complete = False
