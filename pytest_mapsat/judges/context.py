@@ -139,7 +139,7 @@ class Context:
         return self._read(Lexicon([Thing(way, tuple(words)) for way, words in sorted(ways.items())], self.vocabulary))
 
     def _read(self, lexicon: Lexicon) -> tuple[Document, ...]:
-        now = self.visible.context.now if self.visible else ""
+        now = (self.visible.context.now or "") if self.visible else ""
         found: list[Document] = []
         for index, turn in enumerate(self.trajectory.turns):
             if turn.role == "agent" and fold_phrase(turn.text):

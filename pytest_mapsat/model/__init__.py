@@ -92,6 +92,7 @@ from .run import (
     RunTiming,
     SuiteInfo,
 )
+from .schema import limits_broken, mismatches, schema_problem
 from .scorecard import CallCounts, EpisodeTiming, Scorecard, Spent
 from .structured import RESERVED, Figure, Structured
 from .suite import SUITE_SCHEMA, SuiteManifest
@@ -273,10 +274,13 @@ __all__ = [
     "digest",
     "evidence_digest",
     "fits",
+    "limits_broken",
     "mark_value",
     "meanings_below",
+    "mismatches",
     "name_of",
     "reply_digest",
+    "schema_problem",
     "shown",
     "trajectory_digest",
     "wording_digest",
