@@ -382,7 +382,7 @@ class Reporter:
         self._note({"ended": "complete" if not run.accounting.lost else "stopped"})
 
     def _keep_answers(self) -> None:
-        with_gaps = [one for one in self._cards if one.card.sandbox.recorded or one.card.sandbox.miss]
+        with_gaps = [one for one in self._cards if one.card.sandbox.get("recorded") or one.card.sandbox.get("miss")]
         self._own_answers = told(*keep_answers(self._lines(with_gaps), self.suites.of_cases()))
 
     def _lines(self, cards: Iterable[Ended]) -> Iterable[bytes]:
