@@ -22,7 +22,7 @@ from .satisfaction import (
     satisfaction_efficiency,
 )
 from .scoring import SOURCE_ATTRIBUTE, score
-from .statistics import bootstrap_interval, bootstrap_intervals, clustered, wilson_interval
+from .statistics import LEVEL, bootstrap_interval, bootstrap_intervals, clustered, wilson_interval
 from .tools import Satisfies, ToolSelection, tool_selection
 from .trials import CaseRow, PassRule, case_rows, pass_all, pass_at, trial_outcome
 from .weights import DEFAULT_WEIGHTS, WeightTable, weight_of
@@ -30,6 +30,7 @@ from .weights import DEFAULT_WEIGHTS, WeightTable, weight_of
 __all__ = [
     "ASSERTABLE",
     "DEFAULT_WEIGHTS",
+    "LEVEL",
     "MSB",
     "PASS_RATE",
     "SOURCE_ATTRIBUTE",
