@@ -17,7 +17,7 @@ _WAYS_ON = (
     "undecided labels are settled by people's decisions (mapsat review RUN) or by a model judge "
     "(mapsat regrade RUN --judge=llm:MODEL, not in this version yet)"
 )
-_RECORDS = "calls without a record leave labels open: docs/sandbox.md says how to add records"
+_RECORDS = "calls without a record leave labels open: mapsat lint SUITE --misses RUN offers synonyms and records"
 
 _UNKNOWN = ("unevaluated", "error")
 _SHOWN_ERRORS = 3

@@ -257,7 +257,7 @@ def _warnings(run: Run, width: int) -> Iterator[Line]:
     if missed > _MANY_MISSES * calls:
         text = (
             f"{missed} of {calls} calls missed ({missed / max(calls, missed):.0%}): the suite has no record of them, and labels that rest on "
-            "them stay open; docs/sandbox.md says how to add records"
+            "them stay open; mapsat lint SUITE --misses RUN offers synonyms and records"
         )
         yield from _wrapped("warning  ", text, width, "yellow")
 
