@@ -71,7 +71,7 @@ from .comparison import (
     RuleResult,
     Unlike,
 )
-from .digest import canonical_json, digest, trajectory_digest
+from .digest import canonical_json, digest, noun_digest, trajectory_digest
 from .errors import InfrastructureError, MapsatError, Problem, SuiteError, UsageError, did_you_mean, shown
 from .match import Absent, Between, Bound, Contains, Equal, Match, OneOf, OpenAt, Present, Similar, WithinM
 from .metric import MSB_METRICS, Metric, MetricName
@@ -282,6 +282,7 @@ __all__ = [
     "meanings_below",
     "mismatches",
     "name_of",
+    "noun_digest",
     "reply_digest",
     "schema_problem",
     "shown",

@@ -62,6 +62,7 @@ class Scorecard(Noun):
     ``agent`` tells the parameters of a parametrised ``mapsat_agent`` apart, ``attempt`` counts the episodes of one case, trial and agent
     from 1: reruns are further attempts.
     ``line``: where in its file the case begins, from 1; null: not known. ``requirements``: the case's factors in words; empty in older files.
+    ``stamp`` is a digest of the case as it was, ``dialogue`` one of what was said and done: two runs are compared by them.
     ``explicit_count`` stands in for explicit labels where a recorded verdict gave a count only. ``linked``: whether a recorded verdict is known to be about this trajectory; null where the judge judged it itself.
     """
 
@@ -94,6 +95,8 @@ class Scorecard(Noun):
     spent: Spent = Spent()
     warnings: tuple[str, ...] = ()
     linked: bool | None = None
+    stamp: str = ""
+    dialogue: str = ""
     trajectory: Trajectory
     timing: EpisodeTiming = EpisodeTiming()
 

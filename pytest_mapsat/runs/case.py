@@ -20,6 +20,7 @@ from pytest_mapsat.model import (
     Tool,
     Trajectory,
     Verdict,
+    noun_digest,
     trajectory_digest,
 )
 from pytest_mapsat.recording import Kept, OwnTools, RecordingWorld
@@ -149,8 +150,15 @@ def grade(
     card = score(
         case, trajectory, verdict, asserted=asserted, satisfies=satisfies, nodeid=nodeid, tools=tools, families=families
     )
-    linked = _linked(trajectory, verdict, judge)
-    return card.model_copy(update={"linked": linked, "line": line, "requirements": _requirements(case)})
+    return card.model_copy(
+        update={
+            "linked": _linked(trajectory, verdict, judge),
+            "line": line,
+            "requirements": _requirements(case),
+            "stamp": noun_digest(case),
+            "dialogue": trajectory_digest(trajectory),
+        }
+    )
 
 
 def _requirements(case: Case) -> tuple[Requirement, ...]:
