@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from .base import Bounds, Noun
+from .comparison import Comparison
 from .scorecard import Scorecard
 
 RUN_SCHEMA: Literal["mapsat-run/1"] = "mapsat-run/1"
@@ -67,7 +68,9 @@ class RunOptions(Noun):
     """The options that decide what a run does and how it is graded.
 
     ``timeout_seconds``: wall time per episode. ``asserted`` (``assert`` in a file): the kinds of factors that fail an item, or ``none``
-    alone. ``fail_under``: thresholds as they were written, ``fail_under_from`` says where.
+    alone. ``fail_under``: thresholds as they were written, ``fail_under_from`` says where. ``compare_fail``: the drops against an earlier run that fail, as they
+    were written; ``inconclusive``: what a comparison means that cannot tell. ``pass_rule``: how many trials of a case must pass, as ``3/4``; empty: all.
+    ``shard``: which part of the cases ran, as ``2/8``; empty: all.
     """
 
     trials: int = Field(default=1, ge=1, strict=True)
@@ -76,6 +79,10 @@ class RunOptions(Noun):
     asserted: tuple[Asserted, ...] = Field(default=("facts", "hard"), alias="assert", min_length=1)
     fail_under: tuple[str, ...] = ()
     fail_under_from: Literal["command line", "ini"] = "command line"
+    compare_fail: tuple[str, ...] = ()
+    inconclusive: Literal["fail", "pass"] = "fail"
+    pass_rule: str = Field(default="", pattern=r"^([1-9][0-9]{0,5}/[1-9][0-9]{0,5})?$")
+    shard: str = Field(default="", pattern=r"^([1-9][0-9]{0,5}/[1-9][0-9]{0,5})?$")
     allow_unevaluated: int = Field(default=0, ge=0, strict=True)
 
     @property
@@ -167,5 +174,7 @@ class Run(Noun):
     cases: tuple[Scorecard, ...]
     summary: dict[str, Aggregate]
     groups: dict[str, dict[str, dict[str, Aggregate]]]
+    #: With an earlier run, where one was asked for.
+    comparison: Comparison | None = None
     gate: Gate
     timing: RunTiming = RunTiming()
