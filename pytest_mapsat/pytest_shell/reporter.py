@@ -399,7 +399,8 @@ class Reporter:
                 f"no case was collected, and no test used mapsat_run; looked for a suite in: {where}", red=True
             )
         elif self._run is not None:
-            for line in summary_lines(self._run, width=width, colour=terminal.hasmarkup, brief=brief):
+            full = self.config.get_verbosity() > 0
+            for line in summary_lines(self._run, width=width, colour=terminal.hasmarkup, brief=brief, full=full):
                 terminal.write_line(line.text, **({line.style: True} if line.style else {}))
         for problem in (problem for suite in self.suites.used() for problem in suite.inventory.unread):
             terminal.write_line(f"not read  {problem}", yellow=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from .changes import Line, change_lines
 from .failure import again_command, failure_text
-from .terminal import Line, summary_lines
+from .terminal import summary_lines
 from .text import call_text, cell_width, cut, printable, wrap
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "again_command",
     "call_text",
     "cell_width",
+    "change_lines",
     "cut",
     "failure_text",
     "printable",

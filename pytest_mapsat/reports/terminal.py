@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from pytest_mapsat.model import PROVENANCE_KINDS, Aggregate, Gate, Run, Scorecard
 
+from .changes import Line, change_lines
 from .text import cell_width, cut, printable, wrap
 
 #: The metrics of the table, from the one that is kept longest to the first that a narrow terminal drops.
@@ -27,14 +27,7 @@ _FLAKY = 10
 _MANY_MISSES = 0.1
 
 
-class Line(NamedTuple):
-    """A line of the summary; ``style`` is one of pytest's markup words, or empty."""
-
-    text: str
-    style: str = ""
-
-
-def summary_lines(run: Run, *, width: int, colour: bool, brief: bool = False) -> list[Line]:
+def summary_lines(run: Run, *, width: int, colour: bool, brief: bool = False, full: bool = False) -> list[Line]:
     """Return the summary of a run.
 
     Args:
@@ -42,11 +35,14 @@ def summary_lines(run: Run, *, width: int, colour: bool, brief: bool = False) ->
         width: columns of the terminal.
         colour: whether lines may have a style.
         brief: give only the gate's line and the lost items.
+        full: with a comparison, name every case, factor and group that changed.
     """
     if brief:
         lines = [*_lost(run, width), *_gate(run.gate, width, brief=True)]
     else:
         lines = [*_head(run, width), Line("")]
+        if run.comparison is not None:
+            lines += [*change_lines(run.comparison, width, full=full), Line("")]
         if run.cases:
             lines += [
                 *_table(run, width),
