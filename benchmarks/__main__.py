@@ -144,7 +144,7 @@ def _dialogues():
     from pytest_mapsat.episode import Limits, run_episode
     from pytest_mapsat.judges import make_judge
     from pytest_mapsat.model import FactRequirement
-    from pytest_mapsat.sandbox import Sandbox
+    from pytest_mapsat.sandbox import make_world
     from pytest_mapsat.suite import open_suite
     from pytest_mapsat.users import make_user
 
@@ -155,7 +155,7 @@ def _dialogues():
     cases = []
     for entry in (entry for path in suite.files() for entry in suite.entries(path)):
         case = suite.load(entry)
-        world = Sandbox(suite.tools, suite.records(entry.id))
+        world = make_world(case, suite)
         trajectory = run_episode(case, source, make_user("scripted", case), world, Limits(), trial=1)
         truth = case.truth.model_copy(update={"facts": (*case.truth.facts, every)})
         cases.append((case.model_copy(update={"truth": truth}), trajectory))

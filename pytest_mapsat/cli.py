@@ -175,6 +175,14 @@ def _add_regrade(commands: Any) -> None:
     parser.add_argument("--fail-under", metavar="EXPR", action="append", help="thresholds, as in ar=0.65; repeatable")
     parser.add_argument("--assert", metavar="LIST", dest="asserted", help="hard, facts, explicit, soft, all, or none")
     parser.add_argument("--allow-unevaluated", metavar="N", type=_whole, help="cases that may be left unevaluated")
+    parser.add_argument(
+        "-p",
+        dest="plugins",
+        metavar="MODULE",
+        action="append",
+        default=[],
+        help="a module or file whose hooks add checks or metrics, such as conftest.py; repeatable",
+    )
     parser.add_argument("--save", metavar="PATH", type=Path, help="write the regraded run file")
     parser.add_argument("--json", action="store_true", help="print manifest, summary, groups and gate as JSON")
     parser.set_defaults(command=_regrade)
@@ -263,11 +271,11 @@ def _print_lint(findings: Sequence[LintFinding], proof: Proof | None) -> None:
 def _mutants(path: Path, findings: Sequence[LintFinding]) -> Proof:
     """Return what the checks make of mutants of all cases that can be loaded; the others are among the findings."""
     from pytest_mapsat.model import SuiteError  # noqa: PLC0415  lazy
-    from pytest_mapsat.proof import prove  # noqa: PLC0415  lazy
+    from pytest_mapsat.proof import Proof, prove  # noqa: PLC0415  lazy
     from pytest_mapsat.suite import find_suite, open_suite  # noqa: PLC0415  lazy
 
     if any(finding.severity == "error" and finding.rule != "case" for finding in findings):
-        return prove((), {})
+        return Proof((), {}, {}, ())
     suite = open_suite(find_suite(path) or path)
     cases = []
     for file in suite.files():
@@ -277,8 +285,9 @@ def _mutants(path: Path, findings: Sequence[LintFinding]) -> Proof:
             continue
         for entry in entries:
             with suppress(SuiteError):
-                cases.append((suite.load(entry), tuple(suite.records(entry.id))))
-    return prove(cases, suite.tools, suite.vocabulary)
+                suite.records(entry.id)  # what cannot be read is among the findings
+                cases.append(suite.load(entry))
+    return prove(cases, suite)
 
 
 def _findings(path: Path) -> list[LintFinding]:
@@ -303,6 +312,7 @@ def _lint_summary(findings: Sequence[LintFinding]) -> str:
 def _regrade(options: argparse.Namespace) -> int:
     from pytest_mapsat.formats import save_run  # noqa: PLC0415
     from pytest_mapsat.model import UsageError  # noqa: PLC0415  --help needs no pydantic
+    from pytest_mapsat.runs.added import load_added  # noqa: PLC0415
     from pytest_mapsat.runs.regrade import Changes, changed_suites, open_suites, regrade  # noqa: PLC0415
     from pytest_mapsat.runs.request import parse_asserted  # noqa: PLC0415  lazy
     from pytest_mapsat.runs.resume import read_saved  # noqa: PLC0415  lazy
@@ -323,7 +333,8 @@ def _regrade(options: argparse.Namespace) -> int:
     for warning in changed_suites(run, suites, changes):
         sys.stderr.write(f"mapsat: warning: {warning}\n")
     try:
-        run = regrade(run, suites, changes, root=Path.cwd())
+        added = load_added(options.plugins)
+        run = regrade(run, suites, changes, root=Path.cwd(), checks=added.checks, families=added.families)
     except UsageError as error:
         raise UsageError(str(error).replace("--mapsat-", "--")) from None  # the options of this command have no prefix
     if options.save is not None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_mapsat.model import Case, Scorecard
-    from pytest_mapsat.sandbox import Sandbox
+    from pytest_mapsat.sandbox import World
 
     from .pytest_shell.session import MapsatSession
 
@@ -63,10 +63,9 @@ def mapsat_case(request: pytest.FixtureRequest) -> Case:
 
 
 @pytest.fixture
-def mapsat_sandbox(request: pytest.FixtureRequest, mapsat_case: Case) -> Sandbox:
-    """The replayed world of the case."""
-    del mapsat_case  # asked for so that the test is parametrised
-    return _active(request).sandbox(request)
+def mapsat_sandbox(request: pytest.FixtureRequest, mapsat_case: Case) -> World:
+    """The world of the case, as an episode finds it."""
+    return _active(request).world(request, mapsat_case)
 
 
 @pytest.fixture

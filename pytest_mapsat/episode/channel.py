@@ -8,29 +8,15 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import Protocol
 
 from pytest_mapsat.agents import as_json
-from pytest_mapsat.model import Json, JsonObject, Step, Tool
-from pytest_mapsat.sandbox import Answer
+from pytest_mapsat.model import Json, JsonObject, Step
+from pytest_mapsat.sandbox import Answer, World
 
 from .limits import Limits
-
-
-class World(Protocol):
-    """What answers tool calls; the sandbox is one."""
-
-    @property
-    def tools(self) -> Mapping[str, Tool]:
-        """The tools by name."""
-        ...
-
-    def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:
-        """Answer a call."""
-        ...
 
 
 class ToolsClosed(RuntimeError):  # noqa: N818  # an agent reads this name

@@ -31,10 +31,10 @@ from pytest_mapsat.model import (
     TurnTiming,
     Usage,
 )
-from pytest_mapsat.sandbox import Toolbox
+from pytest_mapsat.sandbox import Toolbox, World
 from pytest_mapsat.users import User
 
-from .channel import Channel, World, port
+from .channel import Channel, port
 from .limits import Limits
 from .worker import Overdue, Worker, leased
 

@@ -11,6 +11,9 @@ YAML_PARTS = 1_000_000
 CASE_BYTES = 2 * MIB
 #: One record, one line.
 RECORD_BYTES = 8 * MIB
+#: One row of a table of a suite, one line; rows of a table.
+ROW_BYTES = 1 * MIB
+TABLE_ROWS = 200_000
 #: One recorded dialogue or verdict, one line; one cell of a table.
 DIALOGUE_BYTES = 64 * MIB
 CELL_BYTES = 64 * MIB

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from .coverage import Coverage
 from .decide import decide
-from .thresholds import GATED, Origin, Threshold, parse_thresholds
+from .thresholds import Origin, Threshold, gated, parse_thresholds
 
-__all__ = ["GATED", "Coverage", "Origin", "Threshold", "decide", "parse_thresholds"]
+__all__ = ["Coverage", "Origin", "Threshold", "decide", "gated", "parse_thresholds"]

@@ -117,10 +117,15 @@ def _lost_to(card: Scorecard, thresholds: Sequence[Threshold]) -> str | None:
         return next((blame for blame in blames if blame != UNDECIDED), UNDECIDED)
     gated = {one.metric for one in thresholds if not one.domain or one.domain in card.domains}
     # What is left out of a gated mean must not be left out in silence; what stays in it at its bounds is not.
-    if not any(
-        metric in gated and card.classes[metric] in _UNKNOWN and metric not in card.bounds for metric in card.classes
-    ):
+    missing = [
+        metric
+        for metric, outcome in card.classes.items()
+        if metric in gated and outcome in _UNKNOWN and metric not in card.bounds
+    ]
+    if not missing:
         return None
+    if (broken := next((card.faults[metric] for metric in missing if metric in card.faults), None)) is not None:
+        return broken.blame
     return next((label.blame for label in card.labels if label.outcome in _UNKNOWN and label.blame), "judge")
 
 
@@ -142,7 +147,9 @@ def _skip(threshold: Threshold, coverage: Coverage) -> _Finding:
 
 
 def _check(threshold: Threshold, summary: Mapping[str, Aggregate], cards: Sequence[Scorecard]) -> _Finding:
-    aggregate = summary[threshold.metric]
+    aggregate = summary.get(threshold.metric)
+    if aggregate is None:
+        return _Finding("inconclusive", f"{threshold.name} is undecided: {_no_case(threshold, cards)}")
     if aggregate.bounds is not None:
         return _compare(threshold, aggregate, *aggregate.bounds)
     if not aggregate.left_out:
@@ -152,6 +159,8 @@ def _check(threshold: Threshold, summary: Mapping[str, Aggregate], cards: Sequen
 
 
 def _no_case(threshold: Threshold, cards: Sequence[Scorecard]) -> str:
+    if _members(cards, threshold.domain):
+        return f"no suite of these cases declares the metric {threshold.metric}"
     if not threshold.domain:
         return "no case has run"
     hint = did_you_mean(threshold.domain, sorted({domain for card in cards for domain in card.domains}))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pytest_mapsat.metrics import AGGREGATES
-from pytest_mapsat.model import UsageError, did_you_mean, shown
+from pytest_mapsat.metrics import PASS_RATE
+from pytest_mapsat.model import MSB_METRICS, Metric, UsageError, did_you_mean, shown
 
 Origin = Literal["command line", "ini"]
 
-#: What a threshold may stand on; CEI has no bound and is for reference only.
-GATED = tuple(name for name in AGGREGATES if name != "cei")
+
+def gated(metrics: Iterable[Metric]) -> tuple[str, ...]:
+    """Return what a threshold may stand on: the metrics that may be gated, and the pass rate."""
+    return (*(metric.name for metric in metrics if metric.gated), PASS_RATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,7 @@ class Threshold:
     """The least mean that the gate lets pass.
 
     Attributes:
-        metric: a name of ``GATED``.
+        metric: a metric that may be gated, or ``pass_rate``.
         minimum: the least mean, 0 to 1.
         domain: the domain whose cases count; empty for the whole suite.
         origin: where it was given, which decides what happens on part of the suite.
@@ -37,11 +39,14 @@ class Threshold:
         return f"{self.domain}.{self.metric}" if self.domain else self.metric
 
 
-def parse_thresholds(texts: Iterable[str | tuple[str, str]]) -> tuple[Threshold, ...]:
+def parse_thresholds(
+    texts: Iterable[str | tuple[str, str]], metrics: Sequence[Metric] = MSB_METRICS
+) -> tuple[Threshold, ...]:
     """Return the thresholds of ``texts``, each as given to one ``--mapsat-fail-under``.
 
     Args:
         texts: lists like ``ar=0.65,navigation.ar=0.6``, each alone or with its origin (``command line`` or ``ini``).
+        metrics: those that there are.
 
     Returns:
         The thresholds in the order given; one that is given twice with the same value stands once.
@@ -53,7 +58,7 @@ def parse_thresholds(texts: Iterable[str | tuple[str, str]]) -> tuple[Threshold,
     for given in texts:
         text, origin = (given, "command line") if isinstance(given, str) else given
         for piece in _pieces(text):
-            threshold = _parse(piece, "ini" if origin == "ini" else "command line")
+            threshold = _parse(piece, "ini" if origin == "ini" else "command line", metrics)
             other = found.setdefault(threshold.name, threshold)
             if other.minimum != threshold.minimum:
                 both = f"{other.minimum:g} and {threshold.minimum:g}"
@@ -70,23 +75,24 @@ def _pieces(text: str) -> Iterator[str]:
         yield piece.strip()
 
 
-def _parse(piece: str, origin: Origin) -> Threshold:
+def _parse(piece: str, origin: Origin, metrics: Sequence[Metric]) -> Threshold:
     left, equals, right = (part.strip() for part in piece.partition("="))
     if not equals:
         raise UsageError(f"--mapsat-fail-under: found {shown(piece)}, expected METRIC=NUMBER like ar=0.65")
     domain, dot, metric = left.rpartition(".")
     if dot and not domain:
         raise UsageError(f"--mapsat-fail-under: {shown(left)} names no domain before the dot")
-    if metric not in GATED:
-        raise UsageError(_no_metric(metric))
+    if metric not in gated(metrics):
+        raise UsageError(_no_metric(metric, metrics))
     return Threshold(metric, _minimum(left, right), domain, origin)
 
 
-def _no_metric(metric: str) -> str:
-    if metric.lower() == "cei":
-        return "--mapsat-fail-under: cei is given for reference only and cannot be gated; ses can"
-    known = f"known are {', '.join(GATED)}"
-    hint = did_you_mean(metric.lower(), GATED)
+def _no_metric(metric: str, metrics: Sequence[Metric]) -> str:
+    names = gated(metrics)
+    if metric.lower() in {one.name for one in metrics}.difference(names):
+        return f"--mapsat-fail-under: {metric.lower()} is given for reference only and cannot be gated; {', '.join(names)} can"
+    known = f"known are {', '.join(names)}"
+    hint = did_you_mean(metric.lower(), names)
     return f"--mapsat-fail-under: no metric {shown(metric)}; {hint + ' ' if hint else ''}{known}"
 
 

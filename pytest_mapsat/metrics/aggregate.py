@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pytest_mapsat.model import METRICS, Aggregate, Bounds, Outcome, SandboxCounts, Scorecard
+from pytest_mapsat.model import Aggregate, Bounds, Outcome, SandboxCounts, Scorecard
 
 from .scoring import SOURCE_ATTRIBUTE
 from .statistics import RESAMPLES, Interval, bootstrap_intervals, mean, wilson_interval
 
 #: The share of cases whose item passed; an aggregate beside the metrics.
 PASS_RATE = "pass_rate"  # noqa: S105 - a rate, not a password
-AGGREGATES = (*METRICS, PASS_RATE)
 
 #: Groups are many and small: fewer resamples move their bounds by a few percent of the width at most.
 _GROUP_RESAMPLES = 2_000
@@ -42,10 +41,12 @@ def summarise(cards: Sequence[Scorecard], *, resamples: int = RESAMPLES) -> dict
         resamples: how many resamples the intervals are drawn from.
 
     Returns:
-        An aggregate for each name of ``AGGREGATES``: bootstrap intervals for metrics, Wilson's for ``pass_rate``.
+        An aggregate for each metric of the cards, and for ``pass_rate``: bootstrap intervals for metrics, Wilson's for ``pass_rate``. A metric
+        that the suite of a case does not declare is over the other cases alone.
     """
     trials = _by_case(cards)
-    columns = [_column(name, trials) for name in AGGREGATES]
+    names = dict.fromkeys(name for card in cards for name in card.metrics)
+    columns = [_column(name, trials) for name in (*names, PASS_RATE)]
     metrics, rate = columns[:-1], columns[-1]
     # All in one call, which shares the resamples; what is decided is drawn once.
     samples = [column.least for column in metrics] + [column.most for column in metrics if column.undecided]
@@ -103,6 +104,8 @@ def _column(name: str, trials: Sequence[Sequence[Scorecard]]) -> _Column:
     undecided = 0
     left_out: Counter[str] = Counter()
     for cards in trials:
+        if name != PASS_RATE and not any(name in card.metrics for card in cards):
+            continue
         spans = [span for span in (_span(card, name) for card in cards) if span is not None]
         if spans:
             least.append(_mean([low for low, _ in spans]))
@@ -121,7 +124,7 @@ def _mean(values: Sequence[float]) -> float:
 def _span(card: Scorecard, name: str) -> Bounds | None:
     """Return the least and the most of one episode; None where it stays out of the mean."""
     if name != PASS_RATE:
-        return card.bounds_of(name)  # type: ignore[arg-type]  # names come from AGGREGATES
+        return card.bounds_of(name)
     if card.outcome == "passed":
         return 1.0, 1.0
     if card.outcome == "failed" or card.blame == "agent":
@@ -135,7 +138,7 @@ def _span(card: Scorecard, name: str) -> Bounds | None:
 def _class(card: Scorecard, name: str) -> Outcome:
     if name == PASS_RATE:
         return card.outcome
-    return card.classes.get(name, "unevaluated")  # type: ignore[call-overload, no-any-return]  # as above
+    return card.classes.get(name, "unevaluated")
 
 
 def _gravest(classes: Sequence[Outcome]) -> str:

@@ -75,6 +75,7 @@ from .comparison import (
 from .digest import canonical_json, digest, trajectory_digest
 from .errors import InfrastructureError, MapsatError, Problem, SuiteError, UsageError, did_you_mean, shown
 from .match import Absent, Between, Bound, Contains, Equal, Match, OneOf, OpenAt, Present, Similar, WithinM
+from .metric import MSB_METRICS, Metric, MetricName
 from .run import (
     RUN_SCHEMA,
     Accounting,
@@ -91,17 +92,7 @@ from .run import (
     RunTiming,
     SuiteInfo,
 )
-from .scorecard import (
-    EARNED_METRICS,
-    METRICS,
-    CallCounts,
-    EpisodeTiming,
-    MetricName,
-    Requirement,
-    SandboxCounts,
-    Scorecard,
-    Spent,
-)
+from .scorecard import CallCounts, EpisodeTiming, Requirement, SandboxCounts, Scorecard, Spent
 from .structured import RESERVED, Figure, Structured
 from .suite import SUITE_SCHEMA, SuiteManifest
 from .tool import (
@@ -142,9 +133,8 @@ __all__ = [
     "ANSWER_SCHEMA",
     "CASE_ID_PATTERN",
     "DECISION_SCHEMA",
-    "EARNED_METRICS",
     "ITEM",
-    "METRICS",
+    "MSB_METRICS",
     "PROVENANCE_KINDS",
     "RESERVED",
     "RUN_SCHEMA",
@@ -223,6 +213,7 @@ __all__ = [
     "Meaning",
     "MeaningTree",
     "Membership",
+    "Metric",
     "MetricName",
     "Mode",
     "Not",

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from .base import Bounds, Noun
 from .comparison import Comparison
+from .metric import MSB_METRICS, Metric
 from .scorecard import Scorecard
 
 RUN_SCHEMA: Literal["mapsat-run/1"] = "mapsat-run/1"
@@ -109,6 +110,7 @@ class RunRequest(Noun):
 class RunManifest(Noun):
     """What was run: all that must be equal for two runs to be comparable.
 
+    ``metrics``: those that the suites declare, in the order of their families.
     ``partial``: why not all of the suite ran; ``broken``: what could not be collected; ``unfinished``: why this is no whole run, as of
     one that was read from a journal.
     """
@@ -121,6 +123,7 @@ class RunManifest(Noun):
     judge: JudgeInfo
     decisions: str = ""
     options: RunOptions
+    metrics: tuple[Metric, ...] = MSB_METRICS
     partial: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
     unfinished: str = ""

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import Field
 
 from .base import Bounds, Noun
-from .trajectory import Blame, Trajectory
+from .metric import MetricName
+from .trajectory import Blame, Fault, Trajectory
 from .verdict import Count, Label, Outcome
-
-MetricName = Literal["ecr", "iisr", "ar", "ts", "ifs", "eff", "ses", "cei"]
-#: The seven metrics of the paper, then the one given for reference only.
-METRICS: tuple[MetricName, ...] = ("ecr", "iisr", "ar", "ts", "ifs", "eff", "ses", "cei")
-#: Those that an agent which crashes or says nothing has earned a 0 in.
-EARNED_METRICS: tuple[MetricName, ...] = METRICS[:7]
 
 #: pytest cuts what is longer out of the middle of a failed assertion.
 _LONGEST_REPR = 230
@@ -69,9 +62,9 @@ class Requirement(Noun):
 class Scorecard(Noun):
     """One episode, judged and scored.
 
-    ``metrics``: value or null by name; ``classes``: for a null the outcome class that says why (``unevaluated``, ``not_applicable``, ``error``).
-    ``bounds``: for a null that unknown labels leave open, the least and the most that the metric can come to; ``unknown``: the asserted factors
-    whose label is not known.
+    ``metrics``: value or null by name, of the families that the suite declares; ``classes``: for a null the outcome class that says why (``unevaluated``, ``not_applicable``, ``error``).
+    ``bounds``: for a null that unknown labels leave open, the least and the most that the metric can come to; ``faults``: for a null that the
+    metric's own family has left, what broke there. ``unknown``: the asserted factors whose label is not known.
     ``outcome`` is that of the item under the asserted labels; ``blame`` names who it is laid to when not passed, null where nobody is: the item
     is undecided. ``turns`` counts agent replies,
     ``clarifications`` those that asked something, ``vacuous`` fact requirements that held because nothing was claimed.
@@ -95,6 +88,7 @@ class Scorecard(Noun):
     metrics: dict[MetricName, float | None]
     classes: dict[MetricName, Outcome] = Field(default_factory=dict)
     bounds: dict[MetricName, Bounds] = Field(default_factory=dict)
+    faults: dict[MetricName, Fault] = Field(default_factory=dict)
     unknown: tuple[str, ...] = ()
     labels: tuple[Label, ...] = ()
     requirements: tuple[Requirement, ...] = ()
@@ -116,11 +110,11 @@ class Scorecard(Noun):
         """What tells this episode from all others of a run: case, trial, agent parameter, attempt."""
         return self.id, self.trial, self.agent, self.attempt
 
-    def metric(self, name: MetricName) -> float | None:
+    def metric(self, name: str) -> float | None:
         """Return the metric's value, or None where it has none."""
         return self.metrics.get(name)
 
-    def bounds_of(self, name: MetricName) -> Bounds | None:
+    def bounds_of(self, name: str) -> Bounds | None:
         """Return the least and the most that the metric can come to, both its value where it has one; None where nothing is known of it."""
         value = self.metric(name)
         return self.bounds.get(name) if value is None else (value, value)

@@ -52,18 +52,18 @@ def lint_records(suite: Suite) -> list[LintFinding]:
 def _of_entry(suite: Suite, entry: CaseEntry) -> Iterator[LintFinding]:
     with suppress(SuiteError):
         case, records = suite.load(entry), suite.records(entry.id)
-        found = [*_oracle(case, records, suite.tools), *_paths(case, records, suite.tools)]
+        found = [*_oracle(case, suite), *_paths(case, records, suite.tools)]
         lines = suite.lines_of(entry) if found else None
         for severity, rule, place, message, hint in found:
             line = lines.at(place) if lines else entry.line
             yield LintFinding(severity, rule, Problem(shown_path(entry.path), line, f"case {case.id}: {message}", hint))
 
 
-def _oracle(case: Case, records: tuple[Record, ...], tools: Mapping[str, Tool]) -> Iterator[_Found]:
+def _oracle(case: Case, suite: Suite) -> Iterator[_Found]:
     oracle = case.truth.oracle
     if not oracle:
         return
-    trajectory = play_oracle(case, records, tools)
+    trajectory = play_oracle(case, suite)
     for index, (turn, reply) in enumerate(zip(oracle, trajectory.replies, strict=False)):
         steps = [step for step in reply.steps if step.kind == "call"]
         for number, (_, step) in enumerate(zip(turn.calls, steps, strict=False)):

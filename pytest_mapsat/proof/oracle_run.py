@@ -10,18 +10,18 @@ from pathlib import Path
 from pytest_mapsat.agents import resolve_source
 from pytest_mapsat.episode import Limits, run_episode
 from pytest_mapsat.judges import Context
-from pytest_mapsat.model import Case, Label, Number, Quote, Record, Tool, Trajectory, Turn, Verdict
-from pytest_mapsat.sandbox import Sandbox
+from pytest_mapsat.model import Case, Label, Number, Quote, Tool, Trajectory, Turn, Verdict
+from pytest_mapsat.sandbox import WorldSuite, make_world
 from pytest_mapsat.text import Vocabulary
 from pytest_mapsat.users import make_user
 
 from .plain_text import sentences
 
 
-def play_oracle(case: Case, records: tuple[Record, ...], tools: Mapping[str, Tool]) -> Trajectory:
-    """Return the oracle dialogue of a case, played with its scripted user in the world of its records."""
+def play_oracle(case: Case, suite: WorldSuite) -> Trajectory:
+    """Return the oracle dialogue of a case, played with its scripted user in its world. Raises SuiteError."""
     source = resolve_source("baseline:oracle", root=Path())
-    return run_episode(case, source, make_user("scripted", case), Sandbox(tools, records), Limits())
+    return run_episode(case, source, make_user("scripted", case), make_world(case, suite), Limits())
 
 
 @dataclass(frozen=True)

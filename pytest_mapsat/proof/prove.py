@@ -8,8 +8,8 @@ from itertools import islice
 from pathlib import Path
 
 from pytest_mapsat.judges import Judge, make_judge
-from pytest_mapsat.model import Case, JsonObject, Label, Record, Tool, Trajectory, trajectory_digest
-from pytest_mapsat.text import Vocabulary
+from pytest_mapsat.model import Case, JsonObject, Label, Trajectory, trajectory_digest
+from pytest_mapsat.suite import Suite
 
 from .harmless_changes import HARMLESS
 from .oracle_run import Mutant, OracleRun, play_oracle
@@ -124,29 +124,30 @@ class Proof:
         }
 
 
-def prove(
-    cases: Iterable[tuple[Case, tuple[Record, ...]]], tools: Mapping[str, Tool], vocabulary: Vocabulary | None = None
-) -> Proof:
+def prove(cases: Iterable[Case], suite: Suite) -> Proof:
     """Judge mutants of the oracle dialogues of some cases.
 
     Args:
-        cases: the cases, each with its records.
-        tools: the suite's tools by name.
-        vocabulary: words of the suite's domain.
+        cases: the cases.
+        suite: their suite.
+
+    Raises:
+        SuiteError: a record of a case cannot be read.
     """
-    judge = make_judge("checks", tools, root=Path(), vocabulary=vocabulary)
+    judge = make_judge("checks", suite.tools, root=Path(), vocabulary=suite.vocabulary)
     trials: list[Trial] = []
     untried: dict[str, str] = {}
     factors: dict[str, tuple[str, ...]] = {}
     idle: list[tuple[str, str, str]] = []
-    for case, records in cases:
-        trajectory = play_oracle(case, records, tools)
+    for case in cases:
+        trajectory = play_oracle(case, suite)
         reason = _unfit(case, trajectory)
         if reason:
             untried[case.id] = reason
             continue
         factors[case.id] = tuple(factor.id for factor in case.truth.factors)
-        trials += _tried(OracleRun(case, tools, trajectory, judge.judge(case, trajectory), vocabulary), judge, idle)
+        verdict = judge.judge(case, trajectory)
+        trials += _tried(OracleRun(case, suite.tools, trajectory, verdict, suite.vocabulary), judge, idle)
     return Proof(tuple(trials), untried, factors, tuple(idle))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
@@ -14,11 +14,13 @@ import pytest
 
 from pytest_mapsat.agents import scrubbed
 from pytest_mapsat.formats import Journal, printable, scorecard_line, with_attempt, write_run
+from pytest_mapsat.metrics import Family
 from pytest_mapsat.model import MapsatError, Run, RunTiming, UsageError
 from pytest_mapsat.reports import summary_lines
 from pytest_mapsat.runs.accounting import Ledger
 from pytest_mapsat.runs.assemble import Outcome, assemble, portable, suite_infos
 from pytest_mapsat.runs.episodes import Ended, Episodes
+from pytest_mapsat.runs.families import metrics_of, refuse_undeclared
 from pytest_mapsat.runs.files import check_save_path, journal_of, looked_for, put_aside, put_journal_aside
 from pytest_mapsat.runs.request import thresholds_of
 from pytest_mapsat.runs.resume import read_finished
@@ -43,14 +45,24 @@ class Reporter:
         moved: files that the start of the run moved away, and where to.
     """
 
-    def __init__(self, config: pytest.Config, settings: Settings, suites: Suites, episodes: Episodes) -> None:
+    def __init__(
+        self,
+        config: pytest.Config,
+        settings: Settings,
+        suites: Suites,
+        episodes: Episodes,
+        families: Mapping[str, Family],
+    ) -> None:
         self.config = config
         self.settings = settings
         self.suites = suites
         self.episodes = episodes
         self.fresh: dict[str, list[Ended]] = {}
         self.moved: dict[str, str] = {}
-        _ = thresholds_of(settings.request.options)  # a bad threshold is told before anything runs
+        self.families = families
+        _ = thresholds_of(
+            settings.request.options, metrics_of((), families)
+        )  # a bad threshold is told before anything runs
         self._decides = not any(
             getattr(config.option, name, False) for name in ("collectonly", "setuponly", "setupplan")
         )
@@ -176,6 +188,10 @@ class Reporter:
             return
         self._begin()
         infos = suite_infos(self.suites.used())
+        try:
+            refuse_undeclared(self.settings.request.options, self.suites.used(), self.families)
+        except UsageError as error:
+            raise pytest.UsageError(str(error)) from None
         if self.episodes.finished is not None:
             try:
                 self.episodes.finished.refuse_other_suites(infos)
@@ -316,9 +332,10 @@ class Reporter:
             pytest=pytest.__version__,
         )
         outcome = Outcome(accounting, self._partial_reasons(), tuple(self._broken))
-        self._run = assemble(
-            [one.card for one in self._cards], self.suites.used(), self.settings.request, outcome, timing
-        )
+        used = self.suites.used()
+        metrics = metrics_of(used, self.families)
+        cards = [one.card for one in self._cards]
+        self._run = assemble(cards, used, self.settings.request, outcome, timing, metrics=metrics)
 
     def _in_order(self) -> list[Ended]:
         """Return the episodes in their order, attempts numbered through over all workers."""

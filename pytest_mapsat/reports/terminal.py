@@ -10,13 +10,11 @@ from pytest_mapsat.model import PROVENANCE_KINDS, Aggregate, Gate, Run, Scorecar
 from .changes import Line, change_lines
 from .text import cell_width, cut, printable, wrap
 
-#: The metrics of the table, from the one that is kept longest to the first that a narrow terminal drops.
-_COLUMNS = ("ar", "ses", "ecr", "iisr", "ts", "ifs", "eff")
 _WIDEST_NAME = 24
 _GAP = 2
 #: The line of the table that is about all cases: below the heads and their rule.
 _TOTALS = 2
-#: The columns that no terminal is too narrow for: name, cases, passed, AR.
+#: The columns that no terminal is too narrow for: name, cases, passed, the first metric.
 _ALWAYS = 4
 _FIRST = 2
 _WORST = 5
@@ -66,17 +64,27 @@ def _head(run: Run, width: int) -> Iterator[Line]:
         yield Line("judge  its verdicts are joined by case id only: they may be about other dialogues", "yellow")
 
 
+def _columns(run: Run) -> tuple[str, ...]:
+    """Return the metrics of the table, from the one that is kept longest to the first that a narrow terminal drops."""
+    gated = [metric for metric in run.manifest.metrics if metric.gated]
+    return tuple(metric.name for metric in sorted(gated, key=lambda metric: not metric.headline))
+
+
 def _table(run: Run, width: int) -> Iterator[Line]:
     """Give the table of means. Columns that do not fit are dropped from the last on: a digit never is."""
     from rich import box  # noqa: PLC0415 (90 ms, for the summary only)
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
 
-    rows = [["", "cases", "passed", *(name.upper() for name in _COLUMNS)], ["all", *_row(run.cases, run.summary)]]
+    columns = _columns(run)
+    rows = [
+        ["", "cases", "passed", *(name.upper() for name in columns)],
+        ["all", *_row(run.cases, run.summary, columns)],
+    ]
     domains = run.groups.get("domain", {})
     for domain in sorted(domains):
         cards = [card for card in run.cases if domain in (card.domains or ("none",))]
-        rows.append([cut(printable(domain), _WIDEST_NAME), *_row(cards, domains[domain])])
+        rows.append([cut(printable(domain), _WIDEST_NAME), *_row(cards, domains[domain], columns)])
     widths = [max(map(cell_width, column)) for column in zip(*rows, strict=True)]
     shown = len(widths)
     while shown > _ALWAYS and sum(widths[:shown]) + _GAP * (shown - 1) > width:
@@ -103,12 +111,12 @@ def _table(run: Run, width: int) -> Iterator[Line]:
         yield from _wrapped("", f"no room for {', '.join(dropped)}", width)
 
 
-def _row(cards: Sequence[Scorecard], aggregates: Mapping[str, Aggregate]) -> list[str]:
+def _row(cards: Sequence[Scorecard], aggregates: Mapping[str, Aggregate], columns: Sequence[str]) -> list[str]:
     passed = sum(card.outcome == "passed" for card in cards)
     return [
         str(len({card.id for card in cards})),
         f"{passed}/{len(cards)}",
-        *(_mean(aggregates.get(name), "-") or "-" for name in _COLUMNS),
+        *(_mean(aggregates.get(name), "-") or "-" for name in columns),
     ]
 
 
@@ -130,7 +138,7 @@ def _range(least: float, most: float, between: str = " to ") -> str:
 def _decided(run: Run, width: int) -> Iterator[Line]:
     """Say how many cases are decided, with the first metrics that the others leave between bounds; the table has them all."""
     counted: dict[tuple[int, int], list[str]] = {}
-    for name in (*_COLUMNS, "pass_rate"):
+    for name in (*_columns(run), "pass_rate"):
         aggregate = run.summary.get(name)
         if aggregate and aggregate.undecided:
             key = (aggregate.n, aggregate.n + aggregate.undecided)
@@ -145,7 +153,7 @@ def _title(name: str) -> str:
 
 def _intervals(run: Run, width: int) -> Iterator[Line]:
     parts = []
-    for name in ("ar", "ses"):
+    for name in (metric.name for metric in run.manifest.metrics if metric.headline):
         aggregate = run.summary.get(name)
         if aggregate and aggregate.low is not None and aggregate.high is not None:
             interval = f"[{aggregate.low:.3f}, {aggregate.high:.3f}]"
@@ -156,7 +164,7 @@ def _intervals(run: Run, width: int) -> Iterator[Line]:
 
 def _left_out(run: Run, width: int) -> Iterator[Line]:
     parts = []
-    for name in _COLUMNS:
+    for name in _columns(run):
         aggregate = run.summary.get(name)
         if aggregate and aggregate.left_out:
             classes = ", ".join(
@@ -185,13 +193,20 @@ def _counts(run: Run, width: int) -> Iterator[Line]:
     yield from _wrapped("dialogue ", text, width)
 
 
+def _leading(run: Run) -> str:
+    """Return the metric that cases are told by: the first of the table."""
+    return next(iter(_columns(run)), "")
+
+
 def _worst(run: Run, width: int) -> Iterator[Line]:
-    scored = [card for card in run.cases if card.ar is not None and (card.ar < 1 or card.outcome == "failed")]
-    scored.sort(key=lambda card: (card.outcome != "failed", card.ar, card.id, card.trial))
-    for number, card in enumerate(scored[:_WORST]):
+    name = _leading(run)
+    values = [(card, card.metric(name)) for card in run.cases]
+    scored = [(card, value) for card, value in values if value is not None and (value < 1 or card.outcome == "failed")]
+    scored.sort(key=lambda pair: (pair[0].outcome != "failed", pair[1], pair[0].id, pair[0].trial))
+    for number, (card, value) in enumerate(scored[:_WORST]):
         reason = card.reason or f"missed: {', '.join(_missed(card)) or 'nothing that was judged'}"
         label = "worst" if not number else ""
-        yield Line(cut(f"{label:8} {_name(card)}  AR {card.ar:.2f}  {printable(reason)}", width), "")
+        yield Line(cut(f"{label:8} {_name(card)}  {name.upper()} {value:.2f}  {printable(reason)}", width), "")
 
 
 def _missed(card: Scorecard) -> list[str]:
@@ -199,13 +214,15 @@ def _missed(card: Scorecard) -> list[str]:
 
 
 def _open(run: Run, width: int) -> Iterator[Line]:
-    """Name the cases whose AR is not known, those that keep an item open first."""
-    cards = [card for card in run.cases if "ar" in card.bounds]
+    """Name the cases whose first metric is not known, those that keep an item open first."""
+    name = _leading(run)
+    cards = [card for card in run.cases if name in card.bounds]
     cards.sort(key=lambda card: (not card.unknown, card.key))
     for number, card in enumerate(cards[:_WORST]):
         reason = card.reason or "; ".join(f"{label.factor}: {label.why}" for label in card.labels if label.bounded)
         label = "" if number else "open"
-        yield Line(cut(f"{label:8} {_name(card)}  AR {_range(*card.bounds['ar'])}  {printable(reason)}", width))
+        told = f"{name.upper()} {_range(*card.bounds[name])}"
+        yield Line(cut(f"{label:8} {_name(card)}  {told}  {printable(reason)}", width))
 
 
 def _flaky(run: Run, width: int) -> Iterator[Line]:

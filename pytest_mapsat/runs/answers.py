@@ -21,7 +21,7 @@ from pytest_mapsat.model import (
     Turn,
 )
 from pytest_mapsat.proof import play_oracle
-from pytest_mapsat.sandbox import Sandbox
+from pytest_mapsat.sandbox import World, make_world
 from pytest_mapsat.suite import CaseEntry, Suite
 
 from .assemble import Outcome, assemble
@@ -57,16 +57,16 @@ def run_answers(suite: Suite, answers: Iterable[Placed[LabelledAnswer]]) -> Run:
 
 
 def _cards(suite: Suite, entry: CaseEntry, answers: Sequence[LabelledAnswer], judge: Judge) -> Iterable[Scorecard]:
-    case, records = suite.load(entry), suite.records(entry.id)
-    world = Sandbox(suite.tools, records)
-    oracle = play_oracle(case, records, suite.tools) if any(answer.text is not None for answer in answers) else None
+    case = suite.load(entry)
+    world = make_world(case, suite)
+    oracle = play_oracle(case, suite) if any(answer.text is not None for answer in answers) else None
     for trial, answer in enumerate(answers, 1):
         trajectory = _dialogue(case, answer, oracle, world).model_copy(update={"trial": trial, "source": _SOURCE})
         nodeid = f"answers::{case.id}[{answer.id}]"
-        yield grade(case, trajectory, judge, asserted=frozenset(_ASSERTED), nodeid=nodeid)
+        yield grade(case, trajectory, judge, asserted=frozenset(_ASSERTED), tools=suite.tools, nodeid=nodeid)
 
 
-def _dialogue(case: Case, answer: LabelledAnswer, oracle: Trajectory | None, world: Sandbox) -> Trajectory:
+def _dialogue(case: Case, answer: LabelledAnswer, oracle: Trajectory | None, world: World) -> Trajectory:
     """Return the dialogue that ends in the answer: the oracle's with another last reply, or the answer's own."""
     if answer.text is None or oracle is None:
         return Trajectory(case=case.id, turns=tuple(_played(turn, world) for turn in answer.turns))
@@ -77,11 +77,11 @@ def _dialogue(case: Case, answer: LabelledAnswer, oracle: Trajectory | None, wor
     return oracle.model_copy(update={"turns": tuple(turns)})
 
 
-def _played(turn: Turn, world: Sandbox) -> Turn:
+def _played(turn: Turn, world: World) -> Turn:
     return turn.model_copy(update={"steps": tuple(_answered(step, world) for step in turn.steps)})
 
 
-def _answered(step: Step, world: Sandbox) -> Step:
+def _answered(step: Step, world: World) -> Step:
     """Return a call with its result: its own where it gives one, else what the sandbox answers."""
     if step.kind != "call" or {"result", "status"} & step.model_fields_set:
         return step

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -10,20 +10,23 @@ from time import perf_counter
 from pytest_mapsat.agents import Source
 from pytest_mapsat.episode import Limits, run_episode
 from pytest_mapsat.judges import CheckFunction, Decisions, Judge, make_judge, with_decisions
-from pytest_mapsat.metrics import score
+from pytest_mapsat.metrics import MSB, Family, gather_families, score
 from pytest_mapsat.model import (
     Case,
     EpisodeTiming,
     Requirement,
     RunRequest,
     Scorecard,
+    Tool,
     Trajectory,
     Verdict,
     trajectory_digest,
 )
-from pytest_mapsat.sandbox import Sandbox, satisfies
-from pytest_mapsat.suite import CaseEntry, Suite
+from pytest_mapsat.sandbox import World, make_world, satisfies
+from pytest_mapsat.suite import Suite
 from pytest_mapsat.users import make_user
+
+from .families import families_of
 
 
 @dataclass
@@ -36,6 +39,7 @@ class Runner:
         root: the directory that relative paths in specs start from.
         checks: the checks that other packages add, by name; None: those of installed packages.
         decisions: the file of people's decisions; None: that of each suite.
+        families: the families of metrics, by name; ours and those of installed packages where none are given.
     """
 
     source: Source
@@ -43,11 +47,12 @@ class Runner:
     root: Path
     checks: Mapping[str, CheckFunction] | None = None
     decisions: Path | None = None
+    families: Mapping[str, Family] = field(default_factory=gather_families)
     _judges: dict[Path, Judge] = field(default_factory=dict)
 
-    def sandbox(self, suite: Suite, case_id: str) -> Sandbox:
-        """Return the replayed world of a case."""
-        return Sandbox(suite.tools, suite.records(case_id))
+    def world(self, suite: Suite, case: Case) -> World:
+        """Return the world of a case, as each of its episodes finds it."""
+        return make_world(case, suite)
 
     def judge_of(self, suite: Suite) -> Judge:
         """Return the judge, made once for each suite since it needs the suite's tools."""
@@ -57,7 +62,7 @@ class Runner:
             )
         return self._judges[suite.root]
 
-    def run(self, suite: Suite, entry: CaseEntry, case: Case, *, trial: int = 1, nodeid: str = "") -> Scorecard:
+    def run(self, suite: Suite, case: Case, *, trial: int = 1, nodeid: str = "", line: int = 0) -> Scorecard:
         """Run one episode of a case, judge it and score it.
 
         Returns:
@@ -66,10 +71,18 @@ class Runner:
         started = perf_counter()
         options = self.request.options
         limits = Limits(max_turns=options.max_turns, timeout=options.timeout_seconds)
-        user, sandbox = make_user(self.request.user, case), self.sandbox(suite, entry.id)
-        trajectory = run_episode(case, self.source, user, sandbox, limits, trial=trial)
-        judge, asserted = self.judge_of(suite), options.asserted_kinds
-        card = grade(case, trajectory, judge, asserted=asserted, nodeid=nodeid, line=entry.line)
+        user, world = make_user(self.request.user, case), self.world(suite, case)
+        trajectory = run_episode(case, self.source, user, world, limits, trial=trial)
+        card = grade(
+            case,
+            trajectory,
+            self.judge_of(suite),
+            asserted=options.asserted_kinds,
+            nodeid=nodeid,
+            line=line,
+            tools=suite.tools,
+            families=families_of(suite, self.families),
+        )
         return card.model_copy(update={"timing": EpisodeTiming(seconds=round(perf_counter() - started, 6))})
 
 
@@ -104,8 +117,10 @@ def grade(
     judge: Judge,
     *,
     asserted: frozenset[str],
+    tools: Mapping[str, Tool],
     nodeid: str = "",
     line: int | None = None,
+    families: Sequence[Family] = (MSB,),
 ) -> Scorecard:
     """Return the scorecard of an episode: judged, scored, and joined to the verdict it was judged by.
 
@@ -114,11 +129,15 @@ def grade(
         trajectory: what happened.
         judge: who labels it.
         asserted: the kinds of factors that fail an item.
+        tools: the suite's tools by name.
         nodeid: the item's node id.
         line: where in its file the case begins, from 1.
+        families: the families of metrics that the suite declares.
     """
     verdict = judge.judge(case, trajectory)
-    card = score(case, trajectory, verdict, asserted=asserted, satisfies=satisfies, nodeid=nodeid)
+    card = score(
+        case, trajectory, verdict, asserted=asserted, satisfies=satisfies, nodeid=nodeid, tools=tools, families=families
+    )
     linked = _linked(trajectory, verdict, judge)
     return card.model_copy(update={"linked": linked, "line": line, "requirements": _requirements(case)})
 

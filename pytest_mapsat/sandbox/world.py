@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, Protocol
 
 from pytest_mapsat.model import Json, JsonObject, Provenance, Record, Tool, did_you_mean, shown
 
@@ -26,6 +26,19 @@ class Answer:
     result: Json
     status: Literal["ok", "miss", "error"]
     provenance: Provenance | None = None
+
+
+class World(Protocol):
+    """What answers the tool calls of one episode."""
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The tools by name."""
+        ...
+
+    def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:
+        """Answer a call; never raises for what an agent may do wrong."""
+        ...
 
 
 class Sandbox:

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from pytest_mapsat.formats import shown_path
 from pytest_mapsat.model import Problem
 
-Role = Literal["manifest", "tools", "records", "cases", "answers", "decisions"]
+Role = Literal["manifest", "tools", "records", "state", "cases", "answers", "decisions"]
 MANIFEST = "suite.yaml"
 DECISIONS = "decisions.jsonl"
 _HALVES = re.compile("[\ud800-\udfff]")  # how Python writes the bytes of a name that is not UTF-8
@@ -24,6 +24,7 @@ _FILES: dict[str, Role] = {"tools.yaml": "tools", "tools.yml": "tools", DECISION
 _FOLDERS: dict[str, tuple[Role, tuple[str, ...]]] = {
     "tools": ("tools", YAML_ENDINGS),
     "records": ("records", JSONL_ENDINGS),
+    "state": ("state", JSONL_ENDINGS),
     "answers": ("answers", YAML_ENDINGS + JSONL_ENDINGS),
 }
 _ELSEWHERE: tuple[Role, tuple[str, ...]] = ("cases", YAML_ENDINGS + JSONL_ENDINGS)
@@ -56,7 +57,7 @@ class Inventory:
     """The files of a suite by role, each sorted by its place in the suite, and what keeps others from being read.
 
     ``answers`` and ``decisions`` (none or one) say what a judge should make of answers: they are no part of what a run does.
-    ``strangers`` stand in ``tools/``, ``records/`` or ``answers/`` and are nothing of the kind. ``unread`` are files that look like cases but for their
+    ``strangers`` stand in ``tools/``, ``records/``, ``state/`` or ``answers/`` and are nothing of the kind. ``unread`` are files that look like cases but for their
     ending, each with what to do.
     """
 
@@ -64,6 +65,7 @@ class Inventory:
     tools: tuple[Path, ...]
     records: tuple[Path, ...]
     problems: tuple[Problem, ...]
+    state: tuple[Path, ...] = ()
     answers: tuple[Path, ...] = ()
     decisions: tuple[Path, ...] = ()
     strangers: tuple[Path, ...] = ()
@@ -96,6 +98,7 @@ def take_inventory(root: Path) -> Inventory:
         tuple(found["tools"]),
         tuple(found["records"]),
         tuple(problems),
+        state=tuple(found["state"]),
         answers=tuple(found["answers"]),
         decisions=tuple(found["decisions"]),
         strangers=tuple(strangers),

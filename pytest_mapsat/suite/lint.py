@@ -218,7 +218,9 @@ def _undeclared(suite: Suite, records: Iterable[Record]) -> Iterator[LintFinding
 
 def _unread(suite: Suite) -> Iterator[LintFinding]:
     for path in suite.inventory.strangers:
-        message = "is not read: tools are *.yaml or *.yml, records *.jsonl or *.jsonl.gz, answers any of these"
+        message = (
+            "is not read: tools are *.yaml or *.yml, records and tables *.jsonl or *.jsonl.gz, answers any of these"
+        )
         yield LintFinding("warning", "not-read", Problem(shown_path(path), 0, message))
     for problem in suite.inventory.unread:
         yield LintFinding("warning", "not-read", problem)

@@ -1,4 +1,4 @@
-"""A suite on disk, opened: its manifest and tools at once, its cases and records when they are asked for."""
+"""A suite on disk, opened: its manifest, tools and tables at once, its cases and records when they are asked for."""
 
 from __future__ import annotations
 
@@ -11,8 +11,19 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pytest_mapsat.formats import Lines, Located, content_digest, dotted, limits, parse_json_line, shown_path
+from pytest_mapsat.formats import (
+    Lines,
+    Located,
+    content_digest,
+    dotted,
+    limits,
+    parse_json_line,
+    parse_yaml,
+    read_bytes,
+    shown_path,
+)
 from pytest_mapsat.model import Case, Problem, Record, SuiteError, SuiteManifest, Tool, shown
+from pytest_mapsat.sandbox import Table
 from pytest_mapsat.text import Vocabulary
 
 from .crosscheck import Remark, crosscheck
@@ -26,6 +37,7 @@ from .entries import (
 )
 from .inventory import MANIFEST, Inventory, is_yaml, refusal, role_of, take_inventory
 from .records import PlacedRecord, Span, SpanReader, index_records, read_records
+from .tables import read_tables
 from .tools import read_manifest, read_tools
 
 
@@ -36,10 +48,10 @@ def find_suite(path: Path) -> Path | None:
 
 
 def open_suite(root: Path) -> Suite:
-    """Open the suite in the folder ``root``: the manifest and the tools are read and validated.
+    """Open the suite in the folder ``root``: the manifest, the tools and the tables are read and validated.
 
     Raises:
-        SuiteError: with all problems of manifest and tools.
+        SuiteError: with the problems of manifest, tools and tables.
     """
     folder = Path(os.path.abspath(root))  # noqa: PTH100  resolve() would leave the place the user sees
     manifest = folder / MANIFEST
@@ -49,11 +61,12 @@ def open_suite(root: Path) -> Suite:
     if (problem := refusal(folder, manifest)) is not None:
         raise SuiteError(problem)
     inventory = take_inventory(folder)
-    return Suite(folder, read_manifest(manifest), inventory, read_tools(inventory.tools))
+    tools = read_tools(inventory.tools)
+    return Suite(folder, read_manifest(manifest), inventory, tools, read_tables(inventory.state))
 
 
 class Suite:
-    """A folder of cases, tools and records. Safe to be used from several threads.
+    """A folder of cases, tools, tables and records. Safe to be used from several threads.
 
     A case is what its files were when they were first listed: one that has changed since, or has gone, is an error of each
     case that needs it.
@@ -62,11 +75,17 @@ class Suite:
         root: the folder, absolute.
         manifest: what suite.yaml says.
         tools: the tools by name, sorted.
+        tables: the rows that every case starts from, by table, sorted.
         vocabulary: the words of its domain, for the reading of replies.
     """
 
     def __init__(
-        self, root: Path, manifest: SuiteManifest, inventory: Inventory, tools: Mapping[str, tuple[Tool, Path, int]]
+        self,
+        root: Path,
+        manifest: SuiteManifest,
+        inventory: Inventory,
+        tools: Mapping[str, tuple[Tool, Path, int]],
+        tables: Mapping[str, Table],
     ) -> None:
         self.root = root
         self.manifest = manifest
@@ -76,6 +95,7 @@ class Suite:
             {name: (path, line) for name, (_, path, line) in tools.items()}
         )
         self.inventory = inventory
+        self.tables: Mapping[str, Table] = MappingProxyType(dict(tables))
         self.reader = SpanReader()
         self._record_reader = SpanReader()
         self._lock = threading.RLock()
@@ -85,6 +105,11 @@ class Suite:
         self._spans: dict[str, list[Span]] | None = None
         self._fingerprint = ""
         self._stamps = {path: _stamp(path) for path in (root / MANIFEST, *inventory.records)}
+
+    def manifest_place(self, key: str) -> tuple[Path, int]:
+        """Return the manifest and the line that a key stands on. The file is read again: this is for error messages."""
+        path = self.root / MANIFEST
+        return path, parse_yaml(read_bytes(path, limits.YAML_BYTES), shown_path(path))[0].lines.at([key])
 
     def files(self) -> tuple[Path, ...]:
         """Return the case files, sorted.
@@ -192,6 +217,7 @@ class Suite:
             "manifest": (self.root / MANIFEST,),
             "tools": self.inventory.tools,
             "records": self.inventory.records,
+            "state": self.inventory.state,
             "cases": self.inventory.cases,
         }
         return _joined(roles)

@@ -5,12 +5,10 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from metric_builders import always, call, label, make_case, make_trajectory, make_verdict
+from metric_builders import EARNED, METRICS, always, call, label, make_case, make_trajectory, make_verdict
 
 from pytest_mapsat.metrics import score
 from pytest_mapsat.model import (
-    EARNED_METRICS,
-    METRICS,
     Count,
     ExpectedTool,
     Fault,
@@ -125,7 +123,7 @@ BROKEN_BY_AGENT = {
 @pytest.mark.parametrize("asserted", [DEFAULT, frozenset()], ids=["default", "none"])
 def test_an_agent_that_breaks_or_says_nothing_scores_zero_and_fails(trajectory, case, asserted):
     card = mark(case, trajectory, asserted=asserted)
-    assert {name: card.metrics[name] for name in EARNED_METRICS} == dict.fromkeys(EARNED_METRICS, 0)
+    assert {name: card.metrics[name] for name in EARNED} == dict.fromkeys(EARNED, 0)
     assert (card.outcome, card.blame) == ("failed", "agent")
     assert card.reason
     assert card.metrics["cei"] is None

@@ -3,7 +3,7 @@
 from pytest_mapsat.gate import Coverage, decide, parse_thresholds
 from pytest_mapsat.metrics import group, summarise
 from pytest_mapsat.model import (
-    METRICS,
+    MSB_METRICS,
     Accounting,
     CallCounts,
     EpisodeTiming,
@@ -26,7 +26,7 @@ UNDECIDED = Label(
 
 def card(case, ar=1.0, *, most=None, outcome="passed", domains=("navigation",), missed=0, calls=4, **fields):
     """A card all of whose metrics are ``ar``, or lie between it and ``most``."""
-    names = METRICS[:7]
+    names = [metric.name for metric in MSB_METRICS if metric.gated]
     values = dict.fromkeys(names, ar if most is None else None)
     unknown = {} if most is None else {"bounds": dict.fromkeys(names, (ar, most)), "labels": (UNDECIDED,)}
     return Scorecard(

@@ -18,7 +18,7 @@ CASES = {name: SUITE.load(entry) for name, entry in sorted(ENTRIES.items())}
 def run(source, case):
     """Return the scorecard of one episode."""
     runner = Runner(source, RunRequest(agent="test", user="scripted", judge="checks"), ROOT)
-    return runner.run(SUITE, ENTRIES[case.id], case)
+    return runner.run(SUITE, case)
 
 
 @cache
