@@ -16,6 +16,7 @@ import pytest
 
 if TYPE_CHECKING:
     from pytest_mapsat.model import Asserted, RunRequest
+    from pytest_mapsat.reports import ReportTarget
 
 
 class Option(NamedTuple):
@@ -65,6 +66,12 @@ OPTIONS = (
         "cases that judge, user or infrastructure may leave unevaluated before the gate is invalid (default 0)",
     ),
     Option("save", "PATH", "write the run file (JSON); PATH.journal has every episode that has ended"),
+    Option(
+        "report",
+        "TYPE:PATH",
+        "write a report: html, json, markdown or github (step summary and annotations; github: alone is the step under way); repeatable",
+        repeatable=True,
+    ),
     Option("resume", "PATH", "go on from the journal or the run file of a run that did not end: run what it lacks"),
 )
 
@@ -78,7 +85,6 @@ PLANNED = {
     "cache": "off",
     "compare": None,
     "compare-fail": None,
-    "report": None,
 }
 
 
@@ -95,6 +101,7 @@ class Settings:
         agent_named: whether the agent was named on the command line itself, not in an ini file or in ``addopts``.
         save_named: likewise for the run file.
         decisions: the file of people's decisions, absolute; None: that of each suite.
+        reports: the reports that are written at the end.
     """
 
     request: RunRequest
@@ -105,6 +112,7 @@ class Settings:
     agent_named: bool
     save_named: bool
     decisions: Path | None = None
+    reports: tuple[ReportTarget, ...] = ()
 
     def with_source(self, digest: str) -> Settings:
         """Return the settings with a digest of the agent's source in the request."""
@@ -203,6 +211,7 @@ def read_settings(config: pytest.Config) -> Settings:
         agent_named=bool(typed(config, "agent")),
         save_named=bool(typed(config, "save")),
         decisions=decisions,
+        reports=_reports(config),
     )
 
 
@@ -265,6 +274,20 @@ def _decisions(config: pytest.Config) -> Path | None:
     text = _single(config, "decisions", "")
     base = config.rootpath if config.getoption(_dest("decisions")) is None else config.invocation_params.dir
     return (base / text).absolute() if text else None
+
+
+def _reports(config: pytest.Config) -> tuple[ReportTarget, ...]:
+    """Return the reports: paths start from where pytest was started, or from the root where the ini file names them."""
+    from pytest_mapsat.model import UsageError  # noqa: PLC0415 (pydantic: only where an agent is active)
+    from pytest_mapsat.reports import parse_reports  # noqa: PLC0415 (likewise)
+
+    given: list[str] | None = config.getoption(_dest("report"))
+    try:
+        if given is None:
+            return parse_reports(config.getini(_dest("report")), config.rootpath)
+        return parse_reports(given, config.invocation_params.dir)
+    except UsageError as error:
+        raise pytest.UsageError(f"--mapsat-report: {error}") from None
 
 
 def _digest(decisions: Path | None) -> str:

@@ -28,6 +28,7 @@ from pytest_mapsat.runs.resume import read_finished
 from .hooks import call_each
 from .items import is_case
 from .options import Settings
+from .reports import Reports
 from .suites import Suites
 from .transport import Collected, unpacked, without_turns
 
@@ -68,6 +69,9 @@ class Reporter:
         )
         if settings.save is not None and self._decides:
             check_save_path(settings.save, settings.decisions)
+        self._reports = Reports(config, settings)
+        if self._decides:
+            self._reports.check()
         self._begun = False
         self._journal_path = self._place_of_journal()
         self._ledger = Ledger()
@@ -122,7 +126,7 @@ class Reporter:
             finished.path = Path(self.moved.get(os.path.realpath(finished.path), finished.path))
         self.episodes.finished = finished
         self.episodes.journal = self._journal(request.model_dump(mode="json", by_alias=True))
-        self.episodes.keeps_lines = self.settings.save is not None
+        self.episodes.keeps_lines = self._reports.needs_dialogues
         if finished is not None and (journal := self.episodes.journal) is not None:
             for card in finished.cards():
                 journal.add(scorecard_line(card))  # first of all, so that none is lost whenever this run ends
@@ -159,7 +163,7 @@ class Reporter:
             "journal": None if self._journal_path is None else str(self._journal_path),
             "resume": None if finished is None else str(finished.path),
             "moved": self.moved,
-            "keeps_lines": self.settings.save is not None,
+            "keeps_lines": self._reports.needs_dialogues,
         }
 
     # -- collection ------------------------------------------------------------------------
@@ -294,6 +298,7 @@ class Reporter:
             run = self._run
             if self.settings.save is not None and (run.cases or run.accounting.collected):
                 self._guarded("--mapsat-save", lambda: self._save(run))
+            self._guarded("--mapsat-report", lambda: self._faults.extend(self._reports.write(run, self._lines())))
             self._faults += call_each(self.config, self.config.hook.pytest_mapsat_report, config=self.config, run=run)
         if self.episodes.fault:
             self._faults.append(f"the journal could not be written: {self.episodes.fault}")
@@ -425,6 +430,7 @@ class Reporter:
             terminal.write_line(f"error  {fault}", red=True)
         if self.settings.save is not None and not self._faults and self._run is not None and not brief:
             terminal.write_line(f"saved    {self.settings.save}")
+        self._reports.tell(terminal, brief=brief)
 
 
 def _first_line(report: pytest.TestReport) -> str:

@@ -6,6 +6,7 @@ from .changes import Line, change_lines
 from .data import Report
 from .dialogue import dialogue_data, dialogue_lines
 from .failure import again_command, failure_text
+from .junit import properties
 from .targets import REPORT_TYPES, ReportTarget, parse_reports, write_reports
 from .terminal import summary_lines
 from .text import call_text, cell_width, cut, printable, wrap
@@ -25,6 +26,7 @@ __all__ = [
     "failure_text",
     "parse_reports",
     "printable",
+    "properties",
     "summary_lines",
     "wrap",
     "write_reports",

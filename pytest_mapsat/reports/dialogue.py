@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from pytest_mapsat.model import JsonObject, Label, Scorecard, Step
+from pytest_mapsat.model import JsonObject, Label, Run, Scorecard, Step
 
 from . import values
 from .changes import Line, quoted
@@ -19,10 +19,11 @@ _STATES = {"failed": "red", "error": "red", "unevaluated": "yellow", "passed": "
 _WORDS = {"failed": "broken", "passed": "met"}
 
 
-def dialogue_lines(card: Scorecard, width: int, *, full: bool = False) -> Iterator[Line]:
+def dialogue_lines(run: Run, card: Scorecard, width: int, *, full: bool = False) -> Iterator[Line]:
     """Yield one episode as lines that fit into a terminal.
 
     Args:
+        run: the run that it is of.
         card: the episode, its trajectory included.
         width: columns of the terminal.
         full: give thoughts and results whole, and labels that are met with their reasons.
@@ -30,8 +31,9 @@ def dialogue_lines(card: Scorecard, width: int, *, full: bool = False) -> Iterat
     yield Line(cut(f"{values.card_name(card)}: {values.outcome_title(card.outcome)}", width), "bold")
     if card.reason:
         yield from _part("", card.reason, width, _STATES.get(card.outcome, ""))
-    scores = "  ".join(f"{values.metric_title(name)} {text}" for name in card.metrics if (text := _metric(card, name)))
-    yield from _part("", scores, width)
+    known = [(name, values.metric_text(card, name)) for name in values.metric_names(run, card)]
+    scores = "   ".join(f"{printable(values.metric_title(name))} {text}" for name, text in known if text)
+    yield from map(Line, wrap(scores, width, indent=" " * (_LEAD + 1)))
     for number, turn in enumerate(card.trajectory.turns):
         yield Line("")
         for step in turn.steps:
@@ -47,10 +49,6 @@ def dialogue_lines(card: Scorecard, width: int, *, full: bool = False) -> Iterat
         card.labels, key=lambda label: list(_STATES).index(label.outcome) if label.outcome in _STATES else 9
     ):
         yield from _label(card, label, width, full=full)
-
-
-def _metric(card: Scorecard, name: str) -> str:
-    return values.metric_text(card, name)
 
 
 def _step(step: Step, width: int, *, full: bool) -> Iterator[Line]:
@@ -83,18 +81,17 @@ def _label(card: Scorecard, label: Label, width: int, *, full: bool) -> Iterator
     if label.outcome == "passed" and not part and not full:
         return
     if said := quoted(label.quotes):
-        yield from _part("", f"said    {said}", width, hang=8)
+        yield from _part("", said, width, lead="said    ")
     if label.why:
-        yield from _part("", f"why     {label.why}", width, hang=8)
+        yield from _part("", label.why, width, lead="why     ")
     if label.wanted:
-        yield from _part("", f"wanted  {label.wanted}", width, hang=8)
+        yield from _part("", label.wanted, width, lead="wanted  ")
 
 
-def _part(name: str, text: str, width: int, style: str = "", *, hang: int = 0) -> Iterator[Line]:
+def _part(name: str, text: str, width: int, style: str = "", *, lead: str = "") -> Iterator[Line]:
     """Yield text behind a name, wrapped; nothing in it can steer the terminal."""
-    lead = f"{name:{_LEAD}} " if len(name) <= _LEAD else f"{name} "
-    for number, row in enumerate(wrap(printable(text), width - _LEAD - 1, hang=hang)):
-        yield Line((lead if not number else " " * (_LEAD + 1)) + row, style)
+    for number, row in enumerate(wrap(lead + printable(text), width - _LEAD - 1, hang=len(lead))):
+        yield Line(f"{'' if number else name:{_LEAD}} {row}", style)
 
 
 def dialogue_data(card: Scorecard) -> JsonObject:

@@ -105,7 +105,7 @@ def _flipped(case: CaseChange) -> Iterator[str]:
 
 
 def _table(run: Run) -> list[str]:
-    names = [name for name in values.metric_order(run.summary) if values.mean_text(run.summary[name])]
+    names = values.shown_metrics(run)
     if not names:
         return []
     rows = [
@@ -146,7 +146,7 @@ def _said(label: Label) -> str:
 
 def _groups(run: Run) -> Iterator[list[str]]:
     domains = run.groups.get("domain", {})
-    names = [name for name in values.metric_order(run.summary) if values.mean_text(run.summary[name])]
+    names = values.shown_metrics(run)
     if not domains or not names:
         return
     yield [

@@ -81,7 +81,9 @@ def parse_report(text: str, base: Path, environment: Mapping[str, str] = os.envi
         raise UsageError(f"found {shown(text)}, {expected}" + (f"; {hint}" if hint else ""))
     if kind == GITHUB and place in ("", "-"):
         if not environment.get(_SUMMARY):
-            raise UsageError(f"{text}: {_SUMMARY} is not set, as it is in a step on GitHub; elsewhere give github:PATH")
+            raise UsageError(
+                f"{shown(text)}: {_SUMMARY} is not set, as it is in a step on GitHub; elsewhere give github:PATH"
+            )
         return ReportTarget(kind, Path(environment[_SUMMARY]), adds=True)
     if not place:
         raise UsageError(f"{text}{'' if colon else ':'} names no file, expected {kind}:PATH")

@@ -8,8 +8,6 @@ from pytest_mapsat.model import Aggregate, Gate, Label, Requirement, Run, Scorec
 
 from .text import printable
 
-#: The metrics in the order in which people ask for them; others follow by name, the rate of passed items last.
-_ORDER = ("ar", "ses", "ecr", "iisr", "ts", "ifs", "eff", "cei")
 PASS_RATE = "pass_rate"  # noqa: S105  a rate, not a password
 #: Names up to this length are abbreviations.
 _ABBREVIATION = 5
@@ -22,11 +20,28 @@ KIND_TITLES = {"explicit": "explicit", "hard": "hard constraint", "soft": "prefe
 _OUTCOMES = {"unevaluated": "undecided", "not_applicable": "not applicable"}
 
 
-def metric_order(names: Iterable[str]) -> list[str]:
-    """Return names of metrics in the order in which they are shown."""
-    found = set(names)
-    known = [name for name in _ORDER if name in found]
-    return [*known, *sorted(found - {*known, PASS_RATE}), *([PASS_RATE] if PASS_RATE in found else [])]
+def gated_metrics(run: Run) -> tuple[str, ...]:
+    """Return the metrics that a threshold may stand on, those first that are told first."""
+    gated = [metric for metric in run.manifest.metrics if metric.gated]
+    return tuple(metric.name for metric in sorted(gated, key=lambda metric: not metric.headline))
+
+
+def metric_order(run: Run) -> list[str]:
+    """Return the names of all means of a run, in the order in which they are shown: the rates of passed items last."""
+    known = dict.fromkeys([*gated_metrics(run), *(metric.name for metric in run.manifest.metrics)])
+    first = [name for name in known if name in run.summary]
+    return [*first, *sorted(set(run.summary) - set(known), key=lambda name: (name != PASS_RATE, name))]
+
+
+def metric_names(run: Run, card: Scorecard) -> list[str]:
+    """Return the names of an episode's metrics, in the order in which they are shown."""
+    known = dict.fromkeys([*gated_metrics(run), *(metric.name for metric in run.manifest.metrics)])
+    return [*(name for name in known if name in card.metrics), *sorted(set(card.metrics) - set(known))]
+
+
+def shown_metrics(run: Run) -> list[str]:
+    """Return the names of the means that have a value, in the order in which they are shown."""
+    return [name for name in metric_order(run) if mean_text(run.summary[name])]
 
 
 def metric_title(name: str) -> str:
@@ -72,7 +87,7 @@ def interval_text(aggregate: Aggregate | None) -> str:
 
 def metric_text(card: Scorecard, name: str) -> str:
     """Return what a metric of one episode is, or can come to; empty where nothing is known of it."""
-    span = card.bounds_of(name)  # type: ignore[arg-type]  # any name may be asked for
+    span = card.bounds_of(name)
     if span is None:
         return ""
     return " to ".join(dict.fromkeys(f"{end:.2f}" for end in span))

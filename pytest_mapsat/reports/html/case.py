@@ -198,7 +198,8 @@ class CaseView:
 def case_views(run: Run) -> list[CaseView]:
     """Return the run's episodes as they are shown, in the order of the run."""
     most = min(max(_RESULTS_OF_RUN // max(len(run.cases), 1), _RESULTS_LEAST), _RESULTS_MOST)
-    order = {card.key: place for place, card in enumerate(sorted(run.cases, key=_need))}
+    leading = next(iter(values.gated_metrics(run)), "")
+    order = {card.key: place for place, card in enumerate(sorted(run.cases, key=lambda card: _need(card, leading)))}
     views, taken = [], set()
     for number, card in enumerate(run.cases, 1):
         name = "-".join([card.id, *([f"t{card.trial}"] if card.trial > 1 else [])])
@@ -208,9 +209,9 @@ def case_views(run: Run) -> list[CaseView]:
     return views
 
 
-def _need(card: Scorecard) -> tuple[Any, ...]:
+def _need(card: Scorecard, leading: str) -> tuple[Any, ...]:
     """Return how much an episode needs a look: failed ones first, the worst of them at the head."""
-    span = card.bounds_of("ar")
+    span = card.bounds_of(leading)
     return _READ[card.outcome], 1.0 if span is None else span[0], card.key
 
 

@@ -43,10 +43,11 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A metric, or a group with its metrics."""
+    """A metric, or a group with its metrics; ``about``: what the metric says."""
 
     name: str
     cells: tuple[Cell, ...]
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +62,14 @@ class Dimension:
 
 def metric_rows(run: Run) -> list[Row]:
     """Return a row for each metric of the run that has a value."""
-    names = values.metric_order(run.summary)
-    return [Row(values.metric_title(name), (_cell(run.summary[name]),)) for name in names if _has_value(run, name)]
+    about = {metric.name: metric.title for metric in run.manifest.metrics}
+    names = values.shown_metrics(run)
+    return [Row(values.metric_title(name), (_cell(run.summary[name]),), about.get(name, "")) for name in names]
 
 
 def dimensions(run: Run) -> list[Dimension]:
     """Return the groups of the run by dimension, with the metrics that have a value in the run."""
-    columns = [name for name in values.metric_order(run.summary) if _has_value(run, name)]
+    columns = values.shown_metrics(run)
     found = []
     for dimension in values.dimension_order(run.groups):
         groups = run.groups[dimension]
@@ -76,10 +78,6 @@ def dimensions(run: Run) -> list[Dimension]:
         titles = tuple(map(values.metric_title, columns))
         found.append(Dimension(title, titles, rows, open=dimension in _OPEN_DIMENSIONS))
     return found
-
-
-def _has_value(run: Run, name: str) -> bool:
-    return bool(values.mean_text(run.summary[name]))
 
 
 def _cell(aggregate: Aggregate | None) -> Cell:

@@ -36,7 +36,7 @@ def html_report(run: Run) -> str:
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
     title, state = values.headline(run)
-    names = values.metric_order(name for name, aggregate in run.summary.items() if values.mean_text(aggregate))
+    names = values.shown_metrics(run)
     cases = case_views(run)
     return (
         _environment()
@@ -86,6 +86,7 @@ def _environment() -> Environment:
         "text_only": _text_only,
     }
     environment.globals |= {
+        "metric_names": values.metric_names,
         "metric_text": values.metric_text,
         "width": WIDTH,
         "height": HEIGHT,
