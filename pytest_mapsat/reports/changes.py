@@ -62,7 +62,7 @@ def _row(change: Change) -> ChangeRow:
     undecided = f", {change.undecided} undecided" if change.undecided else ""
     return ChangeRow(
         where,
-        printable(metric_title(change.metric)),
+        metric_title(change.metric),
         _span(change.base),
         _span(change.new),
         signed_span(change.difference),
@@ -142,7 +142,7 @@ def change_lines(comparison: Comparison, width: int, *, full: bool = False) -> l
     """
     lines = [*_labelled("base", _base(comparison), width)]
     for one in comparison.unlike:
-        text = f"{one.what}: was {printable(one.base) or 'nothing'}, is {printable(one.new) or 'nothing'}"
+        text = f"{printable(one.what)}: was {printable(one.base) or 'nothing'}, is {printable(one.new) or 'nothing'}"
         lines += _labelled("unlike", text, width, "yellow")
     for warning in comparison.warnings:
         lines += _labelled("warning", printable(warning), width, "yellow")
@@ -150,7 +150,7 @@ def change_lines(comparison: Comparison, width: int, *, full: bool = False) -> l
         return [*lines, *_labelled("", "nothing is compared: these are runs of different things", width, "yellow")]
     lines += _labelled("cases", _paired(comparison), width)
     for rule in comparison.rules:
-        lines += _labelled("rule", f"{rule.rule} {rule.outcome}: {printable(rule.reason)}", width, _RULES[rule.outcome])
+        lines += _labelled("rule", f"{printable(rule.rule)} {rule.outcome}: {printable(rule.reason)}", width, _RULES[rule.outcome])
         for hint in rule.settle:
             lines += _labelled("", printable(hint), width)
     lines += _metric_lines(comparison, width, full=full)
@@ -199,7 +199,7 @@ def _case_lines(case: CaseChange, width: int, *, full: bool) -> Iterator[Line]:
     yield from _labelled(label, f"{printable(case.id)}  {flip(case)}", width, style)
     factors = case.factors if full else case.factors[:_FACTORS]
     for factor in factors:
-        yield from _part(f"{printable(factor.factor)} ({factor.kind}): {factor_change(factor)}", width, 11)
+        yield from _part(f"{printable(factor.factor)} ({printable(factor.kind)}): {factor_change(factor)}", width, 11)
         before, now = before_and_now(factor)
         yield from _part(f"before  {before}", width, 13, 8) if before else ()
         yield from _part(f"now     {now}", width, 13, 8) if now else ()

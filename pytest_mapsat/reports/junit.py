@@ -13,10 +13,10 @@ _TEXT = 2_000
 def properties(card: Scorecard) -> list[tuple[str, object]]:
     """Return an episode as properties: each metric, or the bounds that it lies between, then what is missed and what is open."""
     told: list[tuple[str, object]] = [
-        ("mapsat.case", card.id),
+        ("mapsat.case", printable(card.id)),
         ("mapsat.trial", card.trial),
         ("mapsat.outcome", card.outcome),
-        ("mapsat.domains", ", ".join(card.domains)),
+        ("mapsat.domains", printable(", ".join(card.domains))),
     ]
     for name in card.metrics:
         span = card.bounds_of(name)
@@ -28,7 +28,7 @@ def properties(card: Scorecard) -> list[tuple[str, object]]:
         ("missed", [label.factor for label in values.missed(card)]),
         ("open", [label.factor for label in card.labels if label.outcome == "unevaluated"]),
     ]
-    told += [(f"mapsat.{name}", ", ".join(factors)) for name, factors in labels if factors]
+    told += [(f"mapsat.{name}", printable(", ".join(factors))) for name, factors in labels if factors]
     if card.reason:
         told.append(("mapsat.reason", cut(printable(card.reason), _TEXT)))
     return told

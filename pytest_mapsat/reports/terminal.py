@@ -57,10 +57,10 @@ def summary_lines(run: Run, *, width: int, colour: bool, brief: bool = False, fu
 
 
 def _head(run: Run, width: int) -> Iterator[Line]:
-    suites = ", ".join(f"{suite.name} {suite.version}" for suite in run.manifest.suites) or "none"
+    suites = ", ".join(printable(f"{suite.name} {suite.version}") for suite in run.manifest.suites) or "none"
     judge = run.manifest.judge.spec
     yield Line(cut(f"agent  {printable(run.manifest.agent)}", width))
-    yield Line(cut(f"suite  {suites} · user {run.manifest.user} · judge {printable(judge)}", width))
+    yield Line(cut(f"suite  {suites} · user {printable(run.manifest.user)} · judge {printable(judge)}", width))
     if run.manifest.judge.linked is False:
         yield Line("judge  its verdicts are joined by case id only: they may be about other dialogues", "yellow")
 
@@ -238,7 +238,7 @@ def _lost(run: Run, width: int) -> Iterator[Line]:
     lost = run.accounting.lost
     for number, one in enumerate(lost[:_LOST]):
         label = "" if number else "lost"
-        yield from _wrapped(f"{label:8} ", f"{one.id} trial {one.trial}: {printable(one.reason)}", width, "red")
+        yield from _wrapped(f"{label:8} ", printable(f"{one.id} trial {one.trial}: {one.reason}"), width, "red")
     if len(lost) > _LOST:
         yield Line(f"{'':8} and {len(lost) - _LOST} more", "red")
 

@@ -46,7 +46,7 @@ def shown_metrics(run: Run) -> list[str]:
 
 def metric_title(name: str) -> str:
     """Return how a metric is headed."""
-    return name.upper() if len(name) <= _ABBREVIATION else name.replace("_", " ")
+    return printable(name.upper() if len(name) <= _ABBREVIATION else name.replace("_", " "))
 
 
 def dimension_order(names: Iterable[str]) -> list[str]:
@@ -58,7 +58,7 @@ def dimension_order(names: Iterable[str]) -> list[str]:
 
 def dimension_title(name: str) -> str:
     """Return how a dimension of groups is headed."""
-    return _DIMENSIONS.get(name) or _TITLES.get(name) or name.removeprefix("attribute ").replace("_", " ")
+    return _DIMENSIONS.get(name) or _TITLES.get(name) or printable(name.removeprefix("attribute ").replace("_", " "))
 
 
 def span_text(least: float, most: float, between: str = " to ") -> str:
