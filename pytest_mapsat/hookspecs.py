@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pytest_mapsat.judges import CheckFunction
+    from pytest_mapsat.metrics import Family
     from pytest_mapsat.model import Case, Run
 
 
@@ -31,6 +32,15 @@ def pytest_mapsat_check(config: pytest.Config) -> Mapping[str, CheckFunction] | 
     """Return checks of your own by name: functions ``(check, context) -> Finding`` that judge ``{kind: custom, name: ...}``.
 
     Called once in each process, at its start. Outside pytest only the entry points of the group ``pytest_mapsat.checks`` are known.
+    """
+
+
+@pytest.hookspec
+def pytest_mapsat_metrics(config: pytest.Config) -> Sequence[Family] | None:
+    """Return families of metrics of your own; a suite names those it is measured by under ``metrics:`` in ``suite.yaml``.
+
+    Called once in each process, at its start. Outside pytest the entry points of the group ``pytest_mapsat.metrics`` are known, and what
+    ``mapsat regrade -p conftest.py`` loads.
     """
 
 

@@ -54,7 +54,7 @@ def write_run(path: Path, run: Run, lines: Iterable[bytes], *, like: Path | None
         for number, line in enumerate(lines):
             file.write(b",\n" if number else b"\n")
             file.write(line)
-        rest = [f'"{key}": {_json(head[key])}' for key in ("summary", "groups", "gate", "timing")]
+        rest = [f'"{key}": {_json(head[key])}' for key in ("summary", "groups", "comparison", "gate", "timing")]
         file.write(_bytes("\n],\n" + ",\n".join(rest) + "}\n"))
 
 

@@ -7,6 +7,8 @@ from typing import Literal
 from pydantic import Field
 
 from .base import Bounds, Noun
+from .comparison import Comparison
+from .metric import MSB_METRICS, Metric
 from .scorecard import Scorecard
 
 RUN_SCHEMA: Literal["mapsat-run/1"] = "mapsat-run/1"
@@ -67,7 +69,10 @@ class RunOptions(Noun):
     """The options that decide what a run does and how it is graded.
 
     ``timeout_seconds``: wall time per episode. ``asserted`` (``assert`` in a file): the kinds of factors that fail an item, or ``none``
-    alone. ``fail_under``: thresholds as they were written, ``fail_under_from`` says where.
+    alone. ``fail_under``: thresholds as they were written, ``fail_under_from`` says where. ``compare_fail``: the drops against an earlier run that fail, as they
+    were written; ``inconclusive``: what a comparison means that cannot tell. ``pass_rule``: how many trials of a case must pass, as ``3/4``; empty: all.
+    ``shard``: which part of the cases ran, as ``2/8``; empty: all. ``on_miss``: ``record`` where the user's own
+    tools were asked for what no record answered.
     """
 
     trials: int = Field(default=1, ge=1, strict=True)
@@ -76,7 +81,12 @@ class RunOptions(Noun):
     asserted: tuple[Asserted, ...] = Field(default=("facts", "hard"), alias="assert", min_length=1)
     fail_under: tuple[str, ...] = ()
     fail_under_from: Literal["command line", "ini"] = "command line"
+    compare_fail: tuple[str, ...] = ()
+    inconclusive: Literal["fail", "pass"] = "fail"
+    pass_rule: str = Field(default="", pattern=r"^([1-9][0-9]{0,5}/[1-9][0-9]{0,5})?$")
+    shard: str = Field(default="", pattern=r"^([1-9][0-9]{0,5}/[1-9][0-9]{0,5})?$")
     allow_unevaluated: int = Field(default=0, ge=0, strict=True)
+    on_miss: Literal["strict", "record"] = "strict"
 
     @property
     def asserted_kinds(self) -> frozenset[str]:
@@ -102,6 +112,7 @@ class RunRequest(Noun):
 class RunManifest(Noun):
     """What was run: all that must be equal for two runs to be comparable.
 
+    ``metrics``: those that the suites declare, in the order of their families.
     ``partial``: why not all of the suite ran; ``broken``: what could not be collected; ``unfinished``: why this is no whole run, as of
     one that was read from a journal.
     """
@@ -114,6 +125,7 @@ class RunManifest(Noun):
     judge: JudgeInfo
     decisions: str = ""
     options: RunOptions
+    metrics: tuple[Metric, ...] = MSB_METRICS
     partial: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
     unfinished: str = ""
@@ -167,5 +179,7 @@ class Run(Noun):
     cases: tuple[Scorecard, ...]
     summary: dict[str, Aggregate]
     groups: dict[str, dict[str, dict[str, Aggregate]]]
+    #: With an earlier run, where one was asked for.
+    comparison: Comparison | None = None
     gate: Gate
     timing: RunTiming = RunTiming()

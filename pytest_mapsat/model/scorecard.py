@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import Field
 
 from .base import Bounds, Noun
-from .trajectory import Blame, Trajectory
+from .case import Membership
+from .metric import MetricName
+from .trajectory import Blame, Fault, ProvenanceKind, Trajectory
 from .verdict import Count, Label, Outcome
-
-MetricName = Literal["ecr", "iisr", "ar", "ts", "ifs", "eff", "ses", "cei"]
-#: The seven metrics of the paper, then the one given for reference only.
-METRICS: tuple[MetricName, ...] = ("ecr", "iisr", "ar", "ts", "ifs", "eff", "ses", "cei")
-#: Those that an agent which crashes or says nothing has earned a 0 in.
-EARNED_METRICS: tuple[MetricName, ...] = METRICS[:7]
 
 #: pytest cuts what is longer out of the middle of a failed assertion.
 _LONGEST_REPR = 230
 
 
-class SandboxCounts(Noun):
-    """How many tool answers came from where."""
-
-    exact: int = 0
-    near: int = 0
-    composed: int = 0
-    simulated: int = 0
-    recorded: int = 0
-    miss: int = 0
-
-
 class CallCounts(Noun):
-    """How often the agent called tools, and how many calls failed on their arguments or name."""
+    """How often the agent called tools, how many calls failed on their arguments or name, and how many the world refused."""
 
     total: int = 0
     failed: int = 0
+    refused: int = 0
     by_tool: dict[str, int] = Field(default_factory=dict)
 
 
@@ -54,17 +38,31 @@ class EpisodeTiming(Noun):
     worker: str = ""
 
 
+class Requirement(Noun):
+    """What a label is about, in the case's own words, so that a report of a saved run needs no suite.
+
+    ``kind``: ``explicit``, ``hard``, ``soft``, ``fact`` or what else the case has; ``source``: where the user's wish could have been learnt.
+    """
+
+    id: str
+    kind: str
+    text: str
+    source: str = ""
+
+
 class Scorecard(Noun):
     """One episode, judged and scored.
 
-    ``metrics``: value or null by name; ``classes``: for a null the outcome class that says why (``unevaluated``, ``not_applicable``, ``error``).
-    ``bounds``: for a null that unknown labels leave open, the least and the most that the metric can come to; ``unknown``: the asserted factors
-    whose label is not known.
+    ``metrics``: value or null by name, of the families that the suite declares; ``classes``: for a null the outcome class that says why (``unevaluated``, ``not_applicable``, ``error``).
+    ``bounds``: for a null that unknown labels leave open, the least and the most that the metric can come to; ``faults``: for a null that the
+    metric's own family has left, what broke there. ``unknown``: the asserted factors whose label is not known.
     ``outcome`` is that of the item under the asserted labels; ``blame`` names who it is laid to when not passed, null where nobody is: the item
-    is undecided. ``turns`` counts agent replies,
+    is undecided. ``group``: the sequence of cases that it stands in. ``sandbox``: how many tool answers came from where. ``turns`` counts agent replies,
     ``clarifications`` those that asked something, ``vacuous`` fact requirements that held because nothing was claimed.
     ``agent`` tells the parameters of a parametrised ``mapsat_agent`` apart, ``attempt`` counts the episodes of one case, trial and agent
     from 1: reruns are further attempts.
+    ``line``: where in its file the case begins, from 1; null: not known. ``requirements``: the case's factors in words; empty in older files.
+    ``stamp`` is a digest of the case as it was, ``dialogue`` one of what was said and done: two runs are compared by them.
     ``explicit_count`` stands in for explicit labels where a recorded verdict gave a count only. ``linked``: whether a recorded verdict is known to be about this trajectory; null where the judge judged it itself.
     """
 
@@ -73,18 +71,22 @@ class Scorecard(Noun):
     agent: str = ""
     attempt: int = Field(default=1, ge=1)
     nodeid: str = ""
+    line: int | None = Field(default=None, ge=1)
     domains: tuple[str, ...] = ()
     attributes: dict[str, str] = Field(default_factory=dict)
+    group: Membership | None = None
     outcome: Outcome
     blame: Blame | None = None
     reason: str = ""
     metrics: dict[MetricName, float | None]
     classes: dict[MetricName, Outcome] = Field(default_factory=dict)
     bounds: dict[MetricName, Bounds] = Field(default_factory=dict)
+    faults: dict[MetricName, Fault] = Field(default_factory=dict)
     unknown: tuple[str, ...] = ()
     labels: tuple[Label, ...] = ()
+    requirements: tuple[Requirement, ...] = ()
     explicit_count: Count | None = None
-    sandbox: SandboxCounts = SandboxCounts()
+    sandbox: dict[ProvenanceKind, int] = Field(default_factory=dict)
     calls: CallCounts = CallCounts()
     turns: int = 0
     clarifications: int = 0
@@ -93,6 +95,8 @@ class Scorecard(Noun):
     spent: Spent = Spent()
     warnings: tuple[str, ...] = ()
     linked: bool | None = None
+    stamp: str = ""
+    dialogue: str = ""
     trajectory: Trajectory
     timing: EpisodeTiming = EpisodeTiming()
 
@@ -101,11 +105,11 @@ class Scorecard(Noun):
         """What tells this episode from all others of a run: case, trial, agent parameter, attempt."""
         return self.id, self.trial, self.agent, self.attempt
 
-    def metric(self, name: MetricName) -> float | None:
+    def metric(self, name: str) -> float | None:
         """Return the metric's value, or None where it has none."""
         return self.metrics.get(name)
 
-    def bounds_of(self, name: MetricName) -> Bounds | None:
+    def bounds_of(self, name: str) -> Bounds | None:
         """Return the least and the most that the metric can come to, both its value where it has one; None where nothing is known of it."""
         value = self.metric(name)
         return self.bounds.get(name) if value is None else (value, value)

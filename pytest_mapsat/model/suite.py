@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, field_validator
 
 from .base import Identifier, Noun, Text
 
@@ -16,7 +16,9 @@ _Words = Annotated[tuple[_Word, ...], Field(max_length=500)]
 class SuiteManifest(Noun):
     """What ``suite.yaml`` says.
 
-    ``domains``: the suite's domains, which become markers, each with a line of description. ``coordinates`` is never converted nor mixed.
+    ``domains``: the suite's domains, which become markers, each with a line of description. ``coordinates`` is never converted nor mixed; null for
+    a suite without places.
+    ``metrics``: the families of metrics that its cases are measured by.
     ``vocabulary``: words of the suite's domain by group of the language packs (``reject``, or ``role.wait`` where the words have a value).
     """
 
@@ -24,8 +26,16 @@ class SuiteManifest(Noun):
     version: Text
     license: Text
     schema_version: int = Field(ge=1)
-    coordinates: Literal["gcj02", "wgs84"]
+    coordinates: Literal["gcj02", "wgs84"] | None = None
     language: str = "en"
     domains: dict[Identifier, str] = Field(default_factory=dict)
     description: str = ""
+    metrics: tuple[Identifier, ...] = Field(default=("msb",), min_length=1, max_length=20)
     vocabulary: dict[str, _Words] = Field(default_factory=dict, max_length=200)
+
+    @field_validator("metrics")
+    @classmethod
+    def _once(cls, families: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(families)) < len(families):
+            raise ValueError("a family of metrics stands here twice")
+        return families

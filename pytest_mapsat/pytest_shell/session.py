@@ -14,10 +14,13 @@ from pytest_mapsat.agents import Source, resolve_source, source_of
 from pytest_mapsat.episode import shutdown
 from pytest_mapsat.formats import Journal
 from pytest_mapsat.judges import Decisions, gather_checks, make_judge
+from pytest_mapsat.metrics import gather_families
 from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
-from pytest_mapsat.reports import failure_text, printable
+from pytest_mapsat.recording import OwnTools
+from pytest_mapsat.reports import failure_text, printable, properties
 from pytest_mapsat.runs.case import Runner
 from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted
+from pytest_mapsat.runs.families import metrics_of
 from pytest_mapsat.runs.request import source_digest
 from pytest_mapsat.runs.resume import read_finished
 from pytest_mapsat.sandbox import World
@@ -48,7 +51,7 @@ def start_session(config: pytest.Config) -> MapsatSession:
     try:
         session = MapsatSession(config, settings)
         if session.is_controller:
-            session.reporter = Reporter(config, session.described(), session.suites, session.episodes)
+            session.reporter = Reporter(config, session.described(), session.suites, session.episodes, session.families)
             config.pluginmanager.register(session.reporter, "mapsat-reporter")
         session.suites.add_defaults()  # on workers too: they read the command line for themselves
     except MapsatError as error:
@@ -75,11 +78,13 @@ class MapsatSession:
         self._source = None if request.agent == "fixture" else self._resolve(self._moved(request.agent))
         self._runner: Runner | None = None
         self._checks = gather_checks(call_hook(config, config.hook.pytest_mapsat_check, config=config))
+        self.families = gather_families(call_hook(config, config.hook.pytest_mapsat_metrics, config=config))
         # A judge or a user that cannot be had is told before anything is collected.
         check_user_spec(request.user)
         make_judge(self._moved(request.judge), {}, root=self.root)
         Decisions.read([settings.decisions] if settings.decisions else [])
-        self.suites = Suites(config, settings)
+        self._own_tools = OwnTools.load(settings.tools, root=self.root) if settings.tools else None
+        self.suites = Suites(config, settings, self.families)
 
     def described(self) -> Settings:
         """Return the settings with a digest of the agent's source, which a run that goes on from this one compares."""
@@ -146,7 +151,7 @@ class MapsatSession:
         nodeid = self._nodeid(param)
 
         def run() -> Scorecard:
-            return runner.run(param.suite, case, trial=param.trial, nodeid=nodeid)
+            return runner.run(param.suite, case, trial=param.trial, nodeid=nodeid, line=param.entry.line)
 
         wanted = Wanted(param.suite.root, param.entry.id, param.trial, agent_of(item), agent)
         try:
@@ -240,12 +245,13 @@ class MapsatSession:
             return None
         case = cast("Case", pyfuncitem.funcargs["mapsat_case"])
         card = self._episode(pyfuncitem, case, pyfuncitem.funcargs.get("mapsat_agent"))
-        pyfuncitem.user_properties += [("mapsat.ar", card.ar), ("mapsat.ses", card.ses)]
+        metrics = metrics_of([param_of(pyfuncitem).suite], self.families)
+        pyfuncitem.user_properties += properties(card)
         if card.outcome == "failed":
             asserted = self.settings.request.options.asserted_kinds
             short = self.config.option.tbstyle == "short"
             again = self._again(param_of(pyfuncitem))
-            pytest.fail(failure_text(card, case, asserted, again=again, short=short), pytrace=False)
+            pytest.fail(failure_text(card, case, asserted, again=again, short=short, metrics=metrics), pytrace=False)
         if card.outcome != "passed":
             raise pytest.skip.Exception(f"{card.outcome}: {card.reason}", _use_item_location=True)
         return True
@@ -279,6 +285,8 @@ class MapsatSession:
 
     def pytest_unconfigure(self) -> None:
         """Stop our threads."""
+        if self._own_tools is not None:
+            self._own_tools.close()
         shutdown()
 
     # -- inside ----------------------------------------------------------------------------
@@ -290,7 +298,9 @@ class MapsatSession:
     def _make_runner(self, source: Source) -> Runner:
         request = self.settings.request
         request = request.model_copy(update={"judge": self._moved(request.judge)})
-        return Runner(source, request, self.root, self._checks, self.settings.decisions)
+        return Runner(
+            source, request, self.root, self._checks, self.settings.decisions, self.families, own_tools=self._own_tools
+        )
 
     def _moved(self, spec: str) -> str:
         """Return the spec of a recorded file, which the start of the run may have moved out of the way of the new one."""

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from pytest_mapsat.formats import printable
+from pytest_mapsat.metrics import Family
 from pytest_mapsat.model import Problem, SuiteError
+from pytest_mapsat.runs.families import families_of
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 
 from .items import CASE_SUFFIXES, CaseFile, case_name, params, place_of
@@ -37,9 +39,10 @@ class Suites:
         touched: folders of the suites that files were collected from; the others were only opened for their domains.
     """
 
-    def __init__(self, config: pytest.Config, settings: Settings) -> None:
+    def __init__(self, config: pytest.Config, settings: Settings, families: Mapping[str, Family]) -> None:
         self.config = config
         self.settings = settings
+        self._families = families
         self.opened: dict[Path, Suite] = {}
         self.touched: set[Path] = set()
         self._owners: dict[str, tuple[Path, CaseEntry]] = {}
@@ -55,6 +58,7 @@ class Suites:
         """
         if root not in self.opened:
             suite = open_suite(root)
+            families_of(suite, self._families)  # one that nobody adds is told with its line
             self._register_domains(suite.manifest.domains.items())
             self.opened[root] = suite
         return self.opened[root]
@@ -102,6 +106,10 @@ class Suites:
     def used(self) -> list[Suite]:
         """Return the suites that cases were collected from, by their folder."""
         return [self.opened[root] for root in sorted(self.touched) if root in self.opened]
+
+    def of_cases(self) -> dict[str, Suite]:
+        """Return the suite of each case, by its id."""
+        return {entry.id: suite for suite in self.used() for entry in _entries_of(suite)}
 
     def add_defaults(self) -> None:
         """Add the suites to what pytest collects: always those of --mapsat-cases, the default only where no path was given.

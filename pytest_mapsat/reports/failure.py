@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from pytest_mapsat.model import (
-    EARNED_METRICS,
+    MSB_METRICS,
     Case,
     Factor,
     ImplicitFactor,
     Label,
+    Metric,
     Provenance,
     Quote,
     RunOptions,
@@ -25,8 +26,8 @@ _QUOTE = 160
 _QUOTES = 8
 _RESULT = 100
 _CALLS = 12
-#: Options that decide about the run as a whole, and change nothing for one case.
-_OF_THE_RUN = frozenset({"fail_under", "fail_under_from", "allow_unevaluated"})
+#: Options that decide about the run as a whole, and change nothing for one case: what own tools have answered is a record by then.
+_OF_THE_RUN = frozenset({"fail_under", "fail_under_from", "allow_unevaluated", "on_miss"})
 #: Options that have another name on the command line.
 _OPTION_NAMES = {"asserted": "assert", "timeout_seconds": "timeout"}
 
@@ -57,7 +58,14 @@ def _said_option(name: str, value: object) -> str:
 
 
 def failure_text(
-    card: Scorecard, case: Case, asserted: frozenset[str], *, again: str, width: int = 78, short: bool = False
+    card: Scorecard,
+    case: Case,
+    asserted: frozenset[str],
+    *,
+    again: str,
+    width: int = 78,
+    short: bool = False,
+    metrics: Sequence[Metric] = MSB_METRICS,
 ) -> str:
     """Return the text of a failed item.
 
@@ -68,9 +76,10 @@ def failure_text(
         again: the command that runs the case again.
         width: columns to fit in; only the command may be longer.
         short: only what failed and the words that decided it, without the dialogue.
+        metrics: those of the suite.
     """
-    lines = _short_lines if short else _lines
-    return "\n".join([*lines(card, case, asserted, width), "", f"run it again: {again}"])
+    lines = _short_lines(card, case, asserted, width) if short else _lines(card, case, asserted, width, metrics)
+    return "\n".join([*lines, "", f"run it again: {again}"])
 
 
 def _short_lines(card: Scorecard, case: Case, asserted: frozenset[str], width: int) -> Iterator[str]:
@@ -81,10 +90,12 @@ def _short_lines(card: Scorecard, case: Case, asserted: frozenset[str], width: i
         yield from _said(label, width)
 
 
-def _lines(card: Scorecard, case: Case, asserted: frozenset[str], width: int) -> Iterator[str]:
+def _lines(
+    card: Scorecard, case: Case, asserted: frozenset[str], width: int, metrics: Sequence[Metric]
+) -> Iterator[str]:
     told, rest = _missed(card, case, asserted)
     yield from wrap(_title(card, told), width)
-    yield from wrap(_scores(card), width)
+    yield from wrap(_scores(card, metrics), width)
     yield from wrap(f"query: {printable(case.visible.query)}", width, hang=7)
     for label in told:
         yield ""
@@ -116,8 +127,8 @@ def _title(card: Scorecard, told: list[Label]) -> str:
     return f"broken: {', '.join(label.factor for label in told)}"
 
 
-def _scores(card: Scorecard) -> str:
-    spans = {name: card.bounds_of(name) for name in EARNED_METRICS}
+def _scores(card: Scorecard, metrics: Sequence[Metric]) -> str:
+    spans = {metric.name: card.bounds_of(metric.name) for metric in metrics if metric.gated}
     known = [
         f"{name.upper()} {' to '.join(dict.fromkeys(f'{end:.2f}' for end in span))}"
         for name, span in spans.items()

@@ -10,8 +10,10 @@ from pytest_mapsat import __version__
 from pytest_mapsat.gate import Coverage, decide
 from pytest_mapsat.metrics import group, summarise
 from pytest_mapsat.model import (
+    MSB_METRICS,
     Accounting,
     JudgeInfo,
+    Metric,
     Run,
     RunManifest,
     RunRequest,
@@ -45,7 +47,13 @@ class Outcome:
 
 
 def assemble(
-    cards: Sequence[Scorecard], suites: Sequence[Suite], request: RunRequest, outcome: Outcome, timing: RunTiming
+    cards: Sequence[Scorecard],
+    suites: Sequence[Suite],
+    request: RunRequest,
+    outcome: Outcome,
+    timing: RunTiming,
+    *,
+    metrics: Sequence[Metric] = MSB_METRICS,
 ) -> Run:
     """Return the run of some scorecards, in the order of case id, trial, agent and attempt.
 
@@ -55,18 +63,19 @@ def assemble(
         request: what the run was asked for.
         outcome: what became of what was there to run.
         timing: when, and how long.
+        metrics: those that the suites declare.
     """
     cards = sorted(cards, key=lambda card: card.key)
     options = request.options
     return Run(
-        manifest=_manifest(cards, suites, request, outcome),
+        manifest=_manifest(cards, suites, request, outcome, metrics),
         accounting=outcome.accounting,
         cases=tuple(cards),
         summary=summarise(cards),
         groups=group(cards),
         gate=decide(
             cards,
-            thresholds_of(options),
+            thresholds_of(options, metrics),
             allowed_unevaluated=options.allow_unevaluated,
             coverage=_coverage(cards, suites, outcome),
         ),
@@ -123,7 +132,11 @@ def _domains(suite: Suite, unread: list[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _manifest(
-    cards: Sequence[Scorecard], suites: Sequence[Suite], request: RunRequest, outcome: Outcome
+    cards: Sequence[Scorecard],
+    suites: Sequence[Suite],
+    request: RunRequest,
+    outcome: Outcome,
+    metrics: Sequence[Metric],
 ) -> RunManifest:
     linked = bool(cards) and all(card.linked for card in cards) if request.judge.startswith("recorded:") else None
     request = portable(request)
@@ -136,6 +149,7 @@ def _manifest(
         judge=JudgeInfo(spec=request.judge, linked=linked),
         decisions=request.decisions,
         options=request.options,
+        metrics=tuple(metrics),
         partial=outcome.partial,
         broken=tuple(sorted(set(outcome.broken))),
         unfinished=outcome.unfinished,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -10,11 +10,25 @@ from time import perf_counter
 from pytest_mapsat.agents import Source
 from pytest_mapsat.episode import Limits, run_episode
 from pytest_mapsat.judges import CheckFunction, Decisions, Judge, make_judge, with_decisions
-from pytest_mapsat.metrics import score
-from pytest_mapsat.model import Case, EpisodeTiming, RunRequest, Scorecard, Trajectory, Verdict, trajectory_digest
+from pytest_mapsat.metrics import MSB, Family, gather_families, score
+from pytest_mapsat.model import (
+    Case,
+    EpisodeTiming,
+    Requirement,
+    RunRequest,
+    Scorecard,
+    Tool,
+    Trajectory,
+    Verdict,
+    noun_digest,
+    trajectory_digest,
+)
+from pytest_mapsat.recording import Kept, OwnTools, RecordingWorld
 from pytest_mapsat.sandbox import World, make_world, satisfies
 from pytest_mapsat.suite import Suite
 from pytest_mapsat.users import make_user
+
+from .families import families_of
 
 
 @dataclass
@@ -27,6 +41,8 @@ class Runner:
         root: the directory that relative paths in specs start from.
         checks: the checks that other packages add, by name; None: those of installed packages.
         decisions: the file of people's decisions; None: that of each suite.
+        families: the families of metrics, by name; ours and those of installed packages where none are given.
+        own_tools: the user's own tools, asked for what the world of a case cannot answer; None: nobody is.
     """
 
     source: Source
@@ -34,11 +50,21 @@ class Runner:
     root: Path
     checks: Mapping[str, CheckFunction] | None = None
     decisions: Path | None = None
+    families: Mapping[str, Family] = field(default_factory=gather_families)
+    own_tools: OwnTools | None = None
     _judges: dict[Path, Judge] = field(default_factory=dict)
+    _kept: dict[Path, Kept] = field(default_factory=dict)
 
     def world(self, suite: Suite, case: Case) -> World:
         """Return the world of a case, as each of its episodes finds it."""
         return make_world(case, suite)
+
+    def _answering(self, suite: Suite, case: Case) -> World:
+        """Return what answers an agent's calls: the world of the case, then the user's own tools where they are to be asked."""
+        world = self.world(suite, case)
+        if self.own_tools is None:
+            return world
+        return RecordingWorld(world, self.own_tools, case.id, self._kept.setdefault(suite.root, Kept()))
 
     def judge_of(self, suite: Suite) -> Judge:
         """Return the judge, made once for each suite since it needs the suite's tools."""
@@ -48,7 +74,7 @@ class Runner:
             )
         return self._judges[suite.root]
 
-    def run(self, suite: Suite, case: Case, *, trial: int = 1, nodeid: str = "") -> Scorecard:
+    def run(self, suite: Suite, case: Case, *, trial: int = 1, nodeid: str = "", line: int = 0) -> Scorecard:
         """Run one episode of a case, judge it and score it.
 
         Returns:
@@ -57,9 +83,18 @@ class Runner:
         started = perf_counter()
         options = self.request.options
         limits = Limits(max_turns=options.max_turns, timeout=options.timeout_seconds)
-        user, world = make_user(self.request.user, case), self.world(suite, case)
+        user, world = make_user(self.request.user, case), self._answering(suite, case)
         trajectory = run_episode(case, self.source, user, world, limits, trial=trial)
-        card = grade(case, trajectory, self.judge_of(suite), asserted=options.asserted_kinds, nodeid=nodeid)
+        card = grade(
+            case,
+            trajectory,
+            self.judge_of(suite),
+            asserted=options.asserted_kinds,
+            nodeid=nodeid,
+            line=line,
+            tools=suite.tools,
+            families=families_of(suite, self.families),
+        )
         return card.model_copy(update={"timing": EpisodeTiming(seconds=round(perf_counter() - started, 6))})
 
 
@@ -88,7 +123,17 @@ def judge_of(
     return with_decisions(judge, Decisions.read(suite.inventory.decisions if decisions is None else [decisions]))
 
 
-def grade(case: Case, trajectory: Trajectory, judge: Judge, *, asserted: frozenset[str], nodeid: str = "") -> Scorecard:
+def grade(
+    case: Case,
+    trajectory: Trajectory,
+    judge: Judge,
+    *,
+    asserted: frozenset[str],
+    tools: Mapping[str, Tool],
+    nodeid: str = "",
+    line: int | None = None,
+    families: Sequence[Family] = (MSB,),
+) -> Scorecard:
     """Return the scorecard of an episode: judged, scored, and joined to the verdict it was judged by.
 
     Args:
@@ -96,11 +141,38 @@ def grade(case: Case, trajectory: Trajectory, judge: Judge, *, asserted: frozens
         trajectory: what happened.
         judge: who labels it.
         asserted: the kinds of factors that fail an item.
+        tools: the suite's tools by name.
         nodeid: the item's node id.
+        line: where in its file the case begins, from 1.
+        families: the families of metrics that the suite declares.
     """
     verdict = judge.judge(case, trajectory)
-    card = score(case, trajectory, verdict, asserted=asserted, satisfies=satisfies, nodeid=nodeid)
-    return card.model_copy(update={"linked": _linked(trajectory, verdict, judge)})
+    card = score(
+        case, trajectory, verdict, asserted=asserted, satisfies=satisfies, nodeid=nodeid, tools=tools, families=families
+    )
+    return card.model_copy(
+        update={
+            "linked": _linked(trajectory, verdict, judge),
+            "line": line,
+            "requirements": _requirements(case),
+            "stamp": noun_digest(case),
+            "dialogue": trajectory_digest(trajectory),
+        }
+    )
+
+
+def _requirements(case: Case) -> tuple[Requirement, ...]:
+    """Return the case's factors in words."""
+    truth = case.truth
+    implicit = (
+        Requirement(id=one.id, kind=one.severity, text=one.text, source="" if one.source == "unstated" else one.source)
+        for one in truth.implicit
+    )
+    return (
+        *(Requirement(id=one.id, kind="explicit", text=one.text) for one in truth.explicit),
+        *implicit,
+        *(Requirement(id=one.id, kind="fact", text=one.text) for one in truth.facts),
+    )
 
 
 def _linked(trajectory: Trajectory, verdict: Verdict, judge: Judge) -> bool | None:

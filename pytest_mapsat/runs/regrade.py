@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_mapsat.formats import content_digest, require_file, shown_path
-from pytest_mapsat.judges import Judge
+from pytest_mapsat.judges import CheckFunction, Judge
+from pytest_mapsat.metrics import Family, gather_families
 from pytest_mapsat.model import Asserted, Run, RunRequest, Scorecard, UsageError, did_you_mean
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 
 from .assemble import Outcome, assemble, suite_infos
 from .case import grade, judge_of
-from .request import thresholds_of
+from .families import families_of, metrics_of, refuse_undeclared
 
 _SHOWN_AT_MOST = 5
 
@@ -94,7 +95,15 @@ def changed_suites(run: Run, suites: Sequence[Suite], changes: Changes) -> tuple
     return tuple(said)
 
 
-def regrade(run: Run, suites: Sequence[Suite], changes: Changes, *, root: Path) -> Run:
+def regrade(
+    run: Run,
+    suites: Sequence[Suite],
+    changes: Changes,
+    *,
+    root: Path,
+    checks: Mapping[str, CheckFunction] | None = None,
+    families: Mapping[str, Family] | None = None,
+) -> Run:
     """Return the run judged and scored again, with the suites' cases as they are now.
 
     Args:
@@ -102,21 +111,31 @@ def regrade(run: Run, suites: Sequence[Suite], changes: Changes, *, root: Path) 
         suites: where its cases stand.
         changes: what is graded otherwise.
         root: the folder that a judge's relative path starts from.
+        checks: the checks that others add, by name; None: those of installed packages.
+        families: the families of metrics, by name; None: ours and those of installed packages.
 
     Raises:
         UsageError: a case of the run is in none of the suites, or the judge or a threshold cannot be used.
         SuiteError: a case cannot be loaded.
     """
     request = changes.of(run.manifest.request)
-    _ = thresholds_of(request.options)  # a bad threshold is told before anything is judged
+    known = gather_families() if families is None else families
     places = places_of(run, suites)
-    judges = {suite.root: judge_of(suite, request.judge, root=root, decisions=changes.decisions) for suite in suites}
     used = [suite for suite in suites if any(places[card.id][0] is suite for card in run.cases)] or list(suites)
+    refuse_undeclared(request.options, used, known)  # a bad threshold is told before anything is judged
+    metrics = metrics_of(used, known)
+    judges = {
+        suite.root: judge_of(suite, request.judge, root=root, checks=checks, decisions=changes.decisions)
+        for suite in suites
+    }
     asserted = request.options.asserted_kinds
-    cards = [_regraded(card, *places[card.id], judges[places[card.id][0].root], asserted) for card in run.cases]
+    cards = [
+        _regraded(card, *places[card.id], judges[places[card.id][0].root], known, asserted=asserted)
+        for card in run.cases
+    ]
     unfinished = run.manifest.unfinished or _missing(run)
     outcome = Outcome(run.accounting, run.manifest.partial, run.manifest.broken, unfinished)
-    return assemble(cards, used, request, outcome, run.timing)
+    return assemble(cards, used, request, outcome, run.timing, metrics=metrics)
 
 
 def _missing(run: Run) -> str:
@@ -166,6 +185,23 @@ def _refuse_unknown(run: Run, places: dict[str, tuple[Suite, CaseEntry]]) -> Non
         )
 
 
-def _regraded(card: Scorecard, suite: Suite, entry: CaseEntry, judge: Judge, asserted: frozenset[str]) -> Scorecard:
-    graded = grade(suite.load(entry), card.trajectory, judge, asserted=asserted, nodeid=card.nodeid)
+def _regraded(
+    card: Scorecard,
+    suite: Suite,
+    entry: CaseEntry,
+    judge: Judge,
+    known: Mapping[str, Family],
+    *,
+    asserted: frozenset[str],
+) -> Scorecard:
+    graded = grade(
+        suite.load(entry),
+        card.trajectory,
+        judge,
+        asserted=asserted,
+        tools=suite.tools,
+        nodeid=card.nodeid,
+        line=entry.line,
+        families=families_of(suite, known),
+    )
     return graded.model_copy(update={"agent": card.agent, "attempt": card.attempt, "timing": card.timing})

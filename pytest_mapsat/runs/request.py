@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import get_args
 
 from pytest_mapsat.gate import Threshold, parse_thresholds
-from pytest_mapsat.model import Asserted, RunOptions, did_you_mean
+from pytest_mapsat.model import Asserted, Metric, RunOptions, did_you_mean
 
 #: Files of an agent's package that are read at most.
 _MOST_FILES = 2_000
@@ -45,22 +45,13 @@ def asserted_kinds(names: Iterable[str]) -> tuple[Asserted, ...]:
     return tuple(sorted(kind for kind in _KINDS if kind in set(names))) or ("none",)
 
 
-def thresholds_of(options: RunOptions) -> tuple[Threshold, ...]:
-    """Return the thresholds that a run is held against.
+def thresholds_of(options: RunOptions, metrics: Sequence[Metric]) -> tuple[Threshold, ...]:
+    """Return the thresholds that a run with these metrics is held against.
 
     Raises:
         UsageError: one cannot be read.
     """
-    return thresholds(options.fail_under, options.fail_under_from)
-
-
-def thresholds(texts: Sequence[str], origin: str) -> tuple[Threshold, ...]:
-    """Return thresholds as they were written, with where they were given.
-
-    Raises:
-        UsageError: one cannot be read.
-    """
-    return parse_thresholds([(text, origin) for text in texts])
+    return parse_thresholds([(text, options.fail_under_from) for text in options.fail_under], metrics)
 
 
 def source_digest(spec: str, agent: object, others: Iterable[Path] = ()) -> str:

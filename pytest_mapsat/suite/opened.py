@@ -11,7 +11,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pytest_mapsat.formats import Lines, Located, content_digest, dotted, limits, parse_json_line, shown_path
+from pytest_mapsat.formats import (
+    Lines,
+    Located,
+    content_digest,
+    dotted,
+    limits,
+    parse_json_line,
+    parse_yaml,
+    read_bytes,
+    shown_path,
+)
 from pytest_mapsat.model import Case, Overlay, Problem, Record, SuiteError, SuiteManifest, Tool, shown
 from pytest_mapsat.sandbox import Table
 from pytest_mapsat.text import Vocabulary
@@ -100,6 +110,11 @@ class Suite:
         self._spans: dict[str, list[Span]] | None = None
         self._fingerprint = ""
         self._stamps = {path: _stamp(path) for path in (root / MANIFEST, *inventory.records)}
+
+    def manifest_place(self, key: str) -> tuple[Path, int]:
+        """Return the manifest and the line that a key stands on. The file is read again: this is for error messages."""
+        path = self.root / MANIFEST
+        return path, parse_yaml(read_bytes(path, limits.YAML_BYTES), shown_path(path))[0].lines.at([key])
 
     def files(self) -> tuple[Path, ...]:
         """Return the case files, sorted.

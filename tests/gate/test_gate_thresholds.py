@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_mapsat.gate import GATED, Threshold, parse_thresholds
-from pytest_mapsat.model import UsageError
+from pytest_mapsat.gate import Threshold, gated, parse_thresholds
+from pytest_mapsat.model import MSB_METRICS, UsageError
+
+GATED = gated(MSB_METRICS)
 
 
 def test_a_list_of_thresholds_keeps_its_order():

@@ -1,6 +1,7 @@
 """Small cases, dialogues and verdicts for the tests of this folder."""
 
 from pytest_mapsat.model import (
+    MSB_METRICS,
     Case,
     Clarification,
     Context,
@@ -18,6 +19,10 @@ from pytest_mapsat.model import (
     Verdict,
     Visible,
 )
+
+#: The metrics of MapSatisfyBench, and those that a broken agent has earned a 0 in.
+METRICS = tuple(metric.name for metric in MSB_METRICS)
+EARNED = METRICS[:7]
 
 
 def make_case(*, explicit=0, soft=(), hard=(), facts=0, tools=(), max_turns=2, reference=None, **fields):

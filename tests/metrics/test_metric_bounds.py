@@ -5,10 +5,10 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from metric_builders import always, call, label, make_card, make_case, make_trajectory, make_verdict
+from metric_builders import METRICS, always, call, label, make_card, make_case, make_trajectory, make_verdict
 
 from pytest_mapsat.metrics import score, summarise, wilson_interval
-from pytest_mapsat.model import METRICS, Count, Fault, Scorecard, Usage
+from pytest_mapsat.model import Count, Fault, Scorecard, Usage
 
 CASE = make_case(explicit=2, hard=(1,), soft=(1,), facts=2, tools=("a",))
 GOOD = {"e1": 1, "e2": 1, "h1": 1, "s1": 1, "f1": 1, "f2": 1}

@@ -3,7 +3,7 @@
 from pytest_mapsat.gate import Coverage, decide, parse_thresholds
 from pytest_mapsat.metrics import group, summarise
 from pytest_mapsat.model import (
-    METRICS,
+    MSB_METRICS,
     Accounting,
     CallCounts,
     EpisodeTiming,
@@ -13,7 +13,6 @@ from pytest_mapsat.model import (
     Run,
     RunManifest,
     RunOptions,
-    SandboxCounts,
     Scorecard,
     SuiteInfo,
     Trajectory,
@@ -26,7 +25,7 @@ UNDECIDED = Label(
 
 def card(case, ar=1.0, *, most=None, outcome="passed", domains=("navigation",), missed=0, calls=4, **fields):
     """A card all of whose metrics are ``ar``, or lie between it and ``most``."""
-    names = METRICS[:7]
+    names = [metric.name for metric in MSB_METRICS if metric.gated]
     values = dict.fromkeys(names, ar if most is None else None)
     unknown = {} if most is None else {"bounds": dict.fromkeys(names, (ar, most)), "labels": (UNDECIDED,)}
     return Scorecard(
@@ -37,7 +36,7 @@ def card(case, ar=1.0, *, most=None, outcome="passed", domains=("navigation",), 
             "metrics": values,
             "classes": {} if most is None else dict.fromkeys(names, "unevaluated"),
             "calls": CallCounts(total=calls),
-            "sandbox": SandboxCounts(exact=calls - missed, miss=missed),
+            "sandbox": {"exact": calls - missed, "miss": missed},
             "turns": 1,
             "trajectory": Trajectory(case=case, turns=()),
             "timing": EpisodeTiming(seconds=0.5),

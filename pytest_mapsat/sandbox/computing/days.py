@@ -17,12 +17,12 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _DAY_LENGTH = len("2026-05-09")
 
 
-def day_of(value: Json, now: str, words: Mapping[str, int]) -> str | None:
+def day_of(value: Json, now: str | None, words: Mapping[str, int]) -> str | None:
     """Return the day that a value means, YYYY-MM-DD, or None where it means none.
 
     Args:
         value: a date in any usual form, a moment, or one of the words.
-        now: the moment from which words count, ISO 8601.
+        now: the moment from which words count, ISO 8601; None: words, and days without a year, mean none.
         words: word -> days from then.
     """
     if not isinstance(value, str | int) or isinstance(value, bool):
@@ -30,9 +30,9 @@ def day_of(value: Json, now: str, words: Mapping[str, int]) -> str | None:
     text = str(value).strip()
     form = normalise(text)
     offset = next((days for word, days in words.items() if normalise(word) == form), None)
-    today = date.fromisoformat(now[:_DAY_LENGTH])
+    today = date.fromisoformat(now[:_DAY_LENGTH]) if now else None
     if offset is not None:
-        return (today + timedelta(days=offset)).isoformat()
+        return (today + timedelta(days=offset)).isoformat() if today else None
     compact = _COMPACT.fullmatch(text)
     written = moment("-".join(compact.groups()) if compact else text)
     if written is not None and not written.startswith("T"):
@@ -40,12 +40,13 @@ def day_of(value: Json, now: str, words: Mapping[str, int]) -> str | None:
     return _of_parts(text.lower(), today)
 
 
-def _of_parts(text: str, today: date) -> str | None:
+def _of_parts(text: str, today: date | None) -> str | None:
+    year = today.year if today else 0
     numeric = _MONTH_DAY.fullmatch(text)
     if numeric:
         month, day = (int(part) for part in numeric.groups() if part)
-        return _iso(today.year, month, day)
-    year, month, day = today.year, 0, 0
+        return _iso(year, month, day)
+    month = day = 0
     for found in _WORDS.finditer(text):
         if found["month"] and found["month"][:3] in _MONTHS:
             month = _MONTHS.index(found["month"][:3]) + 1

@@ -50,8 +50,10 @@ class Ground:
         self._views: dict[str, View] = {}
 
     @property
-    def minute(self) -> int:
-        """The case's own time of day, minutes after midnight."""
+    def minute(self) -> int | None:
+        """The case's own time of day, minutes after midnight; None for a case that stands at no time."""
+        if self.now is None:
+            return None
         hour, minute = self.now[11:16].split(":")
         return 60 * int(hour) + int(minute)
 

@@ -164,7 +164,7 @@ def _cost(way: Way) -> float:
     return way.minutes + way.metres * _SHORTER
 
 
-def networks_of(view: View, answer: RoutesAnswer, minute: int) -> Callable[[str, frozenset[str]], Network]:
+def networks_of(view: View, answer: RoutesAnswer, minute: int | None) -> Callable[[str, frozenset[str]], Network]:
     """Return what gives the network of a mode without the ways that have anything in some columns; each is made once.
 
     Args:
@@ -182,14 +182,14 @@ def networks_of(view: View, answer: RoutesAnswer, minute: int) -> Callable[[str,
     return network
 
 
-def closed(span: Json, minute: int) -> bool:
+def closed(span: Json, minute: int | None) -> bool:
     """Return whether a way is closed at a time of day.
 
     Args:
         span: the times from which and until which it is closed, "HH:MM"; None: it never is.
-        minute: minutes after midnight.
+        minute: minutes after midnight; None: at no time.
     """
-    if not isinstance(span, list | tuple) or len(span) != 2:  # noqa: PLR2004 - a pair
+    if minute is None or not isinstance(span, list | tuple) or len(span) != 2:  # noqa: PLR2004 - a pair
         return False
     start, end = (60 * int(clock[:2]) + int(clock[3:5]) for clock in span)
     return start <= minute < end if start <= end else minute >= start or minute < end

@@ -247,12 +247,14 @@ class RowsCall:
         if isinstance(rule, MetresFrom):
             lon, lat = number(row.get(rule.lon)), number(row.get(rule.lat))
             return None if lon is None or lat is None else round(distance_m(*self._point(rule.parameter), lon, lat))
+        if isinstance(rule, OfRoute):
+            return self._of_route(row, rule)
+        minute = self._ground.minute
+        if minute is None or rule.column not in row:
+            return None
         if isinstance(rule, OpenNow):
-            minute = self._ground.minute
-            return open_at(str(row.get(rule.column, "")), f"{minute // 60:02}:{minute % 60:02}")
-        if isinstance(rule, NextTimes):
-            return _next_times(row[rule.column], rule, self._ground.minute) if rule.column in row else None
-        return self._of_route(row, rule)
+            return open_at(str(row[rule.column]), f"{minute // 60:02}:{minute % 60:02}")
+        return _next_times(row[rule.column], rule, minute)
 
     def _of_route(self, row: JsonObject, rule: OfRoute) -> Json:
         route = self._routes(rule.routes, self._given(rule.origin), self._given(rule.destination), rule.mode)

@@ -1,0 +1,53 @@
+"""What an episode used: calls, answers by provenance, questions, tokens and money."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from pytest_mapsat.model import PROVENANCE_KINDS, CallCounts, ProvenanceKind, Spent, Step, Turn
+
+_QUESTION_MARKS = ("?", "？")
+
+
+def count_provenance(calls: Sequence[Step]) -> dict[ProvenanceKind, int]:
+    """Return how many tool answers came from where; calls that failed on name or arguments have no provenance."""
+    kinds = Counter(call.provenance.kind if call.provenance else "miss" for call in calls if _answered(call))
+    return {kind: kinds[kind] for kind in PROVENANCE_KINDS}
+
+
+def _answered(call: Step) -> bool:
+    return call.provenance is not None or call.status == "miss"
+
+
+def count_calls(calls: Sequence[Step]) -> CallCounts:
+    """Return how often tools were called: in all, with an error as the answer, refused, and by name (sorted)."""
+    by_tool = Counter(call.tool for call in calls)
+    failed = sum(call.status == "error" for call in calls)
+    refused = sum(call.status == "refused" for call in calls)
+    return CallCounts(total=len(calls), failed=failed, refused=refused, by_tool=dict(sorted(by_tool.items())))
+
+
+def count_clarifications(replies: Sequence[Turn]) -> int:
+    """Return how many replies ask something: those that contain a question mark."""
+    return sum(any(mark in turn.text for mark in _QUESTION_MARKS) for turn in replies)
+
+
+def sum_spent(replies: Sequence[Turn]) -> Spent:
+    """Return the totals of what the agent spent; null where one of its replies does not say."""
+    cost = _total([turn.usage.cost for turn in replies])
+    return Spent(
+        input_tokens=_whole(_total([turn.usage.input_tokens for turn in replies])),
+        output_tokens=_whole(_total([turn.usage.output_tokens for turn in replies])),
+        cost=cost,
+    )
+
+
+def _total(parts: Sequence[float | None]) -> float | None:
+    known = [part for part in parts if part is not None]
+    return math.fsum(known) if known and len(known) == len(parts) else None
+
+
+def _whole(number: float | None) -> int | None:
+    return None if number is None else int(number)

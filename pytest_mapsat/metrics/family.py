@@ -1,0 +1,204 @@
+"""Families of metrics: what they are given of an episode, and what is taken from them. One may be a stranger's."""
+
+from __future__ import annotations
+
+import copy
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from pytest_mapsat.model import (
+    Case,
+    Fault,
+    Label,
+    Metric,
+    Outcome,
+    Spent,
+    Tool,
+    Trajectory,
+    UsageError,
+    Verdict,
+    shown,
+)
+from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
+
+from .counts import sum_spent
+from .labels import Measure, index_labels
+from .outcome import class_of, fault_of
+from .satisfaction import Faithfulness, faithfulness
+from .tools import Satisfies, ToolSelection, tool_selection
+from .weights import DEFAULT_WEIGHTS, WeightTable
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,80}")
+_NO_VALUE: tuple[Outcome, ...] = ("not_applicable", "unevaluated", "error")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """All that a metric is computed from: one episode of a case, as it was judged.
+
+    Attributes:
+        case: the case, truth included.
+        trajectory: what happened.
+        verdict: what the judge said of it.
+        tools: the suite's tools by name.
+        satisfies: compares an argument with a match (``pytest_mapsat.sandbox.satisfies``).
+        weights: the numbers that weights are computed with (A.2).
+    """
+
+    case: Case
+    trajectory: Trajectory
+    verdict: Verdict
+    tools: Mapping[str, Tool]
+    satisfies: Satisfies
+    weights: WeightTable = DEFAULT_WEIGHTS
+
+    @cached_property
+    def labels(self) -> Mapping[str, Label]:
+        """The verdict's labels by factor id, without those that contradict each other."""
+        return index_labels(self.verdict)
+
+    @cached_property
+    def fault(self) -> Fault | None:
+        """What broke the episode; None where the agent had its say."""
+        return fault_of(self.trajectory)
+
+    @cached_property
+    def spent(self) -> Spent:
+        """What the agent spent."""
+        return sum_spent(self.trajectory.replies)
+
+    @cached_property
+    def selection(self) -> ToolSelection:
+        """TS with its parts."""
+        approved = self.verdict.approved_tools
+        return tool_selection(self.case, self.trajectory, satisfies=self.satisfies, approved=approved)
+
+    @cached_property
+    def faithfulness(self) -> Faithfulness:
+        """IFS, and how much of it was earned by saying nothing."""
+        return faithfulness(self.case, self.labels)
+
+    def copied(self) -> Scene:
+        """Return the same scene in values of its own: whoever changes something in it changes nothing else."""
+        case, trajectory, verdict, tools = copy.deepcopy((self.case, self.trajectory, self.verdict, dict(self.tools)))
+        return replace(self, case=case, trajectory=trajectory, verdict=verdict, tools=tools)
+
+
+#: What a family gives for one metric: a measure, a plain value, or None for one that nobody could tell.
+Given = Measure | float | None
+
+
+@dataclass(frozen=True)
+class Family:
+    """Some metrics that are measured together.
+
+    Attributes:
+        name: what suites declare it by, under ``metrics:``.
+        metrics: what it measures; names are unique over all families.
+        measure: from a scene to each of its metrics. It is called for every episode that was not broken, and for one that the agent broke
+            where a metric is not earned (``scene.fault`` is set then).
+    """
+
+    name: str
+    metrics: Sequence[Metric]
+    measure: Callable[[Scene], Mapping[str, Given]] = field(compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
+            raise UsageError(
+                f"a family of metrics is named {shown(self.name)}: expected letters, digits, '_', '.', '-'"
+            )
+        if not self.metrics or not all(isinstance(metric, Metric) for metric in self.metrics):
+            raise UsageError(f"the family {self.name} has no metrics: expected a sequence of Metric")
+        if not callable(self.measure):
+            raise UsageError(
+                f"the family {self.name} measures by {shown(self.measure)}, expected a function of a Scene"
+            )
+        named = tuple(metric.model_copy(update={"family": self.name}) for metric in self.metrics)
+        object.__setattr__(self, "metrics", named)
+
+
+def measure(family: Family, scene: Scene, *, trusted: bool = False) -> tuple[dict[str, Measure], Fault | None]:
+    """Return a family's metrics of one episode, and what broke in the family itself; None where it holds.
+
+    A broken episode earns 0 where the agent broke it, in the metrics that are earned; it has no value where somebody else did.
+
+    Args:
+        family: the family.
+        scene: the episode.
+        trusted: whether the family is ours, and gets the scene itself.
+    """
+    fault, found = scene.fault, {}
+    if fault is not None and fault.blame != "agent":
+        return {metric.name: Measure(None, class_of(fault), fault.message) for metric in family.metrics}, None
+    if fault is not None:
+        found = {metric.name: Measure(0.0, why=fault.message) for metric in family.metrics if metric.earned}
+    asked = [metric for metric in family.metrics if metric.name not in found]
+    if not asked:
+        return found, None
+    try:
+        measures = _checked_all(
+            family, asked, family.measure(scene) if trusted else call_stranger(_measure_copy, family, scene)
+        )
+    except StrangerError as broken:
+        message = f"the metric family {family.name} broke: {words_of(broken.error)}"
+    except _BadError as bad:
+        message = f"the metric family {family.name} cannot be used: {bad}"
+    else:
+        return {metric.name: (found | measures)[metric.name] for metric in family.metrics}, None
+    unknown = Measure(None, "error", message)
+    return found | {metric.name: unknown for metric in asked}, Fault(blame="infrastructure", message=message)
+
+
+def _measure_copy(family: Family, scene: Scene) -> dict[str, Given]:
+    return dict(family.measure(scene.copied()))
+
+
+class _BadError(Exception):
+    """A family gives what no metric can be."""
+
+
+def _checked_all(family: Family, asked: Sequence[Metric], given: Mapping[str, Given]) -> dict[str, Measure]:
+    """Return what a family gives for the metrics asked of it. Raises _BadError."""
+    if stray := given.keys() - {metric.name for metric in family.metrics}:
+        raise _BadError(f"it gives {shown(min(map(str, stray)))}, which it does not declare")
+    return {metric.name: _checked(metric, given) for metric in asked}
+
+
+def _checked(metric: Metric, given: Mapping[str, Given]) -> Measure:
+    """Return what a family gives for a metric, as a sound measure. Raises _BadError."""
+    if metric.name not in given:
+        raise _BadError(f"it gives no {metric.name}")
+    value = given[metric.name]
+    if value is None:
+        return Measure(None, "unevaluated", f"the family {metric.family} could not tell")
+    if not isinstance(value, Measure):
+        return Measure(_number(metric, value))
+    why = value.why if isinstance(value.why, str) else ""
+    if value.value is not None:
+        return Measure(_number(metric, value.value), why=why)
+    if value.outcome_class not in _NO_VALUE:
+        raise _BadError(f"{metric.name} has no value and the class {shown(value.outcome_class)}")
+    if value.bounds is None:
+        return Measure(None, value.outcome_class, why)
+    try:
+        least, most = value.bounds
+    except (TypeError, ValueError):
+        raise _BadError(
+            f"{metric.name} has the bounds {shown(value.bounds)}, expected the least and the most"
+        ) from None
+    least, most = _number(metric, least), _number(metric, most)
+    if least > most or value.outcome_class != "unevaluated":
+        raise _BadError(f"{metric.name} has the bounds {least:g} and {most:g} as {value.outcome_class}")
+    return Measure(None, "unevaluated", why, (least, most))
+
+
+def _number(metric: Metric, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise _BadError(f"{metric.name} is {shown(value)}, expected a number")
+    if metric.gated and not 0 <= value <= 1:
+        raise _BadError(f"{metric.name} is {value:g}: a metric that may be gated lies between 0 and 1")
+    return float(value)

@@ -1,0 +1,167 @@
+"""Two runs side by side, case by case: what changed, how sure that is, and whether the gate holds."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from .base import Bounds, Noun
+from .verdict import LabelKind, Outcome, Quote
+
+#: What a comparison, or one of its rules, comes to.
+ComparisonOutcome = Literal["passed", "failed", "inconclusive"]
+#: ``unclear``: the difference could be one of chance, or undecided labels leave its sign open.
+Direction = Literal["worse", "better", "same", "unclear"]
+
+
+class ComparedRun(Noun):
+    """One of the two runs: what it was of, and how large.
+
+    ``digest``: of its episodes, which tells it from other runs of the same agent. ``suites``: each as ``name version fingerprint``. ``cases`` and
+    ``episodes`` are counted before anything was left out.
+    """
+
+    agent: str
+    agent_source: str = ""
+    suites: tuple[str, ...] = ()
+    user: str = ""
+    judge: str = ""
+    versions: dict[str, str] = Field(default_factory=dict)
+    digest: str = ""
+    cases: int = 0
+    episodes: int = 0
+
+
+class Unlike(Noun):
+    """One thing that must be equal for two runs to be comparable, and is not; each side as text."""
+
+    what: str
+    base: str
+    new: str
+
+
+class Change(Noun):
+    """How one metric changed over the cases that both runs have: new minus base, so that below 0 is worse.
+
+    ``dimension`` and ``group`` name the cases (``domain``, ``navigation``); both are empty for all of them. ``base``, ``new`` and ``difference`` are
+    the least and the most that the means come to, equal where every label is known; null where no case has the metric in both runs. ``low`` and
+    ``high`` hold the difference at 95 %, for this metric and group alone. ``p``: how probable a difference at least as large, in either direction,
+    is between two runs of one agent, corrected for all metrics and groups of the comparison. ``n`` cases are decided, ``undecided`` ones stand in
+    at their bounds, ``left_out`` ones have no value in one of the runs.
+    """
+
+    metric: str
+    dimension: str = ""
+    group: str = ""
+    base: Bounds | None = None
+    new: Bounds | None = None
+    difference: Bounds | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    direction: Direction = "unclear"
+    n: int = 0
+    undecided: int = 0
+    left_out: int = 0
+
+
+class RuleResult(Noun):
+    """What became of one rule of ``--mapsat-compare-fail``.
+
+    ``rule``: as it was written, ``navigation.ar:0.02``. ``low`` and ``high`` hold the difference at 95 % for all rules together. ``settle``: what would
+    decide an inconclusive rule, a line each. ``smallest``: the drop beyond the rule's own that so many cases and trials show four times in five;
+    ``cases``, ``trials``: how many cases, or trials of each case, would decide it if the difference stays as it is; null where they would not.
+    """
+
+    rule: str
+    metric: str
+    domain: str = ""
+    drop: float
+    outcome: ComparisonOutcome
+    reason: str
+    difference: Bounds | None = None
+    low: float | None = None
+    high: float | None = None
+    settle: tuple[str, ...] = ()
+    smallest: float | None = None
+    cases: int | None = None
+    trials: int | None = None
+
+
+class FactorChange(Noun):
+    """A factor whose label is another than before, in the first trial where it is; quotes and reasons of both sides.
+
+    ``base_trials`` and ``new_trials``: in how many trials it was met, and of how many.
+    """
+
+    factor: str
+    kind: LabelKind
+    direction: Direction
+    base: Outcome
+    new: Outcome
+    base_value: float | None = None
+    new_value: float | None = None
+    base_why: str = ""
+    new_why: str = ""
+    wanted: str = ""
+    base_quotes: tuple[Quote, ...] = ()
+    new_quotes: tuple[Quote, ...] = ()
+    base_trials: tuple[int, int] = (0, 0)
+    new_trials: tuple[int, int] = (0, 0)
+
+
+class CaseSide(Noun):
+    """A case in one of the runs: how it ended under the pass rule, in how many of its trials it passed, and its metrics, bounds each."""
+
+    outcome: Outcome
+    reason: str = ""
+    passed: int = 0
+    trials: int = 0
+    metrics: dict[str, Bounds] = Field(default_factory=dict)
+
+
+class CaseChange(Noun):
+    """A case that is not as it was. ``flipped``: it passed and does not, or the other way round."""
+
+    id: str
+    nodeid: str = ""
+    domains: tuple[str, ...] = ()
+    direction: Direction
+    flipped: bool = False
+    base: CaseSide
+    new: CaseSide
+    factors: tuple[FactorChange, ...] = ()
+
+
+class Comparison(Noun):
+    """A run held against an earlier one.
+
+    ``unlike``: what keeps the runs from being comparable; where there is any, nothing is compared unless the common part was asked for
+    (``common``). ``only_base``, ``only_new``: cases that one run has alone. ``pairs`` cases are in both. ``changes``: every metric for all cases
+    first, then by domain. ``cases``: those that changed, the worst first. ``flips``: how many cases passed and do not, and the other way round; ``mcnemar``:
+    how probable so uneven flips are by chance (exact, two-sided, this alone). ``reasons``: one line each, the gravest first.
+    ``inconclusive`` says whether an inconclusive comparison fails the gate.
+    """
+
+    base: ComparedRun
+    new: ComparedRun
+    unlike: tuple[Unlike, ...] = ()
+    common: bool = False
+    only_base: tuple[str, ...] = ()
+    only_new: tuple[str, ...] = ()
+    pairs: int = 0
+    changes: tuple[Change, ...] = ()
+    rules: tuple[RuleResult, ...] = ()
+    cases: tuple[CaseChange, ...] = ()
+    flips: tuple[int, int] = (0, 0)
+    mcnemar: float | None = None
+    outcome: ComparisonOutcome
+    inconclusive: Literal["fail", "pass"] = "fail"
+    reasons: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def comparable(self) -> bool:
+        """Whether the runs differ in nothing but what is to be compared, or were compared on their common part."""
+        return not self.unlike or self.common

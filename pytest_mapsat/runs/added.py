@@ -1,0 +1,73 @@
+"""What others add outside pytest: checks and metrics of installed packages, and of modules that the command names."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from pytest_mapsat.judges import CheckFunction, gather_checks
+from pytest_mapsat.metrics import Family, gather_families
+from pytest_mapsat.model import UsageError
+from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
+
+
+@dataclass(frozen=True)
+class Added:
+    """Checks and families of metrics, by name, ours included."""
+
+    checks: Mapping[str, CheckFunction]
+    families: Mapping[str, Family]
+
+
+def load_added(modules: Sequence[str]) -> Added:
+    """Return what installed packages add, and what the hooks of some modules do, called without a configuration of pytest.
+
+    Args:
+        modules: files that end in ``.py``, or names, found from the current folder first; each has ``pytest_mapsat_check`` or ``pytest_mapsat_metrics``.
+
+    Raises:
+        UsageError: a module cannot be loaded, its hooks break, or it has none of them.
+    """
+    loaded = [_module(name) for name in modules]
+    for module in loaded:
+        if not any(hasattr(module, hook) for hook in ("pytest_mapsat_check", "pytest_mapsat_metrics")):
+            raise UsageError(f"-p {module.__name__}: it has neither pytest_mapsat_check nor pytest_mapsat_metrics")
+    return Added(
+        gather_checks(_given(loaded, "pytest_mapsat_check")),  # type: ignore[arg-type]  # it checks what it is given
+        gather_families(_given(loaded, "pytest_mapsat_metrics")),
+    )
+
+
+def _module(name: str) -> ModuleType:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return call_stranger(_file if name.endswith(".py") else importlib.import_module, name)
+    except StrangerError as broken:
+        raise UsageError(f"-p {name} cannot be loaded: {words_of(broken.error)}") from None
+
+
+def _file(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(Path(name).stem, name)
+    if spec is None or spec.loader is None:
+        raise ImportError(name)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _given(modules: Sequence[ModuleType], hook: str) -> list[object]:
+    found = []
+    for module in modules:
+        if (function := getattr(module, hook, None)) is not None:
+            try:
+                found.append(call_stranger(function, config=None))
+            except StrangerError as broken:
+                raise UsageError(f"{hook} of {module.__name__}: {words_of(broken.error)}") from None
+    return found

@@ -1,0 +1,95 @@
+"""What is taken from a family of metrics, which may be a stranger's."""
+
+import pytest
+from metric_builders import always, make_case, make_trajectory, make_verdict
+
+from pytest_mapsat.metrics import MSB, Family, Measure, gather_families, score
+from pytest_mapsat.model import Fault, Metric, UsageError
+
+METRICS = [Metric(name="late"), Metric(name="words", unit="words", earned=False, gated=False)]
+
+
+def card_by(measure, **fields):
+    """Score an episode by the first family, then by one that measures so."""
+    case, verdict = make_case(explicit=1, attributes={"town": "Lindenau"}), make_verdict({"e1": 1})
+    families = (MSB, Family("lateness", METRICS, measure))
+    trajectory = make_trajectory(**fields)
+    return score(case, trajectory, verdict, asserted=frozenset(), satisfies=always, families=families)
+
+
+def raising(error):
+    def measure(scene):
+        raise error
+
+    return measure
+
+
+def test_values_bounds_and_classes_are_taken_as_they_are():
+    card = card_by(lambda scene: {"late": Measure(None, "unevaluated", "who knows", (0.25, 0.5)), "words": 7})
+    assert (card.metrics["ar"], card.metrics["late"], card.metrics["words"]) == (1, None, 7)
+    assert (card.classes["late"], card.bounds, card.faults) == ("unevaluated", {"late": (0.25, 0.5)}, {})
+    card = card_by(lambda scene: {"late": None, "words": Measure(None, "not_applicable")})
+    assert (card.classes["late"], card.classes["words"], card.warnings) == ("unevaluated", "not_applicable", ())
+
+
+@pytest.mark.parametrize(
+    ("measure", "why"),
+    [
+        (raising(KeyError("words")), "broke: KeyError: 'words'"),
+        (raising(SystemExit(0)), "broke: SystemExit: 0"),
+        (lambda scene: 7, "broke: TypeError: 'int' object is not iterable"),
+        (lambda scene: {"late": 2, "words": 1}, "late is 2: a metric that may be gated lies between 0 and 1"),
+        (lambda scene: {"late": True, "words": 1}, "late is True, expected a number"),
+        (lambda scene: {"late": float("nan"), "words": 1}, "late is nan, expected a number"),
+        (lambda scene: {"late": Measure(None), "words": 1}, "late has no value and the class None"),
+        (lambda scene: {"late": Measure(None, "unevaluated", "", (1, 0)), "words": 1}, "late has the bounds 1 and 0"),
+        (lambda scene: {"late": Measure(None, "unevaluated", "", 3), "words": 1}, "late has the bounds 3"),
+        (lambda scene: {"words": 1}, "it gives no late"),
+        (lambda scene: {"late": 1, "words": 1, "ar": 0}, "it gives 'ar', which it does not declare"),
+    ],
+)
+def test_what_no_metric_can_be_is_laid_to_the_infrastructure(measure, why):
+    card = card_by(measure)
+    assert (card.outcome, card.metrics["ar"], card.metrics["late"]) == ("passed", 1, None)
+    assert (card.classes["late"], card.faults["late"].blame) == ("error", "infrastructure")
+    assert why in card.faults["late"].message
+    assert card.warnings == (card.faults["late"].message,)
+
+
+def test_a_family_that_changes_what_it_is_given_changes_nothing():
+    def measure(scene):
+        scene.case.attributes["town"] = "Aachen"
+        scene.verdict.__dict__["labels"] = ()
+        scene.trajectory.__dict__["turns"] = ()
+        return {"late": 1, "words": 0}
+
+    card = card_by(measure)
+    assert (card.attributes, len(card.labels), len(card.trajectory.turns)) == ({"town": "Lindenau"}, 1, 3)
+
+
+def test_of_an_episode_that_broke_a_family_is_asked_only_for_what_is_not_earned():
+    crash = {"ending": "agent_error", "fault": Fault(blame="agent", message="it raised")}
+    card = card_by(lambda scene: {"words": 3}, **crash)
+    assert (card.metrics["late"], card.metrics["words"], card.metrics["ar"]) == (0, 3, 0)
+    assert card_by(raising(ValueError("no")), **crash).metrics["late"] == 0
+    other = {"ending": "user_error", "fault": Fault(blame="user", message="it raised")}
+    card = card_by(raising(AssertionError("never asked")), **other)
+    assert (card.metrics["late"], card.classes["late"], card.faults) == (None, "error", {})
+
+
+def test_families_that_cannot_be_told_apart_are_refused():
+    one = Family("one", [Metric(name="late")], lambda scene: {"late": Measure(1.0)})
+    assert gather_families([[one], None, [one]])["one"] is one
+    for others, message in (
+        ([Family("one", [Metric(name="later")], len)], "two packages add a family 'one'"),
+        ([Family("two", [Metric(name="late")], len)], "two: the name 'late' is a metric of one already"),
+        ([Family("two", [Metric(name="ar")], len)], "two: the name 'ar' is a metric of msb already"),
+        ([Family("two", [Metric(name="pass_rate")], len)], "two: the name 'pass_rate' is not free"),
+        ([Family("two", [Metric(name="x"), Metric(name="x")], len)], "two gives one name to two metrics"),
+        ([7], "found 7, expected a Family"),
+        (7, "found 7, expected families: TypeError: 'int' object is not iterable"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            gather_families([[one], others])
+    with pytest.raises(UsageError, match="the family three has no metrics"):
+        Family("three", [], len)

@@ -1,0 +1,131 @@
+"""Families of metrics: a conftest adds one, and a suite that declares it is measured, gated, saved and regraded by it."""
+
+import json
+
+import pytest
+import tiny_suite
+
+from pytest_mapsat.cli import main
+from pytest_mapsat.model import MSB_METRICS
+
+CONFTEST = """\
+from pytest_mapsat.metrics import Family, Measure
+from pytest_mapsat.model import Metric
+
+def _measure(scene):
+    words = sum(len(turn.text.split()) for turn in scene.trajectory.replies)
+    if scene.case.id == "nav-two":
+        return {"brevity": Measure(None, "unevaluated", "who knows", (0.25, 0.75)), "brevity_words": words}
+    return {"brevity": 1 / max(words, 1), "brevity_words": words}
+
+METRICS = [
+    Metric(name="brevity", title="one by the number of words", headline=True),
+    Metric(name="brevity_words", unit="words", earned=False, gated=False),
+]
+
+def pytest_mapsat_metrics(config):
+    return [Family("brevity", METRICS, _measure)]
+"""
+
+
+@pytest.fixture
+def declared(project: pytest.Pytester) -> pytest.Pytester:
+    """A project whose conftest adds a family that its suite declares."""
+    project.makeconftest(CONFTEST)
+    manifest = project.path / "benchmark_cases" / "suite.yaml"
+    manifest.write_text(manifest.read_text() + "metrics: [msb, brevity]\n")
+    return project
+
+
+def saved(project: pytest.Pytester, name: str = "run.json") -> dict:
+    return json.loads((project.path / name).read_text())
+
+
+def run(project: pytest.Pytester, *options: str, agent: str = "good:agent") -> pytest.RunResult:
+    return project.runpytest(f"--mapsat-agent={agent}", "--mapsat-save=run.json", *options)
+
+
+def test_a_family_of_a_conftest_is_measured_gated_told_saved_and_regraded(declared, capsys, monkeypatch):
+    result = run(declared, "--mapsat-fail-under=brevity=0.2,search.brevity=0.5", "--junitxml=junit.xml")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*AR*SES*BREVITY*ECR*", "*gate*FAILED: search.brevity 0.2500 < 0.5*"])
+    assert 'name="mapsat.brevity" value="0.25"' in (declared.path / "junit.xml").read_text()
+    before = saved(declared)
+    one, two = before["cases"][1:]
+    assert (one["metrics"]["ar"], one["metrics"]["brevity"], one["metrics"]["brevity_words"]) == (0.5, 0.25, 4)
+    assert (two["metrics"]["brevity"], two["classes"], two["bounds"]) == (
+        None,
+        {"brevity": "unevaluated", "cei": "not_applicable"},
+        {"brevity": [0.25, 0.75]},
+    )
+    assert [metric["family"] for metric in before["manifest"]["metrics"]] == ["msb"] * 8 + ["brevity"] * 2
+    summary = before["summary"]["brevity"]
+    assert (summary["n"], summary["undecided"], summary["bounds"]) == (2, 1, [0.25, pytest.approx(1.25 / 3)])
+    monkeypatch.chdir(declared.path)
+    assert main(["regrade", "run.json", "-p", "conftest.py", "--save", "again.json"]) == 1
+    after = saved(declared, "again.json")
+    assert {key: after[key] for key in ("cases", "summary", "groups")} == {
+        key: before[key] for key in ("cases", "summary", "groups")
+    }
+    assert main(["regrade", "run.json"]) == 2
+    told = capsys.readouterr().err
+    assert "suite.yaml:9: metrics: no package or conftest adds the metric family 'brevity'" in told
+    assert "-p conftest.py" in told
+
+
+def test_a_broken_agent_earns_0_in_a_metric_that_is_earned(declared):
+    declared.makepyfile(broken="def agent(message, tools):\n    raise ValueError('no')\n")
+    run(declared, agent="broken:agent")
+    metrics = saved(declared)["cases"][0]["metrics"]
+    assert (metrics["ar"], metrics["brevity"]) == (0, 0)
+    assert metrics["brevity_words"] == 0  # not earned: the family is asked
+
+
+def test_a_family_that_breaks_is_laid_to_the_infrastructure_and_changes_nothing_else(declared):
+    declared.makeconftest(
+        CONFTEST.replace("def _measure(scene):\n", "def _measure(scene):\n    raise KeyError('words')\n")
+    )
+    result = run(declared, "--mapsat-fail-under=ar=0.1")
+    assert result.ret == 0  # it stands on no threshold
+    card = saved(declared)["cases"][0]
+    assert (card["outcome"], card["metrics"]["ar"], card["metrics"]["brevity"]) == ("passed", 0.5, None)
+    assert card["classes"]["brevity"] == "error"
+    assert card["faults"]["brevity"] == {
+        "blame": "infrastructure",
+        "detail": "",
+        "message": "the metric family brevity broke: KeyError: 'words'",
+    }
+    result.stdout.fnmatch_lines(["warning*the metric family brevity broke: KeyError: 'words'*"])
+    result = run(declared, "--mapsat-fail-under=brevity=0.1")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*gate*INVALID: 3 cases not evaluated (infrastructure 3)*"])
+
+
+def test_a_suite_that_declares_no_such_family_has_none_of_its_metrics(project):
+    project.makeconftest(CONFTEST)
+    result = run(project, "--mapsat-fail-under=brevity=0.1")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        ["*no suite of this run declares the metric brevity: name its family 'brevity' under metrics: in suite.yaml*"]
+    )
+    assert run(project).ret == 0
+    assert sorted(saved(project)["summary"]) == sorted([metric.name for metric in MSB_METRICS] + ["pass_rate"])
+
+
+def test_an_unknown_metric_or_family_is_told_at_the_start(declared):
+    result = run(declared, "--mapsat-fail-under=brevty=0.1")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*no metric 'brevty'; did you mean 'brevity'?*"])
+    result = run(declared, "--mapsat-fail-under=brevity_words=0.1")
+    result.stderr.fnmatch_lines(["*brevity_words is given for reference only and cannot be gated*"])
+    declared.makeconftest("")
+    result = run(declared)
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(["*suite.yaml:9: metrics: no package or conftest adds the metric family 'brevity'*"])
+
+
+def test_a_manifest_names_a_family_once(project):
+    manifest = project.path / "benchmark_cases" / "suite.yaml"
+    manifest.write_text(tiny_suite.MANIFEST + "metrics: [msb, msb]\n")
+    result = run(project)
+    result.stdout.fnmatch_lines(["*suite.yaml:9: metrics: *a family of metrics stands here twice*"])
