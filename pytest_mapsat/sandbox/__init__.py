@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .canonical import UnfitError, canonical
 from .canonical import point as point_of
+from .computing import shape_of
 from .door import WorldSuite, make_world
 from .geo import distance_m
 from .resolver import MISS_RESULT
@@ -33,6 +34,7 @@ __all__ = [
     "point_of",
     "record_key",
     "satisfies",
+    "shape_of",
     "text_similarity",
     "tokens",
     "unmet",

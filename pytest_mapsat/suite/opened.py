@@ -22,8 +22,8 @@ from pytest_mapsat.formats import (
     read_bytes,
     shown_path,
 )
-from pytest_mapsat.model import Case, Overlay, Problem, Record, SuiteError, SuiteManifest, Tool, shown
-from pytest_mapsat.sandbox import Table
+from pytest_mapsat.model import Case, Json, Overlay, Problem, Record, SuiteError, SuiteManifest, Tool, shown
+from pytest_mapsat.sandbox import Table, shape_of
 from pytest_mapsat.text import Vocabulary
 
 from .answering import answer_problems
@@ -185,6 +185,10 @@ class Suite:
     def overlays(self, name: str) -> tuple[Overlay, ...]:
         """Return the lines that are laid over the tables for a case, first to last; none for a case that has none."""
         return self.state.laid_on(name)
+
+    def shape(self, tool: str) -> Json:
+        """Return a made-up result with every field that a computed answer of the tool may have, None where it computes none."""
+        return shape_of(self.tools[tool], {name: self.state.rows(name) for name in self.tables})
 
     def record_spans(self) -> Mapping[str, list[Span]]:
         """Return where the records of each case stand, cases of which the suite has none included. Raises SuiteError."""

@@ -35,9 +35,13 @@ class State:
 
     def columns(self, table: str) -> Mapping[str, None]:
         """Return the columns of a table, those that overlays give it included, in the order in which they first stand."""
-        lines = [line for lines in self.overlays.values() for line in lines if line.table == table]
-        rows = [*self.tables[table].rows, *(row for line in lines for row in (*line.add, line.set))]
-        return dict.fromkeys(column for row in rows for column in row)
+        return dict.fromkeys(column for row in self.rows(table) for column in row)
+
+    def rows(self, table: str) -> Iterator[JsonObject]:
+        """Give the rows of a table, then what overlays bring: rows that they add, and the columns that they set."""
+        yield from self.tables[table].rows
+        for line in (line for lines in self.overlays.values() for line in lines if line.table == table):
+            yield from (*line.add, line.set)
 
     def laid_on(self, name: str) -> tuple[Overlay, ...]:
         """Return the lines of an overlay and of those that it takes in, in the order in which they are laid on; none where there is no such overlay."""
