@@ -17,7 +17,8 @@ class Reference(Noun):
     """How a value says which row of a table is meant: by id, by name, by a point that lies near.
 
     ``table``: the table; ``id``: the column with the id; ``name``: columns with names (a list of texts is many names); ``lon``, ``lat``: columns
-    with the point in degrees; ``within_m``: how far a given point may lie from a row's, metres; ``words``: the table of words by which names are read.
+    with the point in degrees; ``within_m``: how far a given point may lie from a row's, metres; ``words``: the table of words by which names are read;
+    ``here``: words for where the user is.
     """
 
     table: str
@@ -27,6 +28,7 @@ class Reference(Noun):
     lat: Column | None = None
     within_m: float = Field(default=150, ge=0)
     words: str | None = None
+    here: tuple[str, ...] = ()
 
 
 class EqualTo(Noun):

@@ -97,7 +97,8 @@ class Sandbox:
         if recorded is not None:
             return Answer(recorded.result, "ok", recorded.provenance)
         try:
-            return Answer(computed.result(resolver.spec, call), "ok", Provenance(kind="computed"))
+            result, note = computed.result(resolver.spec, call)
+            return Answer(result, "ok", Provenance(kind="computed", note=note))
         except UnanswerableError as why:
             near = resolver.resolve(call, writes)
             if near.provenance.kind != "miss":

@@ -33,7 +33,7 @@ Tools = Mapping[str, tuple[Tool, Path, int]]
 #: A complaint of an ``answer`` block: what is wrong, and what to do.
 _Wrong = tuple[str, str]
 _CLOCK = re.compile(r"([01]\d|2[0-4]):[0-5]\d", re.ASCII)
-_WORD_LISTS = ("words", "absent", "near")
+_WORD_LISTS = ("words", "absent", "near", "spelt")
 
 
 def answer_problems(tools: Tools, state: State) -> Iterator[Problem]:
@@ -155,8 +155,11 @@ def _of_rows(name: str, state: State, wrong: Callable[[JsonObject], str]) -> Ite
 def _word_wrong(row: JsonObject) -> str:
     """Return what keeps a row from being one of words, empty where nothing does."""
     lists = [name for name in _WORD_LISTS if name in row]
-    if ("sort" in row) != ("words" in row) or not lists or ("sort" in row and not isinstance(row["sort"], str)):
-        return "a row of words has sort with words, absent, or near"
+    pairs = (("sort", "words"), ("word", "spelt"))
+    if not lists or any(
+        (key in row) != (with_ in row) or not isinstance(row.get(key, ""), str) for key, with_ in pairs
+    ):
+        return "a row of words has sort with words, word with spelt, absent, or near"
     wrong = [name for name in lists if not _texts(row[name])]
     return f"{wrong[0]}: found {shown(row[wrong[0]])}, expected a list of texts" if wrong else ""
 

@@ -30,19 +30,20 @@ class Computed:
         self._ground = Ground(tables, overlays, context)
         self._routers: dict[str, Router] = {}
 
-    def result(self, spec: Spec, call: Call) -> Json:
-        """Return the result of a call of a tool that says how its answers are computed.
+    def result(self, spec: Spec, call: Call) -> tuple[Json, str]:
+        """Return the result of a call of a tool that says how its answers are computed, and what of the call it leaves out.
 
         Raises:
             UnanswerableError: the call means nothing that is known; the message says what.
         """
         answer = spec.tool.answer
         if isinstance(answer, RowsAnswer):
-            return RowsCall(self._ground, answer, spec, call, self._quickest).result()
+            rows = RowsCall(self._ground, answer, spec, call, self._quickest)
+            return rows.result(), rows.note
         if isinstance(answer, RoutesAnswer):
-            return self._router(spec.tool.name).answer(spec, call)
+            return self._router(spec.tool.name).answer(spec, call), ""
         if isinstance(answer, RoundAnswer):
-            return round_trip(self._ground, self._router(answer.routes), answer, spec, call)
+            return round_trip(self._ground, self._router(answer.routes), answer, spec, call), ""
         raise ValueError(f"the tool {spec.tool.name} does not say how its answers are computed")
 
     def _router(self, name: str) -> Router:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from pytest_mapsat.model import Context, Json, JsonObject, Overlay, Reference, did_you_mean, shown
 from pytest_mapsat.sandbox.canonical import Point, number, point
 from pytest_mapsat.sandbox.tables import Part, Table, View
+from pytest_mapsat.sandbox.text import normalise
 
 from .points import PointIndex
 from .search import Columns, Hit, Scope, SearchIndex
@@ -75,16 +76,24 @@ class Ground:
         return part.table.index((columns, words), lambda rows: SearchIndex(rows, columns, book))
 
     def places(self, value: Json, reference: Reference) -> list[Place]:
-        """Return the rows that a value means: by id, else by point, else by name; a point without a row stands for itself."""
+        """Return the rows that a value means: by id, else by point or as the place of the user, else by name; a point without a row stands for itself."""
         view = self.view(reference.table)
         if isinstance(value, str) and (found := self._by_id(view, reference, value.strip())):
             return found
-        spot = point(value)
+        spot = self._here(value, reference) or point(value)
         if spot is not None:
             return self._by_point(view, reference, spot)
         if isinstance(value, str) and reference.name:
             return self._by_name(view, reference, value)
         return []
+
+    def _here(self, value: Json, reference: Reference) -> Point | None:
+        """Return where the user is, where a value says just that."""
+        location = self.context.location
+        if location is None or not isinstance(value, str):
+            return None
+        names = {normalise(word) for word in (location.name, *reference.here) if word}
+        return (location.lon, location.lat) if normalise(value) in names else None
 
     def _by_id(self, view: View, reference: Reference, value: str) -> list[Place]:
         for part in view.parts:

@@ -57,6 +57,9 @@ class RowsCall:
         spec: the tool's parameters.
         call: what was asked.
         routes: gives the figures of routes.
+
+    Attributes:
+        note: what of the call the result leaves out, once there is one.
     """
 
     def __init__(self, ground: Ground, answer: RowsAnswer, spec: Spec, call: Call, routes: RouteFigures) -> None:
@@ -67,6 +70,7 @@ class RowsCall:
         self._routes = routes
         self._view = ground.view(answer.table)
         self._echoed: dict[str, Json] = {}
+        self.note = ""
 
     def result(self) -> Json:
         """Return the result. Raises UnanswerableError."""
@@ -117,7 +121,10 @@ class RowsCall:
         if wording is not None:
             rule, text = wording
             columns = Columns(rule.name, rule.sort, rule.also, rule.lon, rule.lat)
-            return [(part, hit.row) for part, hit in self._ground.find(self._view, columns, rule.words, text, keep)]
+            hits = self._ground.find(self._view, columns, rule.words, text, keep)
+            lacking = dict.fromkeys(word for _, hit in hits for word in hit.lacking)
+            self.note = f"nothing that is served has: {', '.join(lacking)}" if lacking else ""
+            return [(part, hit.row) for part, hit in hits]
         rows = [
             (part.order[at], part, at)
             for part in self._view.parts
@@ -153,14 +160,17 @@ class RowsCall:
 
     def _equal(self, name: str, rule: EqualTo, given: Json) -> Keep:
         match = self._spec.rule(name)
+        key = ("equal", rule.column, repr(match))
+
+        def values(part: Part) -> Sequence[frozenset[Any]]:
+            return part.table.index(key, lambda rows: [_canonical(row.get(rule.column), match) for row in rows])
+
         wanted = _canonical(given, match)
-
-        def keep(part: Part, at: int) -> bool:
-            key = ("equal", rule.column, repr(match))
-            values = part.table.index(key, lambda rows: [_canonical(row.get(rule.column), match) for row in rows])
-            return not wanted.isdisjoint(values[at])
-
-        return keep
+        if match.type == "place":
+            wanted = _places_meant(
+                wanted, {value for part in self._view.parts for held in values(part) for value in held}
+            )
+        return lambda part, at: not wanted.isdisjoint(values(part)[at])
 
     def _around(self, name: str, rule: Around) -> Keep:
         centre = self._centre(name, rule)
@@ -280,6 +290,13 @@ def _canonical(value: Json, match: ParameterMatch) -> frozenset[Any]:
             continue
         found |= set(form) if match.type == "set" and form else {form}
     return frozenset(found - {None})
+
+
+def _places_meant(wanted: frozenset[str], known: set[str]) -> frozenset[str]:
+    """Return the known places that are meant: of these names, else those whose name is part of what is said ("Larkhaven harbour")."""
+    if wanted & known:
+        return wanted
+    return frozenset(place for place in known if any(place in one for one in wanted)) or wanted
 
 
 def _open_then(name: str, rule: OpenThen, given: Json) -> Keep:

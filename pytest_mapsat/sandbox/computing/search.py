@@ -16,11 +16,10 @@ from pytest_mapsat.sandbox.canonical import Point, number
 from pytest_mapsat.sandbox.geo import distance_m
 from pytest_mapsat.sandbox.text import normalise
 
-from .wording import Wordbook, Wording, covered, is_run, stems
+from .wording import LEAST_LETTERS, SAME_WORD, Wordbook, Wording, covered, is_run
 
-#: How alike an unknown word and a known one must be to be the same word ("harbor"), and a whole name and a text; 0 to 100.
-_SAME_WORD, _SAME_NAME = 83, 78
-_LEAST_LETTERS = 5
+#: How alike a whole name and a text must be to be the same name; 0 to 100.
+_SAME_NAME = 78
 #: How far "near" reaches, metres.
 _NEAR_M = 3000.0
 #: A Chinese name is looked up by as many characters.
@@ -42,11 +41,12 @@ class Columns(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """A row that a text means. Lower steps and ranks fit better; only the lowest step of all parts of a table answers."""
+    """A row that a text means. Lower steps and ranks fit better; only the lowest step of all parts of a table answers. ``lacking``: words that it does not have."""
 
     step: int
     rank: float
     row: int
+    lacking: tuple[str, ...] = ()
 
 
 class _Entry(NamedTuple):
@@ -72,6 +72,7 @@ class SearchIndex:
 
     def __init__(self, rows: Sequence[JsonObject], columns: Columns, book: Wordbook) -> None:
         self._book = book
+        self._sorted = bool(columns.sort)
         self.entries = tuple(self._entry(row, columns) for row in rows)
         self._by_name: dict[str, list[int]] = {}
         self._by_sort: dict[str, list[int]] = {}
@@ -85,11 +86,12 @@ class SearchIndex:
         sorts = {sort for column in columns.sort for text in texts(row.get(column)) for sort in self._sorts(text)}
         others = [text for column in (*columns.sort, *columns.also) for text in texts(row.get(column))]
         all_sorts = sorts.union(*map(self._sorts, (*names, *others)))
-        words = {word for text in (*names, *others) for word in stems(text)}
+        sorts = sorts if columns.sort else all_sorts
+        words = {word for text in (*names, *others) for word in self._book.stems(text)}
         lon, lat = (number(row.get(column)) if column else None for column in (columns.lon, columns.lat))
         return _Entry(
             tuple(map(normalise, names)),
-            tuple(frozenset(stems(name)) for name in names),
+            tuple(frozenset(self._book.stems(name)) for name in names),
             frozenset(sorts),
             frozenset(all_sorts),
             frozenset(words),
@@ -112,7 +114,7 @@ class SearchIndex:
 
     @cached_property
     def _known(self) -> tuple[str, ...]:
-        return tuple(word for word in self._by_word if len(word) >= _LEAST_LETTERS and not is_run(word))
+        return tuple(word for word in self._by_word if len(word) >= LEAST_LETTERS and not is_run(word))
 
     def find(self, text: str, scope: Scope) -> list[Hit]:
         """Return the rows that a text means; empty where it means none of them.
@@ -122,6 +124,9 @@ class SearchIndex:
             scope: whether the rest of the call leaves a row. A name is looked for beyond it too, so that what it names elsewhere is not answered by
                 something else here.
         """
+        return self._find(text, scope) or self._find(self._book.respelt(text), scope)
+
+    def _find(self, text: str, scope: Scope) -> list[Hit]:
         asked = self._book.read(text)
         exact = self._exact(text)
         if exact:
@@ -129,9 +134,12 @@ class SearchIndex:
         mentioned = self._mentioned(text)
         if mentioned:
             return self._about(asked, mentioned, scope)
-        if asked.sorts:
+        if self._sorted and asked.sorts:
             return self._of_sort(asked, scope)
-        return self._with_words(asked, scope) or _within(self._spelt_alike(text), scope)
+        named = self._with_words(asked, scope)
+        if not named and asked.sorts:
+            named = self._of_sort(asked, scope)
+        return named or _within(self._spelt_alike(text), scope)
 
     def _exact(self, text: str) -> list[Hit]:
         """Return the rows of this name, then those whose name holds it."""
@@ -140,7 +148,7 @@ class SearchIndex:
         rows = self._by_name.get(whole) or self._by_name.get(bare)
         if not rows:
             return []
-        words = frozenset(stems(text))
+        words = frozenset(self._book.stems(text))
         longer = [at for at in self._rows_with(words) if any(words <= own for own in self.entries[at].name_words)]
         return [Hit(0, 0 if at in rows else 1, at) for at in dict.fromkeys((*rows, *longer))]
 
@@ -153,7 +161,7 @@ class SearchIndex:
 
     def _mentioned(self, text: str) -> dict[int, str]:
         """Return the rows whose whole name stands in a text, with this name; none whose name is part of another that stands there."""
-        words, whole = frozenset(stems(text)), normalise(text)
+        words, whole = frozenset(self._book.stems(text)), normalise(text)
         found: dict[int, str] = {}
         for at in sorted({at for word in words for at in self._by_word.get(word, ())}):
             entry = self.entries[at]
@@ -178,7 +186,7 @@ class SearchIndex:
     def _about(self, asked: Wording, mentioned: dict[int, str], scope: Scope) -> list[Hit]:
         """Return the rows that are named, or those of another sort that lie near them."""
         others = set(asked.sorts).difference(*(self.entries[at].all_sorts for at in mentioned))
-        if others:
+        if others and self._sorted:
             wanted = [at for at, entry in enumerate(self.entries) if others <= entry.all_sorts and others & entry.sorts]
             near = [Hit(1, self._metres(at, mentioned), at) for at in wanted]
             near = [hit for hit in near if hit.rank <= _NEAR_M]
@@ -186,7 +194,7 @@ class SearchIndex:
                 return _within(near, scope)
             if wanted:
                 return _within([Hit(1, 0, at) for at in wanted], scope)
-        named = frozenset(word for name in mentioned.values() for word in stems(name))
+        named = frozenset(word for name in mentioned.values() for word in self._book.stems(name))
         return self._qualified([Hit(1, 0, at) for at in mentioned], [w for w in asked.rest if w not in named], scope)
 
     def _metres(self, row: int, others: Iterable[int]) -> float:
@@ -212,10 +220,10 @@ class SearchIndex:
         wanted = [self._respelt(word) for word in rest]
         if not wanted or not hits:
             return hits
-        lacking = {hit: sum(not self._has(hit.row, word) for word in wanted) for hit in hits}
-        if 0 in lacking.values():
+        lacking = {hit: tuple(word for word in wanted if not self._has(hit.row, word)) for hit in hits}
+        if () in lacking.values():
             return [hit for hit in hits if not lacking[hit]]
-        return [Hit(hit.step + 1, lacking[hit], hit.row) for hit in hits]
+        return [Hit(hit.step + 1, len(lacking[hit]), hit.row, lacking[hit]) for hit in hits]
 
     def _with_words(self, asked: Wording, scope: Scope) -> list[Hit]:
         """Return the rows that have all words of a text; those that have them in their name first."""
@@ -237,11 +245,11 @@ class SearchIndex:
 
     def _respelt(self, word: str) -> str:
         """Return a word as the rows write it, where it is one of theirs in another spelling."""
-        if is_run(word) or word in self._by_word or len(word) < _LEAST_LETTERS:
+        if is_run(word) or word in self._by_word or len(word) < LEAST_LETTERS:
             return word
         from rapidfuzz import fuzz, process  # noqa: PLC0415 - heavy; only loaded where a word is unknown
 
-        found = process.extractOne(word, self._known, scorer=fuzz.ratio, score_cutoff=_SAME_WORD)
+        found = process.extractOne(word, self._known, scorer=fuzz.ratio, score_cutoff=SAME_WORD)
         return str(found[0]) if found else word
 
     def _spelt_alike(self, text: str) -> list[Hit]:

@@ -21,6 +21,10 @@ _COVERED = 0.7
 _SHORT = 3
 
 
+#: How alike an unknown word and a known one must be to be the same word ("harbor"), 0 to 100, and how long.
+SAME_WORD, LEAST_LETTERS = 83, 5
+
+
 class Phrase(NamedTuple):
     """A declared phrase: the sort it means, or none for words that may be absent; near: whether it says "close to"."""
 
@@ -55,24 +59,47 @@ class Wordbook:
 
     Args:
         rows: of a table of words. ``sort`` with ``words``: what a sort of things is called, in all languages; ``absent``: words that
-            may be absent; ``near``: words that say "close to".
+            may be absent; ``near``: words that say "close to"; ``word`` with ``spelt``: other spellings of one word ("rd").
     """
 
     def __init__(self, rows: Iterable[JsonObject]) -> None:
+        rows = tuple(rows)
+        self._spelt = {_stem(other): _stem(row["word"]) for row in rows for other in row.get("spelt", ())}
         self._phrases: dict[tuple[str, ...], Phrase] = {}
         self._runs: dict[str, Phrase] = {}
         for row in rows:
             for words, phrase in _declared(row):
                 self._declare(words, phrase)
+        self._single = [phrase[0] for phrase in self._phrases if len(phrase) == 1 and len(phrase[0]) >= LEAST_LETTERS]
         self._longest = max(map(len, self._runs), default=0)
         self.read = lru_cache(maxsize=4096)(self._read)
 
+    def stems(self, text: str) -> Iterator[str]:
+        """Give the words of a text in the form in which they are compared: folded, without plural and genitive, in one spelling."""
+        for word in tokens(text):
+            if len(word) == 1 and word == "s":
+                continue  # what an apostrophe cuts off
+            stem = word if is_run(word) else _stem(word)
+            yield self._spelt.get(stem, stem)
+
     def _declare(self, text: str, phrase: Phrase) -> None:
-        words = tuple(stems(text))
+        words = tuple(self.stems(text))
         if len(words) == 1 and is_run(words[0]):
             self._runs.setdefault(words[0], phrase)
         elif words:
             self._phrases.setdefault(words, phrase)
+
+    def respelt(self, text: str) -> str:
+        """Return a text with the declared words that its unknown words are nearest to, where they are near ("restaraunt")."""
+        from rapidfuzz import fuzz, process  # noqa: PLC0415 - heavy; only loaded where words are unknown
+
+        words = []
+        for word in self.stems(text):
+            found = None
+            if len(word) >= LEAST_LETTERS and not is_run(word) and (word,) not in self._phrases:
+                found = process.extractOne(word, self._single, scorer=fuzz.ratio, score_cutoff=SAME_WORD)
+            words.append(str(found[0]) if found else word)
+        return " ".join(words)
 
     def _read(self, text: str) -> Wording:
         """Take a text apart; longer phrases are found first."""
@@ -80,7 +107,7 @@ class Wordbook:
         rest: list[str] = []
         words: list[str] = []
         near = False
-        for piece, phrase in self._pieces(tuple(stems(text))):
+        for piece, phrase in self._pieces(tuple(self.stems(text))):
             if phrase is None:
                 rest.append(piece)
                 words.append(piece)
@@ -136,14 +163,6 @@ def _declared(row: JsonObject) -> Iterator[tuple[str, Phrase]]:
 def is_run(word: str) -> bool:
     """Return whether a word is written without spaces between words."""
     return word[0] >= "\u2e80"
-
-
-def stems(text: str) -> Iterator[str]:
-    """Give the words of a text in the form in which they are compared: folded, without plural and genitive."""
-    for word in tokens(text):
-        if len(word) == 1 and word == "s":
-            continue  # what an apostrophe cuts off
-        yield word if is_run(word) else _stem(word)
 
 
 def _stem(word: str) -> str:
