@@ -9,7 +9,7 @@ from .door import WorldSuite, make_world
 from .geo import distance_m
 from .resolver import MISS_RESULT
 from .satisfy import satisfies, values_at
-from .tables import Table, View, unmet
+from .tables import Table, View, rows_meant, unmet
 from .text import normalise, text_similarity, tokens
 from .times import opening_hours
 from .toolbox import Toolbox
@@ -33,6 +33,7 @@ __all__ = [
     "opening_hours",
     "point_of",
     "record_key",
+    "rows_meant",
     "satisfies",
     "shape_of",
     "text_similarity",

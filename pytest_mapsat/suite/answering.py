@@ -152,7 +152,7 @@ class _Block:
 
 
 def _of_rows(name: str, state: State, wrong: Callable[[JsonObject], str]) -> Iterator[Problem]:
-    for row, (path, line) in zip(state.tables[name].rows, state.spots[name], strict=True):
+    for row, (path, line) in state.rows(name):
         message = wrong(row)
         if message:
             yield Problem(shown_path(path), line, message)

@@ -162,7 +162,8 @@ def _about_records(suite: Suite, cases: set[str], records: Iterable[PlacedRecord
 
 def _about_overlays(suite: Suite, cases: set[str]) -> Iterator[LintFinding]:
     used = {other for lines in suite.state.overlays.values() for line in lines for other in line.like} | cases
-    for name, (path, line) in suite.state.overlay_spots.items():
+    first = {overlay.overlay: spot for overlay, spot in reversed(suite.state.placed)}
+    for name, (path, line) in sorted(first.items()):
         if name not in used:
             message = f"the suite has no case {shown(name)}, and no overlay takes it in: nothing is changed"
             problem = Problem(shown_path(path), line, message, did_you_mean(name, sorted(cases)))

@@ -94,8 +94,11 @@ def test_a_way_that_is_none_is_told_with_its_line(tmp_path, way, told):
 def test_a_timetable_that_is_none_is_told_with_its_line(tmp_path):
     tool = f"{TOOL}  compute: {{next: {{op: next_times, column: times}}}}\n"
     good, bad = {"id": "b", "times": {"09": ["05"]}}, {"id": "c", "times": {"9 am": ["05"]}}
-    (found,) = problems(suite(tmp_path, tool=tool, places=rows(PLACE, good, bad)))
+    (found,) = problems(suite(tmp_path / "a", tool=tool, places=rows(PLACE, good, bad)))
     assert "state/places.jsonl:3: times: found " in found
+    late = {"overlay": "one", "table": "places", "where": {"id": "b"}, "set": {"times": "late"}}
+    (found,) = problems(suite(tmp_path / "b", tool=tool, places=rows(PLACE, good), overlays=rows(late)))
+    assert "state/overlays.jsonl:1: times: found " in found
 
 
 def test_a_row_of_words_that_is_none_is_told_with_its_line(tmp_path):
