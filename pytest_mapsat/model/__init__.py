@@ -49,7 +49,6 @@ from .checks import (
     Covers,
     Custom,
     Grounded,
-    Mode,
     Not,
     NotCalled,
     NotSaid,
@@ -76,6 +75,7 @@ from .digest import canonical_json, digest, trajectory_digest
 from .errors import InfrastructureError, MapsatError, Problem, SuiteError, UsageError, did_you_mean, shown
 from .match import Absent, Between, Bound, Contains, Equal, Match, OneOf, OpenAt, Present, Similar, WithinM
 from .metric import MSB_METRICS, Metric, MetricName
+from .roles import FigureRole, Mode, TimeRole
 from .run import (
     RUN_SCHEMA,
     Accounting,
@@ -193,6 +193,7 @@ __all__ = [
     "FieldUnit",
     "Fields",
     "Figure",
+    "FigureRole",
     "Gate",
     "GateOutcome",
     "Grounded",
@@ -255,6 +256,7 @@ __all__ = [
     "SuiteError",
     "SuiteInfo",
     "SuiteManifest",
+    "TimeRole",
     "Tool",
     "Trajectory",
     "Travels",

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from .base import Identifier, Json, JsonObject, Level, Noun, Text
-from .checks import FigureRole, TimeRole
+from .roles import FigureRole, TimeRole
 
 #: Key in ``Tool.meanings`` that stands for an item of entities.
 ITEM = "[]"
