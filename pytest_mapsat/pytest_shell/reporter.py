@@ -427,7 +427,8 @@ class Reporter:
             places = (*self.settings.cases, *self.suites.argument_paths(), self.config.rootpath / "benchmark_cases")
             where = looked_for(places, self.config.invocation_params.dir)
             terminal.write_line(
-                f"no case was collected, and no test used mapsat_run; looked for a suite in: {where}", red=True
+                f"no case was collected, and no test used mapsat_run; looked for a suite in: {where} (mapsat init writes one)",
+                red=True,
             )
         elif self._run is not None:
             for line in summary_lines(self._run, width=width, colour=terminal.hasmarkup, brief=brief):

@@ -61,7 +61,7 @@ def test_the_first_hour(commands, tmp_path):
     filled = typed(f"{RUN} --mapsat-on-miss=record --mapsat-tools=my_tools:tools", 0)
     assert "1 answer of your own tools added to recorded.jsonl" in filled
     assert "sandbox 3 calls: 3 exact" in typed(RUN, 0)
-    assert "0 records added, 3 known" in typed("mapsat record my_tools:tools", 0)
+    assert "0 records added, 3 already there" in typed("mapsat record my_tools:tools", 0)
 
     gate = f"{RUN} --mapsat-fail-under=ar=0.9 --mapsat-save=run.json"
     assert "gate     PASSED: ar 1.0000 >= 0.9" in typed(gate, 0)
