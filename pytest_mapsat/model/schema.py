@@ -46,7 +46,9 @@ def schema_problem(schema: Json, place: Place = ()) -> tuple[Place, str] | None:
             return (*place, keyword), f"the keyword {shown(keyword)} is not checked; {hint}"
         if wrong := _keyword_problem(keyword, value):
             return (*place, keyword), wrong
-    inner: list[tuple[Place, Json]] = [(("properties", name), part) for name, part in schema.get("properties", {}).items()]
+    inner: list[tuple[Place, Json]] = [
+        (("properties", name), part) for name, part in schema.get("properties", {}).items()
+    ]
     inner += [((name,), schema[name]) for name in ("items", "additionalProperties") if _is_schema(schema.get(name))]
     return next((found for path, part in inner if (found := schema_problem(part, (*place, *path)))), None)
 

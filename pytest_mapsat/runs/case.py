@@ -80,6 +80,7 @@ class Runner:
             nodeid=nodeid,
             tools=suite.tools,
             families=families_of(suite, self.families),
+            success=suite.manifest.success,
         )
         return card.model_copy(update={"timing": EpisodeTiming(seconds=round(perf_counter() - started, 6))})
 
@@ -118,6 +119,7 @@ def grade(
     tools: Mapping[str, Tool],
     nodeid: str = "",
     families: Sequence[Family] = (MSB,),
+    success: str | None = None,
 ) -> Scorecard:
     """Return the scorecard of an episode: judged, scored, and joined to the verdict it was judged by.
 
@@ -129,10 +131,19 @@ def grade(
         tools: the suite's tools by name.
         nodeid: the item's node id.
         families: the families of metrics that the suite declares.
+        success: the metric that is 1 where the case is done.
     """
     verdict = judge.judge(case, trajectory)
     card = score(
-        case, trajectory, verdict, asserted=asserted, satisfies=satisfies, nodeid=nodeid, tools=tools, families=families
+        case,
+        trajectory,
+        verdict,
+        asserted=asserted,
+        satisfies=satisfies,
+        nodeid=nodeid,
+        tools=tools,
+        families=families,
+        success=success,
     )
     return card.model_copy(update={"linked": _linked(trajectory, verdict, judge)})
 

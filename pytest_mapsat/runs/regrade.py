@@ -202,5 +202,6 @@ def _regraded(
         tools=suite.tools,
         nodeid=card.nodeid,
         families=families_of(suite, known),
+        success=suite.manifest.success,
     )
     return graded.model_copy(update={"agent": card.agent, "attempt": card.attempt, "timing": card.timing})
