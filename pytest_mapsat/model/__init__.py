@@ -50,7 +50,6 @@ from .checks import (
     Covers,
     Custom,
     Grounded,
-    Mode,
     Not,
     NotCalled,
     NotSaid,
@@ -73,10 +72,11 @@ from .comparison import (
     RuleResult,
     Unlike,
 )
-from .digest import canonical_json, digest, trajectory_digest
+from .digest import canonical_json, digest, noun_digest, trajectory_digest
 from .errors import InfrastructureError, MapsatError, Problem, SuiteError, UsageError, did_you_mean, shown
 from .match import Absent, Between, Bound, Contains, Equal, Match, OneOf, OpenAt, Present, Similar, WithinM
 from .metric import MSB_METRICS, Metric, MetricName
+from .roles import FigureRole, Mode, TimeRole
 from .run import (
     RUN_SCHEMA,
     Accounting,
@@ -94,7 +94,7 @@ from .run import (
     SuiteInfo,
 )
 from .schema import limits_broken, mismatches, schema_problem
-from .scorecard import CallCounts, EpisodeTiming, Scorecard, Spent
+from .scorecard import CallCounts, EpisodeTiming, Requirement, Scorecard, Spent
 from .structured import RESERVED, Figure, Structured
 from .suite import SUITE_SCHEMA, SuiteManifest
 from .tool import (
@@ -196,6 +196,7 @@ __all__ = [
     "FieldUnit",
     "Fields",
     "Figure",
+    "FigureRole",
     "Gate",
     "GateOutcome",
     "Grounded",
@@ -240,6 +241,7 @@ __all__ = [
     "Quote",
     "Recommends",
     "Record",
+    "Requirement",
     "RuleResult",
     "RulesOut",
     "Run",
@@ -258,6 +260,7 @@ __all__ = [
     "SuiteError",
     "SuiteInfo",
     "SuiteManifest",
+    "TimeRole",
     "Tool",
     "Trajectory",
     "Travels",
@@ -281,6 +284,7 @@ __all__ = [
     "meanings_below",
     "mismatches",
     "name_of",
+    "noun_digest",
     "reply_digest",
     "schema_problem",
     "shown",

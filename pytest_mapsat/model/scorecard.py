@@ -38,6 +38,18 @@ class EpisodeTiming(Noun):
     worker: str = ""
 
 
+class Requirement(Noun):
+    """What a label is about, in the case's own words, so that a report of a saved run needs no suite.
+
+    ``kind``: ``explicit``, ``hard``, ``soft``, ``fact`` or what else the case has; ``source``: where the user's wish could have been learnt.
+    """
+
+    id: str
+    kind: str
+    text: str
+    source: str = ""
+
+
 class Scorecard(Noun):
     """One episode, judged and scored.
 
@@ -49,6 +61,8 @@ class Scorecard(Noun):
     ``clarifications`` those that asked something, ``vacuous`` fact requirements that held because nothing was claimed.
     ``agent`` tells the parameters of a parametrised ``mapsat_agent`` apart, ``attempt`` counts the episodes of one case, trial and agent
     from 1: reruns are further attempts.
+    ``line``: where in its file the case begins, from 1; null: not known. ``requirements``: the case's factors in words; empty in older files.
+    ``stamp`` is a digest of the case as it was, ``dialogue`` one of what was said and done: two runs are compared by them.
     ``explicit_count`` stands in for explicit labels where a recorded verdict gave a count only. ``linked``: whether a recorded verdict is known to be about this trajectory; null where the judge judged it itself.
     """
 
@@ -57,6 +71,7 @@ class Scorecard(Noun):
     agent: str = ""
     attempt: int = Field(default=1, ge=1)
     nodeid: str = ""
+    line: int | None = Field(default=None, ge=1)
     domains: tuple[str, ...] = ()
     attributes: dict[str, str] = Field(default_factory=dict)
     group: Membership | None = None
@@ -69,6 +84,7 @@ class Scorecard(Noun):
     faults: dict[MetricName, Fault] = Field(default_factory=dict)
     unknown: tuple[str, ...] = ()
     labels: tuple[Label, ...] = ()
+    requirements: tuple[Requirement, ...] = ()
     explicit_count: Count | None = None
     sandbox: dict[ProvenanceKind, int] = Field(default_factory=dict)
     calls: CallCounts = CallCounts()
@@ -79,6 +95,8 @@ class Scorecard(Noun):
     spent: Spent = Spent()
     warnings: tuple[str, ...] = ()
     linked: bool | None = None
+    stamp: str = ""
+    dialogue: str = ""
     trajectory: Trajectory
     timing: EpisodeTiming = EpisodeTiming()
 

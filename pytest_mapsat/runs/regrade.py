@@ -201,6 +201,7 @@ def _regraded(
         asserted=asserted,
         tools=suite.tools,
         nodeid=card.nodeid,
+        line=entry.line,
         families=families_of(suite, known),
         success=suite.manifest.success,
     )

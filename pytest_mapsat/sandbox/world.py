@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 from pytest_mapsat.model import Json, JsonObject, Provenance, Record, StepStatus, Tool, did_you_mean, shown
 
+from .compare import Entry
 from .resolver import Resolver
 from .spec import BadArgumentsError, spec_of
 
@@ -105,6 +106,15 @@ def argument_problems(tool: Tool, arguments: Mapping[str, Json], *, complete: bo
     except BadArgumentsError as bad:
         return bad.problems
     return ()
+
+
+def record_key(tool: Tool, record: Record) -> str:
+    """Return a short digest of a record's call in its canonical form: two records of one request have the same.
+
+    Raises:
+        ValueError: its arguments cannot be read; with what is wrong with them.
+    """
+    return Entry(record, spec_of(tool).read(record.arguments, complete=False)).key
 
 
 def _error(message: str, hint: str = "") -> Answer:

@@ -131,7 +131,7 @@ def test_json_holds_the_run_but_for_its_cases(project: pytest.Pytester, capsys: 
     capsys.readouterr()
     assert again("--json")[0] == 0
     printed = json.loads(capsys.readouterr().out)
-    assert printed == {name: before[name] for name in ("schema", "manifest", "accounting", "summary", "groups", "gate")}
+    assert printed == {name: before[name] for name in before if name not in ("cases", "timing")}
 
 
 @pytest.mark.parametrize(

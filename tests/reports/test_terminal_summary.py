@@ -34,8 +34,8 @@ search              2  0.60-0.75  0.60-0.75     2/2
 no room for ECR, IISR, TS, IFS, EFF
 3 of 5 decided; AR 0.59 to 0.80, SES 0.59 to 0.80
 4 of 5 decided; pass rate 0.60 to 0.80
-95 % interval: AR 0.59 to 0.80 [0.280, 1.000] over 5 cases;
-               SES 0.59 to 0.80 [0.280, 1.000] over 5 cases
+95 % interval: AR 0.59 to 0.80 [0.210, 1.000] over 5 cases;
+               SES 0.59 to 0.80 [0.210, 1.000] over 5 cases
 
 sandbox 20 calls: 19 exact, 1 miss
 dialogue 5 agent replies, 0 of them asking; 0 of 0 kept
@@ -45,7 +45,7 @@ open     nav-3  AR 0.25 to 1.00  hard z1 is undecided: 'the…
          find-2  AR 0.20 to 0.50  z1: undecided: 'the mill'…
 slowest  find-1 0.50 s, find-2 0.50 s, nav-1 0.50 s
 gate     INCONCLUSIVE: ar 0.5900-0.8000 is undecided at 0.65
-         (3 of 5 cases decided; 95% 0.280-1.000 covers it)
+         (3 of 5 cases decided; 95% 0.210-1.000 covers it)
          1 case not evaluated (undecided 1), 1 allowed
          undecided labels are settled by people's decisions
          (mapsat review RUN) or by a model judge (mapsat
@@ -65,8 +65,8 @@ search              2  0.60-0.75  0.60-0.75  0.60-0.75  0.60-0.75     2/2
 no room for TS, IFS, EFF
 3 of 5 decided; AR 0.59 to 0.80, SES 0.59 to 0.80
 4 of 5 decided; pass rate 0.60 to 0.80
-95 % interval: AR 0.59 to 0.80 [0.280, 1.000] over 5 cases; SES 0.59 to 0.80
-               [0.280, 1.000] over 5 cases
+95 % interval: AR 0.59 to 0.80 [0.210, 1.000] over 5 cases; SES 0.59 to 0.80
+               [0.210, 1.000] over 5 cases
 
 sandbox 20 calls: 19 exact, 1 miss
 dialogue 5 agent replies, 0 of them asking; 0 of 0 kept facts are vacuous
@@ -76,7 +76,7 @@ open     nav-3  AR 0.25 to 1.00  hard z1 is undecided: 'the mill' may be Old Mi�
          find-2  AR 0.20 to 0.50  z1: undecided: 'the mill' may be Old Mill or …
 slowest  find-1 0.50 s, find-2 0.50 s, nav-1 0.50 s
 gate     INCONCLUSIVE: ar 0.5900-0.8000 is undecided at 0.65 (3 of 5 cases
-         decided; 95% 0.280-1.000 covers it)
+         decided; 95% 0.210-1.000 covers it)
          1 case not evaluated (undecided 1), 1 allowed
          undecided labels are settled by people's decisions (mapsat review RUN)
          or by a model judge (mapsat regrade RUN --judge=llm:MODEL, not in this
@@ -158,7 +158,7 @@ def test_brief_is_the_gates_line_and_the_lost_items():
 def test_more_than_a_tenth_of_calls_missed_is_a_warning_that_says_what_to_do(missed, told):
     text = " ".join(text_of(run_of(card("a", calls=10, missed=missed))).split())
     warning = f"warning {missed} of 10 calls missed ({missed}0%)"
-    assert (warning in text, "docs/sandbox.md says how to add records" in text) == (told, told)
+    assert (warning in text, "mapsat lint SUITE --misses RUN offers" in " ".join(text.split())) == (told, told)
 
 
 def test_a_case_that_passes_only_on_a_rerun_is_named_as_flaky():

@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast, get_args
 
-from pytest_mapsat.model import Json, JsonObject, Meaning, Step, Tool, Trajectory, Visible
+from pytest_mapsat.model import FigureRole, Json, JsonObject, Meaning, Step, TimeRole, Tool, Trajectory, Visible
 from pytest_mapsat.sandbox import distance_m, opening_hours, point_of
-from pytest_mapsat.text import Document, Lexicon, Role, TimeRole, fold_phrase, read
+from pytest_mapsat.text import Document, fold_phrase, lexicon_of, read
 
 from .kinds import USER, Evidence, Figure, Identity, Known, Moment, Point, Source
 from .results import Element, clock, elements_of, measured
 
 _TIME_ROLES = frozenset(get_args(TimeRole))
-_ROLES = frozenset(get_args(Role))
+_ROLES = frozenset(get_args(FigureRole))
 #: What lies within this of a point that a call was made for is the place that was meant, metres.
 _SAME_PLACE_M = 60
 #: Figures in longer texts of tools are not read.
@@ -188,7 +188,7 @@ class _Gathering:
         found = measured(meaning, value)
         if found is not None:
             low, high, unit, shown = found
-            role = cast("Role", meaning.role) if meaning.role in _ROLES else None
+            role = cast("FigureRole", meaning.role) if meaning.role in _ROLES else None
             self.figures.append(Figure(low, high, unit, role, meaning.mode or mode, subject, source, shown))
 
     def _time(self, meaning: Meaning, text: str, subject: tuple[str, ...], mode: str, source: Source) -> None:
@@ -231,7 +231,7 @@ class _Gathering:
             )
             for key, known in self._known.items()
         )  # fmt: skip
-        lexicon = Lexicon([thing.thing for thing in things])
+        lexicon = lexicon_of(tuple(thing.thing for thing in things))
         language = visible.context.locale if visible else ""
         now = (visible.context.now or "") if visible else ""
         for source, text, subject in self.texts:
