@@ -16,6 +16,7 @@ import pytest
 
 if TYPE_CHECKING:
     from pytest_mapsat.model import Asserted, RunRequest
+    from pytest_mapsat.reports import ReportTarget
 
 
 class Option(NamedTuple):
@@ -63,7 +64,7 @@ OPTIONS = (
     Option(
         "assert",
         "LIST",
-        "what fails an item: hard, facts, explicit, soft, all, or none (default hard,facts)",
+        "what fails an item: hard, facts, policies, explicit, soft, success, all, or none (default hard,facts)",
     ),
     Option(
         "fail-under", "EXPR", "thresholds, as in ar=0.65,ses=0.28 or navigation.ar=0.6; repeatable", repeatable=True
@@ -74,6 +75,12 @@ OPTIONS = (
         "cases that judge, user or infrastructure may leave unevaluated before the gate is invalid (default 0)",
     ),
     Option("save", "PATH", "write the run file (JSON); PATH.journal has every episode that has ended"),
+    Option(
+        "report",
+        "TYPE:PATH",
+        "write a report: html, json, markdown or github (step summary and annotations; github: alone is the step under way); repeatable",
+        repeatable=True,
+    ),
     Option("resume", "PATH", "go on from the journal or the run file of a run that did not end: run what it lacks"),
 )
 
@@ -86,7 +93,6 @@ PLANNED = {
     "cache": "off",
     "compare": None,
     "compare-fail": None,
-    "report": None,
 }
 
 
@@ -104,6 +110,7 @@ class Settings:
         save_named: likewise for the run file.
         decisions: the file of people's decisions, absolute; None: that of each suite.
         tools: the spec of the user's own tools; empty where calls that miss stay without an answer.
+        reports: the reports that are written at the end.
     """
 
     request: RunRequest
@@ -115,6 +122,7 @@ class Settings:
     save_named: bool
     decisions: Path | None = None
     tools: str = ""
+    reports: tuple[ReportTarget, ...] = ()
 
     def with_source(self, digest: str) -> Settings:
         """Return the settings with a digest of the agent's source in the request."""
@@ -216,6 +224,7 @@ def read_settings(config: pytest.Config) -> Settings:
         save_named=bool(typed(config, "save")),
         decisions=decisions,
         tools=tools,
+        reports=_reports(config),
     )
 
 
@@ -296,6 +305,20 @@ def _tools(config: pytest.Config) -> str:
     if mode == "strict" and typed(config, "tools"):
         raise pytest.UsageError("--mapsat-tools are asked only with --mapsat-on-miss=record; give both")
     return tools if mode == "record" else ""
+
+
+def _reports(config: pytest.Config) -> tuple[ReportTarget, ...]:
+    """Return the reports: paths start from where pytest was started, or from the root where the ini file names them."""
+    from pytest_mapsat.model import UsageError  # noqa: PLC0415 (pydantic: only where an agent is active)
+    from pytest_mapsat.reports import parse_reports  # noqa: PLC0415 (likewise)
+
+    given: list[str] | None = config.getoption(_dest("report"))
+    try:
+        if given is None:
+            return parse_reports(config.getini(_dest("report")), config.rootpath)
+        return parse_reports(given, config.invocation_params.dir)
+    except UsageError as error:
+        raise pytest.UsageError(f"--mapsat-report: {error}") from None
 
 
 def _digest(decisions: Path | None) -> str:

@@ -20,6 +20,7 @@ from pytest_mapsat.model import (
     Tool,
     Trajectory,
     Verdict,
+    noun_digest,
     trajectory_digest,
 )
 from pytest_mapsat.recording import Kept, OwnTools, RecordingWorld
@@ -93,6 +94,7 @@ class Runner:
             line=line,
             tools=suite.tools,
             families=families_of(suite, self.families),
+            success=suite.manifest.success,
         )
         return card.model_copy(update={"timing": EpisodeTiming(seconds=round(perf_counter() - started, 6))})
 
@@ -132,6 +134,7 @@ def grade(
     nodeid: str = "",
     line: int | None = None,
     families: Sequence[Family] = (MSB,),
+    success: str | None = None,
 ) -> Scorecard:
     """Return the scorecard of an episode: judged, scored, and joined to the verdict it was judged by.
 
@@ -144,13 +147,29 @@ def grade(
         nodeid: the item's node id.
         line: where in its file the case begins, from 1.
         families: the families of metrics that the suite declares.
+        success: the metric that is 1 where the case is done.
     """
     verdict = judge.judge(case, trajectory)
     card = score(
-        case, trajectory, verdict, asserted=asserted, satisfies=satisfies, nodeid=nodeid, tools=tools, families=families
+        case,
+        trajectory,
+        verdict,
+        asserted=asserted,
+        satisfies=satisfies,
+        nodeid=nodeid,
+        tools=tools,
+        families=families,
+        success=success,
     )
-    linked = _linked(trajectory, verdict, judge)
-    return card.model_copy(update={"linked": linked, "line": line, "requirements": _requirements(case)})
+    return card.model_copy(
+        update={
+            "linked": _linked(trajectory, verdict, judge),
+            "line": line,
+            "requirements": _requirements(case),
+            "stamp": noun_digest(case),
+            "dialogue": trajectory_digest(trajectory),
+        }
+    )
 
 
 def _requirements(case: Case) -> tuple[Requirement, ...]:
