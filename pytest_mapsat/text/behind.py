@@ -71,6 +71,9 @@ class Behind:
                 hypothetical = hypothetical or cue.has("modal")
                 if cue.has("other"):
                     break
+                if clause.sentence != name.sentence and clause.has("person") and self._elliptic(clause, cue):
+                    tail.no = tail.no or cue
+                    continue
                 self._note(tail, cue, negation, hypothetical=hypothetical, hours=told_when)
                 if own and cue.has("urging") and not negation:
                     tail.chosen = tail.chosen or cue
@@ -79,6 +82,10 @@ class Behind:
                 elif cue.has("choose", "fit", "unfit", "chosen", "reject"):
                     negation = None
         return tail
+
+    def _elliptic(self, clause: Clause, cue: Cue) -> bool:
+        """Return whether a denial ends a clause, so that a sentence later it may be of anything: "15 minutes if you walk, but I wouldn't"."""
+        return cue.has("unfit") and not any(map(str.isalpha, self.scan.text[cue.end : clause.end]))
 
     def _note(self, tail: Tail, cue: Cue, negation: Cue | None, *, hypothetical: bool, hours: bool) -> None:
         """Note what one word says of the thing."""
