@@ -93,7 +93,8 @@ class Behind:
         closes = hours and cue.tags.get("time_role") == "closing"
         wrong = cue.has("unfit", "unsure") and not negation and not closes
         lacking = cue.has("fit") and negation is not None and not cue.has("unfit")
-        if wrong or lacking or (cue.has("too") and self._goes_on(cue)):
+        gone = hours and cue.has("past")
+        if wrong or lacking or gone or (cue.has("too") and self._goes_on(cue)):
             tail.bad = tail.bad or cue
         if cue.has("not") and not cue.has("lack"):
             tail.no = tail.no or cue
