@@ -32,6 +32,10 @@ class Whole:
             if name.leads
             and (name.sign in ("reject", "bad") or (name.picked and scan.blocks[name.block].kind == "row"))
         }
+        self.heads: dict[tuple[str, int], set[str]] = {}
+        for name in names:
+            if name.leads and name.key and name.sign in ("lead", "offered"):
+                self.heads.setdefault(self._list_of(name), set()).add(name.key)
         self.asks_which = not self.proposed and self._asks_which()
         self.leads = self._leading()
         if not self.proposed and not self.leads:
@@ -118,6 +122,10 @@ class Whole:
         block = self.scan.blocks[name.block]
         return (block.kind, name.block - block.level if block.kind == "row" else block.heading)
 
+    def _one_of_several(self, name: Name) -> bool:
+        """Return whether a table has other things at the heads of its rows that nothing is said against: then it may compare them."""
+        return len(self.heads.get(self._list_of(name), ())) > 1
+
     def _numbered(self, name: Name) -> bool:
         block = self.scan.blocks[name.block]
         start = block.span.start
@@ -159,7 +167,9 @@ class Whole:
             return "asked"
         if name.sign in ("lead", "offered"):
             row = self.scan.blocks[name.block].kind == "row" and not name.timed
-            return "affirmed" if not others else "compared" if row or self._options(name) else "unclear"
+            if not others:
+                return "unclear" if row and self._one_of_several(name) else "affirmed"
+            return "compared" if row or self._options(name) else "unclear"
         alone = not self.candidates - {name.key} or self._fragment(name)
         if alone and not others:
             return "affirmed"
