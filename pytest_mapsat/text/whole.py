@@ -122,6 +122,13 @@ class Whole:
         block = self.scan.blocks[name.block]
         return (block.kind, name.block - block.level if block.kind == "row" else block.heading)
 
+    def _listed(self, name: Name, *, others: bool) -> Stance:
+        """Return the stance of a name at the head of a row or an item; ``others``: whether another thing is proposed."""
+        row = self.scan.blocks[name.block].kind == "row" and not name.timed
+        if not others:
+            return "unclear" if row and self._one_of_several(name) else "affirmed"
+        return "compared" if row or self._options(name) else "unclear"
+
     def _one_of_several(self, name: Name) -> bool:
         """Return whether a table has other things at the heads of its rows that nothing is said against: then it may compare them."""
         return len(self.heads.get(self._list_of(name), ())) > 1
@@ -163,13 +170,8 @@ class Whole:
             return "affirmed"
         if name.doubtful:
             return "unclear"
-        if name.sign in ("lead", "offered") and self.asks_which:
-            return "asked"
         if name.sign in ("lead", "offered"):
-            row = self.scan.blocks[name.block].kind == "row" and not name.timed
-            if not others:
-                return "unclear" if row and self._one_of_several(name) else "affirmed"
-            return "compared" if row or self._options(name) else "unclear"
+            return "asked" if self.asks_which else self._listed(name, others=others)
         alone = not self.candidates - {name.key} or self._fragment(name)
         if alone and not others:
             return "affirmed"
