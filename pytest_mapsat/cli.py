@@ -288,10 +288,10 @@ def _mutants(path: Path, findings: Sequence[LintFinding]) -> Proof:
     """Return what the checks make of mutants of all cases that can be loaded; the others are among the findings."""
     from pytest_mapsat.model import SuiteError  # noqa: PLC0415  lazy
     from pytest_mapsat.proof import Proof, prove  # noqa: PLC0415  lazy
-    from pytest_mapsat.suite import find_suite, open_suite  # noqa: PLC0415  lazy
+    from pytest_mapsat.suite import find_suite, open_suite, read_answers  # noqa: PLC0415  lazy
 
     if any(finding.severity == "error" and finding.rule != "case" for finding in findings):
-        return Proof((), {}, {}, ())
+        return Proof(())
     suite = open_suite(find_suite(path) or path)
     cases = []
     for file in suite.files():
@@ -303,7 +303,11 @@ def _mutants(path: Path, findings: Sequence[LintFinding]) -> Proof:
             with suppress(SuiteError):
                 suite.records(entry.id)  # what cannot be read is among the findings
                 cases.append(suite.load(entry))
-    return prove(cases, suite)
+    try:
+        answers = [placed.noun for placed in read_answers(suite)]
+    except SuiteError:
+        answers = []  # what is wrong with them is among the findings
+    return prove(cases, suite, answers)
 
 
 def _findings(path: Path) -> list[LintFinding]:
