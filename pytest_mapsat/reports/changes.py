@@ -150,7 +150,9 @@ def change_lines(comparison: Comparison, width: int, *, full: bool = False) -> l
         return [*lines, *_labelled("", "nothing is compared: these are runs of different things", width, "yellow")]
     lines += _labelled("cases", _paired(comparison), width)
     for rule in comparison.rules:
-        lines += _labelled("rule", f"{printable(rule.rule)} {rule.outcome}: {printable(rule.reason)}", width, _RULES[rule.outcome])
+        lines += _labelled(
+            "rule", f"{printable(rule.rule)} {rule.outcome}: {printable(rule.reason)}", width, _RULES[rule.outcome]
+        )
         for hint in rule.settle:
             lines += _labelled("", printable(hint), width)
     lines += _metric_lines(comparison, width, full=full)
