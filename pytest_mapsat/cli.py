@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pytest_mapsat import __version__
 from pytest_mapsat.commands import add_answers, add_report, add_review, add_show, judged_answers, print_answers
+from pytest_mapsat.commands.making import add_init, add_misses, add_record, offers, print_offers
 
 if TYPE_CHECKING:
     from pytest_mapsat.model import Run
@@ -100,7 +101,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True, dest="name")
     _add_claims(commands)
     _add_import(commands)
+    add_init(commands)
     _add_lint(commands)
+    add_record(commands)
     _add_regrade(commands)
     add_report(commands)
     add_review(commands)
@@ -154,6 +157,7 @@ def _add_lint(commands: Any) -> None:
         help="also make wrong and harmless answers from every oracle dialogue, and tell what the checks make of them",
     )
     add_answers(parser)
+    add_misses(parser)
     parser.set_defaults(command=_lint)
 
 
@@ -246,15 +250,19 @@ def _lint(options: argparse.Namespace) -> int:
     sound = all(finding.severity != "error" for finding in findings)
     proof = _mutants(options.suite, findings) if options.mutants else None
     answers = judged_answers(options, sound=sound)
+    missed = offers(options, sound=sound)
     if options.json:
         listed = [finding.to_json() for finding in findings]
         parts: dict[str, Any] = {"mutants": proof.to_json()} if proof else {}
+        if options.misses is not None:
+            parts["misses"] = None if missed is None else [offer.to_json() for offer in missed]
         if options.answers:
             parts["answers"] = answers and answers.to_json()
         _print_json({"findings": listed, **parts} if parts else listed)
     else:
         _print_lint(findings, proof)
         print_answers(options, answers)
+        print_offers(options, missed)
     return EXIT_OK if sound and not (answers and answers.wrong) else EXIT_FINDINGS
 
 

@@ -25,11 +25,6 @@ class Reports:
         #: What GitHub is to read from the output of the step.
         self._commands: list[str] = []
 
-    @property
-    def needs_dialogues(self) -> bool:
-        """Whether dialogues are needed at the end, although no journal may take them."""
-        return self.settings.save is not None or bool(self.settings.reports)
-
     def check(self) -> None:
         """Check that the reports can be written.
 

@@ -16,6 +16,7 @@ from pytest_mapsat.formats import Journal
 from pytest_mapsat.judges import Decisions, gather_checks, make_judge
 from pytest_mapsat.metrics import gather_families
 from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
+from pytest_mapsat.recording import OwnTools
 from pytest_mapsat.reports import failure_text, printable, properties
 from pytest_mapsat.runs.case import Runner
 from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted
@@ -82,6 +83,7 @@ class MapsatSession:
         check_user_spec(request.user)
         make_judge(self._moved(request.judge), {}, root=self.root)
         Decisions.read([settings.decisions] if settings.decisions else [])
+        self._own_tools = OwnTools.load(settings.tools, root=self.root) if settings.tools else None
         self.suites = Suites(config, settings, self.families)
 
     def described(self) -> Settings:
@@ -283,6 +285,8 @@ class MapsatSession:
 
     def pytest_unconfigure(self) -> None:
         """Stop our threads."""
+        if self._own_tools is not None:
+            self._own_tools.close()
         shutdown()
 
     # -- inside ----------------------------------------------------------------------------
@@ -294,7 +298,9 @@ class MapsatSession:
     def _make_runner(self, source: Source) -> Runner:
         request = self.settings.request
         request = request.model_copy(update={"judge": self._moved(request.judge)})
-        return Runner(source, request, self.root, self._checks, self.settings.decisions, self.families)
+        return Runner(
+            source, request, self.root, self._checks, self.settings.decisions, self.families, own_tools=self._own_tools
+        )
 
     def _moved(self, spec: str) -> str:
         """Return the spec of a recorded file, which the start of the run may have moved out of the way of the new one."""

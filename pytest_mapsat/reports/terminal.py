@@ -154,11 +154,13 @@ def _left_out(run: Run, width: int) -> Iterator[Line]:
 
 
 def _counts(run: Run, width: int) -> Iterator[Line]:
-    totals = {kind: sum(getattr(card.sandbox, kind) for card in run.cases) for kind in PROVENANCE_KINDS}
+    totals = {kind: sum(card.sandbox.get(kind, 0) for card in run.cases) for kind in PROVENANCE_KINDS}
     calls = sum(card.calls.total for card in run.cases)
     answered = ", ".join(f"{count} {kind}" for kind, count in totals.items() if count) or "no answer"
     failed = sum(card.calls.failed for card in run.cases)
+    refused = sum(card.calls.refused for card in run.cases)
     text = f"{calls} calls: {answered}" + (f", {failed} with an error" if failed else "")
+    text += f", {refused} of them refused" if refused else ""
     yield from _wrapped("sandbox ", text, width, "yellow" if totals["miss"] else "")
     replies = sum(card.turns for card in run.cases)
     asked = sum(card.clarifications for card in run.cases)
@@ -225,11 +227,11 @@ def _warnings(run: Run, width: int) -> Iterator[Line]:
     for warning in run.manifest.warnings:
         yield from _wrapped("warning  ", printable(warning), width, "yellow")
     calls = sum(card.calls.total for card in run.cases)
-    missed = sum(card.sandbox.miss for card in run.cases)
+    missed = sum(card.sandbox.get("miss", 0) for card in run.cases)
     if missed > _MANY_MISSES * calls:
         text = (
             f"{missed} of {calls} calls missed ({missed / max(calls, missed):.0%}): the suite has no record of them, and labels that rest on "
-            "them stay open; docs/sandbox.md says how to add records"
+            "them stay open; mapsat lint SUITE --misses RUN offers synonyms and records"
         )
         yield from _wrapped("warning  ", text, width, "yellow")
 
