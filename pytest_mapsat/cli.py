@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pytest_mapsat import __version__
-from pytest_mapsat.commands import add_answers, add_report, add_review, add_show, judged_answers, print_answers
+from pytest_mapsat.commands import (
+    add_answers,
+    add_figures,
+    add_report,
+    add_review,
+    add_show,
+    judged_answers,
+    print_answers,
+)
 from pytest_mapsat.commands.making import add_init, add_misses, add_record, offers, print_offers
 
 if TYPE_CHECKING:
@@ -105,6 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_lint(commands)
     add_record(commands)
     _add_regrade(commands)
+    add_figures(commands)
     add_report(commands)
     add_review(commands)
     _add_schema(commands)

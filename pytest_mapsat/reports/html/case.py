@@ -18,7 +18,7 @@ from .marked import Piece, pieces
 
 #: Characters of one reply or thought, of one argument in words, and of all results of an episode: the file stays small whatever tools return.
 _REPLY, _THOUGHT, _VALUE, _WHY = 20_000, 4_000, 120, 4_000
-_RESULTS_OF_RUN, _RESULTS_LEAST, _RESULTS_MOST = 4_000_000, 600, 24_000
+_RESULTS_OF_RUN, _RESULTS_LEAST, _RESULTS_MOST = 3_000_000, 600, 24_000
 _RESULT_LEAST = 200
 _QUERY = 140
 _CALLS = 100
