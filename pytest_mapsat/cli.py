@@ -210,7 +210,7 @@ def _whole(text: str) -> int:
 
 
 def _add_schema(commands: Any) -> None:
-    about = "print the JSON Schema of a case, a report, a run file, or a file of tools"
+    about = "print the JSON Schema of a case, report, run or tools"
     parser = commands.add_parser("schema", help=about, description=f"{about[0].upper()}{about[1:]}.")
     parser.add_argument("noun", metavar="NOUN", choices=SCHEMAS, help=f"one of: {', '.join(SCHEMAS)}")
     parser.add_argument("--json", action="store_true", help="accepted for symmetry: a schema is always JSON")

@@ -48,11 +48,12 @@ def add_show(commands: Any) -> None:
 
 def add_figures(commands: Any) -> None:
     """Add the command ``mapsat figures``."""
-    about = "write the paper's figures from saved runs: tool calls, metrics by domain and source, the profile's worth"
+    about = "write the paper's figures from saved runs"
     parser = commands.add_parser(
         "figures",
         help=about,
-        description=f"{about[0].upper()}{about[1:]}. Each as CSV, Markdown and SVG.",
+        description=f"{about[0].upper()}{about[1:]}: calls by tool (figure 4), metrics by domain and by source of the factors (figure 5), "
+        "and what the profile is worth (B.4). Each as CSV, Markdown and SVG.",
     )
     parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="files that --mapsat-save wrote, one a model")
     parser.add_argument("--out", metavar="DIR", type=Path, required=True, help="the folder that the figures go to")

@@ -34,7 +34,9 @@ def run(*arguments: str, **options) -> subprocess.CompletedProcess[bytes]:
 def test_help_names_the_commands_there_are_and_no_others(capsys):
     assert main(["--help"]) == 0
     first_words = {line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("    ")}
-    assert first_words == {"claims", "import", "init", "lint", "record", "regrade", "review", "schema"}
+    assert first_words == {
+        *("claims", "figures", "import", "init", "lint", "record", "regrade", "report", "review", "schema", "show"),
+    }
     assert not first_words & set(LATER)
 
 
