@@ -104,7 +104,11 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="mapsat", description="Import, check and describe suites of benchmark cases.")
+    parser = _Parser(
+        prog="mapsat",
+        description="Make, fill and check suites of benchmark cases, and look at what runs of them brought.",
+        epilog="Begin with: mapsat init, then pytest --mapsat-agent=my_agent:agent",
+    )
     parser.add_argument("--version", action="version", version=f"mapsat {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, dest="name")
     _add_claims(commands)

@@ -131,7 +131,7 @@ class Settings:
 
 def add_options(parser: pytest.Parser) -> None:
     """Register every option and its ini value."""
-    group = parser.getgroup("mapsat", "agent benchmarks (pytest-mapsat)")
+    group = parser.getgroup("mapsat", "agent benchmarks (pytest-mapsat; mapsat init writes a suite to begin with)")
     for option in OPTIONS:
         group.addoption(
             f"--mapsat-{option.name}",
