@@ -55,9 +55,8 @@ def _step(step: Step, width: int, *, full: bool) -> Iterator[Line]:
     if step.kind == "thought":
         yield from _part("thought", cut(printable(step.text), most), width)
         return
-    provenance = step.provenance
-    kind = step.status if step.status == "error" or provenance is None else provenance.kind
-    style = "yellow" if kind in ("miss", "error") else ""
+    kind = values.answered_by(step)
+    style = "yellow" if kind in ("miss", "error", "refused") else ""
     yield from _part("call", f"{cut(call_text(step.tool, step.arguments), most)}  [{kind}]", width, style)
     yield from _part("", cut(printable(json.dumps(step.result, ensure_ascii=False)), most), width)
 

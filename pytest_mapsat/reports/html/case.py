@@ -218,12 +218,10 @@ def _need(card: Scorecard, leading: str) -> tuple[Any, ...]:
 def _step(step: Step, most: int) -> CallView | str:
     if step.kind == "thought":
         return step.text[:_THOUGHT]
-    provenance = step.provenance
-    kind = step.status if step.status == "error" or provenance is None else provenance.kind
     result = _pretty(step.result)
     return CallView(
         text=call_text(step.tool, step.arguments),
-        kind=kind,
+        kind=values.answered_by(step),
         notes=tuple(_notes(step)),
         arguments=_pretty(step.arguments)[:most],
         result=result[:most],
