@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pytest_mapsat import __version__
-from pytest_mapsat.commands import add_answers, add_report, add_review, add_show, judged_answers, print_answers
+from pytest_mapsat.commands import (
+    add_answers,
+    add_figures,
+    add_report,
+    add_review,
+    add_show,
+    judged_answers,
+    print_answers,
+)
 from pytest_mapsat.commands.making import add_init, add_misses, add_record, offers, print_offers
 
 if TYPE_CHECKING:
@@ -109,6 +117,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_lint(commands)
     add_record(commands)
     _add_regrade(commands)
+    add_figures(commands)
     add_report(commands)
     add_review(commands)
     _add_schema(commands)
@@ -207,7 +216,7 @@ def _whole(text: str) -> int:
 
 
 def _add_schema(commands: Any) -> None:
-    about = "print the JSON Schema of a case, a report, a run file, or a file of tools"
+    about = "print the JSON Schema of a case, report, run or tools"
     parser = commands.add_parser("schema", help=about, description=f"{about[0].upper()}{about[1:]}.")
     parser.add_argument("noun", metavar="NOUN", choices=SCHEMAS, help=f"one of: {', '.join(SCHEMAS)}")
     parser.add_argument("--json", action="store_true", help="accepted for symmetry: a schema is always JSON")

@@ -14,6 +14,11 @@ from pytest_mapsat.metrics import MSB, Family, gather_families, score
 from pytest_mapsat.model import (
     Case,
     EpisodeTiming,
+    ExplicitFactor,
+    Factor,
+    FactRequirement,
+    ImplicitFactor,
+    Policy,
     Requirement,
     RunRequest,
     Scorecard,
@@ -174,16 +179,15 @@ def grade(
 
 def _requirements(case: Case) -> tuple[Requirement, ...]:
     """Return the case's factors in words."""
-    truth = case.truth
-    implicit = (
-        Requirement(id=one.id, kind=one.severity, text=one.text, source="" if one.source == "unstated" else one.source)
-        for one in truth.implicit
-    )
-    return (
-        *(Requirement(id=one.id, kind="explicit", text=one.text) for one in truth.explicit),
-        *implicit,
-        *(Requirement(id=one.id, kind="fact", text=one.text) for one in truth.facts),
-    )
+    return tuple(_requirement(factor) for factor in case.truth.factors)
+
+
+def _requirement(factor: Factor) -> Requirement:
+    if isinstance(factor, ImplicitFactor):
+        source = "" if factor.source == "unstated" else factor.source
+        return Requirement(id=factor.id, kind=factor.severity, text=factor.text, source=source)
+    kind = {ExplicitFactor: "explicit", FactRequirement: "fact", Policy: "policy"}[type(factor)]
+    return Requirement(id=factor.id, kind=kind, text=factor.text)
 
 
 def _linked(trajectory: Trajectory, verdict: Verdict, judge: Judge) -> bool | None:
