@@ -57,7 +57,7 @@ def _step(step: Step, width: int, *, full: bool) -> Iterator[Line]:
         yield from _part("thought", cut(printable(step.text), most), width)
         return
     provenance = step.provenance
-    kind = step.status if step.status == "error" or provenance is None else provenance.kind
+    kind = step.status if step.status in ("error", "refused") or provenance is None else provenance.kind
     style = "yellow" if kind in ("miss", "error") else ""
     yield from _part("call", f"{cut(call_text(step.tool, step.arguments), most)}  [{kind}]", width, style)
     yield from _part("", cut(printable(json.dumps(step.result, ensure_ascii=False)), most), width)

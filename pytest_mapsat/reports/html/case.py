@@ -219,7 +219,7 @@ def _step(step: Step, most: int) -> CallView | str:
     if step.kind == "thought":
         return step.text[:_THOUGHT]
     provenance = step.provenance
-    kind = step.status if step.status == "error" or provenance is None else provenance.kind
+    kind = step.status if step.status in ("error", "refused") or provenance is None else provenance.kind
     result = _pretty(step.result)
     return CallView(
         text=call_text(step.tool, step.arguments),
