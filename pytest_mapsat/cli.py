@@ -28,6 +28,7 @@ from pytest_mapsat.commands.making import add_init, add_misses, add_record, offe
 if TYPE_CHECKING:
     from pytest_mapsat.model import Run
     from pytest_mapsat.proof import Proof
+    from pytest_mapsat.sandbox import WorldHook
     from pytest_mapsat.suite import LintFinding
     from pytest_mapsat.suite.importers import ImportReport
 
@@ -171,7 +172,19 @@ def _add_lint(commands: Any) -> None:
     )
     add_answers(parser)
     add_misses(parser)
+    _add_plugins(parser)
     parser.set_defaults(command=_lint)
+
+
+def _add_plugins(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-p",
+        dest="plugins",
+        metavar="MODULE",
+        action="append",
+        default=[],
+        help="a module or file whose hooks add checks, metrics or worlds, such as conftest.py; repeatable",
+    )
 
 
 def _add_regrade(commands: Any) -> None:
@@ -196,14 +209,7 @@ def _add_regrade(commands: Any) -> None:
         "--assert", metavar="LIST", dest="asserted", help="hard, facts, policies, explicit, soft, success, all, or none"
     )
     parser.add_argument("--allow-unevaluated", metavar="N", type=_whole, help="cases that may be left unevaluated")
-    parser.add_argument(
-        "-p",
-        dest="plugins",
-        metavar="MODULE",
-        action="append",
-        default=[],
-        help="a module or file whose hooks add checks or metrics, such as conftest.py; repeatable",
-    )
+    _add_plugins(parser)
     parser.add_argument("--save", metavar="PATH", type=Path, help="write the regraded run file")
     parser.add_argument("--json", action="store_true", help="print manifest, summary, groups and gate as JSON")
     parser.set_defaults(command=_regrade)
@@ -261,9 +267,12 @@ def _print_report(report: ImportReport, dest: Path) -> None:
 
 
 def _lint(options: argparse.Namespace) -> int:
-    findings = _findings(options.suite)
+    from pytest_mapsat.runs.added import load_added  # noqa: PLC0415  --help needs no pydantic
+
+    options.worlds = load_added(options.plugins).worlds if options.plugins else None
+    findings = _findings(options.suite, options.worlds)
     sound = all(finding.severity != "error" for finding in findings)
-    proof = _mutants(options.suite, findings) if options.mutants else None
+    proof = _mutants(options.suite, findings, options.worlds) if options.mutants else None
     answers = judged_answers(options, sound=sound)
     missed = offers(options, sound=sound)
     if options.json:
@@ -293,7 +302,7 @@ def _print_lint(findings: Sequence[LintFinding], proof: Proof | None) -> None:
             _print(line)
 
 
-def _mutants(path: Path, findings: Sequence[LintFinding]) -> Proof:
+def _mutants(path: Path, findings: Sequence[LintFinding], worlds: Sequence[WorldHook] | None) -> Proof:
     """Return what the checks make of mutants of all cases that can be loaded; the others are among the findings."""
     from pytest_mapsat.model import SuiteError  # noqa: PLC0415  lazy
     from pytest_mapsat.proof import Proof, prove  # noqa: PLC0415  lazy
@@ -302,6 +311,7 @@ def _mutants(path: Path, findings: Sequence[LintFinding]) -> Proof:
     if any(finding.severity == "error" and finding.rule != "case" for finding in findings):
         return Proof(())
     suite = open_suite(find_suite(path) or path)
+    suite.worlds = worlds
     cases = []
     for file in suite.files():
         try:
@@ -319,7 +329,7 @@ def _mutants(path: Path, findings: Sequence[LintFinding]) -> Proof:
     return prove(cases, suite, answers)
 
 
-def _findings(path: Path) -> list[LintFinding]:
+def _findings(path: Path, worlds: Sequence[WorldHook] | None) -> list[LintFinding]:
     from pytest_mapsat.model import SuiteError, UsageError  # noqa: PLC0415  --help needs no pydantic
     from pytest_mapsat.proof import lint_records  # noqa: PLC0415  likewise
     from pytest_mapsat.suite import errors_of, find_suite, lint, open_suite  # noqa: PLC0415  likewise
@@ -330,6 +340,7 @@ def _findings(path: Path) -> list[LintFinding]:
         suite = open_suite(find_suite(path) or path)
     except SuiteError as error:
         return errors_of(error, "suite")
+    suite.worlds = worlds
     return sorted([*lint(suite), *lint_records(suite)], key=lambda finding: finding.order)
 
 

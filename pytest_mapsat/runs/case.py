@@ -8,7 +8,7 @@ from pathlib import Path
 from time import perf_counter
 
 from pytest_mapsat.agents import Source
-from pytest_mapsat.episode import Limits, run_episode
+from pytest_mapsat.episode import Limits, run_episode, without_world
 from pytest_mapsat.judges import CheckFunction, Decisions, Judge, make_judge, with_decisions
 from pytest_mapsat.metrics import MSB, Family, gather_families, score
 from pytest_mapsat.model import (
@@ -18,6 +18,7 @@ from pytest_mapsat.model import (
     Factor,
     FactRequirement,
     ImplicitFactor,
+    InfrastructureError,
     Policy,
     Requirement,
     RunRequest,
@@ -88,8 +89,13 @@ class Runner:
         started = perf_counter()
         options = self.request.options
         limits = Limits(max_turns=options.max_turns, timeout=options.timeout_seconds)
-        user, world = make_user(self.request.user, case), self._answering(suite, case)
-        trajectory = run_episode(case, self.source, user, world, limits, trial=trial)
+        user = make_user(self.request.user, case)
+        try:
+            world = self._answering(suite, case)
+        except InfrastructureError as error:
+            trajectory = without_world(case, self.source, str(error), trial=trial)
+        else:
+            trajectory = run_episode(case, self.source, user, world, limits, trial=trial)
         card = grade(
             case,
             trajectory,

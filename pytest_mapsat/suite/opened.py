@@ -23,7 +23,7 @@ from pytest_mapsat.formats import (
     shown_path,
 )
 from pytest_mapsat.model import Case, Problem, Record, SuiteError, SuiteManifest, Tool, shown
-from pytest_mapsat.sandbox import Table
+from pytest_mapsat.sandbox import Table, WorldHook
 from pytest_mapsat.text import Vocabulary
 
 from .crosscheck import Remark, crosscheck
@@ -77,6 +77,7 @@ class Suite:
         tools: the tools by name, sorted.
         tables: the rows that every case starts from, by table, sorted.
         vocabulary: the words of its domain, for the reading of replies.
+        worlds: what looks for worlds of its cases in Python; None: installed packages alone. Whoever opens it may set it.
     """
 
     def __init__(
@@ -95,6 +96,7 @@ class Suite:
             {name: (path, line) for name, (_, path, line) in tools.items()}
         )
         self.inventory = inventory
+        self.worlds: Sequence[WorldHook] | None = None
         self.tables: Mapping[str, Table] = MappingProxyType(dict(tables))
         self.reader = SpanReader()
         self._record_reader = SpanReader()
