@@ -5,7 +5,7 @@ from __future__ import annotations
 from .compare import compare
 from .coverage import Coverage
 from .decide import decide
-from .likeness import Side, unlike_requests
+from .likeness import Side, likeness
 from .thresholds import Drop, Origin, Threshold, gated, parse_drops, parse_thresholds
 
 __all__ = [
@@ -17,7 +17,7 @@ __all__ = [
     "compare",
     "decide",
     "gated",
+    "likeness",
     "parse_drops",
     "parse_thresholds",
-    "unlike_requests",
 ]

@@ -8,12 +8,12 @@ from typing import Literal
 from pytest_mapsat.metrics import PASS_RATE
 from pytest_mapsat.metrics.paired import mcnemar, sign_flip
 from pytest_mapsat.metrics.statistics import Interval
-from pytest_mapsat.model import CaseChange, Change, Comparison, Direction, RuleResult, Unlike
+from pytest_mapsat.model import CaseChange, Change, Comparison, Direction, RuleResult
 
 from .changed import changed_cases
 from .drops import ALARMS, held_drops
 from .finding import SEVERITY, counted
-from .likeness import Likeness, Side, likeness
+from .likeness import Side, likeness, told
 from .pairs import pair_up
 from .table import Column, Table
 from .thresholds import Drop, gated
@@ -49,8 +49,8 @@ def compare(
     head = Comparison(
         base=base.described(), new=new.described(), unlike=like.all, outcome="inconclusive", inconclusive=inconclusive
     )
-    if like.broken or like.kind or (like.part and not common):
-        return head.model_copy(update={"reasons": tuple(_refused(like))})
+    if refusal := like.refusal(common=common):
+        return head.model_copy(update={"reasons": refusal})
     before, after = base.cases(), new.cases()
     pairs = pair_up(before, after, like.changed)
     metrics = [name for name in gated(new.manifest.metrics) if name in gated(base.manifest.metrics)]
@@ -76,24 +76,9 @@ def compare(
             "mcnemar": mcnemar(flips[0], flips[1]),
             "outcome": outcome,
             "reasons": tuple(_reasons(rules, changed, table)),
-            "warnings": tuple(f"{_told(one)}: compared on what is common" for one in like.part),
+            "warnings": tuple(f"{told(one)}: compared on what is common" for one in like.part),
         }
     )
-
-
-def _refused(like: Likeness) -> Iterator[str]:
-    for one in like.all:
-        yield f"the runs cannot be compared: {_told(one)}"
-    if like.broken:
-        yield "a run that did not end is finished by --mapsat-resume"
-    elif like.kind:
-        yield "mapsat regrade judges a saved run again; with another user or other limits the base has to be run again"
-    else:
-        yield "the cases that are the same in both are compared with --mapsat-compare-common"
-
-
-def _told(one: Unlike) -> str:
-    return f"{one.what}: base {one.base}, new {one.new}"
 
 
 def _changes(table: Table, metrics: Sequence[str]) -> Iterator[Change]:

@@ -14,16 +14,18 @@ import pytest
 
 from pytest_mapsat.agents import scrubbed
 from pytest_mapsat.formats import Journal, printable, scorecard_line, with_attempt, write_run
+from pytest_mapsat.gate import Side
 from pytest_mapsat.metrics import Family
 from pytest_mapsat.model import MapsatError, Run, RunTiming, UsageError
 from pytest_mapsat.reports import summary_lines
 from pytest_mapsat.runs.accounting import Ledger
 from pytest_mapsat.runs.assemble import Outcome, assemble, portable, suite_infos
+from pytest_mapsat.runs.baseline import read_base, refuse_unlike
 from pytest_mapsat.runs.episodes import Ended, Episodes
 from pytest_mapsat.runs.families import metrics_of, refuse_undeclared
 from pytest_mapsat.runs.files import check_save_path, journal_of, looked_for, put_aside, put_journal_aside
 from pytest_mapsat.runs.own_answers import keep_answers, told
-from pytest_mapsat.runs.request import thresholds_of
+from pytest_mapsat.runs.request import drops_of, thresholds_of
 from pytest_mapsat.runs.resume import read_finished
 
 from .hooks import call_each
@@ -61,15 +63,16 @@ class Reporter:
         self.fresh: dict[str, list[Ended]] = {}
         self.moved: dict[str, str] = {}
         self.families = families
-        _ = thresholds_of(
-            settings.request.options, metrics_of((), families)
-        )  # a bad threshold is told before anything runs
+        options, known = settings.request.options, metrics_of((), families)
+        _ = thresholds_of(options, known), drops_of(options, known)  # a bad one is told before anything runs
         self._decides = not any(
             getattr(config.option, name, False) for name in ("collectonly", "setuponly", "setupplan")
         )
         if settings.save is not None and self._decides:
             check_save_path(settings.save, settings.decisions)
         self._begun = False
+        #: The earlier run that this one is held against.
+        self._base: Side | None = None
         self._journal_path = self._place_of_journal()
         self._ledger = Ledger()
         self._ended: dict[tuple[str, int, str, int, int], Ended] = {}
@@ -111,6 +114,9 @@ class Reporter:
         self._begun = True
         request = portable(self.settings.request)
         try:
+            if self.settings.compare is not None:
+                self._base = read_base(self.settings.compare)
+                refuse_unlike(self._base, request)
             finished = None if self.settings.resume is None else read_finished(self.settings.resume)
             if finished is not None:
                 finished.refuse_other_request(request)
@@ -345,7 +351,7 @@ class Reporter:
         used = self.suites.used()
         metrics = metrics_of(used, self.families)
         cards = [one.card for one in self._cards]
-        self._run = assemble(cards, used, self.settings.request, outcome, timing, metrics=metrics)
+        self._run = assemble(cards, used, self.settings.request, outcome, timing, metrics=metrics, base=self._base)
 
     def _in_order(self) -> list[Ended]:
         """Return the episodes in their order, attempts numbered through over all workers."""

@@ -80,7 +80,9 @@ class Roles:
         following = next(iter(self.scan.cues_between(figure.end, figure.end + _FAR)), None)
         if following is None or not following.has("for_people") or figure.value <= price.value:
             return None
-        if self.scan.text[figure.end : following.start].strip() or self._sentence_of(figure) != self._sentence_of(price):
+        if self.scan.text[figure.end : following.start].strip() or self._sentence_of(figure) != self._sentence_of(
+            price
+        ):
             return None
         several = self.scan.text[following.end : following.end + _FAR].strip().startswith(self.scan.pack.several)
         return Told("yuan", "total", "", cued=True) if several else None
