@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pytest_mapsat import __version__
-from pytest_mapsat.commands import add_answers, add_review, judged_answers, print_answers
+from pytest_mapsat.commands import add_answers, add_report, add_review, add_show, judged_answers, print_answers
 from pytest_mapsat.commands.making import add_init, add_misses, add_record, offers, print_offers
 
 if TYPE_CHECKING:
@@ -29,12 +29,12 @@ EXIT_ERROR = 2
 
 #: Importable formats, named here so that --help needs no import of theirs; a test holds the two together.
 FORMATS = ("mapsatisfybench",)
-SCHEMAS = ("case", "run", "tools")
+SCHEMAS = ("case", "report", "run", "tools")
 _DIGITS = 9
 _NARROWEST = 60
 _SEVERITIES = ("error", "warning", "note")
 #: Commands that are named in the design and do not exist yet.
-LATER = ("compare", "report", "show", "build", "serve", "doctor", "cache")
+LATER = ("compare", "build", "serve", "doctor", "cache")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -105,8 +105,10 @@ def _parser() -> argparse.ArgumentParser:
     _add_lint(commands)
     add_record(commands)
     _add_regrade(commands)
+    add_report(commands)
     add_review(commands)
     _add_schema(commands)
+    add_show(commands)
     return parser
 
 
@@ -199,7 +201,7 @@ def _whole(text: str) -> int:
 
 
 def _add_schema(commands: Any) -> None:
-    about = "print the JSON Schema of a case, a run file, or a file of tools"
+    about = "print the JSON Schema of a case, a report, a run file, or a file of tools"
     parser = commands.add_parser("schema", help=about, description=f"{about[0].upper()}{about[1:]}.")
     parser.add_argument("noun", metavar="NOUN", choices=SCHEMAS, help=f"one of: {', '.join(SCHEMAS)}")
     parser.add_argument("--json", action="store_true", help="accepted for symmetry: a schema is always JSON")
@@ -366,8 +368,9 @@ def _schema(options: argparse.Namespace) -> int:
     from pydantic import TypeAdapter  # noqa: PLC0415  --help needs no pydantic
 
     from pytest_mapsat.model import Case, Run, Tool  # noqa: PLC0415  likewise
+    from pytest_mapsat.reports import Report  # noqa: PLC0415  likewise
 
-    nouns: dict[str, Any] = {"case": Case, "run": Run, "tools": Tool | list[Tool]}
+    nouns: dict[str, Any] = {"case": Case, "report": Report, "run": Run, "tools": Tool | list[Tool]}
     _print_json(TypeAdapter(nouns[options.noun]).json_schema())
     return EXIT_OK
 

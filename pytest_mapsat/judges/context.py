@@ -136,7 +136,7 @@ class Context:
 
     def _read(self, lexicon: Lexicon) -> tuple[Document, ...]:
         """Return the replies, read for things, with what the agent handed over beside them."""
-        now = self.visible.context.now if self.visible else ""
+        now = (self.visible.context.now or "") if self.visible else ""
         read = (read_page(page, lexicon, now=now, turn=turn) for turn, page in self.pages)
         return tuple(self._handed_over[one.turn].settle(one) if one.turn in self._handed_over else one for one in read)
 
@@ -214,8 +214,9 @@ class Context:
     @cached_property
     def answered(self) -> tuple[tuple[int, Step], ...]:
         """The calls that the world answered, each with the index of its turn."""
-        calls = ((index, step) for index, turn in enumerate(self.trajectory.turns) for step in turn.steps)
-        return tuple((index, step) for index, step in calls if step.kind == "call" and step.status == "ok")
+        replies = ((index, turn) for index, turn in enumerate(self.trajectory.turns) if turn.role == "agent")
+        calls = ((index, step) for index, turn in replies for step in turn.steps if step.kind == "call")
+        return tuple((index, step) for index, step in calls if step.status == "ok")
 
     def only_missed(self, tool: str | None) -> tuple[str, ...]:
         """Return the tool (any tool that names things, where None) if calls of it missed and none was answered."""

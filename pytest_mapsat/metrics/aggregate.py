@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pytest_mapsat.model import Aggregate, Bounds, Outcome, SandboxCounts, Scorecard
+from pytest_mapsat.model import PROVENANCE_KINDS, Aggregate, Bounds, Outcome, ProvenanceKind, Scorecard
 
 from .scoring import SOURCE_ATTRIBUTE
 from .statistics import LEVEL, RESAMPLES, Interval, bootstrap_intervals, mean, wilson_interval
@@ -218,7 +218,7 @@ class RunUsage:
     tokens_known: int
     cost_known: int
     seconds: float
-    sandbox: SandboxCounts
+    sandbox: dict[ProvenanceKind, int]
 
     @property
     def calls_per_episode(self) -> float | None:
@@ -230,7 +230,6 @@ def usage(cards: Sequence[Scorecard]) -> RunUsage:
     """Return what a run used in all; unknown tokens and costs are left out and counted, not taken for 0."""
     told = [card for card in cards if card.spent.input_tokens is not None and card.spent.output_tokens is not None]
     costs = [card.spent.cost for card in cards if card.spent.cost is not None]
-    provenance = [card.sandbox.model_dump() for card in cards]
     return RunUsage(
         cases=len({card.id for card in cards}),
         episodes=len(cards),
@@ -246,5 +245,5 @@ def usage(cards: Sequence[Scorecard]) -> RunUsage:
         tokens_known=len(told),
         cost_known=len(costs),
         seconds=sum(card.timing.seconds for card in cards),
-        sandbox=SandboxCounts(**{kind: sum(one[kind] for one in provenance) for kind in SandboxCounts.model_fields}),
+        sandbox={kind: sum(card.sandbox.get(kind, 0) for card in cards) for kind in PROVENANCE_KINDS},
     )

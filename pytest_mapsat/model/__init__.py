@@ -92,7 +92,8 @@ from .run import (
     RunTiming,
     SuiteInfo,
 )
-from .scorecard import CallCounts, EpisodeTiming, Requirement, SandboxCounts, Scorecard, Spent
+from .schema import limits_broken, mismatches, schema_problem
+from .scorecard import CallCounts, EpisodeTiming, Requirement, Scorecard, Spent
 from .structured import RESERVED, Figure, Structured
 from .suite import SUITE_SCHEMA, SuiteManifest
 from .tool import (
@@ -122,6 +123,7 @@ from .trajectory import (
     Provenance,
     ProvenanceKind,
     Step,
+    StepStatus,
     Trajectory,
     Turn,
     TurnTiming,
@@ -246,12 +248,12 @@ __all__ = [
     "RunRequest",
     "RunTiming",
     "Said",
-    "SandboxCounts",
     "Scorecard",
     "ScriptedAnswer",
     "Similar",
     "Spent",
     "Step",
+    "StepStatus",
     "Structured",
     "SuiteError",
     "SuiteInfo",
@@ -275,11 +277,14 @@ __all__ = [
     "digest",
     "evidence_digest",
     "fits",
+    "limits_broken",
     "mark_value",
     "meanings_below",
+    "mismatches",
     "name_of",
     "noun_digest",
     "reply_digest",
+    "schema_problem",
     "shown",
     "trajectory_digest",
     "wording_digest",

@@ -16,6 +16,7 @@ import pytest
 
 if TYPE_CHECKING:
     from pytest_mapsat.model import Asserted, RunRequest
+    from pytest_mapsat.reports import ReportTarget
 
 
 class Option(NamedTuple):
@@ -89,6 +90,12 @@ OPTIONS = (
         "cases that judge, user or infrastructure may leave unevaluated before the gate is invalid (default 0)",
     ),
     Option("save", "PATH", "write the run file (JSON); PATH.journal has every episode that has ended"),
+    Option(
+        "report",
+        "TYPE:PATH",
+        "write a report: html, json, markdown or github (step summary and annotations; github: alone is the step under way); repeatable",
+        repeatable=True,
+    ),
     Option("resume", "PATH", "go on from the journal or the run file of a run that did not end: run what it lacks"),
 )
 
@@ -99,7 +106,6 @@ PLANNED = {
     "concurrency": "1",
     "executor": "local",
     "cache": "off",
-    "report": None,
 }
 
 
@@ -119,6 +125,7 @@ class Settings:
         tools: the spec of the user's own tools; empty where calls that miss stay without an answer.
         compare: the run to compare with, absolute.
         durations: the run by whose durations shards are balanced, absolute.
+        reports: the reports that are written at the end.
     """
 
     request: RunRequest
@@ -132,6 +139,7 @@ class Settings:
     tools: str = ""
     compare: Path | None = None
     durations: Path | None = None
+    reports: tuple[ReportTarget, ...] = ()
 
     def with_source(self, digest: str) -> Settings:
         """Return the settings with a digest of the agent's source in the request."""
@@ -243,6 +251,7 @@ def read_settings(config: pytest.Config) -> Settings:
         tools=tools,
         compare=_path(config, "compare"),
         durations=_path(config, "durations"),
+        reports=_reports(config),
     )
 
 
@@ -367,6 +376,20 @@ def _tools(config: pytest.Config) -> str:
     if mode == "strict" and typed(config, "tools"):
         raise pytest.UsageError("--mapsat-tools are asked only with --mapsat-on-miss=record; give both")
     return tools if mode == "record" else ""
+
+
+def _reports(config: pytest.Config) -> tuple[ReportTarget, ...]:
+    """Return the reports: paths start from where pytest was started, or from the root where the ini file names them."""
+    from pytest_mapsat.model import UsageError  # noqa: PLC0415 (pydantic: only where an agent is active)
+    from pytest_mapsat.reports import parse_reports  # noqa: PLC0415 (likewise)
+
+    given: list[str] | None = config.getoption(_dest("report"))
+    try:
+        if given is None:
+            return parse_reports(config.getini(_dest("report")), config.rootpath)
+        return parse_reports(given, config.invocation_params.dir)
+    except UsageError as error:
+        raise pytest.UsageError(f"--mapsat-report: {error}") from None
 
 
 def _digest(decisions: Path | None) -> str:

@@ -31,6 +31,7 @@ from pytest_mapsat.runs.resume import read_finished
 from .hooks import call_each
 from .items import is_case
 from .options import Settings
+from .reports import Reports
 from .suites import Suites
 from .transport import Collected, unpacked, without_turns
 
@@ -70,6 +71,9 @@ class Reporter:
         )
         if settings.save is not None and self._decides:
             check_save_path(settings.save, settings.decisions)
+        self._reports = Reports(config, settings)
+        if self._decides:
+            self._reports.check()
         self._begun = False
         #: The earlier run that this one is held against.
         self._base: Side | None = None
@@ -149,8 +153,9 @@ class Reporter:
 
     @property
     def _needs_lines(self) -> bool:
-        """Whether dialogues are needed at the end: for the run file, or for what own tools answered."""
-        return self.settings.save is not None or bool(self.settings.tools)
+        """Whether dialogues are needed at the end, although no journal may take them: for files, or for what own tools answered."""
+        settings = self.settings
+        return settings.save is not None or bool(settings.reports or settings.tools)
 
     def _place_of_journal(self) -> Path | None:
         if self.settings.save is not None:
@@ -310,6 +315,9 @@ class Reporter:
                 self._guarded("--mapsat-save", lambda: self._save(run))
             if self.settings.tools:
                 self._guarded("--mapsat-on-miss=record", self._keep_answers)
+            self._guarded(
+                "--mapsat-report", lambda: self._faults.extend(self._reports.write(run, self._lines(self._cards)))
+            )
             self._faults += call_each(self.config, self.config.hook.pytest_mapsat_report, config=self.config, run=run)
         if self.episodes.fault:
             self._faults.append(f"the journal could not be written: {self.episodes.fault}")
@@ -388,7 +396,7 @@ class Reporter:
         self._note({"ended": "complete" if not run.accounting.lost else "stopped"})
 
     def _keep_answers(self) -> None:
-        with_gaps = [one for one in self._cards if one.card.sandbox.recorded or one.card.sandbox.miss]
+        with_gaps = [one for one in self._cards if one.card.sandbox.get("recorded") or one.card.sandbox.get("miss")]
         self._own_answers = told(*keep_answers(self._lines(with_gaps), self.suites.of_cases()))
 
     def _lines(self, cards: Iterable[Ended]) -> Iterable[bytes]:
@@ -436,7 +444,8 @@ class Reporter:
                 f"no case was collected, and no test used mapsat_run; looked for a suite in: {where}", red=True
             )
         elif self._run is not None:
-            for line in summary_lines(self._run, width=width, colour=terminal.hasmarkup, brief=brief):
+            full = self.config.get_verbosity() > 0
+            for line in summary_lines(self._run, width=width, colour=terminal.hasmarkup, brief=brief, full=full):
                 terminal.write_line(line.text, **({line.style: True} if line.style else {}))
         for told_of in self._own_answers:
             terminal.write_line(f"own      {printable(told_of)}", yellow=True)
@@ -446,6 +455,7 @@ class Reporter:
             terminal.write_line(f"error  {fault}", red=True)
         if self.settings.save is not None and not self._faults and self._run is not None and not brief:
             terminal.write_line(f"saved    {self.settings.save}")
+        self._reports.tell(terminal, brief=brief)
 
 
 def _first_line(report: pytest.TestReport) -> str:

@@ -17,7 +17,7 @@ from pytest_mapsat.judges import Decisions, gather_checks, make_judge
 from pytest_mapsat.metrics import gather_families
 from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
 from pytest_mapsat.recording import OwnTools
-from pytest_mapsat.reports import failure_text, printable
+from pytest_mapsat.reports import failure_text, printable, properties
 from pytest_mapsat.runs.case import Runner
 from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted
 from pytest_mapsat.runs.families import metrics_of
@@ -246,9 +246,7 @@ class MapsatSession:
         case = cast("Case", pyfuncitem.funcargs["mapsat_case"])
         card = self._episode(pyfuncitem, case, pyfuncitem.funcargs.get("mapsat_agent"))
         metrics = metrics_of([param_of(pyfuncitem).suite], self.families)
-        pyfuncitem.user_properties += [
-            (f"mapsat.{metric.name}", card.metric(metric.name)) for metric in metrics if metric.headline
-        ]
+        pyfuncitem.user_properties += properties(card)
         if card.outcome == "failed":
             asserted = self.settings.request.options.asserted_kinds
             short = self.config.option.tbstyle == "short"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, Protocol
 
-from pytest_mapsat.model import Json, JsonObject, Provenance, Record, Tool, did_you_mean, shown
+from pytest_mapsat.model import Json, JsonObject, Provenance, Record, StepStatus, Tool, did_you_mean, shown
 
 from .compare import Entry
 from .resolver import Resolver
@@ -20,12 +20,13 @@ class Answer:
 
     Attributes:
         result: JSON data of the caller's own: changing it changes nothing else.
-        status: ``ok`` answered; ``miss`` no record answers; ``error`` no such tool, or arguments that it cannot take.
+        status: ``ok`` answered; ``miss`` nothing answers; ``refused`` the world will not do it; ``error`` no such tool, or arguments that it
+            cannot take.
         provenance: where the result came from; none for an error, which no record was asked about.
     """
 
     result: Json
-    status: Literal["ok", "miss", "error"]
+    status: StepStatus
     provenance: Provenance | None = None
 
 
