@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .alarms import Alarms, false_alarms
 from .compare import compare
 from .coverage import Coverage
 from .decide import decide
@@ -9,6 +10,7 @@ from .likeness import Side, likeness
 from .thresholds import Drop, Origin, Threshold, gated, parse_drops, parse_thresholds
 
 __all__ = [
+    "Alarms",
     "Coverage",
     "Drop",
     "Origin",
@@ -16,6 +18,7 @@ __all__ = [
     "Threshold",
     "compare",
     "decide",
+    "false_alarms",
     "gated",
     "likeness",
     "parse_drops",

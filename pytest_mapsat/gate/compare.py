@@ -75,7 +75,8 @@ def compare(
             "flips": (flips[0], flips[1]),
             "mcnemar": mcnemar(flips[0], flips[1]),
             "outcome": outcome,
-            "reasons": tuple(_reasons(rules, changed, table)),
+            "reasons": tuple(_reasons(rules)),
+            "where": tuple(_where(changed, table)),
             "warnings": tuple(f"{told(one)}: compared on what is common" for one in like.part),
         }
     )
@@ -120,14 +121,16 @@ def _direction(column: Column, chance: float) -> Direction:
     return "worse" if column.bounds[1] < 0 else "better"
 
 
-def _reasons(rules: Sequence[RuleResult], changed: Sequence[CaseChange], table: Table) -> Iterator[str]:
-    """Give the rules, the gravest first, then where cases got worse."""
+def _reasons(rules: Sequence[RuleResult]) -> Iterator[str]:
+    """Give what became of the rules, the gravest first."""
     for rule in sorted(rules, key=lambda rule: -SEVERITY.index(rule.outcome)):
         yield rule.reason
         yield from (f"  {way}" for way in rule.settle)
+
+
+def _where(changed: Sequence[CaseChange], table: Table) -> Iterator[str]:
+    """Give the domains in which cases got worse, the one with the most of them first."""
     worse = [one for one in changed if one.direction == "worse"]
-    if not changed:
-        yield f"no case changed: {counted(len(table.pairs), 'case')} are as they were"
     for domain, some in _by_domain(worse):
         whole = sum(domain in (pair.domains or ("",)) for pair in table.pairs)
         factors: dict[str, int] = {}
@@ -138,7 +141,7 @@ def _reasons(rules: Sequence[RuleResult], changed: Sequence[CaseChange], table: 
         named = sorted(factors, key=lambda name: (-factors[name], name))
         said = f"; factors: {', '.join(named[:_NAMED])}{' ...' if len(named) > _NAMED else ''}" if named else ""
         cases = ", ".join(one.id for one in some[:_NAMED]) + (" ..." if len(some) > _NAMED else "")
-        yield f"worse in {domain or 'no domain'}: {len(some)} of {counted(whole, 'case')} ({cases}){said}"
+        yield f"{domain or 'no domain'}: {len(some)} of {counted(whole, 'case')} got worse ({cases}){said}"
 
 
 def _by_domain(changed: Sequence[CaseChange]) -> list[tuple[str, list[CaseChange]]]:

@@ -323,6 +323,8 @@ class Reporter:
             self._faults.append(f"the journal could not be written: {self.episodes.fault}")
         if hidden := [nodeid for nodeid in self._failed if nodeid not in self._heard]:
             self._faults.append(f"a hook hides that these items failed: {_some(hidden)}")
+        if self.settings.request.options.shard and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+            session.exitstatus = pytest.ExitCode.OK  # one part of few cases may well be empty
         red = self._faults or not holds
         if (red and session.exitstatus in _GREEN) or (self._is_ignored() and session.exitstatus in _GREEN_OR_EMPTY):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -378,6 +380,8 @@ class Reporter:
         reasons = [f"-k {option.keyword!r}"] if option.keyword else []
         reasons += [f"-m {option.markexpr!r}"] if option.markexpr else []
         reasons += ["--lf"] if getattr(option, "lf", False) else []
+        shard = self.settings.request.options.shard
+        reasons += [f"shard {shard}"] if shard else []
         return tuple(reasons)
 
     def _is_ignored(self) -> bool:

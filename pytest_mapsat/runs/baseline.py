@@ -33,11 +33,20 @@ def read_base(path: Path) -> Side:
         UsageError: there is no such file, or it is the journal of a run that did not end.
         SuiteError: it is no run file, or broken; with the line.
     """
+    refuse_journal(path)
+    return Side.of(read_run(path))
+
+
+def refuse_journal(path: Path) -> None:
+    """Refuse the journal of a run that did not end.
+
+    Raises:
+        UsageError: it is one.
+    """
     if is_journal(path):
         raise UsageError(
-            f"{shown_path(path)}: this is the journal of a run that did not end, which cannot be compared; --mapsat-resume finishes it"
+            f"{shown_path(path)}: this is the journal of a run that did not end: --mapsat-resume finishes it"
         )
-    return Side.of(read_run(path))
 
 
 def refuse_unlike(base: Side, request: RunRequest, suites: Iterable[SuiteInfo] | None = None) -> None:
