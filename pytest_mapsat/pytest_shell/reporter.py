@@ -15,7 +15,7 @@ import pytest
 from pytest_mapsat.agents import scrubbed
 from pytest_mapsat.formats import Journal, printable, scorecard_line, with_attempt, write_run
 from pytest_mapsat.gate import Side
-from pytest_mapsat.metrics import Family
+from pytest_mapsat.metrics import Family, PassRule
 from pytest_mapsat.model import MapsatError, Run, RunTiming, UsageError
 from pytest_mapsat.reports import summary_lines
 from pytest_mapsat.runs.accounting import Ledger
@@ -31,6 +31,7 @@ from pytest_mapsat.runs.resume import read_finished
 from .hooks import call_each
 from .items import is_case
 from .options import Settings
+from .passes import Passes
 from .reports import Reports
 from .suites import Suites
 from .transport import Collected, unpacked, without_turns
@@ -94,6 +95,10 @@ class Reporter:
         self._told = False
         #: What became of the answers of the user's own tools.
         self._own_answers: list[str] = []
+        rule = PassRule.parse(options.pass_rule, options.trials)
+        self._passes = Passes(rule) if rule.forgives else None
+        if self._passes is not None:
+            config.pluginmanager.register(self._passes, "mapsat-passes")
         self._session: pytest.Session | None = None
         #: The exit status that the end of the session may not turn green; None until the session has come to its end.
         self._status: int | None = None
@@ -253,7 +258,8 @@ class Reporter:
             self._heard.add(report.nodeid)
         if ended:
             self._ledger.card(report.nodeid)
-            if any(one.card.outcome == "failed" for one in ended):
+            # Where a case may pass though a trial failed, the reports are changed on our own side.
+            if self._passes is None and any(one.card.outcome == "failed" for one in ended):
                 self._failed[report.nodeid] = None
         elif (reason := self._reason(report)) is not None:
             self._ledger.lose(report.nodeid, reason)
@@ -321,6 +327,8 @@ class Reporter:
             self._faults += call_each(self.config, self.config.hook.pytest_mapsat_report, config=self.config, run=run)
         if self.episodes.fault:
             self._faults.append(f"the journal could not be written: {self.episodes.fault}")
+        if self._passes is not None and (open_cases := self._passes.undecided()):
+            self._faults.append(f"too few trials ran to decide by the pass rule: {_some(open_cases)}")
         if hidden := [nodeid for nodeid in self._failed if nodeid not in self._heard]:
             self._faults.append(f"a hook hides that these items failed: {_some(hidden)}")
         if self.settings.request.options.shard and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:

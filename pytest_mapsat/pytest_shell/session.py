@@ -32,6 +32,7 @@ from .failures import again_of, place_failure
 from .hooks import HookError, call_hook
 from .items import CaseFile, CaseParam, agent_of, case_name, param_of, param_or_none, params, place_of, raised_at
 from .options import Settings, read_settings
+from .passes import mark_trial
 from .reporter import Reporter
 from .suites import Suites
 from .transport import Collected, packed
@@ -238,7 +239,8 @@ class MapsatSession:
         cases = {item: param.id for item in items if (param := param_or_none(item)) is not None}
         mine = cases_of_shard(cases.values(), self.settings.request.options.shard, self._durations)
         others = [item for item in items if cases.get(item, "") not in ("", *mine)]
-        items[:] = [item for item in items if item not in set(others)]
+        left_out = set(others)
+        items[:] = [item for item in items if item not in left_out]
         self.config.hook.pytest_deselected(items=others)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -274,6 +276,7 @@ class MapsatSession:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Hand the episodes that an item has brought to the reporter, from a worker with the item's report."""
         report = yield
+        mark_trial(item, report)
         if report.skipped and call.excinfo is not None and isinstance(item.parent, CaseFile):
             report.__dict__["mapsat_by"] = raised_at(call.excinfo, self.config.rootpath)
         ended = item.stash.get(ENDED, None)
