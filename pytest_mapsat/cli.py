@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from pytest_mapsat import __version__
 from pytest_mapsat.commands import (
     add_answers,
+    add_compare,
     add_figures,
+    add_merge,
     add_report,
     add_review,
     add_show,
@@ -43,7 +45,7 @@ _DIGITS = 9
 _NARROWEST = 60
 _SEVERITIES = ("error", "warning", "note")
 #: Commands that are named in the design and do not exist yet.
-LATER = ("compare", "build", "serve", "doctor", "cache")
+LATER = ("build", "serve", "doctor", "cache")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -113,9 +115,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"mapsat {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, dest="name")
     _add_claims(commands)
+    add_compare(commands)
     _add_import(commands)
     add_init(commands)
     _add_lint(commands)
+    add_merge(commands)
     add_record(commands)
     _add_regrade(commands)
     add_figures(commands)
