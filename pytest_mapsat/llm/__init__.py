@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .batch import Taken, Written, read_batch, write_batch
 from .budget import Limits
 from .cache import MODES, Cache, Entry, Imported, Mode, export_entries, import_entries
 from .door import ModelDoor, Patience, open_door
@@ -26,11 +27,15 @@ __all__ = [
     "Prompt",
     "Purpose",
     "Request",
+    "Taken",
     "ToolCall",
+    "Written",
     "export_entries",
     "import_entries",
     "marks",
     "named_model",
     "open_door",
     "prompt",
+    "read_batch",
+    "write_batch",
 ]
