@@ -16,19 +16,11 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from .base import Identifier, JsonObject, Noun, Text
 from .match import Bound, Match
+from .roles import FigureRole, Mode, TimeRole
 
 Turn = Literal["any", "first", "last"]
 Unit = Literal["m", "km", "s", "min", "h", "yuan", "percent", "celsius", "star", "count"]
 Phrases = Annotated[tuple[Text, ...], Field(min_length=1)]
-
-#: What a figure is a figure of. A figure whose role is not sure decides nothing.
-FigureRole = Literal[
-    "travel_time", "travel_distance", "wait", "slack", "stay", "opening", "closing", "deadline", "headroom", "price", "total",
-    "per_head", "fee", "saving", "former_price", "budget", "rating", "count", "capacity", "age", "temperature", "frequency",
-]  # fmt: skip
-#: What a clock time is the time of.
-TimeRole = Literal["departure", "arrival", "stop", "opening", "closing", "deadline", "last_service", "now"]
-Mode = Literal["walking", "cycling", "driving", "taxi", "transit"]
 
 
 def _listed(value: object) -> object:

@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from metric_builders import EARNED, METRICS, always, call, label, make_case, make_trajectory, make_verdict
 
-from pytest_mapsat.metrics import score
+from pytest_mapsat.metrics import score, summarise
 from pytest_mapsat.model import (
     Count,
     ExpectedTool,
     Fault,
+    Policy,
     Provenance,
     Scorecard,
     Usage,
@@ -105,7 +106,9 @@ def test_a_count_that_does_not_fit_leaves_the_item_unevaluated():
 
 
 def test_only_known_assertions_are_taken():
-    with pytest.raises(UsageError, match="cannot assert nice; known are hard, facts, explicit, soft"):
+    with pytest.raises(
+        UsageError, match="cannot assert nice; known are hard, facts, policies, explicit, soft, success"
+    ):
         mark(asserted=frozenset({"nice"}))
 
 
@@ -153,14 +156,14 @@ def test_an_ending_without_a_fault_still_names_who_broke():
 def test_a_sandbox_miss_never_removes_a_case():
     missed = call("a", status="miss", provenance=Provenance(kind="miss"))
     card = mark(trajectory=make_trajectory(missed))
-    assert (card.outcome, card.metrics["ts"], card.sandbox.miss) == ("passed", 1, 1)
+    assert (card.outcome, card.metrics["ts"], card.sandbox["miss"]) == ("passed", 1, 1)
 
 
 def test_calls_and_answers_are_counted():
     calls = [call("b", provenance=Provenance(kind="near")), call("a", provenance=Provenance(kind="exact"))]
     calls += [call("a", provenance=Provenance(kind="exact")), call("a", status="miss"), call("zz", status="error")]
     card = mark(trajectory=make_trajectory(*calls, replies=("Which one?", "哪个？", "Fine.")))
-    assert card.sandbox.model_dump(exclude_defaults=True) == {"near": 1, "exact": 2, "miss": 1}
+    assert {kind: count for kind, count in card.sandbox.items() if count} == {"near": 1, "exact": 2, "miss": 1}
     assert (card.calls.total, card.calls.failed) == (5, 1)
     assert list(card.calls.by_tool.items()) == [("a", 3), ("b", 1), ("zz", 1)]
     assert (card.turns, card.clarifications) == (3, 2)
@@ -210,3 +213,65 @@ def test_every_metric_has_a_value_between_zero_and_one_or_a_class(values):
         assert value is None or 0 <= value <= 1
     if card.outcome == "passed":
         assert all(values.get(name) == 1 for name in ("h1", "f1", "f2"))
+
+
+def test_claims_that_are_not_what_the_case_asks_for_are_a_warning_of_their_reply():
+    asks = {"type": "object", "properties": {"intent": {"type": "string"}}, "required": ["intent"]}
+    case = make_case(explicit=1, visible={"query": "?", "asks": asks})
+    trajectory = make_trajectory(replies=("a", "b"))
+    first, second = (
+        turn.model_copy(update={"claims": claims})
+        for turn, claims in zip(
+            trajectory.replies, ({"intent": 7, "proposes": ["X"]}, {"intent": "route"}), strict=True
+        )
+    )
+    turns = tuple({"a": first, "b": second}.get(turn.text, turn) for turn in trajectory.turns)
+    card = score(
+        case, trajectory.model_copy(update={"turns": turns}), make_verdict({"e1": 1}), asserted=ALL, satisfies=always
+    )
+    assert card.warnings == ("reply 1 does not give what the case asks for: claims.intent: found 7, expected a string",)
+    assert card.outcome == "passed"
+
+
+POLICY = FULL.model_copy(
+    update={"truth": FULL.truth.model_copy(update={"policies": (Policy(id="p1", text="asks before it books"),)})}
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "asserted", "outcome"),
+    [
+        (0, {"policies"}, "failed"),
+        (0, {"hard"}, "passed"),
+        (1, {"policies"}, "passed"),
+        (None, {"policies"}, "unevaluated"),
+    ],
+)
+def test_a_policy_fails_an_item_where_it_is_asserted_and_is_in_no_metric(value, asserted, outcome):
+    labels = [*(label(factor, known) for factor, known in GOOD.items()), label("p1", value)]
+    card = score(
+        POLICY, make_trajectory(call("a")), make_verdict(labels), asserted=frozenset(asserted), satisfies=always
+    )
+    assert (card.outcome, card.metrics["ar"], card.metrics["ifs"], card.warnings) == (outcome, 1, 1, ())
+
+
+@pytest.mark.parametrize(
+    ("labels", "outcome", "reason", "unknown"),
+    [
+        (GOOD, "passed", "", ()),
+        (GOOD | {"s1": 0.5}, "failed", "success ar failed: it is 0.8, done is 1", ()),
+        (GOOD | {"s1": None}, "unevaluated", "success ar is 1 of 3 labels are not known; s1: undecided", ("ar",)),
+        (GOOD | {"s1": None, "e1": 0}, "failed", "success ar failed: it is 0.5, done is 1", ()),
+    ],
+)
+def test_a_metric_may_say_what_counts_as_done(labels, outcome, reason, unknown):
+    undecided = {"outcome": "unevaluated", "why": "undecided"}
+    made = [label(factor, value, **(undecided if value is None else {})) for factor, value in labels.items()]
+    verdict = make_verdict(made)
+    card = score(
+        FULL, make_trajectory(call("a")), verdict, asserted=frozenset({"success"}), satisfies=always, success="ar"
+    )
+    assert (card.outcome, card.unknown) == (outcome, unknown)
+    assert card.reason.startswith(reason)
+    rate = summarise([card])["pass_rate"]
+    assert (rate.n, rate.undecided) == ((0, 1) if unknown else (1, 0))
