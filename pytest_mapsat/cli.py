@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pytest_mapsat import __version__
-from pytest_mapsat.commands import add_answers, add_review, judged_answers, print_answers
+from pytest_mapsat.commands import add_answers, add_report, add_review, add_show, judged_answers, print_answers
+from pytest_mapsat.commands.making import add_init, add_misses, add_record, offers, print_offers
 
 if TYPE_CHECKING:
     from pytest_mapsat.model import Run
@@ -28,12 +29,12 @@ EXIT_ERROR = 2
 
 #: Importable formats, named here so that --help needs no import of theirs; a test holds the two together.
 FORMATS = ("mapsatisfybench",)
-SCHEMAS = ("case", "run", "tools")
+SCHEMAS = ("case", "report", "run", "tools")
 _DIGITS = 9
 _NARROWEST = 60
 _SEVERITIES = ("error", "warning", "note")
 #: Commands that are named in the design and do not exist yet.
-LATER = ("compare", "report", "show", "build", "serve", "doctor", "cache")
+LATER = ("compare", "build", "serve", "doctor", "cache")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -100,10 +101,14 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True, dest="name")
     _add_claims(commands)
     _add_import(commands)
+    add_init(commands)
     _add_lint(commands)
+    add_record(commands)
     _add_regrade(commands)
+    add_report(commands)
     add_review(commands)
     _add_schema(commands)
+    add_show(commands)
     return parser
 
 
@@ -152,6 +157,7 @@ def _add_lint(commands: Any) -> None:
         help="also make wrong and harmless answers from every oracle dialogue, and tell what the checks make of them",
     )
     add_answers(parser)
+    add_misses(parser)
     parser.set_defaults(command=_lint)
 
 
@@ -195,7 +201,7 @@ def _whole(text: str) -> int:
 
 
 def _add_schema(commands: Any) -> None:
-    about = "print the JSON Schema of a case, a run file, or a file of tools"
+    about = "print the JSON Schema of a case, a report, a run file, or a file of tools"
     parser = commands.add_parser("schema", help=about, description=f"{about[0].upper()}{about[1:]}.")
     parser.add_argument("noun", metavar="NOUN", choices=SCHEMAS, help=f"one of: {', '.join(SCHEMAS)}")
     parser.add_argument("--json", action="store_true", help="accepted for symmetry: a schema is always JSON")
@@ -244,15 +250,19 @@ def _lint(options: argparse.Namespace) -> int:
     sound = all(finding.severity != "error" for finding in findings)
     proof = _mutants(options.suite, findings) if options.mutants else None
     answers = judged_answers(options, sound=sound)
+    missed = offers(options, sound=sound)
     if options.json:
         listed = [finding.to_json() for finding in findings]
         parts: dict[str, Any] = {"mutants": proof.to_json()} if proof else {}
+        if options.misses is not None:
+            parts["misses"] = None if missed is None else [offer.to_json() for offer in missed]
         if options.answers:
             parts["answers"] = answers and answers.to_json()
         _print_json({"findings": listed, **parts} if parts else listed)
     else:
         _print_lint(findings, proof)
         print_answers(options, answers)
+        print_offers(options, missed)
     return EXIT_OK if sound and not (answers and answers.wrong) else EXIT_FINDINGS
 
 
@@ -358,8 +368,9 @@ def _schema(options: argparse.Namespace) -> int:
     from pydantic import TypeAdapter  # noqa: PLC0415  --help needs no pydantic
 
     from pytest_mapsat.model import Case, Run, Tool  # noqa: PLC0415  likewise
+    from pytest_mapsat.reports import Report  # noqa: PLC0415  likewise
 
-    nouns: dict[str, Any] = {"case": Case, "run": Run, "tools": Tool | list[Tool]}
+    nouns: dict[str, Any] = {"case": Case, "report": Report, "run": Run, "tools": Tool | list[Tool]}
     _print_json(TypeAdapter(nouns[options.noun]).json_schema())
     return EXIT_OK
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,10 +10,11 @@ import pytest
 from .pytest_shell.options import add_options, agent_spec, refuse_without_agent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from pytest_mapsat.model import Case, Scorecard
-    from pytest_mapsat.sandbox import World
+    from pytest_mapsat.sandbox import Toolbox, World
 
     from .pytest_shell.session import MapsatSession
 
@@ -72,6 +74,26 @@ def mapsat_sandbox(request: pytest.FixtureRequest, mapsat_case: Case) -> World:
 def mapsat_run(request: pytest.FixtureRequest, mapsat_case: Case) -> Callable[[], Scorecard]:
     """A callable that runs the case, once, and returns its Scorecard. It never asserts."""
     return _active(request).run_of(request, mapsat_case)
+
+
+@pytest.fixture
+def mapsat_record(request: pytest.FixtureRequest) -> Iterator[Callable[..., Toolbox]]:
+    """A callable that wraps your own tools for an agent: ``mapsat_record(tools, suite, case)``.
+
+    Each call goes to the tool itself; when the test ends, the answers are records of the case in the suite. See docs/recording.md.
+    """
+    from .model import MapsatError  # noqa: PLC0415 (pydantic, and more below: for those who ask for it)
+    from .recording import recording  # noqa: PLC0415
+
+    with ExitStack() as ended:
+
+        def record(tools: object, suite: str | Path, case: str, *, replace: bool = False) -> Toolbox:
+            try:
+                return ended.enter_context(recording(tools, request.config.rootpath / suite, case, replace=replace))
+            except MapsatError as error:
+                raise pytest.fail.Exception(str(error), pytrace=False) from None
+
+        yield record
 
 
 def _session(config: pytest.Config) -> MapsatSession | None:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from .context import AgentContext, Session, context_of, session_of
     from .faults import AgentFault, describe, scrubbed
     from .jsondata import as_json
-    from .loop import shutdown
+    from .loop import EventLoop, shutdown
     from .recorded import RecordedSource
-    from .resolve import resolve_source, source_of
+    from .resolve import load, resolve_source, source_of
     from .source import AgentSource, Conversation, Source
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "AgentFault",
     "AgentSource",
     "Conversation",
+    "EventLoop",
     "RecordedSource",
     "Reply",
     "Session",
@@ -31,6 +32,7 @@ __all__ = [
     "as_json",
     "context_of",
     "describe",
+    "load",
     "resolve_source",
     "scrubbed",
     "session_of",
@@ -42,9 +44,9 @@ _HOMES = {
     "context": ("AgentContext", "Session", "context_of", "session_of"),
     "faults": ("AgentFault", "describe", "scrubbed"),
     "jsondata": ("as_json",),
-    "loop": ("shutdown",),
+    "loop": ("EventLoop", "shutdown"),
     "recorded": ("RecordedSource",),
-    "resolve": ("resolve_source", "source_of"),
+    "resolve": ("load", "resolve_source", "source_of"),
     "source": ("AgentSource", "Conversation", "Source"),
 }
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from copy import deepcopy
 from hashlib import sha256
 from typing import Any
 
-from pytest_mapsat.model import Context, Turn, did_you_mean
+from pytest_mapsat.model import Turn, Visible, did_you_mean
 
 #: Keeps the session's id from being the digest of a case id that anybody could look up.
 _SALT = "mapsat session"
@@ -36,8 +37,9 @@ class Session:
         state: a dict of the agent's own that lives as long as the episode.
     """
 
-    def __init__(self, identity: str) -> None:
+    def __init__(self, identity: str, think: Callable[[str], object]) -> None:
         self.id = identity
+        self._think = think
         self.state: dict[str, Any] = {}
         self._said: tuple[tuple[str, str], ...] = ()
 
@@ -45,6 +47,10 @@ class Session:
     def messages(self) -> list[dict[str, str]]:
         """The dialogue so far, the message to be answered included: ``{"role": "user" or "assistant", "content": ...}``."""
         return [{"role": role, "content": content} for role, content in self._said]
+
+    def think(self, text: str) -> None:
+        """Keep a thought in the trajectory, between the calls that were made before it and those that come after."""
+        self._think(text)
 
     def remember(self, turns: Iterable[Turn]) -> None:
         """Take over what was said; only the words cross."""
@@ -54,13 +60,14 @@ class Session:
         return f"Session(id={self.id!r}, messages={len(self._said)})"
 
 
-def session_of(case_id: str, trial: int) -> Session:
-    """Return the session of a new episode."""
-    return Session(sha256(f"{_SALT}\n{case_id}\n{trial}".encode()).hexdigest()[:16])
+def session_of(case_id: str, trial: int, think: Callable[[str], object]) -> Session:
+    """Return the session of a new episode; ``think`` takes the agent's thoughts."""
+    return Session(sha256(f"{_SALT}\n{case_id}\n{trial}".encode()).hexdigest()[:16], think)
 
 
-def context_of(context: Context) -> AgentContext:
+def context_of(visible: Visible) -> AgentContext:
     """Return the context for an agent, new each time: what an agent does to it reaches nobody."""
+    context = visible.context
     place = context.location
     return AgentContext(
         now=context.now,
@@ -69,4 +76,7 @@ def context_of(context: Context) -> AgentContext:
         history=list(context.history),
         uid=context.uid,
         locale=context.locale,
+        details=deepcopy(context.details),
+        instructions=visible.instructions,
+        asks=deepcopy(visible.asks),
     )

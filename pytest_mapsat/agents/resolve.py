@@ -77,26 +77,26 @@ def _baselines() -> str:
     return ", ".join(f"baseline:{name}" for name in _BASELINES)
 
 
-_EXAMPLE = "expected module:attribute, as in --mapsat-agent=my_agent:reply"
-
-
-def load(spec: str, *, root: Path) -> object:
+def load(spec: str, *, root: Path, what: Literal["agent", "tools"] = "agent") -> object:
     """Return the object that ``module:attr`` names; dots lead further into it.
 
     Args:
         spec: a dotted module name, a colon, a dotted attribute.
         root: searched before ``sys.path``, and put there, so that the module's own later imports work as well.
+        what: what the spec was given for, as messages name it.
 
     Raises:
         UsageError: the spec, the module or the attribute is wrong, or importing the module fails.
     """
     module_name, colon, attribute = spec.partition(":")
     if not colon or not attribute or not all(part.isidentifier() for part in module_name.split(".")):
-        raise UsageError(f"agent {spec!r}: {_EXAMPLE}{_suggestion(module_name, attribute)}")
+        example = f"expected module:attribute, as in my_{what}:{what}"
+        raise UsageError(f"{what} {spec!r}: {example}{_suggestion(module_name, attribute or what)}")
     _search_first(root)
-    found: object = _import(module_name, spec, root)
+    named = f"{what} {spec!r}"
+    found: object = _import(module_name, named, root)
     for done, name in enumerate(attribute.split(".")):
-        found = _member(found, name, ":".join([module_name, ".".join(attribute.split(".")[:done])]).rstrip(":"), spec)
+        found = _member(found, name, ":".join([module_name, ".".join(attribute.split(".")[:done])]).rstrip(":"), named)
     return found
 
 
@@ -105,7 +105,7 @@ def _suggestion(module_name: str, attribute: str) -> str:
     name = module_name.removesuffix(".py").strip("./\\").replace("/", ".").replace("\\", ".")
     if not all(part.isidentifier() for part in name.split(".")):
         return ""
-    return f" (did you mean '{name}:{attribute or 'agent'}'?)"
+    return f" (did you mean '{name}:{attribute}'?)"
 
 
 def _search_first(root: Path) -> None:
@@ -115,7 +115,7 @@ def _search_first(root: Path) -> None:
     importlib.invalidate_caches()
 
 
-def _import(name: str, spec: str, root: Path) -> object:
+def _import(name: str, named: str, root: Path) -> object:
     try:
         return call_stranger(importlib.import_module, name)
     except StrangerError as broken:
@@ -124,9 +124,9 @@ def _import(name: str, spec: str, root: Path) -> object:
     if missing is not None and (name == missing or name.startswith(missing + ".")):
         hint = did_you_mean(name, _modules_in(root))
         raise UsageError(
-            f"agent {spec!r}: there is no module {missing!r} in {root} or on sys.path" + (f" ({hint})" if hint else "")
+            f"{named}: there is no module {missing!r} in {root} or on sys.path" + (f" ({hint})" if hint else "")
         )
-    raise UsageError(_broken(error, spec, name, root))
+    raise UsageError(_broken(error, named, name, root))
 
 
 def _modules_in(root: Path) -> list[str]:
@@ -136,8 +136,8 @@ def _modules_in(root: Path) -> list[str]:
         )
 
 
-def _broken(error: BaseException, spec: str, name: str, root: Path) -> str:
-    return f"agent {spec!r}: importing {name!r} failed: {_place(error, root)}{_first_words(error)}"
+def _broken(error: BaseException, named: str, name: str, root: Path) -> str:
+    return f"{named}: importing {name!r} failed: {_place(error, root)}{_first_words(error)}"
 
 
 def _first_words(error: BaseException) -> str:
@@ -162,12 +162,12 @@ def _relative(filename: str, root: Path) -> str:
     return str(path.relative_to(root)) if path.is_relative_to(root) else filename
 
 
-def _member(owner: object, name: str, where: str, spec: str) -> object:
+def _member(owner: object, name: str, where: str, named: str) -> object:
     try:
         return call_stranger(getattr, owner, name)
     except StrangerError as broken:
         error = broken.error
     if not isinstance(error, AttributeError):
-        raise UsageError(f"agent {spec!r}: {name!r} of {where!r} cannot be had: {words_of(error)}")
+        raise UsageError(f"{named}: {name!r} of {where!r} cannot be had: {words_of(error)}")
     hint = did_you_mean(name, sorted(vars(owner))) if hasattr(owner, "__dict__") else ""
-    raise UsageError(f"agent {spec!r}: {where!r} has no attribute {name!r}" + (f" ({hint})" if hint else ""))
+    raise UsageError(f"{named}: {where!r} has no attribute {name!r}" + (f" ({hint})" if hint else ""))

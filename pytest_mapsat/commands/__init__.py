@@ -1,4 +1,4 @@
-"""The parts of ``mapsat`` that have to do with labelled answers and people's decisions. Nothing heavy is imported before one runs."""
+"""Commands of ``mapsat``: labelled answers and people's decisions here, reports beside. Nothing heavy is imported before one runs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .reports import add_report, add_show
+
 if TYPE_CHECKING:
     from pytest_mapsat.proof import AnswersProof
+
+__all__ = ["add_answers", "add_report", "add_review", "add_show", "judged_answers", "print_answers"]
 
 
 def add_answers(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""Between an agent's tools and the world that answers: calls are recorded, counted and, when the reply is over, refused.
+"""Between an agent's tools and the world that answers: calls and thoughts are recorded, counted and, when the reply is over, refused.
 
 The agent is handed a function that holds a number. The world, with its records, is found by that number in a table of this
 module, so that nothing that an agent holds leads to it.
@@ -28,12 +28,12 @@ class Channel:
 
     Attributes:
         broken: the world's exception, once it raised one.
-        overrun: whether a reply made more calls than it may.
+        overrun: what a reply did more of than it may; empty where it kept to its limits.
     """
 
     def __init__(self, world: World, limits: Limits) -> None:
         self.broken: Exception | None = None
-        self.overrun = False
+        self.overrun = ""
         self._world = world
         self._limits = limits
         self._lock = Lock()
@@ -72,11 +72,24 @@ class Channel:
             steps.append(step)
             return as_json(step.result), ""
 
+    def think(self, text: str) -> str:
+        """Keep a thought; return an empty text, or why it was refused."""
+        with self._lock:
+            if not self._open:
+                return _OVER
+            thoughts = [step for step in self._steps if step.kind == "thought"]
+            size = len(text) + sum(len(step.text) for step in thoughts)
+            if size > self._limits.max_text or len(thoughts) >= _MOST_THOUGHTS:
+                self.overrun = f"thought more than {self._limits.max_text:,} characters or {_MOST_THOUGHTS:,} times"
+                return f"a reply may not hold thoughts of more than {self._limits.max_text:,} characters"
+            self._steps.append(Step(kind="thought", text=text))
+            return ""
+
     def _refusal(self) -> str:
         if not self._open:
             return _OVER
-        if len(self._steps) >= self._limits.max_calls:
-            self.overrun = True
+        if sum(step.kind == "call" for step in self._steps) >= self._limits.max_calls:
+            self.overrun = f"made more than {self._limits.max_calls} tool calls"
             return f"a reply may make at most {self._limits.max_calls} tool calls"
         return "the world of tools broke" if self.broken else ""
 
@@ -108,18 +121,20 @@ class Channel:
         return Answer({"status": "error", "message": message}, "error")
 
 
-_OVER = "no reply is under way: tools can be called only while the agent is asked"
+_OVER = "no reply is under way: tools can be called, and thoughts kept, only while the agent is asked"
+#: As many as a reply may return.
+_MOST_THOUGHTS = 10_000
 _channels: dict[int, Channel] = {}
 _numbers = itertools.count(1)
 
 
 @contextmanager
-def port(channel: Channel) -> Iterator[Callable[[str, JsonObject], Json]]:
-    """Give the function that makes calls on the channel; afterwards it leads nowhere."""
+def port(channel: Channel) -> Iterator[tuple[Callable[[str, JsonObject], Json], Callable[[str], None]]]:
+    """Give the functions that make calls on the channel and keep thoughts in it; afterwards they lead nowhere."""
     number = next(_numbers)
     _channels[number] = channel
     try:
-        yield _caller(number)
+        yield _caller(number), _thinker(number)
     finally:
         channel.close()
         del _channels[number]
@@ -134,6 +149,19 @@ def _caller(number: int) -> Callable[[str, JsonObject], Json]:
         return result
 
     return call
+
+
+def _thinker(number: int) -> Callable[[str], None]:
+    def think(text: str) -> None:
+        if refusal := _keep(number, str(as_json(text))):
+            raise ToolsClosed(refusal)
+
+    return think
+
+
+def _keep(number: int, text: str) -> str:
+    channel = _channels.get(number)
+    return _OVER if channel is None else channel.think(text)
 
 
 def _pass_on(number: int, name: str, arguments: JsonObject) -> tuple[Json, str]:

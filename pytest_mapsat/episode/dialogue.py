@@ -13,7 +13,6 @@ from pytest_mapsat.agents import (
     Conversation,
     RecordedSource,
     Reply,
-    Session,
     Source,
     context_of,
     describe,
@@ -95,7 +94,6 @@ class _Dialogue:
         self._limits = limits
         self._trial = trial
         self._channel = Channel(world, limits)
-        self._session: Session = session_of(case.id, trial)
         self._turns = [Turn(role="user", text=case.visible.query)]
         self._deadline = perf_counter() + limits.timeout
 
@@ -115,11 +113,13 @@ class _Dialogue:
         )
 
     def _talk(self) -> _End:
-        with port(self._channel) as call, leased() as worker:
+        with port(self._channel) as (call, think), leased() as worker:
             toolbox = Toolbox(self._world.tools, call)
-            context = partial(context_of, self._case.visible.context)
-            conversation = self._source.open(self._case, toolbox, context, self._session)
+            context = partial(context_of, self._case.visible)
+            session = session_of(self._case.id, self._trial, think)
+            conversation = self._source.open(self._case, toolbox, context, session)
             for _ in range(self._limits.max_turns):
+                session.remember(self._turns)
                 end = self._agent_turn(conversation, worker) or self._user_turn()
                 if end is not None:
                     return end
@@ -127,7 +127,6 @@ class _Dialogue:
 
     def _agent_turn(self, conversation: Conversation, worker: Worker) -> _End | None:
         started = perf_counter()
-        self._session.remember(self._turns)
         self._channel.open()
         reply, end = self._reply(conversation, worker)
         steps = self._channel.close()
@@ -151,8 +150,7 @@ class _Dialogue:
         if self._channel.broken is not None:
             return _End("infrastructure_error", _fault_of(self._channel.broken, "sandbox"))
         if self._channel.overrun:
-            message = f"the agent made more than {self._limits.max_calls} tool calls in one reply"
-            return _End("agent_error", Fault(blame="agent", message=message))
+            return _End("agent_error", Fault(blame="agent", message=f"the agent {self._channel.overrun} in one reply"))
         return None
 
     def _overdue(self, conversation: Conversation) -> _End:
@@ -184,6 +182,7 @@ class _Dialogue:
 
 
 def _turn(reply: Reply, steps: tuple[Step, ...], seconds: float) -> Turn:
+    # When those of the reply were thought nobody knows; those of the session stand where they came.
     thoughts = [Step(kind="thought", text=thought) for thought in reply.thoughts]
     return Turn(
         role="agent",

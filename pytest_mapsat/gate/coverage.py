@@ -19,6 +19,7 @@ class Coverage:
         whole_domains: domains all of whose cases were to run, though the suite was not.
         lost: episodes that were to run and have no scorecard.
         unfinished: why this is no whole run; empty for one that came to its end.
+        shard: which part of the cases this is, as ``2/8``; empty for no part.
     """
 
     selected: int
@@ -28,6 +29,7 @@ class Coverage:
     whole_domains: frozenset[str] = frozenset()
     lost: tuple[Lost, ...] = ()
     unfinished: str = ""
+    shard: str = ""
 
     @property
     def complete(self) -> bool:

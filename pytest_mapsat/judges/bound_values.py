@@ -11,9 +11,9 @@ from typing import get_args
 
 from pytest_mapsat.model import Bound, Json, Mode, Step, Tool
 from pytest_mapsat.sandbox import distance_m, point_of, values_at
-from pytest_mapsat.text import Document, Lexicon, read
+from pytest_mapsat.text import Document, fold_phrase, lexicon_of, read
 
-from .things import Entity, folded
+from .things import Entity
 
 #: A point that a call asks for is a thing's own within so many metres.
 _SAME_PLACE_M = 150.0
@@ -101,7 +101,7 @@ def _named(value: Json, at: tuple[str, ...], tool: Tool | None, *, leg: bool) ->
         where for where in tool.entities if where.items.replace(".*", "") == place and (where.sort == "leg") is leg
     ]
     names = [value.get(where.name) for where in declared]
-    return frozenset(folded(name) for name in names if isinstance(name, str))
+    return frozenset(fold_phrase(name) for name in names if isinstance(name, str))
 
 
 def _asked_about(step: Step, tool: Tool | None, entities: Sequence[Entity]) -> Iterator[str]:
@@ -125,8 +125,8 @@ def _mode(step: Step, tool: Tool | None) -> str:
     for name, match in (tool.match if tool else {}).items():
         word = step.arguments.get(name)
         if match.type == "enum" and isinstance(word, str):
-            heads = {folded(form): head for head, forms in match.synonyms.items() for form in (head, *forms)}
-            head = heads.get(folded(word), folded(word))
+            heads = {fold_phrase(form): head for head, forms in match.synonyms.items() for form in (head, *forms)}
+            head = heads.get(fold_phrase(word), fold_phrase(word))
             if head in _MODES:
                 return head
     return ""
@@ -156,7 +156,7 @@ def written(value: Json, unit: str) -> Iterator[float]:
 @lru_cache(maxsize=1024)
 def _read(text: str) -> Document:
     language = "en" if text.isascii() else "zh"
-    return read(text, language=language, lexicon=Lexicon())
+    return read(text, language=language, lexicon=lexicon_of(()))
 
 
 def clock_times(value: Json) -> Iterator[float]:

@@ -10,7 +10,7 @@ from pytest_mapsat.text import Vocabulary
 
 from .context import Context
 from .custom import CheckFunction
-from .labels import kinds, label_of, unjudgeable
+from .labels import labels_of, unjudgeable
 
 
 @dataclass(frozen=True)
@@ -46,5 +46,5 @@ class ChecksJudge:
             trial=trajectory.trial,
             judge=self.spec,
             trajectory=trajectory_digest(trajectory),
-            labels=tuple(label_of(factor, kind, context) for factor, kind in kinds(case)),
+            labels=labels_of(case, context),
         )

@@ -1,32 +1,37 @@
-"""What a check is judged from: one trajectory and the tools of its suite, each reply read once."""
+"""What a check is judged from: one trajectory and the tools of its suite. Each reply is opened once and read for what the checks ask."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
-from pytest_mapsat.model import Case, Check, Json, Step, Tool, Trajectory, Turn, Visible
+from pytest_mapsat.model import Case, Check, Json, Step, Tool, Trajectory, Visible
 from pytest_mapsat.text import (
     ClockTime,
     Document,
     Lexicon,
     Mention,
+    Page,
     Quantity,
     Span,
     Thing,
     Vocabulary,
     fold_phrase,
-    read,
+    lexicon_of,
+    open_page,
+    pack_of,
+    read_names,
+    read_page,
 )
 
 from .evidence import Evidence, evidence
 from .explained import Explained
 from .grounding import Judged, weigh
 from .handed_over import Contradiction, HandedOver
-from .things import Entity, Standing, find_entities, folded, key_of, names_in, phrases_in, standings, things_of, word_at
+from .things import Entity, Standing, find_entities, key_of, names_in, phrases_in, standings, things_of, word_at
 
 #: Fewer characters say nothing that could only be copied.
 _SHORTEST_COPY = 12
@@ -89,7 +94,7 @@ class Context:
     @cached_property
     def lexicon(self) -> Lexicon:
         """The things that the replies may name."""
-        return Lexicon(things_of(self.entities, sorted(self.names)), self.vocabulary)
+        return lexicon_of(things_of(self.entities, sorted(self.names)))
 
     @cached_property
     def keys(self) -> frozenset[str]:
@@ -97,26 +102,51 @@ class Context:
         return frozenset(thing.key for thing in self.lexicon.things)
 
     @cached_property
+    def pages(self) -> tuple[tuple[int, Page], ...]:
+        """The agent's replies that are not blank, each with the index of its turn. What is only copied in them is blank."""
+        return tuple(
+            (index, self._page(turn.text, index))
+            for index, turn in enumerate(self.trajectory.turns)
+            if turn.role == "agent" and fold_phrase(turn.text)
+        )
+
+    @cached_property
     def replies(self) -> tuple[Document, ...]:
-        """The agent's replies that are not blank, each read once. What is only copied in them is read as blank."""
-        return tuple(self._settled(self._read(self.lexicon)))
+        """The replies, read for the things of the case."""
+        return self._read(self.lexicon)
 
     @cached_property
     def worded(self) -> tuple[Document, ...]:
-        """The same replies, read for the words that checks look for: these are no things that a figure could be said of."""
+        """The replies, read for the words that checks look for: these are no things that a figure could be said of."""
         things = tuple(Thing(phrase, (phrase,)) for phrase in sorted(self.phrases))
-        return self._read(Lexicon(things, self.vocabulary)) if things else self.replies
+        return self._named(things) if things else self.replies
 
-    def _settled(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """Yield the replies with what the agent handed over beside them."""
-        return (self._handed_over[document.turn].settle(document) for document in documents)
+    @cached_property
+    def means(self) -> tuple[Document, ...]:
+        """The replies, read for the ways of travelling that they tell the user to take."""
+        return self._named(_ways(self.language, self.vocabulary))
+
+    def _page(self, text: str, index: int) -> Page:
+        own = self._own(text, index)
+        return open_page(own, language=self.language, vocabulary=self.vocabulary, written=text)
+
+    def _named(self, things: tuple[Thing, ...]) -> tuple[Document, ...]:
+        lexicon = lexicon_of(things, shortened=False)
+        return tuple(read_names(page, lexicon, turn=turn) for turn, page in self.pages)
+
+    def _read(self, lexicon: Lexicon) -> tuple[Document, ...]:
+        """Return the replies, read for things, with what the agent handed over beside them."""
+        now = (self.visible.context.now or "") if self.visible else ""
+        read = (read_page(page, lexicon, now=now, turn=turn) for turn, page in self.pages)
+        return tuple(self._handed_over[one.turn].settle(one) if one.turn in self._handed_over else one for one in read)
 
     @cached_property
     def contradictions(self) -> tuple[Contradiction, ...]:
         """Where a reply contradicts what the agent handed over beside it, each with the reason."""
-        return tuple(
-            found for document in self.replies for found in self._handed_over[document.turn].contradictions(document)
-        )
+        if not self._handed_over:
+            return ()
+        both = ((document, self._handed_over.get(document.turn)) for document in self.replies)
+        return tuple(found for document, data in both if data for found in data.contradictions(document))
 
     @cached_property
     def _handed_over(self) -> dict[int, HandedOver]:
@@ -126,27 +156,10 @@ class Context:
             return key_of(named, self.keys) or by_id.get(named, "")
 
         return {
-            index: HandedOver(turn, key_by) for index, turn in enumerate(self.trajectory.turns) if turn.role == "agent"
+            index: HandedOver(turn, key_by)
+            for index, turn in enumerate(self.trajectory.turns)
+            if turn.role == "agent" and turn.claims
         }
-
-    @cached_property
-    def means(self) -> tuple[Document, ...]:
-        """The same replies, read for the ways of travelling that they tell the user to take."""
-        ways: dict[str, list[str]] = {}
-        for word, tags in self.lexicon.pack(self.language).words.items():
-            if "means" in tags:
-                ways.setdefault(tags["means"], []).append(word)
-        return self._read(Lexicon([Thing(way, tuple(words)) for way, words in sorted(ways.items())], self.vocabulary))
-
-    def _read(self, lexicon: Lexicon) -> tuple[Document, ...]:
-        now = self.visible.context.now if self.visible else ""
-        found: list[Document] = []
-        for index, turn in enumerate(self.trajectory.turns):
-            if turn.role == "agent" and fold_phrase(turn.text):
-                own = self._own(turn, index)
-                document = read(own, language=self.language, lexicon=lexicon, now=now, turn=index)
-                found.append(replace(document, text=turn.text))
-        return tuple(found)
 
     def read(self, turn: str) -> tuple[Document, ...]:
         """Return the replies that ``turn`` names: all of them (``any``), the ``first``, or the ``last`` one. Blank ones do not count."""
@@ -158,7 +171,7 @@ class Context:
 
     def phrased(self, phrases: Iterable[str], turn: str) -> list[tuple[Document, Mention]]:
         """Return the places where one of these phrases stands in full, in the order of the replies."""
-        wanted = {folded(phrase): phrase for phrase in phrases}
+        wanted = {fold_phrase(phrase): phrase for phrase in phrases}
         found: list[tuple[Document, Mention]] = []
         for document in _of_turn(self.worded, turn):
             here = [one for one in document.mentions if one.form == "full" and one.keys[0] in wanted.values()]
@@ -181,9 +194,8 @@ class Context:
         """Return whether the replies surely propose and state nothing: they are blank, copied, only ask, or touch no thing of the case."""
         return not any(_says_something(document) for document in self.read(turn))
 
-    def _own(self, turn: Turn, index: int) -> str:
+    def _own(self, text: str, index: int) -> str:
         """Return a reply in which what it only copies from the user or from results is blank."""
-        text = turn.text
         if text.lstrip()[:1] in "{[" or "\n{" in text or "\n[" in text:
             text = "".join(_blank(line) if _is_data(line) else line for line in text.splitlines(keepends=True))
         for said in self._told(index):
@@ -202,8 +214,9 @@ class Context:
     @cached_property
     def answered(self) -> tuple[tuple[int, Step], ...]:
         """The calls that the world answered, each with the index of its turn."""
-        calls = ((index, step) for index, turn in enumerate(self.trajectory.turns) for step in turn.steps)
-        return tuple((index, step) for index, step in calls if step.kind == "call" and step.status == "ok")
+        replies = ((index, turn) for index, turn in enumerate(self.trajectory.turns) if turn.role == "agent")
+        calls = ((index, step) for index, turn in replies for step in turn.steps if step.kind == "call")
+        return tuple((index, step) for index, step in calls if step.status == "ok")
 
     def only_missed(self, tool: str | None) -> tuple[str, ...]:
         """Return the tool (any tool that names things, where None) if calls of it missed and none was answered."""
@@ -241,10 +254,18 @@ class Context:
     @cached_property
     def claims(self) -> tuple[Judged, ...]:
         """The factual claims of the replies, each held against what was known by then."""
-        lexicon = self.evidence.lexicon(self.vocabulary)
-        return tuple(
-            judged for document in self._settled(self._read(lexicon)) for judged in weigh(document, self.evidence)
-        )
+        replies = self._read(self.evidence.lexicon)
+        return tuple(judged for document in replies for judged in weigh(document, self.evidence))
+
+
+@lru_cache(maxsize=16)
+def _ways(language: str, vocabulary: Vocabulary) -> tuple[Thing, ...]:
+    """Return the ways of travelling that a language has words for."""
+    ways: dict[str, list[str]] = {}
+    for word, tags in pack_of(language, vocabulary).words.items():
+        if "means" in tags:
+            ways.setdefault(tags["means"], []).append(word)
+    return tuple(Thing(way, tuple(words)) for way, words in sorted(ways.items()))
 
 
 def _of_turn(replies: tuple[Document, ...], turn: str) -> tuple[Document, ...]:

@@ -7,22 +7,18 @@ sure neither passes nor fails: where no clear figure decides and it could be the
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from pytest_mapsat.model import Bound, ClockTime, Json, Number, Quote
 from pytest_mapsat.text import ClockTime as Clock
-from pytest_mapsat.text import Document, Quantity, Span
+from pytest_mapsat.text import Document, Quantity
 
+from .belonging import Beside, Nearby, Outcome, belongs, compared, named_by_then, near_phrases, sorts_of
 from .bound_values import DAY, Value, clock_times, plain_numbers, values_of, written
 from .context import Context
 from .describe import clock_of, one_of, range_in_words
-from .explained import Explained
 from .finding import SHOWN_AT_MOST, Finding, absent, cited, unclear
-from .things import key_of
-from .words import place_of
 
 #: unit of a check -> unit of a reading, and how many of the latter it is.
 _UNITS = {
@@ -44,17 +40,8 @@ _MOST_PEOPLE = 8
 #: A figure of no sure role that lies further off than so many times from all that it could be compared with is another one.
 _FAR = 5
 
-#: Roles of figures that a way has, and that are easily said of its end.
-_OF_WAYS = ("arrival", "departure", "travel_time", "travel_distance")
-
-#: Roles that are always said in words: a time without any is none of these.
-_HOURS = {"opening", "closing"}
 #: What a time of day that is said of a thing of a sort, without a word about it, is likely to be.
 _PLAINLY = {"line": "departure", "place": "arrival"}
-
-Outcome = Literal["fits", "misfit", "open", "explained", "beside"]
-#: The figures that are said of a check's phrases, those that may be, and the sentences in which one of these stands.
-Nearby = tuple[set[Span], set[Span], set[int]]
 
 
 @dataclass(frozen=True)
@@ -85,11 +72,11 @@ def number(check: Number, context: Context) -> Finding:
     known = _known(check.bounds, context, lambda value: _scaled(value, check, scale))
     said: list[_Said] = []
     for document in context.read(check.turn):
-        figures = [figure for figure in document.quantities if _is_unit(figure.unit, unit)]
-        nearby = _near_phrases(check.near, document, figures)
+        figures = [figure for figure in document.quantities if is_unit(figure.unit, unit)]
+        nearby = near_phrases(check.near, document, figures)
         for one in figures:
             judged = _number_said(check, document, one, known, nearby=nearby, context=context)
-            said.append(_weighed(one, judged, check, context.explained(document)))
+            said.append(_weighed(one, judged, check, document, context))
     noun = _NOUNS.get(unit, "number")
     return _judged(check, said, f"a {noun} {_number_wanted(check, known, scale)}", noun, context)
 
@@ -99,14 +86,16 @@ def clock_time(check: ClockTime, context: Context) -> Finding:
     known = _known(check.bounds, context, clock_times)
     said: list[_Said] = []
     for document in context.read(check.turn):
-        nearby = _near_phrases(check.near, document, document.times)
+        nearby = near_phrases(check.near, document, document.times)
         for one in document.times:
             judged = _time_said(check, document, one, known, nearby=nearby, context=context)
-            said.append(_weighed(one, judged, check, context.explained(document)))
+            said.append(_weighed(one, judged, check, document, context))
     return _judged(check, said, f"a clock time {_time_wanted(check, known)}", "clock time", context)
 
 
-def _weighed(figure: Quantity | Clock, said: _Said, check: Number | ClockTime, explained: Explained) -> _Said:
+def _weighed(
+    figure: Quantity | Clock, said: _Said, check: Number | ClockTime, document: Document, context: Context
+) -> _Said:
     """Return the judgement of a figure that does not fit: one that something else explains fails nothing.
 
     A figure whose thing and role words tell stays open where another thing or arithmetic has its value: then it may be said wrongly.
@@ -116,7 +105,7 @@ def _weighed(figure: Quantity | Clock, said: _Said, check: Number | ClockTime, e
     sure = said.belongs is True and len(figure.subject) == 1 and (isinstance(figure, Clock) or figure.cued)
     if said.outcome == "open" and sure:
         return said
-    why = explained.of(figure, check.role)
+    why = context.explained(document).of(figure, check.role)
     if why == "user" or (why in ("own", "other") and not sure):
         return replace(said, outcome="explained")
     if why == "own":
@@ -177,30 +166,30 @@ def _number_said(
 ) -> _Said:
     quote = document.quote(figure.span)
     scale = _UNITS[check.unit][1]
-    belongs = _belongs(check, document, figure, nearby=nearby, context=context)
+    ours = belongs(check, document, figure, nearby=nearby, context=context)
     if check.mode and figure.mode not in check.mode:
-        belongs = False if figure.mode else None if belongs else belongs
+        ours = False if figure.mode else None if ours else ours
     if check.role and figure.unit == "m" and figure.approx == "at_most" and not figure.subject and not figure.cued:
-        belongs = False  # how far was looked, not how far something is
-    if belongs is False:
+        ours = False  # how far was looked, not how far something is
+    if ours is False:
         return _Said(quote, belongs=False, other_role=_is_other(check.role, figure.role))
     low = -math.inf if check.min is None else check.min * scale
     high = math.inf if check.max is None else check.max * scale
     if not _inside(figure, low, high):
         outcome: Outcome = "open" if figure.stance == "unclear" else "misfit"
-        return _Said(quote, belongs, outcome, f"not {range_in_words(check.min, check.max, check.unit)}")
+        return _Said(quote, ours, outcome, f"not {range_in_words(check.min, check.max, check.unit)}")
     if known is None:
-        return _Said(quote, belongs, "fits")
+        return _Said(quote, ours, "fits")
     upto = [value for value in known if value.turn <= document.turn]
     if any(value.mode == figure.mode for value in upto):
         upto = [value for value in upto if not (figure.mode and value.mode) or figure.mode == value.mode]
     if ((figure.role is None or not figure.cued) and _is_far(figure, upto)) or _is_of_several(figure, upto):
         return _Said(quote, belongs=False)
-    named = _named_by_then(figure, document)
-    belongs = belongs if named or not belongs else None
+    named = named_by_then(figure, document)
+    ours = ours if named or not ours else None
     shown = [f"{value.number / scale:g} {check.unit}" for value in _relevant(figure, upto)]
-    beside = _Beside(upto, lambda value: _near(figure, value.number, check.tolerance), named)
-    return _Said(quote, belongs, _compared(figure, beside, context), f"but {_returned(check.bounds, shown)}")
+    beside = Beside(upto, lambda value: _near(figure, value.number, check.tolerance), named)
+    return _Said(quote, ours, compared(figure, beside, context), f"but {_returned(check.bounds, shown)}")
 
 
 def _time_said(
@@ -213,8 +202,8 @@ def _time_said(
     context: Context,
 ) -> _Said:
     quote = document.quote(time.span)
-    belongs = _belongs(check, document, time, nearby=nearby, context=context)
-    if belongs is False:
+    ours = belongs(check, document, time, nearby=nearby, context=context)
+    if ours is False:
         return _Said(quote, belongs=False, other_role=_is_other(check.role, time.role))
     slack = 0 if time.approx == "exact" else _ABOUT_MINUTES
     outcome: Outcome
@@ -222,38 +211,31 @@ def _time_said(
     inside = {any(_in_window(check, minutes + more) for more in (0, -slack, slack)) for minutes in readings}
     if inside != {True}:
         outcome = "open" if True in inside or time.stance == "unclear" else "misfit"
-        return _Said(quote, belongs, outcome, f"not {_window(check)}")
+        return _Said(quote, ours, outcome, f"not {_window(check)}")
     plain = time.role is None and any(
-        role in check.role and _sorts(set(time.subject), context) == {sort} for sort, role in _PLAINLY.items()
+        role in check.role and sorts_of(set(time.subject), context) == {sort} for sort, role in _PLAINLY.items()
     )
     if known is None:
-        return _Said(quote, belongs or plain or None, "fits")
+        return _Said(quote, ours or plain or None, "fits")
     upto = [value for value in known if value.turn <= document.turn]
-    named = _named_by_then(time, document)
-    belongs = belongs if named or not belongs else None
+    named = named_by_then(time, document)
+    ours = ours if named or not ours else None
 
     def fits(value: Value) -> bool:
         return any(_apart(minutes, value.number) <= max(check.tolerance_min, slack) for minutes in readings)
 
     shown = [clock_of(int(value.number)) for value in _relevant(time, upto)]
-    outcome = _compared(time, _Beside(upto, fits, named), context)
-    surely = belongs or (plain and outcome == "fits") or None
+    outcome = compared(time, Beside(upto, fits, named), context)
+    surely = ours or (plain and outcome == "fits") or None
     return _Said(quote, surely, outcome, f"but {_returned(check.bounds, shown)}")
 
 
 def _readings(time: Clock, context: Context) -> Sequence[int]:
     """Return what a time of day can mean: of two readings the one that tools know of its thing."""
+    if len(time.minutes) == 1:
+        return time.minutes
     known = {one.minutes % DAY for key in time.subject for one in context.evidence.times_of(key, role=time.role)}
     return [minutes for minutes in time.minutes if minutes in known] or time.minutes
-
-
-@dataclass(frozen=True)
-class _Beside:
-    """What a figure is held against: the values that tools returned, which of them it fits, and whether its thing is named by then."""
-
-    values: Sequence[Value]
-    fits: Callable[[Value], bool]
-    named: bool
 
 
 def _is_far(figure: Quantity, known: Sequence[Value]) -> bool:
@@ -276,143 +258,17 @@ def _is_other(wanted: Sequence[str], role: str | None) -> bool:
     return bool(wanted) and role not in wanted
 
 
-def _belongs(
-    check: Number | ClockTime, document: Document, figure: Quantity | Clock, *, nearby: Nearby, context: Context
-) -> bool | None:
-    """Return whether a figure is one that the check speaks of; None where that is not sure.
-
-    A phrase that it is near tells its role where nothing else does.
-    """
-    held: list[bool | None] = [figure.stance not in ("denied", "asked")]
-    near: bool | None = True if figure.span in nearby[0] else None
-    if near is None and figure.span not in nearby[1] and (figure.sentence in nearby[2] or figure.subject):
-        near = False
-    if check.quantifier == "any" and not check.bounds:
-        held.append({"affirmed": True, "unclear": None}.get(figure.stance, False))
-    if check.role:
-        unsaid = False if set(check.role) <= _HOURS else None
-        held.append((check.near and near) or unsaid if figure.role is None else figure.role in check.role)
-    if check.near:
-        held.append(near)
-    if check.of:
-        held.append(_is_of(check, document, figure, context))
-    return False if False in held else None if None in held else True
-
-
-def _near_phrases(near: Sequence[str], document: Document, figures: Sequence[Quantity | Clock]) -> Nearby:
-    """Return the figures that are said of one of the phrases, those that may be, and the sentences in which one stands.
-
-    A figure is said of a phrase that stands in its clause; of several there the nearest is, and the others may be. Where the clause of the
-    phrase has no figure, the nearest in its sentence is meant.
-    """
-    meant: set[Span] = set()
-    maybe: set[Span] = set()
-    sentences: set[int] = set()
-    starts = [figure.span.start for figure in figures]
-    for clause in document.clauses if near else ():
-        found = place_of(document.words(clause), near)
-        if found is None:
-            continue
-        sentence = document.sentence_at(clause.start)
-        sentences.add(sentence)
-        first, last = bisect_left(starts, clause.start), bisect_left(starts, clause.end)
-        around = figures[first:last] or [
-            figure for figure in figures[max(first - 1, 0) : first + 1] if figure.sentence == sentence
-        ]
-        begins, ends = (
-            (clause.start + found[0], clause.start + found[1]) if first < last else (clause.start, clause.end)
-        )
-        if around:
-            nearest = min(around, key=lambda one, b=begins, e=ends: max(one.span.start - e, b - one.span.end))  # type: ignore[misc]
-            meant.add(nearest.span)
-            maybe.update(one.span for one in around[: last - first] if one is not nearest)
-    return meant, maybe - meant, sentences
-
-
-def _is_of(check: Number | ClockTime, document: Document, figure: Quantity | Clock, context: Context) -> bool | None:
-    """Return whether a figure is said of one of the check's things. What is said of the end of a way may be said of the way."""
-    keys = {key for name in check.of if (key := key_of(name, context.keys))}
-    to_an_end = figure.role in _OF_WAYS and not _sorts(keys, context) & _sorts(set(figure.subject), context)
-    if not figure.subject or (to_an_end and not keys & set(figure.subject)):
-        way = _way_before(document, figure, keys, context) if to_an_end else ""
-        return way in keys if way else _only_proposed(keys, context, check.turn)
-    if len(figure.subject) == 1:
-        return figure.subject[0] in keys
-    return None if keys & set(figure.subject) else False
-
-
-def _named_by_then(figure: Quantity | Clock, document: Document) -> bool:
-    """Return whether the thing of a figure is named in its sentence or before: one that is named later only may not be meant."""
-    if len(figure.subject) != 1:
-        return True
-    named = [mention.sentence for mention in document.mentions if figure.subject[0] in mention.keys]
-    return not named or named[0] <= figure.sentence
-
-
-def _way_before(document: Document, figure: Quantity | Clock, keys: set[str], context: Context) -> str:
-    """Return the thing like the wanted ones that was named last in the figure's sentence, or is the only one named before it."""
-    sorts = _sorts(keys, context)
-    alike = keys | {entity.key for entity in context.entities if entity.sort in sorts}
-    named = [one for one in document.mentions if one.span < figure.span and len(one.keys) == 1 and one.keys[0] in alike]
-    here = [one.keys[0] for one in named if one.sentence == figure.sentence]
-    only = {one.keys[0] for one in named}
-    return here[-1] if here else only.pop() if len(only) == 1 else ""
-
-
-def _sorts(keys: set[str], context: Context) -> set[str]:
-    return {entity.sort for entity in context.entities if entity.key in keys and entity.sort != "leg"}
-
-
-def _only_proposed(keys: set[str], context: Context, turn: str) -> bool | None:
-    """Return whether one of these things is all of its sort that is named, so that a figure of nothing else is said of it; else None."""
-    sorts = _sorts(keys, context)
-    alike = keys | {entity.key for entity in context.entities if entity.sort in sorts}
-    there = [one for key, one in context.standings(turn).items() if key in alike]
-    if len(there) != 1 or not there[0].proposed:
-        return None
-    return there[0].key in keys
-
-
-def _compared(figure: Quantity | Clock, beside: _Beside, context: Context) -> Outcome:
-    """Return whether a figure fits the values of its own thing; without a sure thing it fits or fails only where all things agree.
-
-    A way lies between two things, and is easily said of the wrong one: one that fits another way only is open.
-    """
-    key = figure.subject[0] if len(figure.subject) == 1 and beside.named else ""
-    if not any(map(beside.fits, beside.values)):
-        nothing_of_it = key and beside.values and not any(key in value.own | value.about for value in beside.values)
-        return "open" if figure.stance == "unclear" or nothing_of_it else "misfit"
-    if not key:
-        return _among(beside, beside.values, context)
-    own = [value for value in beside.values if key in value.own]
-    ways = [value for value in beside.values if key in value.about and not value.own]
-    if any(map(beside.fits, (*own, *ways))):
-        return "fits"
-    of_a_place = isinstance(figure, Quantity) and figure.unit in ("min", "m") and all(value.several for value in own)
-    if own and not ways and not of_a_place and figure.stance != "unclear":
-        return "misfit"
-    if own or ways:
-        return "open"
-    return _among(beside, [value for value in beside.values if key in value.about] or beside.values, context)
-
-
-def _among(beside: _Beside, known: Sequence[Value], context: Context) -> Outcome:
-    """Return whether a figure fits, whichever of several things it is said of: all of them, or all that are proposed."""
-    proposed = {key for key, one in context.standings("any").items() if one.proposed}
-    if any(beside.fits(value) for value in known if not value.own and not value.several):
-        return "fits"
-    groups: dict[frozenset[str], bool] = {}
-    for value in known:
-        groups[value.own] = groups.get(value.own, False) or beside.fits(value)
-    meant = [held for own, held in groups.items() if own & proposed]
-    return "fits" if all(groups.values()) or (meant and all(meant)) else "open"
-
-
 def _relevant(figure: Quantity | Clock, known: Sequence[Value]) -> list[Value]:
     return [value for value in known if set(figure.subject) & (value.own | value.about)] or list(known)
 
 
-def _is_unit(unit: str, wanted: str) -> bool:
+def unit_of(check: Number) -> str:
+    """Return the unit of readings that a check's figures are in."""
+    return _UNITS[check.unit][0]
+
+
+def is_unit(unit: str, wanted: str) -> bool:
+    """Return whether figures of a unit count where another one is wanted: a number of things is a count."""
     return unit == wanted or (wanted == "count" and (unit == "people" or unit.startswith("count:")))
 
 

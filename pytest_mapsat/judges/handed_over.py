@@ -5,11 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import cast, get_args
 
-from pytest_mapsat.model import Figure, Quote, Structured, Turn
-from pytest_mapsat.text import ClockTime, Document, Lexicon, Mention, Quantity, Role, TimeRole, read
+from pytest_mapsat.model import Figure, FigureRole, Quote, Structured, TimeRole, Turn
+from pytest_mapsat.text import ClockTime, Document, Mention, Quantity, lexicon_of, read
 
 from .grounding.arithmetic import agrees
 
@@ -22,8 +21,24 @@ _LONGEST = 40
 #: Among more figures of the data of one value none is sure.
 _MOST_ALIKE = 40
 
-#: A reason with the words that contradict the data.
-Contradiction = tuple[str, Quote]
+
+@dataclass(frozen=True)
+class Contradiction:
+    """Where a reply says another thing than the data beside it.
+
+    Attributes:
+        why: what the data say.
+        quote: the words of the reply.
+        key: the thing that both speak of.
+        role: what the figure is of; empty where it is a choice.
+        unit: its canonical unit, ``clock`` for a time of day; empty where it is a choice.
+    """
+
+    why: str
+    quote: Quote
+    key: str
+    role: str = ""
+    unit: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,7 +97,8 @@ class HandedOver:
         for mentions in named.values():
             against = [one for one in mentions if one.stance in _AGAINST]
             if against and not any(one.stance == "affirmed" for one in mentions):
-                yield "which the structured claims propose", document.quote(against[0].span)
+                quote = document.quote(against[0].span)
+                yield Contradiction("which the structured claims propose", quote, against[0].keys[0])
         yield from self._other_figures(document)
 
     def _other_figures(self, document: Document) -> Iterator[Contradiction]:
@@ -99,10 +115,8 @@ class HandedOver:
             if said and not any(_same(figure, one.value) for one in told for figure in said):
                 first = told[0].figure
                 value = first.value if isinstance(first.value, str) else f"{first.value:g}"
-                yield (
-                    f"but the structured claims say {' '.join(f'{value} {first.unit}'.split())}",
-                    document.quote(said[0].span),
-                )
+                why = f"but the structured claims say {' '.join(f'{value} {first.unit}'.split())}"
+                yield Contradiction(why, document.quote(said[0].span), *group)
 
     def _mention(self, mention: Mention) -> Mention:
         meant = [key for key in mention.keys if key in self.proposes]
@@ -118,9 +132,9 @@ class HandedOver:
         first = bisect_left(listed, figure.low - give, key=lambda pair: pair[0])
         last = bisect_right(listed, figure.high + give, key=lambda pair: pair[0])
         one = _only(figure, [told for _, told in listed[first : min(last, first + _MOST_ALIKE)]], named)
-        if one is None or one.figure.role not in get_args(Role):
+        if one is None or one.figure.role not in get_args(FigureRole):
             return figure
-        return replace(figure, role=cast("Role", one.figure.role), subject=(one.key,))
+        return replace(figure, role=cast("FigureRole", one.figure.role), subject=(one.key,))
 
     def _time(self, time: ClockTime, named: Collection[str]) -> ClockTime:
         if (time.role is not None and len(time.subject) == 1) or len(time.minutes) != 1:
@@ -149,15 +163,10 @@ def _value_of(figure: Figure) -> Quantity | ClockTime | None:
     written = f"{value} {figure.unit}".strip()
     if len(written) > _LONGEST:
         return None
-    document = read(written, language="en", lexicon=_nothing())
+    document = read(written, language="en", lexicon=lexicon_of(()))
     found: list[Quantity | ClockTime] = [*document.quantities]
     found += [time for time in document.times if len(time.minutes) == 1]
     return found[0] if len(found) == 1 else None
-
-
-@cache
-def _nothing() -> Lexicon:
-    return Lexicon()
 
 
 def _unit(figure: Quantity | ClockTime) -> str:

@@ -18,8 +18,9 @@ from pytest_mapsat.model import (
 )
 
 from .context import Context
+from .contradicted import contradicted
 from .evaluate import evaluate
-from .finding import SHOWN_AT_MOST, Finding, cite
+from .finding import Finding
 from .grounding.grounded import requirement
 
 #: How the reason of a label begins that the judge leaves open because words are unclear: nobody's fault, and neither 1 nor 0.
@@ -38,26 +39,26 @@ def kinds(case: Case) -> list[tuple[Factor, LabelKind]]:
     return listed + [(factor, "fact") for factor in truth.facts]
 
 
+def labels_of(case: Case, context: Context) -> tuple[Label, ...]:
+    """Return the labels that the checks give the factors of a case, in their order."""
+    failed = contradicted(case.truth.facts, context)
+    return tuple(
+        _valued(factor, kind, failed[factor.id])
+        if kind == "fact" and factor.id in failed
+        else label_of(factor, kind, context)
+        for factor, kind in kinds(case)
+    )
+
+
 def label_of(factor: Factor, kind: LabelKind, context: Context) -> Label:
     """Return the label that a factor's own check, or its levels, give it."""
     if isinstance(factor, ImplicitFactor) and factor.levels:
         return _levelled(factor, context)
-    if kind == "fact" and context.contradictions:
-        return _valued(factor, kind, _contradicted(context))
     if factor.check is None and isinstance(factor, FactRequirement):
         return _valued(factor, kind, requirement(factor.text, context))
     if factor.check is None:
         return unevaluated(factor, kind, "the factor has no machine check", None)
     return _valued(factor, kind, evaluate(factor.check, context))
-
-
-def _contradicted(context: Context) -> Finding:
-    """Return the finding on any fact of a reply that says one thing in words and another one as data."""
-    shown = context.contradictions[:SHOWN_AT_MOST]
-    why = "; ".join(f"{cite(quote)}, {reason}" for reason, quote in shown)
-    return Finding(
-        False, why, "a reply that does not contradict its structured claims", tuple(quote for _, quote in shown)
-    )
 
 
 def _valued(factor: Factor, kind: LabelKind, finding: Finding) -> Label:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from pytest_mapsat.model import (
     All,
@@ -61,13 +60,7 @@ class Entity:
     @property
     def key(self) -> str:
         """What all things of this name are known by."""
-        return folded(self.name)
-
-
-@lru_cache(maxsize=4096)
-def folded(name: str) -> str:
-    """Return a name as it is found in folded text."""
-    return fold_phrase(name)
+        return fold_phrase(self.name)
 
 
 def find_entities(calls: Iterable[Step], tools: Mapping[str, Tool]) -> tuple[Entity, ...]:
@@ -82,7 +75,7 @@ def find_entities(calls: Iterable[Step], tools: Mapping[str, Tool]) -> tuple[Ent
 def _in_result(step: Step, where: Entities) -> Iterator[Entity]:
     for item in named_items(values_at(step.result, where.items), where.name):
         name = item[where.name]
-        if isinstance(name, str) and folded(name):
+        if isinstance(name, str) and fold_phrase(name):
             identity = item.get(where.id, "") if where.id else ""
             yield Entity(name, str(identity), step.tool, where.sort, item)
 
@@ -116,7 +109,7 @@ def things_of(entities: Iterable[Entity], names: Iterable[Sequence[str]]) -> tup
             if isinstance(value, str) and value and value != entity.name:
                 table.setdefault(entity.key, {})[value] = None
     for group in names:
-        known = next((key for name in group if (key := key_of(name, full))), None) or folded(group[0])
+        known = next((key for name in group if (key := key_of(name, full))), None) or fold_phrase(group[0])
         full.setdefault(known, {}).update(dict.fromkeys(group))
     return tuple(
         Thing(key, tuple(listed), ";".join(kinds.get(key, ())), tuple(marks.get(key, ())))
@@ -127,7 +120,7 @@ def things_of(entities: Iterable[Entity], names: Iterable[Sequence[str]]) -> tup
 
 def key_of(name: str, keys: Iterable[str]) -> str:
     """Return the key that a check's name means among those known: the same, or the same but for what it has in brackets; or nothing."""
-    wanted = folded(name)
+    wanted = fold_phrase(name)
     known = tuple(keys)
     if wanted in known:
         return wanted
@@ -138,7 +131,7 @@ def key_of(name: str, keys: Iterable[str]) -> str:
 def _bare(key: str) -> str:
     """Return a folded name without what it has in brackets, or with the brackets alone left out."""
     head, _, rest = key.partition("(")
-    return folded(head + rest.partition(")")[2]) if rest else key
+    return fold_phrase(head + rest.partition(")")[2]) if rest else key
 
 
 def names_in(check: Check) -> Iterator[tuple[str, ...]]:

@@ -5,21 +5,22 @@ Words that are there and stand decide. That words are not there decides only whe
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pytest_mapsat.model import Asked, NotSaid, Quote, Said, Travels
-from pytest_mapsat.text import Document, Mention, fold_phrase
+from pytest_mapsat.text import Document, Mention, fold_phrase, pack_of
 
 from .context import Context
 from .describe import one_of, times_in_words
 from .finding import SHOWN_AT_MOST, Finding, cited, unclear
-from .things import folded, word_at
+from .things import word_at
 
 Found = tuple[Document, Mention]
+#: Words of a language by what they do.
+Groups = Mapping[str, frozenset[str]]
 _OPEN = "of which it is open whether it is meant so"
 _WAYS = ("travel_time", "travel_distance")
 _LISTED = 2
-_MOTION = ("去", "回", "过", "到")
 
 
 def said(check: Said, context: Context) -> Finding:
@@ -91,7 +92,7 @@ def travels(check: Travels, context: Context) -> Finding:
                 if passed is None
                 else Finding(False, f"{cited(quotes)}, {why}", wanted, quotes[:SHOWN_AT_MOST])
             )
-    needless = context.lexicon.pack(context.language).groups.get("needless", frozenset())
+    groups = pack_of(context.language, context.vocabulary).groups
     told = [
         (document, mention, passed)
         for document in context.means_of(check.turn)
@@ -99,8 +100,8 @@ def travels(check: Travels, context: Context) -> Finding:
         if mention.form == "full"
         and not _in_a_name(document, mention)
         and mention.keys[0] not in check.by
-        and not (mention.keys[0] == "transit" and _owned(document, mention))
-        and (passed := _sent(document, mention, needless)) is not True
+        and not (mention.keys[0] == "transit" and _owned(document, mention, groups))
+        and (passed := _sent(document, mention, groups)) is not True
     ]
     for outcome in (False, None):
         quotes = _quotes((document, mention) for document, mention, passed in told if passed is outcome)
@@ -121,20 +122,21 @@ def _in_a_name(document: Document, mention: Mention) -> bool:
     return document.text[mention.span.start].isupper() and bool(before) and before[0][:1].isupper()
 
 
-def _owned(document: Document, mention: Mention) -> bool:
+def _owned(document: Document, mention: Mention, groups: Groups) -> bool:
     """Return whether a way is one that the user has planned already: "in time for your train"."""
-    return document.text[: mention.span.start].lower().endswith(("your ", "您的", "你的"))
+    before = document.text[: mention.span.start].lower().rstrip(" ")
+    return before.endswith(tuple(groups.get("owned", ())))
 
 
-def _sent(document: Document, mention: Mention, needless: Iterable[str]) -> bool | None:
+def _sent(document: Document, mention: Mention, groups: Groups) -> bool | None:
     """Return whether a way that is named sends nobody; None where words of motion follow it, or it need not be taken."""
     start = document.sentences[mention.sentence].start
     if mention.stance == "affirmed" and mention.why and mention.why in document.text[start : mention.span.start]:
         lead = document.text[document.clauses[mention.clause].start : mention.span.start].lower()
-        return None if any(word in lead for word in needless) else False
+        return None if any(word in lead for word in groups.get("needless", ())) else False
     follows = document.text[mention.span.end : mention.span.end + 2]
     open_ = mention.stance in ("affirmed", "described", "unclear")
-    return None if open_ and any(word in follows for word in _MOTION) else True
+    return None if open_ and any(word in follows for word in groups.get("motion", ())) else True
 
 
 def _set_aside(document: Document, mention: Mention) -> bool:
@@ -189,7 +191,7 @@ def says(text: str, phrases: Iterable[str]) -> bool:
 def place_of(text: str, phrases: Iterable[str]) -> tuple[int, int] | None:
     """Return where the first of the phrases begins and ends in a text, as whole words where it is Latin; None where none is there."""
     text = fold_phrase(text)
-    for phrase in map(folded, phrases):
+    for phrase in map(fold_phrase, phrases):
         at = word_at(text, phrase)
         if at is not None:
             return at, at + len(phrase)

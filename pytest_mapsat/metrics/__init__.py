@@ -5,7 +5,7 @@ Pure functions; nothing here knows what a place is, reads a file or asks a model
 
 from __future__ import annotations
 
-from .aggregate import PASS_RATE, RunUsage, group, summarise, usage
+from .aggregate import PASS_RATE, RunUsage, group, span_of, summarise, usage
 from .family import Family, Scene
 from .gather import families_named, gather_families
 from .labels import Measure, index_labels
@@ -22,20 +22,24 @@ from .satisfaction import (
     satisfaction_efficiency,
 )
 from .scoring import SOURCE_ATTRIBUTE, score
-from .statistics import bootstrap_interval, bootstrap_intervals, clustered, wilson_interval
+from .statistics import LEVEL, bootstrap_interval, bootstrap_intervals, clustered, wilson_interval
 from .tools import Satisfies, ToolSelection, tool_selection
+from .trials import CaseRow, PassRule, case_rows, pass_all, pass_at, trial_outcome
 from .weights import DEFAULT_WEIGHTS, WeightTable, weight_of
 
 __all__ = [
     "ASSERTABLE",
     "DEFAULT_WEIGHTS",
+    "LEVEL",
     "MSB",
     "PASS_RATE",
     "SOURCE_ATTRIBUTE",
+    "CaseRow",
     "Faithfulness",
     "Family",
     "ItemOutcome",
     "Measure",
+    "PassRule",
     "RunUsage",
     "Satisfies",
     "Scene",
@@ -44,6 +48,7 @@ __all__ = [
     "acceptance",
     "bootstrap_interval",
     "bootstrap_intervals",
+    "case_rows",
     "clustered",
     "cost_efficiency",
     "explicit_completion",
@@ -56,10 +61,14 @@ __all__ = [
     "index_labels",
     "interaction_efficiency",
     "item_outcome",
+    "pass_all",
+    "pass_at",
     "satisfaction_efficiency",
     "score",
+    "span_of",
     "summarise",
     "tool_selection",
+    "trial_outcome",
     "usage",
     "weight_of",
     "wilson_interval",

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pytest_mapsat.model import Aggregate, Bounds, Outcome, SandboxCounts, Scorecard
+from pytest_mapsat.model import PROVENANCE_KINDS, Aggregate, Bounds, Outcome, ProvenanceKind, Scorecard
 
 from .scoring import SOURCE_ATTRIBUTE
-from .statistics import RESAMPLES, Interval, bootstrap_intervals, mean, wilson_interval
+from .statistics import LEVEL, RESAMPLES, Interval, bootstrap_intervals, mean, wilson_interval
+from .trials import trial_numbers, trial_spans
 
 #: The share of cases whose item passed; an aggregate beside the metrics.
 PASS_RATE = "pass_rate"  # noqa: S105 - a rate, not a password
@@ -30,14 +31,15 @@ class _Column:
     left_out: dict[str, int]
 
 
-def summarise(cards: Sequence[Scorecard], *, resamples: int = RESAMPLES) -> dict[str, Aggregate]:
-    """Return the mean of each metric and of ``pass_rate`` over cases.
+def summarise(cards: Sequence[Scorecard], *, level: float = LEVEL, resamples: int = RESAMPLES) -> dict[str, Aggregate]:
+    """Return the mean of each metric and of ``pass_rate`` over cases; of trials also Pass@k and Pass^k (``pass@2``, ``pass^2``, ...).
 
     The trials of a case are averaged first, over those that have a value or bounds, so that each case counts once. A case that has neither is left
     out and counted by its class, the gravest of its trials. While a case is undecided the mean is too, and lies between its bounds.
 
     Args:
         cards: scorecards, in any order.
+        level: how probably the intervals hold the means.
         resamples: how many resamples the intervals are drawn from.
 
     Returns:
@@ -46,15 +48,21 @@ def summarise(cards: Sequence[Scorecard], *, resamples: int = RESAMPLES) -> dict
     """
     trials = _by_case(cards)
     names = dict.fromkeys(name for card in cards for name in card.metrics)
-    columns = [_column(name, trials) for name in (*names, PASS_RATE)]
-    metrics, rate = columns[:-1], columns[-1]
+    rate = _column(PASS_RATE, trials)
+    columns = [*(_column(name, trials) for name in names), rate, *_trial_columns(cards, trials)]
     # All in one call, which shares the resamples; what is decided is drawn once.
-    samples = [column.least for column in metrics] + [column.most for column in metrics if column.undecided]
-    intervals = bootstrap_intervals(samples, resamples=resamples)
-    lower, upper = intervals[: len(metrics)], iter(intervals[len(metrics) :])
-    ends = [(low, next(upper) if column.undecided else low) for column, low in zip(metrics, lower, strict=True)]
-    ends.append((_wilson(rate.least), _wilson(rate.most)))
-    return {column.name: _aggregate(column, *pair) for column, pair in zip(columns, ends, strict=True)}
+    means = [column for column in columns if column is not rate]
+    samples = [column.least for column in means] + [column.most for column in means if column.undecided]
+    intervals = bootstrap_intervals(samples, level=level, resamples=resamples)
+    lower, upper = iter(intervals[: len(means)]), iter(intervals[len(means) :])
+    summary = {}
+    for column in columns:
+        if column is rate:
+            summary[column.name] = _aggregate(column, _wilson(rate.least, level), _wilson(rate.most, level))
+        else:
+            low = next(lower)
+            summary[column.name] = _aggregate(column, low, next(upper) if column.undecided else low)
+    return summary
 
 
 def group(cards: Sequence[Scorecard]) -> dict[str, dict[str, dict[str, Aggregate]]]:
@@ -106,7 +114,7 @@ def _column(name: str, trials: Sequence[Sequence[Scorecard]]) -> _Column:
     for cards in trials:
         if name != PASS_RATE and not any(name in card.metrics for card in cards):
             continue
-        spans = [span for span in (_span(card, name) for card in cards) if span is not None]
+        spans = [span for span in (span_of(card, name) for card in cards) if span is not None]
         if spans:
             least.append(_mean([low for low, _ in spans]))
             most.append(_mean([high for _, high in spans]))
@@ -116,13 +124,25 @@ def _column(name: str, trials: Sequence[Sequence[Scorecard]]) -> _Column:
     return _Column(name, least, most, undecided, dict(sorted(left_out.items())))
 
 
+def _trial_columns(cards: Sequence[Scorecard], trials: Sequence[Sequence[Scorecard]]) -> Iterator[_Column]:
+    """Give Pass@k and Pass^k for each k; a case that ran fewer trials is left out of them."""
+    for k in trial_numbers(cards):
+        some = [trial_spans(case, k) for case in trials]
+        left_out = {"unevaluated": some.count(None)} if None in some else {}
+        for place in (0, 1):
+            spans = [spans[place] for spans in some if spans is not None]
+            undecided = sum(low != high for low, high in spans)
+            least, most = [low for low, _ in spans], [high for _, high in spans]
+            yield _Column(f"pass{'@^'[place]}{k}", least, most, undecided, left_out)
+
+
 def _mean(values: Sequence[float]) -> float:
     # Most cases have one trial, and this is asked nine times a case and group.
     return values[0] if len(values) == 1 else mean(values)
 
 
-def _span(card: Scorecard, name: str) -> Bounds | None:
-    """Return the least and the most of one episode; None where it stays out of the mean."""
+def span_of(card: Scorecard, name: str) -> Bounds | None:
+    """Return the least and the most that a metric, or ``pass_rate``, of one episode can come to; None where it stays out of the mean."""
     if name != PASS_RATE:
         return card.bounds_of(name)
     if card.outcome == "passed":
@@ -145,8 +165,8 @@ def _gravest(classes: Sequence[Outcome]) -> str:
     return max(classes, key=lambda outcome: _GRAVITY.get(outcome, 0))
 
 
-def _wilson(rates: Sequence[float]) -> Interval | None:
-    return wilson_interval(mean(rates), len(rates)) if rates else None
+def _wilson(rates: Sequence[float], level: float) -> Interval | None:
+    return wilson_interval(mean(rates), len(rates), level=level) if rates else None
 
 
 def _aggregate(column: _Column, lower: Interval | None, upper: Interval | None) -> Aggregate:
@@ -198,7 +218,7 @@ class RunUsage:
     tokens_known: int
     cost_known: int
     seconds: float
-    sandbox: SandboxCounts
+    sandbox: dict[ProvenanceKind, int]
 
     @property
     def calls_per_episode(self) -> float | None:
@@ -210,7 +230,6 @@ def usage(cards: Sequence[Scorecard]) -> RunUsage:
     """Return what a run used in all; unknown tokens and costs are left out and counted, not taken for 0."""
     told = [card for card in cards if card.spent.input_tokens is not None and card.spent.output_tokens is not None]
     costs = [card.spent.cost for card in cards if card.spent.cost is not None]
-    provenance = [card.sandbox.model_dump() for card in cards]
     return RunUsage(
         cases=len({card.id for card in cards}),
         episodes=len(cards),
@@ -226,5 +245,5 @@ def usage(cards: Sequence[Scorecard]) -> RunUsage:
         tokens_known=len(told),
         cost_known=len(costs),
         seconds=sum(card.timing.seconds for card in cards),
-        sandbox=SandboxCounts(**{kind: sum(one[kind] for one in provenance) for kind in SandboxCounts.model_fields}),
+        sandbox={kind: sum(card.sandbox.get(kind, 0) for card in cards) for kind in PROVENANCE_KINDS},
     )

@@ -6,15 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from pytest_mapsat.model import CallCounts, SandboxCounts, Spent, Step, Turn, Usage
+from pytest_mapsat.model import PROVENANCE_KINDS, CallCounts, ProvenanceKind, Spent, Step, Turn, Usage
 
 _QUESTION_MARKS = ("?", "？")
 
 
-def count_provenance(calls: Sequence[Step]) -> SandboxCounts:
+def count_provenance(calls: Sequence[Step]) -> dict[ProvenanceKind, int]:
     """Return how many tool answers came from where; calls that failed on name or arguments have no provenance."""
     kinds = Counter(call.provenance.kind if call.provenance else "miss" for call in calls if _answered(call))
-    return SandboxCounts(**{str(kind): number for kind, number in kinds.items()})
+    return {kind: kinds[kind] for kind in PROVENANCE_KINDS}
 
 
 def _answered(call: Step) -> bool:
@@ -22,10 +22,11 @@ def _answered(call: Step) -> bool:
 
 
 def count_calls(calls: Sequence[Step]) -> CallCounts:
-    """Return how often tools were called: in all, with an error as the answer, and by name (sorted)."""
+    """Return how often tools were called: in all, with an error as the answer, refused, and by name (sorted)."""
     by_tool = Counter(call.tool for call in calls)
     failed = sum(call.status == "error" for call in calls)
-    return CallCounts(total=len(calls), failed=failed, by_tool=dict(sorted(by_tool.items())))
+    refused = sum(call.status == "refused" for call in calls)
+    return CallCounts(total=len(calls), failed=failed, refused=refused, by_tool=dict(sorted(by_tool.items())))
 
 
 def count_clarifications(replies: Sequence[Turn]) -> int:

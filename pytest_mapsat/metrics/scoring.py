@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from types import MappingProxyType
 
-from pytest_mapsat.model import Bounds, Case, Fault, Label, Outcome, Scorecard, Tool, Trajectory, UsageError, Verdict
+from pytest_mapsat.model import (
+    RESERVED,
+    Bounds,
+    Case,
+    Fault,
+    Label,
+    Outcome,
+    Scorecard,
+    Tool,
+    Trajectory,
+    Turn,
+    UsageError,
+    Verdict,
+    mismatches,
+)
 
 from .counts import count_calls, count_clarifications, count_provenance, sum_usage, sum_user
 from .family import Family, Scene, measure
@@ -15,6 +30,7 @@ from .outcome import ASSERTABLE, broken_item, item_outcome
 from .tools import Satisfies
 from .weights import DEFAULT_WEIGHTS, WeightTable
 
+_SHOWN_MISMATCHES = 3
 _NO_TOOLS: Mapping[str, Tool] = MappingProxyType({})
 
 #: The attribute that names the sources of a case's implicit factors, joined by ", ".
@@ -68,6 +84,7 @@ def score(
         nodeid=nodeid,
         domains=case.domains,
         attributes=_attributes(case),
+        group=case.group,
         outcome=item.outcome,
         blame=item.blame,
         reason=item.reason,
@@ -87,7 +104,13 @@ def score(
         spent=scene.spent,
         user_spent=sum_user(trajectory.turns),
         judge_spent=None if verdict.usage is None else sum_usage([verdict.usage]),
-        warnings=(*trajectory.warnings, *verdict.warnings, *_stray_labels(case, scene.labels), *warnings),
+        warnings=(
+            *trajectory.warnings,
+            *verdict.warnings,
+            *_stray_labels(case, scene.labels),
+            *_unasked(case, replies),
+            *warnings,
+        ),
         trajectory=trajectory,
     )
 
@@ -129,6 +152,19 @@ def _attributes(case: Case) -> dict[str, str]:
     if sources:
         attributes[SOURCE_ATTRIBUTE] = ", ".join(sources)
     return attributes
+
+
+def _unasked(case: Case, replies: Sequence[Turn]) -> Iterator[str]:
+    """Yield where the structured claims of replies are not what the case asks for."""
+    asks = case.visible.asks
+    named = asks.get("properties", {})
+    for number, reply in enumerate(replies, 1):
+        if asks and reply.claims is not None:
+            own = {name: value for name, value in reply.claims.items() if name not in RESERVED or name in named}
+            found = list(islice(mismatches(asks, own, "claims"), _SHOWN_MISMATCHES + 1))
+            more = ", and more" if len(found) > _SHOWN_MISMATCHES else ""
+            if found:
+                yield f"reply {number} does not give what the case asks for: {'; '.join(found[:_SHOWN_MISMATCHES])}{more}"
 
 
 def _stray_labels(case: Case, labels: Mapping[str, Label]) -> tuple[str, ...]:

@@ -49,7 +49,6 @@ from .checks import (
     Covers,
     Custom,
     Grounded,
-    Mode,
     Not,
     NotCalled,
     NotSaid,
@@ -59,6 +58,7 @@ from .checks import (
     RulesOut,
     Said,
     Travels,
+    leaves,
 )
 from .comparison import (
     CaseChange,
@@ -72,10 +72,11 @@ from .comparison import (
     RuleResult,
     Unlike,
 )
-from .digest import canonical_json, digest, trajectory_digest
+from .digest import canonical_json, digest, noun_digest, trajectory_digest
 from .errors import InfrastructureError, MapsatError, Problem, SuiteError, UsageError, did_you_mean, shown
 from .match import Absent, Between, Bound, Contains, Equal, Match, OneOf, OpenAt, Present, Similar, WithinM
 from .metric import MSB_METRICS, Metric, MetricName
+from .roles import FigureRole, Mode, TimeRole
 from .run import (
     RUN_SCHEMA,
     Accounting,
@@ -92,7 +93,8 @@ from .run import (
     RunTiming,
     SuiteInfo,
 )
-from .scorecard import CallCounts, EpisodeTiming, Requirement, SandboxCounts, Scorecard, Spent
+from .schema import limits_broken, mismatches, schema_problem
+from .scorecard import CallCounts, EpisodeTiming, Requirement, Scorecard, Spent
 from .structured import RESERVED, Figure, Structured
 from .suite import SUITE_SCHEMA, SuiteManifest
 from .tool import (
@@ -122,6 +124,7 @@ from .trajectory import (
     Provenance,
     ProvenanceKind,
     Step,
+    StepStatus,
     Trajectory,
     Turn,
     TurnTiming,
@@ -193,6 +196,7 @@ __all__ = [
     "FieldUnit",
     "Fields",
     "Figure",
+    "FigureRole",
     "Gate",
     "GateOutcome",
     "Grounded",
@@ -245,16 +249,17 @@ __all__ = [
     "RunRequest",
     "RunTiming",
     "Said",
-    "SandboxCounts",
     "Scorecard",
     "ScriptedAnswer",
     "Similar",
     "Spent",
     "Step",
+    "StepStatus",
     "Structured",
     "SuiteError",
     "SuiteInfo",
     "SuiteManifest",
+    "TimeRole",
     "Tool",
     "Trajectory",
     "Travels",
@@ -273,10 +278,15 @@ __all__ = [
     "digest",
     "evidence_digest",
     "fits",
+    "leaves",
+    "limits_broken",
     "mark_value",
     "meanings_below",
+    "mismatches",
     "name_of",
+    "noun_digest",
     "reply_digest",
+    "schema_problem",
     "shown",
     "trajectory_digest",
     "wording_digest",

@@ -12,6 +12,7 @@ from pydantic import Field, field_validator, model_validator
 from .base import Identifier, JsonObject, Latitude, Level, Longitude, Noun, Text
 from .checks import Check
 from .match import Match
+from .schema import schema_problem
 
 #: ISO 8601 with seconds and the case's own offset; kept as text so that no time zone is ever applied.
 Moment = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?([+-]\d\d:\d\d|Z)?$")]
@@ -26,21 +27,41 @@ class Location(Noun):
 
 
 class Context(Noun):
-    """The spatio-temporal environment g and the interaction context c: all of it is shown to the agent."""
+    """The spatio-temporal environment g and the interaction context c: all of it is shown to the agent.
 
-    now: Moment
+    ``now``: null where the case stands at no time. ``details``: whatever else the agent is told, as a JSON object.
+    """
+
+    now: Moment | None = None
     location: Location | None = None
     city: str = ""
     history: tuple[str, ...] = ()
     uid: str = ""
     locale: str = ""
+    details: JsonObject = Field(default_factory=dict)
 
 
 class Visible(Noun):
-    """The half of a case that an agent may see."""
+    """The half of a case that an agent may see.
+
+    ``instructions``: how the agent is to go about it, in words, beside the query. ``asks``: a JSON Schema (an object) of the structured claims that
+    its replies are asked for.
+    """
 
     query: Text
-    context: Context
+    context: Context = Context()
+    instructions: str = Field(default="", max_length=100_000)
+    asks: JsonObject = Field(default_factory=dict)
+
+    @field_validator("asks")
+    @classmethod
+    def _checkable(cls, asks: JsonObject) -> JsonObject:
+        if asks and asks.get("type") != "object":
+            raise ValueError("claims are an object: a schema of them begins with type: object")
+        if asks and (found := schema_problem(asks)) is not None:
+            place, wrong = found
+            raise ValueError(f"{'.'.join(map(str, place))}: {wrong}")
+        return asks
 
 
 class Evidence(Noun):

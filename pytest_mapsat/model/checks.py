@@ -10,25 +10,18 @@ The field ``kind`` names the check. ``turn`` says which of the agent's replies a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from .base import Identifier, JsonObject, Noun, Text
 from .match import Bound, Match
+from .roles import FigureRole, Mode, TimeRole
 
 Turn = Literal["any", "first", "last"]
 Unit = Literal["m", "km", "s", "min", "h", "yuan", "percent", "celsius", "star", "count"]
 Phrases = Annotated[tuple[Text, ...], Field(min_length=1)]
-
-#: What a figure is a figure of. A figure whose role is not sure decides nothing.
-FigureRole = Literal[
-    "travel_time", "travel_distance", "wait", "slack", "stay", "opening", "closing", "deadline", "headroom", "price", "total",
-    "per_head", "fee", "saving", "former_price", "budget", "rating", "count", "capacity", "age", "temperature", "frequency",
-]  # fmt: skip
-#: What a clock time is the time of.
-TimeRole = Literal["departure", "arrival", "stop", "opening", "closing", "deadline", "last_service", "now"]
-Mode = Literal["walking", "cycling", "driving", "taxi", "transit"]
 
 
 def _listed(value: object) -> object:
@@ -341,3 +334,14 @@ Check = Annotated[
 
 for _noun in (All, AnyOf, AtLeast, Not):
     _noun.model_rebuild()
+
+
+def leaves(check: Check) -> Iterator[Check]:
+    """Yield the checks that a check is made of, combinations apart."""
+    if isinstance(check, All | AnyOf | AtLeast):
+        for part in check.checks:
+            yield from leaves(part)
+    elif isinstance(check, Not):
+        yield from leaves(check.check)
+    else:
+        yield check

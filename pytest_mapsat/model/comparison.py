@@ -139,7 +139,8 @@ class Comparison(Noun):
 
     ``unlike``: what keeps the runs from being comparable; where there is any, nothing is compared unless the common part was asked for
     (``common``). ``only_base``, ``only_new``: cases that one run has alone. ``pairs`` cases are in both. ``changes``: every metric for all cases
-    first, then by domain. ``cases``: those that changed, the worst first. ``reasons``: one line each, the gravest first.
+    first, then by domain. ``cases``: those that changed, the worst first. ``flips``: how many cases passed and do not, and the other way round; ``mcnemar``:
+    how probable so uneven flips are by chance (exact, two-sided, this alone). ``reasons``: one line each, the gravest first.
     ``inconclusive`` says whether an inconclusive comparison fails the gate.
     """
 
@@ -153,6 +154,8 @@ class Comparison(Noun):
     changes: tuple[Change, ...] = ()
     rules: tuple[RuleResult, ...] = ()
     cases: tuple[CaseChange, ...] = ()
+    flips: tuple[int, int] = (0, 0)
+    mcnemar: float | None = None
     outcome: ComparisonOutcome
     inconclusive: Literal["fail", "pass"] = "fail"
     reasons: tuple[str, ...] = ()

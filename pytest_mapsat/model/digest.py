@@ -6,6 +6,7 @@ import hashlib
 import json
 from typing import Any
 
+from .base import Noun
 from .trajectory import Trajectory, Turn
 
 
@@ -17,6 +18,12 @@ def canonical_json(value: Any) -> str:
 def digest(value: Any, size: int = 16) -> str:
     """Return the first ``size`` hex digits of the SHA-256 of the value's canonical JSON."""
     return hashlib.sha256(canonical_json(value).encode("utf-8", "surrogatepass")).hexdigest()[:size]
+
+
+def noun_digest(noun: Noun) -> str:
+    """Return a digest of a value's content, without fields that hold their default: a field that comes later changes none."""
+    text = noun.model_dump_json(exclude_defaults=True)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def trajectory_digest(trajectory: Trajectory) -> str:

@@ -5,30 +5,21 @@ from __future__ import annotations
 from pydantic import Field
 
 from .base import Bounds, Noun
+from .case import Membership
 from .metric import MetricName
-from .trajectory import Blame, Fault, Trajectory
+from .trajectory import Blame, Fault, ProvenanceKind, Trajectory
 from .verdict import Count, Label, Outcome
 
 #: pytest cuts what is longer out of the middle of a failed assertion.
 _LONGEST_REPR = 230
 
 
-class SandboxCounts(Noun):
-    """How many tool answers came from where."""
-
-    exact: int = 0
-    near: int = 0
-    composed: int = 0
-    simulated: int = 0
-    recorded: int = 0
-    miss: int = 0
-
-
 class CallCounts(Noun):
-    """How often the agent called tools, and how many calls failed on their arguments or name."""
+    """How often the agent called tools, how many calls failed on their arguments or name, and how many the world refused."""
 
     total: int = 0
     failed: int = 0
+    refused: int = 0
     by_tool: dict[str, int] = Field(default_factory=dict)
 
 
@@ -66,12 +57,13 @@ class Scorecard(Noun):
     ``bounds``: for a null that unknown labels leave open, the least and the most that the metric can come to; ``faults``: for a null that the
     metric's own family has left, what broke there. ``unknown``: the asserted factors whose label is not known.
     ``outcome`` is that of the item under the asserted labels; ``blame`` names who it is laid to when not passed, null where nobody is: the item
-    is undecided. ``turns`` counts agent replies,
+    is undecided. ``group``: the sequence of cases that it stands in. ``sandbox``: how many tool answers came from where. ``turns`` counts agent replies,
     ``clarifications`` those that asked something, ``vacuous`` fact requirements that held because nothing was claimed.
     ``agent`` tells the parameters of a parametrised ``mapsat_agent`` apart, ``attempt`` counts the episodes of one case, trial and agent
     from 1: reruns are further attempts.
     ``line``: where in its file the case begins, from 1; null: not known. ``requirements``: the case's factors in words; empty in older files.
     ``spent``: by the agent; ``user_spent``, ``judge_spent``: by the models that speak for the user and judge, null where none was asked.
+    ``stamp`` is a digest of the case as it was, ``dialogue`` one of what was said and done: two runs are compared by them.
     ``explicit_count`` stands in for explicit labels where a recorded verdict gave a count only. ``linked``: whether a recorded verdict is known to be about this trajectory; null where the judge judged it itself.
     """
 
@@ -83,6 +75,7 @@ class Scorecard(Noun):
     line: int | None = Field(default=None, ge=1)
     domains: tuple[str, ...] = ()
     attributes: dict[str, str] = Field(default_factory=dict)
+    group: Membership | None = None
     outcome: Outcome
     blame: Blame | None = None
     reason: str = ""
@@ -94,7 +87,7 @@ class Scorecard(Noun):
     labels: tuple[Label, ...] = ()
     requirements: tuple[Requirement, ...] = ()
     explicit_count: Count | None = None
-    sandbox: SandboxCounts = SandboxCounts()
+    sandbox: dict[ProvenanceKind, int] = Field(default_factory=dict)
     calls: CallCounts = CallCounts()
     turns: int = 0
     clarifications: int = 0
@@ -105,6 +98,8 @@ class Scorecard(Noun):
     judge_spent: Spent | None = None
     warnings: tuple[str, ...] = ()
     linked: bool | None = None
+    stamp: str = ""
+    dialogue: str = ""
     trajectory: Trajectory
     timing: EpisodeTiming = EpisodeTiming()
 

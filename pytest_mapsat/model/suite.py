@@ -16,7 +16,8 @@ _Words = Annotated[tuple[_Word, ...], Field(max_length=500)]
 class SuiteManifest(Noun):
     """What ``suite.yaml`` says.
 
-    ``domains``: the suite's domains, which become markers, each with a line of description. ``coordinates`` is never converted nor mixed.
+    ``domains``: the suite's domains, which become markers, each with a line of description. ``coordinates`` is never converted nor mixed; null for
+    a suite without places.
     ``metrics``: the families of metrics that its cases are measured by.
     ``vocabulary``: words of the suite's domain by group of the language packs (``reject``, or ``role.wait`` where the words have a value).
     """
@@ -25,7 +26,7 @@ class SuiteManifest(Noun):
     version: Text
     license: Text
     schema_version: int = Field(ge=1)
-    coordinates: Literal["gcj02", "wgs84"]
+    coordinates: Literal["gcj02", "wgs84"] | None = None
     language: str = "en"
     domains: dict[Identifier, str] = Field(default_factory=dict)
     description: str = ""

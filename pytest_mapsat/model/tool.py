@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from .base import Identifier, Json, JsonObject, Level, Noun, Text
-from .checks import FigureRole, TimeRole
+from .roles import FigureRole, TimeRole
 
 #: Key in ``Tool.meanings`` that stands for an item of entities.
 ITEM = "[]"
@@ -185,6 +185,8 @@ class Tool(Noun):
     A result is evidence as far as it is declared: ``entities`` and ``fields`` (dotted path in the result, ``*`` for every member -> what its
     values mean); ``about`` names the parameters that say, by id, point or name, which things it is said of; ``mode`` the one with the
     way of travelling. What lies together in a member of a list belongs to the names in it, else to those around it.
+
+    ``secrets``: parameters, and dotted paths of a result, whose values no record keeps. Such a parameter is not compared.
     """
 
     name: Identifier
@@ -197,6 +199,7 @@ class Tool(Noun):
     fields: Fields = Field(default_factory=dict)
     about: tuple[str, ...] = ()
     mode: str | None = None
+    secrets: tuple[Text, ...] = ()
 
     @model_validator(mode="after")
     def _known_parameters(self) -> Tool:
@@ -272,7 +275,8 @@ class Record(Noun):
     """A recorded call of one case with the result that the world gave.
 
     ``writes`` is the digest of the writes before it, empty in a world that is only read. ``synonyms``: further values of an argument that
-    ask for the same (an id under which the source knew the user). ``simulated``: an LLM gave the result, not the world.
+    ask for the same (an id under which the source knew the user). ``simulated``: an LLM gave the result, not the world. ``live``: a tool of
+    the user's own gave it, asked by ``mapsat record`` or in a run.
     """
 
     case: Identifier
@@ -282,6 +286,7 @@ class Record(Noun):
     writes: str = ""
     synonyms: dict[str, tuple[Json, ...]] = Field(default_factory=dict)
     simulated: bool = False
+    live: bool = False
 
 
 ParameterMatch.model_rebuild()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import Field, model_validator
 
 from .base import Json, JsonObject, Noun
 
-ProvenanceKind = Literal["exact", "near", "composed", "simulated", "recorded", "miss"]
-PROVENANCE_KINDS: tuple[ProvenanceKind, ...] = ("exact", "near", "composed", "simulated", "recorded", "miss")
+ProvenanceKind = Literal["exact", "computed", "near", "composed", "simulated", "recorded", "miss"]
+PROVENANCE_KINDS: tuple[ProvenanceKind, ...] = get_args(ProvenanceKind)
+#: ``ok`` answered; ``miss`` nothing answers; ``refused`` the world will not do it; ``error`` the arguments do not fit or there is no such tool.
+StepStatus = Literal["ok", "miss", "refused", "error"]
 
 #: Who a fault is laid to.
 Blame = Literal["agent", "user", "judge", "sandbox", "infrastructure"]
@@ -35,6 +37,8 @@ class Difference(Noun):
 class Provenance(Noun):
     """Where the answer to one call came from.
 
+    ``kind``: a record (``exact``, ``near``, ``composed`` of several, ``simulated`` by a model), the data of a world (``computed``), a recorded
+    dialogue, or nowhere (``miss``).
     ``record``: key of the record that answered; ``differences``: what a near or composed answer does not share with the call; for a
     miss: what keeps the nearest record, ``record``, from answering. ``candidates``: how many conflicting records stood behind the answer.
     """
@@ -49,7 +53,7 @@ class Provenance(Noun):
 class Step(Noun):
     """One step inside a turn: a thought, or a call with its result.
 
-    ``status``: ``ok`` answered; ``miss`` no record; ``error`` the arguments do not fit or the tool does not exist.
+    ``status``: see ``StepStatus``; the result of a refused call says why.
     """
 
     kind: Literal["thought", "call"]
@@ -58,7 +62,7 @@ class Step(Noun):
     tool: str = ""
     arguments: JsonObject = Field(default_factory=dict)
     result: Json = None
-    status: Literal["ok", "miss", "error"] = "ok"
+    status: StepStatus = "ok"
     provenance: Provenance | None = None
 
 
@@ -141,5 +145,5 @@ class Trajectory(Noun):
 
     @property
     def calls(self) -> tuple[Step, ...]:
-        """All tool calls, in order."""
-        return tuple(step for turn in self.turns for step in turn.steps if step.kind == "call")
+        """The agent's tool calls, in order; what stands in a user's turn is the user's own doing."""
+        return tuple(step for turn in self.replies for step in turn.steps if step.kind == "call")

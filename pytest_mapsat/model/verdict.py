@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from .base import Level, Noun
 from .trajectory import Blame, Usage
 
 #: passed and failed are known; unevaluated: the judge could not say; error: what should be judged broke.
 Outcome = Literal["passed", "failed", "error", "unevaluated", "not_applicable"]
-LabelKind = Literal["explicit", "implicit", "fact"]
+#: ``explicit``, ``implicit``, ``fact`` and ``policy`` are what a case asks for; other kinds are a judge's own.
+LabelKind = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 #: How the reason of a label begins that the judge cannot decide, which is nobody's fault.
 UNDECIDED = "undecided"
 
@@ -29,7 +30,8 @@ class Label(Noun):
     """The judgement of one factor.
 
     ``value``: 0 or 1, for a soft factor one of the five levels, null when unevaluated. ``vacuous``: a fact requirement that
-    held because the answer does not make the claim. ``wanted``: what would have satisfied it, in words.
+    held because the answer does not make the claim. ``wanted``: what would have satisfied it, in words. ``by``: who gave it: checks, model, decision,
+    recorded. ``votes``: what each evaluation of a model said, in its own words.
     """
 
     factor: str
@@ -42,6 +44,7 @@ class Label(Noun):
     vacuous: bool = False
     blame: Blame | None = None
     by: str = "checks"
+    votes: tuple[str, ...] = ()
 
     @property
     def undecided(self) -> bool:

@@ -46,8 +46,10 @@ def _swaps(run: OracleRun) -> Iterator[tuple[Thing, Thing]]:
 
 
 def _is_closed(run: OracleRun, thing: Thing) -> bool:
-    now = OpenAt(op="open_at", time=run.case.visible.context.now[11:16])
-    hours = thing.values("hours")
+    moment, hours = run.case.visible.context.now, thing.values("hours")
+    if moment is None:
+        return False
+    now = OpenAt(op="open_at", time=moment[11:16])
     return bool(hours) and all(satisfies(now, value) is False for value in hours)
 
 

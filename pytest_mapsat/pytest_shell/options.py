@@ -16,6 +16,7 @@ import pytest
 
 if TYPE_CHECKING:
     from pytest_mapsat.model import Asserted, RunRequest
+    from pytest_mapsat.reports import ReportTarget
 
 
 class Option(NamedTuple):
@@ -49,6 +50,15 @@ OPTIONS = (
         "people's decisions on labels, which come before the judge (default: decisions.jsonl of the suite)",
     ),
     Option("trials", "N", "episodes per case (default 1)"),
+    Option(
+        "on-miss",
+        "MODE",
+        "what a call gets that no record answers: strict (default): nothing is recorded; record: the answer of your own tool "
+        "(--mapsat-tools), which is kept in the suite",
+    ),
+    Option(
+        "tools", "SPEC", "your own tools for --mapsat-on-miss=record: module:attr of functions, a module, or an object"
+    ),
     Option("max-turns", "N", "agent replies per episode (default 10)"),
     Option("timeout", "SECONDS", "wall time per episode (default 300)"),
     Option(
@@ -65,6 +75,12 @@ OPTIONS = (
         "cases that judge, user or infrastructure may leave unevaluated before the gate is invalid (default 0)",
     ),
     Option("save", "PATH", "write the run file (JSON); PATH.journal has every episode that has ended"),
+    Option(
+        "report",
+        "TYPE:PATH",
+        "write a report: html, json, markdown or github (step summary and annotations; github: alone is the step under way); repeatable",
+        repeatable=True,
+    ),
     Option("resume", "PATH", "go on from the journal or the run file of a run that did not end: run what it lacks"),
 )
 
@@ -72,13 +88,11 @@ OPTIONS = (
 PLANNED = {
     "judge-votes": "1",
     "profile": None,
-    "on-miss": "strict",
     "concurrency": "1",
     "executor": "local",
     "cache": "off",
     "compare": None,
     "compare-fail": None,
-    "report": None,
 }
 
 
@@ -95,6 +109,8 @@ class Settings:
         agent_named: whether the agent was named on the command line itself, not in an ini file or in ``addopts``.
         save_named: likewise for the run file.
         decisions: the file of people's decisions, absolute; None: that of each suite.
+        tools: the spec of the user's own tools; empty where calls that miss stay without an answer.
+        reports: the reports that are written at the end.
     """
 
     request: RunRequest
@@ -105,6 +121,8 @@ class Settings:
     agent_named: bool
     save_named: bool
     decisions: Path | None = None
+    tools: str = ""
+    reports: tuple[ReportTarget, ...] = ()
 
     def with_source(self, digest: str) -> Settings:
         """Return the settings with a digest of the agent's source in the request."""
@@ -178,6 +196,7 @@ def read_settings(config: pytest.Config) -> Settings:
     _refuse_planned(config)
     _refuse_empty(config)
     decisions = _decisions(config)
+    tools = _tools(config)
     fail_under, origin = _fail_under(config)
     options = RunOptions(
         trials=_whole(config, "trials", 1, at_least=1),
@@ -187,6 +206,7 @@ def read_settings(config: pytest.Config) -> Settings:
         fail_under=fail_under,
         fail_under_from=origin,
         allow_unevaluated=_whole(config, "allow-unevaluated", 0, at_least=0),
+        on_miss="record" if tools else "strict",
     )
     return Settings(
         request=RunRequest(
@@ -203,6 +223,8 @@ def read_settings(config: pytest.Config) -> Settings:
         agent_named=bool(typed(config, "agent")),
         save_named=bool(typed(config, "save")),
         decisions=decisions,
+        tools=tools,
+        reports=_reports(config),
     )
 
 
@@ -265,6 +287,38 @@ def _decisions(config: pytest.Config) -> Path | None:
     text = _single(config, "decisions", "")
     base = config.rootpath if config.getoption(_dest("decisions")) is None else config.invocation_params.dir
     return (base / text).absolute() if text else None
+
+
+def _tools(config: pytest.Config) -> str:
+    """Return the spec of the tools that are asked where no record answers; empty where none are."""
+    mode, tools = _single(config, "on-miss", "strict"), _single(config, "tools", "")
+    if mode.startswith("simulate:"):
+        raise pytest.UsageError(
+            "--mapsat-on-miss=simulate: is not in this version of pytest-mapsat yet; see CHANGELOG.md"
+        )
+    if mode not in ("strict", "record"):
+        raise pytest.UsageError(f"--mapsat-on-miss: found {mode!r}, expected strict or record")
+    if mode == "record" and not tools:
+        raise pytest.UsageError(
+            "--mapsat-on-miss=record asks your own tools: name them with --mapsat-tools=module:attr"
+        )
+    if mode == "strict" and typed(config, "tools"):
+        raise pytest.UsageError("--mapsat-tools are asked only with --mapsat-on-miss=record; give both")
+    return tools if mode == "record" else ""
+
+
+def _reports(config: pytest.Config) -> tuple[ReportTarget, ...]:
+    """Return the reports: paths start from where pytest was started, or from the root where the ini file names them."""
+    from pytest_mapsat.model import UsageError  # noqa: PLC0415 (pydantic: only where an agent is active)
+    from pytest_mapsat.reports import parse_reports  # noqa: PLC0415 (likewise)
+
+    given: list[str] | None = config.getoption(_dest("report"))
+    try:
+        if given is None:
+            return parse_reports(config.getini(_dest("report")), config.rootpath)
+        return parse_reports(given, config.invocation_params.dir)
+    except UsageError as error:
+        raise pytest.UsageError(f"--mapsat-report: {error}") from None
 
 
 def _digest(decisions: Path | None) -> str:

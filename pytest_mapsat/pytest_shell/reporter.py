@@ -22,12 +22,14 @@ from pytest_mapsat.runs.assemble import Outcome, assemble, portable, suite_infos
 from pytest_mapsat.runs.episodes import Ended, Episodes
 from pytest_mapsat.runs.families import metrics_of, refuse_undeclared
 from pytest_mapsat.runs.files import check_save_path, journal_of, looked_for, put_aside, put_journal_aside
+from pytest_mapsat.runs.own_answers import keep_answers, told
 from pytest_mapsat.runs.request import thresholds_of
 from pytest_mapsat.runs.resume import read_finished
 
 from .hooks import call_each
 from .items import is_case
 from .options import Settings
+from .reports import Reports
 from .suites import Suites
 from .transport import Collected, unpacked, without_turns
 
@@ -68,6 +70,9 @@ class Reporter:
         )
         if settings.save is not None and self._decides:
             check_save_path(settings.save, settings.decisions)
+        self._reports = Reports(config, settings)
+        if self._decides:
+            self._reports.check()
         self._begun = False
         self._journal_path = self._place_of_journal()
         self._ledger = Ledger()
@@ -84,6 +89,8 @@ class Reporter:
         #: What went wrong on our own side, told at the end.
         self._faults: list[str] = []
         self._told = False
+        #: What became of the answers of the user's own tools.
+        self._own_answers: list[str] = []
         self._session: pytest.Session | None = None
         #: The exit status that the end of the session may not turn green; None until the session has come to its end.
         self._status: int | None = None
@@ -122,7 +129,7 @@ class Reporter:
             finished.path = Path(self.moved.get(os.path.realpath(finished.path), finished.path))
         self.episodes.finished = finished
         self.episodes.journal = self._journal(request.model_dump(mode="json", by_alias=True))
-        self.episodes.keeps_lines = self.settings.save is not None
+        self.episodes.keeps_lines = self._needs_lines
         if finished is not None and (journal := self.episodes.journal) is not None:
             for card in finished.cards():
                 journal.add(scorecard_line(card))  # first of all, so that none is lost whenever this run ends
@@ -137,6 +144,12 @@ class Reporter:
             if self.settings.save is None:
                 return None  # the cache folder cannot be written, which is no reason not to run
             raise pytest.UsageError(f"--mapsat-save: {error.strerror or error} ({path})") from None
+
+    @property
+    def _needs_lines(self) -> bool:
+        """Whether dialogues are needed at the end, although no journal may take them: for files, or for what own tools answered."""
+        settings = self.settings
+        return settings.save is not None or bool(settings.reports or settings.tools)
 
     def _place_of_journal(self) -> Path | None:
         if self.settings.save is not None:
@@ -159,7 +172,7 @@ class Reporter:
             "journal": None if self._journal_path is None else str(self._journal_path),
             "resume": None if finished is None else str(finished.path),
             "moved": self.moved,
-            "keeps_lines": self.settings.save is not None,
+            "keeps_lines": self._needs_lines,
         }
 
     # -- collection ------------------------------------------------------------------------
@@ -294,6 +307,11 @@ class Reporter:
             run = self._run
             if self.settings.save is not None and (run.cases or run.accounting.collected):
                 self._guarded("--mapsat-save", lambda: self._save(run))
+            if self.settings.tools:
+                self._guarded("--mapsat-on-miss=record", self._keep_answers)
+            self._guarded(
+                "--mapsat-report", lambda: self._faults.extend(self._reports.write(run, self._lines(self._cards)))
+            )
             self._faults += call_each(self.config, self.config.hook.pytest_mapsat_report, config=self.config, run=run)
         if self.episodes.fault:
             self._faults.append(f"the journal could not be written: {self.episodes.fault}")
@@ -368,11 +386,15 @@ class Reporter:
         if not self._begun:
             put_aside(path)
         former = self.moved.get(os.path.realpath(path))
-        write_run(path, run, self._lines(), like=None if former is None else Path(former))
+        write_run(path, run, self._lines(self._cards), like=None if former is None else Path(former))
         self._note({"ended": "complete" if not run.accounting.lost else "stopped"})
 
-    def _lines(self) -> Iterable[bytes]:
-        for one in self._cards:
+    def _keep_answers(self) -> None:
+        with_gaps = [one for one in self._cards if one.card.sandbox.get("recorded") or one.card.sandbox.get("miss")]
+        self._own_answers = told(*keep_answers(self._lines(with_gaps), self.suites.of_cases()))
+
+    def _lines(self, cards: Iterable[Ended]) -> Iterable[bytes]:
+        for one in cards:
             line = one.line
             if line is None and one.place is not None and self.episodes.journal is not None:
                 line = self.episodes.journal.read(one.place)
@@ -416,14 +438,18 @@ class Reporter:
                 f"no case was collected, and no test used mapsat_run; looked for a suite in: {where}", red=True
             )
         elif self._run is not None:
-            for line in summary_lines(self._run, width=width, colour=terminal.hasmarkup, brief=brief):
+            full = self.config.get_verbosity() > 0
+            for line in summary_lines(self._run, width=width, colour=terminal.hasmarkup, brief=brief, full=full):
                 terminal.write_line(line.text, **({line.style: True} if line.style else {}))
+        for told_of in self._own_answers:
+            terminal.write_line(f"own      {printable(told_of)}", yellow=True)
         for problem in (problem for suite in self.suites.used() for problem in suite.inventory.unread):
             terminal.write_line(f"not read  {problem}", yellow=True)
         for fault in self._faults:
             terminal.write_line(f"error  {fault}", red=True)
         if self.settings.save is not None and not self._faults and self._run is not None and not brief:
             terminal.write_line(f"saved    {self.settings.save}")
+        self._reports.tell(terminal, brief=brief)
 
 
 def _first_line(report: pytest.TestReport) -> str:

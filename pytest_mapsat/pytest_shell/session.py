@@ -16,7 +16,8 @@ from pytest_mapsat.formats import Journal
 from pytest_mapsat.judges import Decisions, gather_checks, make_judge
 from pytest_mapsat.metrics import gather_families
 from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
-from pytest_mapsat.reports import failure_text, printable
+from pytest_mapsat.recording import OwnTools
+from pytest_mapsat.reports import failure_text, printable, properties
 from pytest_mapsat.runs.case import Runner
 from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted
 from pytest_mapsat.runs.families import metrics_of
@@ -82,6 +83,7 @@ class MapsatSession:
         check_user_spec(request.user)
         make_judge(self._moved(request.judge), {}, root=self.root)
         Decisions.read([settings.decisions] if settings.decisions else [])
+        self._own_tools = OwnTools.load(settings.tools, root=self.root) if settings.tools else None
         self.suites = Suites(config, settings, self.families)
 
     def described(self) -> Settings:
@@ -244,9 +246,7 @@ class MapsatSession:
         case = cast("Case", pyfuncitem.funcargs["mapsat_case"])
         card = self._episode(pyfuncitem, case, pyfuncitem.funcargs.get("mapsat_agent"))
         metrics = metrics_of([param_of(pyfuncitem).suite], self.families)
-        pyfuncitem.user_properties += [
-            (f"mapsat.{metric.name}", card.metric(metric.name)) for metric in metrics if metric.headline
-        ]
+        pyfuncitem.user_properties += properties(card)
         if card.outcome == "failed":
             asserted = self.settings.request.options.asserted_kinds
             short = self.config.option.tbstyle == "short"
@@ -285,6 +285,8 @@ class MapsatSession:
 
     def pytest_unconfigure(self) -> None:
         """Stop our threads."""
+        if self._own_tools is not None:
+            self._own_tools.close()
         shutdown()
 
     # -- inside ----------------------------------------------------------------------------
@@ -296,7 +298,9 @@ class MapsatSession:
     def _make_runner(self, source: Source) -> Runner:
         request = self.settings.request
         request = request.model_copy(update={"judge": self._moved(request.judge)})
-        return Runner(source, request, self.root, self._checks, self.settings.decisions, self.families)
+        return Runner(
+            source, request, self.root, self._checks, self.settings.decisions, self.families, own_tools=self._own_tools
+        )
 
     def _moved(self, spec: str) -> str:
         """Return the spec of a recorded file, which the start of the run may have moved out of the way of the new one."""

@@ -107,6 +107,10 @@ class Suites:
         """Return the suites that cases were collected from, by their folder."""
         return [self.opened[root] for root in sorted(self.touched) if root in self.opened]
 
+    def of_cases(self) -> dict[str, Suite]:
+        """Return the suite of each case, by its id."""
+        return {entry.id: suite for suite in self.used() for entry in _entries_of(suite)}
+
     def add_defaults(self) -> None:
         """Add the suites to what pytest collects: always those of --mapsat-cases, the default only where no path was given.
 

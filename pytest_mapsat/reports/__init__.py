@@ -1,19 +1,33 @@
-"""What people read of a run: why an item failed, the terminal summary."""
+"""What people and programs read of a run: failures, the summary, dialogues, and the reports of ``--mapsat-report``."""
 
 from __future__ import annotations
 
+from .changes import Line, change_lines
+from .data import Report
+from .dialogue import dialogue_data, dialogue_lines
 from .failure import again_command, failure_text
-from .terminal import Line, summary_lines
+from .junit import properties
+from .targets import REPORT_TYPES, ReportTarget, parse_reports, write_reports
+from .terminal import summary_lines
 from .text import call_text, cell_width, cut, printable, wrap
 
 __all__ = [
+    "REPORT_TYPES",
     "Line",
+    "Report",
+    "ReportTarget",
     "again_command",
     "call_text",
     "cell_width",
+    "change_lines",
     "cut",
+    "dialogue_data",
+    "dialogue_lines",
     "failure_text",
+    "parse_reports",
     "printable",
+    "properties",
     "summary_lines",
     "wrap",
+    "write_reports",
 ]

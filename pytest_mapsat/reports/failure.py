@@ -26,8 +26,8 @@ _QUOTE = 160
 _QUOTES = 8
 _RESULT = 100
 _CALLS = 12
-#: Options that decide about the run as a whole, and change nothing for one case.
-_OF_THE_RUN = frozenset({"fail_under", "fail_under_from", "allow_unevaluated"})
+#: Options that decide about the run as a whole, and change nothing for one case: what own tools have answered is a record by then.
+_OF_THE_RUN = frozenset({"fail_under", "fail_under_from", "allow_unevaluated", "on_miss"})
 #: Options that have another name on the command line.
 _OPTION_NAMES = {"asserted": "assert", "timeout_seconds": "timeout"}
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from pytest_mapsat.model import PROVENANCE_KINDS, Aggregate, Gate, Run, Scorecard
 
+from .changes import Line, change_lines
 from .text import cell_width, cut, printable, wrap
+from .values import PASS_RATE, card_name, gated_metrics, mean_text, metric_title, missed, span_text
 
 _WIDEST_NAME = 24
 _GAP = 2
@@ -25,14 +26,7 @@ _FLAKY = 10
 _MANY_MISSES = 0.1
 
 
-class Line(NamedTuple):
-    """A line of the summary; ``style`` is one of pytest's markup words, or empty."""
-
-    text: str
-    style: str = ""
-
-
-def summary_lines(run: Run, *, width: int, colour: bool, brief: bool = False) -> list[Line]:
+def summary_lines(run: Run, *, width: int, colour: bool, brief: bool = False, full: bool = False) -> list[Line]:
     """Return the summary of a run.
 
     Args:
@@ -40,11 +34,14 @@ def summary_lines(run: Run, *, width: int, colour: bool, brief: bool = False) ->
         width: columns of the terminal.
         colour: whether lines may have a style.
         brief: give only the gate's line and the lost items.
+        full: with a comparison, name every case, factor and group that changed.
     """
     if brief:
         lines = [*_lost(run, width), *_gate(run.gate, width, brief=True)]
     else:
         lines = [*_head(run, width), Line("")]
+        if run.comparison is not None:
+            lines += [*change_lines(run.comparison, width, full=full), Line("")]
         if run.cases:
             lines += [
                 *_table(run, width),
@@ -60,18 +57,12 @@ def summary_lines(run: Run, *, width: int, colour: bool, brief: bool = False) ->
 
 
 def _head(run: Run, width: int) -> Iterator[Line]:
-    suites = ", ".join(f"{suite.name} {suite.version}" for suite in run.manifest.suites) or "none"
+    suites = ", ".join(printable(f"{suite.name} {suite.version}") for suite in run.manifest.suites) or "none"
     judge = run.manifest.judge.spec
     yield Line(cut(f"agent  {printable(run.manifest.agent)}", width))
-    yield Line(cut(f"suite  {suites} · user {run.manifest.user} · judge {printable(judge)}", width))
+    yield Line(cut(f"suite  {suites} · user {printable(run.manifest.user)} · judge {printable(judge)}", width))
     if run.manifest.judge.linked is False:
         yield Line("judge  its verdicts are joined by case id only: they may be about other dialogues", "yellow")
-
-
-def _columns(run: Run) -> tuple[str, ...]:
-    """Return the metrics of the table, from the one that is kept longest to the first that a narrow terminal drops."""
-    gated = [metric for metric in run.manifest.metrics if metric.gated]
-    return tuple(metric.name for metric in sorted(gated, key=lambda metric: not metric.headline))
 
 
 def _table(run: Run, width: int) -> Iterator[Line]:
@@ -80,7 +71,7 @@ def _table(run: Run, width: int) -> Iterator[Line]:
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
 
-    columns = _columns(run)
+    columns = gated_metrics(run)
     rows = [
         ["", "cases", "passed", *(name.upper() for name in columns)],
         ["all", *_row(run.cases, run.summary, columns)],
@@ -120,39 +111,20 @@ def _row(cards: Sequence[Scorecard], aggregates: Mapping[str, Aggregate], column
     return [
         str(len({card.id for card in cards})),
         f"{passed}/{len(cards)}",
-        *(_mean(aggregates.get(name), "-") or "-" for name in columns),
+        *(mean_text(aggregates.get(name), "-") or "-" for name in columns),
     ]
-
-
-def _mean(aggregate: Aggregate | None, between: str = " to ") -> str:
-    """Return a mean, or the bounds that it lies between; empty where it has neither."""
-    if aggregate is None:
-        return ""
-    if aggregate.mean is not None:
-        return f"{aggregate.mean:.3f}"
-    return "" if aggregate.bounds is None else _range(*aggregate.bounds, between)
-
-
-def _range(least: float, most: float, between: str = " to ") -> str:
-    """Return two bounds, with as many digits as tell them apart, at most three."""
-    digits = 2 if f"{least:.2f}" != f"{most:.2f}" else 3
-    return f"{least:.{digits}f}{between}{most:.{digits}f}"
 
 
 def _decided(run: Run, width: int) -> Iterator[Line]:
     """Say how many cases are decided, with the first metrics that the others leave between bounds; the table has them all."""
     counted: dict[tuple[int, int], list[str]] = {}
-    for name in (*_columns(run), "pass_rate"):
+    for name in (*gated_metrics(run), PASS_RATE):
         aggregate = run.summary.get(name)
         if aggregate and aggregate.undecided:
             key = (aggregate.n, aggregate.n + aggregate.undecided)
-            counted.setdefault(key, []).append(f"{_title(name)} {_mean(aggregate)}")
+            counted.setdefault(key, []).append(f"{metric_title(name)} {mean_text(aggregate)}")
     for (decided, cases), parts in counted.items():
         yield from _wrapped("", f"{decided} of {cases} decided; {', '.join(parts[:_FIRST])}", width, "yellow")
-
-
-def _title(name: str) -> str:
-    return "pass rate" if name == "pass_rate" else name.upper()
 
 
 def _intervals(run: Run, width: int) -> Iterator[Line]:
@@ -161,14 +133,16 @@ def _intervals(run: Run, width: int) -> Iterator[Line]:
         aggregate = run.summary.get(name)
         if aggregate and aggregate.low is not None and aggregate.high is not None:
             interval = f"[{aggregate.low:.3f}, {aggregate.high:.3f}]"
-            parts.append(f"{name.upper()} {_mean(aggregate)} {interval} over {aggregate.n + aggregate.undecided} cases")
+            parts.append(
+                f"{name.upper()} {mean_text(aggregate)} {interval} over {aggregate.n + aggregate.undecided} cases"
+            )
     if parts:
         yield from _wrapped("95 % interval: ", "; ".join(parts), width)
 
 
 def _left_out(run: Run, width: int) -> Iterator[Line]:
     parts = []
-    for name in _columns(run):
+    for name in gated_metrics(run):
         aggregate = run.summary.get(name)
         if aggregate and aggregate.left_out:
             classes = ", ".join(
@@ -180,11 +154,13 @@ def _left_out(run: Run, width: int) -> Iterator[Line]:
 
 
 def _counts(run: Run, width: int) -> Iterator[Line]:
-    totals = {kind: sum(getattr(card.sandbox, kind) for card in run.cases) for kind in PROVENANCE_KINDS}
+    totals = {kind: sum(card.sandbox.get(kind, 0) for card in run.cases) for kind in PROVENANCE_KINDS}
     calls = sum(card.calls.total for card in run.cases)
     answered = ", ".join(f"{count} {kind}" for kind, count in totals.items() if count) or "no answer"
     failed = sum(card.calls.failed for card in run.cases)
+    refused = sum(card.calls.refused for card in run.cases)
     text = f"{calls} calls: {answered}" + (f", {failed} with an error" if failed else "")
+    text += f", {refused} of them refused" if refused else ""
     yield from _wrapped("sandbox ", text, width, "yellow" if totals["miss"] else "")
     replies = sum(card.turns for card in run.cases)
     asked = sum(card.clarifications for card in run.cases)
@@ -199,7 +175,7 @@ def _counts(run: Run, width: int) -> Iterator[Line]:
 
 def _leading(run: Run) -> str:
     """Return the metric that cases are told by: the first of the table."""
-    return next(iter(_columns(run)), "")
+    return next(iter(gated_metrics(run)), "")
 
 
 def _worst(run: Run, width: int) -> Iterator[Line]:
@@ -208,13 +184,11 @@ def _worst(run: Run, width: int) -> Iterator[Line]:
     scored = [(card, value) for card, value in values if value is not None and (value < 1 or card.outcome == "failed")]
     scored.sort(key=lambda pair: (pair[0].outcome != "failed", pair[1], pair[0].id, pair[0].trial))
     for number, (card, value) in enumerate(scored[:_WORST]):
-        reason = card.reason or f"missed: {', '.join(_missed(card)) or 'nothing that was judged'}"
+        reason = (
+            card.reason or f"missed: {', '.join(label.factor for label in missed(card)) or 'nothing that was judged'}"
+        )
         label = "worst" if not number else ""
-        yield Line(cut(f"{label:8} {_name(card)}  {name.upper()} {value:.2f}  {printable(reason)}", width), "")
-
-
-def _missed(card: Scorecard) -> list[str]:
-    return [label.factor for label in card.labels if label.value is not None and label.value < 1]
+        yield Line(cut(f"{label:8} {card_name(card)}  {name.upper()} {value:.2f}  {printable(reason)}", width), "")
 
 
 def _open(run: Run, width: int) -> Iterator[Line]:
@@ -225,8 +199,8 @@ def _open(run: Run, width: int) -> Iterator[Line]:
     for number, card in enumerate(cards[:_WORST]):
         reason = card.reason or "; ".join(f"{label.factor}: {label.why}" for label in card.labels if label.bounded)
         label = "" if number else "open"
-        told = f"{name.upper()} {_range(*card.bounds[name])}"
-        yield Line(cut(f"{label:8} {_name(card)}  {told}  {printable(reason)}", width))
+        told = f"{name.upper()} {span_text(*card.bounds[name])}"
+        yield Line(cut(f"{label:8} {card_name(card)}  {told}  {printable(reason)}", width))
 
 
 def _flaky(run: Run, width: int) -> Iterator[Line]:
@@ -238,14 +212,14 @@ def _flaky(run: Run, width: int) -> Iterator[Line]:
     for cards in tries.values():
         passed = [card.attempt for card in cards if card.outcome == "passed"]
         if passed and cards[0].outcome != "passed":
-            named.append(f"{_name(cards[0])} (passed at attempt {passed[0]} of {len(cards)})")
+            named.append(f"{card_name(cards[0])} (passed at attempt {passed[0]} of {len(cards)})")
     if named:
         yield from _wrapped("flaky    ", _first(named, _FLAKY), width, "yellow")
 
 
 def _slowest(run: Run, width: int) -> Iterator[Line]:
     slow = sorted(run.cases, key=lambda card: (-card.timing.seconds, card.id, card.trial))[:_SLOWEST]
-    text = ", ".join(f"{_name(card)} {card.timing.seconds:.2f} s" for card in slow)
+    text = ", ".join(f"{card_name(card)} {card.timing.seconds:.2f} s" for card in slow)
     yield from _wrapped("slowest  ", text, width)
 
 
@@ -253,11 +227,11 @@ def _warnings(run: Run, width: int) -> Iterator[Line]:
     for warning in run.manifest.warnings:
         yield from _wrapped("warning  ", printable(warning), width, "yellow")
     calls = sum(card.calls.total for card in run.cases)
-    missed = sum(card.sandbox.miss for card in run.cases)
+    missed = sum(card.sandbox.get("miss", 0) for card in run.cases)
     if missed > _MANY_MISSES * calls:
         text = (
             f"{missed} of {calls} calls missed ({missed / max(calls, missed):.0%}): the suite has no record of them, and labels that rest on "
-            "them stay open; docs/sandbox.md says how to add records"
+            "them stay open; mapsat lint SUITE --misses RUN offers synonyms and records"
         )
         yield from _wrapped("warning  ", text, width, "yellow")
 
@@ -266,7 +240,7 @@ def _lost(run: Run, width: int) -> Iterator[Line]:
     lost = run.accounting.lost
     for number, one in enumerate(lost[:_LOST]):
         label = "" if number else "lost"
-        yield from _wrapped(f"{label:8} ", f"{one.id} trial {one.trial}: {printable(one.reason)}", width, "red")
+        yield from _wrapped(f"{label:8} ", printable(f"{one.id} trial {one.trial}: {one.reason}"), width, "red")
     if len(lost) > _LOST:
         yield Line(f"{'':8} and {len(lost) - _LOST} more", "red")
 
@@ -290,8 +264,3 @@ def _first(names: Sequence[str], most: int) -> str:
 def _wrapped(label: str, text: str, width: int, style: str = "") -> Iterator[Line]:
     for number, line in enumerate(wrap(text, width - len(label))):
         yield Line((label if not number else " " * len(label)) + line, style)
-
-
-def _name(card: Scorecard) -> str:
-    name = card.id if card.trial == 1 else f"{card.id}-t{card.trial}"
-    return f"{name} [{printable(card.agent)}]" if card.agent else name

@@ -21,8 +21,10 @@ from pytest_mapsat.model import (
     Tool,
     Trajectory,
     Verdict,
+    noun_digest,
     trajectory_digest,
 )
+from pytest_mapsat.recording import Kept, OwnTools, RecordingWorld
 from pytest_mapsat.sandbox import World, make_world, satisfies
 from pytest_mapsat.suite import Suite
 from pytest_mapsat.users import make_user
@@ -42,6 +44,7 @@ class Runner:
         decisions: the file of people's decisions; None: that of each suite.
         families: the families of metrics, by name; ours and those of installed packages where none are given.
         door: the way to models, where somebody needs one.
+        own_tools: the user's own tools, asked for what the world of a case cannot answer; None: nobody is.
     """
 
     source: Source
@@ -51,11 +54,20 @@ class Runner:
     decisions: Path | None = None
     families: Mapping[str, Family] = field(default_factory=gather_families)
     door: Door | None = None
+    own_tools: OwnTools | None = None
     _judges: dict[Path, Judge] = field(default_factory=dict)
+    _kept: dict[Path, Kept] = field(default_factory=dict)
 
     def world(self, suite: Suite, case: Case) -> World:
         """Return the world of a case, as each of its episodes finds it."""
         return make_world(case, suite)
+
+    def _answering(self, suite: Suite, case: Case) -> World:
+        """Return what answers an agent's calls: the world of the case, then the user's own tools where they are to be asked."""
+        world = self.world(suite, case)
+        if self.own_tools is None:
+            return world
+        return RecordingWorld(world, self.own_tools, case.id, self._kept.setdefault(suite.root, Kept()))
 
     def judge_of(self, suite: Suite) -> Judge:
         """Return the judge, made once for each suite since it needs the suite's tools."""
@@ -74,7 +86,7 @@ class Runner:
         started = perf_counter()
         options = self.request.options
         limits = Limits(max_turns=options.max_turns, timeout=options.timeout_seconds)
-        user, world = make_user(self.request.user, case), self.world(suite, case)
+        user, world = make_user(self.request.user, case), self._answering(suite, case)
         trajectory = run_episode(case, self.source, user, world, limits, trial=trial)
         card = grade(
             case,
@@ -141,8 +153,15 @@ def grade(
     card = score(
         case, trajectory, verdict, asserted=asserted, satisfies=satisfies, nodeid=nodeid, tools=tools, families=families
     )
-    linked = _linked(trajectory, verdict, judge)
-    return card.model_copy(update={"linked": linked, "line": line, "requirements": _requirements(case)})
+    return card.model_copy(
+        update={
+            "linked": _linked(trajectory, verdict, judge),
+            "line": line,
+            "requirements": _requirements(case),
+            "stamp": noun_digest(case),
+            "dialogue": trajectory_digest(trajectory),
+        }
+    )
 
 
 def _requirements(case: Case) -> tuple[Requirement, ...]:

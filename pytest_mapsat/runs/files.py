@@ -12,12 +12,13 @@ from pytest_mapsat.model import MapsatError, UsageError
 from pytest_mapsat.suite import find_suite, role_of
 
 
-def check_save_path(path: Path, decisions: Path | None = None) -> None:
-    """Check that a run file can be put at a path, before anything has run.
+def check_save_path(path: Path, decisions: Path | None = None, *, option: str = "--mapsat-save=") -> None:
+    """Check that a run file or a report can be put at a path, before anything has run.
 
     Args:
-        path: where the run file goes.
+        path: where it goes.
         decisions: the file of people's decisions that the run reads, where one is given.
+        option: what was typed before the path.
 
     Raises:
         UsageError: it is a folder, a device, a pipe, the file of decisions or a file of a suite, or its folder cannot be written.
@@ -27,7 +28,7 @@ def check_save_path(path: Path, decisions: Path | None = None) -> None:
     if not problem and decisions is not None and target == Path(os.path.realpath(decisions)):
         problem = "this is the file of --mapsat-decisions, which the run reads"
     if problem:
-        raise UsageError(f"--mapsat-save={printable(str(path))}: {problem}")
+        raise UsageError(f"{option}{printable(str(path))}: {problem}")
 
 
 def _not_a_file(target: Path) -> str:

@@ -12,7 +12,7 @@ from .tables import Table
 from .text import normalise, text_similarity, tokens
 from .times import opening_hours
 from .toolbox import Toolbox
-from .world import Answer, Sandbox, World, argument_problems
+from .world import Answer, Sandbox, World, argument_problems, record_key
 
 __all__ = [
     "MISS_RESULT",
@@ -30,6 +30,7 @@ __all__ = [
     "normalise",
     "opening_hours",
     "point_of",
+    "record_key",
     "satisfies",
     "text_similarity",
     "tokens",

@@ -121,7 +121,7 @@ class Spec:
         return [
             Parameter(name, rule, self._schema(name), self._latitude(rule, rules))
             for name, rule in rules.items()
-            if rule.role != "ignored" and name not in paired
+            if rule.role != "ignored" and name not in paired and name not in self.tool.secrets
         ]
 
     def _latitude(self, rule: ParameterMatch, rules: Mapping[str, ParameterMatch]) -> Canoniser | None:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, Protocol
 
-from pytest_mapsat.model import Json, JsonObject, Provenance, Record, Tool, did_you_mean, shown
+from pytest_mapsat.model import Json, JsonObject, Provenance, Record, StepStatus, Tool, did_you_mean, shown
 
+from .compare import Entry
 from .resolver import Resolver
 from .spec import BadArgumentsError, spec_of
 
@@ -19,12 +20,13 @@ class Answer:
 
     Attributes:
         result: JSON data of the caller's own: changing it changes nothing else.
-        status: ``ok`` answered; ``miss`` no record answers; ``error`` no such tool, or arguments that it cannot take.
+        status: ``ok`` answered; ``miss`` nothing answers; ``refused`` the world will not do it; ``error`` no such tool, or arguments that it
+            cannot take.
         provenance: where the result came from; none for an error, which no record was asked about.
     """
 
     result: Json
-    status: Literal["ok", "miss", "error"]
+    status: StepStatus
     provenance: Provenance | None = None
 
 
@@ -104,6 +106,15 @@ def argument_problems(tool: Tool, arguments: Mapping[str, Json], *, complete: bo
     except BadArgumentsError as bad:
         return bad.problems
     return ()
+
+
+def record_key(tool: Tool, record: Record) -> str:
+    """Return a short digest of a record's call in its canonical form: two records of one request have the same.
+
+    Raises:
+        ValueError: its arguments cannot be read; with what is wrong with them.
+    """
+    return Entry(record, spec_of(tool).read(record.arguments, complete=False)).key
 
 
 def _error(message: str, hint: str = "") -> Answer:

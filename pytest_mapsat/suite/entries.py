@@ -28,20 +28,21 @@ from pytest_mapsat.formats import (
     shown_path,
     validate,
 )
-from pytest_mapsat.model import CASE_ID_PATTERN, Case, JsonObject, Noun, Problem, SuiteError, shown
+from pytest_mapsat.model import CASE_ID_PATTERN, Case, JsonObject, Membership, Noun, Problem, SuiteError, shown
 
 _NO_ATTRIBUTES: Mapping[str, str] = {}  # shared by most entries, and never written to
 _Identifier = Annotated[str, StringConstraints(pattern=CASE_ID_PATTERN)]
 _TRIAL = re.compile(r"-t\d+$")
 #: The fields that an entry holds, in the order of a canonical line.
-HEADER = ("id", "domains", "difficulty", "language", "attributes")
+HEADER = ("id", "domains", "difficulty", "language", "attributes", "group")
 _CANONICAL = re.compile(
     rb'(?:\xef\xbb\xbf)?\{"id": ?"([A-Za-z0-9_.-]{1,80})"'
     rb'(?:, ?"domains": ?(\[[A-Za-z0-9_.", -]*\]))?'
     rb'(?:, ?"difficulty": ?("[^"\\\x00-\x1f]*"))?'
     rb'(?:, ?"language": ?("[A-Za-z0-9-]*"))?'
     rb'(?:, ?"attributes": ?(\{[^{}\\\x00-\x1f]*\}))?'
-    rb', ?"(?:group|visible|truth)": ?\{'
+    rb'(?:, ?"group": ?(\{"name": ?"[A-Za-z0-9_.-]{1,80}", ?"order": ?[0-9]{1,9}\}|null))?'
+    rb', ?"(?:visible|truth)": ?\{'
 )
 _NAMES = tuple(f'"{name}"'.encode() for name in HEADER)
 
@@ -58,6 +59,7 @@ class CaseEntry:
         difficulty: its difficulty, as the suite words it.
         language: BCP 47.
         attributes: further grouping.
+        group: the sequence of cases that it stands in; None where it stands alone.
     """
 
     id: str
@@ -67,6 +69,7 @@ class CaseEntry:
     difficulty: str = ""
     language: str = "en"
     attributes: Mapping[str, str] = field(default_factory=lambda: _NO_ATTRIBUTES, hash=False)
+    group: Membership | None = None
     _offset: int = field(default=0, repr=False, compare=False)
     _length: int = field(default=0, repr=False, compare=False)
 
@@ -81,6 +84,7 @@ class _Header(Noun):
     difficulty: str = ""
     language: str
     attributes: dict[str, str] = Field(default_factory=dict)
+    group: Membership | None = None
 
 
 def header_differs(entry: CaseEntry, case: Case) -> str:
@@ -133,7 +137,8 @@ def _scan(path: Path, line: RawLine, language: str) -> CaseEntry | None:
     if None in groups and _names_later(line.data, found.end(), groups):
         return None
     try:
-        domains, difficulty, own_language, attributes = map(_value, groups[1:])
+        domains, difficulty, own_language, attributes = map(_value, groups[1:-1])
+        group = _group(groups[-1])
     except ValueError:
         return None
     return CaseEntry(
@@ -144,6 +149,7 @@ def _scan(path: Path, line: RawLine, language: str) -> CaseEntry | None:
         difficulty or "",
         language if own_language is None else own_language,
         attributes or _NO_ATTRIBUTES,
+        group,
         line.offset,
         len(line.data),
     )
@@ -169,6 +175,13 @@ def _value(raw: bytes | None) -> Any:
     return value
 
 
+@lru_cache(maxsize=4096)
+def _group(raw: bytes | None) -> Membership | None:
+    """Return the group of a header. Raises ValueError for what only a full parse can explain."""
+    data = None if raw is None else parse_json(raw.decode())
+    return None if data is None else Membership.model_validate(data)
+
+
 def _demand(conditions: Iterable[object]) -> None:
     if not all(conditions):
         raise ValueError("not a header value")
@@ -192,7 +205,16 @@ def _parse(path: Path, line: RawLine, language: str, problems: list[Problem]) ->
 def _entry_of(header: _Header | Case, path: Path, line: int, offset: int = 0, length: int = 0) -> CaseEntry:
     attributes = header.attributes or _NO_ATTRIBUTES
     return CaseEntry(
-        header.id, path, line, header.domains, header.difficulty, header.language, attributes, offset, length
+        id=header.id,
+        path=path,
+        line=line,
+        domains=header.domains,
+        difficulty=header.difficulty,
+        language=header.language,
+        attributes=attributes,
+        group=header.group,
+        _offset=offset,
+        _length=length,
     )
 
 

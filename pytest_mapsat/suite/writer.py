@@ -48,7 +48,8 @@ def write_case(path: Path, case: Case) -> None:
 def case_json(case: Case) -> JsonObject:
     """Return a case as JSON data with its header first, defaults in the header included."""
     data = case.to_json()
-    header = {"domains": list(case.domains), **{name: getattr(case, name) for name in HEADER if name != "domains"}}
+    own = {"domains": list(case.domains), "group": data.get("group")}
+    header = {name: own[name] if name in own else getattr(case, name) for name in HEADER}
     return {name: header[name] for name in HEADER} | {name: data[name] for name in data if name not in HEADER}
 
 

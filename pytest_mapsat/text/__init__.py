@@ -10,15 +10,14 @@ from .document import (
     Mention,
     Quantity,
     Question,
-    Role,
     Span,
     Stance,
-    TimeRole,
 )
 from .fold import fold_phrase
-from .lexicon import Lexicon, Thing, Vocabulary
-from .pack import vocabulary_problem
-from .reader import read
+from .lexicon import Lexicon, Thing, lexicon_of
+from .pack import Vocabulary, pack_of, vocabulary_problem
+from .page import Page, open_page
+from .reader import read, read_names, read_page
 
 __all__ = [
     "Approx",
@@ -29,15 +28,19 @@ __all__ = [
     "Identifier",
     "Lexicon",
     "Mention",
+    "Page",
     "Quantity",
     "Question",
-    "Role",
     "Span",
     "Stance",
     "Thing",
-    "TimeRole",
     "Vocabulary",
     "fold_phrase",
+    "lexicon_of",
+    "open_page",
+    "pack_of",
     "read",
+    "read_names",
+    "read_page",
     "vocabulary_problem",
 ]

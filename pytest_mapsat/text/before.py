@@ -83,7 +83,8 @@ class Before:
         for group, sign in (("than", "compare"), ("not", "deny"), ("near", "landmark")):
             if near.has(group):
                 return sign, near
-        return ("landmark", near) if "from" in last and not near.has("choose") else None
+        left = "from" in last and not near.has("choose") and not self.named.behind_it(side.name, "order_after")
+        return ("landmark", near) if left else None
 
     def _right_before(self, side: _Side, near: Cue) -> Cue | None:
         """Return the word right before the one that governs a name: "unlike at X"."""
@@ -219,7 +220,8 @@ class Before:
     def _negated(self, cues: Sequence[Cue], verb: Cue) -> bool:
         """Return whether a verb is denied by a word before it that no other verb takes."""
         for cue in reversed([cue for cue in cues if cue.end <= verb.start]):
-            if cue.has("not"):
+            spared = cue.has("forward") and not verb.has("reject") and not self.scan.text[cue.end : verb.start].strip()
+            if cue.has("not") or spared:
                 return True
             if cue.has("choose", "reject", "chosen") and not verb.has("reject") and not cue.has("choose"):
                 return False

@@ -58,6 +58,7 @@ class Behind:
         """Gather what is said of a name behind it, up to the next name."""
         tail = Tail()
         for clause, cues in self._said_of(name):
+            own = clause is self.scan.clauses[name.clause]
             told_when = clause.start in self.named.told_when
             hypothetical = False
             negation: Cue | None = None
@@ -71,6 +72,8 @@ class Behind:
                 if cue.has("other"):
                     break
                 self._note(tail, cue, negation, hypothetical=hypothetical, hours=told_when)
+                if own and cue.has("urging") and not negation:
+                    tail.chosen = tail.chosen or cue
                 if cue.has("not"):
                     negation = cue
                 elif cue.has("choose", "fit", "unfit", "chosen", "reject"):

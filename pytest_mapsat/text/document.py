@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Literal, NamedTuple
 
-from pytest_mapsat.model import Quote
+from pytest_mapsat.model import FigureRole, Quote, TimeRole
 
 from .fold import fold_phrase
 
@@ -17,11 +17,6 @@ from .fold import fold_phrase
 Stance = Literal["affirmed", "denied", "rejected", "compared", "described", "landmark", "asked", "unclear"]
 Form = Literal["full", "short", "kind"]
 Approx = Literal["exact", "about", "at_most", "at_least", "range"]
-Role = Literal[
-    "travel_time", "travel_distance", "wait", "slack", "stay", "opening", "closing", "deadline", "headroom", "price",
-    "total", "per_head", "fee", "saving", "former_price", "budget", "rating", "count", "capacity", "age", "temperature", "frequency",
-]  # fmt: skip
-TimeRole = Literal["departure", "arrival", "stop", "opening", "closing", "deadline", "last_service", "now"]
 Offer = Literal["", "help", "act"]
 BlockKind = Literal["paragraph", "heading", "item", "row", "quote"]
 
@@ -119,7 +114,7 @@ class Quantity:
     high: float
     approx: Approx
     unit: str
-    role: Role | None
+    role: FigureRole | None
     subject: tuple[str, ...]
     mode: str
     stance: Stance

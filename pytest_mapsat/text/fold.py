@@ -6,7 +6,10 @@ import re
 import unicodedata
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import lru_cache
 
+#: Folded texts up to this length are kept.
+_SHORT = 80
 _LINE_BREAKS = "\r\x0b\x0c\x85\u2028\u2029"
 _SAME = {
     "’": "'", "‘": "'", "‐": "-", "‑": "-", "‒": "-", "–": "-", "−": "-", "～": "~", "〜": "~", "“": '"', "”": '"',
@@ -147,4 +150,13 @@ def _dropped(original: str, same: str, places: list[int] | None) -> Folded:
 
 def fold_phrase(phrase: str) -> str:
     """Return a phrase in the form in which it is found in a folded text."""
+    return _fold_short(phrase) if len(phrase) <= _SHORT else _fold_phrase(phrase)
+
+
+@lru_cache(maxsize=4096)
+def _fold_short(phrase: str) -> str:
+    return _fold_phrase(phrase)
+
+
+def _fold_phrase(phrase: str) -> str:
     return fold(" ".join(phrase.split())).text.replace("\n", " ").strip()

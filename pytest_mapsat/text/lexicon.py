@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from .document import Form
 from .fold import fold_phrase, is_han
-from .pack import Pack, languages, load_pack
+from .pack import languages, load_pack
 
-_NOTHING: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 _BRACKETED = re.compile(r"\(([^()]*)\)")
 _LATIN = re.compile(r"[a-z0-9]")
 _NUMBER = re.compile(r"[0-9]+(?:号|-[0-9]+)?")
@@ -49,13 +48,6 @@ class Thing:
 
 
 @dataclass(frozen=True, slots=True)
-class Vocabulary:
-    """Words of a domain, merged over the language pack: group of the pack -> words."""
-
-    groups: Mapping[str, Sequence[str]] = field(default_factory=lambda: _NOTHING)
-
-
-@dataclass(frozen=True, slots=True)
 class Hit:
     """A form of a name in a folded text, and the things that it may mean."""
 
@@ -74,33 +66,23 @@ class _Form:
 
 
 class Lexicon:
-    """Things and domain words, compiled once for a case and used for all replies.
+    """Things that a text may name, compiled once and used for all texts (see ``lexicon_of``).
 
     Args:
         things: what can be named.
-        vocabulary: domain words of the suite.
+        shortened: whether they may be named by short forms; words that are looked for as they are may not.
     """
 
-    def __init__(self, things: Sequence[Thing] = (), vocabulary: Vocabulary | None = None) -> None:
+    def __init__(self, things: Sequence[Thing] = (), *, shortened: bool = True) -> None:
         self.things = tuple(things)
-        self.vocabulary = vocabulary or Vocabulary()
+        self.shortened = shortened
         branches = frozenset().union(*(load_pack(language).names["branch"] for language in languages()))
         self.marks = {thing.key: tuple(_marks(thing, branches)) for thing in self.things}
-        self._packs: dict[str, Pack] = {}
         self._forms = self._all_forms()
         self._by_start: dict[str, list[str]] = {}
         for form in sorted(self._forms, key=lambda form: (-len(form), form)):
             self._by_start.setdefault(_start(form), []).append(form)
         self._starts = _starts(self._by_start)
-
-    def pack(self, language: str) -> Pack:
-        """Return the pack of a language with the words of the suite; English where there is none."""
-        primary = language.lower().replace("_", "-").partition("-")[0]
-        primary = primary if primary in languages() else "en"
-        if primary not in self._packs:
-            groups = tuple((name, tuple(words)) for name, words in sorted(self.vocabulary.groups.items()))
-            self._packs[primary] = load_pack(primary, groups)
-        return self._packs[primary]
 
     def find(self, text: str) -> Iterator[Hit]:
         """Yield the names and their short forms in a folded text, the longest at each place; the caller judges short forms."""
@@ -129,7 +111,7 @@ class Lexicon:
         packs = [load_pack(language) for language in languages()]
         streets = frozenset().union(*(pack.names["street"] for pack in packs))
         common = streets.union(*(pack.names["ordinary"] for pack in packs))
-        for thing in self.things:
+        for thing in self.things if self.shortened else ():
             for form, way in _short_forms(thing, common, streets):
                 known = short.get(form)
                 if form in forms or (known and known.way == "head" != way):
@@ -144,6 +126,12 @@ class Lexicon:
                     )
         forms.update((form, known) for form, known in short.items() if len(known.keys) <= _MOST_SHARING)
         return forms
+
+
+@lru_cache(maxsize=32)
+def lexicon_of(things: tuple[Thing, ...], *, shortened: bool = True) -> Lexicon:
+    """Return the lexicon of some things; the trials of a case, and cases whose checks look for the same words, share one."""
+    return Lexicon(things, shortened=shortened)
 
 
 def _start(form: str) -> str:

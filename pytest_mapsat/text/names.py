@@ -3,42 +3,42 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
 from dataclasses import replace
 
-from .fold import Folded, is_han
+from .fold import is_han
 from .lexicon import Hit, Lexicon
-from .pack import Cue, Pack
+from .pack import Cue
+from .page import Page
 
 _WINDOW = 120
 _LOOK_BACK = 40
 
 
-def find_names(folded: Folded, lexicon: Lexicon, pack: Pack, cues: Sequence[Cue]) -> list[Hit]:
-    """Return the names in a folded reply, from left to right, none overlapping another."""
-    hits = list(lexicon.find(folded.text))
-    context = _Context(folded, pack, hits, lexicon, cues)
+def find_names(page: Page, lexicon: Lexicon) -> list[Hit]:
+    """Return the names in a reply, from left to right, none overlapping another."""
+    hits = list(lexicon.find(page.folded.text))
+    context = _Context(page, hits, lexicon)
     return [hit for hit in hits if not context.in_address(hit) and (hit.way == "full" or context.accepts(hit))]
 
 
 class _Context:
     """What stands around short forms."""
 
-    def __init__(self, folded: Folded, pack: Pack, hits: list[Hit], lexicon: Lexicon, cues: Sequence[Cue]) -> None:
-        self.folded = folded
-        self.text = folded.text
-        self.pack = pack
+    def __init__(self, page: Page, hits: list[Hit], lexicon: Lexicon) -> None:
+        self.folded = page.folded
+        self.text = page.folded.text
+        self.pack = page.pack
         self.marks = lexicon.marks
         self.ends = {hit.end for hit in hits}
         self.starts = {hit.start for hit in hits}
         self.cues: dict[int, Cue] = {}
         self.cue_starts: set[int] = set()
         if any(hit.way in ("front", "back") for hit in hits):
-            for cue in cues:
+            for cue in page.cues:
                 self.cues[cue.end] = cue
                 self.cue_starts.add(cue.start)
         self.full = {key for hit in hits if hit.way == "full" for key in hit.keys}
-        self.careless = not any(char.isupper() for char in folded.original)
+        self.careless = not any(char.isupper() for char in page.folded.original)
 
     def in_address(self, hit: Hit) -> bool:
         """Return whether a house number stands right before: then the name is that of a street."""

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, lru_cache
+from dataclasses import dataclass, field
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any, get_args
 
 import yaml
 
-from pytest_mapsat.model import did_you_mean, shown
+from pytest_mapsat.model import FigureRole, TimeRole, did_you_mean, shown
 
-from .document import Role, TimeRole
 from .fold import fold_phrase
 
 #: What a word does: group of the pack -> the value under which the word stands in it, True where the group is a plain list.
 Tags = Mapping[str, Any]
-#: Groups that say how names are shortened, and are looked up rather than looked for.
+#: Groups that are looked up rather than looked for: how names are shortened, what stands right beside one.
 _OF_NAMES = frozenset(
     {"article", "definite", "indefinite", "street", "ordinary", "boundary", "house_number", "branch", "numbered_street"}
     | {"line_before", "line_after", "platform_before", "platform_after"}
+    | {"motion", "owned"}
 )
 #: Groups in which one word may have several values: "takes" is said of a way and of a table.
 _SEVERAL = frozenset({"role", "role_ahead", "role_behind"})
@@ -33,6 +34,23 @@ _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 #: So many values are named where one is not known.
 _SHOWN_VALUES = 20
 _SCALED = re.compile(r"(?P<unit>[a-z_:]+)\*(?P<scale>[0-9.]+)")
+_NOTHING: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """Words of a domain, merged over the language pack: group of the pack -> words."""
+
+    groups: Mapping[str, Sequence[str]] = field(default_factory=lambda: _NOTHING)
+
+    def __hash__(self) -> int:
+        """Return a hash of the words, by which packs and readings with them are kept."""
+        return hash(self.words)
+
+    @property
+    def words(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The groups in a fixed order."""
+        return tuple((name, tuple(listed)) for name, listed in sorted(self.groups.items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +98,10 @@ class Pack:
         self.groups = {group: frozenset(held) for group, held in groups.items()}
         self.names = {group: self.groups.get(group, frozenset()) for group in _OF_NAMES}
         self.several = tuple(word for word, tags in words.items() if tags.get("numeral", 0) > 1) + tuple("23456789")
-        self._regex = re.compile(
-            _pattern({word: tags for word, tags in words.items() if not _OF_NAMES.issuperset(tags)})
-        )
+
+    @cached_property
+    def _regex(self) -> re.Pattern[str]:
+        return re.compile(_pattern({word: tags for word, tags in self.words.items() if not _OF_NAMES.issuperset(tags)}))
 
     def find(self, text: str) -> Iterator[Cue]:
         """Yield the words found in a folded text, the longest at each place, none overlapping another."""
@@ -103,6 +122,13 @@ class Pack:
 def languages() -> tuple[str, ...]:
     """Return the languages that there are packs for."""
     return tuple(sorted(entry.name for entry in _room().iterdir() if entry.is_dir() and not entry.name.startswith("_")))
+
+
+@lru_cache(maxsize=64)
+def pack_of(language: str, vocabulary: Vocabulary | None = None) -> Pack:
+    """Return the pack of a BCP 47 tag with the words of a domain; English where there is none."""
+    primary = language.lower().replace("_", "-").partition("-")[0]
+    return load_pack(primary if primary in languages() else "en", vocabulary.words if vocabulary else ())
 
 
 @lru_cache(maxsize=16)
@@ -164,7 +190,7 @@ def _no_value(group: str, value: str, known: Collection[str]) -> tuple[str, str]
 @cache
 def _values() -> Mapping[str, frozenset[str]]:
     """Return the groups of all packs with the values that words have in them; none for plain groups."""
-    found: dict[str, set[str]] = {"role": set(get_args(Role)), "time_role": set(get_args(TimeRole))}
+    found: dict[str, set[str]] = {"role": set(get_args(FigureRole)), "time_role": set(get_args(TimeRole))}
     for language in languages():
         for data in _files(language):
             for group, held in data.items():

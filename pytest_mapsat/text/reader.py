@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import starmap
+
+from pytest_mapsat.model import TimeRole
 
 from .clock import Spoken, find_times
 from .daytime import resolve
-from .document import Cell, ClockTime, Document, Identifier, Mention, Offer, Quantity, Question, Span, TimeRole
+from .document import Cell, ClockTime, Document, Identifier, Mention, Offer, Quantity, Question, Span
 from .figures import find_figures
-from .fold import fold, is_han
-from .identifiers import Found, find_identifiers
+from .identifiers import Found
 from .lexicon import Hit, Lexicon
 from .named import Name
 from .names import find_names, tell_apart
 from .numerals import Number, find_numbers
-from .pack import languages
+from .pack import Vocabulary
+from .page import Page, open_page
 from .roles import Roles
 from .scan import Scan, Sentence, scan
 from .stance import read_stances, reasons
@@ -26,37 +30,53 @@ from .time_roles import TimeRoles
 
 _ISO_TIME = re.compile(r"[T ]([0-2][0-9]):([0-5][0-9])")
 _CLOCK = re.compile(r"([0-2]?[0-9]):([0-5][0-9])")
-_SAMPLE = 2000
 _MOST_CELLS = 40
-#: So much of a reply in the case's language is hardly that language; so much Chinese in another one is Chinese.
-_HARDLY, _MOSTLY = 0.1, 0.5
-_WORDS = re.compile(r"[a-z]+")
 
 
-def read(text: str, *, language: str, lexicon: Lexicon, now: str = "", turn: int = 0) -> Document:
+def read(
+    text: str,
+    *,
+    language: str,
+    lexicon: Lexicon,
+    vocabulary: Vocabulary | None = None,
+    now: str = "",
+    turn: int = 0,
+) -> Document:
     """Return the reading of one reply. Linear in its length; no text makes it raise.
 
     Args:
         text: the reply as it was written.
         language: BCP 47 tag of the case; a reply in another script is read with the pack of that script.
         lexicon: the things of the case.
+        vocabulary: domain words of the suite.
         now: the case's time, ISO 8601 or HH:MM; resolves the 12-hour clock.
         turn: index of the reply in ``Trajectory.turns``, for quotes.
     """
-    folded = fold(text)
-    pack = lexicon.pack(_script(folded.text, language))
-    cues = list(pack.find(folded.text))
-    hits = find_names(folded, lexicon, pack, cues)
-    identifiers = find_identifiers(folded, pack)
-    links = [one for one in identifiers if one.kind == "link"]
-    cut = scan(folded, pack, cues, _places(hits, links))
-    hits = tell_apart(hits, lexicon, folded.text, [sentence.end for sentence in cut.sentences])
-    numbers = _inside_blocks(cut, find_numbers(folded.text, cut.cues))
-    numbers = _outside(numbers, _places(hits, identifiers))
-    times = find_times(folded.text, cut.cues, numbers, pack)
+    return read_page(open_page(text, language=language, vocabulary=vocabulary), lexicon, now=now, turn=turn)
+
+
+def read_page(page: Page, lexicon: Lexicon, *, now: str = "", turn: int = 0) -> Document:
+    """Return the reading of a page: see ``read``."""
+    return _cut(page, lexicon).document(turn, now)
+
+
+def read_names(page: Page, lexicon: Lexicon, *, turn: int = 0) -> Document:
+    """Return the reading of a page for names alone: no figures, times and identifiers, of which other words are looked for."""
+    return _cut(page, lexicon).document(turn)
+
+
+def _cut(page: Page, lexicon: Lexicon) -> _Cut:
+    """Find the names of a page and what it does with them, and the figures in between."""
+    hits = find_names(page, lexicon)
+    links = [one for one in page.identifiers if one.kind == "link"]
+    cut = scan(page, _places(hits, links))
+    hits = tell_apart(hits, lexicon, page.folded.text, [sentence.end for sentence in cut.sentences])
+    numbers = _inside_blocks(cut, find_numbers(page.folded.text, cut.cues))
+    numbers = _outside(numbers, _places(hits, page.identifiers))
+    times = find_times(page.folded.text, cut.cues, numbers, page.pack)
     names = [_name(cut, hit) for hit in hits]
     read_stances(cut, names, [time.start for time in times])
-    return take_back(_Writer(cut, names, numbers, times, identifiers).document(text, language, now, turn), cut)
+    return _Cut(cut, names, numbers, times)
 
 
 def _places(hits: Sequence[Hit], found: Sequence[Found]) -> list[tuple[int, int]]:
@@ -88,62 +108,45 @@ def _outside(numbers: Sequence[Number], spans: Sequence[tuple[int, int]]) -> lis
     return kept
 
 
-def _script(text: str, language: str) -> str:
-    """Return the language to read in: that of the case, unless the reply is written in another script. Two Chinese characters are a word."""
-    sample = text[:_SAMPLE]
-    latin = len(_WORDS.findall(sample))
-    han = sum(map(is_han, sample)) / 2
-    if not latin + han:
-        return language
-    share = han / (latin + han)
-    chinese = language.lower().startswith("zh")
-    if chinese and share < _HARDLY and "en" in languages():
-        return "en"
-    return "zh" if not chinese and share > _MOSTLY else language
-
-
 def _name(cut: Scan, hit: Hit) -> Name:
     place = cut.clause_at(hit.start)
     sentence = cut.clauses[place].sentence
     return Name(hit, place, sentence, cut.sentences[sentence].block)
 
 
-class _Writer:
-    """Writes down what was read, in characters of the original."""
+@dataclass
+class _Cut:
+    """A page whose names are known: writes down what was read, in characters of the original."""
 
-    def __init__(
-        self,
-        cut: Scan,
-        names: list[Name],
-        numbers: Sequence[Number],
-        times: Sequence[Spoken],
-        identifiers: Sequence[Found],
-    ) -> None:
-        self.cut = cut
-        self.identifiers = identifiers
-        self.names = names
-        self.numbers = numbers
-        self.times = times
-        self.subjects = Subjects(cut, names)
-        self.roles = Roles(cut, self.subjects)
+    cut: Scan
+    names: list[Name]
+    numbers: Sequence[Number]
+    times: Sequence[Spoken]
 
-    def document(self, text: str, language: str, now: str, turn: int) -> Document:
-        cut = self.cut
-        return Document(
-            text=text,
-            language=language,
+    def document(self, turn: int, now: str | None = None) -> Document:
+        """Return what was read; without figures, times and identifiers where no ``now`` is given."""
+        cut, page = self.cut, self.cut.page
+        document = Document(
+            text=page.text,
+            language=page.language,
             turn=turn,
             folded=cut.text,
             blocks=cut.blocks,
             sentences=tuple(self.span(sentence.start, sentence.end) for sentence in cut.sentences),
             clauses=tuple(self.span(clause.start, clause.end) for clause in cut.clauses),
             mentions=tuple(starmap(self._mention, zip(self.names, reasons(self.names), strict=True))),
-            quantities=tuple(self._quantities()),
-            times=tuple(self._times(now)),
-            identifiers=tuple(self._identifiers()),
+            quantities=() if now is None else tuple(self._quantities()),
+            times=() if now is None else tuple(self._times(now)),
+            identifiers=() if now is None else tuple(self._identifiers()),
             questions=tuple(self._questions()),
             negations=tuple(self.span(cue.start, cue.end) for cue in cut.cues if cue.has("not", "lack")),
         )
+        return take_back(document, cut)
+
+    @cached_property
+    def subjects(self) -> Subjects:
+        """The things that figures may be said of."""
+        return Subjects(self.cut, self.names)
 
     def span(self, start: int, end: int) -> Span:
         """Return the original span of a folded one, blanks at its ends aside."""
@@ -186,7 +189,8 @@ class _Writer:
     def _quantities(self) -> list[Quantity]:
         found = []
         figures = find_figures(self.cut.text, self.cut.pack, self.cut.cues, self.numbers, self.times)
-        for figure, told in zip(figures, self.roles.of_all(figures), strict=True):
+        roles = Roles(self.cut, self.subjects).of_all(figures)
+        for figure, told in zip(figures, roles, strict=True):
             clause, sentence, block = self._place(figure.start)
             span = self.span(figure.start, figure.end)
             travel = told.role in ("travel_time", "travel_distance")
@@ -239,7 +243,7 @@ class _Writer:
 
     def _identifiers(self) -> list[Identifier]:
         found = []
-        for one in self.identifiers:
+        for one in self.cut.page.identifiers:
             place = self.cut.clause_at(one.start)
             subject = self.subjects.subject(one.start, one.end, place, travel=False)
             found.append(

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast, get_args
 
-from .document import Role
+from pytest_mapsat.model import FigureRole
+
 from .figures import Figure
 from .pack import Cue
 from .scan import Clause, Scan
@@ -26,7 +27,7 @@ _OF_UNIT: dict[str, frozenset[str]] = {
 _APART: dict[str, frozenset[str]] = {"m": frozenset({"slack"})}
 _MONEY = _OF_UNIT["yuan"]
 _BARE_MONEY = frozenset({"per_head", "total", "former_price", "budget"})
-_ROLES = frozenset(get_args(Role))
+_ROLES = frozenset(get_args(FigureRole))
 _TRAVEL = {"min": "travel_time", "m": "travel_distance"}
 _DEFAULT = {"yuan": "price", "star": "rating", "people": "count", "year": "age", "celsius": "temperature"}
 #: Ways of travelling whose words name a vehicle: a time beside one may be that until it comes.
@@ -44,7 +45,7 @@ class Told:
     """What is known of a figure: its unit, its role, the way of travelling."""
 
     unit: str
-    role: Role | None
+    role: FigureRole | None
     mode: str = ""
     cued: bool = True
 
@@ -64,12 +65,30 @@ class Roles:
     def of_all(self, figures: Sequence[Figure]) -> list[Told]:
         """Return what each figure is one of. A length of time beside one of a way is that of the same way: "14 min, 950 m"."""
         told = [self.of_figure(figure) for figure in figures]
+        for place in range(1, len(figures)):
+            if told[place].unit == "count" and told[place].role is None and told[place - 1].unit == "yuan":
+                told[place] = self._bare_total(figures[place - 1], figures[place]) or told[place]
         for place in range(len(figures) - 1):
             for one, other in ((place, place + 1), (place + 1, place)):
                 way = told[other].role == "travel_distance" and figures[one].unit == "min" and told[one].role is None
                 if way and figures[one].value < _LONG and self._beside(figures[place], figures[place + 1]):
                     told[one] = replace(told[one], role="travel_time", mode=told[other].mode, cued=False)
         return told
+
+    def _bare_total(self, price: Figure, figure: Figure) -> Told | None:
+        """Return what a number without a unit is that stands behind a price, and before so many people: "85 yuan each, 480 for six"."""
+        following = next(iter(self.scan.cues_between(figure.end, figure.end + _FAR)), None)
+        if following is None or not following.has("for_people") or figure.value <= price.value:
+            return None
+        if self.scan.text[figure.end : following.start].strip() or self._sentence_of(figure) != self._sentence_of(
+            price
+        ):
+            return None
+        several = self.scan.text[following.end : following.end + _FAR].strip().startswith(self.scan.pack.several)
+        return Told("yuan", "total", "", cued=True) if several else None
+
+    def _sentence_of(self, figure: Figure) -> int:
+        return self.scan.clauses[self.scan.clause_at(figure.start)].sentence
 
     def _beside(self, one: Figure, other: Figure) -> bool:
         """Return whether nothing but marks, "and" or "or" and words of degree stands between two figures."""
@@ -102,7 +121,7 @@ class Roles:
         low = role == "travel_distance" and figure.value < _TALL
         if role not in _ROLES or low or (figure.unit == "min" and figure.value == _DAY):
             role = None
-        return Told(unit, cast("Role | None", role), mode if role in _TRAVEL.values() else "", cued)
+        return Told(unit, cast("FigureRole | None", role), mode if role in _TRAVEL.values() else "", cued)
 
     def _right_beside(self, figure: Figure) -> str | None:
         """Return the role that a word right before or behind a figure gives it: "three minutes quicker", 少等一分钟."""

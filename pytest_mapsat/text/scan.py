@@ -10,8 +10,8 @@ from itertools import pairwise
 
 from .document import Block
 from .fold import Folded
-from .layout import lay_out
 from .pack import Cue, Pack
+from .page import Page
 
 _SENTENCE_END = re.compile(r"(?:[。…]|;(?! ))+[\"')]*|[!?]+[\"')]*|\.(?=[\s\"')]|$|[\u4e00-\u9fff])[\"')]*")
 _QUOTED = re.compile(r"\"[^\"\n]{1,200}\"|「[^」\n]{1,200}」|《[^》\n]{1,200}》")
@@ -75,12 +75,15 @@ class Sentence:
 
 @dataclass(slots=True)
 class Scan:
-    """A folded reply cut to pieces."""
+    """A page cut to pieces.
 
-    folded: Folded
-    pack: Pack
-    blocks: tuple[Block, ...]
-    bounds: list[tuple[int, int]]
+    Attributes:
+        cues: the words of the page outside names.
+        starts: where the clauses begin.
+        cue_starts: where the words begin.
+    """
+
+    page: Page
     cues: list[Cue]
     sentences: list[Sentence]
     clauses: list[Clause]
@@ -88,9 +91,29 @@ class Scan:
     cue_starts: list[int] = field(default_factory=list)
 
     @property
+    def folded(self) -> Folded:
+        """The folded text with the way back to the original."""
+        return self.page.folded
+
+    @property
     def text(self) -> str:
         """The folded text."""
-        return self.folded.text
+        return self.page.folded.text
+
+    @property
+    def pack(self) -> Pack:
+        """The words of the language."""
+        return self.page.pack
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Headings, items, rows, paragraphs."""
+        return self.page.blocks
+
+    @property
+    def bounds(self) -> tuple[tuple[int, int], ...]:
+        """Where the blocks begin and end in the folded text."""
+        return self.page.bounds
 
     def clause_at(self, position: int) -> int:
         """Return the index of the clause that a folded character stands in."""
@@ -108,12 +131,11 @@ class Scan:
         return self.clauses[whole.first : whole.last]
 
 
-def scan(folded: Folded, pack: Pack, words: Sequence[Cue], names: Sequence[tuple[int, int]]) -> Scan:
-    """Cut a folded reply into blocks, sentences and clauses. Nothing is looked for inside ``names``."""
-    blocks = lay_out(folded.original)
-    bounds = [(folded.at(block.span.start), folded.at(block.span.end)) for block in blocks]
-    cues = [cue for cue in _outside(words, names) if not _in_a_name(folded, pack, cue)]
-    result = Scan(folded, pack, blocks, bounds, cues, [], [], [], [cue.start for cue in cues])
+def scan(page: Page, names: Sequence[tuple[int, int]]) -> Scan:
+    """Cut a page into sentences and clauses. Nothing is looked for inside ``names``."""
+    folded, blocks, bounds = page.folded, page.blocks, page.bounds
+    cues = [cue for cue in _outside(page.cues, names) if not _in_a_name(folded, page.pack, cue)]
+    result = Scan(page, cues, [], [], [], [cue.start for cue in cues])
     at = 0
     mute = sorted((*names, *_quoted(folded.text, bounds)))
     for number, (start, end) in enumerate(bounds):

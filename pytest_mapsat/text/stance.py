@@ -195,6 +195,15 @@ class _Signs:
             if name.sentence == first.sentence and name.sign in ("plain", "lead"):
                 name.sign, name.why = "bad", (said.start, said.end)
 
+    def _header(self, name: Name) -> list[Cue]:
+        """Return the words over the column of a name in a table."""
+        block = self.scan.blocks[name.block]
+        if block.kind != "row" or not block.level:
+            return []
+        place = self.scan.folded.origin(name.hit.start)
+        cell = next((cell for cell in block.cells if cell.span.start <= place < cell.span.end), None)
+        return list(self.scan.pack.find(cell.header)) if cell else []
+
     def _in_header(self, name: Name) -> bool:
         """Return whether a name heads a column of a table that has others, too."""
         block = self.scan.blocks[name.block]
@@ -225,7 +234,12 @@ class _Signs:
         return None
 
     def _under(self, name: Name, *, leads: bool) -> str:
-        """Return what the headings over a name say of all that stands under them."""
+        """Return what the head of its column, or the headings over a name, say of all that stands under them."""
+        header = self._header(name)
+        if any(cue.has("reject_heading") for cue in header):
+            return "reject"
+        if any(cue.has("compare_heading") for cue in header):
+            return "option"
         place = self.scan.blocks[name.block].heading
         while place >= 0:
             low, high = self.scan.bounds[place]

@@ -6,8 +6,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import cast, get_args
 
+from pytest_mapsat.model import TimeRole
+
 from .clock import Spoken
-from .document import TimeRole
 from .pack import Cue
 from .scan import Clause, Scan
 from .subjects import Subjects

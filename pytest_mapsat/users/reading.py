@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from pytest_mapsat import text
-from pytest_mapsat.text import Document, Lexicon, Span, fold_phrase
+from pytest_mapsat.text import Document, Span, fold_phrase
 
 from . import phrases
 
@@ -76,7 +76,7 @@ def read(message: str, language: str = "en") -> Reading:
         message: the agent's words.
         language: of the case; a message in another one is read in that.
     """
-    document = text.read(message[-_READ_CHARS:], language=language, lexicon=_no_names())
+    document = text.read(message[-_READ_CHARS:], language=language, lexicon=text.lexicon_of(()))
     asks = {question.sentence: question.offer for question in document.questions}
     sentences: list[str] = []
     kinds: dict[str, list[str]] = {}
@@ -95,11 +95,6 @@ def read(message: str, language: str = "en") -> Reading:
         stalls=not sentences or ("placeholder" in kinds and kinds.keys() <= {"placeholder", "filler"}),
         gives_up=any(phrases.GIVES_UP.search(sentence) for sentence in sentences),
     )
-
-
-@cache
-def _no_names() -> Lexicon:
-    return Lexicon()
 
 
 def wants_something(said: str) -> bool:

@@ -4,16 +4,18 @@ import json
 import pytest
 
 from pytest_mapsat.agents import context_of, session_of
-from pytest_mapsat.model import Context, Location, Turn
+from pytest_mapsat.model import Context, Location, Turn, Visible
 
-CONTEXT = Context(
+_CONTEXT = Context(
     now="2026-05-01T09:00:00+08:00",
     location=Location(lon=113.2, lat=23.1, name="Gate 2"),
     city="Here",
     history=("was there",),
     uid="u1",
     locale="en-GB",
+    details={"seats": [4]},
 )
+CONTEXT = Visible(query="?", context=_CONTEXT, instructions="Be brief.", asks={"type": "object"})
 
 
 def test_the_context_is_a_dict_and_has_attributes():
@@ -25,14 +27,18 @@ def test_the_context_is_a_dict_and_has_attributes():
         "history": ["was there"],
         "uid": "u1",
         "locale": "en-GB",
+        "details": {"seats": [4]},
+        "instructions": "Be brief.",
+        "asks": {"type": "object"},
     }
     assert (view.now, view.location.lon, view["history"]) == ("2026-05-01T09:00:00+08:00", 113.2, ["was there"])
     assert json.loads(json.dumps(view)) == view
     assert copy.deepcopy(view) == view
 
 
-def test_a_context_without_a_place_says_none():
-    assert context_of(Context(now="2026-05-01T09:00:00")).location is None
+def test_a_context_without_time_and_place_says_none():
+    view = context_of(Visible(query="?"))
+    assert (view.now, view.location, view.details, view.asks) == (None, None, {}, {})
 
 
 def test_what_is_done_to_a_context_stays_there():
@@ -40,9 +46,12 @@ def test_what_is_done_to_a_context_stays_there():
     view.history.append("changed")
     view.location.lon = 0
     view.now = "never"
+    view.details["seats"].append(5)
+    view.asks["type"] = "array"
     assert view["now"] == "never"
     assert context_of(CONTEXT).history == ["was there"]
     assert context_of(CONTEXT).location.lon == 113.2
+    assert (context_of(CONTEXT).details, context_of(CONTEXT).asks) == ({"seats": [4]}, {"type": "object"})
 
 
 def test_an_unknown_attribute_gets_a_suggestion():
@@ -51,13 +60,16 @@ def test_an_unknown_attribute_gets_a_suggestion():
 
 
 def test_the_session_id_is_opaque_and_the_same_for_the_same_episode():
-    assert session_of("case-1", 1).id == session_of("case-1", 1).id
-    assert len({session_of("case-1", 1).id, session_of("case-1", 2).id, session_of("case-2", 1).id}) == 3
-    assert "case" not in session_of("case-1", 1).id
+    assert session_of("case-1", 1, print).id == session_of("case-1", 1, print).id
+    assert (
+        len({session_of("case-1", 1, print).id, session_of("case-1", 2, print).id, session_of("case-2", 1, print).id})
+        == 3
+    )
+    assert "case" not in session_of("case-1", 1, print).id
 
 
 def test_the_messages_are_copies():
-    session = session_of("c", 1)
+    session = session_of("c", 1, print)
     session.remember([Turn(role="user", text="q"), Turn(role="agent", text="a")])
     session.messages.clear()
     session.messages.append({})

@@ -34,11 +34,11 @@ def run(*arguments: str, **options) -> subprocess.CompletedProcess[bytes]:
 def test_help_names_the_commands_there_are_and_no_others(capsys):
     assert main(["--help"]) == 0
     first_words = {line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("    ")}
-    assert first_words == {"claims", "import", "lint", "regrade", "review", "schema"}
+    assert first_words == {"claims", "import", "init", "lint", "record", "regrade", "review", "schema"}
     assert not first_words & set(LATER)
 
 
-@pytest.mark.parametrize("command", ["claims", "import", "lint", "regrade", "review", "schema"])
+@pytest.mark.parametrize("command", ["claims", "import", "init", "lint", "record", "regrade", "review", "schema"])
 def test_every_command_has_help(command, capsys):
     assert main([command, "--help"]) == 0
     assert f"mapsat {command}" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""The README shows what people will see. ``MAPSAT_UPDATE_README=1`` writes what they see now into it."""
+"""The README shows what people will see, shortened. ``MAPSAT_UPDATE_README=1`` writes what they see now into it."""
 
 import os
 import re
@@ -7,46 +7,37 @@ import sys
 from pathlib import Path
 
 import pytest
+from shown_output import differs, refreshed
+
+from pytest_mapsat.pytest_shell.options import OPTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 BLOCK = re.compile(r"(<!-- output: (?P<agent>\S+) -->\n```text\n)(?P<text>.*?)(```)", re.DOTALL)
-#: Of many failures, the README keeps this one, and the summary.
-KEPT = "case[search-pharmacy-late]"
+SMALLEST = re.compile(
+    r"```python\n(?P<code>def agent.*?)```.*?<!-- command: smallest -->\n```bash\npytest (?P<command>.*?)\n```",
+    re.DOTALL,
+)
 
 
-def _output(agent: str) -> str:
+def _pytest(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "PYTEST_ADDOPTS": "-p no:randomly"}
     for name in ("CI", "BUILD_NUMBER", "FORCE_COLOR"):  # with these, pytest does not cut its lines, or colours them
         environment.pop(name, None)
-    command = [sys.executable, "-m", "pytest", "benchmark_cases", f"--mapsat-agent={agent}", "-p", "no:cacheprovider"]
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, encoding="utf-8", check=False
+    command = [sys.executable, "-m", "pytest", *arguments, "-p", "no:cacheprovider"]
+    return subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True, encoding="utf-8", check=False
     )
-    return _shown(done.stdout)
 
 
-def _shown(text: str) -> str:
-    """Return the output without what differs from machine to machine, and with one failure of many."""
-    text = re.sub(r"=+ test session starts =+\n.*?\ncollected", "collected", text, flags=re.DOTALL)
-    text = re.sub(r" in \d+\.\d\ds", " in …s", text)
-    text = re.sub(r"(?ms)^slowest .*?(?=^(?:warning|gate) )", "slowest  …\n", text)
-    return _one_failure(text)
+def _output(agent: str) -> str:
+    """Return what the mapsat summary and what stands above it say; that of a run without failures begins with its table."""
+    text = re.sub(r" in \d+\.\d\ds", " in …s", _pytest("benchmark_cases", f"--mapsat-agent={agent}").stdout)
+    return text if " FAILURES " in text else text[text.index(" cases  ") - len(" " * 15) :]
 
 
-def _one_failure(text: str) -> str:
-    """Return the output with one failure of many, and how many were left out."""
-    head, *failures = re.split(r"(?m)^(?=_{3,} .* _{3,}$)", text)
-    if not failures:
-        return text
-    last, summary = re.split(r"(?m)^(?==+ mapsat =+$)", failures.pop(), maxsplit=1)
-    failures.append(last)
-    kept = next(failure for failure in failures if KEPT in failure)
-    return f"{head}{kept}[... and {len(failures) - 1} more failures ...]\n\n{summary}"
-
-
-def _blocks() -> list[tuple[str, str]]:
-    return [(block["agent"], block["text"]) for block in BLOCK.finditer(README.read_text(encoding="utf-8"))]
+def _blocks() -> dict[str, str]:
+    return {block["agent"]: block["text"] for block in BLOCK.finditer(README.read_text(encoding="utf-8"))}
 
 
 @pytest.mark.parametrize("agent", ["shipped_agents.considerate:agent", "shipped_agents.naive:agent"])
@@ -55,16 +46,40 @@ def test_the_readme_shows_the_output_as_it_is(agent: str) -> None:
     if os.environ.get("MAPSAT_UPDATE_README"):
         text = README.read_text(encoding="utf-8")
         README.write_text(
-            BLOCK.sub(lambda b: b[1] + (seen if b["agent"] == agent else b["text"]) + b[4], text), encoding="utf-8"
+            BLOCK.sub(lambda b: b[1] + (refreshed(b["text"], seen) if b["agent"] == agent else b["text"]) + b[4], text),
+            encoding="utf-8",
         )
-    assert dict(_blocks())[agent] == seen
+    assert differs(_blocks()[agent], seen) == ""
+
+
+def test_the_smallest_agent_passes_its_case_by_the_command_that_stands_there(tmp_path: Path) -> None:
+    found = SMALLEST.search(README.read_text(encoding="utf-8"))
+    assert found is not None
+    (tmp_path / "mymod.py").write_text(found["code"], encoding="utf-8")
+    place, agent = found["command"].split()
+    done = _pytest(str(ROOT / place), agent, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert " 1 passed" in done.stdout
+    assert not re.search(r"\d miss\b", done.stdout)
 
 
 def test_the_output_fits_in_80_columns() -> None:
-    lines = [line for _, text in _blocks() for line in text.splitlines()]
+    lines = [line for text in _blocks().values() for line in text.splitlines()]
     long = [line for line in lines if len(line) > 80]
-    # A command is copied, not read; and pytest itself does not cut node ids.
-    assert [line for line in long if not line.startswith(("run it again: ", "FAILED ", "SKIPPED "))] == []
+    # A command is copied, not read.
+    assert [line for line in long if not line.startswith("run it again: ")] == []
+
+
+def test_the_readme_is_short_and_leads_to_every_page() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 150
+    missing = [page.name for page in sorted((ROOT / "docs").glob("*.md")) if f"(docs/{page.name})" not in text]
+    assert missing == []
+
+
+def test_every_option_stands_in_the_page_of_options() -> None:
+    page = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
+    assert [option.name for option in OPTIONS if f"`--mapsat-{option.name}" not in page] == []
 
 
 def test_every_document_that_is_linked_exists() -> None:

@@ -237,6 +237,45 @@ class TestFactories:
         assert said in trajectory.fault.message
 
 
+class TestThoughts:
+    def test_thoughts_and_calls_stand_in_the_order_in_which_they_came(self):
+        def agent(message, tools, session):
+            session.think("look for a cafe")
+            tools.find(query="cafe")
+            session.think("that one will do")
+            return Reply("Blue Door.", thoughts=["whenever"])
+
+        (reply,) = play(agent).replies
+        assert [(step.kind, step.text or step.tool) for step in reply.steps] == [
+            ("thought", "whenever"),
+            ("thought", "look for a cafe"),
+            ("call", "find"),
+            ("thought", "that one will do"),
+        ]
+
+    def test_thoughts_have_a_limit_and_do_not_count_as_calls(self):
+        def agent(message, tools, session):
+            for _ in range(5):
+                session.think("x" * 20)
+            return tools.find(query="cafe")["places"][0]
+
+        assert play(agent, max_calls=1).ending == "done"
+        trajectory = play(agent, max_text=99)
+        assert trajectory.ending == "agent_error"
+        assert trajectory.fault.message.startswith("the agent thought more than 99 characters or 10,000 times")
+
+    def test_no_thought_is_kept_once_the_reply_is_over(self):
+        kept = []
+
+        def agent(message, session):
+            kept.append(session)
+            return "Blue Door."
+
+        play(agent)
+        with pytest.raises(RuntimeError, match="no reply is under way"):
+            kept[0].think("too late")
+
+
 class TestCoroutines:
     def test_a_coroutine_function_runs_with_plain_tools(self):
         async def agent(message, tools):

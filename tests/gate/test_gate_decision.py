@@ -156,7 +156,9 @@ def test_where_records_lack_the_way_on_is_to_add_them():
     missed = open_card("x", 0.1, 0.9, unknown("s1", "no record", "sandbox"))
     gate = judge_run([*cards_of(0.9), missed], "ar=0.8")
     assert gate.outcome == "inconclusive"
-    assert gate.reasons[1:] == ("calls without a record leave labels open: docs/sandbox.md says how to add records",)
+    assert gate.reasons[1:] == (
+        "calls without a record leave labels open: mapsat lint SUITE --misses RUN offers synonyms and records",
+    )
 
 
 def test_a_metric_between_bounds_is_not_counted_as_unevaluated():

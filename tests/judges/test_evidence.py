@@ -146,3 +146,22 @@ def test_a_word_that_stands_for_nothing_names_nothing():
     (leg,) = [one for one in found.figures if one.unit == "min"]
     assert leg.subject == ("inn",)
     assert "start" not in {thing.key for thing in found.things}
+
+
+def test_what_an_agent_is_told_besides_is_evidence():
+    visible = Visible.model_validate(
+        {"query": "?", "instructions": "The budget is 80 yuan.", "context": {"details": {"car": {"headroom": "2.1 m"}}}}
+    )
+    found = known({}, tool(), visible=visible)
+    assert {(one.value, one.unit, one.source.path) for one in found.figures_of(USER)} == {
+        (80, "yuan", "instructions"),
+        (2.1, "m", "details.car.headroom"),
+    }
+
+
+def test_what_the_user_did_is_no_evidence_of_the_agents():
+    step = Step(kind="call", tool="t", result={"fare": 7})
+    declared = {"t": tool(fields={"fare": "price"})}
+    turns = [Turn(role="user", text="Where?", steps=(step,)), Turn(role="agent", text="There.")]
+    trajectory = Trajectory(case="c", turns=tuple(turns))
+    assert (evidence(trajectory, declared, None).figures, trajectory.calls) == ((), ())

@@ -1,11 +1,10 @@
 """Whatever a reply holds, every check ends with a finding, soon."""
 
-import sys
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from judging import call, found_places, judge_reply
+from step_count import steps_of
 
 CHECKS = [
     ("said", {"any": ["bus", "公交"]}),
@@ -70,28 +69,14 @@ def test_no_check_breaks_and_every_quotation_is_true(reply):
         assert all(quote.text == reply[quote.start : quote.end] for quote in finding.quotes)
 
 
-def steps_of(reply):
-    """How many lines and calls of Python the checks take on a reply; no clock, so that it is the same everywhere."""
-    count = 0
-
-    def counted(*_):
-        nonlocal count
-        count += 1
-        return counted
-
-    before = sys.gettrace()
-    sys.settrace(counted)
-    try:
-        for kind, fields in CHECKS:
-            judge_reply(reply, kind, steps=[found_places(), call("route", {"d": 1})], **fields)
-    finally:
-        sys.settrace(before)
-    return count
-
-
 @pytest.mark.parametrize(
     "piece", [*PIECES, "Old Mill is closed. ", "Take bus 5, 1.2 km at 6:30 pm, not Old Mill. ", *LISTS]
 )
 def test_work_grows_with_the_length_of_the_reply_and_not_faster(piece):
-    short, long = (steps_of(piece * (size // len(piece))) for size in (600, 2_400))
+    def all_checks(size):
+        for kind, fields in CHECKS:
+            steps = [found_places(), call("route", {"d": 1})]
+            judge_reply(piece * (size // len(piece)), kind, steps=steps, **fields)
+
+    short, long = (steps_of(lambda size=size: all_checks(size)) for size in (600, 2_400))
     assert long < 5 * short

@@ -80,10 +80,44 @@ def test_a_figure_of_a_thing_that_the_text_does_not_name_says_nothing():
         ("Go to Old Mill, it closes at 17:00.", figure("Old Mill", "closing", "18:30"), "18:30"),
     ],
 )
-def test_another_figure_of_the_same_thing_and_role_fails_every_fact(text, handed, words):
+def test_another_figure_of_the_same_thing_and_role_fails_the_fact(text, handed, words):
     label = fact(text, figures=[handed])
     assert label.outcome == "failed"
     assert f"but the structured claims say {words}" in label.why
+
+
+def fact_of(name, **check):
+    return {"id": name, "text": "t", "check": {"if_absent": "vacuous", **check}}
+
+
+FACTS = [
+    fact_of("price", kind="number", unit="yuan", max=50),
+    fact_of("wait", kind="number", unit="min", role="wait", max=50),
+    fact_of("other-wait", kind="number", unit="min", role="wait", of=["Cafe Luna"], max=50),
+    fact_of("closing", kind="clock_time", role="closing", after="10:00"),
+    {"id": "no-luna", "text": "t", "check": {"kind": "avoids", "names": ["Cafe Luna (Riverside)"]}},
+    {"id": "waits", "text": "every waiting time (minutes) is a known one"},
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "claims", "failed"),
+    [
+        (
+            "Go to Old Mill, the wait there is 12 minutes.",
+            {"figures": [figure("2", "wait", 20, "min")]},
+            {"wait", "waits"},
+        ),
+        ("Go to Old Mill, it closes at 17:00.", {"figures": [figure("2", "closing", "18:30")]}, {"closing"}),
+        ("Go to Old Mill. Skip Cafe Luna.", {"proposes": ["1"]}, {"no-luna"}),
+        ("Go to Old Mill. Its rating is 4.1 stars.", {"figures": [figure("2", "rating", 4.9, "stars")]}, {"price"}),
+    ],
+)
+def test_a_contradiction_fails_the_facts_that_speak_of_it_and_one_where_none_does(text, claims, failed):
+    labels = ChecksJudge(TOOLS).judge(case_of(facts=FACTS), said(text, **claims)).labels
+    blamed = {label.factor for label in labels if "structured claims" in label.why}
+    assert blamed == failed
+    assert {label.outcome for label in labels if label.factor in failed} == {"failed"}
 
 
 def test_the_same_figure_in_another_unit_or_rounded_is_no_contradiction():

@@ -153,14 +153,14 @@ def test_an_ending_without_a_fault_still_names_who_broke():
 def test_a_sandbox_miss_never_removes_a_case():
     missed = call("a", status="miss", provenance=Provenance(kind="miss"))
     card = mark(trajectory=make_trajectory(missed))
-    assert (card.outcome, card.metrics["ts"], card.sandbox.miss) == ("passed", 1, 1)
+    assert (card.outcome, card.metrics["ts"], card.sandbox["miss"]) == ("passed", 1, 1)
 
 
 def test_calls_and_answers_are_counted():
     calls = [call("b", provenance=Provenance(kind="near")), call("a", provenance=Provenance(kind="exact"))]
     calls += [call("a", provenance=Provenance(kind="exact")), call("a", status="miss"), call("zz", status="error")]
     card = mark(trajectory=make_trajectory(*calls, replies=("Which one?", "哪个？", "Fine.")))
-    assert card.sandbox.model_dump(exclude_defaults=True) == {"near": 1, "exact": 2, "miss": 1}
+    assert {kind: count for kind, count in card.sandbox.items() if count} == {"near": 1, "exact": 2, "miss": 1}
     assert (card.calls.total, card.calls.failed) == (5, 1)
     assert list(card.calls.by_tool.items()) == [("a", 3), ("b", 1), ("zz", 1)]
     assert (card.turns, card.clarifications) == (3, 2)
@@ -210,3 +210,21 @@ def test_every_metric_has_a_value_between_zero_and_one_or_a_class(values):
         assert value is None or 0 <= value <= 1
     if card.outcome == "passed":
         assert all(values.get(name) == 1 for name in ("h1", "f1", "f2"))
+
+
+def test_claims_that_are_not_what_the_case_asks_for_are_a_warning_of_their_reply():
+    asks = {"type": "object", "properties": {"intent": {"type": "string"}}, "required": ["intent"]}
+    case = make_case(explicit=1, visible={"query": "?", "asks": asks})
+    trajectory = make_trajectory(replies=("a", "b"))
+    first, second = (
+        turn.model_copy(update={"claims": claims})
+        for turn, claims in zip(
+            trajectory.replies, ({"intent": 7, "proposes": ["X"]}, {"intent": "route"}), strict=True
+        )
+    )
+    turns = tuple({"a": first, "b": second}.get(turn.text, turn) for turn in trajectory.turns)
+    card = score(
+        case, trajectory.model_copy(update={"turns": turns}), make_verdict({"e1": 1}), asserted=ALL, satisfies=always
+    )
+    assert card.warnings == ("reply 1 does not give what the case asks for: claims.intent: found 7, expected a string",)
+    assert card.outcome == "passed"

@@ -123,7 +123,7 @@ def test_the_scorecard_says_what_happened(project: pytest.Pytester) -> None:
         test_own="""
         def test_card(mapsat_run):
             card = mapsat_run()
-            assert (card.ar, card.turns, card.sandbox.exact) == (0.5, 1, 1)
+            assert (card.ar, card.turns, card.sandbox["exact"]) == (0.5, 1, 1)
             assert [label.factor for label in card.labels] == ["e1", "z1", "z2", "f1"]
         """
     )

@@ -19,7 +19,7 @@ def test_the_oracle_scores_everything_and_misses_nothing(name):
     card = cards(ORACLE)[name]
     assert card.outcome == "passed", failed(card)
     assert failed(card) == set()
-    assert (card.ar, card.metric("ifs"), card.metric("ts"), card.sandbox.miss) == (1, 1, 1, 0)
+    assert (card.ar, card.metric("ifs"), card.metric("ts"), card.sandbox["miss"]) == (1, 1, 1, 0)
 
 
 @every_case
@@ -33,7 +33,7 @@ def test_the_oracle_asks_where_the_policy_has_a_question(name):
 def test_the_considerate_agent_keeps_every_hard_constraint_and_fact(name):
     card = cards(CONSIDERATE)[name]
     assert card.outcome == "passed", card.reason
-    assert (card.metric("ecr"), card.metric("ifs"), card.sandbox.miss, card.calls.failed) == (1, 1, 0, 0)
+    assert (card.metric("ecr"), card.metric("ifs"), card.sandbox["miss"], card.calls.failed) == (1, 1, 0, 0)
     assert failed(card) <= {factor.id for factor in CASES[name].truth.implicit if factor.severity == "soft"}
 
 
@@ -74,7 +74,7 @@ def test_the_naive_agent_shows_each_kind_of_failure(name, factor):
 
 
 def test_no_failure_of_the_naive_agent_is_the_sandbox_s():
-    assert all(card.sandbox.miss == 0 for card in cards(NAIVE).values())
+    assert all(card.sandbox["miss"] == 0 for card in cards(NAIVE).values())
     assert {card.blame for card in cards(NAIVE).values() if card.outcome == "failed"} == {"agent"}
 
 
@@ -142,4 +142,4 @@ def test_the_considerate_agent_understands_other_words(name, query):
     visible = case.visible.model_copy(update={"query": query})
     card = run(resolve_source(CONSIDERATE, root=ROOT), case.model_copy(update={"visible": visible}))
     assert card.outcome == "passed", card.reason
-    assert card.sandbox.miss == 0
+    assert card.sandbox["miss"] == 0

@@ -10,10 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from suite_maker import case_data, case_line, make_suite
 
-from pytest_mapsat.model import Case, SuiteError
+from pytest_mapsat.model import Case, Membership, SuiteError
 from pytest_mapsat.suite import open_suite, write_cases
 
 HEADER = {"domains": ["search"], "difficulty": "L2", "language": "zh-Hans", "attributes": {"slot": "noon"}}
+GROUP = {"name": "week", "order": 2}
 
 
 def list_cases(root, content, name="cases.jsonl"):
@@ -50,12 +51,13 @@ class _Counter:
 
 
 def test_canonical_lines_are_listed_without_being_parsed(tmp_path, monkeypatch):
-    lines = "".join(case_line(f"c{n}", **HEADER) for n in range(50))
+    lines = "".join(case_line(f"c{n}", **HEADER, group=GROUP if n % 2 else None) for n in range(50))
     suite = open_suite(make_suite(tmp_path, {"cases.jsonl": lines}))
     counter = _Counter(monkeypatch)
     entries = suite.entries(tmp_path / "cases.jsonl")
     assert len(entries) == 50
     assert counter.long == 0
+    assert (entries[0].group, entries[7].group) == (None, Membership(name="week", order=2))
     suite.load(entries[7])
     assert counter.long == 1
 
@@ -89,6 +91,7 @@ _fields = st.fixed_dictionaries(
         "difficulty": _words,
         "language": st.sampled_from(["en", "zh-Hans"]),
         "attributes": st.dictionaries(_words, _words, max_size=3),
+        "group": st.none() | st.fixed_dictionaries({"name": _names, "order": st.integers(0, 10**9)}),
     },
 )
 
@@ -106,7 +109,7 @@ def test_scanning_a_header_and_parsing_the_line_agree(tmp_path_factory, fields, 
     line = json.dumps(dict(items), **style)
     suite, (entry,) = list_cases(tmp_path_factory.mktemp("suite"), line.encode())
     case = suite.load(entry)
-    for name in ("id", "domains", "difficulty", "language", "attributes"):
+    for name in ("id", "domains", "difficulty", "language", "attributes", "group"):
         assert getattr(entry, name) == getattr(case, name)
 
 

@@ -115,7 +115,7 @@ def test_the_same_value_gives_the_same_bytes(tmp_path):
 def test_a_line_begins_with_the_header_in_its_fixed_order(tmp_path):
     write_cases(tmp_path / "c.jsonl", [Case.model_validate(case_data("a"))])
     data = json.loads((tmp_path / "c.jsonl").read_text(encoding="utf-8"))
-    assert list(data)[:5] == ["id", "domains", "difficulty", "language", "attributes"]
+    assert list(data)[:6] == ["id", "domains", "difficulty", "language", "attributes", "group"]
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):

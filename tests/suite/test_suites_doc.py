@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_args
 
+from pydantic import TypeAdapter
+
+from pytest_mapsat.formats import parse_yaml
+from pytest_mapsat.model import Entities, Match, Tool
 from pytest_mapsat.proof import lint_records
 from pytest_mapsat.suite import lint, open_suite
 
@@ -28,6 +33,28 @@ def test_the_examples_of_the_document_are_a_suite_without_warnings(tmp_path):
         finding for finding in findings if finding.severity != "note" and "case a-1" not in finding.problem.message
     ]
     assert found == []
+
+
+def rows(heading: str) -> dict[str, list[str]]:
+    """Return the rows of the table whose first head is this, by their first cell."""
+    table = DOC.read_text(encoding="utf-8").partition(f"| {heading} |")[2].partition("\n\n")[0]
+    lines = [re.split(r" *\| *", line.strip("| ")) for line in table.splitlines()[2:]]
+    return {name: line for line in lines for name in re.findall(r"`(\w+)`", line[0])}
+
+
+def test_the_table_of_matches_has_all_of_them_each_with_an_example_that_is_one():
+    adapter = TypeAdapter(Match)
+    shown = {
+        name: adapter.validate_python(parse_yaml(line[3].strip("`").encode(), "doc")[0].data)
+        for name, line in rows("`op`").items()
+    }
+    assert {name: match.op for name, match in shown.items()} == {name: name for name in shown}
+    assert set(shown) == set(adapter.json_schema()["discriminator"]["mapping"])
+
+
+def test_the_tables_of_tools_have_all_there_is():
+    assert set(rows("key of `entities`")) == set(Entities.model_fields)
+    assert set(rows("`effect` of a tool")) == set(get_args(Tool.model_fields["effect"].annotation))
 
 
 def test_the_error_that_the_document_shows_is_the_one_that_is_given(tmp_path):

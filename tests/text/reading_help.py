@@ -1,6 +1,6 @@
 """An invented town that the tests of reading share, in English and in Chinese."""
 
-from pytest_mapsat.text import Document, Lexicon, Thing, read
+from pytest_mapsat.text import Document, Lexicon, Thing, Vocabulary, read
 
 ENGLISH = Lexicon(
     [
@@ -17,10 +17,16 @@ CHINESE = Lexicon(
 )
 
 
-def reading(text: str, now: str = "2026-05-05T15:00:00+08:00", lexicon: Lexicon | None = None) -> Document:
+def reading(
+    text: str,
+    now: str = "2026-05-05T15:00:00+08:00",
+    lexicon: Lexicon | None = None,
+    vocabulary: Vocabulary | None = None,
+) -> Document:
     """Read a reply as that of a case in the language that it is written in."""
     chinese = any("一" <= char <= "鿿" for char in text)
-    return read(text, language="zh" if chinese else "en", lexicon=lexicon or (CHINESE if chinese else ENGLISH), now=now)
+    things = lexicon or (CHINESE if chinese else ENGLISH)
+    return read(text, language="zh" if chinese else "en", lexicon=things, vocabulary=vocabulary, now=now)
 
 
 def stances(document: Document, key: str) -> set[str]:

@@ -1,13 +1,12 @@
 """The reading as a whole: offsets, layout, questions, identifiers, and that no text breaks it."""
 
-import sys
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading_help import CHINESE, ENGLISH, reading
+from step_count import steps_of
 
-from pytest_mapsat.text import Lexicon, Vocabulary, read
+from pytest_mapsat.text import Lexicon, Thing, Vocabulary, lexicon_of, open_page, page, read, read_names, read_page
 from pytest_mapsat.text.pack import Pack
 
 PIECES = st.sampled_from(
@@ -110,26 +109,8 @@ def test_the_same_text_is_always_read_the_same():
     ],
 )
 def test_work_grows_with_the_length_and_not_faster(unit):
-    short, long = (steps_of(unit * (size // len(unit))) for size in (1_500, 6_000))
+    short, long = (steps_of(lambda size=size: reading(unit * (size // len(unit)))) for size in (1_500, 6_000))
     assert long < 5 * short
-
-
-def steps_of(text):
-    """How many lines and calls of Python a reading takes; no clock, so that it is the same everywhere."""
-    count = 0
-
-    def counted(*_):
-        nonlocal count
-        count += 1
-        return counted
-
-    before = sys.gettrace()
-    sys.settrace(counted)
-    try:
-        reading(text)
-    finally:
-        sys.settrace(before)
-    return count
 
 
 def test_a_quote_cites_the_original_words():
@@ -217,7 +198,7 @@ def test_a_reply_in_another_script_is_read_in_its_own_language():
 
 
 def test_a_language_without_words_still_finds_names_and_digits(monkeypatch):
-    monkeypatch.setattr(Lexicon, "pack", lambda _self, _language: Pack("xx", {}))
+    monkeypatch.setattr(page, "pack_of", lambda _language, _vocabulary: Pack("xx", {}))
     document = reading("Amber Hall, 12:30, 555-0147; the Kiln → Birch Cafe? 三点", lexicon=ENGLISH)
     assert [mention.keys for mention in document.mentions][:1] == [("amber",)]
     assert document.times[0].minutes == (750,)
@@ -225,10 +206,29 @@ def test_a_language_without_words_still_finds_names_and_digits(monkeypatch):
 
 
 def test_words_of_a_suite_widen_the_language():
-    lexicon = Lexicon(ENGLISH.things, Vocabulary({"unfit": ["haunted"], "role.wait": ["boarding call"]}))
-    document = reading("Amber Hall is haunted, go to Birch Cafe. Boarding call 12 min.", lexicon=lexicon)
+    vocabulary = Vocabulary({"unfit": ["haunted"], "role.wait": ["boarding call"]})
+    document = reading("Amber Hall is haunted, go to Birch Cafe. Boarding call 12 min.", vocabulary=vocabulary)
     assert document.of("amber")[0].stance == "rejected"
     assert document.quantities[0].role == "wait"
+
+
+def test_one_opened_page_is_read_for_things_and_for_words_alike():
+    text = "Go to Amber Hall, 12 min on foot, not to Birch Cafe (555-0101)."
+    opened = open_page(text, language="en")
+    words = lexicon_of((Thing("on foot", ("on foot",)),))
+    assert read_page(opened, ENGLISH) == read(text, language="en", lexicon=ENGLISH)
+    named, whole = read_names(opened, words), read_page(opened, words)
+    assert named.mentions == whole.mentions
+    assert named.mentions
+    assert named.sentences == whole.sentences
+    assert (named.quantities, named.times, named.identifiers) == ((), (), ())
+    assert lexicon_of((Thing("on foot", ("on foot",)),)) is words
+
+
+def test_what_is_blank_on_a_page_is_quoted_as_it_was_written():
+    document = read_page(open_page("      Amber Hall.", language="en", written="Hello Amber Hall."), ENGLISH)
+    assert document.words(document.sentences[0]) == "Amber Hall."
+    assert document.text == "Hello Amber Hall."
 
 
 def test_a_reply_without_anything_of_its_own_proposes_nothing():

@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast, get_args
 
-from pytest_mapsat.model import Json, Meaning, Step, Tool, Trajectory, Visible
+from pytest_mapsat.model import FigureRole, Json, JsonObject, Meaning, Step, TimeRole, Tool, Trajectory, Visible
 from pytest_mapsat.sandbox import distance_m, opening_hours, point_of
-from pytest_mapsat.text import Document, Lexicon, Role, TimeRole, fold_phrase, read
+from pytest_mapsat.text import Document, fold_phrase, lexicon_of, read
 
 from .kinds import USER, Evidence, Figure, Identity, Known, Moment, Point, Source
 from .results import Element, clock, elements_of, measured
 
 _TIME_ROLES = frozenset(get_args(TimeRole))
-_ROLES = frozenset(get_args(Role))
+_ROLES = frozenset(get_args(FigureRole))
 #: What lies within this of a point that a call was made for is the place that was meant, metres.
 _SAME_PLACE_M = 60
 #: Figures in longer texts of tools are not read.
@@ -36,7 +36,7 @@ def evidence(trajectory: Trajectory, tools: Mapping[str, Tool], visible: Visible
     for index, turn in enumerate(trajectory.turns):
         if turn.role == "user" and not (visible and index == 0 and turn.text == visible.query):
             gathering.texts.append((Source("user", index, path="text"), turn.text, (USER,)))
-        for step in turn.steps:
+        for step in turn.steps if turn.role == "agent" else ():
             number += step.kind == "call"
             if step.kind == "call" and step.status == "ok" and step.tool not in tools:
                 gathering.complete = False
@@ -70,13 +70,16 @@ class _Gathering:
         for part in re.split(r"[/,;]", context.city):
             if fold_phrase(part):
                 self._know(part, -1)
-        at = clock(context.now[11:])
-        if at is not None:
+        at = clock(context.now[11:]) if context.now else None
+        if context.now and at is not None:
             self.times.append(Moment(at, "now", "", (USER,), source, context.now[11:16]))
         for line in context.history:
             names = [name for name in _QUOTED.findall(line) if fold_phrase(name)]
             keys = tuple(self._know(name, -1) for name in names) if len(names) == 1 else ()
             self.texts.append((Source("context", -1, path="history"), line, keys or (USER,)))
+        told = [("instructions", visible.instructions)] if visible.instructions else []
+        for path, text in [*told, *_leaves(context.details)]:
+            self.texts.append((Source("context", -1, path=path), text, (USER,)))
         self.texts.append((Source("user", -1, path="query"), visible.query, (USER,)))
 
     def _know(self, name: str, turn: int) -> str:
@@ -185,7 +188,7 @@ class _Gathering:
         found = measured(meaning, value)
         if found is not None:
             low, high, unit, shown = found
-            role = cast("Role", meaning.role) if meaning.role in _ROLES else None
+            role = cast("FigureRole", meaning.role) if meaning.role in _ROLES else None
             self.figures.append(Figure(low, high, unit, role, meaning.mode or mode, subject, source, shown))
 
     def _time(self, meaning: Meaning, text: str, subject: tuple[str, ...], mode: str, source: Source) -> None:
@@ -228,9 +231,9 @@ class _Gathering:
             )
             for key, known in self._known.items()
         )  # fmt: skip
-        lexicon = Lexicon([thing.thing for thing in things])
+        lexicon = lexicon_of(tuple(thing.thing for thing in things))
         language = visible.context.locale if visible else ""
-        now = visible.context.now if visible else ""
+        now = (visible.context.now or "") if visible else ""
         for source, text, subject in self.texts:
             if len(text) <= _MOST_CHARACTERS and (source.origin != "tool" or any(map(str.isdigit, text))):
                 self._read(read(text, language=language, lexicon=lexicon, now=now), subject, source)
@@ -262,6 +265,19 @@ class _Gathering:
             if identity.kind != "point":
                 text = document.words(identity.span)
                 self.identities.append(Identity(identity.kind, identity.value, keys, source, text))
+
+
+def _leaves(details: JsonObject) -> Iterator[tuple[str, str]]:
+    """Yield the values of the context's details as lines of text, each with its path: "seats: 4"."""
+    waiting: list[tuple[str, Json]] = [(f"details.{key}", value) for key, value in reversed(list(details.items()))]
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, Mapping):
+            waiting += [(f"{path}.{key}", inner) for key, inner in reversed(list(value.items()))]
+        elif isinstance(value, list):
+            waiting += [(path, inner) for inner in reversed(value)]
+        elif value is not None:
+            yield path, f"{path.rpartition('.')[2]}: {value}"
 
 
 def _ends(opens: int, closes: int) -> tuple[tuple[int, TimeRole], ...]:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeVar
 
-from pytest_mapsat.model import Json
-from pytest_mapsat.text import Lexicon, Role, Thing, TimeRole, Vocabulary, fold_phrase
+from pytest_mapsat.model import FigureRole, Json, TimeRole
+from pytest_mapsat.text import Lexicon, Thing, fold_phrase, lexicon_of
 
 #: Where evidence comes from: a tool's result, the context that the agent was shown, the user's own words.
 Origin = Literal["tool", "context", "user"]
@@ -57,7 +57,7 @@ class Figure:
     value: float
     high: float
     unit: str
-    role: Role | None
+    role: FigureRole | None
     mode: str
     subject: tuple[str, ...]
     source: Source
@@ -139,9 +139,10 @@ class Evidence:
     #: Whether every value of every result is declared: what is not there was not told.
     complete: bool = True
 
-    def lexicon(self, vocabulary: Vocabulary | None = None) -> Lexicon:
-        """Return what finds the things in a text."""
-        return Lexicon([known.thing for known in self.things], vocabulary)
+    @property
+    def lexicon(self) -> Lexicon:
+        """What finds the things in a text."""
+        return lexicon_of(tuple(known.thing for known in self.things))
 
     def by(self, turn: int) -> Evidence:
         """Return what was known in a turn."""
@@ -164,7 +165,9 @@ class Evidence:
         known += [one.source.turn for one in self.figures] + [one.source.turn for one in self.times]
         return max(known + [one.source.turn for one in self.identities], default=-1)
 
-    def figures_of(self, key: str, *, unit: str = "", role: Role | None = None, mode: str = "") -> tuple[Figure, ...]:
+    def figures_of(
+        self, key: str, *, unit: str = "", role: FigureRole | None = None, mode: str = ""
+    ) -> tuple[Figure, ...]:
         """Return the figures of one thing, unit, role and way of travelling.
 
         Args:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from pytest_mapsat.model import ITEM, Json, Meaning, MeaningTree, Tool, meanings_below, name_of
 from pytest_mapsat.sandbox import point_of
-from pytest_mapsat.text import Lexicon, fold_phrase, read
+from pytest_mapsat.text import fold_phrase, lexicon_of, read
 
 #: canonical unit of the reading <- what a tool writes in, and the factor between them.
 _UNITS: dict[str, tuple[str, float]] = {"km": ("m", 1000), "s": ("min", 1 / 60), "h": ("min", 60), "d": ("min", 1440)}
@@ -129,7 +129,7 @@ def measured(meaning: Meaning, value: str | float) -> tuple[float, float, str, s
     if isinstance(value, str):
         found = _NUMBER.fullmatch(value.strip())
         if found is None or meaning.unit is None:
-            said = [one for one in read(value, language="", lexicon=Lexicon()).quantities if one.unit == unit]
+            said = [one for one in read(value, language="", lexicon=lexicon_of(())).quantities if one.unit == unit]
             return (said[0].low, said[0].high, unit, value.strip()) if said else None
         low, high = float(found[1]), float(found[2] or found[1])
     else:

@@ -58,7 +58,7 @@ class Claim:
         """What a check may ask for: name, address, coordinate, distance, duration, time, price, rating, phone, line or count."""
         match self.said:
             case Quantity():
-                return _SORTS.get(self.said.unit, "count")
+                return sort_of(self.said.unit)
             case Identifier():
                 return "coordinate" if self.said.kind == "point" else self.said.kind
         return self.type
@@ -77,6 +77,11 @@ class Claim:
     def planned(self) -> bool:
         """Whether it may be a plan of the agent's own: a time for the user, a length of stay, time to spare."""
         return (isinstance(self.said, ClockTime) and self.said.role in _PLANNED) or self.role in ("stay", "slack")
+
+
+def sort_of(unit: str) -> str:
+    """Return what a figure of a canonical unit is: distance, duration, price, rating, or else a count."""
+    return _SORTS.get(unit, "count")
 
 
 def claims_of(document: Document, endings: Collection[str] = ()) -> tuple[Claim, ...]:

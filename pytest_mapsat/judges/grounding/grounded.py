@@ -43,8 +43,13 @@ def requirement(text: str, context: Context) -> Finding:
         text: the requirement.
         context: the dialogue.
     """
+    return _judged(sorts_spoken_of(text), (), context)
+
+
+def sorts_spoken_of(text: str) -> tuple[str, ...]:
+    """Return the sorts of claims that a requirement names; none where it speaks of all."""
     folded = fold_phrase(text)
-    return _judged(tuple(kind for kind, words in _SUBJECTS if words.search(folded)), (), context)
+    return tuple(kind for kind, words in _SUBJECTS if words.search(folded))
 
 
 def _judged(sorts: Collection[str], about: Sequence[str], context: Context) -> Finding:

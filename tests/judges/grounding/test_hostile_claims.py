@@ -1,11 +1,10 @@
 """Whatever a reply or a result holds, grounding ends, soon, and quotes what is written."""
 
-import sys
-
 import pytest
 from grounding_world import PLACES, STEPS, TOOLS, call, claims, tool
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from step_count import steps_of
 
 PIECES = [
     "青石寺", "半亩茶馆（东门店）", "枫林公园", "Harbour Noodles ", "Golden Lantern Restaurant ", "1480米", "1.5 km", "约", "10-15分钟", "三点半", "18:30", "-22:00",
@@ -116,24 +115,6 @@ def test_the_same_reply_has_the_same_claims(reply):
     assert said[0] == said[1]
 
 
-def steps_of(reply):
-    """How many lines and calls of Python grounding takes; no clock, so that it is the same everywhere."""
-    count = 0
-
-    def counted(*_):
-        nonlocal count
-        count += 1
-        return counted
-
-    before = sys.gettrace()
-    sys.settrace(counted)
-    try:
-        claims(reply, steps=STEPS)
-    finally:
-        sys.settrace(before)
-    return count
-
-
 @pytest.mark.parametrize(
     "piece",
     [
@@ -146,7 +127,9 @@ def steps_of(reply):
     ],
 )
 def test_work_grows_with_the_length_of_the_reply_and_not_faster(piece):
-    short, long = (steps_of(piece * (size // len(piece))) for size in (600, 2_400))
+    short, long = (
+        steps_of(lambda size=size: claims(piece * (size // len(piece)), steps=STEPS)) for size in (600, 2_400)
+    )
     assert long < 5 * short
 
 

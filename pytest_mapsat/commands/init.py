@@ -1,0 +1,74 @@
+"""``mapsat init``: a suite, an agent, tools and a workflow to begin with, out of the package itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import suppress
+from importlib.resources import files
+from pathlib import Path
+
+from pytest_mapsat.formats import printable
+from pytest_mapsat.model import UsageError
+
+#: Where each file goes, and what it is in ``starter/``.
+FILES = {
+    "benchmark_cases/suite.yaml": "benchmark_cases/suite.yaml",
+    "benchmark_cases/tools.yaml": "benchmark_cases/tools.yaml",
+    "benchmark_cases/lunch.yaml": "benchmark_cases/lunch.yaml",
+    "benchmark_cases/meeting-room.yaml": "benchmark_cases/meeting-room.yaml",
+    "benchmark_cases/records/recorded.jsonl": "benchmark_cases/records/recorded.jsonl",
+    "my_agent.py": "my_agent.py",
+    "my_tools.py": "my_tools.py",
+    ".github/workflows/benchmark.yml": "workflow.yml",
+}
+NEXT = (
+    ("pytest --mapsat-agent=my_agent:agent", "one case passes, one fails and says why: mend my_agent.py"),
+    ("mapsat lint benchmark_cases", "what is wrong or missing in your cases"),
+    ("mapsat record my_tools:tools", "call your own tools, and keep their answers for the cases"),
+)
+
+
+def conduct(folder: Path, *, as_json: bool) -> int:
+    """Write the files, tell them and what to do next, and return the exit status.
+
+    Raises:
+        UsageError: a file is there already, or cannot be written; then none is written.
+    """
+    _write(folder)
+    steps = [*([f"cd {printable(str(folder))}"] if folder != Path() else []), *(command for command, _ in NEXT)]
+    if as_json:
+        made = {"folder": printable(str(folder)), "files": list(FILES), "next": steps}
+        sys.stdout.write(json.dumps(made, ensure_ascii=False, indent=1) + "\n")
+        return 0
+    width = max(len(command) for command, _ in NEXT)
+    lines = [f"wrote {printable(str(folder / place))}" for place in FILES]
+    lines += ["", "next:", *(f"  {step}" for step in steps[: -len(NEXT)])]
+    lines += [f"  {command:{width}}  # {what}" for command, what in NEXT]
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    return 0
+
+
+def _write(folder: Path) -> None:
+    """Write all files, or none: what was written is taken away again where one fails."""
+    taken = [place for place in FILES if os.path.lexists(folder / place)]
+    if taken:
+        raise UsageError(
+            f"{printable(str(folder / taken[0]))} is there already, and nothing is overwritten; name another folder"
+        )
+    starter = files("pytest_mapsat") / "starter"
+    written: list[Path] = []
+    try:
+        for place, source in FILES.items():
+            path = folder / place
+            written += [parent for parent in reversed(path.parents) if not parent.exists()]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("xb") as file:
+                written.append(path)
+                file.write((starter / source).read_bytes())
+    except OSError as error:
+        for path in reversed(written):
+            with suppress(OSError):
+                path.rmdir() if path.is_dir() else path.unlink()
+        raise UsageError(f"{printable(str(error.filename or folder))}: {error.strerror}") from None

@@ -1,0 +1,130 @@
+"""``mapsat record TOOLS``: the user's own tools are called, and their answers become records of a suite."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_mapsat.agents import Source, resolve_source
+from pytest_mapsat.episode import run_episode, shutdown
+from pytest_mapsat.formats import shown_path
+from pytest_mapsat.model import Case, Record, UsageError, did_you_mean
+from pytest_mapsat.recording import Keeping, OwnTools, RecordingWorld, describe_tools, keep_records, with_things
+from pytest_mapsat.sandbox import Sandbox
+from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite, write_tool
+from pytest_mapsat.users import make_user
+
+_ORACLE = "baseline:oracle"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What was asked for, as in the options of the command."""
+
+    tools: str
+    suite: Path
+    cases: tuple[str, ...]
+    agent: str
+    replace: bool = False
+
+
+def conduct(wanted: Wanted, *, as_json: bool) -> int:
+    """Record, tell what was kept, and return the exit status.
+
+    Raises:
+        MapsatError: the tools, the suite, the agent or a case cannot be used.
+        OSError: the suite cannot be written.
+    """
+    root = find_suite(wanted.suite)
+    if root is None:
+        hint = "mapsat init writes one" if not wanted.suite.exists() else "expected a suite.yaml there or above"
+        raise UsageError(f"{wanted.suite}: there is no suite ({hint})")
+    source = resolve_source(wanted.agent, root=Path.cwd())
+    if source.kind == "recorded":
+        raise UsageError(f"--agent={wanted.agent}: a recorded dialogue makes no calls; give module:attr")
+    own = OwnTools.load(wanted.tools, root=Path.cwd())
+    try:
+        suite, described = describe_tools(own, open_suite(root))
+        if not as_json:
+            _say(f"{shown_path(path)}: new, described from its signature; look it over" for path in described)
+        entries = _entries(suite, wanted.cases)
+        records, problems, redacted = _played(own, suite, entries, source, wanted)
+        for path in described:
+            tool = suite.tools[path.stem]
+            write_tool(path, with_things(tool, [record.result for record in records if record.tool == tool.name]))
+        kept = keep_records(root, records, replace=wanted.replace)
+    finally:
+        own.close()
+        shutdown()
+    if as_json:
+        report = {
+            "tools": [shown_path(path) for path in described],
+            "records": kept.to_json(),
+            "redacted": sorted(redacted),
+            "problems": problems,
+        }
+        sys.stdout.write(json.dumps(report, ensure_ascii=False, indent=1) + "\n")
+    else:
+        _tell(kept, redacted, problems)
+    return 1 if problems or kept.problems else 0
+
+
+def _entries(suite: Suite, names: tuple[str, ...]) -> list[CaseEntry]:
+    """Return the cases to play, in the suite's order; none where the suite has no cases yet."""
+    known = {entry.id: entry for file in suite.inventory.cases for entry in suite.entries(file)}
+    unknown = next((name for name in names if name not in known), None)
+    if unknown is not None:
+        hint = did_you_mean(unknown, known)
+        raise UsageError(f"--case: {suite.root.name} has no case {unknown!r}" + (f" ({hint})" if hint else ""))
+    return [entry for name, entry in known.items() if not names or name in names]
+
+
+def _played(
+    own: OwnTools, suite: Suite, entries: list[CaseEntry], source: Source, wanted: Wanted
+) -> tuple[list[Record], list[str], set[str]]:
+    """Play the cases with the tools; return the answers, what went wrong, and what was redacted."""
+    records: list[Record] = []
+    problems: list[str] = []
+    redacted: set[str] = set()
+    for entry in entries:
+        case = suite.load(entry)
+        if wanted.agent == _ORACLE and not case.truth.oracle:
+            problems.append(f"case {case.id} has no oracle dialogue (truth.oracle) to take calls from; give --agent")
+            continue
+        world = RecordingWorld(Sandbox(suite.tools, ()), own, case.id)
+        problems += _episode(case, source, world)
+        records += world.cleaned()
+        redacted |= world.secrets.found
+    return records, problems, redacted
+
+
+def _episode(case: Case, source: Source, world: RecordingWorld) -> list[str]:
+    """Play one case, and return what kept a call from being answered, or the episode from its end."""
+    trajectory = run_episode(case, source, make_user("scripted", case), world)
+    errors = [
+        f"case {case.id}: {step.tool}: {step.result['message']}"
+        for step in trajectory.calls
+        if step.status == "error" and step.result["message"] not in world.problems
+    ]
+    problems = [f"case {case.id}: {problem}" for problem in world.problems]
+    fault = [f"case {case.id}: {trajectory.fault.message}"] if trajectory.fault else []
+    return [*problems, *errors, *fault]
+
+
+def _tell(kept: Keeping, redacted: set[str], problems: list[str]) -> None:
+    counts = [f"{kept.added} record{'' if kept.added == 1 else 's'} added"]
+    counts += [f"{kept.known} known"] if kept.known else []
+    counts += [f"{kept.replaced} replaced"] if kept.replaced else []
+    _say([f"{shown_path(kept.path)}: {', '.join(counts)}"])
+    if redacted:
+        _say([f"redacted: {', '.join(sorted(redacted))}"])
+    for problem in (*problems, *kept.problems):
+        sys.stderr.write(f"mapsat: not kept: {problem}\n")
+
+
+def _say(lines: Iterable[str]) -> None:
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    sys.stdout.flush()

@@ -1,0 +1,162 @@
+"""The cases that are not as they were: how they end now, and which factors changed, with what was said before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pytest_mapsat.metrics import PASS_RATE, case_rows
+from pytest_mapsat.metrics.statistics import mean
+from pytest_mapsat.model import Bounds, CaseChange, CaseSide, Direction, FactorChange, Label, Outcome, Scorecard
+
+from .finding import TOLERANCE
+from .pairs import Pair
+
+_ORDER: tuple[Direction, ...] = ("worse", "unclear", "better", "same")
+_RANK: dict[Outcome, int] = {"passed": 2, "unevaluated": 1, "error": 1, "not_applicable": 1, "failed": 0}
+#: Where a label that is not known stands, when one is looked for that shows a change.
+_MIDDLE = 0.5
+
+
+def changed_cases(
+    pairs: Iterable[Pair], metrics: Sequence[str], *, base_rule: str, new_rule: str
+) -> tuple[CaseChange, ...]:
+    """Return the cases that changed: those that fail now first, then the others that got worse, most first.
+
+    Args:
+        pairs: the cases that both runs have.
+        metrics: what counts as a change, the first most.
+        base_rule: the pass rule of the earlier run.
+        new_rule: that of the new one.
+    """
+    found = [change for pair in pairs if (change := _change(pair, metrics, base_rule, new_rule)) is not None]
+    first = metrics[0] if metrics else PASS_RATE
+    found.sort(key=lambda one: (_ORDER.index(one.direction), not one.flipped, _fall(one, first), one.id))
+    return tuple(found)
+
+
+def _fall(change: CaseChange, metric: str) -> float:
+    before, after = (side.metrics.get(metric, (0.0, 0.0)) for side in (change.base, change.new))
+    return after[1] - before[1]
+
+
+def _change(pair: Pair, metrics: Sequence[str], base_rule: str, new_rule: str) -> CaseChange | None:
+    differences = {name: found for name in (*metrics, PASS_RATE) if (found := pair.difference(name)) is not None}
+    base, new = _side(pair, base_rule, metrics, new=False), _side(pair, new_rule, metrics, new=True)
+    factors = _factors(pair)
+    if base.outcome == new.outcome and not factors and not any(map(_differs, differences.values())):
+        return None
+    return CaseChange(
+        id=pair.id,
+        nodeid=pair.new[0].nodeid,
+        domains=pair.domains,
+        direction=_direction(base.outcome, new.outcome, list(differences.values())),
+        flipped={base.outcome, new.outcome} == {"passed", "failed"},
+        base=base,
+        new=new,
+        factors=factors,
+    )
+
+
+def _differs(difference: Bounds) -> bool:
+    return difference[0] < -TOLERANCE or difference[1] > TOLERANCE
+
+
+def _direction(base: Outcome, new: Outcome, differences: Sequence[Bounds]) -> Direction:
+    """Return where a case went: by how it ends, else by the first number that surely moved."""
+    if {base, new} == {"passed", "failed"}:
+        return "worse" if new == "failed" else "better"
+    for least, most in differences:
+        if most < -TOLERANCE:
+            return "worse"
+        if least > TOLERANCE:
+            return "better"
+    return "unclear" if any(map(_differs, differences)) else "same"
+
+
+def _side(pair: Pair, rule: str, metrics: Sequence[str], *, new: bool) -> CaseSide:
+    rows = case_rows(pair.new if new else pair.base, rule)
+    worst = min(rows, key=lambda row: _RANK[row.outcome])
+    means = {name: pair.mean(name, new=new) for name in (*metrics, PASS_RATE)}
+    return CaseSide(
+        outcome=worst.outcome,
+        reason="" if worst.outcome == "passed" else worst.told.reason,
+        passed=sum(row.passed for row in rows),
+        trials=sum(row.trials for row in rows),
+        metrics={name: mean for name, mean in means.items() if mean is not None},
+    )
+
+
+def _factors(pair: Pair) -> tuple[FactorChange, ...]:
+    """Return the factors whose labels are others than before, those that got worse first."""
+    before, after = _labels(pair.base), _labels(pair.new)
+    changes = [
+        change
+        for factor in dict.fromkeys((*before, *after))
+        if (change := _factor(before.get(factor, []), after.get(factor, []))) is not None
+    ]
+    return tuple(sorted(changes, key=lambda change: _ORDER.index(change.direction)))
+
+
+def _labels(cards: Iterable[Scorecard]) -> dict[str, list[Label]]:
+    """Return the labels of each factor over trials."""
+    found: dict[str, list[Label]] = {}
+    for card in cards:
+        for label in card.labels:
+            found.setdefault(label.factor, []).append(label)
+    return found
+
+
+def _factor(before: Sequence[Label], after: Sequence[Label]) -> FactorChange | None:
+    """Return how one factor changed over all trials, told of the first labels that show it; None where it did not."""
+    if not before or not after:
+        return None  # the episode broke in one of the runs, which the case says
+    (least, most), (least_now, most_now) = _bounds(before), _bounds(after)
+    if (least, most) == (least_now, most_now):
+        return None
+    direction: Direction = "worse" if most_now < least else "better" if least_now > most else "unclear"
+    base, new = _telling(before, after)
+    return FactorChange(
+        factor=new.factor,
+        kind=new.kind,
+        direction=direction,
+        base=base.outcome,
+        new=new.outcome,
+        base_value=base.value,
+        new_value=new.value,
+        base_why=base.why,
+        new_why=new.why,
+        wanted=new.wanted or base.wanted,
+        base_quotes=base.quotes,
+        new_quotes=new.quotes,
+        base_trials=(sum(_met(label) for label in before), len(before)),
+        new_trials=(sum(_met(label) for label in after), len(after)),
+    )
+
+
+def _telling(before: Sequence[Label], after: Sequence[Label]) -> tuple[Label, Label]:
+    """Return a label of each side that differ as their trials do: the best and the worst, or the other way round."""
+    fallen = sum(_bounds(before)) >= sum(_bounds(after))
+    best, worst = (max, min) if fallen else (min, max)
+    return best(before, key=_level), worst(after, key=_level)
+
+
+def _met(label: Label) -> bool:
+    return label.outcome == "passed" and label.value in (None, 1.0)
+
+
+def _bounds(labels: Sequence[Label]) -> Bounds:
+    """Return the least and the most that a factor's mean level can be: a label that is not known may be anything."""
+    least = [0.0 if level is None else level for level in map(_known, labels)]
+    most = [1.0 if level is None else level for level in map(_known, labels)]
+    return mean(least), mean(most)
+
+
+def _known(label: Label) -> float | None:
+    if label.value is not None:
+        return label.value
+    return {"passed": 1.0, "failed": 0.0}.get(label.outcome)
+
+
+def _level(label: Label) -> float:
+    level = _known(label)
+    return _MIDDLE if level is None else level

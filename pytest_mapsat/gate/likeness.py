@@ -1,0 +1,194 @@
+"""Are two runs of one kind? What must be equal for a difference between them to be the agent's, and what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pytest_mapsat.model import (
+    ComparedRun,
+    Lost,
+    Run,
+    RunManifest,
+    RunRequest,
+    Scorecard,
+    SuiteInfo,
+    Unlike,
+    digest,
+    trajectory_digest,
+)
+
+_NAMED = 3
+_NONE = "none"
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of two runs.
+
+    Attributes:
+        manifest: what was run.
+        cards: its scorecards.
+        lost: episodes that have none.
+        partial: whether cases that are missing were left out on purpose, so that what there is may be compared.
+    """
+
+    manifest: RunManifest
+    cards: Sequence[Scorecard]
+    lost: Sequence[Lost] = ()
+    partial: bool = False
+
+    @classmethod
+    def of(cls, run: Run) -> Side:
+        """Return a saved run as a side, without the turns of its dialogues."""
+        cards = tuple(
+            card.model_copy(
+                update={
+                    "dialogue": dialogue_of(card),
+                    "trajectory": card.trajectory.model_copy(update={"turns": ()}),
+                }
+            )
+            for card in run.cases
+        )
+        return cls(run.manifest, cards, run.accounting.lost)
+
+    def cases(self) -> dict[str, list[Scorecard]]:
+        """Return the scorecards by case, both sorted."""
+        found: dict[str, list[Scorecard]] = {}
+        for card in sorted(self.cards, key=lambda card: card.key):
+            found.setdefault(card.id, []).append(card)
+        return found
+
+    def described(self) -> ComparedRun:
+        """Return what a comparison says of the run."""
+        manifest = self.manifest
+        return ComparedRun(
+            agent=manifest.agent,
+            agent_source=manifest.agent_source,
+            suites=tuple(f"{info.name} {info.version} {info.fingerprint}" for info in manifest.suites),
+            user=manifest.user,
+            judge=manifest.judge.spec,
+            versions=manifest.versions,
+            digest=digest(sorted([*map(str, card.key), dialogue_of(card)] for card in self.cards)),
+            cases=len({card.id for card in self.cards}),
+            episodes=len(self.cards),
+        )
+
+
+def dialogue_of(card: Scorecard) -> str:
+    """Return the digest of what was said and done; empty where the scorecard tells neither it nor the turns."""
+    return card.dialogue or (trajectory_digest(card.trajectory) if card.trajectory.turns else "")
+
+
+class Likeness(NamedTuple):
+    """What two runs do not share.
+
+    Attributes:
+        broken: why one of them is no whole run at all: nothing to compare.
+        kind: what makes them runs of different kinds: no part of them is common.
+        part: what only some cases differ in.
+        changed: cases that both have, and that are not the same in both.
+    """
+
+    broken: tuple[Unlike, ...]
+    kind: tuple[Unlike, ...]
+    part: tuple[Unlike, ...]
+    changed: frozenset[str]
+
+    @property
+    def all(self) -> tuple[Unlike, ...]:
+        """Everything, the gravest first."""
+        return (*self.broken, *self.kind, *self.part)
+
+
+def likeness(base: Side, new: Side) -> Likeness:
+    """Return what differs between two runs, but for their agents and trials.
+
+    Settings of the dialogue and of the judging make them runs of different kinds. Suites, versions and cases may be alike in part.
+    """
+    return Likeness(
+        broken=tuple(_broken(base, new)),
+        kind=unlike_requests(base.manifest.request, new.manifest.request),
+        part=(
+            *_differing(_versions(base.manifest), _versions(new.manifest)),
+            *_differing(_suites(base.manifest.suites), _suites(new.manifest.suites)),
+            *_cases(base, new),
+        ),
+        changed=_changed(base, new),
+    )
+
+
+def unlike_requests(base: RunRequest, new: RunRequest) -> tuple[Unlike, ...]:
+    """Return what makes two runs different in kind, from what they were asked for."""
+    return tuple(_differing(_kind(base), _kind(new)))
+
+
+def _broken(base: Side, new: Side) -> Iterable[Unlike]:
+    if base.manifest.unfinished or new.manifest.unfinished:
+        whole = "a whole run"
+        yield Unlike(what="end", base=base.manifest.unfinished or whole, new=new.manifest.unfinished or whole)
+
+
+def _kind(request: RunRequest) -> dict[str, str]:
+    options = request.options
+    return {
+        "user": request.user,
+        "judge": request.judge,
+        "decisions": request.decisions or _NONE,
+        "assert": ",".join(options.asserted),
+        "max-turns": str(options.max_turns),
+        "timeout": f"{options.timeout_seconds:g}",
+    }
+
+
+def _versions(manifest: RunManifest) -> dict[str, str]:
+    return {f"version of {name}": version for name, version in manifest.versions.items()}
+
+
+def _suites(infos: Iterable[SuiteInfo]) -> dict[str, str]:
+    found: dict[str, list[str]] = {}
+    for info in infos:
+        decisions = f", decisions {info.decisions}" if info.decisions else ""
+        said = f"version {info.version}, fingerprint {info.fingerprint}{decisions}"
+        found.setdefault(f"suite {info.name}", []).append(said)
+    return {name: " and ".join(said) for name, said in found.items()}
+
+
+def _differing(base: dict[str, str], new: dict[str, str]) -> Iterable[Unlike]:
+    for name in dict.fromkeys((*base, *new)):
+        pair = base.get(name, _NONE), new.get(name, _NONE)
+        if pair[0] != pair[1]:
+            yield Unlike(what=name, base=pair[0], new=pair[1])
+
+
+def _cases(base: Side, new: Side) -> Iterable[Unlike]:
+    before, after = ({card.id for card in side.cards} for side in (base, new))
+    lost = ({one.id for one in side.lost} for side in (base, new))
+    lost_before, lost_after = (len(some) for some in lost)
+    if lost_before or lost_after:
+        yield Unlike(what="lost cases", base=str(lost_before), new=str(lost_after))
+    alone = sorted(before - after), sorted(after - before)
+    if (alone[0] and not new.partial) or alone[1]:
+        yield Unlike(what="cases", base=_only(alone[0], len(before)), new=_only(alone[1], len(after)))
+    if changed := sorted(_changed(base, new)):
+        yield Unlike(what="changed cases", base=_named(changed), new="not the same as before")
+    agents = [sorted({card.agent for card in side.cards}) for side in (base, new)]
+    if agents[0] != agents[1]:
+        told = (", ".join(name or _NONE for name in names) for names in agents)
+        yield Unlike(what="parameters of mapsat_agent", base=next(told), new=next(told))
+
+
+def _only(alone: Sequence[str], count: int) -> str:
+    return f"{count}" + (f", of them only here {_named(alone)}" if alone else "")
+
+
+def _named(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def _changed(base: Side, new: Side) -> frozenset[str]:
+    """Return the cases that are not what they were; of runs that do not tell, none."""
+    stamps = {card.id: card.stamp for card in base.cards if card.stamp}
+    return frozenset(card.id for card in new.cards if card.stamp and stamps.get(card.id, card.stamp) != card.stamp)

@@ -1,0 +1,111 @@
+"""The differences of all cases that two runs share, by metric and group: what intervals and tests are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from pytest_mapsat.metrics import LEVEL, bootstrap_intervals, clustered
+from pytest_mapsat.metrics.paired import units
+from pytest_mapsat.metrics.statistics import RESAMPLES, Interval, mean
+from pytest_mapsat.model import Bounds
+
+from .pairs import Pair
+
+
+class Table:
+    """The cases that two runs share.
+
+    Args:
+        pairs: them, by id.
+    """
+
+    def __init__(self, pairs: Sequence[Pair]) -> None:
+        self.pairs = pairs
+        self.clusters = [pair.cluster for pair in pairs]
+        self._differences: dict[str, list[Bounds | None]] = {}
+
+    @property
+    def domains(self) -> list[str]:
+        """All domains, sorted."""
+        return sorted({domain for pair in self.pairs for domain in pair.domains})
+
+    def column(self, metric: str, domain: str = "") -> Column:
+        """Return the differences of a metric, over all cases or those of a domain."""
+        if metric not in self._differences:
+            self._differences[metric] = [pair.difference(metric) for pair in self.pairs]
+        places = [place for place, pair in enumerate(self.pairs) if not domain or domain in pair.domains]
+        return Column(self, metric, domain, places, self._differences[metric])
+
+    def intervals(
+        self, columns: Sequence[Column], *, level: float = LEVEL, resamples: int = RESAMPLES
+    ) -> list[Interval | None]:
+        """Return the interval of each column: the low end of its least, the high end of its most."""
+        samples = [clustered(end, column.clusters) for column in columns for end in (column.least, column.most)]
+        drawn = bootstrap_intervals(samples, level=level, resamples=resamples)
+        return [
+            None if low is None or high is None else (low[0], high[1])
+            for low, high in zip(drawn[::2], drawn[1::2], strict=True)
+        ]
+
+
+class Column:
+    """The differences of one metric over some cases: new minus base.
+
+    Attributes:
+        metric: the metric.
+        domain: the domain; empty for all cases.
+        cases: how many cases the group has.
+        members: those of them that have the metric in both runs.
+        clusters: what each of these is drawn with.
+        least: the least that their differences can come to.
+        most: the most.
+    """
+
+    def __init__(
+        self, table: Table, metric: str, domain: str, places: Sequence[int], differences: Sequence[Bounds | None]
+    ) -> None:
+        self.metric = metric
+        self.domain = domain
+        self.cases = len(places)
+        self._table = table
+        known = [(place, found) for place in places if (found := differences[place]) is not None]
+        self._places = [place for place, _ in known]
+        self.members = [table.pairs[place] for place in self._places]
+        self.clusters = [table.clusters[place] for place in self._places]
+        self.least = [low for _, (low, _) in known]
+        self.most = [high for _, (_, high) in known]
+
+    @cached_property
+    def bounds(self) -> Bounds | None:
+        """The least and the most that the mean difference can come to; None where no case has one."""
+        return (mean(self.least), mean(self.most)) if self.least else None
+
+    @property
+    def differ(self) -> int:
+        """How many cases may differ."""
+        return sum(low != 0 or high != 0 for low, high in zip(self.least, self.most, strict=True))
+
+    @property
+    def undecided(self) -> int:
+        """How many cases have a difference that is not known."""
+        return sum(low != high for low, high in zip(self.least, self.most, strict=True))
+
+    def side(self, *, new: bool) -> Bounds | None:
+        """Return the mean in one of the runs, at its bounds."""
+        means = [one for pair in self.members if (one := pair.mean(self.metric, new=new)) is not None]
+        return (mean([low for low, _ in means]), mean([high for _, high in means])) if means else None
+
+    def aligned(self, values: Sequence[float]) -> list[float]:
+        """Return values of the members as a column of units of all cases, the same rows for every column."""
+        every: list[float | None] = [None] * len(self._table.pairs)
+        for place, value in zip(self._places, values, strict=True):
+            every[place] = value
+        return units(every, self._table.clusters)
+
+    def cautious(self) -> list[float]:
+        """Return the units at the end nearer to no difference; zeros where the bounds lie on both sides of it."""
+        least, most = self.bounds or (0.0, 0.0)
+        if least < 0 < most:
+            return self.aligned([0.0] * len(self.least))
+        return self.aligned(self.most if most <= 0 else self.least)

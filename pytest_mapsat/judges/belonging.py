@@ -1,0 +1,169 @@
+"""Which figures a check speaks of, and whether they fit the values of the thing that they are said of."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pytest_mapsat.model import ClockTime, Number
+from pytest_mapsat.text import ClockTime as Clock
+from pytest_mapsat.text import Document, Quantity, Span
+
+from .bound_values import Value
+from .context import Context
+from .things import key_of
+from .words import place_of
+
+#: Roles of figures that a way has, and that are easily said of its end.
+_OF_WAYS = ("arrival", "departure", "travel_time", "travel_distance")
+
+#: Roles that are always said in words: a time without any is none of these.
+_HOURS = {"opening", "closing"}
+
+Outcome = Literal["fits", "misfit", "open", "explained", "beside"]
+#: The figures that are said of a check's phrases, those that may be, and the sentences in which one of these stands.
+Nearby = tuple[set[Span], set[Span], set[int]]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What a figure is held against: the values that tools returned, which of them it fits, and whether its thing is named by then."""
+
+    values: Sequence[Value]
+    fits: Callable[[Value], bool]
+    named: bool
+
+
+def belongs(
+    check: Number | ClockTime, document: Document, figure: Quantity | Clock, *, nearby: Nearby, context: Context
+) -> bool | None:
+    """Return whether a figure is one that the check speaks of; None where that is not sure.
+
+    A phrase that it is near tells its role where nothing else does.
+    """
+    held: list[bool | None] = [figure.stance not in ("denied", "asked")]
+    near: bool | None = True if figure.span in nearby[0] else None
+    if near is None and figure.span not in nearby[1] and (figure.sentence in nearby[2] or figure.subject):
+        near = False
+    if check.quantifier == "any" and not check.bounds:
+        held.append({"affirmed": True, "unclear": None}.get(figure.stance, False))
+    if check.role:
+        unsaid = False if set(check.role) <= _HOURS else None
+        held.append((check.near and near) or unsaid if figure.role is None else figure.role in check.role)
+    if check.near:
+        held.append(near)
+    if check.of:
+        held.append(_is_of(check, document, figure, context))
+    return False if False in held else None if None in held else True
+
+
+def near_phrases(near: Sequence[str], document: Document, figures: Sequence[Quantity | Clock]) -> Nearby:
+    """Return the figures that are said of one of the phrases, those that may be, and the sentences in which one stands.
+
+    A figure is said of a phrase that stands in its clause; of several there the nearest is, and the others may be. Where the clause of the
+    phrase has no figure, the nearest in its sentence is meant.
+    """
+    meant: set[Span] = set()
+    maybe: set[Span] = set()
+    sentences: set[int] = set()
+    starts = [figure.span.start for figure in figures]
+    for clause in document.clauses if near else ():
+        found = place_of(document.words(clause), near)
+        if found is None:
+            continue
+        sentence = document.sentence_at(clause.start)
+        sentences.add(sentence)
+        first, last = bisect_left(starts, clause.start), bisect_left(starts, clause.end)
+        around = figures[first:last] or [
+            figure for figure in figures[max(first - 1, 0) : first + 1] if figure.sentence == sentence
+        ]
+        begins, ends = (
+            (clause.start + found[0], clause.start + found[1]) if first < last else (clause.start, clause.end)
+        )
+        if around:
+            nearest = min(around, key=lambda one, b=begins, e=ends: max(one.span.start - e, b - one.span.end))  # type: ignore[misc]
+            meant.add(nearest.span)
+            maybe.update(one.span for one in around[: last - first] if one is not nearest)
+    return meant, maybe - meant, sentences
+
+
+def _is_of(check: Number | ClockTime, document: Document, figure: Quantity | Clock, context: Context) -> bool | None:
+    """Return whether a figure is said of one of the check's things. What is said of the end of a way may be said of the way."""
+    keys = {key for name in check.of if (key := key_of(name, context.keys))}
+    to_an_end = figure.role in _OF_WAYS and not sorts_of(keys, context) & sorts_of(set(figure.subject), context)
+    if not figure.subject or (to_an_end and not keys & set(figure.subject)):
+        way = _way_before(document, figure, keys, context) if to_an_end else ""
+        return way in keys if way else _only_proposed(keys, context, check.turn)
+    if len(figure.subject) == 1:
+        return figure.subject[0] in keys
+    return None if keys & set(figure.subject) else False
+
+
+def named_by_then(figure: Quantity | Clock, document: Document) -> bool:
+    """Return whether the thing of a figure is named in its sentence or before: one that is named later only may not be meant."""
+    if len(figure.subject) != 1:
+        return True
+    named = [mention.sentence for mention in document.mentions if figure.subject[0] in mention.keys]
+    return not named or named[0] <= figure.sentence
+
+
+def _way_before(document: Document, figure: Quantity | Clock, keys: set[str], context: Context) -> str:
+    """Return the thing like the wanted ones that was named last in the figure's sentence, or is the only one named before it."""
+    sorts = sorts_of(keys, context)
+    alike = keys | {entity.key for entity in context.entities if entity.sort in sorts}
+    named = [one for one in document.mentions if one.span < figure.span and len(one.keys) == 1 and one.keys[0] in alike]
+    here = [one.keys[0] for one in named if one.sentence == figure.sentence]
+    only = {one.keys[0] for one in named}
+    return here[-1] if here else only.pop() if len(only) == 1 else ""
+
+
+def sorts_of(keys: set[str], context: Context) -> set[str]:
+    """Return what sorts of things some keys are, as the tools list them; legs of a way are none."""
+    return {entity.sort for entity in context.entities if entity.key in keys and entity.sort != "leg"}
+
+
+def _only_proposed(keys: set[str], context: Context, turn: str) -> bool | None:
+    """Return whether one of these things is all of its sort that is named, so that a figure of nothing else is said of it; else None."""
+    sorts = sorts_of(keys, context)
+    alike = keys | {entity.key for entity in context.entities if entity.sort in sorts}
+    there = [one for key, one in context.standings(turn).items() if key in alike]
+    if len(there) != 1 or not there[0].proposed:
+        return None
+    return there[0].key in keys
+
+
+def compared(figure: Quantity | Clock, beside: Beside, context: Context) -> Outcome:
+    """Return whether a figure fits the values of its own thing; without a sure thing it fits or fails only where all things agree.
+
+    A way lies between two things, and is easily said of the wrong one: one that fits another way only is open.
+    """
+    key = figure.subject[0] if len(figure.subject) == 1 and beside.named else ""
+    if not any(map(beside.fits, beside.values)):
+        nothing_of_it = key and beside.values and not any(key in value.own | value.about for value in beside.values)
+        return "open" if figure.stance == "unclear" or nothing_of_it else "misfit"
+    if not key:
+        return _among(beside, beside.values, context)
+    own = [value for value in beside.values if key in value.own]
+    ways = [value for value in beside.values if key in value.about and not value.own]
+    if any(map(beside.fits, (*own, *ways))):
+        return "fits"
+    of_a_place = isinstance(figure, Quantity) and figure.unit in ("min", "m") and all(value.several for value in own)
+    if own and not ways and not of_a_place and figure.stance != "unclear":
+        return "misfit"
+    if own or ways:
+        return "open"
+    return _among(beside, [value for value in beside.values if key in value.about] or beside.values, context)
+
+
+def _among(beside: Beside, known: Sequence[Value], context: Context) -> Outcome:
+    """Return whether a figure fits, whichever of several things it is said of: all of them, or all that are proposed."""
+    proposed = {key for key, one in context.standings("any").items() if one.proposed}
+    if any(beside.fits(value) for value in known if not value.own and not value.several):
+        return "fits"
+    groups: dict[frozenset[str], bool] = {}
+    for value in known:
+        groups[value.own] = groups.get(value.own, False) or beside.fits(value)
+    meant = [held for own, held in groups.items() if own & proposed]
+    return "fits" if all(groups.values()) or (meant and all(meant)) else "open"

@@ -1,0 +1,31 @@
+"""The user's own tools: called for real, and what they answer kept as records of a suite."""
+
+from __future__ import annotations
+
+from .derive import with_things
+from .keep import RECORDED, Keeping, keep_records
+from .offers import Offer, offers_of
+from .own_tools import NoAnswerError, OwnTools
+from .secrets import MARK, Secrets
+from .session import RecordingWarning, describe_tools, recording
+from .world import Kept, RecordingWorld, recorded_steps, unanswered_steps
+
+__all__ = [
+    "MARK",
+    "RECORDED",
+    "Keeping",
+    "Kept",
+    "NoAnswerError",
+    "Offer",
+    "OwnTools",
+    "RecordingWarning",
+    "RecordingWorld",
+    "Secrets",
+    "describe_tools",
+    "keep_records",
+    "offers_of",
+    "recorded_steps",
+    "recording",
+    "unanswered_steps",
+    "with_things",
+]

@@ -1,0 +1,218 @@
+"""What a comparison says, in words: the same for the terminal, a merge comment and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pytest_mapsat.model import Bounds, CaseChange, CaseSide, Change, Comparison, FactorChange, Quote
+
+from .text import cut, printable, wrap
+from .values import dimension_title, metric_title, outcome_title, span_text
+
+_MINUS = "\N{MINUS SIGN}"
+_QUOTES, _QUOTE, _REASON = 3, 160, 400
+#: Cases that are told in full, and factors of each.
+_CASES, _FACTORS = 10, 6
+_STYLES = {"worse": "red", "better": "green"}
+_RULES = {"failed": "red", "passed": "green", "inconclusive": "yellow"}
+
+
+class Line(NamedTuple):
+    """A line of the terminal; ``style`` is one of pytest's markup words, or empty."""
+
+    text: str
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRow:
+    """How a metric changed, ready to be shown.
+
+    Attributes:
+        where: the group of cases; empty for all of them.
+        metric: the metric's title.
+        base: its mean before.
+        new: its mean now.
+        difference: new minus base, signed.
+        interval: the 95 % interval of the difference.
+        direction: ``worse``, ``better``, ``same`` or ``unclear``.
+        counted: how many cases it is made of.
+    """
+
+    where: str
+    metric: str
+    base: str
+    new: str
+    difference: str
+    interval: str
+    direction: str
+    counted: str
+
+
+def change_rows(changes: Iterable[Change]) -> list[ChangeRow]:
+    """Return the changes of metrics that are known, in their order."""
+    return [_row(change) for change in changes if change.difference is not None]
+
+
+def _row(change: Change) -> ChangeRow:
+    where = f"{dimension_title(change.dimension)} {printable(change.group)}" if change.group else ""
+    interval = "" if change.low is None or change.high is None else f"{signed(change.low)} to {signed(change.high)}"
+    undecided = f", {change.undecided} undecided" if change.undecided else ""
+    return ChangeRow(
+        where,
+        metric_title(change.metric),
+        _span(change.base),
+        _span(change.new),
+        signed_span(change.difference),
+        interval,
+        change.direction,
+        f"{change.n + change.undecided}{undecided}",
+    )
+
+
+def _span(bounds: Bounds | None) -> str:
+    return "" if bounds is None else span_text(*bounds)
+
+
+def signed(value: float) -> str:
+    """Return a difference with its sign, to three digits; a difference of nothing has none."""
+    text = f"{abs(value):.3f}"
+    return text if float(text) == 0 else f"{_MINUS if value < 0 else '+'}{text}"
+
+
+def signed_span(bounds: Bounds | None) -> str:
+    """Return the bounds of a difference with their signs; one number where they are one."""
+    return "" if bounds is None else " to ".join(dict.fromkeys(map(signed, bounds)))
+
+
+def flip(case: CaseChange) -> str:
+    """Return how a case ended before and now."""
+    return f"{_ended(case.base)} → {_ended(case.new)}"
+
+
+def _ended(side: CaseSide) -> str:
+    of_trials = f" ({side.passed} of {side.trials})" if side.trials > 1 else ""
+    return outcome_title(side.outcome) + of_trials
+
+
+def factor_change(factor: FactorChange) -> str:
+    """Return what a label was before and is now."""
+    return f"{_label(factor.base, factor.base_value)} → {_label(factor.new, factor.new_value)}"
+
+
+def _label(outcome: str, value: float | None) -> str:
+    return f"met in part ({value:g})" if value is not None and 0 < value < 1 else outcome_title(outcome)
+
+
+def quoted(quotes: Sequence[Quote]) -> str:
+    """Return the words that a label rests on; empty where it rests on none."""
+    texts = list(dict.fromkeys(cut(printable(quote.text), _QUOTE) for quote in quotes))
+    more = f" and {len(texts) - _QUOTES} more" if len(texts) > _QUOTES else ""
+    return ", ".join(f"“{text}”" for text in texts[:_QUOTES]) + more
+
+
+def before_and_now(factor: FactorChange) -> tuple[str, str]:
+    """Return what was said before and what is said now: the quoted words, or the judge's reason where there are none."""
+    return (
+        quoted(factor.base_quotes) or cut(printable(factor.base_why), _REASON),
+        quoted(factor.new_quotes) or cut(printable(factor.new_why), _REASON),
+    )
+
+
+def counts_text(comparison: Comparison) -> str:
+    """Return in words how many cases changed which way."""
+    worse = sum(case.direction == "worse" for case in comparison.cases)
+    better = sum(case.direction == "better" for case in comparison.cases)
+    parts = [f"{worse} worse"] if worse else []
+    parts += [f"{better} better"] if better else []
+    parts += [f"{other} changed"] if (other := len(comparison.cases) - worse - better) else []
+    told = ", ".join(parts) or "none changed"
+    return f"{comparison.pairs} cases in both runs: {told}"
+
+
+def change_lines(comparison: Comparison, width: int, *, full: bool = False) -> list[Line]:
+    """Return a comparison for the terminal: what differs, rules, metrics, then the cases with the words before and now.
+
+    Args:
+        comparison: the comparison.
+        width: columns of the terminal.
+        full: name every case, factor and group; else the first of them.
+    """
+    lines = [*_labelled("base", _base(comparison), width)]
+    for one in comparison.unlike:
+        text = f"{printable(one.what)}: was {printable(one.base) or 'nothing'}, is {printable(one.new) or 'nothing'}"
+        lines += _labelled("unlike", text, width, "yellow")
+    for warning in comparison.warnings:
+        lines += _labelled("warning", printable(warning), width, "yellow")
+    if not comparison.comparable:
+        return [*lines, *_labelled("", "nothing is compared: these are runs of different things", width, "yellow")]
+    lines += _labelled("cases", _paired(comparison), width)
+    for rule in comparison.rules:
+        lines += _labelled(
+            "rule", f"{printable(rule.rule)} {rule.outcome}: {printable(rule.reason)}", width, _RULES[rule.outcome]
+        )
+        for hint in rule.settle:
+            lines += _labelled("", printable(hint), width)
+    lines += _metric_lines(comparison, width, full=full)
+    shown = comparison.cases if full else comparison.cases[:_CASES]
+    for case in shown:
+        lines += _case_lines(case, width, full=full)
+    if more := len(comparison.cases) - len(shown):
+        lines.append(Line(f"{'':9}and {more} more case{'' if more == 1 else 's'}"))
+    return lines
+
+
+def _base(comparison: Comparison) -> str:
+    base = comparison.base
+    return f"{printable(base.agent)}, {', '.join(map(printable, base.suites)) or 'no suite'}"
+
+
+def _paired(comparison: Comparison) -> str:
+    alone = [(comparison.only_base, "gone"), (comparison.only_new, "new")]
+    more = [f"{len(names)} {word} ({_some(names)})" for names, word in alone if names]
+    return "; ".join([counts_text(comparison), *more])
+
+
+def _some(names: Sequence[str], most: int = 3) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(printable, names[:most])) + more
+
+
+def _metric_lines(comparison: Comparison, width: int, *, full: bool) -> Iterator[Line]:
+    known = [change for change in comparison.changes if change.difference is not None]
+    told = [change for change in known if full or change.direction in _STYLES]
+    label = "metrics"
+    for change in told:
+        row = _row(change)
+        where = f"{row.where} " if row.where else ""
+        interval = f" [{row.interval}]" if row.interval else ""
+        text = f"{where}{row.metric} {row.base} → {row.new}, {row.difference}{interval}: {row.direction}"
+        yield from _labelled(label, text, width, _STYLES.get(change.direction, ""))
+        label = ""
+    if not told and known:
+        yield from _labelled(label, "no metric is shown to have changed", width)
+
+
+def _case_lines(case: CaseChange, width: int, *, full: bool) -> Iterator[Line]:
+    style = _STYLES.get(case.direction, "")
+    label = "flipped" if case.flipped else "changed"
+    yield from _labelled(label, f"{printable(case.id)}  {flip(case)}", width, style)
+    factors = case.factors if full else case.factors[:_FACTORS]
+    for factor in factors:
+        yield from _part(f"{printable(factor.factor)} ({printable(factor.kind)}): {factor_change(factor)}", width, 11)
+        before, now = before_and_now(factor)
+        yield from _part(f"before  {before}", width, 13, 8) if before else ()
+        yield from _part(f"now     {now}", width, 13, 8) if now else ()
+    if more := len(case.factors) - len(factors):
+        yield Line(f"{'':11}and {more} more factor{'' if more == 1 else 's'}")
+
+
+def _part(text: str, width: int, indent: int, hang: int = 2) -> Iterator[Line]:
+    yield from map(Line, wrap(text, width, indent=" " * indent, hang=hang))
+
+
+def _labelled(label: str, text: str, width: int, style: str = "") -> list[Line]:
+    rows = wrap(text, width - 9)
+    return [Line(f"{label if not number else '':9}{row}", style) for number, row in enumerate(rows)]

@@ -1,0 +1,100 @@
+"""One episode of a saved run for the terminal: what was asked, called, answered and judged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from pytest_mapsat.model import JsonObject, Label, Run, Scorecard, Step
+
+from . import values
+from .changes import Line, quoted
+from .text import call_text, cut, printable, wrap
+
+#: Characters of a result that are shown, and of all of them where everything is wanted.
+_RESULT, _ALL = 400, 1_000_000
+_LEAD = 9
+_STATES = {"failed": "red", "error": "red", "unevaluated": "yellow", "passed": "green"}
+_WORDS = {"failed": "broken", "passed": "met"}
+
+
+def dialogue_lines(run: Run, card: Scorecard, width: int, *, full: bool = False) -> Iterator[Line]:
+    """Yield one episode as lines that fit into a terminal.
+
+    Args:
+        run: the run that it is of.
+        card: the episode, its trajectory included.
+        width: columns of the terminal.
+        full: give thoughts and results whole, and labels that are met with their reasons.
+    """
+    yield Line(cut(f"{values.card_name(card)}: {values.outcome_title(card.outcome)}", width), "bold")
+    if card.reason:
+        yield from _part("", card.reason, width, _STATES.get(card.outcome, ""))
+    known = [(name, values.metric_text(card, name)) for name in values.metric_names(run, card)]
+    scores = "   ".join(f"{values.metric_title(name)} {text}" for name, text in known if text)
+    yield from map(Line, wrap(scores, width, indent=" " * (_LEAD + 1)))
+    for number, turn in enumerate(card.trajectory.turns):
+        yield Line("")
+        for step in turn.steps:
+            yield from _step(step, width, full=full)
+        paragraphs = turn.text.splitlines() or ["(nothing)"]
+        for place, paragraph in enumerate(paragraphs):
+            yield from _part("" if place else turn.role, paragraph, width, "" if turn.role == "user" else "bold")
+        said = quoted([quote for label in card.labels for quote in label.quotes if quote.turn == number])
+        yield from _part("quoted", said, width) if said and full else ()
+    yield from _end(card, width)
+    yield Line("")
+    for label in sorted(
+        card.labels, key=lambda label: list(_STATES).index(label.outcome) if label.outcome in _STATES else 9
+    ):
+        yield from _label(card, label, width, full=full)
+
+
+def _step(step: Step, width: int, *, full: bool) -> Iterator[Line]:
+    most = _ALL if full else _RESULT
+    if step.kind == "thought":
+        yield from _part("thought", cut(printable(step.text), most), width)
+        return
+    provenance = step.provenance
+    kind = step.status if step.status == "error" or provenance is None else provenance.kind
+    style = "yellow" if kind in ("miss", "error") else ""
+    yield from _part("call", f"{cut(call_text(step.tool, step.arguments), most)}  [{kind}]", width, style)
+    yield from _part("", cut(printable(json.dumps(step.result, ensure_ascii=False)), most), width)
+
+
+def _end(card: Scorecard, width: int) -> Iterator[Line]:
+    trajectory = card.trajectory
+    if trajectory.ending != "done":
+        yield from _part("ended", trajectory.ending.replace("_", " "), width, "yellow")
+    if trajectory.fault is not None:
+        yield from _part("fault", f"{trajectory.fault.blame}: {trajectory.fault.message}", width, "red")
+
+
+def _label(card: Scorecard, label: Label, width: int, *, full: bool) -> Iterator[Line]:
+    wanted = values.requirements(card)[label.factor]
+    kind = values.KIND_TITLES.get(wanted.kind, wanted.kind)
+    part = label.value is not None and 0 < label.value < 1
+    state = f"{label.value:g} of 1" if part else _WORDS.get(label.outcome) or values.outcome_title(label.outcome)
+    words = f": {wanted.text}" if wanted.text else ""
+    yield from _part(state, f"{label.factor} ({kind}){words}", width, _STATES.get(label.outcome, ""))
+    if label.outcome == "passed" and not part and not full:
+        return
+    if said := quoted(label.quotes):
+        yield from _part("", said, width, lead="said    ")
+    if label.why:
+        yield from _part("", label.why, width, lead="why     ")
+    if label.wanted:
+        yield from _part("", label.wanted, width, lead="wanted  ")
+
+
+def _part(name: str, text: str, width: int, style: str = "", *, lead: str = "") -> Iterator[Line]:
+    """Yield text behind a name, wrapped; nothing in it can steer the terminal."""
+    for number, row in enumerate(wrap(lead + printable(text), width - _LEAD - 1, hang=len(lead))):
+        yield Line(f"{'' if number else name:{_LEAD}} {row}", style)
+
+
+def dialogue_data(card: Scorecard) -> JsonObject:
+    """Return one episode as the run file has it."""
+    data: dict[str, Any] = card.model_dump(mode="json", exclude={"trajectory"})
+    return {**data, "trajectory": card.trajectory.to_json()}

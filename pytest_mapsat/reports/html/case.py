@@ -1,0 +1,275 @@
+"""One episode as it is shown: the dialogue, the calls, the labels, what it cost."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from pytest_mapsat.model import Difference, Label, Requirement, Run, Scorecard, Step, Turn
+from pytest_mapsat.reports import values
+from pytest_mapsat.reports.text import call_text, cut, printable
+
+from .drawing import Drawing, drawing_of
+from .marked import Piece, pieces
+
+#: Characters of one reply or thought, of one argument in words, and of all results of an episode: the file stays small whatever tools return.
+_REPLY, _THOUGHT, _VALUE, _WHY = 20_000, 4_000, 120, 4_000
+_RESULTS_OF_RUN, _RESULTS_LEAST, _RESULTS_MOST = 4_000_000, 600, 24_000
+_RESULT_LEAST = 200
+_QUERY = 140
+_CALLS = 100
+_ANCHOR = re.compile(r"[A-Za-z0-9_.-]{1,120}", re.ASCII)
+#: Labels in the order in which they are read: what is wrong, what is open, what is right.
+_READ = {"failed": 0, "error": 0, "unevaluated": 1, "not_applicable": 3, "passed": 2}
+
+
+@dataclass(frozen=True)
+class CallView:
+    """A call of a tool; ``kind`` is where the answer came from, or ``error``."""
+
+    text: str
+    kind: str
+    notes: tuple[str, ...]
+    arguments: str
+    result: str
+    left_out: int
+
+
+@dataclass(frozen=True)
+class TurnView:
+    """One message: what was said in pieces, and the thoughts and calls before it."""
+
+    number: int
+    role: str
+    said: tuple[Piece, ...]
+    left_out: int
+    steps: tuple[CallView | str, ...]
+    spent: str
+
+
+@dataclass(frozen=True)
+class FactorView:
+    """A factor with its label.
+
+    Attributes:
+        id: the factor's id.
+        kind: what kind of factor, in words.
+        text: the requirement.
+        source: where the user's wish could have been learnt.
+        label: what the judge said; None where nobody judged it.
+        decidable: whether a person may decide it.
+        soft: whether it has levels.
+    """
+
+    id: str
+    kind: str
+    text: str
+    source: str
+    label: Label | None
+    decidable: bool
+    soft: bool
+
+    @property
+    def state(self) -> str:
+        """The label's outcome; ``partial`` for a level between."""
+        if self.label is None:
+            return "none"
+        part = self.label.value is not None and 0 < self.label.value < 1
+        return "partial" if part else self.label.outcome
+
+    @property
+    def title(self) -> str:
+        """What is said of it."""
+        if self.label is None:
+            return "not judged"
+        if self.state == "partial":
+            return f"met in part ({self.label.value:g})"
+        words = {"failed": "broken", "passed": "nothing claimed" if self.label.vacuous else "met"}
+        return words.get(self.label.outcome) or values.outcome_title(self.label.outcome)
+
+    @property
+    def open(self) -> bool:
+        """Whether the judge has left it open."""
+        return self.label is not None and self.label.outcome == "unevaluated"
+
+    @property
+    def folded(self) -> bool:
+        """Whether it is shown in short: nothing is wrong with it."""
+        return self.state in ("passed", "not_applicable", "none")
+
+    @property
+    def why(self) -> str:
+        """The judge's reason."""
+        return "" if self.label is None else cut(printable(self.label.why), _WHY)
+
+
+@dataclass(frozen=True)
+class CaseView:
+    """An episode of the run; ``order`` is its place among those that need a look first."""
+
+    card: Scorecard
+    anchor: str
+    order: int
+    results_most: int = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """How it is called."""
+        return values.card_name(self.card)
+
+    @property
+    def query(self) -> str:
+        """What the user asked."""
+        turns = self.card.trajectory.turns
+        return cut(printable(turns[0].text), _QUERY) if turns and turns[0].role == "user" else ""
+
+    @property
+    def missed(self) -> str:
+        """The factors that are not met, then those that are open."""
+        names = [factor.id for factor in self.factors if factor.state in ("failed", "partial")]
+        names += [f"{factor.id}?" for factor in self.factors if factor.open]
+        return ", ".join(names)
+
+    @cached_property
+    def factors(self) -> tuple[FactorView, ...]:
+        """All factors, those that need a look first."""
+        labels = {label.factor: label for label in self.card.labels}
+        found = [self._factor(one, labels.get(one.id)) for one in values.requirements(self.card).values()]
+        return tuple(sorted(found, key=lambda one: 2.5 if one.label is None else _READ[one.label.outcome]))
+
+    def _factor(self, one: Requirement, label: Label | None) -> FactorView:
+        kind = values.KIND_TITLES.get(one.kind, one.kind)
+        decidable = label is not None and label.outcome in ("unevaluated", "failed") and self._has_reply
+        soft = one.kind in ("soft", "implicit")
+        return FactorView(one.id, kind, one.text, one.source, label, decidable, soft)
+
+    @property
+    def _has_reply(self) -> bool:
+        fault = self.card.trajectory.fault
+        said = any(turn.text.strip() for turn in self.card.trajectory.replies)
+        return said and (fault is None or fault.blame == "agent")
+
+    @cached_property
+    def turns(self) -> tuple[TurnView, ...]:
+        """The dialogue."""
+        calls = len(self.card.trajectory.calls)
+        most = max(_RESULT_LEAST, self.results_most // max(calls, 1))
+        labels = self.card.labels
+        return tuple(self._turn(number, turn, labels, most) for number, turn in enumerate(self.card.trajectory.turns))
+
+    def _turn(self, number: int, turn: Turn, labels: tuple[Label, ...], most: int) -> TurnView:
+        return TurnView(
+            number=number,
+            role=turn.role,
+            said=tuple(pieces(turn.text, number, labels, most=_REPLY)),
+            left_out=max(0, len(turn.text) - _REPLY),
+            steps=tuple(_step(step, most) for step in turn.steps[:_CALLS]),
+            spent=_spent(turn),
+        )
+
+    @cached_property
+    def drawing(self) -> Drawing | None:
+        """The places of its calls."""
+        return drawing_of(self.card.trajectory)
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """What else is known of it, by name."""
+        card = self.card
+        path, line = values.case_place(card)
+        spent = card.spent
+        rows = [
+            ("domains", ", ".join(card.domains)),
+            *((values.dimension_title(name), value) for name, value in sorted(card.attributes.items())),
+            ("case file", f"{path}:{line}" if path and card.line else path),
+            ("dialogue", f"{_count(card.turns, 'reply', 'replies')}, {_count(card.calls.total, 'call', 'calls')}"),
+            ("ended", "" if card.trajectory.ending == "done" else card.trajectory.ending.replace("_", " ")),
+            ("time", values.seconds_text(card.timing.seconds) if card.timing.seconds else ""),
+            ("tokens", _tokens(spent.input_tokens, spent.output_tokens)),
+            ("cost", "" if spent.cost is None else f"${spent.cost:.4f}"),
+        ]
+        return [(name, value) for name, value in rows if value]
+
+
+def case_views(run: Run) -> list[CaseView]:
+    """Return the run's episodes as they are shown, in the order of the run."""
+    most = min(max(_RESULTS_OF_RUN // max(len(run.cases), 1), _RESULTS_LEAST), _RESULTS_MOST)
+    leading = next(iter(values.gated_metrics(run)), "")
+    order = {card.key: place for place, card in enumerate(sorted(run.cases, key=lambda card: _need(card, leading)))}
+    views, taken = [], set()
+    for number, card in enumerate(run.cases, 1):
+        name = "-".join([card.id, *([f"t{card.trial}"] if card.trial > 1 else [])])
+        plain = _ANCHOR.fullmatch(name) and card.attempt == 1 and not card.agent and name not in taken
+        taken.add(name)
+        views.append(CaseView(card, f"case-{name}" if plain else f"case.{number}", order[card.key], most))
+    return views
+
+
+def _need(card: Scorecard, leading: str) -> tuple[Any, ...]:
+    """Return how much an episode needs a look: failed ones first, the worst of them at the head."""
+    span = card.bounds_of(leading)
+    return _READ[card.outcome], 1.0 if span is None else span[0], card.key
+
+
+def _step(step: Step, most: int) -> CallView | str:
+    if step.kind == "thought":
+        return step.text[:_THOUGHT]
+    provenance = step.provenance
+    kind = step.status if step.status == "error" or provenance is None else provenance.kind
+    result = _pretty(step.result)
+    return CallView(
+        text=call_text(step.tool, step.arguments),
+        kind=kind,
+        notes=tuple(_notes(step)),
+        arguments=_pretty(step.arguments)[:most],
+        result=result[:most],
+        left_out=max(0, len(result) - most),
+    )
+
+
+def _notes(step: Step) -> Iterator[str]:
+    if step.provenance is None:
+        return
+    if step.provenance.note:
+        yield printable(step.provenance.note)
+    yield from map(_difference, step.provenance.differences)
+    if step.provenance.candidates > 1:
+        yield f"{step.provenance.candidates} conflicting records"
+
+
+def _difference(one: Difference) -> str:
+    distance = "" if one.distance_m is None else f", {one.distance_m:.0f} m apart"
+    score = "" if one.score is None else f", similarity {one.score:.2f}"
+    asked, recorded = (cut(printable(_flat(value)), _VALUE) for value in (one.asked, one.recorded))
+    note = f" ({printable(one.note)})" if one.note else ""
+    return f"{one.parameter}: asked {asked}, recorded {recorded}{distance}{score}{note}"
+
+
+def _pretty(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1)
+
+
+def _flat(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _spent(turn: Turn) -> str:
+    usage = turn.usage
+    parts = [_tokens(usage.input_tokens, usage.output_tokens)]
+    parts += [f"${usage.cost:.4f}"] if usage.cost is not None else []
+    parts += [values.seconds_text(turn.timing.seconds)] if turn.timing is not None and turn.role == "agent" else []
+    return " · ".join(filter(None, parts))
+
+
+def _tokens(given: int | None, returned: int | None) -> str:
+    parts = [f"{given:,} in"] if given is not None else []
+    parts += [f"{returned:,} out"] if returned is not None else []
+    return " / ".join(parts) + (" tokens" if parts else "")
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"

@@ -1,0 +1,178 @@
+"""A run as Markdown: for a comment on a merge request, and for the summary of a GitHub step.
+
+What strangers wrote stands in code spans, in which nothing is a link, a mention or HTML.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from pytest_mapsat.model import CaseChange, Comparison, Label, Run, Scorecard
+
+from . import values
+from .changes import before_and_now, change_rows, counts_text, factor_change, flip
+from .text import cut, printable
+
+#: GitHub takes 65,536 characters in a comment, and says nothing of the others.
+MOST = 60_000
+_FLIPS, _FAILED, _FACTORS, _GROUPS, _LOST = 20, 30, 4, 30, 10
+_TEXT = 240
+_PLAIN = re.compile(r"[A-Za-z0-9@^ ]+")
+_SIGNS = {"passed": "✅", "failed": "❌", "open": "❓", "inconclusive": "❓"}
+_ARROWS = {"worse": "🔻", "better": "🔺"}
+
+
+def markdown_report(run: Run) -> str:
+    """Return a run as Markdown, what changed first; it fits into a comment on GitHub."""
+    title, state = values.headline(run)
+    blocks = [[f"## {_SIGNS[state]} mapsat: {title}"], _head(run)]
+    if run.comparison is not None:
+        blocks += _comparison(run.comparison)
+    blocks += [_table(run), *_failed(run), *_groups(run), _lost(run), _fine_print(run)]
+    text = ""
+    for block in filter(None, blocks):
+        added = "\n".join(block) + "\n\n"
+        if len(text) + len(added) > MOST:
+            return f"{text}_The rest does not fit into a comment: `mapsat report RUN html:report.html` has it._\n"
+        text += added
+    return text.rstrip("\n") + "\n"
+
+
+def code(text: str, most: int = _TEXT, *, in_table: bool = False) -> str:
+    """Return text of a stranger as a code span: on one line, and cut; nothing for no text."""
+    plain = cut(printable(text), most)
+    if not plain:
+        return ""
+    fence = "`" * (max(map(len, re.findall("`+", plain)), default=0) + 1)
+    space = " " if plain.startswith("`") or plain.endswith("`") else ""
+    span = f"{fence}{space}{plain}{space}{fence}"
+    return span.replace("|", "\\|") if in_table else span
+
+
+def _metric(title: str) -> str:
+    """Return the title of a metric, which a run file may make up."""
+    return title if _PLAIN.fullmatch(title) else code(title, in_table=True)
+
+
+def _head(run: Run) -> list[str]:
+    manifest = run.manifest
+    suites = ", ".join(code(f"{suite.name} {suite.version}") for suite in manifest.suites) or "no suite"
+    lines = [f"{code(manifest.agent)} on {suites}: {values.counts_text(values.outcome_counts(run.cases))}."]
+    return [*lines, *([""] if run.gate.reasons else []), *(f"- {code(reason, 600)}" for reason in run.gate.reasons)]
+
+
+def _comparison(comparison: Comparison) -> Iterator[list[str]]:
+    yield ["### Changes", "", f"Against {code(comparison.base.agent)}: {counts_text(comparison)}."]
+    if comparison.unlike:
+        yield [
+            f"- {code(one.what)} was {code(one.base) or 'nothing'}, is {code(one.new) or 'nothing'}"
+            for one in comparison.unlike
+        ]
+    if not comparison.comparable:
+        yield ["Nothing is compared: these are runs of different things."]
+        return
+    yield [
+        f"- {_SIGNS[rule.outcome]} {code(rule.rule)} {rule.outcome}: {code(rule.reason, 600)}"
+        for rule in comparison.rules
+    ]
+    rows = [row for row in change_rows(comparison.changes) if not row.where or row.direction in _ARROWS]
+    if rows:
+        yield [
+            "| | base | now | difference | 95 % interval | |",
+            "| :-- | --: | --: | --: | --: | :-- |",
+            *(
+                f"| {_metric(row.metric)}{f' {code(row.where, in_table=True)}' if row.where else ''} | {row.base} | {row.new} | {row.difference} | {row.interval} | "
+                f"{_ARROWS.get(row.direction, '')} {row.direction} |"
+                for row in rows[:_GROUPS]
+            ),
+        ]
+    for case in comparison.cases[:_FLIPS]:
+        yield list(_flipped(case))
+    if more := len(comparison.cases) - _FLIPS:
+        yield [f"and {more} more cases that changed"] if more > 0 else []
+
+
+def _flipped(case: CaseChange) -> Iterator[str]:
+    arrow = _ARROWS.get(case.direction, "▫️")
+    where = f" ({', '.join(map(code, case.domains))})" if case.domains else ""
+    yield f"- {arrow} **{code(case.id)}** {flip(case)}{where}"
+    for factor in case.factors[:_FACTORS]:
+        before, now = before_and_now(factor)
+        yield f"  - {code(factor.factor)} {factor_change(factor)}: before {code(before) or 'nothing'}, now {code(now) or 'nothing'}"
+    if more := len(case.factors[_FACTORS:]):
+        yield f"  - and {more} more"
+
+
+def _table(run: Run) -> list[str]:
+    names = values.shown_metrics(run)
+    if not names:
+        return []
+    rows = [
+        f"| {_metric(values.metric_title(name))} | {values.mean_text(run.summary[name])} | {values.interval_text(run.summary[name])} | "
+        f"{run.summary[name].n + run.summary[name].undecided} | {run.summary[name].undecided or ''} |"
+        for name in names
+    ]
+    return ["| metric | mean | 95 % interval | cases | undecided |", "| :-- | --: | --: | --: | --: |", *rows]
+
+
+def _failed(run: Run) -> Iterator[list[str]]:
+    failed = [card for card in run.cases if card.outcome not in ("passed", "not_applicable")]
+    failed.sort(key=lambda card: (card.outcome != "failed", card.key))
+    if not failed:
+        return
+    yield [f"<details><summary>{len(failed)} failed or undecided</summary>"]
+    yield [line for card in failed[:_FAILED] for line in _card(card)]
+    if more := len(failed[_FAILED:]):
+        yield [f"and {more} more"]
+    yield ["</details>"]
+
+
+def _card(card: Scorecard) -> Iterator[str]:
+    yield f"- **{code(values.card_name(card))}** {values.outcome_title(card.outcome)}: {code(card.reason)}"
+    wanted = values.requirements(card)
+    labels = values.missed(card)
+    for label in labels[:_FACTORS]:
+        words = wanted[label.factor].text
+        yield f"  - {code(label.factor)}{f' {code(words)}' if words else ''}: {_said(label)}"
+    if more := len(labels[_FACTORS:]):
+        yield f"  - and {more} more"
+
+
+def _said(label: Label) -> str:
+    quotes = list(dict.fromkeys(quote.text for quote in label.quotes))
+    return ", ".join(map(code, quotes[:3])) or code(label.why) or "broken"
+
+
+def _groups(run: Run) -> Iterator[list[str]]:
+    domains = run.groups.get("domain", {})
+    names = values.shown_metrics(run)
+    if not domains or not names:
+        return
+    yield [
+        "<details><summary>By domain</summary>",
+        "",
+        f"| | {' | '.join(_metric(values.metric_title(name)) for name in names)} |",
+        f"| :-- |{' --: |' * len(names)}",
+        *(_row(name, [values.mean_text(domains[name].get(metric)) for metric in names]) for name in sorted(domains)),
+        "",
+        "</details>",
+    ]
+
+
+def _row(name: str, cells: Sequence[str]) -> str:
+    return f"| {code(name, in_table=True)} | {' | '.join(cells)} |"
+
+
+def _lost(run: Run) -> list[str]:
+    lost = run.accounting.lost
+    lines = [f"- lost: {code(one.id)} trial {one.trial}: {code(one.reason)}" for one in lost[:_LOST]]
+    return [*lines, *([f"- and {len(lost) - _LOST} more lost"] if len(lost) > _LOST else [])]
+
+
+def _fine_print(run: Run) -> list[str]:
+    manifest = run.manifest
+    versions = ", ".join(code(f"{name} {version}") for name, version in sorted(manifest.versions.items()))
+    prints = ", ".join(code(suite.fingerprint, 16) for suite in manifest.suites)
+    parts = [versions, f"suite {prints}" if prints else "", f"judge {code(manifest.judge.spec)}"]
+    return [f"<sub>{' · '.join(filter(None, parts))}</sub>"]

@@ -1,0 +1,161 @@
+"""How numbers and names of a run are written, in whatever report: one metric, one case, one label reads the same everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pytest_mapsat.model import Aggregate, Gate, Label, Requirement, Run, Scorecard
+
+from .text import printable
+
+PASS_RATE = "pass_rate"  # noqa: S105  a rate, not a password
+#: Names up to this length are abbreviations.
+_ABBREVIATION = 5
+
+#: What a group's dimension is called, in the order in which groups are shown; a suite's own attributes stand between.
+_DIMENSIONS = {"domain": "domain", "factor_source": "source of factors", "difficulty": "difficulty", "group": "group"}
+_TITLES = {"tool": "tool that was called"}
+
+KIND_TITLES = {"explicit": "explicit", "hard": "hard constraint", "soft": "preference", "fact": "fact"}
+_OUTCOMES = {"unevaluated": "undecided", "not_applicable": "not applicable"}
+
+
+def gated_metrics(run: Run) -> tuple[str, ...]:
+    """Return the metrics that a threshold may stand on, those first that are told first."""
+    gated = [metric for metric in run.manifest.metrics if metric.gated]
+    return tuple(metric.name for metric in sorted(gated, key=lambda metric: not metric.headline))
+
+
+def metric_order(run: Run) -> list[str]:
+    """Return the names of all means of a run, in the order in which they are shown: the rates of passed items last."""
+    known = dict.fromkeys([*gated_metrics(run), *(metric.name for metric in run.manifest.metrics)])
+    first = [name for name in known if name in run.summary]
+    return [*first, *sorted(set(run.summary) - set(known), key=lambda name: (name != PASS_RATE, name))]
+
+
+def metric_names(run: Run, card: Scorecard) -> list[str]:
+    """Return the names of an episode's metrics, in the order in which they are shown."""
+    known = dict.fromkeys([*gated_metrics(run), *(metric.name for metric in run.manifest.metrics)])
+    return [*(name for name in known if name in card.metrics), *sorted(set(card.metrics) - set(known))]
+
+
+def shown_metrics(run: Run) -> list[str]:
+    """Return the names of the means that have a value, in the order in which they are shown."""
+    return [name for name in metric_order(run) if mean_text(run.summary[name])]
+
+
+def metric_title(name: str) -> str:
+    """Return how a metric is headed."""
+    return printable(name.upper() if len(name) <= _ABBREVIATION else name.replace("_", " "))
+
+
+def dimension_order(names: Iterable[str]) -> list[str]:
+    """Return the dimensions of groups in the order in which they are shown."""
+    found = set(names)
+    known = [name for name in _DIMENSIONS if name in found]
+    return [*known, *sorted(found - {*known, "tool"}), *(["tool"] if "tool" in found else [])]
+
+
+def dimension_title(name: str) -> str:
+    """Return how a dimension of groups is headed."""
+    return _DIMENSIONS.get(name) or _TITLES.get(name) or printable(name.removeprefix("attribute ").replace("_", " "))
+
+
+def span_text(least: float, most: float, between: str = " to ") -> str:
+    """Return two bounds with as many digits as tell them apart, at most three; a single number where they are one."""
+    if least == most:
+        return f"{least:.3f}"
+    digits = 2 if f"{least:.2f}" != f"{most:.2f}" else 3
+    return f"{least:.{digits}f}{between}{most:.{digits}f}"
+
+
+def mean_text(aggregate: Aggregate | None, between: str = " to ") -> str:
+    """Return a mean, or the bounds that it lies between; empty where it has neither."""
+    if aggregate is None:
+        return ""
+    if aggregate.mean is not None:
+        return f"{aggregate.mean:.3f}"
+    return "" if aggregate.bounds is None else span_text(*aggregate.bounds, between)
+
+
+def interval_text(aggregate: Aggregate | None) -> str:
+    """Return the 95 % interval; empty where there is none."""
+    if aggregate is None or aggregate.low is None or aggregate.high is None:
+        return ""
+    return f"{aggregate.low:.3f} to {aggregate.high:.3f}"
+
+
+def metric_text(card: Scorecard, name: str) -> str:
+    """Return what a metric of one episode is, or can come to; empty where nothing is known of it."""
+    span = card.bounds_of(name)
+    if span is None:
+        return ""
+    return " to ".join(dict.fromkeys(f"{end:.2f}" for end in span))
+
+
+def card_name(card: Scorecard) -> str:
+    """Return how an episode is called: by its case, and what tells it from others of the case."""
+    name = card.id if card.trial == 1 else f"{card.id}-t{card.trial}"
+    name = f"{name} [{card.agent}]" if card.agent else name
+    return printable(f"{name}, attempt {card.attempt}" if card.attempt > 1 else name)
+
+
+def outcome_title(outcome: str) -> str:
+    """Return what an outcome of an item or a label is called."""
+    return _OUTCOMES.get(outcome, outcome)
+
+
+def missed(card: Scorecard) -> list[Label]:
+    """Return the labels that are known and not satisfied in full."""
+    return [label for label in card.labels if label.value is not None and label.value < 1]
+
+
+def requirements(card: Scorecard) -> dict[str, Requirement]:
+    """Return the case's factors by id; those that an older file has labels of only, without words."""
+    given = {one.id: one for one in card.requirements}
+    bare = {label.factor: Requirement(id=label.factor, kind=label.kind, text="") for label in card.labels}
+    return {**bare, **given}
+
+
+def outcome_counts(cards: Iterable[Scorecard]) -> dict[str, int]:
+    """Return how many episodes ended how, what is worst first."""
+    counts = dict.fromkeys(("failed", "error", "unevaluated", "not_applicable", "passed"), 0)
+    for card in cards:
+        counts[card.outcome] += 1
+    return {outcome: count for outcome, count in counts.items() if count}
+
+
+def counts_text(counts: Mapping[str, int]) -> str:
+    """Return counts of outcomes in words."""
+    return ", ".join(f"{count} {outcome_title(outcome)}" for outcome, count in counts.items()) or "none ran"
+
+
+def headline(run: Run) -> tuple[str, str]:
+    """Return what becomes of the run in a few words, and its state: ``passed``, ``failed`` or ``open``."""
+    counts = outcome_counts(run.cases)
+    gate, total = run.gate, len(run.cases)
+    if gate.outcome == "passed" and counts.get("failed"):
+        return f"{counts['failed']} of {total} failed{'; the gate holds' if gate.thresholds else ''}", "failed"
+    if gate.outcome == "passed" and not has_gate(gate):
+        passed = counts.get("passed", 0)
+        return (f"All {total} passed" if passed == total else f"{passed} of {total} passed, none failed"), "passed"
+    said = {"passed": "The gate holds", "failed": "The gate fails", "inconclusive": "The gate is undecided"}
+    state = {"passed": "passed", "inconclusive": "open"}.get(gate.outcome, "failed")
+    return said.get(gate.outcome, "The run is invalid"), state
+
+
+def has_gate(gate: Gate) -> bool:
+    """Say whether the gate was asked to hold anything."""
+    return bool(gate.thresholds)
+
+
+def case_place(card: Scorecard) -> tuple[str, int]:
+    """Return the file that an episode's case stands in, as the node id has it, and the line on which it begins."""
+    return card.nodeid.partition("::")[0], card.line or 1
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a duration, short."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds) // 60} min {int(seconds) % 60} s"  # noqa: PLR2004

@@ -1,0 +1,23 @@
+"""The comparison that documents are checked with can fail."""
+
+import pytest
+from shown_output import differs, refreshed
+
+REAL = "one\ntwo 2\nthree\nfour in 0.12s\n"
+
+
+@pytest.mark.parametrize("shown", [REAL, "…\nthree\n…\n", "one\n…\nfour in …s\n", "…\ntwo …\nthree\nfour in 0.12s\n"])
+def test_what_is_shown_as_it_is_passes(shown):
+    assert differs(shown, REAL) == ""
+
+
+@pytest.mark.parametrize(
+    "shown",
+    ["one\ntwo 3\n…\n", "…\nthree\ntwo 2\n…\n", "one\ntwo 2\n", "two 2\n…\n", "…\none\nthree\n…\n", "…\nfive\n"],
+)
+def test_what_is_not_there_in_this_order_is_told(shown):
+    assert differs(shown, REAL)
+
+
+def test_lines_are_refreshed_by_their_first_word():
+    assert refreshed("…\ntwo 3\n…\nfour in …s\n", REAL.replace("2", "7")) == "…\ntwo 7\n…\nfour in 0.17s\n"

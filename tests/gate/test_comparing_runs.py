@@ -1,0 +1,237 @@
+"""Two runs side by side: what got worse, how sure that is, what would settle it, and what cannot be compared."""
+
+import random
+
+import pytest
+from gate_runs import SUITE, card, compared, label, side
+
+from pytest_mapsat.gate import compare, parse_drops
+from pytest_mapsat.model import Lost
+
+
+def suite_of(count=30, domains=("navigation", "search", "realtime")):
+    return [card(f"c{n:03}", 0.5 + n % 5 / 10, domains=(domains[n % len(domains)],)) for n in range(count)]
+
+
+def worse_in(cards, domain, by=0.4):
+    return [
+        card(
+            one.id,
+            max(0.0, one.ar - by),
+            domains=one.domains,
+            outcome="failed",
+            blame="agent",
+            labels=(label("open", "failed", "closed shop"),),
+        )
+        if domain in one.domains
+        else one
+        for one in cards
+    ]
+
+
+def test_the_same_run_twice_is_the_same_everywhere_and_passes_even_without_any_room():
+    found = compared(suite_of(), suite_of(), "ar:0", "pass_rate:0", "search.ar:0")
+    assert (found.outcome, found.cases, found.flips) == ("passed", (), (0, 0))
+    assert {change.direction for change in found.changes} == {"same"}
+    assert found.reasons[-1] == "no case changed: 30 cases are as they were"
+    assert compared([card("one")], [card("one")], "ar:0").outcome == "passed"
+
+
+def test_a_regression_in_one_domain_fails_and_names_domain_factor_and_cases():
+    base = [one.model_copy(update={"labels": (label("open", "passed", "open shop"),)}) for one in suite_of()]
+    found = compared(base, worse_in(base, "search"), "ar:0.02")
+    assert found.outcome == "failed"
+    (rule,) = found.rules
+    assert rule.high < -0.02
+    assert rule.reason.startswith("ar 0.700 -> 0.567 is down by more than 0.02: -0.133 [-")
+    assert "10 of 30 cases differ" in rule.reason
+    assert found.reasons[1] == "worse in search: 10 of 10 cases (c001, c004, c007 ...); factors: open"
+    changed = {(one.group, one.metric): one.direction for one in found.changes}
+    assert changed["", "ar"] == changed["search", "ar"] == "worse"
+    assert changed["navigation", "ar"] == "same"
+    first = found.cases[0]
+    assert (first.direction, first.flipped, first.base.outcome, first.new.outcome) == (
+        "worse",
+        True,
+        "passed",
+        "failed",
+    )
+    (factor,) = first.factors
+    assert (factor.direction, factor.base_quotes[0].text, factor.new_quotes[0].text) == (
+        "worse",
+        "open shop",
+        "closed shop",
+    )
+    assert found.flips == (10, 0)
+    assert found.mcnemar == pytest.approx(2 / 2**10)
+
+
+def test_a_domain_alone_is_held_against_its_own_drop():
+    base = suite_of()
+    new = worse_in(base, "search", by=0.1)
+    found = compared(base, new, "ar:0.06", "search.ar:0.05", "navigation.ar:0.05")
+    assert [rule.outcome for rule in found.rules] == ["passed", "failed", "passed"]
+    assert found.outcome == "failed"
+
+
+def test_an_improvement_is_told_and_passes():
+    base = worse_in(suite_of(), "search")
+    found = compared(base, suite_of(), "ar:0")
+    assert (found.outcome, found.flips) == ("passed", (0, 10))
+    assert {one.direction for one in found.cases} == {"better"}
+
+
+def noisy(seed, count=60, trials=1, fall=0.0):
+    rng = random.Random(seed)
+    return [
+        card(f"c{n:03}", min(1.0, max(0.0, 0.3 + n % 60 / 100 - fall + rng.gauss(0, 0.2))), trial=trial)
+        for n in range(count)
+        for trial in range(1, trials + 1)
+    ]
+
+
+def test_what_cannot_be_told_is_inconclusive_and_says_what_would_settle_it():
+    found = compared(noisy(1), noisy(11, fall=0.05), "ar:0.03")
+    (rule,) = found.rules
+    assert (found.outcome, rule.outcome) == ("inconclusive", "inconclusive")
+    assert rule.low < -0.03 < rule.high
+    assert rule.cases > 60
+    assert f"about {rule.cases} cases like these would settle" in rule.settle[0]
+    assert "several trials of each case" in rule.settle[1]
+    assert 0.05 < rule.smallest < 0.2
+
+
+def test_so_many_cases_as_it_asks_for_do_settle_it():
+    (rule,) = compared(noisy(1), noisy(11, fall=0.1), "ar:0.05").rules
+    (enough,) = compared(noisy(3, count=3 * rule.cases), noisy(4, count=3 * rule.cases, fall=0.1), "ar:0.05").rules
+    assert (rule.outcome, enough.outcome) == ("inconclusive", "failed")
+
+
+def test_trials_tell_how_many_would_settle_it():
+    found = compared(noisy(1, trials=2), noisy(2, trials=2, fall=0.03), "ar:0")
+    (rule,) = found.rules
+    assert rule.outcome == "inconclusive"
+    assert rule.trials > 2
+    assert any(f"--mapsat-trials={rule.trials}" in way for way in rule.settle)
+
+
+def test_a_few_cases_that_all_fell_are_no_proof():
+    base = [card(f"c{n}", 1.0) for n in range(3)]
+    (rule,) = compared(base, [card(f"c{n}", 0.0) for n in range(3)], "ar:0.02").rules
+    assert rule.outcome == "inconclusive"
+    assert "probability 0.125" in rule.reason
+    six = compared([card(f"c{n}", 1.0) for n in range(6)], [card(f"c{n}", 0.0) for n in range(6)], "ar:0.02")
+    assert six.outcome == "failed"
+
+
+def test_labels_undecided_alike_cancel_and_others_leave_bounds():
+    same = compared(
+        [card("a", (0.0, 1.0), dialogue="d"), card("b", 0.5)],
+        [card("a", (0.0, 1.0), dialogue="d"), card("b", 0.5)],
+        "ar:0",
+    )
+    assert same.outcome == "passed"
+    other = compared([card("a", (0.2, 1.0), dialogue="d")], [card("a", (0.0, 1.0), dialogue="e")], "ar:0")
+    (rule,) = other.rules
+    assert (rule.outcome, rule.difference) == ("inconclusive", (-1.0, 0.8))
+    assert "undecided in one run only" in rule.settle[0]
+    silent = compared([card("a", (0.0, 1.0))], [card("a", (0.0, 1.0))], "ar:0")
+    assert silent.rules[0].difference == (-1.0, 1.0)
+
+
+def test_an_undecided_dialogue_counts_as_often_as_it_stands_in_one_run_more_than_in_the_other():
+    base = [card("a", (0.0, 1.0), dialogue="d", trial=1), card("a", 0.5, trial=2)]
+    new = [card("a", (0.0, 1.0), dialogue="d", trial=trial) for trial in (1, 2)]
+    (rule,) = compared(base, new, "ar:0").rules
+    assert rule.difference == (-0.25, 0.25)
+
+
+def test_a_regression_that_holds_whatever_open_labels_turn_out_to_be_fails():
+    base = [card(f"c{n}", 0.9) for n in range(12)]
+    new = [card(f"c{n}", (0.1, 0.3), dialogue="x") for n in range(12)]
+    assert compared(base, new, "ar:0.02").outcome == "failed"
+
+
+def test_several_drops_need_wider_intervals_than_one():
+    base, new = noisy(1), noisy(2)
+    (alone,) = compared(base, new, "ar:0.02").rules
+    rate = [one.model_copy(update={"outcome": random.Random(one.id).choice(["passed", "failed"])}) for one in new]
+    both = compared(base, rate, "ar:0.02", "pass_rate:0.02").rules[0]
+    assert both.low < alone.low < alone.high < both.high
+
+
+def test_trials_of_one_case_are_one_case_and_a_flaky_factor_says_how_often_it_held():
+    base = [card("a", 1.0, trial=t, labels=(label("z", "passed"),)) for t in (1, 2, 3)]
+    new = [card("a", 1.0 - t // 3, trial=t, labels=(label("z", "failed" if t == 3 else "passed"),)) for t in (1, 2, 3)]
+    found = compared(base, new)
+    (changed,) = found.cases
+    assert (found.pairs, changed.factors[0].base_trials, changed.factors[0].new_trials) == (1, (3, 3), (2, 3))
+
+
+def test_a_label_that_nobody_could_decide_is_neither_better_nor_worse():
+    new = card("a", (0.0, 1.0), labels=(label("z", "unevaluated"),), outcome="unevaluated")
+    (changed,) = compared([card("a", 1.0, labels=(label("z", "passed"),))], [new]).cases
+    assert (changed.direction, changed.flipped, changed.factors[0].direction) == ("unclear", False, "unclear")
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"user": "silent"}, "user: base scripted, new silent"),
+        ({"judge": {"spec": "recorded:x"}}, "judge: base checks, new recorded:x"),
+        ({"decisions": "abc"}, "decisions: base none, new abc"),
+        ({"options": {"max_turns": 3}}, "max-turns: base 10, new 3"),
+        ({"options": {"assert": ["none"]}}, "assert: base facts,hard, new none"),
+        ({"unfinished": "stopped"}, "end: base a whole run, new stopped"),
+    ],
+)
+def test_runs_of_different_kinds_are_refused_with_what_differs_even_for_their_common_part(fields, told):
+    found = compare(side([card("a")]), side([card("a")], **fields), parse_drops(["ar:0"]), common=True)
+    assert not found.comparable
+    assert found.outcome == "inconclusive"
+    assert found.reasons[0] == f"the runs cannot be compared: {told}"
+    assert found.rules == found.changes == ()
+
+
+@pytest.mark.parametrize(
+    ("new", "told"),
+    [
+        (side([card("a"), card("b")], versions={"pytest-mapsat": "2"}), "version of pytest-mapsat: base 1, new 2"),
+        (
+            side([card("a"), card("b")], suites=(SUITE.model_copy(update={"fingerprint": "g"}),)),
+            "suite s: base version 1",
+        ),
+        (side([card("a"), card("c")]), "cases: base 2, of them only here b, new 2, of them only here c"),
+        (side([card("a"), card("b", stamp="other")]), "changed cases: base b"),
+        (side([card("a")], lost=(Lost(id="b", reason="x"),), partial=True), "lost cases: base 0, new 1"),
+    ],
+)
+def test_runs_that_differ_in_part_are_compared_on_the_common_part_when_asked(new, told):
+    base = side([card("a"), card("b")])
+    refused = compare(base, new, parse_drops(["ar:0"]))
+    assert not refused.comparable
+    assert any(told in reason for reason in refused.reasons)
+    assert "--mapsat-compare-common" in refused.reasons[-1]
+    found = compare(base, new, parse_drops(["ar:0"]), common=True)
+    assert (found.comparable, found.outcome) == (True, "passed")
+    assert any(told in warning for warning in found.warnings)
+    assert found.pairs == (2 if "version" in told else 1)
+
+
+def test_a_part_of_the_suite_leaves_what_it_cannot_tell_undecided():
+    found = compare(
+        side(suite_of()),
+        side(suite_of()[::3], partial=True),
+        parse_drops(["ar:0", "navigation.ar:0"]),
+        covers=lambda domain: domain == "navigation",
+    )
+    assert [rule.rule for rule in found.rules] == ["navigation.ar:0"]
+    assert (found.outcome, found.pairs) == ("passed", 10)
+
+
+def test_a_drop_of_what_no_case_has_is_undecided():
+    found = compared([card("a")], [card("a")], "ses:0.1", "seach.ar:0.1")
+    assert [rule.reason for rule in found.rules] == [
+        "ses is undecided: no case has ses in both runs",
+        "seach.ar is undecided: the runs share no case of domain 'seach'",
+    ]

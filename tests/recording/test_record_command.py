@@ -1,0 +1,129 @@
+"""mapsat record: own tools are called, and the suite replays what they answered."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+from office_suite import records, write_office
+
+from pytest_mapsat.cli import main
+
+
+@pytest.fixture
+def office(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield write_office(tmp_path)
+    for name in ("office", "bot"):
+        sys.modules.pop(name, None)
+
+
+def recorded(capsys, *options: str) -> tuple[int, dict]:
+    status = main(["record", "office:tools", *options, "--json"])
+    out = capsys.readouterr()
+    assert out.out, out.err
+    return status, json.loads(out.out)
+
+
+def test_tools_are_described_and_the_oracle_s_calls_become_records(office, capsys):
+    status, told = recorded(capsys)
+    assert status == 0
+    assert [name.rpartition("/")[2] for name in told["tools"]] == ["book_room.yaml", "find_rooms.yaml", "odd.yaml"]
+    assert told["redacted"] == ["find_rooms: session.auth_token", "find_rooms: token"]
+    book, find = records(office)
+    assert book == {
+        "case": "review",
+        "tool": "book_room",
+        "arguments": {"room_id": "r2"},
+        "result": {"status": "booked", "room_id": "r2"},
+        "live": True,
+    }
+    assert (find["tool"], find["arguments"]) == ("find_rooms", {"start": "14:00", "token": "[redacted]"})
+    assert "secret-value" not in json.dumps([book, find])
+    assert main(["lint", "benchmark_cases", "--json"]) == 0
+    rules = {finding["rule"] for finding in json.loads(capsys.readouterr().out)}
+    assert "oracle-miss" not in rules
+    assert "items: rooms" in (office / "tools" / "find_rooms.yaml").read_text()
+
+
+def test_recording_again_changes_no_byte(office, capsys):
+    recorded(capsys)
+    before = {path: path.read_bytes() for path in office.rglob("*") if path.is_file()}
+    status, told = recorded(capsys)
+    assert (status, told["records"]["known"], told["tools"]) == (0, 2, [])
+    assert {path: path.read_bytes() for path in office.rglob("*") if path.is_file()} == before
+
+
+def test_another_answer_is_reported_and_replaces_only_when_told(office, capsys, tmp_path):
+    recorded(capsys)
+    path = office / "records" / "recorded.jsonl"
+    path.write_text(path.read_text().replace("booked", "waiting"))
+    status, told = recorded(capsys)
+    assert status == 1
+    [problem] = told["records"]["problems"]
+    assert problem.startswith("benchmark_cases/records/recorded.jsonl:1: case review: book_room(")
+    assert "answers something else now (--replace takes the new one)" in problem
+    assert records(office)[0]["result"]["status"] == "waiting"
+    status, told = recorded(capsys, "--replace")
+    assert (status, told["records"]["replaced"]) == (0, 1)
+    assert records(office)[0]["result"]["status"] == "booked"
+
+
+def test_a_record_written_by_hand_is_never_replaced(office, capsys):
+    recorded(capsys)
+    by_hand = {"case": "review", "tool": "book_room", "arguments": {"room_id": "r2"}, "result": {"status": "no"}}
+    (office / "records" / "hand.jsonl").write_text(json.dumps(by_hand) + "\n")
+    (office / "records" / "recorded.jsonl").unlink()
+    status, told = recorded(capsys, "--replace")
+    assert status == 1
+    assert "hand.jsonl:1: case review: book_room(" in told["records"]["problems"][0]
+    assert [record["tool"] for record in records(office)] == ["find_rooms"]
+
+
+def test_an_agent_may_make_the_calls_and_gets_what_the_tools_return(office, capsys, tmp_path):
+    (tmp_path / "bot.py").write_text(
+        "def agent(message, tools):\n"
+        "    found = tools.find_rooms(start='14:00')\n"
+        "    said = [tools.book_room(room_id='r9'), tools.odd(what='set'), tools.odd(what='big'), tools.nowhere()]\n"
+        "    assert found['session']['auth_token'] == 'top-secret-value'\n"
+        "    return ' '.join(one['status'] for one in said)\n"
+    )
+    status, told = recorded(capsys, "--agent", "bot:agent")
+    assert status == 1
+    assert [record["tool"] for record in records(office)] == ["find_rooms"]
+    problems = "\n".join(told["problems"])
+    assert "book_room raised LookupError: no room r9 for key [redacted]" in problems
+    assert "a set, which JSON cannot hold" in problems
+    assert "a record holds" in problems
+    assert "there is no tool 'nowhere'" in problems
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["office.tools"], "expected module:attribute, as in my_tools:tools (did you mean 'office.tools:tools'?)"),
+        (["office:tols"], "tools 'office:tols': 'office' has no attribute 'tols' (did you mean 'tools'?)"),
+        (["office:tools", "--case", "reviw"], "has no case 'reviw' (did you mean 'review'?)"),
+        (["office:tools", "--suite", "elsewhere"], "elsewhere: there is no suite (mapsat init writes one)"),
+        (["office:tools", "--agent", "recorded:x.json"], "x.json: there is no such file"),
+        (["office:ROOMS"], "which holds no tool"),
+    ],
+)
+def test_what_cannot_be_recorded_is_explained_with_status_2(office, capsys, arguments, message):
+    if arguments[0] == "office:ROOMS":
+        message = "cannot be called"
+    assert main(["record", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_case_without_an_oracle_needs_an_agent(office, capsys):
+    text = (office / "review.yaml").read_text()
+    (office / "review.yaml").write_text(
+        json.dumps({**json.loads(text), "truth": {"explicit": [{"id": "e", "text": "t"}]}})
+    )
+    assert main(["record", "office:tools"]) == 1
+    assert (
+        "case review has no oracle dialogue (truth.oracle) to take calls from; give --agent" in capsys.readouterr().err
+    )

@@ -1,0 +1,73 @@
+"""Own tools wrapped in a test or a script: what they answer is kept when the block ends."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from office_suite import records, write_office
+
+from pytest_mapsat.model import UsageError
+from pytest_mapsat.recording import RecordingWarning, recording
+
+
+def rooms(start: str):
+    """List rooms."""
+    return {"rooms": [{"name": "Birch"}], "at": start}
+
+
+def test_calls_pass_through_and_are_kept_even_when_the_block_fails(tmp_path):
+    suite = write_office(tmp_path, oracle=False)
+    seen = []
+
+    def block():
+        with recording([rooms], suite, "review") as tools:
+            seen.extend([tools.rooms(start="14:00")["at"], tools.schemas()[0]["function"]["name"]])
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        block()
+    assert seen == ["14:00", "rooms"]
+    assert [record["arguments"] for record in records(suite)] == [{"start": "14:00"}]
+
+
+def kept_of(folder, *answers):
+    folder.mkdir()
+    suite = write_office(folder, oracle=False)
+    left = list(answers)
+    with (
+        pytest.warns(RecordingWarning, match="gave two answers"),
+        recording({"n": lambda: left.pop(0)}, suite, "review") as tools,
+    ):
+        assert [tools.n(), tools.n()] == list(answers)
+    return records(suite)
+
+
+def test_two_answers_to_one_call_are_told_and_the_same_one_is_kept_whichever_came_first(tmp_path):
+    assert kept_of(tmp_path / "a", 1, 2) == kept_of(tmp_path / "b", 2, 1)
+
+
+def test_a_case_that_the_suite_does_not_have_is_told_before_anything_is_called(tmp_path):
+    suite = write_office(tmp_path, oracle=False)
+    with (
+        pytest.raises(UsageError, match=r"the suite has no case 'revew' \(did you mean 'review'\?\)"),
+        recording([rooms], suite, "revew"),
+    ):
+        pass
+
+
+def test_the_fixture_records_for_the_time_of_a_test(pytester, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    suite = write_office(pytester.path, oracle=False)
+    pytester.makepyfile(
+        """
+        def find(query: str):
+            return [query]
+
+        def test_it(mapsat_record):
+            tools = mapsat_record([find], "benchmark_cases", "review")
+            assert tools.find(query="tea") == ["tea"]
+        """
+    )
+    pytester.runpytest().assert_outcomes(passed=1)
+    assert [record["result"] for record in records(suite)] == [["tea"]]
