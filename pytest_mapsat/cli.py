@@ -179,7 +179,9 @@ def _add_regrade(commands: Any) -> None:
         help="people's decisions, which come before the judge (default: decisions.jsonl of the suite)",
     )
     parser.add_argument("--fail-under", metavar="EXPR", action="append", help="thresholds, as in ar=0.65; repeatable")
-    parser.add_argument("--assert", metavar="LIST", dest="asserted", help="hard, facts, explicit, soft, all, or none")
+    parser.add_argument(
+        "--assert", metavar="LIST", dest="asserted", help="hard, facts, policies, explicit, soft, success, all, or none"
+    )
     parser.add_argument("--allow-unevaluated", metavar="N", type=_whole, help="cases that may be left unevaluated")
     parser.add_argument(
         "-p",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pytest_mapsat.model import Blame, MapsatError
+from pytest_mapsat.model import Blame, MapsatError, Usage
 
 from .request import Purpose
 
@@ -38,12 +38,22 @@ class ModelError(MapsatError):
         kind: what happened.
         purpose: who asked.
         retry_after: seconds that the service asks to wait; None: it did not say.
+        usage: what it cost all the same.
     """
 
-    def __init__(self, kind: Kind, message: str, *, purpose: Purpose, retry_after: float | None = None) -> None:
+    def __init__(
+        self,
+        kind: Kind,
+        message: str,
+        *,
+        purpose: Purpose,
+        retry_after: float | None = None,
+        usage: Usage | None = None,
+    ) -> None:
         self.kind: Kind = kind
         self.purpose: Purpose = purpose
         self.retry_after = retry_after
+        self.usage = usage or Usage()
         super().__init__(message)
 
     @property

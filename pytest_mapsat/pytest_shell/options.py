@@ -64,7 +64,7 @@ OPTIONS = (
     Option(
         "assert",
         "LIST",
-        "what fails an item: hard, facts, explicit, soft, all, or none (default hard,facts)",
+        "what fails an item: hard, facts, policies, explicit, soft, success, all, or none (default hard,facts)",
     ),
     Option(
         "fail-under", "EXPR", "thresholds, as in ar=0.65,ses=0.28 or navigation.ar=0.6; repeatable", repeatable=True

@@ -203,5 +203,6 @@ def _regraded(
         nodeid=card.nodeid,
         line=entry.line,
         families=families_of(suite, known),
+        success=suite.manifest.success,
     )
     return graded.model_copy(update={"agent": card.agent, "attempt": card.attempt, "timing": card.timing})
