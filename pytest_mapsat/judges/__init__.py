@@ -10,7 +10,7 @@ from .evaluate import evaluate
 from .finding import Finding
 from .grounding import Judged
 from .labels import unjudgeable
-from .make import Judge, make_judge
+from .make import Judge, default_votes, make_judge
 from .recorded import RecordedJudge
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "Judged",
     "RecordedJudge",
     "Said",
+    "default_votes",
     "evaluate",
     "gather_checks",
     "make_judge",
