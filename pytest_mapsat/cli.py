@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pytest_mapsat import __version__
 from pytest_mapsat.commands import (
+    add_agreement,
     add_answers,
     add_regrade,
     add_report,
@@ -110,6 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     add_record(commands)
     add_regrade(commands)
     add_report(commands)
+    add_agreement(commands)
     add_review(commands)
     _add_schema(commands)
     add_show(commands)

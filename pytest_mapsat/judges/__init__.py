@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .asked import PROMPTS, ModelJudge, votes_agree
 from .checks import ChecksJudge
 from .context import Context
 from .custom import CheckFunction, gather_checks
@@ -14,6 +15,7 @@ from .make import Judge, default_votes, make_judge
 from .recorded import RecordedJudge
 
 __all__ = [
+    "PROMPTS",
     "CheckFunction",
     "ChecksJudge",
     "Context",
@@ -22,6 +24,7 @@ __all__ = [
     "Finding",
     "Judge",
     "Judged",
+    "ModelJudge",
     "RecordedJudge",
     "Said",
     "default_votes",
@@ -29,5 +32,6 @@ __all__ = [
     "gather_checks",
     "make_judge",
     "unjudgeable",
+    "votes_agree",
     "with_decisions",
 ]

@@ -7,7 +7,7 @@ from judging import TOOLS, call, case_of, dialogue, found_places
 from pytest_mapsat.judges import make_judge
 from pytest_mapsat.judges.asked.asking import has_levels
 from pytest_mapsat.judges.asked.material import CALL_CHARACTERS, REPLY_CHARACTERS, USER_CHARACTERS
-from pytest_mapsat.judges.asked.votes import agreement, majority
+from pytest_mapsat.judges.asked.votes import majority, votes_agree
 from pytest_mapsat.llm import ModelError
 from pytest_mapsat.model import ImplicitFactor, Turn
 
@@ -142,8 +142,8 @@ def test_the_majority_decides_and_a_tie_is_open_or_the_lower_level(votes, factor
 
 
 def test_agreement_is_the_share_of_pairs_of_votes_that_say_the_same():
-    assert agreement(["passed", "passed", "failed"]) == pytest.approx(1 / 3)
-    assert agreement(["passed"]) is None
+    assert votes_agree(["passed", "passed", "failed"]) == pytest.approx(1 / 3)
+    assert votes_agree(["passed"]) is None
 
 
 def test_votes_that_differ_leave_a_label_open_and_are_listed():

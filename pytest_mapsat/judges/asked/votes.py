@@ -45,7 +45,7 @@ def value_of(said: str) -> float | None:
     return 0.0 if said == FAILED else LEVELS.get(said)
 
 
-def agreement(votes: Sequence[str]) -> float | None:
+def votes_agree(votes: Sequence[str]) -> float | None:
     """Return the share of pairs of votes that say the same; None for fewer than two votes."""
     counts = Counter(votes)
     pairs = len(votes) * (len(votes) - 1)
