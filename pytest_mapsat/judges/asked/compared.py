@@ -28,6 +28,7 @@ _ROUNDING = 1e-6
 _ABOUT_MINUTES = 6
 _DAY = 24 * 60
 _HALF_DAY = 12 * 60
+_MORNING, _EVENING = 6 * 60, 18 * 60
 #: Whole numbers up to this may stand in a calculation although the data do not have them: how many people, how many legs.
 _SMALL = 12
 _LONGEST = 200
@@ -268,6 +269,9 @@ def _in_time(figure: Figure, value: float, known: float, read: Quantity | Clock 
     if figure.relation == "equal":
         apart = (value - known) % _DAY
         return min(apart, _DAY - apart) <= slack
+    value, known = value % _DAY, known % _DAY
+    if max(value, known) >= _EVENING and min(value, known) < _MORNING:  # the night between two days
+        value, known = (one + _DAY if one < _MORNING else one for one in (value, known))
     return value <= known if figure.relation == "at_most" else value >= known
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,20 @@ _MOST_FIGURES = 40
 _LONGEST_REASON = 400
 _LONGEST_TEXT = 2_000
 _SHOWN = 80
+#: Words of somebody who speaks to a judge; an answer to a user does not have them. They spoil the paragraph that they stand in.
+_TO_THE_JUDGE = re.compile(
+    r"\bverdicts?\b.{0,40}\b(?:pass|passed|fail|failed|requirements?|judge|grader)\b|\"verdict\"|\b(?:graders?|evaluators?|rubrics?|the judges?|dear judge|llm|language model|system (?:message|prompt|note)|not_stated|cannot_say|"
+    r"(?:ignore|disregard|forget) (?:(?:all|any|the|every|your|previous|prior|above) )+(?:instructions?|rules?|orders?|messages?))\b|"
+    r"\bsystem\s*[:>\]]|data-[0-9a-f]{6}|判定|评审|评分员|裁判|阅卷|评判|系统(?:消息|提示|指令)|(?:忽略|无视)(?:以上|之前|上面|上述|前面|所有)",
+    re.IGNORECASE,
+)
+#: What an answer may say to a user and proves nothing either: that it does what was asked.
+_PRAISES_ITSELF = re.compile(
+    r"\b(?:checks?|requirements?) (?:\d+ )?(?:all )?(?:pass|passed|are met|is met|hold|are satisfied)\b|(?:全部|所有|各项|每条)要求(?:均|都|已)",
+    re.IGNORECASE,
+)
+_PARAGRAPH_ENDS = ("\n\n",)
+_SENTENCE_ENDS = (*".!?。！？\n",)
 
 
 @dataclass(frozen=True)
@@ -90,8 +105,13 @@ def _opinion(entry: Mapping[str, Any], factor: Factor, asked: Asked, context: Co
         return Opinion(verdict, reason)
     quotes = tuple(_quotes(entry.get("quotes"), asked))
     own = {"reply", "call"} if factor.scope == "trajectory" else {"reply"}
-    if not any(quote.part.kind in own for quote in quotes):
+    bearing = [quote for quote in quotes if quote.part.kind in own]
+    if not bearing:
         raise _BadError("no quote is from a reply of the candidate; give the words that decide, or come nearest")
+    if verdict not in (FAILED, "0") and all(map(_speaks_to_the_judge, bearing)):
+        raise _BadError(
+            f"the quote {bearing[0].text[:_SHOWN]!r} speaks to a judge, which proves nothing; quote what is said to the user"
+        )
     outcomes = list(_figures(entry.get("figures"), factor, asked, context))
     _hold(verdict, outcomes, factor, asked)
     return Opinion(verdict, reason, quotes)
@@ -125,6 +145,22 @@ def _quotes(given: Any, asked: Asked) -> Iterator[Found]:
         if found is None:
             raise _BadError(f"the quote {words[:_SHOWN]!r} stands in no part; copy it letter by letter")
         yield found
+
+
+def _speaks_to_the_judge(quote: Found) -> bool:
+    """Return whether a quote stands among words on verdicts and instructions, and so says nothing of what the user asked."""
+    return any(
+        words.search(visible(_around(quote, ends))) is not None
+        for words, ends in ((_TO_THE_JUDGE, _PARAGRAPH_ENDS), (_PRAISES_ITSELF, _SENTENCE_ENDS))
+    )
+
+
+def _around(quote: Found, ends: Sequence[str]) -> str:
+    """Return the text around a quote up to the next ends."""
+    text = quote.part.words.text
+    start = max(text.rfind(end, 0, quote.start) for end in ends) + 1
+    after = [place for end in ends if (place := text.find(end, quote.end)) >= 0]
+    return text[start : min(after, default=len(text))]
 
 
 def _get(value: Any, key: str) -> Any:

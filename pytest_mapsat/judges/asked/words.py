@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cached_property
+from functools import cache, cached_property
 
 from pytest_mapsat.text import Folded, fold_text
 
@@ -12,8 +12,8 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 #: Selectors of variants; a row of them can carry a text that nobody sees.
 _SELECTORS = ((0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
 _PLAIN_SPACE = "\n\t"
-#: What a quote may leave out or add: blanks, quotation marks, bars and marks of tables, headings and emphasis.
-_LEFT_OUT = re.compile(r"[\s|\"'「」『』《》#*_`]+")
+#: What a quote may leave out or add beside blanks and pictures: quotation marks, bars, and marks of headings and emphasis.
+_LEFT_OUT = frozenset("|\"'「」『』《》#*_`")
 _LEFT_BETWEEN = re.compile(r"\s*(?:\.{3,}|…+|\[\.\.\.\])\s*")
 #: Pieces of a quote that leaves something out stand within so many characters.
 _WIDEST = 2_000
@@ -61,8 +61,7 @@ class Words:
     def _compact(self) -> tuple[str, list[int]]:
         """The folded text without what quotes may leave out, and where each of its characters stands in the folded one."""
         folded = self._folded.text
-        gaps = {place for gap in _LEFT_OUT.finditer(folded) for place in range(gap.start(), gap.end())}
-        kept = [place for place in range(len(folded)) if place not in gaps]
+        kept = [place for place, char in enumerate(folded) if not _is_left_out(char)]
         return "".join(folded[place] for place in kept), kept
 
     def find(self, quote: str) -> tuple[int, int] | None:
@@ -98,4 +97,9 @@ def _end_of(text: str, pieces: list[str], start: int) -> int | None:
 
 def compact(text: str) -> str:
     """Return a text in the form in which quotes are compared."""
-    return _LEFT_OUT.sub("", fold_text(text.translate(_VISIBLE)).text)
+    return "".join(char for char in fold_text(text.translate(_VISIBLE)).text if not _is_left_out(char))
+
+
+@cache
+def _is_left_out(char: str) -> bool:
+    return char.isspace() or char in _LEFT_OUT or unicodedata.category(char) == "So"
