@@ -7,17 +7,22 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .agreeing import add_agreement
 from .compare import add_compare, add_merge
+from .regrading import add_plugins, add_regrade
 from .reports import add_figures, add_report, add_show
 
 if TYPE_CHECKING:
     from pytest_mapsat.proof import AnswersProof
 
 __all__ = [
+    "add_agreement",
     "add_answers",
     "add_compare",
     "add_figures",
     "add_merge",
+    "add_plugins",
+    "add_regrade",
     "add_report",
     "add_review",
     "add_show",

@@ -59,6 +59,7 @@ from .checks import (
     RulesOut,
     Said,
     Travels,
+    leaves,
 )
 from .comparison import (
     CaseChange,
@@ -327,6 +328,7 @@ __all__ = [
     "digest",
     "evidence_digest",
     "fits",
+    "leaves",
     "limits_broken",
     "mark_value",
     "meanings_below",

@@ -79,7 +79,13 @@ class Runner:
         """Return the judge, made once for each suite since it needs the suite's tools."""
         if suite.root not in self._judges:
             self._judges[suite.root] = judge_of(
-                suite, self.request.judge, root=self.root, checks=self.checks, decisions=self.decisions
+                suite,
+                self.request.judge,
+                root=self.root,
+                checks=self.checks,
+                decisions=self.decisions,
+                door=self.door,
+                votes=self.request.options.judge_votes,
             )
         return self._judges[suite.root]
 
@@ -120,6 +126,8 @@ def judge_of(
     root: Path,
     checks: Mapping[str, CheckFunction] | None = None,
     decisions: Path | None = None,
+    door: Door | None = None,
+    votes: int | None = None,
 ) -> Judge:
     """Return who labels the dialogues of a suite: people where they have decided, else the judge of the spec.
 
@@ -129,12 +137,14 @@ def judge_of(
         root: the folder that a relative path in the spec starts from.
         checks: the checks that other packages add, by name; None: those of installed packages.
         decisions: the file of people's decisions; None: the suite's own, where it has one.
+        door: the way to models.
+        votes: how many evaluations of a dialogue a model gives; None: as many as usual.
 
     Raises:
         UsageError: no judge is named so, or there is no such file.
         SuiteError: a file cannot be used.
     """
-    judge = make_judge(spec, suite.tools, root=root, checks=checks, vocabulary=suite.vocabulary)
+    judge = make_judge(spec, suite.tools, root=root, checks=checks, vocabulary=suite.vocabulary, door=door, votes=votes)
     return with_decisions(judge, Decisions.read(suite.inventory.decisions if decisions is None else [decisions]))
 
 
