@@ -151,7 +151,7 @@ def span_of(card: Scorecard, name: str) -> Bounds | None:
         return 0.0, 0.0
     if card.outcome != "unevaluated" or not card.unknown:
         return None
-    bounded = {label.factor for label in card.labels if label.bounded}
+    bounded = {label.factor for label in card.labels if label.bounded}.union(card.bounds)
     return (0.0, 1.0) if bounded.issuperset(card.unknown) else None
 
 

@@ -14,6 +14,7 @@ from pytest_mapsat.model import (
     Metric,
     Provenance,
     Quote,
+    RowChange,
     RunOptions,
     RunRequest,
     Scorecard,
@@ -99,7 +100,7 @@ def _lines(
     yield from wrap(f"query: {printable(case.visible.query)}", width, hang=7)
     for label in told:
         yield ""
-        yield from _label(label, case, width)
+        yield from _label(label, card, case, width)
     if rest:
         yield ""
         yield from wrap(f"also missed, not asserted: {', '.join(_short(label, case) for label in rest)}", width)
@@ -138,22 +139,28 @@ def _scores(card: Scorecard, metrics: Sequence[Metric]) -> str:
 
 
 def _kind(label: Label, case: Case) -> str:
-    if label.kind == "fact":
-        return "facts"
-    if label.kind == "explicit":
-        return "explicit"
-    return _severity(label.factor, case)
+    if label.kind == "implicit":
+        return _severity(label.factor, case)
+    return {"fact": "facts", "policy": "policies"}.get(label.kind, label.kind)
 
 
 def _severity(factor_id: str, case: Case) -> str:
     return next((factor.severity for factor in case.truth.implicit if factor.id == factor_id), "soft")
 
 
-def _label(label: Label, case: Case, width: int) -> Iterator[str]:
+def _fate(tool: str, card: Scorecard) -> str:
+    statuses = {call.status for call in card.trajectory.calls if call.tool == tool}
+    return "answered" if "ok" in statuses else "was called and did not answer" if statuses else "was never called"
+
+
+def _label(label: Label, card: Scorecard, case: Case, width: int) -> Iterator[str]:
     yield from _head(label, case, width)
     yield from _said(label, width)
     if label.wanted:
         yield from wrap(f"wanted  {printable(label.wanted)}", width, indent="    ", hang=8)
+    for tool in case.truth.tools:
+        if label.factor in tool.evidence:
+            yield from wrap(f"rests on {tool.name}, which {_fate(tool.name, card)}", width, indent="    ", hang=8)
     factor = _factor(label, case)
     if isinstance(factor, ImplicitFactor) and factor.source != "unstated":
         notes = "; ".join(printable(evidence.text) for evidence in factor.evidence if evidence.text)
@@ -165,7 +172,7 @@ def _label(label: Label, case: Case, width: int) -> Iterator[str]:
 def _head(label: Label, case: Case, width: int) -> Iterator[str]:
     """Name the factor and say how far it was met."""
     kind = _kind(label, case)
-    title = {"facts": "fact", "explicit": "explicit", "hard": "hard constraint", "soft": "preference"}[kind]
+    title = {"facts": "fact", "policies": "policy", "hard": "hard constraint", "soft": "preference"}.get(kind, kind)
     factor = _factor(label, case)
     text = printable(factor.text) if factor else "(a factor that the case no longer has)"
     how = f"met in part ({label.value:g} of 1)" if label.value else "broken"
@@ -218,7 +225,7 @@ def _dialogue(card: Scorecard, width: int) -> Iterator[str]:
 
 def _call(step: Step, width: int) -> Iterator[str]:
     provenance = step.provenance
-    kind = step.status if step.status == "error" else provenance.kind if provenance else step.status
+    kind = step.status if step.status in ("error", "refused") or provenance is None else provenance.kind
     yield from wrap(
         f"-> {cut(call_text(step.tool, step.arguments), 3 * width)}  [{kind}]", width, indent="    ", hang=3
     )
@@ -226,10 +233,20 @@ def _call(step: Step, width: int) -> Iterator[str]:
         yield from wrap(line, width, indent="         ")
 
 
+def _changed(row: RowChange) -> str:
+    if row.before is None or row.after is None:
+        return "added" if row.before is None else "removed"
+    columns = sorted(row.before.keys() | row.after.keys())
+    told = [(name, row.before.get(name), row.after.get(name)) for name in columns]
+    return ", ".join(f"{name} {before!r} became {after!r}" for name, before, after in told if before != after)
+
+
 def _explained(kind: str, provenance: Provenance | None, step: Step) -> Iterable[str]:
-    if kind == "error":
+    if kind in ("error", "refused"):
         yield cut(printable(str(step.result)), _RESULT)
         return
+    for row in step.changed:
+        yield cut(printable(f"{row.table} {row.id}: {_changed(row)}"), 3 * _RESULT)
     if provenance and provenance.note:
         yield printable(provenance.note)
     for difference in provenance.differences if provenance else ():

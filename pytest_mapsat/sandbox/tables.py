@@ -89,6 +89,17 @@ class View:
         yield from (row for _, row in sorted(found, key=lambda pair: pair[0]))
 
 
+def as_seen(tables: Mapping[str, Table], overlays: Sequence[Overlay]) -> dict[str, Table]:
+    """Return the tables with what is laid over them; one that nothing is laid over is shared as it is."""
+    laid: dict[str, list[Overlay]] = {}
+    for overlay in overlays:
+        laid.setdefault(overlay.table, []).append(overlay)
+    return {
+        name: Table(name, tuple(View(table, laid[name]).rows())) if name in laid else table
+        for name, table in tables.items()
+    }
+
+
 def _laid_on(row: JsonObject, overlay: Overlay) -> JsonObject | None:
     """Return the row as a line of an overlay leaves it, None where it takes it out."""
     if not fits(row, overlay):

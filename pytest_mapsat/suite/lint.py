@@ -61,7 +61,8 @@ def lint(suite: Suite) -> list[LintFinding]:
     records = list(_records(suite, findings))
     findings.extend(_about_records(suite, {case.id for case, _ in cases}, records))
     findings.extend(_about_overlays(suite, {case.id for case, _ in cases}))
-    findings.extend(_unused_tools(suite, [case for case, _ in cases], [one.record for one in records]))
+    if not (suite.worlds or suite.manifest.world):  # what a world in Python answers is its own affair
+        findings.extend(_unused_tools(suite, [case for case, _ in cases], [one.record for one in records]))
     findings.extend(_undeclared(suite, [one.record for one in records]))
     findings.extend(_unread(suite))
     findings.extend(_about_answers(suite, findings))

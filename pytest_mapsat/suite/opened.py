@@ -23,7 +23,7 @@ from pytest_mapsat.formats import (
     shown_path,
 )
 from pytest_mapsat.model import Case, Json, Overlay, Problem, Record, SuiteError, SuiteManifest, Tool, shown
-from pytest_mapsat.sandbox import Table, shape_of
+from pytest_mapsat.sandbox import Table, WorldHook, shape_of
 from pytest_mapsat.text import Vocabulary
 
 from .answering import answer_problems
@@ -81,6 +81,7 @@ class Suite:
         tools: the tools by name, sorted.
         tables: the rows that every case starts from, by table, sorted.
         vocabulary: the words of its domain, for the reading of replies.
+        worlds: what looks for worlds of its cases in Python; None: installed packages alone. Whoever opens it may set it.
     """
 
     def __init__(
@@ -99,6 +100,7 @@ class Suite:
             {name: (path, line) for name, (_, path, line) in tools.items()}
         )
         self.inventory = inventory
+        self.worlds: Sequence[WorldHook] | None = None
         self.state = state
         self.tables: Mapping[str, Table] = MappingProxyType(dict(state.tables))
         self.reader = SpanReader()
