@@ -12,7 +12,7 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reports.md").read_text(e
 
 
 def test_every_type_of_report_is_described():
-    described = {name for name in re.findall(r"^\| `([a-z]+):(?:PATH)?`", PAGE, re.MULTILINE)}
+    described = set(re.findall(r"^\| `([a-z]+):(?:PATH)?`", PAGE, re.MULTILINE))
     assert described == set(REPORT_TYPES)
     assert f"{MOST:,} characters" in PAGE
 
