@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from pytest_mapsat import __version__
 from pytest_mapsat.commands import (
     add_answers,
+    add_compare,
     add_figures,
+    add_merge,
     add_report,
     add_review,
     add_show,
@@ -28,6 +30,7 @@ from pytest_mapsat.commands.making import add_init, add_misses, add_record, offe
 if TYPE_CHECKING:
     from pytest_mapsat.model import Run
     from pytest_mapsat.proof import Proof
+    from pytest_mapsat.sandbox import WorldHook
     from pytest_mapsat.suite import LintFinding
     from pytest_mapsat.suite.importers import ImportReport
 
@@ -42,7 +45,7 @@ _DIGITS = 9
 _NARROWEST = 60
 _SEVERITIES = ("error", "warning", "note")
 #: Commands that are named in the design and do not exist yet.
-LATER = ("compare", "build", "serve", "doctor", "cache")
+LATER = ("build", "serve", "doctor", "cache")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -112,9 +115,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"mapsat {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, dest="name")
     _add_claims(commands)
+    add_compare(commands)
     _add_import(commands)
     add_init(commands)
     _add_lint(commands)
+    add_merge(commands)
     add_record(commands)
     _add_regrade(commands)
     add_figures(commands)
@@ -171,7 +176,19 @@ def _add_lint(commands: Any) -> None:
     )
     add_answers(parser)
     add_misses(parser)
+    _add_plugins(parser)
     parser.set_defaults(command=_lint)
+
+
+def _add_plugins(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-p",
+        dest="plugins",
+        metavar="MODULE",
+        action="append",
+        default=[],
+        help="a module or file whose hooks add checks, metrics or worlds, such as conftest.py; repeatable",
+    )
 
 
 def _add_regrade(commands: Any) -> None:
@@ -196,14 +213,7 @@ def _add_regrade(commands: Any) -> None:
         "--assert", metavar="LIST", dest="asserted", help="hard, facts, policies, explicit, soft, success, all, or none"
     )
     parser.add_argument("--allow-unevaluated", metavar="N", type=_whole, help="cases that may be left unevaluated")
-    parser.add_argument(
-        "-p",
-        dest="plugins",
-        metavar="MODULE",
-        action="append",
-        default=[],
-        help="a module or file whose hooks add checks or metrics, such as conftest.py; repeatable",
-    )
+    _add_plugins(parser)
     parser.add_argument("--save", metavar="PATH", type=Path, help="write the regraded run file")
     parser.add_argument("--json", action="store_true", help="print manifest, summary, groups and gate as JSON")
     parser.set_defaults(command=_regrade)
@@ -261,9 +271,12 @@ def _print_report(report: ImportReport, dest: Path) -> None:
 
 
 def _lint(options: argparse.Namespace) -> int:
-    findings = _findings(options.suite)
+    from pytest_mapsat.runs.added import load_added  # noqa: PLC0415  --help needs no pydantic
+
+    options.worlds = load_added(options.plugins).worlds if options.plugins else None
+    findings = _findings(options.suite, options.worlds)
     sound = all(finding.severity != "error" for finding in findings)
-    proof = _mutants(options.suite, findings) if options.mutants else None
+    proof = _mutants(options.suite, findings, options.worlds) if options.mutants else None
     answers = judged_answers(options, sound=sound)
     missed = offers(options, sound=sound)
     if options.json:
@@ -293,15 +306,16 @@ def _print_lint(findings: Sequence[LintFinding], proof: Proof | None) -> None:
             _print(line)
 
 
-def _mutants(path: Path, findings: Sequence[LintFinding]) -> Proof:
+def _mutants(path: Path, findings: Sequence[LintFinding], worlds: Sequence[WorldHook] | None) -> Proof:
     """Return what the checks make of mutants of all cases that can be loaded; the others are among the findings."""
     from pytest_mapsat.model import SuiteError  # noqa: PLC0415  lazy
     from pytest_mapsat.proof import Proof, prove  # noqa: PLC0415  lazy
-    from pytest_mapsat.suite import find_suite, open_suite  # noqa: PLC0415  lazy
+    from pytest_mapsat.suite import find_suite, open_suite, read_answers  # noqa: PLC0415  lazy
 
     if any(finding.severity == "error" and finding.rule != "case" for finding in findings):
-        return Proof((), {}, {}, ())
+        return Proof(())
     suite = open_suite(find_suite(path) or path)
+    suite.worlds = worlds
     cases = []
     for file in suite.files():
         try:
@@ -312,10 +326,14 @@ def _mutants(path: Path, findings: Sequence[LintFinding]) -> Proof:
             with suppress(SuiteError):
                 suite.records(entry.id)  # what cannot be read is among the findings
                 cases.append(suite.load(entry))
-    return prove(cases, suite)
+    try:
+        answers = [placed.noun for placed in read_answers(suite)]
+    except SuiteError:
+        answers = []  # what is wrong with them is among the findings
+    return prove(cases, suite, answers)
 
 
-def _findings(path: Path) -> list[LintFinding]:
+def _findings(path: Path, worlds: Sequence[WorldHook] | None) -> list[LintFinding]:
     from pytest_mapsat.model import SuiteError, UsageError  # noqa: PLC0415  --help needs no pydantic
     from pytest_mapsat.proof import lint_records  # noqa: PLC0415  likewise
     from pytest_mapsat.suite import errors_of, find_suite, lint, open_suite  # noqa: PLC0415  likewise
@@ -326,6 +344,7 @@ def _findings(path: Path) -> list[LintFinding]:
         suite = open_suite(find_suite(path) or path)
     except SuiteError as error:
         return errors_of(error, "suite")
+    suite.worlds = worlds
     return sorted([*lint(suite), *lint_records(suite)], key=lambda finding: finding.order)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from .base import Level, Noun
-from .trajectory import Blame
+from .trajectory import Blame, Usage
 
 #: passed and failed are known; unevaluated: the judge could not say; error: what should be judged broke.
 Outcome = Literal["passed", "failed", "error", "unevaluated", "not_applicable"]
@@ -67,6 +67,7 @@ class Verdict(Noun):
 
     ``trajectory``: the digest of the trajectory that was judged, empty where the source does not say. ``explicit_count`` stands in for
     explicit labels. ``approved_tools``: expected tools whose prose rules a judge found kept; null where nobody looked.
+    ``usage``: what the judge spent; null where it asked no model.
     """
 
     case: str
@@ -77,3 +78,4 @@ class Verdict(Noun):
     explicit_count: Count | None = None
     approved_tools: tuple[str, ...] | None = None
     warnings: tuple[str, ...] = ()
+    usage: Usage | None = None

@@ -8,8 +8,9 @@ from pathlib import Path
 from time import perf_counter
 
 from pytest_mapsat.agents import Source
-from pytest_mapsat.episode import Limits, run_episode
+from pytest_mapsat.episode import Limits, run_episode, without_world
 from pytest_mapsat.judges import CheckFunction, Decisions, Judge, make_judge, with_decisions
+from pytest_mapsat.llm import Door
 from pytest_mapsat.metrics import MSB, Family, gather_families, score
 from pytest_mapsat.model import (
     Case,
@@ -18,6 +19,7 @@ from pytest_mapsat.model import (
     Factor,
     FactRequirement,
     ImplicitFactor,
+    InfrastructureError,
     Policy,
     Requirement,
     RunRequest,
@@ -47,6 +49,7 @@ class Runner:
         checks: the checks that other packages add, by name; None: those of installed packages.
         decisions: the file of people's decisions; None: that of each suite.
         families: the families of metrics, by name; ours and those of installed packages where none are given.
+        door: the way to models, where somebody needs one.
         own_tools: the user's own tools, asked for what the world of a case cannot answer; None: nobody is.
     """
 
@@ -56,6 +59,7 @@ class Runner:
     checks: Mapping[str, CheckFunction] | None = None
     decisions: Path | None = None
     families: Mapping[str, Family] = field(default_factory=gather_families)
+    door: Door | None = None
     own_tools: OwnTools | None = None
     _judges: dict[Path, Judge] = field(default_factory=dict)
     _kept: dict[Path, Kept] = field(default_factory=dict)
@@ -88,8 +92,13 @@ class Runner:
         started = perf_counter()
         options = self.request.options
         limits = Limits(max_turns=options.max_turns, timeout=options.timeout_seconds)
-        user, world = make_user(self.request.user, case), self._answering(suite, case)
-        trajectory = run_episode(case, self.source, user, world, limits, trial=trial)
+        user = make_user(self.request.user, case)
+        try:
+            world = self._answering(suite, case)
+        except InfrastructureError as error:
+            trajectory = without_world(case, self.source, str(error), trial=trial)
+        else:
+            trajectory = run_episode(case, self.source, user, world, limits, trial=trial)
         card = grade(
             case,
             trajectory,
