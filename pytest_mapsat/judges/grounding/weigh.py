@@ -182,6 +182,10 @@ class _Scale:
         beside = [one for one in beside if _comparable(said, one) and agrees(said, one.value, one.high)]
         if beside:
             return "undecided", "the evidence has it of another thing in this sentence", beside
+        otherwise = [one for key in said.subject for one in self.evidence.figures_of(key, unit=said.unit)]
+        otherwise = [one for one in otherwise if _same_mode(said, one) and agrees(said, one.value, one.high)]
+        if otherwise:
+            return "undecided", "the evidence has it of this thing for something else", otherwise
         spelled = said.unit == "star" and not any(map(str.isdigit, self.document.words(said.span)))
         if spelled or said.approx == "at_least" or any(agrees(said, one.value, one.high, _near(said)) for one in known):
             return None
@@ -248,7 +252,7 @@ class _Scale:
         told = [
             one for one in self._figures_in_play if one.source.origin == "tool" and one.role not in (None, "budget")
         ]
-        pool = [one for one in told if _comparable(said, one, mode=False)]
+        pool = [one for one in (*told, *own) if _comparable(said, one, mode=False)]
         derived = follows(said, [one.value for one in pool], self._people)
         if derived:
             return ("supported" if derived == "plain" else "undecided"), "it follows from the evidence", pool
@@ -263,7 +267,8 @@ class _Scale:
         if any(agrees(said, one.value, one.high, _near(said)) for one in alike):
             return "undecided", "the evidence has it of something else", alike
         told = any(one.role is not None for one in alike) and len(said.subject) != 1
-        if said.role in _TOLD_ROLES and self.evidence.complete and not told:
+        counted = said.unit.startswith("count")
+        if said.role in _TOLD_ROLES and not counted and self.evidence.complete and not told:
             return "unsupported", "no tool, no context and no word of the user has such a figure", ()
         return "undecided", "the evidence has no such figure of this thing", ()
 
@@ -310,9 +315,17 @@ class _Scale:
         if any(_at(said, one) for one in self.evidence.times_of(key)):
             return "undecided", "the evidence has this time of this thing for something else", known
         own = [one for one in known if one.role == said.role]
+        if own and any(
+            _at(said, one) for other in self._named_beside(said, key) for one in self.evidence.times_of(other)
+        ):
+            return "undecided", "the evidence has it of another thing in this sentence", own
         if own and said.role in ("opening", "closing", "last_service"):
             return "contradicted", "the evidence has another one of this thing", own
         return self._planned(said)
+
+    def _named_beside(self, said: ClockTime, key: str) -> list[str]:
+        """Return the keys of the other things that are named in the sentence of a time."""
+        return sorted(self._by_sentence.get(said.sentence, set()) - {key})
 
     def _time_of_any(self, said: ClockTime) -> _Answer:
         known = [one for one in self.evidence.times if self.play & {*one.subject} and said.role in (None, one.role)]
