@@ -111,6 +111,7 @@ class Settings:
         decisions: the file of people's decisions, absolute; None: that of each suite.
         tools: the spec of the user's own tools; empty where calls that miss stay without an answer.
         reports: the reports that are written at the end.
+        unsaid: options that suites have a say in, and neither the command line nor the ini names.
     """
 
     request: RunRequest
@@ -123,6 +124,12 @@ class Settings:
     decisions: Path | None = None
     tools: str = ""
     reports: tuple[ReportTarget, ...] = ()
+    unsaid: frozenset[str] = frozenset()
+
+    def with_options(self, **changes: object) -> Settings:
+        """Return the settings with other options in the request."""
+        options = self.request.options.model_copy(update=changes)
+        return replace(self, request=self.request.model_copy(update={"options": options}))
 
     def with_source(self, digest: str) -> Settings:
         """Return the settings with a digest of the agent's source in the request."""
@@ -225,6 +232,7 @@ def read_settings(config: pytest.Config) -> Settings:
         decisions=decisions,
         tools=tools,
         reports=_reports(config),
+        unsaid=frozenset(name for name in ("assert", "max-turns", "timeout") if not _single(config, name, "")),
     )
 
 
