@@ -79,7 +79,7 @@ class Step(Noun):
 
 
 class Usage(Noun):
-    """What the agent spent: tokens, and money in US dollars. Null: not known."""
+    """What a speaker or a judge spent: tokens, and money in US dollars. Null: not known."""
 
     input_tokens: int | None = Field(default=None, ge=0)
     output_tokens: int | None = Field(default=None, ge=0)

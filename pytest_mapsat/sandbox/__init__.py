@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from .canonical import UnfitError, canonical
 from .canonical import point as point_of
+from .computing import shape_of
 from .door import WorldSuite, make_world
 from .geo import distance_m
 from .python_world import Refused, WorldFactory, WorldHook, installed_worlds
 from .resolver import MISS_RESULT
 from .satisfy import satisfies, values_at
 from .state import Row, Rows, State
-from .tables import Table
+from .tables import Table, View, unmet
 from .text import normalise, text_similarity, tokens
 from .times import opening_hours
 from .toolbox import Toolbox
@@ -27,6 +28,7 @@ __all__ = [
     "Table",
     "Toolbox",
     "UnfitError",
+    "View",
     "World",
     "WorldFactory",
     "WorldHook",
@@ -41,7 +43,9 @@ __all__ = [
     "point_of",
     "record_key",
     "satisfies",
+    "shape_of",
     "text_similarity",
     "tokens",
+    "unmet",
     "values_at",
 ]

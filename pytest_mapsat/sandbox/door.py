@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from pytest_mapsat.model import Case, InfrastructureError, Record, SuiteManifest, Tool
+from pytest_mapsat.model import Case, InfrastructureError, Overlay, Record, SuiteManifest, Tool
 
+from .computing import Computed
 from .python_world import PythonWorld, WorldHook, factory_of, installed_worlds
-from .tables import Table
+from .tables import Table, as_seen
 from .world import Sandbox, World
 
 
@@ -28,6 +29,10 @@ class WorldSuite(Protocol):
     @property
     def tables(self) -> Mapping[str, Table]:
         """The rows that every case starts from, by table."""
+        ...
+
+    def overlays(self, name: str) -> tuple[Overlay, ...]:
+        """Return what is laid over the tables for a case, first to last."""
         ...
 
     def records(self, case_id: str) -> tuple[Record, ...]:
@@ -53,11 +58,13 @@ def make_world(case: Case, suite: WorldSuite) -> World:
         SuiteError: a record of the case, or a table, cannot be read.
         InfrastructureError: a world in Python cannot be made.
     """
-    data = Sandbox(suite.tools, suite.records(case.id))
+    tables, overlays = suite.tables, suite.overlays(case.id)
+    computed = Computed(suite.tools, tables, overlays, case.visible.context) if tables else None
+    data = Sandbox(suite.tools, suite.records(case.id), computed)
     make = factory_of(case, suite, installed_worlds() if suite.worlds is None else suite.worlds)
     if make is None and suite.manifest.world:
         raise InfrastructureError(
             f"suite.yaml of {suite.manifest.name} has options of a world in Python, and nobody makes one: install the package that does, or name the "
             "conftest.py with -p"
         )
-    return data if make is None else PythonWorld(make, suite.tables, data)
+    return data if make is None else PythonWorld(make, as_seen(tables, overlays), data)

@@ -82,7 +82,12 @@ class Parameter:
         given = arguments.get(self.name)
         if self._latitude is not None:
             return self._point(self._canonise(given), self._latitude(arguments.get(self.pair or "")))
-        value = None if given is None else self._canonise(given)
+        try:
+            value = None if given is None else self._canonise(given)
+        except UnfitError:
+            if self.rule.named and isinstance(given, str):
+                return None
+            raise
         return self._default if value is None else value
 
     def _point(self, lon: float | None, lat: float | None) -> Canonical:
@@ -127,6 +132,7 @@ class Spec:
         self._required = tuple(tool.parameters.get("required", ()))
         self.parameters = tuple(self._compared())
         self._limited = {name: not _LIMITS.isdisjoint(self._schema(name)) for name in self._properties}
+        self._places = {parameter.name: index for index, parameter in enumerate(self.parameters)}
         self.located = tuple(index for index, parameter in enumerate(self.parameters) if parameter.located)
         #: The essential places, each with its tolerance in metres.
         self.reach = tuple(
@@ -196,6 +202,24 @@ class Spec:
                 wrong = next(broken_limits(fitted(value, schema, rule), schema, rule), None)
                 if wrong is not None:
                     yield f"parameter {name!r}: {wrong}"
+
+    def rule(self, name: str) -> ParameterMatch:
+        """Return how a parameter is read."""
+        return self._rule(name)
+
+    def compares(self, name: str) -> bool:
+        """Return whether a parameter has a canonical value of its own; a latitude is part of its longitude's."""
+        return name in self._places
+
+    def value(self, call: Call, name: str) -> Canonical:
+        """Return the canonical value of a parameter in a call that was read, None where it says nothing."""
+        return call.values[self._places[name]] if name in self._places else None
+
+    def given(self, call: Call, name: str) -> Json:
+        """Return the value of a parameter as the call gives it, else its default; None for a value that says nothing."""
+        at = self._places.get(name)
+        value = self.parameters[at].written(call.arguments) if at is not None else call.arguments.get(name)
+        return None if _empty(value) else value
 
     def _unknown(self, name: object) -> str:
         hint = did_you_mean(name, self._properties) or f"it has {', '.join(self._properties) or 'none'}"

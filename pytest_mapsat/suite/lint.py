@@ -187,7 +187,8 @@ def _finding(rule: str, placed_record: PlacedRecord, message: str, hint: str = "
 def _unused_tools(suite: Suite, cases: Iterable[Case], records: Iterable[Record]) -> Iterator[LintFinding]:
     expected = {tool.name for case in cases for tool in case.truth.tools}
     recorded = {record.tool for record in records}
-    for name in sorted(suite.tools.keys() - recorded):
+    computed = {name for name, tool in suite.tools.items() if tool.answer is not None}
+    for name in sorted(suite.tools.keys() - recorded - computed):
         yield _tool_finding(suite, suite.tools[name], name in expected)
 
 
@@ -201,12 +202,14 @@ def _tool_finding(suite: Suite, tool: Tool, expected: bool) -> LintFinding:
 
 
 def _undeclared(suite: Suite, records: Iterable[Record]) -> Iterator[LintFinding]:
-    """Warn of tools whose recorded results have values of which nothing says what they mean: no claim can be held against them."""
+    """Warn of tools whose results, recorded or computed, have values of which nothing says what they mean: no claim can be held against them."""
     found: dict[str, set[str]] = {}
     for record in records:
         tool = suite.tools.get(record.tool)
         if tool is not None:
             found.setdefault(tool.name, set()).update(tool.undeclared(record.result))
+    for tool in (tool for tool in suite.tools.values() if tool.answer is not None):
+        found.setdefault(tool.name, set()).update(tool.undeclared(suite.shape(tool.name)))
     for name, paths in sorted(found.items()):
         shown_paths = [shown(path) if path else "the result itself" for path in sorted(paths)]
         if shown_paths:
