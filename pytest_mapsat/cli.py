@@ -16,6 +16,9 @@ from pytest_mapsat import __version__
 from pytest_mapsat.commands import (
     add_agreement,
     add_answers,
+    add_compare,
+    add_figures,
+    add_merge,
     add_regrade,
     add_report,
     add_review,
@@ -27,6 +30,7 @@ from pytest_mapsat.commands.making import add_init, add_misses, add_record, offe
 
 if TYPE_CHECKING:
     from pytest_mapsat.proof import Proof
+    from pytest_mapsat.sandbox import WorldHook
     from pytest_mapsat.suite import LintFinding
     from pytest_mapsat.suite.importers import ImportReport
 
@@ -39,7 +43,7 @@ FORMATS = ("mapsatisfybench",)
 SCHEMAS = ("case", "report", "run", "tools")
 _SEVERITIES = ("error", "warning", "note")
 #: Commands that are named in the design and do not exist yet.
-LATER = ("compare", "build", "serve", "doctor", "cache")
+LATER = ("build", "serve", "doctor", "cache")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -101,15 +105,22 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="mapsat", description="Import, check and describe suites of benchmark cases.")
+    parser = _Parser(
+        prog="mapsat",
+        description="Make, fill and check suites of benchmark cases, and look at what runs of them brought.",
+        epilog="Begin with: mapsat init, then pytest --mapsat-agent=my_agent:agent",
+    )
     parser.add_argument("--version", action="version", version=f"mapsat {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, dest="name")
     _add_claims(commands)
+    add_compare(commands)
     _add_import(commands)
     add_init(commands)
     _add_lint(commands)
+    add_merge(commands)
     add_record(commands)
     add_regrade(commands)
+    add_figures(commands)
     add_report(commands)
     add_agreement(commands)
     add_review(commands)
@@ -164,11 +175,23 @@ def _add_lint(commands: Any) -> None:
     )
     add_answers(parser)
     add_misses(parser)
+    _add_plugins(parser)
     parser.set_defaults(command=_lint)
 
 
+def _add_plugins(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-p",
+        dest="plugins",
+        metavar="MODULE",
+        action="append",
+        default=[],
+        help="a module or file whose hooks add checks, metrics or worlds, such as conftest.py; repeatable",
+    )
+
+
 def _add_schema(commands: Any) -> None:
-    about = "print the JSON Schema of a case, a report, a run file, or a file of tools"
+    about = "print the JSON Schema of a case, report, run or tools"
     parser = commands.add_parser("schema", help=about, description=f"{about[0].upper()}{about[1:]}.")
     parser.add_argument("noun", metavar="NOUN", choices=SCHEMAS, help=f"one of: {', '.join(SCHEMAS)}")
     parser.add_argument("--json", action="store_true", help="accepted for symmetry: a schema is always JSON")
@@ -213,9 +236,12 @@ def _print_report(report: ImportReport, dest: Path) -> None:
 
 
 def _lint(options: argparse.Namespace) -> int:
-    findings = _findings(options.suite)
+    from pytest_mapsat.runs.added import load_added  # noqa: PLC0415  --help needs no pydantic
+
+    options.worlds = load_added(options.plugins).worlds if options.plugins else None
+    findings = _findings(options.suite, options.worlds)
     sound = all(finding.severity != "error" for finding in findings)
-    proof = _mutants(options.suite, findings) if options.mutants else None
+    proof = _mutants(options.suite, findings, options.worlds) if options.mutants else None
     answers = judged_answers(options, sound=sound)
     missed = offers(options, sound=sound)
     if options.json:
@@ -245,15 +271,16 @@ def _print_lint(findings: Sequence[LintFinding], proof: Proof | None) -> None:
             _print(line)
 
 
-def _mutants(path: Path, findings: Sequence[LintFinding]) -> Proof:
+def _mutants(path: Path, findings: Sequence[LintFinding], worlds: Sequence[WorldHook] | None) -> Proof:
     """Return what the checks make of mutants of all cases that can be loaded; the others are among the findings."""
     from pytest_mapsat.model import SuiteError  # noqa: PLC0415  lazy
     from pytest_mapsat.proof import Proof, prove  # noqa: PLC0415  lazy
-    from pytest_mapsat.suite import find_suite, open_suite  # noqa: PLC0415  lazy
+    from pytest_mapsat.suite import find_suite, open_suite, read_answers  # noqa: PLC0415  lazy
 
     if any(finding.severity == "error" and finding.rule != "case" for finding in findings):
-        return Proof((), {}, {}, ())
+        return Proof(())
     suite = open_suite(find_suite(path) or path)
+    suite.worlds = worlds
     cases = []
     for file in suite.files():
         try:
@@ -264,10 +291,14 @@ def _mutants(path: Path, findings: Sequence[LintFinding]) -> Proof:
             with suppress(SuiteError):
                 suite.records(entry.id)  # what cannot be read is among the findings
                 cases.append(suite.load(entry))
-    return prove(cases, suite)
+    try:
+        answers = [placed.noun for placed in read_answers(suite)]
+    except SuiteError:
+        answers = []  # what is wrong with them is among the findings
+    return prove(cases, suite, answers)
 
 
-def _findings(path: Path) -> list[LintFinding]:
+def _findings(path: Path, worlds: Sequence[WorldHook] | None) -> list[LintFinding]:
     from pytest_mapsat.model import SuiteError, UsageError  # noqa: PLC0415  --help needs no pydantic
     from pytest_mapsat.proof import lint_records  # noqa: PLC0415  likewise
     from pytest_mapsat.suite import errors_of, find_suite, lint, open_suite  # noqa: PLC0415  likewise
@@ -278,6 +309,7 @@ def _findings(path: Path) -> list[LintFinding]:
         suite = open_suite(find_suite(path) or path)
     except SuiteError as error:
         return errors_of(error, "suite")
+    suite.worlds = worlds
     return sorted([*lint(suite), *lint_records(suite)], key=lambda finding: finding.order)
 
 

@@ -76,7 +76,7 @@ def add_regrade(commands: Any) -> None:
         metavar="MODULE",
         action="append",
         default=[],
-        help="a module or file whose hooks add checks or metrics, such as conftest.py; repeatable",
+        help="a module or file whose hooks add checks, metrics or worlds, such as conftest.py; repeatable",
     )
     parser.add_argument("--save", metavar="PATH", type=Path, help="write the regraded run file")
     parser.add_argument("--json", action="store_true", help="print manifest, summary, groups and gate as JSON")

@@ -93,7 +93,8 @@ def _answered(step: Step, world: World) -> Step:
     if step.kind != "call" or {"result", "status"} & step.model_fields_set:
         return step
     answer = world.call(step.tool, step.arguments)
-    return step.model_copy(update={"result": answer.result, "status": answer.status, "provenance": answer.provenance})
+    names = ("result", "status", "provenance", "changed", "writes")
+    return step.model_copy(update={name: getattr(answer, name) for name in names})
 
 
 def answers_by_trial(answers: Iterable[Placed[LabelledAnswer]]) -> Mapping[tuple[str, int], LabelledAnswer]:

@@ -8,13 +8,19 @@ from pathlib import Path
 from time import perf_counter
 
 from pytest_mapsat.agents import Source
-from pytest_mapsat.episode import Limits, run_episode
+from pytest_mapsat.episode import Limits, run_episode, without_world
 from pytest_mapsat.judges import CheckFunction, Decisions, Judge, make_judge, with_decisions
 from pytest_mapsat.llm import Door
 from pytest_mapsat.metrics import MSB, Family, gather_families, score
 from pytest_mapsat.model import (
     Case,
     EpisodeTiming,
+    ExplicitFactor,
+    Factor,
+    FactRequirement,
+    ImplicitFactor,
+    InfrastructureError,
+    Policy,
     Requirement,
     RunRequest,
     Scorecard,
@@ -92,8 +98,13 @@ class Runner:
         started = perf_counter()
         options = self.request.options
         limits = Limits(max_turns=options.max_turns, timeout=options.timeout_seconds)
-        user, world = make_user(self.request.user, case), self._answering(suite, case)
-        trajectory = run_episode(case, self.source, user, world, limits, trial=trial)
+        user = make_user(self.request.user, case)
+        try:
+            world = self._answering(suite, case)
+        except InfrastructureError as error:
+            trajectory = without_world(case, self.source, str(error), trial=trial)
+        else:
+            trajectory = run_episode(case, self.source, user, world, limits, trial=trial)
         card = grade(
             case,
             trajectory,
@@ -187,16 +198,15 @@ def grade(
 
 def _requirements(case: Case) -> tuple[Requirement, ...]:
     """Return the case's factors in words."""
-    truth = case.truth
-    implicit = (
-        Requirement(id=one.id, kind=one.severity, text=one.text, source="" if one.source == "unstated" else one.source)
-        for one in truth.implicit
-    )
-    return (
-        *(Requirement(id=one.id, kind="explicit", text=one.text) for one in truth.explicit),
-        *implicit,
-        *(Requirement(id=one.id, kind="fact", text=one.text) for one in truth.facts),
-    )
+    return tuple(_requirement(factor) for factor in case.truth.factors)
+
+
+def _requirement(factor: Factor) -> Requirement:
+    if isinstance(factor, ImplicitFactor):
+        source = "" if factor.source == "unstated" else factor.source
+        return Requirement(id=factor.id, kind=factor.severity, text=factor.text, source=source)
+    kind = {ExplicitFactor: "explicit", FactRequirement: "fact", Policy: "policy"}[type(factor)]
+    return Requirement(id=factor.id, kind=kind, text=factor.text)
 
 
 def _linked(trajectory: Trajectory, verdict: Verdict, judge: Judge) -> bool | None:
