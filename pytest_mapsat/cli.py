@@ -19,6 +19,7 @@ from pytest_mapsat.commands import (
     add_compare,
     add_figures,
     add_merge,
+    add_plugins,
     add_regrade,
     add_report,
     add_review,
@@ -175,19 +176,8 @@ def _add_lint(commands: Any) -> None:
     )
     add_answers(parser)
     add_misses(parser)
-    _add_plugins(parser)
+    add_plugins(parser)
     parser.set_defaults(command=_lint)
-
-
-def _add_plugins(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-p",
-        dest="plugins",
-        metavar="MODULE",
-        action="append",
-        default=[],
-        help="a module or file whose hooks add checks, metrics or worlds, such as conftest.py; repeatable",
-    )
 
 
 def _add_schema(commands: Any) -> None:

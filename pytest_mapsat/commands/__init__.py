@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .agreeing import add_agreement
 from .compare import add_compare, add_merge
-from .regrading import add_regrade
+from .regrading import add_plugins, add_regrade
 from .reports import add_figures, add_report, add_show
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ __all__ = [
     "add_compare",
     "add_figures",
     "add_merge",
+    "add_plugins",
     "add_regrade",
     "add_report",
     "add_review",

@@ -70,6 +70,14 @@ def add_regrade(commands: Any) -> None:
         "--assert", metavar="LIST", dest="asserted", help="hard, facts, policies, explicit, soft, success, all, or none"
     )
     parser.add_argument("--allow-unevaluated", metavar="N", type=_whole, help="cases that may be left unevaluated")
+    add_plugins(parser)
+    parser.add_argument("--save", metavar="PATH", type=Path, help="write the regraded run file")
+    parser.add_argument("--json", action="store_true", help="print manifest, summary, groups and gate as JSON")
+    parser.set_defaults(command=_regrade)
+
+
+def add_plugins(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names what conftests add, which no pytest loads here."""
     parser.add_argument(
         "-p",
         dest="plugins",
@@ -78,9 +86,6 @@ def add_regrade(commands: Any) -> None:
         default=[],
         help="a module or file whose hooks add checks, metrics or worlds, such as conftest.py; repeatable",
     )
-    parser.add_argument("--save", metavar="PATH", type=Path, help="write the regraded run file")
-    parser.add_argument("--json", action="store_true", help="print manifest, summary, groups and gate as JSON")
-    parser.set_defaults(command=_regrade)
 
 
 def _whole(text: str) -> int:
