@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pytest_mapsat import __version__
-from pytest_mapsat.commands import add_answers, add_report, add_review, add_show, judged_answers, print_answers
+from pytest_mapsat.commands import (
+    add_answers,
+    add_cache,
+    add_report,
+    add_review,
+    add_show,
+    judged_answers,
+    print_answers,
+)
 from pytest_mapsat.commands.making import add_init, add_misses, add_record, offers, print_offers
 
 if TYPE_CHECKING:
@@ -34,7 +42,7 @@ _DIGITS = 9
 _NARROWEST = 60
 _SEVERITIES = ("error", "warning", "note")
 #: Commands that are named in the design and do not exist yet.
-LATER = ("compare", "build", "serve", "doctor", "cache")
+LATER = ("compare", "build", "serve", "doctor")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -99,6 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="mapsat", description="Import, check and describe suites of benchmark cases.")
     parser.add_argument("--version", action="version", version=f"mapsat {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, dest="name")
+    add_cache(commands)
     _add_claims(commands)
     _add_import(commands)
     add_init(commands)

@@ -7,12 +7,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .cache import add_cache
 from .reports import add_report, add_show
 
 if TYPE_CHECKING:
     from pytest_mapsat.proof import AnswersProof
 
-__all__ = ["add_answers", "add_report", "add_review", "add_show", "judged_answers", "print_answers"]
+__all__ = ["add_answers", "add_cache", "add_report", "add_review", "add_show", "judged_answers", "print_answers"]
 
 
 def add_answers(parser: argparse.ArgumentParser) -> None:

@@ -44,6 +44,7 @@ class Reporter:
 
     Attributes:
         fresh: episodes of this process on their way here, by the node id of the item that brought them.
+        run_name: names the run among all that share a store.
         moved: files that the start of the run moved away, and where to.
     """
 
@@ -61,6 +62,7 @@ class Reporter:
         self.episodes = episodes
         self.fresh: dict[str, list[Ended]] = {}
         self.moved: dict[str, str] = {}
+        self.run_name = ""
         self.families = families
         _ = thresholds_of(
             settings.request.options, metrics_of((), families)
@@ -172,6 +174,7 @@ class Reporter:
             "journal": None if self._journal_path is None else str(self._journal_path),
             "resume": None if finished is None else str(finished.path),
             "moved": self.moved,
+            "run": self.run_name,
             "keeps_lines": self._needs_lines,
         }
 

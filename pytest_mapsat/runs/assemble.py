@@ -24,6 +24,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.suite import Suite
 
+from .models import prompts_of
 from .request import thresholds_of
 
 _NAMED = 3
@@ -150,6 +151,7 @@ def _manifest(
         decisions=request.decisions,
         options=request.options,
         metrics=tuple(metrics),
+        prompts=prompts_of(request),
         partial=outcome.partial,
         broken=tuple(sorted(set(outcome.broken))),
         unfinished=outcome.unfinished,
