@@ -20,7 +20,7 @@ from .reply import Reply
 Kind = Literal["react", "plan"]
 KINDS: tuple[Kind, ...] = ("react", "plan")
 #: The prompts of each kind, for the manifest.
-PROMPTS: dict[Kind, tuple[str, ...]] = {
+AGENT_PROMPTS: dict[Kind, tuple[str, ...]] = {
     "react": ("react", "answer_now", "claims"),
     "plan": ("react", "plan", "carry_out", "answer_now", "claims"),
 }

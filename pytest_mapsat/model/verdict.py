@@ -30,7 +30,8 @@ class Label(Noun):
     """The judgement of one factor.
 
     ``value``: 0 or 1, for a soft factor one of the five levels, null when unevaluated. ``vacuous``: a fact requirement that
-    held because the answer does not make the claim. ``wanted``: what would have satisfied it, in words.
+    held because the answer does not make the claim. ``wanted``: what would have satisfied it, in words. ``by``: who gave it: checks, model, decision,
+    recorded. ``votes``: what each evaluation of a model said, in its own words.
     """
 
     factor: str
@@ -43,6 +44,7 @@ class Label(Noun):
     vacuous: bool = False
     blame: Blame | None = None
     by: str = "checks"
+    votes: tuple[str, ...] = ()
 
     @property
     def undecided(self) -> bool:

@@ -8,13 +8,19 @@ from pathlib import Path
 from time import perf_counter
 
 from pytest_mapsat.agents import Source
-from pytest_mapsat.episode import Limits, run_episode
+from pytest_mapsat.episode import Limits, run_episode, without_world
 from pytest_mapsat.judges import CheckFunction, Decisions, Judge, make_judge, with_decisions
-from pytest_mapsat.llm import ModelDoor
+from pytest_mapsat.llm import Door, ModelDoor
 from pytest_mapsat.metrics import MSB, Family, gather_families, score
 from pytest_mapsat.model import (
     Case,
     EpisodeTiming,
+    ExplicitFactor,
+    Factor,
+    FactRequirement,
+    ImplicitFactor,
+    InfrastructureError,
+    Policy,
     Requirement,
     RunRequest,
     Scorecard,
@@ -74,7 +80,13 @@ class Runner:
         """Return the judge, made once for each suite since it needs the suite's tools."""
         if suite.root not in self._judges:
             self._judges[suite.root] = judge_of(
-                suite, self.request.judge, root=self.root, checks=self.checks, decisions=self.decisions
+                suite,
+                self.request.judge,
+                root=self.root,
+                checks=self.checks,
+                decisions=self.decisions,
+                door=self.door,
+                votes=self.request.options.judge_votes,
             )
         return self._judges[suite.root]
 
@@ -91,8 +103,13 @@ class Runner:
         options = self.request.options
         ceilings = 0 if self.door is None else self.door.ceilings_met
         limits = Limits(max_turns=options.max_turns, timeout=options.timeout_seconds)
-        user, world = make_user(self.request.user, case), self._answering(suite, case)
-        trajectory = run_episode(case, self.source, user, world, limits, trial=trial)
+        user = make_user(self.request.user, case)
+        try:
+            world = self._answering(suite, case)
+        except InfrastructureError as error:
+            trajectory = without_world(case, self.source, str(error), trial=trial)
+        else:
+            trajectory = run_episode(case, self.source, user, world, limits, trial=trial)
         card = grade(
             case,
             trajectory,
@@ -116,6 +133,8 @@ def judge_of(
     root: Path,
     checks: Mapping[str, CheckFunction] | None = None,
     decisions: Path | None = None,
+    door: Door | None = None,
+    votes: int | None = None,
 ) -> Judge:
     """Return who labels the dialogues of a suite: people where they have decided, else the judge of the spec.
 
@@ -125,12 +144,14 @@ def judge_of(
         root: the folder that a relative path in the spec starts from.
         checks: the checks that other packages add, by name; None: those of installed packages.
         decisions: the file of people's decisions; None: the suite's own, where it has one.
+        door: the way to models.
+        votes: how many evaluations of a dialogue a model gives; None: as many as usual.
 
     Raises:
         UsageError: no judge is named so, or there is no such file.
         SuiteError: a file cannot be used.
     """
-    judge = make_judge(spec, suite.tools, root=root, checks=checks, vocabulary=suite.vocabulary)
+    judge = make_judge(spec, suite.tools, root=root, checks=checks, vocabulary=suite.vocabulary, door=door, votes=votes)
     return with_decisions(judge, Decisions.read(suite.inventory.decisions if decisions is None else [decisions]))
 
 
@@ -184,16 +205,15 @@ def grade(
 
 def _requirements(case: Case) -> tuple[Requirement, ...]:
     """Return the case's factors in words."""
-    truth = case.truth
-    implicit = (
-        Requirement(id=one.id, kind=one.severity, text=one.text, source="" if one.source == "unstated" else one.source)
-        for one in truth.implicit
-    )
-    return (
-        *(Requirement(id=one.id, kind="explicit", text=one.text) for one in truth.explicit),
-        *implicit,
-        *(Requirement(id=one.id, kind="fact", text=one.text) for one in truth.facts),
-    )
+    return tuple(_requirement(factor) for factor in case.truth.factors)
+
+
+def _requirement(factor: Factor) -> Requirement:
+    if isinstance(factor, ImplicitFactor):
+        source = "" if factor.source == "unstated" else factor.source
+        return Requirement(id=factor.id, kind=factor.severity, text=factor.text, source=source)
+    kind = {ExplicitFactor: "explicit", FactRequirement: "fact", Policy: "policy"}[type(factor)]
+    return Requirement(id=factor.id, kind=kind, text=factor.text)
 
 
 def _linked(trajectory: Trajectory, verdict: Verdict, judge: Judge) -> bool | None:

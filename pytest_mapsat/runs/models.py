@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 
-from pytest_mapsat.agents.models import PROMPTS as AGENT_PROMPTS
+from pytest_mapsat.agents import AGENT_PROMPTS
+from pytest_mapsat.judges import PROMPTS as JUDGE_PROMPTS
 from pytest_mapsat.llm import Limits, Mode, ModelDoor, marks, open_door
 from pytest_mapsat.model import MapsatError, RunRequest
 from pytest_mapsat.store import missing
@@ -23,6 +24,8 @@ def asks_models(request: RunRequest) -> bool:
 def prompts_of(request: RunRequest) -> dict[str, str]:
     """Return the versions and digests of the prompts that a run's models are asked with, by ``language/name``."""
     names = [name for kind, used in AGENT_PROMPTS.items() if request.agent.partition(":")[0] == kind for name in used]
+    if request.judge.partition(":")[0] in ("llm", "llm-all"):
+        names += JUDGE_PROMPTS
     return marks(*names) if names else {}
 
 
