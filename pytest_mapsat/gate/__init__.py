@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from .alarms import Alarms, false_alarms
 from .compare import compare
 from .coverage import Coverage
 from .decide import decide
-from .likeness import Side, unlike_requests
+from .likeness import Side, likeness
 from .thresholds import Drop, Origin, Threshold, gated, parse_drops, parse_thresholds
 
 __all__ = [
+    "Alarms",
     "Coverage",
     "Drop",
     "Origin",
@@ -16,8 +18,9 @@ __all__ = [
     "Threshold",
     "compare",
     "decide",
+    "false_alarms",
     "gated",
+    "likeness",
     "parse_drops",
     "parse_thresholds",
-    "unlike_requests",
 ]

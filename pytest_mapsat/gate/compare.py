@@ -8,12 +8,12 @@ from typing import Literal
 from pytest_mapsat.metrics import PASS_RATE
 from pytest_mapsat.metrics.paired import mcnemar, sign_flip
 from pytest_mapsat.metrics.statistics import Interval
-from pytest_mapsat.model import CaseChange, Change, Comparison, Direction, RuleResult, Unlike
+from pytest_mapsat.model import CaseChange, Change, Comparison, Direction, RuleResult
 
 from .changed import changed_cases
 from .drops import ALARMS, held_drops
 from .finding import SEVERITY, counted
-from .likeness import Likeness, Side, likeness
+from .likeness import Side, likeness, told
 from .pairs import pair_up
 from .table import Column, Table
 from .thresholds import Drop, gated
@@ -49,8 +49,8 @@ def compare(
     head = Comparison(
         base=base.described(), new=new.described(), unlike=like.all, outcome="inconclusive", inconclusive=inconclusive
     )
-    if like.broken or like.kind or (like.part and not common):
-        return head.model_copy(update={"reasons": tuple(_refused(like))})
+    if refusal := like.refusal(common=common):
+        return head.model_copy(update={"reasons": refusal})
     before, after = base.cases(), new.cases()
     pairs = pair_up(before, after, like.changed)
     metrics = [name for name in gated(new.manifest.metrics) if name in gated(base.manifest.metrics)]
@@ -75,25 +75,11 @@ def compare(
             "flips": (flips[0], flips[1]),
             "mcnemar": mcnemar(flips[0], flips[1]),
             "outcome": outcome,
-            "reasons": tuple(_reasons(rules, changed, table)),
-            "warnings": tuple(f"{_told(one)}: compared on what is common" for one in like.part),
+            "reasons": tuple(_reasons(rules)),
+            "where": tuple(_where(changed, table)),
+            "warnings": tuple(f"{told(one)}: compared on what is common" for one in like.part),
         }
     )
-
-
-def _refused(like: Likeness) -> Iterator[str]:
-    for one in like.all:
-        yield f"the runs cannot be compared: {_told(one)}"
-    if like.broken:
-        yield "a run that did not end is finished by --mapsat-resume"
-    elif like.kind:
-        yield "mapsat regrade judges a saved run again; with another user or other limits the base has to be run again"
-    else:
-        yield "the cases that are the same in both are compared with --mapsat-compare-common"
-
-
-def _told(one: Unlike) -> str:
-    return f"{one.what}: base {one.base}, new {one.new}"
 
 
 def _changes(table: Table, metrics: Sequence[str]) -> Iterator[Change]:
@@ -135,14 +121,16 @@ def _direction(column: Column, chance: float) -> Direction:
     return "worse" if column.bounds[1] < 0 else "better"
 
 
-def _reasons(rules: Sequence[RuleResult], changed: Sequence[CaseChange], table: Table) -> Iterator[str]:
-    """Give the rules, the gravest first, then where cases got worse."""
+def _reasons(rules: Sequence[RuleResult]) -> Iterator[str]:
+    """Give what became of the rules, the gravest first."""
     for rule in sorted(rules, key=lambda rule: -SEVERITY.index(rule.outcome)):
         yield rule.reason
         yield from (f"  {way}" for way in rule.settle)
+
+
+def _where(changed: Sequence[CaseChange], table: Table) -> Iterator[str]:
+    """Give the domains in which cases got worse, the one with the most of them first."""
     worse = [one for one in changed if one.direction == "worse"]
-    if not changed:
-        yield f"no case changed: {counted(len(table.pairs), 'case')} are as they were"
     for domain, some in _by_domain(worse):
         whole = sum(domain in (pair.domains or ("",)) for pair in table.pairs)
         factors: dict[str, int] = {}
@@ -153,7 +141,7 @@ def _reasons(rules: Sequence[RuleResult], changed: Sequence[CaseChange], table: 
         named = sorted(factors, key=lambda name: (-factors[name], name))
         said = f"; factors: {', '.join(named[:_NAMED])}{' ...' if len(named) > _NAMED else ''}" if named else ""
         cases = ", ".join(one.id for one in some[:_NAMED]) + (" ..." if len(some) > _NAMED else "")
-        yield f"worse in {domain or 'no domain'}: {len(some)} of {counted(whole, 'case')} ({cases}){said}"
+        yield f"{domain or 'no domain'}: {len(some)} of {counted(whole, 'case')} got worse ({cases}){said}"
 
 
 def _by_domain(changed: Sequence[CaseChange]) -> list[tuple[str, list[CaseChange]]]:

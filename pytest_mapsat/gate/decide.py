@@ -52,13 +52,13 @@ def decide(
     findings = [] if thresholds or drops else [Finding("passed", "no threshold was given: only the items decide")]
     findings += [*_collection(coverage), *_unevaluated(cards, coverage, decidable, allowed_unevaluated)]
     findings += _thresholds(cards, thresholds, coverage)
-    findings += [] if comparison is None else _compared(comparison, drops, coverage)
+    findings += _compared(comparison, drops, coverage)
     # The sort is stable: thresholds of one outcome stay in the order they were given.
     findings.sort(key=lambda finding: -SEVERITY.index(finding.outcome))
     return Gate(
         outcome=findings[0].outcome,
         reasons=(*(finding.reason for finding in findings), *_ways_on(findings, cards)),
-        thresholds=(*map(str, thresholds), *(() if comparison is None else map(str, drops))),
+        thresholds=(*map(str, thresholds), *map(str, drops)),
     )
 
 
@@ -73,18 +73,21 @@ def _thresholds(cards: Sequence[Scorecard], thresholds: Sequence[Threshold], cov
         yield skipped(threshold, coverage) if summary is None else check(threshold, summary, cards)
 
 
-def _compared(comparison: Comparison, drops: Sequence[Drop], coverage: Coverage) -> Iterator[Finding]:
-    """Give what the comparison found; of drops that part of the suite cannot decide, that."""
-    if not comparison.comparable:
+def _compared(comparison: Comparison | None, drops: Sequence[Drop], coverage: Coverage) -> Iterator[Finding]:
+    """Give what became of each drop, where there is an earlier run and the suite ran far enough to tell."""
+    if comparison is not None and not comparison.comparable:
         yield from (Finding("invalid", reason) for reason in comparison.reasons)
         return
-    decided = {result.rule: result for result in comparison.rules}
+    results = {} if comparison is None else {result.rule: result for result in comparison.rules}
+    lenient = comparison is not None and comparison.inconclusive == "pass"
     for drop in drops:
-        result = decided.get(str(drop))
-        if result is None:
+        result = results.get(str(drop))
+        if result is None and coverage.covers(drop.domain):
+            yield Finding("inconclusive", f"{drop.name} is undecided: the earlier run is not given (--compare=PATH)")
+        elif result is None:
             yield skipped(drop, coverage)
-        elif result.outcome == "inconclusive" and comparison.inconclusive == "pass":
-            yield Finding("passed", f"{result.reason} (let pass: --mapsat-inconclusive=pass)")
+        elif result.outcome == "inconclusive" and lenient:
+            yield Finding("passed", f"{result.reason}; let pass (--mapsat-inconclusive=pass)")
         else:
             yield Finding(result.outcome, result.reason)
             yield from (Finding(result.outcome, f"  {way}") for way in result.settle)

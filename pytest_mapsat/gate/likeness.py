@@ -101,6 +101,27 @@ class Likeness(NamedTuple):
         """Everything, the gravest first."""
         return (*self.broken, *self.kind, *self.part)
 
+    def refusal(self, *, common: bool) -> tuple[str, ...]:
+        """Return why the runs are not compared, and what to do; empty where they are.
+
+        Args:
+            common: whether the common part of runs that are alike in part is asked for.
+        """
+        if self.broken:
+            way = "a run that did not end is finished by --mapsat-resume"
+        elif self.kind:
+            way = "mapsat regrade judges a saved run again; with another user or other limits the base has to be run again"
+        elif self.part and not common:
+            way = "the cases that are the same in both are compared with --mapsat-compare-on=common"
+        else:
+            return ()
+        return (*(f"the runs cannot be compared: {told(one)}" for one in self.all), way)
+
+
+def told(one: Unlike) -> str:
+    """Return a difference in words."""
+    return f"{one.what}: base {one.base}, new {one.new}"
+
 
 def likeness(base: Side, new: Side) -> Likeness:
     """Return what differs between two runs, but for their agents and trials.

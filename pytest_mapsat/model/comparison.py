@@ -140,7 +140,8 @@ class Comparison(Noun):
     ``unlike``: what keeps the runs from being comparable; where there is any, nothing is compared unless the common part was asked for
     (``common``). ``only_base``, ``only_new``: cases that one run has alone. ``pairs`` cases are in both. ``changes``: every metric for all cases
     first, then by domain. ``cases``: those that changed, the worst first. ``flips``: how many cases passed and do not, and the other way round; ``mcnemar``:
-    how probable so uneven flips are by chance (exact, two-sided, this alone). ``reasons``: one line each, the gravest first.
+    how probable so uneven flips are by chance (exact, two-sided, this alone). ``reasons``: one line each, the gravest first;
+    ``where``: the domains in which cases got worse, with the cases and their factors.
     ``inconclusive`` says whether an inconclusive comparison fails the gate.
     """
 
@@ -159,6 +160,7 @@ class Comparison(Noun):
     outcome: ComparisonOutcome
     inconclusive: Literal["fail", "pass"] = "fail"
     reasons: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property

@@ -68,14 +68,19 @@ def params(suite: Suite, entries: Iterable[CaseEntry], trials: int) -> Iterator[
             yield pytest.param(CaseParam(suite, entry, trial), id=name, marks=marks)
 
 
+def param_or_none(item: pytest.Item) -> CaseParam | None:
+    """Return the parameter of ``mapsat_case`` of a test; None where it has none."""
+    callspec = getattr(item, "callspec", None)
+    return None if callspec is None else callspec.params.get("mapsat_case")
+
+
 def param_of(item: pytest.Item) -> CaseParam:
     """Return the parameter of ``mapsat_case`` of a test; the test fails where it has none."""
-    callspec = getattr(item, "callspec", None)
-    if callspec is None or "mapsat_case" not in callspec.params:
+    param = param_or_none(item)
+    if param is None:
         pytest.fail(
             "mapsat_sandbox and mapsat_run belong to a test that is parametrised with mapsat_case", pytrace=False
         )
-    param: CaseParam = callspec.params["mapsat_case"]
     return param
 
 

@@ -10,7 +10,7 @@ import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pytest
 
@@ -43,7 +43,13 @@ OPTIONS = (
         repeatable=True,
     ),
     Option("user", "SPEC", "who speaks for the user: scripted (default) or silent"),
-    Option("judge", "SPEC", "who judges: checks (machine checks, the default) or recorded:PATH"),
+    Option(
+        "judge",
+        "SPEC",
+        "who judges: checks (machine checks, the default), recorded:PATH, llm:MODEL (checks first, the model for what they leave open) or "
+        "llm-all:MODEL",
+    ),
+    Option("judge-votes", "N", "evaluations of one dialogue by a judge that asks a model (default 3)"),
     Option(
         "decisions",
         "PATH",
@@ -67,8 +73,23 @@ OPTIONS = (
         "what fails an item: hard, facts, policies, explicit, soft, success, all, or none (default hard,facts)",
     ),
     Option(
-        "fail-under", "EXPR", "thresholds, as in ar=0.65,ses=0.28 or navigation.ar=0.6; repeatable", repeatable=True
+        "fail-under",
+        "EXPR",
+        "thresholds, as in ar=0.65,ses=0.28 or navigation.ar=0.6; ar=0.65@95 asks the 95 % interval; repeatable",
+        repeatable=True,
     ),
+    Option("pass-rule", "K/N", "a case passes when K of its N trials do (default: all)"),
+    Option("compare", "PATH", "hold this run against a saved one, case by case"),
+    Option(
+        "compare-fail",
+        "EXPR",
+        "how much a mean may fall against that run, as in ar:0.02,navigation.ar:0.05; repeatable",
+        repeatable=True,
+    ),
+    Option("compare-on", "PART", "all (default: runs that are not alike are refused) or common (the cases that are)"),
+    Option("inconclusive", "WORD", "what a comparison means that cannot tell: fail (default) or pass"),
+    Option("shard", "I/N", "run one part of the cases, as 2/8; mapsat merge puts the parts together"),
+    Option("durations", "PATH", "a saved run, by whose durations the parts of --mapsat-shard are balanced"),
     Option(
         "allow-unevaluated",
         "N",
@@ -84,15 +105,15 @@ OPTIONS = (
     Option("resume", "PATH", "go on from the journal or the run file of a run that did not end: run what it lacks"),
 )
 
+#: Evaluations of one dialogue at most.
+_MOST_VOTES = 99
+
 #: Options of the interface that are still to come, with the one value that already holds.
 PLANNED = {
-    "judge-votes": "1",
     "profile": None,
     "concurrency": "1",
     "executor": "local",
     "cache": "off",
-    "compare": None,
-    "compare-fail": None,
 }
 
 
@@ -110,6 +131,8 @@ class Settings:
         save_named: likewise for the run file.
         decisions: the file of people's decisions, absolute; None: that of each suite.
         tools: the spec of the user's own tools; empty where calls that miss stay without an answer.
+        compare: the run to compare with, absolute.
+        durations: the run by whose durations shards are balanced, absolute.
         reports: the reports that are written at the end.
     """
 
@@ -122,6 +145,8 @@ class Settings:
     save_named: bool
     decisions: Path | None = None
     tools: str = ""
+    compare: Path | None = None
+    durations: Path | None = None
     reports: tuple[ReportTarget, ...] = ()
 
     def with_source(self, digest: str) -> Settings:
@@ -197,9 +222,18 @@ def read_settings(config: pytest.Config) -> Settings:
     _refuse_empty(config)
     decisions = _decisions(config)
     tools = _tools(config)
-    fail_under, origin = _fail_under(config)
+    fail_under, origin = _expressions(config, "fail-under")
+    drops, drops_from = _drops(config)
+    rule, trials = _trials(config)
+    judge = _single(config, "judge", "checks")
     options = RunOptions(
-        trials=_whole(config, "trials", 1, at_least=1),
+        trials=trials,
+        pass_rule=rule,
+        compare_fail=drops,
+        compare_fail_from=drops_from,
+        compare_on=_word(config, "compare-on", ("all", "common")),
+        inconclusive=_word(config, "inconclusive", ("fail", "pass")),
+        shard=_shard(config),
         max_turns=_whole(config, "max-turns", 10, at_least=1),
         timeout_seconds=_seconds(config, "timeout", 300.0),
         asserted=_asserted(_single(config, "assert", "hard,facts")),
@@ -207,12 +241,13 @@ def read_settings(config: pytest.Config) -> Settings:
         fail_under_from=origin,
         allow_unevaluated=_whole(config, "allow-unevaluated", 0, at_least=0),
         on_miss="record" if tools else "strict",
+        judge_votes=_votes(config, judge),
     )
     return Settings(
         request=RunRequest(
             agent=agent_spec(config),
             user=_single(config, "user", "scripted"),
-            judge=_single(config, "judge", "checks"),
+            judge=judge,
             decisions=_digest(decisions),
             options=options,
         ),
@@ -224,6 +259,8 @@ def read_settings(config: pytest.Config) -> Settings:
         save_named=bool(typed(config, "save")),
         decisions=decisions,
         tools=tools,
+        compare=_path(config, "compare"),
+        durations=_path(config, "durations"),
         reports=_reports(config),
     )
 
@@ -250,6 +287,21 @@ def _whole(config: pytest.Config, name: str, default: int, *, at_least: int) -> 
     return int(text)
 
 
+def _votes(config: pytest.Config, judge: str) -> int:
+    """Return how many evaluations a judge gives: one that asks no model gives one, whatever an ini file says."""
+    from pytest_mapsat.judges import default_votes  # noqa: PLC0415
+
+    usual = default_votes(judge)
+    votes = _whole(config, "judge-votes", usual, at_least=1)
+    if votes > _MOST_VOTES:
+        raise pytest.UsageError(f"--mapsat-judge-votes: found {votes}, expected at most {_MOST_VOTES}")
+    if usual == 1 and votes > 1 and typed(config, "judge-votes"):
+        raise pytest.UsageError(
+            f"--mapsat-judge-votes={votes}: the judge {judge} asks no model; it gives one evaluation"
+        )
+    return votes if usual > 1 else 1
+
+
 def _seconds(config: pytest.Config, name: str, default: float) -> float:
     text = _single(config, name, str(default))
     try:
@@ -270,11 +322,55 @@ def _asserted(text: str) -> tuple[Asserted, ...]:
         raise pytest.UsageError(f"--mapsat-assert: {error}") from None
 
 
-def _fail_under(config: pytest.Config) -> tuple[tuple[str, ...], Literal["command line", "ini"]]:
-    if now := typed(config, "fail-under"):
+def _expressions(config: pytest.Config, name: str) -> tuple[tuple[str, ...], Literal["command line", "ini"]]:
+    """Return the values of a repeatable option, and where they were given."""
+    if now := typed(config, name):
         return tuple(now), "command line"
-    given: list[str] | None = config.getoption(_dest("fail-under"))
-    return tuple(config.getini(_dest("fail-under")) if given is None else given), "ini"
+    given: list[str] | None = config.getoption(_dest(name))
+    return tuple(config.getini(_dest(name)) if given is None else given), "ini"
+
+
+def _drops(config: pytest.Config) -> tuple[tuple[str, ...], Literal["command line", "ini"]]:
+    """Return how much means may fall; nothing where there is no run to compare with, which from an ini file is meant so."""
+    drops, origin = _expressions(config, "compare-fail")
+    if _single(config, "compare", ""):
+        return drops, origin
+    lonely = next((name for name in ("compare-fail", "compare-on", "inconclusive") if typed(config, name)), None)
+    if lonely is not None:
+        raise pytest.UsageError(f"--mapsat-{lonely} without a run to compare with: name it with --mapsat-compare=PATH")
+    return (), "ini"
+
+
+def _trials(config: pytest.Config) -> tuple[str, int]:
+    """Return the pass rule and the number of trials, which the rule gives where nothing else does."""
+    from pytest_mapsat.metrics import PassRule  # noqa: PLC0415 (pydantic: only where an agent is active)
+    from pytest_mapsat.model import UsageError  # noqa: PLC0415 (likewise)
+
+    rule = _single(config, "pass-rule", "")
+    last = rule.rpartition("/")[2]
+    trials = _whole(config, "trials", int(last) if re.fullmatch(r"[1-9][0-9]{0,5}", last) else 1, at_least=1)
+    try:
+        PassRule.parse(rule, trials)
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from None
+    return rule, trials
+
+
+def _word(config: pytest.Config, name: str, words: tuple[str, ...]) -> Any:
+    found = _single(config, name, words[0])
+    if found not in words:
+        raise pytest.UsageError(f"--mapsat-{name}: found {found!r}, expected {' or '.join(words)}")
+    return found
+
+
+def _shard(config: pytest.Config) -> str:
+    text = _single(config, "shard", "")
+    found = re.fullmatch(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})", text)
+    if text and (found is None or int(found[1]) > int(found[2])):
+        raise pytest.UsageError(f"--mapsat-shard: found {text!r}, expected I/N as in 2/8, I from 1 to N")
+    if not text and typed(config, "durations"):
+        raise pytest.UsageError("--mapsat-durations balances the parts of --mapsat-shard=I/N; give both")
+    return text
 
 
 def _path(config: pytest.Config, name: str) -> Path | None:

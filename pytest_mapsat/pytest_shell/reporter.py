@@ -14,21 +14,24 @@ import pytest
 
 from pytest_mapsat.agents import scrubbed
 from pytest_mapsat.formats import Journal, printable, scorecard_line, with_attempt, write_run
-from pytest_mapsat.metrics import Family
+from pytest_mapsat.gate import Side
+from pytest_mapsat.metrics import Family, PassRule
 from pytest_mapsat.model import MapsatError, Run, RunTiming, UsageError
 from pytest_mapsat.reports import summary_lines
 from pytest_mapsat.runs.accounting import Ledger
 from pytest_mapsat.runs.assemble import Outcome, assemble, portable, suite_infos
+from pytest_mapsat.runs.baseline import read_base, refuse_unlike
 from pytest_mapsat.runs.episodes import Ended, Episodes
 from pytest_mapsat.runs.families import metrics_of, refuse_undeclared
 from pytest_mapsat.runs.files import check_save_path, journal_of, looked_for, put_aside, put_journal_aside
 from pytest_mapsat.runs.own_answers import keep_answers, told
-from pytest_mapsat.runs.request import thresholds_of
+from pytest_mapsat.runs.request import drops_of, thresholds_of
 from pytest_mapsat.runs.resume import read_finished
 
 from .hooks import call_each
 from .items import is_case
 from .options import Settings
+from .passes import Passes
 from .reports import Reports
 from .suites import Suites
 from .transport import Collected, unpacked, without_turns
@@ -62,9 +65,8 @@ class Reporter:
         self.fresh: dict[str, list[Ended]] = {}
         self.moved: dict[str, str] = {}
         self.families = families
-        _ = thresholds_of(
-            settings.request.options, metrics_of((), families)
-        )  # a bad threshold is told before anything runs
+        options, known = settings.request.options, metrics_of((), families)
+        _ = thresholds_of(options, known), drops_of(options, known)  # a bad one is told before anything runs
         self._decides = not any(
             getattr(config.option, name, False) for name in ("collectonly", "setuponly", "setupplan")
         )
@@ -74,6 +76,8 @@ class Reporter:
         if self._decides:
             self._reports.check()
         self._begun = False
+        #: The earlier run that this one is held against.
+        self._base: Side | None = None
         self._journal_path = self._place_of_journal()
         self._ledger = Ledger()
         self._ended: dict[tuple[str, int, str, int, int], Ended] = {}
@@ -91,6 +95,10 @@ class Reporter:
         self._told = False
         #: What became of the answers of the user's own tools.
         self._own_answers: list[str] = []
+        rule = PassRule.parse(options.pass_rule, options.trials)
+        self._passes = Passes(rule) if rule.forgives else None
+        if self._passes is not None:
+            config.pluginmanager.register(self._passes, "mapsat-passes")
         self._session: pytest.Session | None = None
         #: The exit status that the end of the session may not turn green; None until the session has come to its end.
         self._status: int | None = None
@@ -115,6 +123,9 @@ class Reporter:
         self._begun = True
         request = portable(self.settings.request)
         try:
+            if self.settings.compare is not None:
+                self._base = read_base(self.settings.compare)
+                refuse_unlike(self._base, request)
             finished = None if self.settings.resume is None else read_finished(self.settings.resume)
             if finished is not None:
                 finished.refuse_other_request(request)
@@ -247,7 +258,8 @@ class Reporter:
             self._heard.add(report.nodeid)
         if ended:
             self._ledger.card(report.nodeid)
-            if any(one.card.outcome == "failed" for one in ended):
+            # Where a case may pass though a trial failed, the reports are changed on our own side.
+            if self._passes is None and any(one.card.outcome == "failed" for one in ended):
                 self._failed[report.nodeid] = None
         elif (reason := self._reason(report)) is not None:
             self._ledger.lose(report.nodeid, reason)
@@ -315,8 +327,12 @@ class Reporter:
             self._faults += call_each(self.config, self.config.hook.pytest_mapsat_report, config=self.config, run=run)
         if self.episodes.fault:
             self._faults.append(f"the journal could not be written: {self.episodes.fault}")
+        if self._passes is not None and (open_cases := self._passes.undecided()):
+            self._faults.append(f"too few trials ran to decide by the pass rule: {_some(open_cases)}")
         if hidden := [nodeid for nodeid in self._failed if nodeid not in self._heard]:
             self._faults.append(f"a hook hides that these items failed: {_some(hidden)}")
+        if self.settings.request.options.shard and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+            session.exitstatus = pytest.ExitCode.OK  # one part of few cases may well be empty
         red = self._faults or not holds
         if (red and session.exitstatus in _GREEN) or (self._is_ignored() and session.exitstatus in _GREEN_OR_EMPTY):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -353,7 +369,7 @@ class Reporter:
         used = self.suites.used()
         metrics = metrics_of(used, self.families)
         cards = [one.card for one in self._cards]
-        self._run = assemble(cards, used, self.settings.request, outcome, timing, metrics=metrics)
+        self._run = assemble(cards, used, self.settings.request, outcome, timing, metrics=metrics, base=self._base)
 
     def _in_order(self) -> list[Ended]:
         """Return the episodes in their order, attempts numbered through over all workers."""
@@ -372,6 +388,8 @@ class Reporter:
         reasons = [f"-k {option.keyword!r}"] if option.keyword else []
         reasons += [f"-m {option.markexpr!r}"] if option.markexpr else []
         reasons += ["--lf"] if getattr(option, "lf", False) else []
+        shard = self.settings.request.options.shard
+        reasons += [f"shard {shard}"] if shard else []
         return tuple(reasons)
 
     def _is_ignored(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,14 +24,16 @@ from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted
 from pytest_mapsat.runs.families import metrics_of
 from pytest_mapsat.runs.request import source_digest
 from pytest_mapsat.runs.resume import read_finished
-from pytest_mapsat.sandbox import World
+from pytest_mapsat.runs.shards import cases_of_shard, durations_of
+from pytest_mapsat.sandbox import World, WorldHook, installed_worlds
 from pytest_mapsat.strangers import listening
 from pytest_mapsat.users import check_user_spec
 
 from .failures import again_of, place_failure
-from .hooks import HookError, call_hook
-from .items import CaseFile, CaseParam, agent_of, case_name, param_of, params, place_of, raised_at
+from .hooks import HookError, call_hook, world_of
+from .items import CaseFile, CaseParam, agent_of, case_name, param_of, param_or_none, params, place_of, raised_at
 from .options import Settings, read_settings
+from .passes import mark_trial
 from .reporter import Reporter
 from .suites import Suites
 from .transport import Collected, packed
@@ -74,6 +77,7 @@ class MapsatSession:
         self.reporter: Reporter | None = None
         self.episodes = Episodes(str(worker.get("workerid", "")))
         self._collected = Collected()
+        self._durations = None if settings.durations is None else durations_of(settings.durations)
         request = settings.request
         self._source = None if request.agent == "fixture" else self._resolve(self._moved(request.agent))
         self._runner: Runner | None = None
@@ -84,7 +88,8 @@ class MapsatSession:
         make_judge(self._moved(request.judge), {}, root=self.root)
         Decisions.read([settings.decisions] if settings.decisions else [])
         self._own_tools = OwnTools.load(settings.tools, root=self.root) if settings.tools else None
-        self.suites = Suites(config, settings, self.families)
+        worlds: tuple[WorldHook, ...] = (*installed_worlds(), partial(world_of, config))
+        self.suites = Suites(config, settings, self.families, worlds)
 
     def described(self) -> Settings:
         """Return the settings with a digest of the agent's source, which a run that goes on from this one compares."""
@@ -228,6 +233,17 @@ class MapsatSession:
                 seen.add(key)
             kept.append(item)
         items[:] = kept
+        if self.settings.request.options.shard:
+            self._keep_shard(items)
+
+    def _keep_shard(self, items: list[pytest.Item]) -> None:
+        """Deselect the cases of other shards; tests that are of no case stay in all of them."""
+        cases = {item: param.id for item in items if (param := param_or_none(item)) is not None}
+        mine = cases_of_shard(cases.values(), self.settings.request.options.shard, self._durations)
+        others = [item for item in items if cases.get(item, "") not in ("", *mine)]
+        left_out = set(others)
+        items[:] = [item for item in items if item not in left_out]
+        self.config.hook.pytest_deselected(items=others)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note which items are left to run."""
@@ -262,6 +278,7 @@ class MapsatSession:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Hand the episodes that an item has brought to the reporter, from a worker with the item's report."""
         report = yield
+        mark_trial(item, report)
         if report.skipped and call.excinfo is not None and isinstance(item.parent, CaseFile):
             report.__dict__["mapsat_by"] = raised_at(call.excinfo, self.config.rootpath)
         ended = item.stash.get(ENDED, None)

@@ -155,6 +155,8 @@ def change_lines(comparison: Comparison, width: int, *, full: bool = False) -> l
         )
         for hint in rule.settle:
             lines += _labelled("", printable(hint), width)
+    for number, place in enumerate(comparison.where):
+        lines += _labelled("" if number else "where", printable(place), width, "red")
     lines += _metric_lines(comparison, width, full=full)
     shown = comparison.cases if full else comparison.cases[:_CASES]
     for case in shown:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_mapsat import __version__
-from pytest_mapsat.gate import Coverage, decide
+from pytest_mapsat.gate import Coverage, Side, decide
 from pytest_mapsat.metrics import group, summarise
 from pytest_mapsat.model import (
     MSB_METRICS,
@@ -24,7 +24,8 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.suite import Suite
 
-from .request import thresholds_of
+from .baseline import comparison_with
+from .request import drops_of, thresholds_of
 
 _NAMED = 3
 
@@ -54,6 +55,7 @@ def assemble(
     timing: RunTiming,
     *,
     metrics: Sequence[Metric] = MSB_METRICS,
+    base: Side | None = None,
 ) -> Run:
     """Return the run of some scorecards, in the order of case id, trial, agent and attempt.
 
@@ -64,20 +66,28 @@ def assemble(
         outcome: what became of what was there to run.
         timing: when, and how long.
         metrics: those that the suites declare.
+        base: an earlier run to compare with.
     """
     cards = sorted(cards, key=lambda card: card.key)
     options = request.options
+    manifest = _manifest(cards, suites, request, outcome, metrics)
+    coverage = _coverage(cards, suites, request, outcome)
+    lost = outcome.accounting.lost
+    comparison = comparison_with(base, manifest, cards, lost, metrics=metrics, coverage=coverage)
     return Run(
-        manifest=_manifest(cards, suites, request, outcome, metrics),
+        manifest=manifest,
         accounting=outcome.accounting,
         cases=tuple(cards),
         summary=summarise(cards),
         groups=group(cards),
+        comparison=comparison,
         gate=decide(
             cards,
             thresholds_of(options, metrics),
             allowed_unevaluated=options.allow_unevaluated,
-            coverage=_coverage(cards, suites, outcome),
+            coverage=coverage,
+            drops=drops_of(options, metrics),
+            comparison=comparison,
         ),
         timing=timing,
     )
@@ -98,7 +108,7 @@ def suite_infos(suites: Sequence[Suite]) -> tuple[SuiteInfo, ...]:
     return tuple(sorted(infos, key=lambda info: (info.name, info.fingerprint)))
 
 
-def _coverage(cards: Sequence[Scorecard], suites: Sequence[Suite], outcome: Outcome) -> Coverage:
+def _coverage(cards: Sequence[Scorecard], suites: Sequence[Suite], request: RunRequest, outcome: Outcome) -> Coverage:
     """Return how much of the suites ran, and what could not be read."""
     domains: dict[str, tuple[str, ...]] = {}
     unread: list[str] = []
@@ -116,6 +126,7 @@ def _coverage(cards: Sequence[Scorecard], suites: Sequence[Suite], outcome: Outc
         whole_domains=frozenset(whole),
         lost=lost,
         unfinished=outcome.unfinished,
+        shard=request.options.shard,
     )
 
 

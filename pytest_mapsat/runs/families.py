@@ -9,7 +9,7 @@ from pytest_mapsat.metrics import Family, families_named
 from pytest_mapsat.model import Metric, Problem, RunOptions, SuiteError, UsageError, did_you_mean
 from pytest_mapsat.suite import Suite
 
-from .request import thresholds_of
+from .request import drops_of, thresholds_of
 
 _HINT = "install the package that adds it, or add it with the hook pytest_mapsat_metrics; mapsat regrade takes -p conftest.py"
 
@@ -51,7 +51,7 @@ def metrics_of(suites: Iterable[Suite], known: Mapping[str, Family]) -> tuple[Me
 
 
 def refuse_undeclared(options: RunOptions, suites: Sequence[Suite], known: Mapping[str, Family]) -> None:
-    """Check that some suite of a run declares each metric that a threshold stands on, and a success that is asserted.
+    """Check that some suite of a run declares each metric that a threshold or a drop stands on, and a success that is asserted.
 
     Raises:
         UsageError: none does, or there is no such metric.
@@ -63,10 +63,12 @@ def refuse_undeclared(options: RunOptions, suites: Sequence[Suite], known: Mappi
     everything = metrics_of((), known)
     declared = {metric.name for metric in metrics_of(suites, known)}
     families = {metric.name: metric.family for metric in everything}
-    for threshold in thresholds_of(options, everything):
-        family = families.get(threshold.metric)
-        if family is not None and threshold.metric not in declared:
+    named = [("fail-under", one.metric) for one in thresholds_of(options, everything)]
+    named += [("compare-fail", one.metric) for one in drops_of(options, everything)]
+    for option, metric in named:
+        family = families.get(metric)
+        if family is not None and metric not in declared:
             raise UsageError(
-                f"--mapsat-fail-under: no suite of this run declares the metric {threshold.metric}: name its family {family!r} "
+                f"--mapsat-{option}: no suite of this run declares the metric {metric}: name its family {family!r} "
                 "under metrics: in suite.yaml"
             )

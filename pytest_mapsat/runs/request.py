@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import get_args
 
-from pytest_mapsat.gate import Threshold, parse_thresholds
+from pytest_mapsat.gate import Drop, Threshold, parse_drops, parse_thresholds
 from pytest_mapsat.model import Asserted, Metric, RunOptions, did_you_mean
 
 #: Files of an agent's package that are read at most.
@@ -54,6 +54,15 @@ def thresholds_of(options: RunOptions, metrics: Sequence[Metric]) -> tuple[Thres
         UsageError: one cannot be read.
     """
     return parse_thresholds([(text, options.fail_under_from) for text in options.fail_under], metrics)
+
+
+def drops_of(options: RunOptions, metrics: Sequence[Metric]) -> tuple[Drop, ...]:
+    """Return how much the means of a run with these metrics may fall.
+
+    Raises:
+        UsageError: one cannot be read.
+    """
+    return parse_drops([(text, options.compare_fail_from) for text in options.compare_fail], metrics)
 
 
 def source_digest(spec: str, agent: object, others: Iterable[Path] = ()) -> str:

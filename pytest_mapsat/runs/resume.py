@@ -22,7 +22,10 @@ from pytest_mapsat.model import (
 )
 
 #: Options that may differ: they say how much is run or what is made of it, not what happens in an episode.
-_FREE = {"trials", "fail_under", "fail_under_from", "allow_unevaluated"}
+_FREE = {
+    *("trials", "pass_rule", "allow_unevaluated"),
+    *("fail_under", "fail_under_from", "compare_fail", "compare_fail_from", "compare_on", "inconclusive"),
+}
 
 Key = tuple[str, int, str]
 

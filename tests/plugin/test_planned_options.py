@@ -2,7 +2,7 @@
 
 import pytest
 
-PLANNED = ("profile", "judge-votes=3", "on-miss=simulate:m", "executor=dask:x", "compare=a.json", "report=html:a.html")
+PLANNED = ("profile", "judge-votes=3", "on-miss=simulate:m", "executor=dask:x", "concurrency=3")
 
 
 @pytest.mark.parametrize("option", PLANNED)

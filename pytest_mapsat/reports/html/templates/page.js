@@ -105,6 +105,7 @@
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const typing = event.target.matches?.("input:not([type=radio]):not([type=checkbox]), select");
     if (event.key === "Escape") {
+      if (event.target === by("find")) { event.target.value = ""; filter(); } // as browsers do, which do not tell
       if (typing) event.target.blur();
       else if (current()) location.hash = "#cases";
       return;
