@@ -190,7 +190,12 @@ def _add_regrade(commands: Any) -> None:
         help="people's decisions, which come before the judge (default: decisions.jsonl of the suite)",
     )
     parser.add_argument("--fail-under", metavar="EXPR", action="append", help="thresholds, as in ar=0.65; repeatable")
-    parser.add_argument("--assert", metavar="LIST", dest="asserted", help="hard, facts, explicit, soft, all, or none")
+    parser.add_argument(
+        "--assert", metavar="LIST", dest="asserted", help="hard, facts, policies, explicit, soft, success, all, or none"
+    )
+    parser.add_argument(
+        "--compare", metavar="BASE", type=Path, help="the earlier run that the saved one was compared with"
+    )
     parser.add_argument("--allow-unevaluated", metavar="N", type=_whole, help="cases that may be left unevaluated")
     parser.add_argument(
         "-p",
@@ -334,6 +339,7 @@ def _regrade(options: argparse.Namespace) -> int:
     from pytest_mapsat.formats import save_run  # noqa: PLC0415
     from pytest_mapsat.model import UsageError  # noqa: PLC0415  --help needs no pydantic
     from pytest_mapsat.runs.added import load_added  # noqa: PLC0415
+    from pytest_mapsat.runs.baseline import read_base  # noqa: PLC0415
     from pytest_mapsat.runs.regrade import Changes, changed_suites, open_suites, regrade  # noqa: PLC0415
     from pytest_mapsat.runs.request import parse_asserted  # noqa: PLC0415  lazy
     from pytest_mapsat.runs.resume import read_saved  # noqa: PLC0415  lazy
@@ -355,7 +361,8 @@ def _regrade(options: argparse.Namespace) -> int:
         sys.stderr.write(f"mapsat: warning: {warning}\n")
     try:
         added = load_added(options.plugins)
-        run = regrade(run, suites, changes, root=Path.cwd(), checks=added.checks, families=added.families)
+        base = None if options.compare is None else read_base(options.compare)
+        run = regrade(run, suites, changes, root=Path.cwd(), checks=added.checks, families=added.families, base=base)
     except UsageError as error:
         raise UsageError(str(error).replace("--mapsat-", "--")) from None  # the options of this command have no prefix
     if options.save is not None:

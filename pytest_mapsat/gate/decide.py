@@ -138,7 +138,7 @@ def _lost_to(card: Scorecard, thresholds: Sequence[Threshold]) -> str | None:
         return card.blame or (UNDECIDED if card.unknown else "judge")
     if card.unknown:
         labels = {label.factor: label for label in card.labels}
-        blames = [_blame(labels.get(name)) for name in card.unknown]
+        blames = [_blame(card, labels.get(name), name) for name in card.unknown]
         return next((blame for blame in blames if blame != UNDECIDED), UNDECIDED)
     gated = {one.metric for one in thresholds if not one.domain or one.domain in card.domains}
     # What is left out of a gated mean must not be left out in silence; what stays in it at its bounds is not.
@@ -154,7 +154,9 @@ def _lost_to(card: Scorecard, thresholds: Sequence[Threshold]) -> str | None:
     return next((label.blame for label in card.labels if label.outcome in _UNKNOWN and label.blame), "judge")
 
 
-def _blame(label: Label | None) -> str:
+def _blame(card: Scorecard, label: Label | None, name: str) -> str:
+    if label is None and name in card.faults:
+        return card.faults[name].blame
     if label is None:
-        return "judge"
+        return UNDECIDED if name in card.bounds else "judge"
     return label.blame or (UNDECIDED if label.undecided else "judge")

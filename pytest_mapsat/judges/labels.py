@@ -36,7 +36,8 @@ def kinds(case: Case) -> list[tuple[Factor, LabelKind]]:
     truth = case.truth
     listed: list[tuple[Factor, LabelKind]] = [(factor, "explicit") for factor in truth.explicit]
     listed += [(factor, "implicit") for factor in truth.implicit]
-    return listed + [(factor, "fact") for factor in truth.facts]
+    listed += [(factor, "fact") for factor in truth.facts]
+    return listed + [(factor, "policy") for factor in truth.policies]
 
 
 def labels_of(case: Case, context: Context) -> tuple[Label, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pytest_mapsat.model import Blame, Case, Count, Ending, Fault, Label, Outcome, Trajectory
 
-from .labels import Reading, read_labels
+from .labels import Measure, Reading, read_labels
 from .satisfaction import nothing_asked
 
 _BLAME_BY_ENDING: dict[Ending, Blame] = {
@@ -45,10 +45,13 @@ def _visible(text: str) -> bool:
     return any(not char.isspace() and char.isprintable() for char in text)
 
 
-#: What may be asserted of an item: hard implicit factors, fact requirements, explicit factors, and soft factors in full.
-ASSERTABLE = ("hard", "facts", "explicit", "soft")
+#: What may be asserted of an item: hard implicit factors, fact requirements, policies, explicit factors, soft factors in full, and the metric that
+#: the suite calls its success.
+ASSERTABLE = ("hard", "facts", "policies", "explicit", "soft", "success")
 
 _LONGEST_REASON = 300
+#: Products of floats that are all but 1.
+_TOLERANCE = 1e-9
 _UNKNOWN: tuple[Outcome, ...] = ("error", "unevaluated")
 
 
@@ -60,7 +63,7 @@ class ItemOutcome:
         outcome: ``passed``, ``failed``, ``unevaluated`` (an asserted label is not known) or ``error`` (not the agent's fault).
         blame: who it is laid to when not passed; None where it is undecided.
         reason: why, on one line; empty when passed on labels.
-        unknown: the asserted factors whose label is not known.
+        unknown: the asserted factors whose label is not known, and the metric of success where it is not.
     """
 
     outcome: Outcome
@@ -75,7 +78,12 @@ def broken_item(fault: Fault) -> ItemOutcome:
 
 
 def item_outcome(
-    case: Case, labels: Mapping[str, Label], *, asserted: frozenset[str], count: Count | None = None
+    case: Case,
+    labels: Mapping[str, Label],
+    *,
+    asserted: frozenset[str],
+    count: Count | None = None,
+    success: tuple[str, Measure] | None = None,
 ) -> ItemOutcome:
     """Return how the item ends under the asserted labels.
 
@@ -84,13 +92,17 @@ def item_outcome(
         labels: the verdict's labels by factor id.
         asserted: members of ``ASSERTABLE``.
         count: how many explicit factors are met, for a verdict that does not say which.
+        success: the metric that is 1 where the case is done, and its name; None where the suite names none.
 
     Returns:
         ``failed`` when an asserted label failed; else ``error`` or ``unevaluated`` when one is not known, or when the case asks for nothing
         that could be judged; else ``passed``. A soft factor holds when it is satisfied in full.
     """
     readings = [
-        (kind, reading) for kind in ASSERTABLE if kind in asserted for reading in _readings(case, kind, labels, count)
+        (kind, reading)
+        for kind in ASSERTABLE
+        if kind in asserted
+        for reading in (_readings(case, kind, labels, count) if kind != "success" else _success(success))
     ]
     failing = [(kind, reading) for kind, reading in readings if reading.value is not None and reading.value < 1]
     unknown = [(kind, reading) for kind, reading in readings if reading.outcome in _UNKNOWN]
@@ -114,9 +126,25 @@ def _readings(case: Case, kind: str, labels: Mapping[str, Label], count: Count |
     truth = case.truth
     if kind == "facts":
         return read_labels(truth.facts, labels)
+    if kind == "policies":
+        return read_labels(truth.policies, labels)
     if kind == "explicit":
         return _with_count(read_labels(truth.explicit, labels), count)
     return read_labels([factor for factor in truth.implicit if factor.severity == kind], labels)
+
+
+def _success(success: tuple[str, Measure] | None) -> Sequence[Reading]:
+    """Read the metric of success: it holds at 1 and is broken where it cannot come to 1."""
+    if success is None:
+        return ()
+    name, measure = success
+    if measure.span is None:
+        return (Reading(name, None, measure.outcome_class or "unevaluated", "judge", measure.why),)
+    least, most = measure.span
+    if least < 1 - _TOLERANCE <= most:
+        return (Reading(name, None, "unevaluated", None, measure.why, bounded=True),)
+    held = least >= 1 - _TOLERANCE
+    return (Reading(name, float(held), "passed" if held else "failed", None, f"it is {most:g}, done is 1"),)
 
 
 def _with_count(readings: Sequence[Reading], count: Count | None) -> Sequence[Reading]:

@@ -48,6 +48,7 @@ def score(
     weights: WeightTable = DEFAULT_WEIGHTS,
     tools: Mapping[str, Tool] = _NO_TOOLS,
     families: Sequence[Family] = (MSB,),
+    success: str | None = None,
 ) -> Scorecard:
     """Return the scorecard of one judged episode.
 
@@ -61,6 +62,7 @@ def score(
         weights: the numbers that weights are computed with (A.2).
         tools: the suite's tools by name.
         families: the families of metrics that the suite declares.
+        success: the metric that is 1 where the case is done.
 
     Returns:
         The scorecard. An episode that the agent broke scores 0 in the metrics that are earned and fails; one that somebody else broke has no
@@ -72,11 +74,12 @@ def score(
     _check_asserted(asserted)
     scene = Scene(case, trajectory, verdict, tools, satisfies, weights)
     fault, calls, replies = scene.fault, trajectory.calls, trajectory.replies
+    measures, faults = _measured(families, scene)
     if fault is None:
-        item = item_outcome(case, scene.labels, asserted=asserted, count=verdict.explicit_count)
+        done = (success, measures[success]) if success in measures else None
+        item = item_outcome(case, scene.labels, asserted=asserted, count=verdict.explicit_count, success=done)
     else:
         item = broken_item(fault)
-    measures, faults = _measured(families, scene)
     warnings = dict.fromkeys(one.message for one in faults.values())
     return Scorecard(
         id=case.id,

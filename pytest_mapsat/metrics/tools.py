@@ -61,7 +61,9 @@ def tool_selection(
     gold = {expected.name for expected in case.truth.tools}
     if not gold and not called:
         return ToolSelection(not_applicable("no tool is expected and none was called"))
-    valid, unchecked = _check_tools([one for one in case.truth.tools if one.name in called], calls, satisfies, approved)
+    named = {one.key: one.name for one in case.truth.tools}
+    expected = [(one, {named.get(key, key) for key in one.after}) for one in case.truth.tools if one.name in called]
+    valid, unchecked = _check_tools(expected, calls, satisfies, approved)
     return ToolSelection(
         measure=Measure(len(valid) / len(gold | called)),
         correct=tuple(sorted(valid)),
@@ -73,25 +75,33 @@ def tool_selection(
 
 
 def _check_tools(
-    expected: Sequence[ExpectedTool], calls: Sequence[Step], satisfies: Satisfies, approved: Sequence[str] | None
+    expected: Sequence[tuple[ExpectedTool, set[str]]],
+    calls: Sequence[Step],
+    satisfies: Satisfies,
+    approved: Sequence[str] | None,
 ) -> tuple[set[str], int]:
-    """Return the names whose every expectation some call meets, and the number of rules left unchecked."""
-    valid = {one.name for one in expected}
+    """Return the names whose every expectation some call meets, and the number of rules left unchecked.
+
+    With each expectation come the tools that must be called before.
+    """
+    valid = {one.name for one, _ in expected}
     unchecked = 0
-    for one in expected:
-        unknown = _fewest_unknown(one, calls, satisfies)
+    for one, before in expected:
+        unknown = _fewest_unknown(one, before, calls, satisfies)
         if unknown is None or (approved is not None and one.name not in approved):
             valid.discard(one.name)
         unchecked += (unknown or 0) + (len(one.prose) if approved is None else 0)
     return valid, unchecked
 
 
-def _fewest_unknown(expected: ExpectedTool, calls: Sequence[Step], satisfies: Satisfies) -> int | None:
+def _fewest_unknown(
+    expected: ExpectedTool, before: set[str], calls: Sequence[Step], satisfies: Satisfies
+) -> int | None:
     """Return how many machine rules stay unknown in the best valid call, or None where no call is valid."""
     counts = [
         _unknown_rules(expected, call, calls[:position], satisfies)
         for position, call in enumerate(calls)
-        if call.tool == expected.name
+        if call.tool == expected.name and before <= {earlier.tool for earlier in calls[:position]}
     ]
     return min((count for count in counts if count is not None), default=None)
 

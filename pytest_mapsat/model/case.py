@@ -119,6 +119,12 @@ class FactRequirement(Factor):
     """A statement that must agree with what the tools returned, if the answer makes it (F)."""
 
 
+class Policy(Factor):
+    """A rule for the way an agent goes about it (ask before booking, never call a tool twice): judged and shown beside the answer's factors."""
+
+    scope: Literal["trajectory"] = "trajectory"
+
+
 #: What a soft factor can reach (3.3).
 SOFT_LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
@@ -178,12 +184,23 @@ class ExpectedTool(Noun):
 
     ``required``: names the agent must itself give; ``match``: rules a machine can check, by parameter; ``prose``: rules in words, by
     parameter (several may stand on one), reported as unchecked.
+
+    ``id`` tells it from other entries of the same tool; without one it is known by its name. ``after``: the entries that must be called before it.
+    ``evidence``: ids of the factors that rest on what it returns.
     """
 
     name: Identifier
+    id: Identifier | None = None
+    after: tuple[Identifier, ...] = ()
+    evidence: tuple[Identifier, ...] = ()
     required: tuple[str, ...] = ()
     match: dict[str, Match] = Field(default_factory=dict)
     prose: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def key(self) -> str:
+        """What ``after`` knows it by."""
+        return self.id or self.name
 
 
 class ScriptedAnswer(Noun):
@@ -227,6 +244,7 @@ class Truth(Noun):
     explicit: tuple[ExplicitFactor, ...] = ()
     implicit: tuple[ImplicitFactor, ...] = ()
     facts: tuple[FactRequirement, ...] = ()
+    policies: tuple[Policy, ...] = ()
     clarification: Clarification | None = None
     tools: tuple[ExpectedTool, ...] = ()
     user: UserScript = UserScript()
@@ -243,8 +261,8 @@ class Truth(Noun):
 
     @property
     def factors(self) -> tuple[Factor, ...]:
-        """All factors: explicit, implicit, facts, in this order."""
-        return (*self.explicit, *self.implicit, *self.facts)
+        """All factors: explicit, implicit, facts, policies, in this order."""
+        return (*self.explicit, *self.implicit, *self.facts, *self.policies)
 
     @property
     def required(self) -> tuple[Factor, ...]:

@@ -13,7 +13,7 @@ from .scorecard import Scorecard
 
 RUN_SCHEMA: Literal["mapsat-run/1"] = "mapsat-run/1"
 GateOutcome = Literal["passed", "failed", "inconclusive", "invalid"]
-Asserted = Literal["hard", "facts", "explicit", "soft", "none"]
+Asserted = Literal["hard", "facts", "policies", "explicit", "soft", "success", "none"]
 
 
 class Aggregate(Noun):

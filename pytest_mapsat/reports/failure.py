@@ -27,7 +27,12 @@ _QUOTES = 8
 _RESULT = 100
 _CALLS = 12
 #: Options that decide about the run as a whole, and change nothing for one case: what own tools have answered is a record by then.
-_OF_THE_RUN = frozenset({"fail_under", "fail_under_from", "allow_unevaluated", "on_miss"})
+_OF_THE_RUN = frozenset(
+    {
+        *("allow_unevaluated", "on_miss", "pass_rule", "shard"),
+        *("fail_under", "fail_under_from", "compare_fail", "compare_fail_from", "compare_on", "inconclusive"),
+    }
+)
 #: Options that have another name on the command line.
 _OPTION_NAMES = {"asserted": "assert", "timeout_seconds": "timeout"}
 
@@ -99,7 +104,7 @@ def _lines(
     yield from wrap(f"query: {printable(case.visible.query)}", width, hang=7)
     for label in told:
         yield ""
-        yield from _label(label, case, width)
+        yield from _label(label, card, case, width)
     if rest:
         yield ""
         yield from wrap(f"also missed, not asserted: {', '.join(_short(label, case) for label in rest)}", width)
@@ -138,22 +143,28 @@ def _scores(card: Scorecard, metrics: Sequence[Metric]) -> str:
 
 
 def _kind(label: Label, case: Case) -> str:
-    if label.kind == "fact":
-        return "facts"
-    if label.kind == "explicit":
-        return "explicit"
-    return _severity(label.factor, case)
+    if label.kind == "implicit":
+        return _severity(label.factor, case)
+    return {"fact": "facts", "policy": "policies"}.get(label.kind, label.kind)
 
 
 def _severity(factor_id: str, case: Case) -> str:
     return next((factor.severity for factor in case.truth.implicit if factor.id == factor_id), "soft")
 
 
-def _label(label: Label, case: Case, width: int) -> Iterator[str]:
+def _fate(tool: str, card: Scorecard) -> str:
+    statuses = {call.status for call in card.trajectory.calls if call.tool == tool}
+    return "answered" if "ok" in statuses else "was called and did not answer" if statuses else "was never called"
+
+
+def _label(label: Label, card: Scorecard, case: Case, width: int) -> Iterator[str]:
     yield from _head(label, case, width)
     yield from _said(label, width)
     if label.wanted:
         yield from wrap(f"wanted  {printable(label.wanted)}", width, indent="    ", hang=8)
+    for tool in case.truth.tools:
+        if label.factor in tool.evidence:
+            yield from wrap(f"rests on {tool.name}, which {_fate(tool.name, card)}", width, indent="    ", hang=8)
     factor = _factor(label, case)
     if isinstance(factor, ImplicitFactor) and factor.source != "unstated":
         notes = "; ".join(printable(evidence.text) for evidence in factor.evidence if evidence.text)
@@ -165,7 +176,7 @@ def _label(label: Label, case: Case, width: int) -> Iterator[str]:
 def _head(label: Label, case: Case, width: int) -> Iterator[str]:
     """Name the factor and say how far it was met."""
     kind = _kind(label, case)
-    title = {"facts": "fact", "explicit": "explicit", "hard": "hard constraint", "soft": "preference"}[kind]
+    title = {"facts": "fact", "policies": "policy", "hard": "hard constraint", "soft": "preference"}.get(kind, kind)
     factor = _factor(label, case)
     text = printable(factor.text) if factor else "(a factor that the case no longer has)"
     how = f"met in part ({label.value:g} of 1)" if label.value else "broken"

@@ -63,7 +63,9 @@ def _cards(suite: Suite, entry: CaseEntry, answers: Sequence[LabelledAnswer], ju
     for trial, answer in enumerate(answers, 1):
         trajectory = _dialogue(case, answer, oracle, world).model_copy(update={"trial": trial, "source": _SOURCE})
         nodeid = f"answers::{case.id}[{answer.id}]"
-        yield grade(case, trajectory, judge, asserted=frozenset(_ASSERTED), tools=suite.tools, nodeid=nodeid)
+        yield grade(
+            case, trajectory, judge, asserted=frozenset(_ASSERTED), tools=suite.tools, nodeid=nodeid, line=entry.line
+        )
 
 
 def _dialogue(case: Case, answer: LabelledAnswer, oracle: Trajectory | None, world: World) -> Trajectory:

@@ -94,6 +94,7 @@ class Runner:
             line=line,
             tools=suite.tools,
             families=families_of(suite, self.families),
+            success=suite.manifest.success,
         )
         return card.model_copy(update={"timing": EpisodeTiming(seconds=round(perf_counter() - started, 6))})
 
@@ -133,6 +134,7 @@ def grade(
     nodeid: str = "",
     line: int | None = None,
     families: Sequence[Family] = (MSB,),
+    success: str | None = None,
 ) -> Scorecard:
     """Return the scorecard of an episode: judged, scored, and joined to the verdict it was judged by.
 
@@ -145,10 +147,19 @@ def grade(
         nodeid: the item's node id.
         line: where in its file the case begins, from 1.
         families: the families of metrics that the suite declares.
+        success: the metric that is 1 where the case is done.
     """
     verdict = judge.judge(case, trajectory)
     card = score(
-        case, trajectory, verdict, asserted=asserted, satisfies=satisfies, nodeid=nodeid, tools=tools, families=families
+        case,
+        trajectory,
+        verdict,
+        asserted=asserted,
+        satisfies=satisfies,
+        nodeid=nodeid,
+        tools=tools,
+        families=families,
+        success=success,
     )
     return card.model_copy(
         update={

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_mapsat.formats import shown_path
 from pytest_mapsat.metrics import Family, families_named
-from pytest_mapsat.model import Metric, Problem, RunOptions, SuiteError, UsageError
+from pytest_mapsat.model import Metric, Problem, RunOptions, SuiteError, UsageError, did_you_mean
 from pytest_mapsat.suite import Suite
 
 from .request import drops_of, thresholds_of
@@ -22,13 +22,22 @@ def families_of(suite: Suite, known: Mapping[str, Family]) -> tuple[Family, ...]
         known: all families, by name.
 
     Raises:
-        SuiteError: nobody adds one of them; with the manifest's line.
+        SuiteError: nobody adds one of them, or the metric of success is of none; with the manifest's line.
     """
     try:
-        return families_named(suite.manifest.metrics, known)
+        families = families_named(suite.manifest.metrics, known)
     except UsageError as error:
-        place = suite.manifest_place("metrics")
-        raise SuiteError(Problem(shown_path(place[0]), place[1], f"metrics: {error}", _HINT)) from None
+        raise _at(suite, "metrics", str(error), _HINT) from None
+    names = [metric.name for family in families for metric in family.metrics if metric.gated]
+    if suite.manifest.success is not None and suite.manifest.success not in names:
+        hint = did_you_mean(suite.manifest.success, names) or f"it has {', '.join(names)}"
+        raise _at(suite, "success", f"no family of the suite has the metric {suite.manifest.success!r}", hint)
+    return families
+
+
+def _at(suite: Suite, key: str, message: str, hint: str) -> SuiteError:
+    path, line = suite.manifest_place(key)
+    return SuiteError(Problem(shown_path(path), line, f"{key}: {message}", hint))
 
 
 def metrics_of(suites: Iterable[Suite], known: Mapping[str, Family]) -> tuple[Metric, ...]:
@@ -41,12 +50,16 @@ def metrics_of(suites: Iterable[Suite], known: Mapping[str, Family]) -> tuple[Me
     return tuple(metric for family in families.values() for metric in family.metrics)
 
 
-def refuse_undeclared(options: RunOptions, suites: Iterable[Suite], known: Mapping[str, Family]) -> None:
-    """Check that some suite of a run declares each metric that a threshold or a drop stands on.
+def refuse_undeclared(options: RunOptions, suites: Sequence[Suite], known: Mapping[str, Family]) -> None:
+    """Check that some suite of a run declares each metric that a threshold or a drop stands on, and a success that is asserted.
 
     Raises:
         UsageError: none does, or there is no such metric.
     """
+    if "success" in options.asserted and not any(suite.manifest.success for suite in suites):
+        raise UsageError(
+            "--mapsat-assert: no suite of this run says what counts as done: name success: METRIC in suite.yaml"
+        )
     everything = metrics_of((), known)
     declared = {metric.name for metric in metrics_of(suites, known)}
     families = {metric.name: metric.family for metric in everything}

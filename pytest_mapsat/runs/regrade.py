@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_mapsat.formats import content_digest, require_file, shown_path
+from pytest_mapsat.gate import Side
 from pytest_mapsat.judges import CheckFunction, Judge
 from pytest_mapsat.metrics import Family, gather_families
 from pytest_mapsat.model import Asserted, Run, RunRequest, Scorecard, UsageError, did_you_mean
@@ -103,6 +104,7 @@ def regrade(
     root: Path,
     checks: Mapping[str, CheckFunction] | None = None,
     families: Mapping[str, Family] | None = None,
+    base: Side | None = None,
 ) -> Run:
     """Return the run judged and scored again, with the suites' cases as they are now.
 
@@ -113,6 +115,7 @@ def regrade(
         root: the folder that a judge's relative path starts from.
         checks: the checks that others add, by name; None: those of installed packages.
         families: the families of metrics, by name; None: ours and those of installed packages.
+        base: an earlier run to compare with.
 
     Raises:
         UsageError: a case of the run is in none of the suites, or the judge or a threshold cannot be used.
@@ -135,7 +138,7 @@ def regrade(
     ]
     unfinished = run.manifest.unfinished or _missing(run)
     outcome = Outcome(run.accounting, run.manifest.partial, run.manifest.broken, unfinished)
-    return assemble(cards, used, request, outcome, run.timing, metrics=metrics)
+    return assemble(cards, used, request, outcome, run.timing, metrics=metrics, base=base)
 
 
 def _missing(run: Run) -> str:
@@ -203,5 +206,6 @@ def _regraded(
         nodeid=card.nodeid,
         line=entry.line,
         families=families_of(suite, known),
+        success=suite.manifest.success,
     )
     return graded.model_copy(update={"agent": card.agent, "attempt": card.attempt, "timing": card.timing})

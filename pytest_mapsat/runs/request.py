@@ -26,7 +26,9 @@ def parse_asserted(text: str) -> tuple[Asserted, ...]:
     """
     words = {word.strip() for word in text.split(",") if word.strip()}
     if words == {"all"}:
-        return asserted_kinds(_KINDS)
+        return asserted_kinds(
+            kind for kind in _KINDS if kind != "success"
+        )  # all labels; not every suite names its success
     if words == {"none"}:
         return ("none",)
     unknown = sorted(words - set(_KINDS))
@@ -34,7 +36,7 @@ def parse_asserted(text: str) -> tuple[Asserted, ...]:
         found = unknown[0] if unknown else text
         hint = did_you_mean(found, (*_KINDS, "all", "none"))
         raise ValueError(
-            f"found {found!r}, expected hard, facts, explicit, soft (comma between), all, or none"
+            f"found {found!r}, expected {', '.join(_KINDS)} (comma between), all, or none"
             + (f"; {hint}" if hint else "")
         )
     return asserted_kinds(words)
@@ -42,7 +44,7 @@ def parse_asserted(text: str) -> tuple[Asserted, ...]:
 
 def asserted_kinds(names: Iterable[str]) -> tuple[Asserted, ...]:
     """Return the kinds among some names as a run file lists them: sorted, ``none`` where there are none."""
-    return tuple(sorted(kind for kind in _KINDS if kind in set(names))) or ("none",)
+    return tuple(sorted(set(_KINDS).intersection(names))) or ("none",)
 
 
 def thresholds_of(options: RunOptions, metrics: Sequence[Metric]) -> tuple[Threshold, ...]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, Literal, get_args
 
 from pytest_mapsat.formats import DataPath
@@ -53,6 +55,7 @@ def crosscheck(case: Case, manifest: SuiteManifest, tools: Mapping[str, Tool]) -
     """Give what is wrong between a case and its suite: unknown domains, tools and parameters, a scope that nothing reads."""
     yield from _domains(case, manifest)
     yield from _scopes(case)
+    yield from _expected(case)
     for place, noun in nouns_in(case.truth, ("truth",)):
         field = _NAMES_TOOL.get(type(noun))
         if field is None or getattr(noun, field) is None:
@@ -87,6 +90,39 @@ def _scopes(case: Case) -> Iterator[Remark]:
                 message = "found 'outcome', but nothing reads the state that the world ends in yet"
                 place = ("truth", kind, index, "scope")
                 yield Remark("error", "unread-scope", place, message, "expected answer or trajectory")
+
+
+def _expected(case: Case) -> Iterator[Remark]:
+    """Give what is wrong between the expected tools: ids that stand twice, ``after`` and ``evidence`` that lead nowhere or in a circle."""
+    tools, factors = case.truth.tools, [factor.id for factor in case.truth.factors]
+    keys = Counter(tool.key for tool in tools)
+    for index, tool in enumerate(tools):
+        place: Place = ("truth", "tools", index)
+        if tool.id is not None and any(tool.id == other.key for other in tools[:index]):
+            yield Remark("error", "expected-tool", (*place, "id"), f"another expected tool has the id {shown(tool.id)}")
+        for number, key in enumerate(tool.after):
+            here = (*place, "after", number)
+            if keys[key] == 0:
+                hint = did_you_mean(key, keys) or f"expected tools: {', '.join(keys)}"
+                yield Remark("error", "expected-tool", here, f"no expected tool has the id or name {shown(key)}", hint)
+            elif keys[key] > 1:
+                message = f"several expected tools are {shown(key)}"
+                yield Remark("error", "expected-tool", here, message, "give each an id, and name that")
+        for number, factor in enumerate(tool.evidence):
+            if factor not in factors:
+                hint = did_you_mean(factor, factors) or f"its factors: {', '.join(factors) or 'none'}"
+                here = (*place, "evidence", number)
+                yield Remark("error", "expected-tool", here, f"the case has no factor {shown(factor)}", hint)
+    yield from _circles({tool.key: tool.after for tool in tools}, [tool.key for tool in tools])
+
+
+def _circles(after: Mapping[str, Sequence[str]], keys: Sequence[str]) -> Iterator[Remark]:
+    try:
+        TopologicalSorter({key: [one for one in before if one in after] for key, before in after.items()}).prepare()
+    except CycleError as error:
+        circle: list[str] = error.args[1]
+        place: Place = ("truth", "tools", keys.index(circle[0]), "after")
+        yield Remark("error", "expected-tool", place, f"goes in a circle: {' after '.join(circle)}")
 
 
 def nouns_in(value: Any, place: Place) -> Iterator[tuple[Place, Noun]]:

@@ -57,7 +57,7 @@ def make_trajectory(*calls, replies=("There you go.",), usage=None, **fields):
     return Trajectory(**{"case": "c1", "turns": tuple(turns), **fields})
 
 
-KINDS = {"e": "explicit", "s": "implicit", "h": "implicit", "f": "fact"}
+KINDS = {"e": "explicit", "s": "implicit", "h": "implicit", "f": "fact", "p": "policy"}
 
 
 def label(factor, value, outcome=None, **fields):

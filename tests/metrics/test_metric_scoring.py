@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from metric_builders import EARNED, METRICS, always, call, label, make_case, make_trajectory, make_verdict
 
-from pytest_mapsat.metrics import score
+from pytest_mapsat.metrics import score, summarise
 from pytest_mapsat.model import (
     Count,
     ExpectedTool,
     Fault,
+    Policy,
     Provenance,
     Scorecard,
     Usage,
@@ -105,7 +106,9 @@ def test_a_count_that_does_not_fit_leaves_the_item_unevaluated():
 
 
 def test_only_known_assertions_are_taken():
-    with pytest.raises(UsageError, match="cannot assert nice; known are hard, facts, explicit, soft"):
+    with pytest.raises(
+        UsageError, match="cannot assert nice; known are hard, facts, policies, explicit, soft, success"
+    ):
         mark(asserted=frozenset({"nice"}))
 
 
@@ -228,3 +231,47 @@ def test_claims_that_are_not_what_the_case_asks_for_are_a_warning_of_their_reply
     )
     assert card.warnings == ("reply 1 does not give what the case asks for: claims.intent: found 7, expected a string",)
     assert card.outcome == "passed"
+
+
+POLICY = FULL.model_copy(
+    update={"truth": FULL.truth.model_copy(update={"policies": (Policy(id="p1", text="asks before it books"),)})}
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "asserted", "outcome"),
+    [
+        (0, {"policies"}, "failed"),
+        (0, {"hard"}, "passed"),
+        (1, {"policies"}, "passed"),
+        (None, {"policies"}, "unevaluated"),
+    ],
+)
+def test_a_policy_fails_an_item_where_it_is_asserted_and_is_in_no_metric(value, asserted, outcome):
+    labels = [*(label(factor, known) for factor, known in GOOD.items()), label("p1", value)]
+    card = score(
+        POLICY, make_trajectory(call("a")), make_verdict(labels), asserted=frozenset(asserted), satisfies=always
+    )
+    assert (card.outcome, card.metrics["ar"], card.metrics["ifs"], card.warnings) == (outcome, 1, 1, ())
+
+
+@pytest.mark.parametrize(
+    ("labels", "outcome", "reason", "unknown"),
+    [
+        (GOOD, "passed", "", ()),
+        (GOOD | {"s1": 0.5}, "failed", "success ar failed: it is 0.8, done is 1", ()),
+        (GOOD | {"s1": None}, "unevaluated", "success ar is 1 of 3 labels are not known; s1: undecided", ("ar",)),
+        (GOOD | {"s1": None, "e1": 0}, "failed", "success ar failed: it is 0.5, done is 1", ()),
+    ],
+)
+def test_a_metric_may_say_what_counts_as_done(labels, outcome, reason, unknown):
+    undecided = {"outcome": "unevaluated", "why": "undecided"}
+    made = [label(factor, value, **(undecided if value is None else {})) for factor, value in labels.items()]
+    verdict = make_verdict(made)
+    card = score(
+        FULL, make_trajectory(call("a")), verdict, asserted=frozenset({"success"}), satisfies=always, success="ar"
+    )
+    assert (card.outcome, card.unknown) == (outcome, unknown)
+    assert card.reason.startswith(reason)
+    rate = summarise([card])["pass_rate"]
+    assert (rate.n, rate.undecided) == ((0, 1) if unknown else (1, 0))

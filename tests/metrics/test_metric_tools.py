@@ -125,3 +125,12 @@ def test_without_rules_the_score_is_the_overlap_of_the_two_sets(expected, called
     if union:
         assert found.measure.value == len(set(expected) & set(called)) / len(union)
     assert set(found.correct) | set(found.invalid) | set(found.extra) | set(found.missed) == union
+
+
+def test_a_call_is_valid_only_after_the_tools_that_it_builds_on():
+    tools = (ExpectedTool(name="find", id="start"), ExpectedTool(name="route", after=("start",)))
+    case = make_case(tools=tools)
+    assert select(case, call("find"), call("route")).measure.value == 1
+    found = select(case, call("route"), call("find"))
+    assert (found.measure.value, found.invalid) == (0.5, ("route",))
+    assert select(case, call("route"), call("find"), call("route")).measure.value == 1

@@ -1,6 +1,9 @@
 """--mapsat-assert: what fails an item."""
 
+import json
+
 import pytest
+import tiny_suite
 
 
 @pytest.mark.parametrize(
@@ -30,4 +33,42 @@ def test_a_violation_that_is_not_asserted_is_listed_in_the_summary(project: pyte
 def test_an_unknown_kind_is_a_usage_error(project: pytest.Pytester, text: str) -> None:
     result = project.runpytest("--mapsat-agent=good:agent", f"--mapsat-assert={text or ','}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--mapsat-assert: found *expected hard, facts, explicit, soft*"])
+    result.stderr.fnmatch_lines(["*--mapsat-assert: found *expected hard, facts, policies, explicit, soft, success*"])
+
+
+def test_policies_and_success_are_judged_told_and_asserted(project: pytest.Pytester) -> None:
+    case = tiny_suite.case("careful")
+    case["truth"]["policies"] = [
+        {
+            "id": "p1",
+            "text": "it asks the weather first",
+            "check": {"kind": "called", "tool": "search_poi", "at_least": 2},
+        }
+    ]
+    case["truth"]["tools"][0]["evidence"] = ["p1"]
+    folder = project.path / "benchmark_cases"
+    (folder / "nav" / "careful.yaml").write_text(json.dumps(case))
+    (folder / "records" / "careful.jsonl").write_text(json.dumps(tiny_suite.record("careful")))
+    place, agent = "benchmark_cases/nav/careful.yaml", "--mapsat-agent=good:agent"
+    result = project.runpytest(agent, place)
+    result.assert_outcomes(passed=1)  # not asserted by default
+    result = project.runpytest(agent, place, "--mapsat-assert=policies", "--mapsat-save=run.json")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["*policy broken: p1: it asks the weather first*", "*rests on search_poi, which answered*"]
+    )
+    (card,) = json.loads((project.path / "run.json").read_text())["cases"]
+    assert next(label["kind"] for label in card["labels"] if label["factor"] == "p1") == "policy"
+    result = project.runpytest(agent, place, "--mapsat-assert=success")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--mapsat-assert: no suite of this run says what counts as done*success: METRIC*"])
+    manifest = folder / "suite.yaml"
+    manifest.write_text(tiny_suite.MANIFEST + "success: arr\n")
+    result = project.runpytest(agent, place)
+    result.stdout.fnmatch_lines(
+        ["*suite.yaml:9: success: no family of the suite has the metric 'arr' (did you mean 'ar'?)*"]
+    )
+    manifest.write_text(tiny_suite.MANIFEST + "success: ar\n")
+    result = project.runpytest(agent, place, "--mapsat-assert=success")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["success ar failed: it is 0.5, done is 1"])

@@ -85,6 +85,14 @@ def test_a_wrong_check_is_explained(tmp_path, check, message, hint):
         ("  implicit: [{id: z1, text: x, severity: hrd, weight: 1}]", "truth.implicit[0].severity: found 'hrd'"),
         ("  clarification: {max_turns: -1}", "truth.clarification.max_turns: found -1: "),
         ("  facts: [{id: f1, text: x, scope: outcome}]", "truth.facts[0].scope: found 'outcome', but nothing reads the state"),
+        ("  policies: [{id: p1, text: x, scope: answer}]", "truth.policies[0].scope: found 'answer', expected one of trajectory"),
+        ("  policies: [{id: e1, text: x}]", "truth: two factors have the id 'e1'"),
+        ("  tools: [{name: find, id: a}, {name: find, id: a}]", "truth.tools[1].id: another expected tool has the id 'a'"),
+        ("  tools: [{name: find, id: there, after: [thre]}]", "truth.tools[0].after[0]: no expected tool has the id or name 'thre'"),
+        ("  tools: [{name: find}, {name: find}, {name: route, after: [find]}]", "truth.tools[2].after[0]: several expected tools are 'find'"),
+        ("  tools: [{name: find, after: [route]}, {name: route, after: [find]}]", "truth.tools[0].after: goes in a circle: find after route after find"),
+        ("  tools: [{name: find, id: a, after: [a]}]", "truth.tools[0].after: goes in a circle: a after a"),
+        ("  tools: [{name: find, evidence: [e2]}]", "truth.tools[0].evidence[0]: the case has no factor 'e2'"),
         ("  tools: [{name: find, match: {query: {op: within, text: a}}}]", "truth.tools[0].match.query.op: found 'within'"),
     ],
 )  # fmt: skip
@@ -96,7 +104,7 @@ def test_a_wrong_truth_is_explained(tmp_path, more, message):
 
 def test_all_problems_of_a_file_are_reported_up_to_a_limit(tmp_path):
     three = case_yaml("a").replace("query", "qurey").replace("now:", "nwo:")
-    assert len(problems_of(tmp_path / "one", three)) == 4, "two unknown fields, two missing ones"
+    assert len(problems_of(tmp_path / "one", three)) == 3, "two unknown fields, a missing one"
     many = "---\n".join(case_yaml(f"c{n}").replace("query", "qurey") for n in range(30))
     assert len(problems_of(tmp_path / "two", many)) == 20
 
