@@ -6,7 +6,6 @@ import argparse
 import io
 import json
 import os
-import shutil
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -15,9 +14,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pytest_mapsat import __version__
 from pytest_mapsat.commands import (
+    add_agreement,
     add_answers,
     add_compare,
+    add_figures,
     add_merge,
+    add_plugins,
+    add_regrade,
     add_report,
     add_review,
     add_show,
@@ -27,8 +30,8 @@ from pytest_mapsat.commands import (
 from pytest_mapsat.commands.making import add_init, add_misses, add_record, offers, print_offers
 
 if TYPE_CHECKING:
-    from pytest_mapsat.model import Run
     from pytest_mapsat.proof import Proof
+    from pytest_mapsat.sandbox import WorldHook
     from pytest_mapsat.suite import LintFinding
     from pytest_mapsat.suite.importers import ImportReport
 
@@ -39,8 +42,6 @@ EXIT_ERROR = 2
 #: Importable formats, named here so that --help needs no import of theirs; a test holds the two together.
 FORMATS = ("mapsatisfybench",)
 SCHEMAS = ("case", "report", "run", "tools")
-_DIGITS = 9
-_NARROWEST = 60
 _SEVERITIES = ("error", "warning", "note")
 #: Commands that are named in the design and do not exist yet.
 LATER = ("build", "serve", "doctor", "cache")
@@ -105,7 +106,11 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="mapsat", description="Import, check and describe suites of benchmark cases.")
+    parser = _Parser(
+        prog="mapsat",
+        description="Make, fill and check suites of benchmark cases, and look at what runs of them brought.",
+        epilog="Begin with: mapsat init, then pytest --mapsat-agent=my_agent:agent",
+    )
     parser.add_argument("--version", action="version", version=f"mapsat {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, dest="name")
     _add_claims(commands)
@@ -115,8 +120,10 @@ def _parser() -> argparse.ArgumentParser:
     _add_lint(commands)
     add_merge(commands)
     add_record(commands)
-    _add_regrade(commands)
+    add_regrade(commands)
+    add_figures(commands)
     add_report(commands)
+    add_agreement(commands)
     add_review(commands)
     _add_schema(commands)
     add_show(commands)
@@ -169,55 +176,12 @@ def _add_lint(commands: Any) -> None:
     )
     add_answers(parser)
     add_misses(parser)
+    add_plugins(parser)
     parser.set_defaults(command=_lint)
 
 
-def _add_regrade(commands: Any) -> None:
-    about = "judge and score a saved run again, without an agent"
-    parser = commands.add_parser(
-        "regrade",
-        help=about,
-        description=f"{about[0].upper()}{about[1:]}. What is not given stays as it was in the run. "
-        "Exit status 1 when the gate does not hold.",
-    )
-    parser.add_argument("run", metavar="RUN", type=Path, help="a file that --mapsat-save wrote, or a journal")
-    _add_suite(parser)
-    parser.add_argument("--judge", metavar="SPEC", help="checks or recorded:PATH")
-    parser.add_argument(
-        "--decisions",
-        metavar="PATH",
-        type=Path,
-        help="people's decisions, which come before the judge (default: decisions.jsonl of the suite)",
-    )
-    parser.add_argument("--fail-under", metavar="EXPR", action="append", help="thresholds, as in ar=0.65; repeatable")
-    parser.add_argument(
-        "--assert", metavar="LIST", dest="asserted", help="hard, facts, policies, explicit, soft, success, all, or none"
-    )
-    parser.add_argument(
-        "--compare", metavar="BASE", type=Path, help="the earlier run that the saved one was compared with"
-    )
-    parser.add_argument("--allow-unevaluated", metavar="N", type=_whole, help="cases that may be left unevaluated")
-    parser.add_argument(
-        "-p",
-        dest="plugins",
-        metavar="MODULE",
-        action="append",
-        default=[],
-        help="a module or file whose hooks add checks or metrics, such as conftest.py; repeatable",
-    )
-    parser.add_argument("--save", metavar="PATH", type=Path, help="write the regraded run file")
-    parser.add_argument("--json", action="store_true", help="print manifest, summary, groups and gate as JSON")
-    parser.set_defaults(command=_regrade)
-
-
-def _whole(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > _DIGITS:
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected a whole number from 0")
-    return int(text)
-
-
 def _add_schema(commands: Any) -> None:
-    about = "print the JSON Schema of a case, a report, a run file, or a file of tools"
+    about = "print the JSON Schema of a case, report, run or tools"
     parser = commands.add_parser("schema", help=about, description=f"{about[0].upper()}{about[1:]}.")
     parser.add_argument("noun", metavar="NOUN", choices=SCHEMAS, help=f"one of: {', '.join(SCHEMAS)}")
     parser.add_argument("--json", action="store_true", help="accepted for symmetry: a schema is always JSON")
@@ -262,9 +226,12 @@ def _print_report(report: ImportReport, dest: Path) -> None:
 
 
 def _lint(options: argparse.Namespace) -> int:
-    findings = _findings(options.suite)
+    from pytest_mapsat.runs.added import load_added  # noqa: PLC0415  --help needs no pydantic
+
+    options.worlds = load_added(options.plugins).worlds if options.plugins else None
+    findings = _findings(options.suite, options.worlds)
     sound = all(finding.severity != "error" for finding in findings)
-    proof = _mutants(options.suite, findings) if options.mutants else None
+    proof = _mutants(options.suite, findings, options.worlds) if options.mutants else None
     answers = judged_answers(options, sound=sound)
     missed = offers(options, sound=sound)
     if options.json:
@@ -294,15 +261,16 @@ def _print_lint(findings: Sequence[LintFinding], proof: Proof | None) -> None:
             _print(line)
 
 
-def _mutants(path: Path, findings: Sequence[LintFinding]) -> Proof:
+def _mutants(path: Path, findings: Sequence[LintFinding], worlds: Sequence[WorldHook] | None) -> Proof:
     """Return what the checks make of mutants of all cases that can be loaded; the others are among the findings."""
     from pytest_mapsat.model import SuiteError  # noqa: PLC0415  lazy
     from pytest_mapsat.proof import Proof, prove  # noqa: PLC0415  lazy
-    from pytest_mapsat.suite import find_suite, open_suite  # noqa: PLC0415  lazy
+    from pytest_mapsat.suite import find_suite, open_suite, read_answers  # noqa: PLC0415  lazy
 
     if any(finding.severity == "error" and finding.rule != "case" for finding in findings):
-        return Proof((), {}, {}, ())
+        return Proof(())
     suite = open_suite(find_suite(path) or path)
+    suite.worlds = worlds
     cases = []
     for file in suite.files():
         try:
@@ -313,10 +281,14 @@ def _mutants(path: Path, findings: Sequence[LintFinding]) -> Proof:
             with suppress(SuiteError):
                 suite.records(entry.id)  # what cannot be read is among the findings
                 cases.append(suite.load(entry))
-    return prove(cases, suite)
+    try:
+        answers = [placed.noun for placed in read_answers(suite)]
+    except SuiteError:
+        answers = []  # what is wrong with them is among the findings
+    return prove(cases, suite, answers)
 
 
-def _findings(path: Path) -> list[LintFinding]:
+def _findings(path: Path, worlds: Sequence[WorldHook] | None) -> list[LintFinding]:
     from pytest_mapsat.model import SuiteError, UsageError  # noqa: PLC0415  --help needs no pydantic
     from pytest_mapsat.proof import lint_records  # noqa: PLC0415  likewise
     from pytest_mapsat.suite import errors_of, find_suite, lint, open_suite  # noqa: PLC0415  likewise
@@ -327,59 +299,13 @@ def _findings(path: Path) -> list[LintFinding]:
         suite = open_suite(find_suite(path) or path)
     except SuiteError as error:
         return errors_of(error, "suite")
+    suite.worlds = worlds
     return sorted([*lint(suite), *lint_records(suite)], key=lambda finding: finding.order)
 
 
 def _lint_summary(findings: Sequence[LintFinding]) -> str:
     counts = [(severity, sum(finding.severity == severity for finding in findings)) for severity in _SEVERITIES]
     return ", ".join(f"{count} {severity}{'' if count == 1 else 's'}" for severity, count in counts)
-
-
-def _regrade(options: argparse.Namespace) -> int:
-    from pytest_mapsat.formats import save_run  # noqa: PLC0415
-    from pytest_mapsat.model import UsageError  # noqa: PLC0415  --help needs no pydantic
-    from pytest_mapsat.runs.added import load_added  # noqa: PLC0415
-    from pytest_mapsat.runs.baseline import read_base  # noqa: PLC0415
-    from pytest_mapsat.runs.regrade import Changes, changed_suites, open_suites, regrade  # noqa: PLC0415
-    from pytest_mapsat.runs.request import parse_asserted  # noqa: PLC0415  lazy
-    from pytest_mapsat.runs.resume import read_saved  # noqa: PLC0415  lazy
-
-    try:
-        asserted = None if options.asserted is None else parse_asserted(options.asserted)
-    except ValueError as error:
-        raise UsageError(f"--assert: {error}") from None
-    changes = Changes(
-        judge=options.judge,
-        asserted=asserted,
-        fail_under=None if options.fail_under is None else tuple(options.fail_under),
-        allow_unevaluated=options.allow_unevaluated,
-        decisions=options.decisions,
-    )
-    run = read_saved(options.run)
-    suites = open_suites(options.suite or [Path("benchmark_cases")])
-    for warning in changed_suites(run, suites, changes):
-        sys.stderr.write(f"mapsat: warning: {warning}\n")
-    try:
-        added = load_added(options.plugins)
-        base = None if options.compare is None else read_base(options.compare)
-        run = regrade(run, suites, changes, root=Path.cwd(), checks=added.checks, families=added.families, base=base)
-    except UsageError as error:
-        raise UsageError(str(error).replace("--mapsat-", "--")) from None  # the options of this command have no prefix
-    if options.save is not None:
-        save_run(options.save, run)
-    _print_run(run, as_json=options.json)
-    return EXIT_OK if run.gate.outcome == "passed" else EXIT_FINDINGS
-
-
-def _print_run(run: Run, *, as_json: bool) -> None:
-    if as_json:
-        _print_json(run.model_dump(mode="json", exclude={"cases", "timing"}, by_alias=True))
-        return
-    from pytest_mapsat.reports import summary_lines  # noqa: PLC0415  lazy
-
-    width = max(shutil.get_terminal_size().columns, _NARROWEST)
-    for line in summary_lines(run, width=width, colour=False):
-        _print(line.text)
 
 
 def _schema(options: argparse.Namespace) -> int:

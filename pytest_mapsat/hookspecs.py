@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from pytest_mapsat.judges import CheckFunction
     from pytest_mapsat.metrics import Family
     from pytest_mapsat.model import Case, Run
+    from pytest_mapsat.sandbox import WorldFactory
+    from pytest_mapsat.suite import Suite
 
 
 @pytest.hookspec(firstresult=True)
@@ -32,6 +34,15 @@ def pytest_mapsat_check(config: pytest.Config) -> Mapping[str, CheckFunction] | 
     """Return checks of your own by name: functions ``(check, context) -> Finding`` that judge ``{kind: custom, name: ...}``.
 
     Called once in each process, at its start. Outside pytest only the entry points of the group ``pytest_mapsat.checks`` are known.
+    """
+
+
+@pytest.hookspec(firstresult=True)
+def pytest_mapsat_world(config: pytest.Config, case: Case, suite: Suite) -> WorldFactory | None:
+    """Return what makes the world of a case: a class, or a function, of the ``State``; None to leave it to others.
+
+    Called for each episode. The object that is made has a method for each tool that it answers; see docs/worlds.md. A ``conftest.py`` in the
+    suite's own folder is refused: a suite is data. Outside pytest the entry points of the group ``pytest_mapsat.worlds`` are known.
     """
 
 

@@ -7,16 +7,22 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .agreeing import add_agreement
 from .compare import add_compare, add_merge
-from .reports import add_report, add_show
+from .regrading import add_plugins, add_regrade
+from .reports import add_figures, add_report, add_show
 
 if TYPE_CHECKING:
     from pytest_mapsat.proof import AnswersProof
 
 __all__ = [
+    "add_agreement",
     "add_answers",
     "add_compare",
+    "add_figures",
     "add_merge",
+    "add_plugins",
+    "add_regrade",
     "add_report",
     "add_review",
     "add_show",
@@ -51,7 +57,7 @@ def judged_answers(options: argparse.Namespace, *, sound: bool) -> AnswersProof 
         return None
     from .answers import judge_answers  # noqa: PLC0415  lazy
 
-    return judge_answers(options.suite, options.save)
+    return judge_answers(options.suite, options.save, options.worlds)
 
 
 def print_answers(options: argparse.Namespace, answers: AnswersProof | None) -> None:

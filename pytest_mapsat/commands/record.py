@@ -116,7 +116,7 @@ def _episode(case: Case, source: Source, world: RecordingWorld) -> list[str]:
 
 def _tell(kept: Keeping, redacted: set[str], problems: list[str]) -> None:
     counts = [f"{kept.added} record{'' if kept.added == 1 else 's'} added"]
-    counts += [f"{kept.known} known"] if kept.known else []
+    counts += [f"{kept.known} already there"] if kept.known else []
     counts += [f"{kept.replaced} replaced"] if kept.replaced else []
     _say([f"{shown_path(kept.path)}: {', '.join(counts)}"])
     if redacted:

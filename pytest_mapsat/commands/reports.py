@@ -46,6 +46,39 @@ def add_show(commands: Any) -> None:
     parser.set_defaults(command=_show)
 
 
+def add_figures(commands: Any) -> None:
+    """Add the command ``mapsat figures``."""
+    about = "write the paper's figures from saved runs"
+    parser = commands.add_parser(
+        "figures",
+        help=about,
+        description=f"{about[0].upper()}{about[1:]}: calls by tool (figure 4), metrics by domain and by source of the factors (figure 5), "
+        "and what the profile is worth (B.4). Each as CSV, Markdown and SVG.",
+    )
+    parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="files that --mapsat-save wrote, one a model")
+    parser.add_argument("--out", metavar="DIR", type=Path, required=True, help="the folder that the figures go to")
+    parser.add_argument(
+        "--profile", metavar="RUN", type=Path, help="the first run again, by an agent that is given the profile (B.4)"
+    )
+    parser.set_defaults(command=_figures)
+
+
+def _figures(options: argparse.Namespace) -> int:
+    from pytest_mapsat.formats import read_run  # noqa: PLC0415  --help needs no pydantic
+    from pytest_mapsat.reports import figures, write_figures  # noqa: PLC0415  likewise
+
+    runs = [(path, read_run(path)) for path in options.runs]
+    profile = None if options.profile is None else read_run(options.profile)
+    agents = [run.manifest.agent for _, run in runs]
+    names = [
+        agent if agents.count(agent) == 1 else f"{agent} ({path.name})"
+        for (path, _), agent in zip(runs, agents, strict=True)
+    ]
+    for path in write_figures(figures([*zip(names, (run for _, run in runs), strict=True)], profile), options.out):
+        sys.stdout.write(f"{path}\n")
+    return 0
+
+
 def _report(options: argparse.Namespace) -> int:
     from pytest_mapsat.reports import parse_reports, write_reports  # noqa: PLC0415  --help needs no pydantic
     from pytest_mapsat.runs.resume import read_saved  # noqa: PLC0415  likewise

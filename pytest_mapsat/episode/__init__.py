@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .dialogue import run_episode
+from .dialogue import run_episode, without_world
 from .limits import Limits
 from .worker import shutdown
 
-__all__ = ["Limits", "run_episode", "shutdown"]
+__all__ = ["Limits", "run_episode", "shutdown", "without_world"]

@@ -109,6 +109,8 @@ class Channel:
             result=answer.result,
             status=answer.status,
             provenance=answer.provenance,
+            changed=answer.changed,
+            writes=answer.writes,
         )
 
     def _too_large(self, arguments: Json) -> Answer | None:

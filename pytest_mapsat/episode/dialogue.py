@@ -23,6 +23,7 @@ from pytest_mapsat.model import (
     Case,
     Ending,
     Fault,
+    InfrastructureError,
     MapsatError,
     Step,
     Trajectory,
@@ -68,19 +69,23 @@ def run_episode(
     return _Dialogue(case, source, user, sandbox, limits or Limits(), trial).run()
 
 
+def without_world(case: Case, source: Source, why: str, *, trial: int = 1) -> Trajectory:
+    """Return the episode of a case whose world could not be made: it ends before the agent is asked, and is not laid to it."""
+    return Trajectory(
+        case=case.id,
+        trial=trial,
+        source=source.name,
+        turns=(Turn(role="user", text=case.visible.query),),
+        ending="infrastructure_error",
+        fault=Fault(blame="infrastructure", message=why),
+    )
+
+
 def _recorded(case: Case, source: RecordedSource, trial: int) -> Trajectory:
     try:
         return source.trajectory(case, trial)
     except MapsatError as error:
-        query = Turn(role="user", text=case.visible.query)
-        return Trajectory(
-            case=case.id,
-            trial=trial,
-            source=source.name,
-            turns=(query,),
-            ending="infrastructure_error",
-            fault=_fault_of(error, "infrastructure"),
-        )
+        return without_world(case, source, str(error), trial=trial)
 
 
 class _Dialogue:
@@ -148,7 +153,10 @@ class _Dialogue:
     def _broken(self) -> _End | None:
         """Return the end that the calls of this reply bring, whatever the agent made of it."""
         if self._channel.broken is not None:
-            return _End("infrastructure_error", _fault_of(self._channel.broken, "sandbox"))
+            ours = isinstance(self._channel.broken, InfrastructureError)
+            return _End(
+                "infrastructure_error", _fault_of(self._channel.broken, "infrastructure" if ours else "sandbox")
+            )
         if self._channel.overrun:
             return _End("agent_error", Fault(blame="agent", message=f"the agent {self._channel.overrun} in one reply"))
         return None
@@ -175,7 +183,7 @@ class _Dialogue:
         except Exception as error:  # noqa: BLE001  # whatever a user's code raises
             return _End("user_error", _fault_of(error, "user"))
         if move.text is not None:
-            self._turns.append(Turn(role="user", text=move.text))
+            self._turns.append(Turn(role="user", text=move.text, usage=move.usage or _UNKNOWN))
         if move.ending is not None or move.text is None:
             return _End(move.ending or "done")
         return None

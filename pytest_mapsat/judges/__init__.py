@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .asked import PROMPTS, ModelJudge, votes_agree
 from .checks import ChecksJudge
 from .context import Context
 from .custom import CheckFunction, gather_checks
@@ -10,10 +11,11 @@ from .evaluate import evaluate
 from .finding import Finding
 from .grounding import Judged
 from .labels import unjudgeable
-from .make import Judge, make_judge
+from .make import Judge, default_votes, make_judge
 from .recorded import RecordedJudge
 
 __all__ = [
+    "PROMPTS",
     "CheckFunction",
     "ChecksJudge",
     "Context",
@@ -22,11 +24,14 @@ __all__ = [
     "Finding",
     "Judge",
     "Judged",
+    "ModelJudge",
     "RecordedJudge",
     "Said",
+    "default_votes",
     "evaluate",
     "gather_checks",
     "make_judge",
     "unjudgeable",
+    "votes_agree",
     "with_decisions",
 ]

@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from threading import Event
 from typing import Protocol
 
+from pytest_mapsat.llm import Answer, Door, ModelError, Request, named_model
 from pytest_mapsat.model import Case, Tool, Trajectory, UsageError, Verdict, did_you_mean
 from pytest_mapsat.text import Vocabulary
 
+from .asked import ModelJudge
 from .checks import ChecksJudge
 from .custom import CheckFunction, gather_checks
 from .recorded import RecordedJudge
 
-_KNOWN = ("checks", "recorded", "llm")
+_KNOWN = ("checks", "recorded", "llm", "llm-all")
+_EXPECTED = "use checks, recorded:PATH, llm:MODEL or llm-all:MODEL"
+#: Evaluations of one dialogue where nobody says how many.
+_VOTES = 3
+
+
+class _ClosedDoor:
+    """Stands where nobody opened a way to models: every call says so."""
+
+    def ask(self, request: Request, *, timeout: float | None = None, cancelled: Event | None = None) -> Answer:  # noqa: ARG002
+        """Raise ModelError."""
+        raise ModelError("unavailable", "no way to models is open here", purpose=request.purpose)
 
 
 class Judge(Protocol):
@@ -43,34 +57,42 @@ def make_judge(
     root: Path,
     checks: Mapping[str, CheckFunction] | None = None,
     vocabulary: Vocabulary | None = None,
+    door: Door | None = None,
+    votes: int | None = None,
 ) -> Judge:
     """Return the judge that a spec names.
 
     Args:
-        spec: ``checks`` or ``recorded:PATH``.
+        spec: ``checks``, ``recorded:PATH``, ``llm:MODEL`` or ``llm-all:MODEL``.
         tools: the suite's tools by name.
         root: the folder that a relative PATH starts from.
         checks: the checks that other packages add, by name; those of installed packages where none are given.
         vocabulary: words of the suite's domain, for the reading of replies.
+        door: the way to models; without one a judge that asks a model leaves open what it would ask.
+        votes: how many evaluations of a dialogue a model gives; 3 where None.
 
     Raises:
         UsageError: no judge is named so, or there is no such file.
         SuiteError: the file of recorded verdicts cannot be used.
     """
     kind, colon, rest = spec.partition(":")
-    if spec == "checks":
-        return ChecksJudge(tools, gather_checks() if checks is None else checks, vocabulary or Vocabulary())
+    if spec == "checks" or kind in ("llm", "llm-all"):
+        own = ChecksJudge(tools, gather_checks() if checks is None else checks, vocabulary or Vocabulary())
+        if spec == "checks":
+            return own
+        model, parameters = named_model(rest, f"--mapsat-judge={spec}")
+        every = kind == "llm-all"
+        return ModelJudge(own, door or _ClosedDoor(), model, parameters, spec, votes or default_votes(spec), every)
     if kind == "recorded":
         if not rest.strip():
             raise UsageError(f"--mapsat-judge={spec} names no file; give recorded:PATH")
         return RecordedJudge.open(root / rest, spec, rest)
-    if kind == "llm":
-        raise UsageError(
-            f"--mapsat-judge={spec}: judging by a model is not in this version yet; use checks or recorded:PATH"
-        )
     hint = did_you_mean(kind, _KNOWN)
     if colon and rest and not hint:
-        raise UsageError(
-            f"--mapsat-judge={spec}: judges of your own are not in this version yet; use checks or recorded:PATH"
-        )
-    raise UsageError(f"--mapsat-judge={spec} is no judge; use checks or recorded:PATH" + (f" ({hint})" if hint else ""))
+        raise UsageError(f"--mapsat-judge={spec}: judges of your own are not in this version yet; {_EXPECTED}")
+    raise UsageError(f"--mapsat-judge={spec} is no judge; {_EXPECTED}" + (f" ({hint})" if hint else ""))
+
+
+def default_votes(spec: str) -> int:
+    """Return how many evaluations of one dialogue a judge gives where nobody says it."""
+    return _VOTES if spec.startswith(("llm:", "llm-all:")) else 1

@@ -132,7 +132,7 @@ def _sent(document: Document, mention: Mention, groups: Groups) -> bool | None:
     """Return whether a way that is named sends nobody; None where words of motion follow it, or it need not be taken."""
     start = document.sentences[mention.sentence].start
     if mention.stance == "affirmed" and mention.why and mention.why in document.text[start : mention.span.start]:
-        lead = document.text[document.clauses[mention.clause].start : mention.span.start].lower()
+        lead = fold_phrase(document.text[document.clauses[mention.clause].start : mention.span.start])
         return None if any(word in lead for word in groups.get("needless", ())) else False
     follows = document.text[mention.span.end : mention.span.end + 2]
     open_ = mention.stance in ("affirmed", "described", "unclear")

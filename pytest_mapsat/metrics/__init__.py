@@ -8,6 +8,7 @@ from __future__ import annotations
 from .aggregate import PASS_RATE, RunUsage, cluster_of, group, span_of, summarise, usage
 from .family import Family, Scene
 from .gather import families_named, gather_families
+from .kappa import cohen_kappa, kappa_interval
 from .labels import Measure, index_labels
 from .msb import MSB
 from .outcome import ASSERTABLE, ItemOutcome, fault_of, item_outcome
@@ -51,6 +52,7 @@ __all__ = [
     "case_rows",
     "cluster_of",
     "clustered",
+    "cohen_kappa",
     "cost_efficiency",
     "explicit_completion",
     "faithfulness",
@@ -62,6 +64,7 @@ __all__ = [
     "index_labels",
     "interaction_efficiency",
     "item_outcome",
+    "kappa_interval",
     "pass_all",
     "pass_at",
     "satisfaction_efficiency",

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from pytest_mapsat.model import PROVENANCE_KINDS, CallCounts, ProvenanceKind, Spent, Step, Turn
+from pytest_mapsat.model import PROVENANCE_KINDS, CallCounts, ProvenanceKind, Spent, Step, Turn, Usage
 
 _QUESTION_MARKS = ("?", "？")
 
@@ -36,11 +36,21 @@ def count_clarifications(replies: Sequence[Turn]) -> int:
 
 def sum_spent(replies: Sequence[Turn]) -> Spent:
     """Return the totals of what the agent spent; null where one of its replies does not say."""
-    cost = _total([turn.usage.cost for turn in replies])
+    return sum_usage([turn.usage for turn in replies])
+
+
+def sum_user(turns: Sequence[Turn]) -> Spent | None:
+    """Return the totals of what the model that speaks for the user spent; None where no model did."""
+    parts = [turn.usage for turn in turns if turn.role == "user" and turn.usage != Usage()]
+    return sum_usage(parts) if parts else None
+
+
+def sum_usage(parts: Sequence[Usage]) -> Spent:
+    """Return the totals; null where one of the parts does not say."""
     return Spent(
-        input_tokens=_whole(_total([turn.usage.input_tokens for turn in replies])),
-        output_tokens=_whole(_total([turn.usage.output_tokens for turn in replies])),
-        cost=cost,
+        input_tokens=_whole(_total([part.input_tokens for part in parts])),
+        output_tokens=_whole(_total([part.output_tokens for part in parts])),
+        cost=_total([part.cost for part in parts]),
     )
 
 

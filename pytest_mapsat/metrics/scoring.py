@@ -22,7 +22,7 @@ from pytest_mapsat.model import (
     mismatches,
 )
 
-from .counts import count_calls, count_clarifications, count_provenance
+from .counts import count_calls, count_clarifications, count_provenance, sum_usage, sum_user
 from .family import Family, Scene, measure
 from .labels import Measure
 from .msb import MSB
@@ -105,6 +105,8 @@ def score(
         vacuous=0 if fault else scene.faithfulness.vacuous,
         unchecked_rules=0 if fault else scene.selection.unchecked,
         spent=scene.spent,
+        user_spent=sum_user(trajectory.turns),
+        judge_spent=None if verdict.usage is None else sum_usage([verdict.usage]),
         warnings=(
             *trajectory.warnings,
             *verdict.warnings,

@@ -10,6 +10,7 @@ The field ``kind`` names the check. ``turn`` says which of the agent's replies a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -333,3 +334,14 @@ Check = Annotated[
 
 for _noun in (All, AnyOf, AtLeast, Not):
     _noun.model_rebuild()
+
+
+def leaves(check: Check) -> Iterator[Check]:
+    """Yield the checks that a check is made of, combinations apart."""
+    if isinstance(check, All | AnyOf | AtLeast):
+        for part in check.checks:
+            yield from leaves(part)
+    elif isinstance(check, Not):
+        yield from leaves(check.check)
+    else:
+        yield check

@@ -24,7 +24,7 @@ class CallCounts(Noun):
 
 
 class Spent(Noun):
-    """What the agent spent in the episode; null where it did not say."""
+    """What somebody spent in the episode; null where they did not say."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -62,6 +62,7 @@ class Scorecard(Noun):
     ``agent`` tells the parameters of a parametrised ``mapsat_agent`` apart, ``attempt`` counts the episodes of one case, trial and agent
     from 1: reruns are further attempts.
     ``line``: where in its file the case begins, from 1; null: not known. ``requirements``: the case's factors in words; empty in older files.
+    ``spent``: by the agent; ``user_spent``, ``judge_spent``: by the models that speak for the user and judge, null where none was asked.
     ``stamp`` is a digest of the case as it was, ``dialogue`` one of what was said and done: two runs are compared by them.
     ``explicit_count`` stands in for explicit labels where a recorded verdict gave a count only. ``linked``: whether a recorded verdict is known to be about this trajectory; null where the judge judged it itself.
     """
@@ -93,6 +94,8 @@ class Scorecard(Noun):
     vacuous: int = 0
     unchecked_rules: int = 0
     spent: Spent = Spent()
+    user_spent: Spent | None = None
+    judge_spent: Spent | None = None
     warnings: tuple[str, ...] = ()
     linked: bool | None = None
     stamp: str = ""

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, field_validator
 
-from .base import Identifier, Noun, Text
+from .base import Identifier, JsonObject, Noun, Text
 from .metric import MetricName
 
 SUITE_SCHEMA = 1
@@ -20,6 +20,7 @@ class SuiteManifest(Noun):
     ``domains``: the suite's domains, which become markers, each with a line of description. ``coordinates`` is never converted nor mixed; null for
     a suite without places.
     ``metrics``: the families of metrics that its cases are measured by; ``success``: the one metric that is 1 where a case is done.
+    ``world``: options for the world in Python that its cases need; a run without such a world is refused.
     ``vocabulary``: words of the suite's domain by group of the language packs (``reject``, or ``role.wait`` where the words have a value).
     """
 
@@ -33,6 +34,7 @@ class SuiteManifest(Noun):
     description: str = ""
     metrics: tuple[Identifier, ...] = Field(default=("msb",), min_length=1, max_length=20)
     success: MetricName | None = None
+    world: JsonObject = Field(default_factory=dict)
     vocabulary: dict[str, _Words] = Field(default_factory=dict, max_length=200)
 
     @field_validator("metrics")

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from .base import Identifier, Json, JsonObject, Level, Noun, Text
+from .computing import ToolAnswer
 from .roles import FigureRole, TimeRole
 
 #: Key in ``Tool.meanings`` that stands for an item of entities.
@@ -42,6 +43,7 @@ class ParameterMatch(Noun):
         suffixes: for place and text: endings that do not count.
         prefixes: likewise beginnings.
         generic: words that say only what sort of thing is meant ("shop"), which may be absent on either side.
+        named: for point: a value that is no point may name a place, where the tool's ``answer`` says how.
         covers: the recorded list was made for a greater value of this parameter and may be cut to a smaller one.
         subset: for ``set``: a record made for more members may be cut to those asked for, by the result's own labels.
     """
@@ -56,6 +58,7 @@ class ParameterMatch(Noun):
     suffixes: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()
     generic: tuple[str, ...] = ()
+    named: bool = False
     covers: CutByDistance | None = None
     subset: CutByLabel | None = None
 
@@ -184,7 +187,7 @@ class Tool(Noun):
 
     A result is evidence as far as it is declared: ``entities`` and ``fields`` (dotted path in the result, ``*`` for every member -> what its
     values mean); ``about`` names the parameters that say, by id, point or name, which things it is said of; ``mode`` the one with the
-    way of travelling. What lies together in a member of a list belongs to the names in it, else to those around it.
+    way of travelling; ``answer`` how it is computed from the suite's tables. What lies together in a member of a list belongs to the names in it, else to those around it.
 
     ``secrets``: parameters, and dotted paths of a result, whose values no record keeps. Such a parameter is not compared.
     """
@@ -199,6 +202,7 @@ class Tool(Noun):
     fields: Fields = Field(default_factory=dict)
     about: tuple[str, ...] = ()
     mode: str | None = None
+    answer: ToolAnswer | None = None
     secrets: tuple[Text, ...] = ()
 
     @model_validator(mode="after")

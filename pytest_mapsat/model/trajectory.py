@@ -50,10 +50,20 @@ class Provenance(Noun):
     note: str = ""
 
 
+class RowChange(Noun):
+    """A row of a world's table that a call changed; null where it was not there before, or is not there any more."""
+
+    table: str
+    id: str
+    before: JsonObject | None = None
+    after: JsonObject | None = None
+
+
 class Step(Noun):
     """One step inside a turn: a thought, or a call with its result.
 
-    ``status``: see ``StepStatus``; the result of a refused call says why.
+    ``status``: see ``StepStatus``; the result of a refused call says why. ``changed``: the rows that it changed; ``writes``: then the digest of all
+    writes of the episode so far, which a record made after them bears.
     """
 
     kind: Literal["thought", "call"]
@@ -64,10 +74,12 @@ class Step(Noun):
     result: Json = None
     status: StepStatus = "ok"
     provenance: Provenance | None = None
+    changed: tuple[RowChange, ...] = ()
+    writes: str = ""
 
 
 class Usage(Noun):
-    """What the agent spent: tokens, and money in US dollars. Null: not known."""
+    """What a speaker or a judge spent: tokens, and money in US dollars. Null: not known."""
 
     input_tokens: int | None = Field(default=None, ge=0)
     output_tokens: int | None = Field(default=None, ge=0)

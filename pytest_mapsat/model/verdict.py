@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from .base import Level, Noun
-from .trajectory import Blame
+from .trajectory import Blame, Usage
 
 #: passed and failed are known; unevaluated: the judge could not say; error: what should be judged broke.
 Outcome = Literal["passed", "failed", "error", "unevaluated", "not_applicable"]
@@ -30,7 +30,8 @@ class Label(Noun):
     """The judgement of one factor.
 
     ``value``: 0 or 1, for a soft factor one of the five levels, null when unevaluated. ``vacuous``: a fact requirement that
-    held because the answer does not make the claim. ``wanted``: what would have satisfied it, in words.
+    held because the answer does not make the claim. ``wanted``: what would have satisfied it, in words. ``by``: who gave it: checks, model, decision,
+    recorded. ``votes``: what each evaluation of a model said, in its own words.
     """
 
     factor: str
@@ -43,6 +44,7 @@ class Label(Noun):
     vacuous: bool = False
     blame: Blame | None = None
     by: str = "checks"
+    votes: tuple[str, ...] = ()
 
     @property
     def undecided(self) -> bool:
@@ -67,6 +69,7 @@ class Verdict(Noun):
 
     ``trajectory``: the digest of the trajectory that was judged, empty where the source does not say. ``explicit_count`` stands in for
     explicit labels. ``approved_tools``: expected tools whose prose rules a judge found kept; null where nobody looked.
+    ``usage``: what the judge spent; null where it asked no model.
     """
 
     case: str
@@ -77,3 +80,4 @@ class Verdict(Noun):
     explicit_count: Count | None = None
     approved_tools: tuple[str, ...] | None = None
     warnings: tuple[str, ...] = ()
+    usage: Usage | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .agreement import Agreement, Held, agreement_table
 from .answers import AnswersProof, JudgedAnswer, answer_table
 from .harmless_changes import HARMLESS
 from .lint_records import lint_records
@@ -13,10 +14,13 @@ from .wrong_changes import WRONG
 __all__ = [
     "HARMLESS",
     "WRONG",
+    "Agreement",
     "AnswersProof",
+    "Held",
     "JudgedAnswer",
     "Proof",
     "Trial",
+    "agreement_table",
     "answer_table",
     "lint_records",
     "play_oracle",

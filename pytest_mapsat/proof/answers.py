@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pytest_mapsat.model import (
-    All,
-    AnyOf,
-    AtLeast,
     Case,
     Check,
     Factor,
@@ -20,8 +17,8 @@ from pytest_mapsat.model import (
     Label,
     LabelledAnswer,
     Mark,
-    Not,
     Scorecard,
+    leaves,
 )
 from pytest_mapsat.reports import cell_width, cut, printable, wrap
 
@@ -124,7 +121,7 @@ def check_kinds(factor: Factor) -> tuple[str, ...]:
         checks += [rule.check for rule in factor.levels]
     if not checks:
         return ("grounded",) if isinstance(factor, FactRequirement) else ("no check",)
-    return tuple(sorted({kind for check in checks for kind in _leaves(check)}))
+    return tuple(sorted({leaf.kind for check in checks for leaf in leaves(check)}))
 
 
 def answer_table(proof: AnswersProof) -> Iterator[str]:
@@ -186,12 +183,6 @@ def _outcome(label: Label) -> str:
 def _said(label: Label) -> str:
     """Return what the judge says of a soft factor in full: a level between."""
     return _outcome(label) if label.value in {None, 0.0, 1.0} else f"{label.value:g}"
-
-
-def _leaves(check: Check) -> set[str]:
-    if isinstance(check, All | AnyOf | AtLeast):
-        return {kind for part in check.checks for kind in _leaves(part)}
-    return _leaves(check.check) if isinstance(check, Not) else {check.kind}
 
 
 def _json(table: Mapping[str, Counter[tuple[Truth, str]]], words: Iterable[str]) -> JsonObject:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from pytest_mapsat.formats import shown_path
@@ -18,7 +18,6 @@ from pytest_mapsat.model import (
     Record,
     Step,
     SuiteError,
-    Tool,
     Trajectory,
     Turn,
     did_you_mean,
@@ -52,7 +51,7 @@ def lint_records(suite: Suite) -> list[LintFinding]:
 def _of_entry(suite: Suite, entry: CaseEntry) -> Iterator[LintFinding]:
     with suppress(SuiteError):
         case, records = suite.load(entry), suite.records(entry.id)
-        found = [*_oracle(case, suite), *_paths(case, records, suite.tools)]
+        found = [*_oracle(case, suite), *_paths(case, records, suite)]
         lines = suite.lines_of(entry) if found else None
         for severity, rule, place, message, hint in found:
             line = lines.at(place) if lines else entry.line
@@ -90,10 +89,12 @@ def _unanswered(step: Step) -> tuple[str, str]:
     return f"{call}, which has no record{note}", f"they differ in {differs}" if differs else "add the record"
 
 
-def _paths(case: Case, records: Sequence[Record], tools: Mapping[str, Tool]) -> Iterator[_Found]:
-    """Give the paths in ``where``, and those of bound values, at which no recorded result has anything."""
-    steps = tuple(Step(kind="call", tool=record.tool, result=record.result) for record in records)
-    world = Context(Trajectory(case=case.id, turns=(Turn(role="agent", text="", steps=steps),)), tools)
+def _paths(case: Case, records: Sequence[Record], suite: Suite) -> Iterator[_Found]:
+    """Give the paths in ``where``, and those of bound values, at which no result of the case's world has anything."""
+    computed = ((name, suite.shape(name)) for name, tool in suite.tools.items() if tool.answer is not None)
+    results = [*((record.tool, record.result) for record in records), *computed]
+    steps = tuple(Step(kind="call", tool=tool, result=result) for tool, result in results)
+    world = Context(Trajectory(case=case.id, turns=(Turn(role="agent", text="", steps=steps),)), suite.tools)
     for place, noun in nouns_in(case.truth, ("truth",)):
         if isinstance(noun, Bound):
             results = [step.result for step in steps if step.tool == noun.tool]
@@ -112,7 +113,7 @@ def _absent(path: str, results: Sequence[Json], place: _Place, owner: str) -> It
             "warning",
             "no-such-path",
             place,
-            f"no {owner} in the case's records has {shown(path)}",
+            f"no {owner} in the case's world has {shown(path)}",
             _near(path, results),
         )
 

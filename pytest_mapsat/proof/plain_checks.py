@@ -229,6 +229,13 @@ def fits_anything(check: Number, dialogue: PlainDialogue) -> bool:
     return not told or _figure_fits(check, told[-1].base, _known(check, dialogue) if check.bounds else None)
 
 
+def is_returned(check: Number | ClockTime, one: Figure | Clock, dialogue: PlainDialogue) -> bool:
+    """Return whether a figure is one of those that tools returned where a check looks for them."""
+    if isinstance(one, Clock):
+        return isinstance(check, ClockTime) and one.minutes in _known_times(check, dialogue)
+    return isinstance(check, Number) and any(abs(one.base - value) < _ROUNDING for value in _known(check, dialogue))
+
+
 def _is_meant(text: str, one: Figure | Clock, around: Around) -> bool:
     """Return whether a figure stands where one of those stood that a check is about: behind or before the same words."""
     if around is None:

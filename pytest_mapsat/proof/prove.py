@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
 from pytest_mapsat.judges import Judge, make_judge
-from pytest_mapsat.model import Case, JsonObject, Label, Trajectory, trajectory_digest
+from pytest_mapsat.model import Case, JsonObject, Label, LabelledAnswer, Trajectory, trajectory_digest
 from pytest_mapsat.suite import Suite
 
+from .crossed import CROSSED, Answers
 from .harmless_changes import HARMLESS
 from .oracle_run import Mutant, OracleRun, play_oracle
 from .violations import violated
@@ -69,20 +70,10 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Proof:
-    """All trials of a suite.
-
-    Attributes:
-        trials: the mutants, judged, case by case, each case's oracle first.
-        untried: the cases that could not be tried, with the reason.
-        factors: the factors of each case that was tried.
-        idle: changes that surely break no check, and so count for nothing: case, kind, what was changed.
-    """
+class Trials:
+    """Mutants, judged."""
 
     trials: tuple[Trial, ...]
-    untried: Mapping[str, str]
-    factors: Mapping[str, tuple[str, ...]]
-    idle: tuple[tuple[str, str, str], ...]
 
     @property
     def wrong(self) -> tuple[Trial, ...]:
@@ -93,6 +84,11 @@ class Proof:
     def harmless(self) -> tuple[Trial, ...]:
         """The trials of mutants that are right, the oracles among them."""
         return tuple(trial for trial in self.trials if not trial.violates)
+
+    @property
+    def caught(self) -> tuple[Trial, ...]:
+        """The wrong mutants that the judge calls wrong in every violated factor."""
+        return tuple(trial for trial in self.wrong if trial.passed and not trial.open)
 
     @property
     def undecided(self) -> tuple[Trial, ...]:
@@ -113,7 +109,7 @@ class Proof:
         """Return the counts and the survivors as JSON data."""
         return {
             "wrong": len(self.wrong),
-            "caught": sum(trial.passed and not trial.open for trial in self.wrong),
+            "caught": len(self.caught),
             "harmless": len(self.harmless),
             "false_alarms": len(self.false_alarms),
             "undecided": {
@@ -124,18 +120,41 @@ class Proof:
         }
 
 
-def prove(cases: Iterable[Case], suite: Suite) -> Proof:
-    """Judge mutants of the oracle dialogues of some cases.
+@dataclass(frozen=True)
+class Proof(Trials):
+    """All trials of a suite: ``trials`` are those of mutants of the oracles, case by case, each case's oracle first.
+
+    Attributes:
+        crossed: the mutants that are made of labelled answers, judged.
+        untried: the cases that could not be tried, with the reason.
+        factors: the factors of each case that was tried.
+        idle: changes that surely break no check, and so count for nothing: case, kind, what was changed.
+    """
+
+    crossed: Trials = Trials(())
+    untried: Mapping[str, str] = field(default_factory=dict)
+    factors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    idle: tuple[tuple[str, str, str], ...] = ()
+
+    def to_json(self) -> JsonObject:
+        """Return the counts and the survivors as JSON data, those of labelled answers apart."""
+        return {**super().to_json(), "answers": self.crossed.to_json()}
+
+
+def prove(cases: Iterable[Case], suite: Suite, answers: Sequence[LabelledAnswer] = ()) -> Proof:
+    """Judge mutants of the oracle dialogues and of the labelled answers of some cases.
 
     Args:
         cases: the cases.
         suite: their suite.
+        answers: its labelled answers.
 
     Raises:
         SuiteError: a record of a case cannot be read.
     """
     judge = make_judge("checks", suite.tools, root=Path(), vocabulary=suite.vocabulary)
     trials: list[Trial] = []
+    crossed: list[Trial] = []
     untried: dict[str, str] = {}
     factors: dict[str, tuple[str, ...]] = {}
     idle: list[tuple[str, str, str]] = []
@@ -147,8 +166,10 @@ def prove(cases: Iterable[Case], suite: Suite) -> Proof:
             continue
         factors[case.id] = tuple(factor.id for factor in case.truth.factors)
         verdict = judge.judge(case, trajectory)
-        trials += _tried(OracleRun(case, suite.tools, trajectory, verdict, suite.vocabulary), judge, idle)
-    return Proof(tuple(trials), untried, factors, tuple(idle))
+        run = OracleRun(case, suite.tools, trajectory, verdict, suite.vocabulary)
+        trials += _tried(run, judge, idle)
+        crossed += _crossed(Answers.of(run, answers), judge)
+    return Proof(tuple(trials), Trials(tuple(crossed)), untried, factors, tuple(idle))
 
 
 def _unfit(case: Case, trajectory: Trajectory) -> str:
@@ -189,6 +210,26 @@ def _trial(run: OracleRun, judge: Judge, kind: str, mutant: Mutant, broken: tupl
     undecided = tuple(name for name in before if labels[name].value is None)
     deciding = [name for name in broken if name not in lowered] if broken else lowered
     return Trial(kind, run.case.id, mutant.changed, broken, lowered, undecided, _why(labels, deciding))
+
+
+def _crossed(answers: Answers, judge: Judge) -> Iterator[Trial]:
+    """Yield the mutants that are made of the labelled answers to a case, judged."""
+    seen: set[str] = set()
+    for kind, operator in CROSSED.items():
+        for crossing in islice(operator(answers), MOST):
+            digest = trajectory_digest(crossing.mutant.trajectory)
+            if digest in seen:
+                continue
+            seen.add(digest)
+            verdict = judge.judge(answers.run.case, crossing.mutant.trajectory)
+            labels = {label.factor: label for label in verdict.labels}
+            told = crossing.violates or crossing.holds
+            lowered = tuple(name for name in told if _value(labels, name) < 1)
+            undecided = tuple(name for name in told if labels[name].value is None)
+            deciding = [name for name in told if (name in lowered) is not bool(crossing.violates)]
+            why = _why(labels, deciding)
+            changed = crossing.mutant.changed
+            yield Trial(kind, answers.run.case.id, changed, crossing.violates, lowered, undecided, why)
 
 
 def _value(labels: Mapping[str, Label], name: str) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pytest_mapsat.reports import cell_width, cut, printable, wrap
 
-from .prove import Proof, Trial
+from .prove import Proof, Trial, Trials
 
 _WIDTH = 80
 _NAME = 43
@@ -22,18 +22,25 @@ def table(proof: Proof) -> Iterator[str]:
     for case, factors in proof.factors.items():
         yield from _case(case, factors, [trial for trial in proof.trials if trial.case == case])
     yield ""
-    yield "mutants by kind"
-    yield _HEAD
-    for kind in dict.fromkeys(trial.kind for trial in proof.trials):
-        trials = [trial for trial in proof.trials if trial.kind == kind]
-        yield _row(kind, *_counts(trials))
+    yield from _by_kind("mutants by kind", proof)
+    if proof.crossed.trials:
+        yield ""
+        yield from _by_kind("mutants made of labelled answers, by kind", proof.crossed)
     yield from _idle(proof)
-    yield from _listed("survived", proof.survivors)
-    yield from _listed("false alarm", proof.false_alarms)
+    for trials in (proof, proof.crossed):
+        yield from _listed("survived", trials.survivors)
+        yield from _listed("false alarm", trials.false_alarms)
     for case, why in proof.untried.items():
         yield from wrap(f"not tried: case {case}: {printable(why)}", _WIDTH, hang=2)
     yield ""
     yield from _summary(proof)
+
+
+def _by_kind(title: str, trials: Trials) -> Iterator[str]:
+    yield title
+    yield _HEAD
+    for kind in dict.fromkeys(trial.kind for trial in trials.trials):
+        yield _row(kind, *_counts([trial for trial in trials.trials if trial.kind == kind]))
 
 
 def _case(case: str, factors: Sequence[str], trials: Sequence[Trial]) -> Iterator[str]:
@@ -87,12 +94,17 @@ def _listed(what: str, trials: Iterable[Trial]) -> Iterator[str]:
 
 
 def _summary(proof: Proof) -> Iterator[str]:
-    wrong, harmless = len(proof.wrong), len(proof.harmless)
-    caught = sum(trial.passed and not trial.open for trial in proof.wrong)
-    alarms = len(proof.false_alarms)
-    yield f"{caught} of {wrong} wrong mutants caught{_share(caught, wrong)}"
-    yield f"{alarms} false alarms on {harmless} harmless mutants{_share(alarms, harmless)}"
-    unsure, open_ = (sum(trial.open for trial in trials) for trials in (proof.wrong, proof.harmless))
+    yield from _totals(proof, "")
+    if proof.crossed.trials:
+        yield from _totals(proof.crossed, " made of labelled answers")
+
+
+def _totals(trials: Trials, made: str) -> Iterator[str]:
+    wrong, harmless = len(trials.wrong), len(trials.harmless)
+    caught, alarms = len(trials.caught), len(trials.false_alarms)
+    yield f"{caught} of {wrong} wrong mutants{made} caught{_share(caught, wrong)}"
+    yield f"{alarms} false alarms on {harmless} harmless ones{_share(alarms, harmless)}"
+    unsure, open_ = (sum(trial.open for trial in listed) for listed in (trials.wrong, trials.harmless))
     yield f"undecided: {unsure} wrong{_share(unsure, wrong)}, {open_} harmless{_share(open_, harmless)}"
 
 

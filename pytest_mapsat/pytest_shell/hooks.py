@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from traceback import walk_tb
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 import pytest
 
 from pytest_mapsat.model import MapsatError
 from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
+
+if TYPE_CHECKING:
+    from pytest_mapsat.model import Case
+    from pytest_mapsat.sandbox import WorldFactory
+    from pytest_mapsat.suite import Suite
 
 
 class HookError(MapsatError):
@@ -28,6 +34,24 @@ def call_hook(config: pytest.Config, caller: pluggy.HookCaller, /, **arguments: 
     except StrangerError as broken:
         message = f"{caller.name} of {_plugin(config, caller, broken.error)}: {words_of(broken.error)}"
     raise HookError(message)
+
+
+def world_of(config: pytest.Config, case: Case, suite: Suite) -> WorldFactory | None:
+    """Return what the plugins make the world of a case by; None where none of them does.
+
+    Raises:
+        HookError: a plugin raised, or it stands in the suite's own folder.
+    """
+    caller = config.hook.pytest_mapsat_world
+    for implementation in caller.get_hookimpls():
+        file = getattr(implementation.plugin, "__file__", None)
+        if file and Path(file).is_relative_to(suite.root):
+            raise HookError(
+                f"pytest_mapsat_world of {Path(file).name} stands in the suite {suite.manifest.name!r}, whose folder is data: put the hook into "
+                "a conftest.py outside of it, or into a package"
+            )
+    made: WorldFactory | None = call_hook(config, caller, config=config, case=case, suite=suite)
+    return made
 
 
 def call_each(config: pytest.Config, caller: pluggy.HookCaller, /, **arguments: Any) -> list[str]:

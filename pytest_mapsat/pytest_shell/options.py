@@ -43,7 +43,13 @@ OPTIONS = (
         repeatable=True,
     ),
     Option("user", "SPEC", "who speaks for the user: scripted (default) or silent"),
-    Option("judge", "SPEC", "who judges: checks (machine checks, the default) or recorded:PATH"),
+    Option(
+        "judge",
+        "SPEC",
+        "who judges: checks (machine checks, the default), recorded:PATH, llm:MODEL (checks first, the model for what they leave open) or "
+        "llm-all:MODEL",
+    ),
+    Option("judge-votes", "N", "evaluations of one dialogue by a judge that asks a model (default 3)"),
     Option(
         "decisions",
         "PATH",
@@ -99,9 +105,11 @@ OPTIONS = (
     Option("resume", "PATH", "go on from the journal or the run file of a run that did not end: run what it lacks"),
 )
 
+#: Evaluations of one dialogue at most.
+_MOST_VOTES = 99
+
 #: Options of the interface that are still to come, with the one value that already holds.
 PLANNED = {
-    "judge-votes": "1",
     "profile": None,
     "concurrency": "1",
     "executor": "local",
@@ -148,7 +156,7 @@ class Settings:
 
 def add_options(parser: pytest.Parser) -> None:
     """Register every option and its ini value."""
-    group = parser.getgroup("mapsat", "agent benchmarks (pytest-mapsat)")
+    group = parser.getgroup("mapsat", "agent benchmarks (pytest-mapsat; mapsat init writes a suite to begin with)")
     for option in OPTIONS:
         group.addoption(
             f"--mapsat-{option.name}",
@@ -217,6 +225,7 @@ def read_settings(config: pytest.Config) -> Settings:
     fail_under, origin = _expressions(config, "fail-under")
     drops, drops_from = _drops(config)
     rule, trials = _trials(config)
+    judge = _single(config, "judge", "checks")
     options = RunOptions(
         trials=trials,
         pass_rule=rule,
@@ -232,12 +241,13 @@ def read_settings(config: pytest.Config) -> Settings:
         fail_under_from=origin,
         allow_unevaluated=_whole(config, "allow-unevaluated", 0, at_least=0),
         on_miss="record" if tools else "strict",
+        judge_votes=_votes(config, judge),
     )
     return Settings(
         request=RunRequest(
             agent=agent_spec(config),
             user=_single(config, "user", "scripted"),
-            judge=_single(config, "judge", "checks"),
+            judge=judge,
             decisions=_digest(decisions),
             options=options,
         ),
@@ -275,6 +285,21 @@ def _whole(config: pytest.Config, name: str, default: int, *, at_least: int) -> 
     if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < at_least:
         raise pytest.UsageError(f"--mapsat-{name}: found {text!r}, expected a whole number from {at_least}")
     return int(text)
+
+
+def _votes(config: pytest.Config, judge: str) -> int:
+    """Return how many evaluations a judge gives: one that asks no model gives one, whatever an ini file says."""
+    from pytest_mapsat.judges import default_votes  # noqa: PLC0415
+
+    usual = default_votes(judge)
+    votes = _whole(config, "judge-votes", usual, at_least=1)
+    if votes > _MOST_VOTES:
+        raise pytest.UsageError(f"--mapsat-judge-votes: found {votes}, expected at most {_MOST_VOTES}")
+    if usual == 1 and votes > 1 and typed(config, "judge-votes"):
+        raise pytest.UsageError(
+            f"--mapsat-judge-votes={votes}: the judge {judge} asks no model; it gives one evaluation"
+        )
+    return votes if usual > 1 else 1
 
 
 def _seconds(config: pytest.Config, name: str, default: float) -> float:

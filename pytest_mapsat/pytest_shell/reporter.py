@@ -453,7 +453,8 @@ class Reporter:
             places = (*self.settings.cases, *self.suites.argument_paths(), self.config.rootpath / "benchmark_cases")
             where = looked_for(places, self.config.invocation_params.dir)
             terminal.write_line(
-                f"no case was collected, and no test used mapsat_run; looked for a suite in: {where}", red=True
+                f"no case was collected, and no test used mapsat_run; looked for a suite in: {where} (mapsat init writes one)",
+                red=True,
             )
         elif self._run is not None:
             full = self.config.get_verbosity() > 0

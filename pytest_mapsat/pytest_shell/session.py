@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,12 +25,12 @@ from pytest_mapsat.runs.families import metrics_of
 from pytest_mapsat.runs.request import source_digest
 from pytest_mapsat.runs.resume import read_finished
 from pytest_mapsat.runs.shards import cases_of_shard, durations_of
-from pytest_mapsat.sandbox import World
+from pytest_mapsat.sandbox import World, WorldHook, installed_worlds
 from pytest_mapsat.strangers import listening
 from pytest_mapsat.users import check_user_spec
 
 from .failures import again_of, place_failure
-from .hooks import HookError, call_hook
+from .hooks import HookError, call_hook, world_of
 from .items import CaseFile, CaseParam, agent_of, case_name, param_of, param_or_none, params, place_of, raised_at
 from .options import Settings, read_settings
 from .passes import mark_trial
@@ -87,7 +88,8 @@ class MapsatSession:
         make_judge(self._moved(request.judge), {}, root=self.root)
         Decisions.read([settings.decisions] if settings.decisions else [])
         self._own_tools = OwnTools.load(settings.tools, root=self.root) if settings.tools else None
-        self.suites = Suites(config, settings, self.families)
+        worlds: tuple[WorldHook, ...] = (*installed_worlds(), partial(world_of, config))
+        self.suites = Suites(config, settings, self.families, worlds)
 
     def described(self) -> Settings:
         """Return the settings with a digest of the agent's source, which a run that goes on from this one compares."""

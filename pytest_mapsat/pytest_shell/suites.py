@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -15,6 +15,7 @@ from pytest_mapsat.formats import printable
 from pytest_mapsat.metrics import Family
 from pytest_mapsat.model import Problem, SuiteError
 from pytest_mapsat.runs.families import families_of
+from pytest_mapsat.sandbox import WorldHook
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 
 from .items import CASE_SUFFIXES, CaseFile, case_name, params, place_of
@@ -39,10 +40,13 @@ class Suites:
         touched: folders of the suites that files were collected from; the others were only opened for their domains.
     """
 
-    def __init__(self, config: pytest.Config, settings: Settings, families: Mapping[str, Family]) -> None:
+    def __init__(
+        self, config: pytest.Config, settings: Settings, families: Mapping[str, Family], worlds: Sequence[WorldHook]
+    ) -> None:
         self.config = config
         self.settings = settings
         self._families = families
+        self._worlds = tuple(worlds)
         self.opened: dict[Path, Suite] = {}
         self.touched: set[Path] = set()
         self._owners: dict[str, tuple[Path, CaseEntry]] = {}
@@ -59,6 +63,7 @@ class Suites:
         if root not in self.opened:
             suite = open_suite(root)
             families_of(suite, self._families)  # one that nobody adds is told with its line
+            suite.worlds = self._worlds
             self._register_domains(suite.manifest.domains.items())
             self.opened[root] = suite
         return self.opened[root]

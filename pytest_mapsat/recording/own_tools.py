@@ -146,7 +146,7 @@ def _tools_in(target: object) -> Iterator[tuple[str, _OwnTool]]:
         yield from _of_toolbox(target)
     elif isinstance(target, Mapping):
         yield from ((str(name), _own(str(name), function)) for name, function in target.items() if callable(function))
-    elif isinstance(target, list | tuple | set | frozenset):
+    elif isinstance(target, list | tuple | set | frozenset) and all(map(callable, target)):
         yield from ((_name_of(function), _own(_name_of(function), function)) for function in target)
     elif isinstance(target, ModuleType):
         own = ((name, member) for name, member in vars(target).items() if inspect.isfunction(member))
@@ -167,8 +167,6 @@ def _own(name: str, function: Callable[..., Any]) -> _OwnTool:
 
 
 def _name_of(function: Any) -> str:
-    if not callable(function):
-        raise TypeError(f"{shown(function)} among them cannot be called")
     name = getattr(function, "__name__", None) or getattr(function, "name", None) or type(function).__name__
     return str(name)
 

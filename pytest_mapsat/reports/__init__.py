@@ -6,6 +6,7 @@ from .changes import Line, change_lines
 from .data import Report
 from .dialogue import dialogue_data, dialogue_lines
 from .failure import again_command, failure_text
+from .figures import figures, write_figures
 from .junit import properties
 from .targets import REPORT_TYPES, ReportTarget, parse_reports, write_reports
 from .terminal import summary_lines
@@ -24,10 +25,12 @@ __all__ = [
     "dialogue_data",
     "dialogue_lines",
     "failure_text",
+    "figures",
     "parse_reports",
     "printable",
     "properties",
     "summary_lines",
     "wrap",
+    "write_figures",
     "write_reports",
 ]

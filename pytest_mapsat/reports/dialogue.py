@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pytest_mapsat.model import JsonObject, Label, Run, Scorecard, Step
 
 from . import values
 from .changes import Line, quoted
-from .text import call_text, cut, printable, wrap
+from .text import call_text, cell_width, cut, printable, wrap
 
 #: Characters of a result that are shown, and of all of them where everything is wanted.
 _RESULT, _ALL = 400, 1_000_000
@@ -32,8 +32,7 @@ def dialogue_lines(run: Run, card: Scorecard, width: int, *, full: bool = False)
     if card.reason:
         yield from _part("", card.reason, width, _STATES.get(card.outcome, ""))
     known = [(name, values.metric_text(card, name)) for name in values.metric_names(run, card)]
-    scores = "   ".join(f"{values.metric_title(name)} {text}" for name, text in known if text)
-    yield from map(Line, wrap(scores, width, indent=" " * (_LEAD + 1)))
+    yield from _row([f"{values.metric_title(name)} {text}" for name, text in known if text], width)
     for number, turn in enumerate(card.trajectory.turns):
         yield Line("")
         for step in turn.steps:
@@ -56,9 +55,8 @@ def _step(step: Step, width: int, *, full: bool) -> Iterator[Line]:
     if step.kind == "thought":
         yield from _part("thought", cut(printable(step.text), most), width)
         return
-    provenance = step.provenance
-    kind = step.status if step.status == "error" or provenance is None else provenance.kind
-    style = "yellow" if kind in ("miss", "error") else ""
+    kind = values.answered_by(step)
+    style = "yellow" if kind in ("miss", "error", "refused") else ""
     yield from _part("call", f"{cut(call_text(step.tool, step.arguments), most)}  [{kind}]", width, style)
     yield from _part("", cut(printable(json.dumps(step.result, ensure_ascii=False)), most), width)
 
@@ -86,6 +84,19 @@ def _label(card: Scorecard, label: Label, width: int, *, full: bool) -> Iterator
         yield from _part("", label.why, width, lead="why     ")
     if label.wanted:
         yield from _part("", label.wanted, width, lead="wanted  ")
+
+
+def _row(items: Sequence[str], width: int) -> Iterator[Line]:
+    """Yield items beside each other, none of them broken."""
+    row = ""
+    for item in items:
+        longer = f"{row}   {item}" if row else f"{'':{_LEAD}} {item}"
+        if row and cell_width(longer) > width:
+            yield Line(row)
+            longer = f"{'':{_LEAD}} {item}"
+        row = longer
+    if row:
+        yield Line(row)
 
 
 def _part(name: str, text: str, width: int, style: str = "", *, lead: str = "") -> Iterator[Line]:

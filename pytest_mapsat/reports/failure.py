@@ -14,6 +14,7 @@ from pytest_mapsat.model import (
     Metric,
     Provenance,
     Quote,
+    RowChange,
     RunOptions,
     RunRequest,
     Scorecard,
@@ -229,7 +230,7 @@ def _dialogue(card: Scorecard, width: int) -> Iterator[str]:
 
 def _call(step: Step, width: int) -> Iterator[str]:
     provenance = step.provenance
-    kind = step.status if step.status == "error" else provenance.kind if provenance else step.status
+    kind = step.status if step.status in ("error", "refused") or provenance is None else provenance.kind
     yield from wrap(
         f"-> {cut(call_text(step.tool, step.arguments), 3 * width)}  [{kind}]", width, indent="    ", hang=3
     )
@@ -237,10 +238,20 @@ def _call(step: Step, width: int) -> Iterator[str]:
         yield from wrap(line, width, indent="         ")
 
 
+def _changed(row: RowChange) -> str:
+    if row.before is None or row.after is None:
+        return "added" if row.before is None else "removed"
+    columns = sorted(row.before.keys() | row.after.keys())
+    told = [(name, row.before.get(name), row.after.get(name)) for name in columns]
+    return ", ".join(f"{name} {before!r} became {after!r}" for name, before, after in told if before != after)
+
+
 def _explained(kind: str, provenance: Provenance | None, step: Step) -> Iterable[str]:
-    if kind == "error":
+    if kind in ("error", "refused"):
         yield cut(printable(str(step.result)), _RESULT)
         return
+    for row in step.changed:
+        yield cut(printable(f"{row.table} {row.id}: {_changed(row)}"), 3 * _RESULT)
     if provenance and provenance.note:
         yield printable(provenance.note)
     for difference in provenance.differences if provenance else ():

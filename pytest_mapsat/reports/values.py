@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from pytest_mapsat.model import Aggregate, Gate, Label, Requirement, Run, Scorecard
+from pytest_mapsat.model import Aggregate, Gate, Label, Requirement, Run, Scorecard, Step
 
 from .text import printable
 
@@ -16,7 +16,7 @@ _ABBREVIATION = 5
 _DIMENSIONS = {"domain": "domain", "factor_source": "source of factors", "difficulty": "difficulty", "group": "group"}
 _TITLES = {"tool": "tool that was called"}
 
-KIND_TITLES = {"explicit": "explicit", "hard": "hard constraint", "soft": "preference", "fact": "fact"}
+KIND_TITLES = {"hard": "hard constraint", "soft": "preference"}
 _OUTCOMES = {"unevaluated": "undecided", "not_applicable": "not applicable"}
 
 
@@ -147,6 +147,11 @@ def headline(run: Run) -> tuple[str, str]:
 def has_gate(gate: Gate) -> bool:
     """Say whether the gate was asked to hold anything."""
     return bool(gate.thresholds)
+
+
+def answered_by(step: Step) -> str:
+    """Return where the answer to a call came from, or that it was an error or refused."""
+    return step.status if step.status in ("error", "refused") or step.provenance is None else step.provenance.kind
 
 
 def case_place(card: Scorecard) -> tuple[str, int]:

@@ -1,4 +1,4 @@
-"""What others add outside pytest: checks and metrics of installed packages, and of modules that the command names."""
+"""What others add outside pytest: checks, metrics and worlds of installed packages, and of modules that the command names."""
 
 from __future__ import annotations
 
@@ -13,34 +13,43 @@ from types import ModuleType
 from pytest_mapsat.judges import CheckFunction, gather_checks
 from pytest_mapsat.metrics import Family, gather_families
 from pytest_mapsat.model import UsageError
+from pytest_mapsat.sandbox import WorldHook, installed_worlds
 from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
+
+_HOOKS = ("pytest_mapsat_check", "pytest_mapsat_metrics", "pytest_mapsat_world")
 
 
 @dataclass(frozen=True)
 class Added:
-    """Checks and families of metrics, by name, ours included."""
+    """Checks and families of metrics, by name, ours included, and what looks for worlds."""
 
     checks: Mapping[str, CheckFunction]
     families: Mapping[str, Family]
+    worlds: tuple[WorldHook, ...]
 
 
 def load_added(modules: Sequence[str]) -> Added:
     """Return what installed packages add, and what the hooks of some modules do, called without a configuration of pytest.
 
     Args:
-        modules: files that end in ``.py``, or names, found from the current folder first; each has ``pytest_mapsat_check`` or ``pytest_mapsat_metrics``.
+        modules: files that end in ``.py``, or names, found from the current folder first; each has a hook of ours.
 
     Raises:
         UsageError: a module cannot be loaded, its hooks break, or it has none of them.
     """
     loaded = [_module(name) for name in modules]
     for module in loaded:
-        if not any(hasattr(module, hook) for hook in ("pytest_mapsat_check", "pytest_mapsat_metrics")):
-            raise UsageError(f"-p {module.__name__}: it has neither pytest_mapsat_check nor pytest_mapsat_metrics")
+        if not any(hasattr(module, hook) for hook in _HOOKS):
+            raise UsageError(f"-p {module.__name__}: it has none of the hooks {', '.join(_HOOKS)}")
     return Added(
         gather_checks(_given(loaded, "pytest_mapsat_check")),  # type: ignore[arg-type]  # it checks what it is given
         gather_families(_given(loaded, "pytest_mapsat_metrics")),
+        (*installed_worlds(), *(_world(module) for module in loaded if hasattr(module, "pytest_mapsat_world"))),
     )
+
+
+def _world(module: ModuleType) -> WorldHook:
+    return lambda case, suite: module.pytest_mapsat_world(config=None, case=case, suite=suite)
 
 
 def _module(name: str) -> ModuleType:

@@ -62,10 +62,15 @@ def _cards(suite: Suite, entry: CaseEntry, answers: Sequence[LabelledAnswer], ju
     oracle = play_oracle(case, suite) if any(answer.text is not None for answer in answers) else None
     for trial, answer in enumerate(answers, 1):
         trajectory = _dialogue(case, answer, oracle, world).model_copy(update={"trial": trial, "source": _SOURCE})
-        nodeid = f"answers::{case.id}[{answer.id}]"
+        nodeid = answer_named(case.id, answer.id)
         yield grade(
             case, trajectory, judge, asserted=frozenset(_ASSERTED), tools=suite.tools, nodeid=nodeid, line=entry.line
         )
+
+
+def answer_named(case: str, answer: str) -> str:
+    """Return the node id under which an answer stands in its run."""
+    return f"answers::{case}[{answer}]"
 
 
 def _dialogue(case: Case, answer: LabelledAnswer, oracle: Trajectory | None, world: World) -> Trajectory:
@@ -88,7 +93,8 @@ def _answered(step: Step, world: World) -> Step:
     if step.kind != "call" or {"result", "status"} & step.model_fields_set:
         return step
     answer = world.call(step.tool, step.arguments)
-    return step.model_copy(update={"result": answer.result, "status": answer.status, "provenance": answer.provenance})
+    names = ("result", "status", "provenance", "changed", "writes")
+    return step.model_copy(update={name: getattr(answer, name) for name in names})
 
 
 def answers_by_trial(answers: Iterable[Placed[LabelledAnswer]]) -> Mapping[tuple[str, int], LabelledAnswer]:

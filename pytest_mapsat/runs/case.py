@@ -8,12 +8,19 @@ from pathlib import Path
 from time import perf_counter
 
 from pytest_mapsat.agents import Source
-from pytest_mapsat.episode import Limits, run_episode
+from pytest_mapsat.episode import Limits, run_episode, without_world
 from pytest_mapsat.judges import CheckFunction, Decisions, Judge, make_judge, with_decisions
+from pytest_mapsat.llm import Door
 from pytest_mapsat.metrics import MSB, Family, gather_families, score
 from pytest_mapsat.model import (
     Case,
     EpisodeTiming,
+    ExplicitFactor,
+    Factor,
+    FactRequirement,
+    ImplicitFactor,
+    InfrastructureError,
+    Policy,
     Requirement,
     RunRequest,
     Scorecard,
@@ -42,6 +49,7 @@ class Runner:
         checks: the checks that other packages add, by name; None: those of installed packages.
         decisions: the file of people's decisions; None: that of each suite.
         families: the families of metrics, by name; ours and those of installed packages where none are given.
+        door: the way to models, where somebody needs one.
         own_tools: the user's own tools, asked for what the world of a case cannot answer; None: nobody is.
     """
 
@@ -51,6 +59,7 @@ class Runner:
     checks: Mapping[str, CheckFunction] | None = None
     decisions: Path | None = None
     families: Mapping[str, Family] = field(default_factory=gather_families)
+    door: Door | None = None
     own_tools: OwnTools | None = None
     _judges: dict[Path, Judge] = field(default_factory=dict)
     _kept: dict[Path, Kept] = field(default_factory=dict)
@@ -70,7 +79,13 @@ class Runner:
         """Return the judge, made once for each suite since it needs the suite's tools."""
         if suite.root not in self._judges:
             self._judges[suite.root] = judge_of(
-                suite, self.request.judge, root=self.root, checks=self.checks, decisions=self.decisions
+                suite,
+                self.request.judge,
+                root=self.root,
+                checks=self.checks,
+                decisions=self.decisions,
+                door=self.door,
+                votes=self.request.options.judge_votes,
             )
         return self._judges[suite.root]
 
@@ -83,8 +98,13 @@ class Runner:
         started = perf_counter()
         options = self.request.options
         limits = Limits(max_turns=options.max_turns, timeout=options.timeout_seconds)
-        user, world = make_user(self.request.user, case), self._answering(suite, case)
-        trajectory = run_episode(case, self.source, user, world, limits, trial=trial)
+        user = make_user(self.request.user, case)
+        try:
+            world = self._answering(suite, case)
+        except InfrastructureError as error:
+            trajectory = without_world(case, self.source, str(error), trial=trial)
+        else:
+            trajectory = run_episode(case, self.source, user, world, limits, trial=trial)
         card = grade(
             case,
             trajectory,
@@ -106,6 +126,8 @@ def judge_of(
     root: Path,
     checks: Mapping[str, CheckFunction] | None = None,
     decisions: Path | None = None,
+    door: Door | None = None,
+    votes: int | None = None,
 ) -> Judge:
     """Return who labels the dialogues of a suite: people where they have decided, else the judge of the spec.
 
@@ -115,12 +137,14 @@ def judge_of(
         root: the folder that a relative path in the spec starts from.
         checks: the checks that other packages add, by name; None: those of installed packages.
         decisions: the file of people's decisions; None: the suite's own, where it has one.
+        door: the way to models.
+        votes: how many evaluations of a dialogue a model gives; None: as many as usual.
 
     Raises:
         UsageError: no judge is named so, or there is no such file.
         SuiteError: a file cannot be used.
     """
-    judge = make_judge(spec, suite.tools, root=root, checks=checks, vocabulary=suite.vocabulary)
+    judge = make_judge(spec, suite.tools, root=root, checks=checks, vocabulary=suite.vocabulary, door=door, votes=votes)
     return with_decisions(judge, Decisions.read(suite.inventory.decisions if decisions is None else [decisions]))
 
 
@@ -174,16 +198,15 @@ def grade(
 
 def _requirements(case: Case) -> tuple[Requirement, ...]:
     """Return the case's factors in words."""
-    truth = case.truth
-    implicit = (
-        Requirement(id=one.id, kind=one.severity, text=one.text, source="" if one.source == "unstated" else one.source)
-        for one in truth.implicit
-    )
-    return (
-        *(Requirement(id=one.id, kind="explicit", text=one.text) for one in truth.explicit),
-        *implicit,
-        *(Requirement(id=one.id, kind="fact", text=one.text) for one in truth.facts),
-    )
+    return tuple(_requirement(factor) for factor in case.truth.factors)
+
+
+def _requirement(factor: Factor) -> Requirement:
+    if isinstance(factor, ImplicitFactor):
+        source = "" if factor.source == "unstated" else factor.source
+        return Requirement(id=factor.id, kind=factor.severity, text=factor.text, source=source)
+    kind = {ExplicitFactor: "explicit", FactRequirement: "fact", Policy: "policy"}[type(factor)]
+    return Requirement(id=factor.id, kind=kind, text=factor.text)
 
 
 def _linked(trajectory: Trajectory, verdict: Verdict, judge: Judge) -> bool | None:

@@ -43,7 +43,7 @@ def told(kept: Sequence[Keeping], unanswered: Sequence[str]) -> list[str]:
     """Return the lines that tell what became of the answers of own tools."""
     lines = []
     for one in kept:
-        known = f", {one.known} known" if one.known else ""
+        known = f", {one.known} already there" if one.known else ""
         answers = "answer" if one.added == 1 else "answers"
         lines.append(f"{one.added} {answers} of your own tools added to {one.path.name}{known}")
         lines += [f"not kept: {problem}" for problem in one.problems]

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from pytest_mapsat.formats import content_digest, require_file, shown_path
 from pytest_mapsat.gate import Side
-from pytest_mapsat.judges import CheckFunction, Judge
+from pytest_mapsat.judges import CheckFunction, Judge, default_votes
+from pytest_mapsat.llm import Door
 from pytest_mapsat.metrics import Family, gather_families
 from pytest_mapsat.model import Asserted, Run, RunRequest, Scorecard, UsageError, did_you_mean
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
@@ -32,6 +33,7 @@ class Changes:
     fail_under: tuple[str, ...] | None = None
     allow_unevaluated: int | None = None
     decisions: Path | None = None
+    judge_votes: int | None = None
 
     def of(self, request: RunRequest) -> RunRequest:
         """Return the request with the changes.
@@ -48,8 +50,10 @@ class Changes:
             changed |= {"fail_under": self.fail_under, "fail_under_from": "command line"}
         if self.allow_unevaluated is not None:
             changed["allow_unevaluated"] = self.allow_unevaluated
-        options = request.options.model_copy(update=changed)
         judge, decisions = self.judge or request.judge, decisions_digest(self.decisions)
+        if self.judge_votes is not None or judge != request.judge:
+            changed["judge_votes"] = self.judge_votes or default_votes(judge)
+        options = request.options.model_copy(update=changed)
         return request.model_copy(update={"judge": judge, "decisions": decisions, "options": options})
 
 
@@ -105,6 +109,7 @@ def regrade(
     checks: Mapping[str, CheckFunction] | None = None,
     families: Mapping[str, Family] | None = None,
     base: Side | None = None,
+    door: Door | None = None,
 ) -> Run:
     """Return the run judged and scored again, with the suites' cases as they are now.
 
@@ -116,6 +121,7 @@ def regrade(
         checks: the checks that others add, by name; None: those of installed packages.
         families: the families of metrics, by name; None: ours and those of installed packages.
         base: an earlier run to compare with.
+        door: the way to models, for a judge that asks one.
 
     Raises:
         UsageError: a case of the run is in none of the suites, or the judge or a threshold cannot be used.
@@ -128,7 +134,15 @@ def regrade(
     refuse_undeclared(request.options, used, known)  # a bad threshold is told before anything is judged
     metrics = metrics_of(used, known)
     judges = {
-        suite.root: judge_of(suite, request.judge, root=root, checks=checks, decisions=changes.decisions)
+        suite.root: judge_of(
+            suite,
+            request.judge,
+            root=root,
+            checks=checks,
+            decisions=changes.decisions,
+            door=door,
+            votes=request.options.judge_votes,
+        )
         for suite in suites
     }
     asserted = request.options.asserted_kinds

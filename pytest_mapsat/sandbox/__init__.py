@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from .canonical import UnfitError, canonical
 from .canonical import point as point_of
+from .computing import shape_of
 from .door import WorldSuite, make_world
 from .geo import distance_m
+from .python_world import Refused, WorldFactory, WorldHook, installed_worlds
 from .resolver import MISS_RESULT
 from .satisfy import satisfies, values_at
-from .tables import Table
+from .state import Row, Rows, State
+from .tables import Table, View, unmet
 from .text import normalise, text_similarity, tokens
 from .times import opening_hours
 from .toolbox import Toolbox
@@ -17,22 +20,32 @@ from .world import Answer, Sandbox, World, argument_problems, record_key
 __all__ = [
     "MISS_RESULT",
     "Answer",
+    "Refused",
+    "Row",
+    "Rows",
     "Sandbox",
+    "State",
     "Table",
     "Toolbox",
     "UnfitError",
+    "View",
     "World",
+    "WorldFactory",
+    "WorldHook",
     "WorldSuite",
     "argument_problems",
     "canonical",
     "distance_m",
+    "installed_worlds",
     "make_world",
     "normalise",
     "opening_hours",
     "point_of",
     "record_key",
     "satisfies",
+    "shape_of",
     "text_similarity",
     "tokens",
+    "unmet",
     "values_at",
 ]

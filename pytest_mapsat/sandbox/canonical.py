@@ -27,6 +27,7 @@ _DECIMALS = 9
 _CONTAINERS = (dict, list, tuple, Mapping)
 #: A number, as people and models write it; float() alone would also take "1_000", "nan" and "infinity".
 _NUMBER = re.compile(r"[+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,3})?")
+_BETWEEN = re.compile(r"\s*[,，]\s*|\s+")
 _SEPARATORS = re.compile(r"[,，、;；|]")
 _TRUE = frozenset({"true", "1", "yes", "是"})
 _FALSE = frozenset({"false", "0", "no", "否"})
@@ -119,9 +120,9 @@ def boolean(value: Json) -> bool | None:
 
 
 def point(value: Json) -> Point | None:
-    """Return (lon, lat) in degrees of ``{"lon", "lat"}``, ``{"x", "y"}``, ``[lon, lat]`` or ``"lon,lat"``, or None."""
+    """Return (lon, lat) in degrees of ``{"lon", "lat"}``, ``{"x", "y"}``, ``[lon, lat]`` or ``"lon,lat"`` (a space will do), or None."""
     if isinstance(value, str):
-        value = _parsed(value) if value.lstrip()[:1] in ("[", "{") else value.replace("，", ",").split(",")
+        value = _parsed(value) if value.lstrip()[:1] in ("[", "{") else _BETWEEN.split(value.strip())
     if isinstance(value, Mapping):
         pairs = zip(_LONGITUDES, _LATITUDES, strict=True)
         value = next(([value[lon], value[lat]] for lon, lat in pairs if lon in value and lat in value), None)
@@ -205,12 +206,17 @@ def _boolean(value: Json, _trim: Trimmer) -> Canonical:
     return found
 
 
-def _set(value: Json, trim: Trimmer) -> Canonical:
+def members(value: Json) -> list[Json]:
+    """Return the members of a list, of JSON text of one, or of text joined by commas; a single value is its own."""
     if isinstance(value, str):
         parsed = _parsed(value) if value.lstrip()[:1] == "[" else None
         value = parsed if isinstance(parsed, list) else _SEPARATORS.split(value)
-    members = value if isinstance(value, list | tuple) else [value]
-    words = {_word(member, trim) for member in members if not _says_nothing(member)}
+    listed = value if isinstance(value, list | tuple) else [value]
+    return [member.strip() if isinstance(member, str) else member for member in listed if not _says_nothing(member)]
+
+
+def _set(value: Json, trim: Trimmer) -> Canonical:
+    words = {_word(member, trim) for member in members(value)}
     return tuple(sorted(filter(None, words))) or None
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from pytest_mapsat.model import Case, Record, SuiteManifest, Tool
+from pytest_mapsat.model import Case, InfrastructureError, Overlay, Record, SuiteManifest, Tool
 
-from .tables import Table
+from .computing import Computed
+from .python_world import PythonWorld, WorldHook, factory_of, installed_worlds
+from .tables import Table, as_seen
 from .world import Sandbox, World
 
 
@@ -29,15 +31,24 @@ class WorldSuite(Protocol):
         """The rows that every case starts from, by table."""
         ...
 
+    def overlays(self, name: str) -> tuple[Overlay, ...]:
+        """Return what is laid over the tables for a case, first to last."""
+        ...
+
     def records(self, case_id: str) -> tuple[Record, ...]:
         """Return what was recorded for a case."""
+        ...
+
+    @property
+    def worlds(self) -> Sequence[WorldHook] | None:
+        """What looks for worlds in Python; None: installed packages alone."""
         ...
 
 
 def make_world(case: Case, suite: WorldSuite) -> World:
     """Return the world in which one episode of a case takes place, in the state that it starts from.
 
-    Its layers answer in this order: an exact record, what the tables say, a near or composed record, an explained miss.
+    A world in Python answers the tools that it has; the layers of the suite's data all others. They answer in this order: an exact record, what the tables say, a near or composed record, an explained miss.
 
     Args:
         case: the case.
@@ -45,5 +56,15 @@ def make_world(case: Case, suite: WorldSuite) -> World:
 
     Raises:
         SuiteError: a record of the case, or a table, cannot be read.
+        InfrastructureError: a world in Python cannot be made.
     """
-    return Sandbox(suite.tools, suite.records(case.id))
+    tables, overlays = suite.tables, suite.overlays(case.id)
+    computed = Computed(suite.tools, tables, overlays, case.visible.context) if tables else None
+    data = Sandbox(suite.tools, suite.records(case.id), computed)
+    make = factory_of(case, suite, installed_worlds() if suite.worlds is None else suite.worlds)
+    if make is None and suite.manifest.world:
+        raise InfrastructureError(
+            f"suite.yaml of {suite.manifest.name} has options of a world in Python, and nobody makes one: install the package that does, or name the "
+            "conftest.py with -p"
+        )
+    return data if make is None else PythonWorld(make, as_seen(tables, overlays), data)

@@ -121,9 +121,10 @@ class Resolver:
             call: what was asked.
             writes: digest of the writes made before it; only records made after the same writes answer.
         """
-        return self._exactly(call, writes) or self._nearly(call, writes) or self._miss(call, writes)
+        return self.exactly(call, writes) or self._nearly(call, writes) or self._miss(call, writes)
 
-    def _exactly(self, call: Call, writes: str) -> Resolution | None:
+    def exactly(self, call: Call, writes: str = "") -> Resolution | None:
+        """Return the answer of the record of this very call, None where there is none; arguments as for ``resolve``."""
         entries = [
             entry
             for key in self._exact_keys(call)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pytest_mapsat.model import Json, ParameterMatch, ParameterType, Tool, did_you_mean, shown
+from pytest_mapsat.model import Json, JsonObject, ParameterMatch, ParameterType, Tool, did_you_mean, shown
 
 from .canonical import Canonical, Canoniser, UnfitError
+from .fitting import broken_limits, fitted, fitted_arguments
 from .geo import SAME_POINT_M
 from .text import Lexicon, Request
 
@@ -21,6 +22,24 @@ _BY_SCHEMA: dict[str, ParameterType] = {
     "integer": "number",
     "boolean": "boolean",
 }
+
+
+#: What of a schema limits a value beyond its type.
+_LIMITS = frozenset(
+    (
+        "enum",
+        "const",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "minLength",
+        "maxLength",
+        "items",
+        "minItems",
+        "maxItems",
+    )
+)
 
 
 class BadArgumentsError(ValueError):
@@ -63,7 +82,12 @@ class Parameter:
         given = arguments.get(self.name)
         if self._latitude is not None:
             return self._point(self._canonise(given), self._latitude(arguments.get(self.pair or "")))
-        value = None if given is None else self._canonise(given)
+        try:
+            value = None if given is None else self._canonise(given)
+        except UnfitError:
+            if self.rule.named and isinstance(given, str):
+                return None
+            raise
         return self._default if value is None else value
 
     def _point(self, lon: float | None, lat: float | None) -> Canonical:
@@ -107,6 +131,8 @@ class Spec:
         self._properties: Mapping[str, Any] = tool.parameters.get("properties", {})
         self._required = tuple(tool.parameters.get("required", ()))
         self.parameters = tuple(self._compared())
+        self._limited = {name: not _LIMITS.isdisjoint(self._schema(name)) for name in self._properties}
+        self._places = {parameter.name: index for index, parameter in enumerate(self.parameters)}
         self.located = tuple(index for index, parameter in enumerate(self.parameters) if parameter.located)
         #: The essential places, each with its tolerance in metres.
         self.reach = tuple(
@@ -162,6 +188,38 @@ class Spec:
         if problems:
             raise BadArgumentsError(problems)
         return Call(arguments, tuple(values))
+
+    def fitted(self, arguments: Mapping[str, Json]) -> JsonObject:
+        """Return the arguments of a call that was read, each as its parameter declares it."""
+        return fitted_arguments(arguments, self._properties, {name: self._rule(name) for name in arguments})
+
+    def limits_broken(self, arguments: Mapping[str, Json]) -> Iterator[str]:
+        """Yield the limits of the parameters' schemas that a call breaks, one sentence each. A recorded call may break them: the world took it."""
+        for name, value in arguments.items():
+            schema = self._schema(name) if name in self._properties else {}
+            if self._limited.get(name) and not _empty(value):
+                rule = self._rule(name)
+                wrong = next(broken_limits(fitted(value, schema, rule), schema, rule), None)
+                if wrong is not None:
+                    yield f"parameter {name!r}: {wrong}"
+
+    def rule(self, name: str) -> ParameterMatch:
+        """Return how a parameter is read."""
+        return self._rule(name)
+
+    def compares(self, name: str) -> bool:
+        """Return whether a parameter has a canonical value of its own; a latitude is part of its longitude's."""
+        return name in self._places
+
+    def value(self, call: Call, name: str) -> Canonical:
+        """Return the canonical value of a parameter in a call that was read, None where it says nothing."""
+        return call.values[self._places[name]] if name in self._places else None
+
+    def given(self, call: Call, name: str) -> Json:
+        """Return the value of a parameter as the call gives it, else its default; None for a value that says nothing."""
+        at = self._places.get(name)
+        value = self.parameters[at].written(call.arguments) if at is not None else call.arguments.get(name)
+        return None if _empty(value) else value
 
     def _unknown(self, name: object) -> str:
         hint = did_you_mean(name, self._properties) or f"it has {', '.join(self._properties) or 'none'}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .answers import ANSWERS, read_answers
+from .answers import ANSWERS, is_answers, read_answer_file, read_answers
 from .crosscheck import nouns_in
 from .entries import CaseEntry
 from .inventory import DECISIONS, role_of
@@ -31,10 +31,12 @@ __all__ = [
     "case_json",
     "errors_of",
     "find_suite",
+    "is_answers",
     "lint",
     "new_folder",
     "nouns_in",
     "open_suite",
+    "read_answer_file",
     "read_answers",
     "role_of",
     "write_bytes",

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pytest_mapsat.formats import Placed, limits, read_nouns, shown_path, validate
+from pytest_mapsat.formats import Placed, limits, parse_json_line, read_lines, read_nouns, shown_path, validate
 from pytest_mapsat.model import (
     Case,
     Decision,
@@ -49,6 +49,32 @@ def read_answers(suite: Suite) -> tuple[Placed[LabelledAnswer], ...]:
         if earlier != placed.place:
             message = f"a second answer {shown(answer.id)} to the case {answer.case}: {earlier} has one"
             problems.append(placed.problem(["id"], message, "ids are unique among the answers to a case"))
+    if problems:
+        raise SuiteError(*problems[: limits.PROBLEMS])
+    return tuple(answers)
+
+
+def is_answers(path: Path) -> bool:
+    """Return whether a path is one of labelled answers: a folder, a YAML file, or JSON lines that have labels."""
+    if path.is_dir() or is_yaml(path):
+        return True
+    try:
+        first = next(read_lines(path, limits.DIALOGUE_BYTES), None)
+        data = None if first is None else parse_json_line(first.data, "", first.number)
+    except SuiteError:
+        return False
+    return isinstance(data, dict) and "labels" in data and not data.keys().isdisjoint({"text", "turns"})
+
+
+def read_answer_file(path: Path) -> tuple[Placed[LabelledAnswer], ...]:
+    """Return the labelled answers of one file; whether they fit their cases is not looked at.
+
+    Raises:
+        UsageError: there is no such file.
+        SuiteError: it holds something else.
+    """
+    problems: list[Problem] = []
+    answers = _of_file(path, problems)
     if problems:
         raise SuiteError(*problems[: limits.PROBLEMS])
     return tuple(answers)

@@ -60,7 +60,8 @@ def lint(suite: Suite) -> list[LintFinding]:
     cases = list(_cases(suite, findings))
     records = list(_records(suite, findings))
     findings.extend(_about_records(suite, {case.id for case, _ in cases}, records))
-    findings.extend(_unused_tools(suite, [case for case, _ in cases], [one.record for one in records]))
+    if not (suite.worlds or suite.manifest.world):  # what a world in Python answers is its own affair
+        findings.extend(_unused_tools(suite, [case for case, _ in cases], [one.record for one in records]))
     findings.extend(_undeclared(suite, [one.record for one in records]))
     findings.extend(_unread(suite))
     findings.extend(_about_answers(suite, findings))
@@ -186,7 +187,8 @@ def _finding(rule: str, placed_record: PlacedRecord, message: str, hint: str = "
 def _unused_tools(suite: Suite, cases: Iterable[Case], records: Iterable[Record]) -> Iterator[LintFinding]:
     expected = {tool.name for case in cases for tool in case.truth.tools}
     recorded = {record.tool for record in records}
-    for name in sorted(suite.tools.keys() - recorded):
+    computed = {name for name, tool in suite.tools.items() if tool.answer is not None}
+    for name in sorted(suite.tools.keys() - recorded - computed):
         yield _tool_finding(suite, suite.tools[name], name in expected)
 
 
@@ -200,12 +202,14 @@ def _tool_finding(suite: Suite, tool: Tool, expected: bool) -> LintFinding:
 
 
 def _undeclared(suite: Suite, records: Iterable[Record]) -> Iterator[LintFinding]:
-    """Warn of tools whose recorded results have values of which nothing says what they mean: no claim can be held against them."""
+    """Warn of tools whose results, recorded or computed, have values of which nothing says what they mean: no claim can be held against them."""
     found: dict[str, set[str]] = {}
     for record in records:
         tool = suite.tools.get(record.tool)
         if tool is not None:
             found.setdefault(tool.name, set()).update(tool.undeclared(record.result))
+    for tool in (tool for tool in suite.tools.values() if tool.answer is not None):
+        found.setdefault(tool.name, set()).update(tool.undeclared(suite.shape(tool.name)))
     for name, paths in sorted(found.items()):
         shown_paths = [shown(path) if path else "the result itself" for path in sorted(paths)]
         if shown_paths:

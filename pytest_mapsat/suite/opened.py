@@ -22,10 +22,11 @@ from pytest_mapsat.formats import (
     read_bytes,
     shown_path,
 )
-from pytest_mapsat.model import Case, Problem, Record, SuiteError, SuiteManifest, Tool, shown
-from pytest_mapsat.sandbox import Table
+from pytest_mapsat.model import Case, Json, Overlay, Problem, Record, SuiteError, SuiteManifest, Tool, shown
+from pytest_mapsat.sandbox import Table, WorldHook, shape_of
 from pytest_mapsat.text import Vocabulary
 
+from .answering import answer_problems
 from .crosscheck import Remark, crosscheck
 from .entries import (
     CaseEntry,
@@ -37,7 +38,7 @@ from .entries import (
 )
 from .inventory import MANIFEST, Inventory, is_yaml, refusal, role_of, take_inventory
 from .records import PlacedRecord, Span, SpanReader, index_records, read_records
-from .tables import read_tables
+from .tables import State, read_state
 from .tools import read_manifest, read_tools
 
 
@@ -61,8 +62,11 @@ def open_suite(root: Path) -> Suite:
     if (problem := refusal(folder, manifest)) is not None:
         raise SuiteError(problem)
     inventory = take_inventory(folder)
-    tools = read_tools(inventory.tools)
-    return Suite(folder, read_manifest(manifest), inventory, tools, read_tables(inventory.state))
+    tools, state = read_tools(inventory.tools), read_state(inventory.state)
+    problems = [*answer_problems(tools, state)]
+    if problems:
+        raise SuiteError(*problems[: limits.PROBLEMS])
+    return Suite(folder, read_manifest(manifest), inventory, tools, state)
 
 
 class Suite:
@@ -77,6 +81,7 @@ class Suite:
         tools: the tools by name, sorted.
         tables: the rows that every case starts from, by table, sorted.
         vocabulary: the words of its domain, for the reading of replies.
+        worlds: what looks for worlds of its cases in Python; None: installed packages alone. Whoever opens it may set it.
     """
 
     def __init__(
@@ -85,7 +90,7 @@ class Suite:
         manifest: SuiteManifest,
         inventory: Inventory,
         tools: Mapping[str, tuple[Tool, Path, int]],
-        tables: Mapping[str, Table],
+        state: State,
     ) -> None:
         self.root = root
         self.manifest = manifest
@@ -95,7 +100,9 @@ class Suite:
             {name: (path, line) for name, (_, path, line) in tools.items()}
         )
         self.inventory = inventory
-        self.tables: Mapping[str, Table] = MappingProxyType(dict(tables))
+        self.worlds: Sequence[WorldHook] | None = None
+        self.state = state
+        self.tables: Mapping[str, Table] = MappingProxyType(dict(state.tables))
         self.reader = SpanReader()
         self._record_reader = SpanReader()
         self._lock = threading.RLock()
@@ -176,6 +183,14 @@ class Suite:
         spans = self.record_spans().get(case_id, ())
         self._refuse_changed(*dict.fromkeys(span.path for span in spans))
         return tuple(read_records(spans, self._record_reader))
+
+    def overlays(self, name: str) -> tuple[Overlay, ...]:
+        """Return the lines that are laid over the tables for a case, first to last; none for a case that has none."""
+        return self.state.laid_on(name)
+
+    def shape(self, tool: str) -> Json:
+        """Return a made-up result with every field that a computed answer of the tool may have, None where it computes none."""
+        return shape_of(self.tools[tool], {name: self.state.rows(name) for name in self.tables})
 
     def record_spans(self) -> Mapping[str, list[Span]]:
         """Return where the records of each case stand, cases of which the suite has none included. Raises SuiteError."""

@@ -1,31 +1,82 @@
-"""The tables of a suite: ``state/NAME.jsonl``, one row a line. Files of one name in folders of their own make one table."""
+"""The tables of a suite: ``state/NAME.jsonl``, one row a line, and ``state/overlays.jsonl``, how those of a case differ."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_mapsat.formats import limits, parse_json_line, read_lines, shown_path
-from pytest_mapsat.model import JsonObject, Problem, SuiteError, shown
-from pytest_mapsat.sandbox import Table
+from pytest_mapsat.formats import Lines, Located, limits, parse_json_line, read_lines, shown_path, validate
+from pytest_mapsat.model import JsonObject, Overlay, Problem, SuiteError, did_you_mean, shown
+from pytest_mapsat.sandbox import Table, unmet
+
+#: The table of a suite whose lines change the others, and no case sees.
+OVERLAYS = "overlays"
+
+#: A file and a line.
+Spot = tuple[Path, int]
 
 
-def read_tables(paths: Sequence[Path]) -> dict[str, Table]:
-    """Return the tables of these files by name, sorted; rows in the order of files and lines.
+@dataclass(frozen=True)
+class State:
+    """What ``state/`` holds.
+
+    Attributes:
+        tables: the tables by name, sorted.
+        spots: where each row of a table stands.
+        overlays: the lines of each overlay by its name, in their order.
+        overlay_spots: where the first line of each overlay stands.
+    """
+
+    tables: Mapping[str, Table]
+    spots: Mapping[str, Sequence[Spot]]
+    overlays: Mapping[str, Sequence[Overlay]]
+    overlay_spots: Mapping[str, Spot]
+
+    def columns(self, table: str) -> Mapping[str, None]:
+        """Return the columns of a table, those that overlays give it included, in the order in which they first stand."""
+        return dict.fromkeys(column for row in self.rows(table) for column in row)
+
+    def rows(self, table: str) -> Iterator[JsonObject]:
+        """Give the rows of a table, then what overlays bring: rows that they add, and the columns that they set."""
+        yield from self.tables[table].rows
+        for line in (line for lines in self.overlays.values() for line in lines if line.table == table):
+            yield from (*line.add, line.set)
+
+    def laid_on(self, name: str) -> tuple[Overlay, ...]:
+        """Return the lines of an overlay and of those that it takes in, in the order in which they are laid on; none where there is no such overlay."""
+        lines: list[Overlay] = []
+        for overlay in self.overlays.get(name, ()):
+            for other in overlay.like:
+                lines += self.laid_on(other)
+            if not overlay.like:
+                lines.append(overlay)
+        return tuple(lines)
+
+
+def read_state(paths: Sequence[Path]) -> State:
+    """Return the tables and overlays of these files. Files of one name in folders of their own make one table; rows in the order of files and lines.
 
     Raises:
-        SuiteError: with the problems of all files, up to a limit: lines that are no JSON objects, tables that are too long.
+        SuiteError: with the problems of all files, up to a limit: lines that are no JSON objects, tables that are too long, overlays that
+            name what is not there or that take in themselves.
     """
     problems: list[Problem] = []
-    found: dict[str, list[JsonObject]] = {}
+    found: dict[str, list[tuple[JsonObject, Spot]]] = {}
     for path in paths:
         _read(path, found.setdefault(path.name.partition(".")[0], []), problems)
+    lines = found.pop(OVERLAYS, [])
+    tables = {name: Table(name, tuple(row for row, _ in found[name])) for name in sorted(found)}
+    spots = {name: tuple(spot for _, spot in found[name]) for name in tables}
+    overlays, placed = _overlays(lines, problems)
+    problems += _unfit(placed, tables, overlays)
     if problems:
         raise SuiteError(*problems[: limits.PROBLEMS])
-    return {name: Table(name, tuple(found[name])) for name in sorted(found)}
+    first = {overlay.overlay: spot for overlay, spot in reversed(placed)}
+    return State(tables, spots, overlays, first)
 
 
-def _read(path: Path, rows: list[JsonObject], problems: list[Problem]) -> None:
+def _read(path: Path, rows: list[tuple[JsonObject, Spot]], problems: list[Problem]) -> None:
     name = shown_path(path)
     for line in read_lines(path, limits.ROW_BYTES):
         if len(rows) >= limits.TABLE_ROWS:
@@ -38,9 +89,62 @@ def _read(path: Path, rows: list[JsonObject], problems: list[Problem]) -> None:
             problems.extend(error.problems)
         else:
             if isinstance(row, dict):
-                rows.append(row)
+                rows.append((row, (path, line.number)))
             else:
                 message = f"a row is a JSON object of columns and values, not {shown(row)}"
                 problems.append(Problem(name, line.number, message))
         if len(problems) >= limits.PROBLEMS:
             return
+
+
+def _overlays(
+    lines: Sequence[tuple[JsonObject, Spot]], problems: list[Problem]
+) -> tuple[dict[str, list[Overlay]], list[tuple[Overlay, Spot]]]:
+    overlays: dict[str, list[Overlay]] = {}
+    placed: list[tuple[Overlay, Spot]] = []
+    for data, (path, line) in lines:
+        overlay = validate(Overlay, Located(data, Lines(line)), shown_path(path), problems)
+        if overlay is not None:
+            overlays.setdefault(overlay.overlay, []).append(overlay)
+            placed.append((overlay, (path, line)))
+    return overlays, placed
+
+
+def _unfit(
+    placed: Sequence[tuple[Overlay, Spot]], tables: Mapping[str, Table], overlays: Mapping[str, Sequence[Overlay]]
+) -> Iterator[Problem]:
+    """Give what is wrong between overlays and tables; cycles first, which would never end."""
+    circles = [(overlay, spot) for overlay, spot in placed if _takes_in(overlay, overlay.overlay, overlays)]
+    for overlay, spot in circles:
+        message = f"like: the overlay {shown(overlay.overlay)} takes in itself, by way of {', '.join(overlay.like)}"
+        yield _problem(spot, message, "take one of these lines out")
+    for overlay, spot in placed:
+        for other in overlay.like:
+            if other not in overlays:
+                message = f"like: there is no overlay {shown(other)}"
+                yield _problem(spot, message, did_you_mean(other, overlays))
+        if overlay.table and overlay.table not in tables:
+            known = did_you_mean(overlay.table, tables) or f"there is {', '.join(tables) or 'none'}"
+            yield _problem(spot, f"table: there is no table {shown(overlay.table)}", known)
+        elif overlay.where:
+            added = [row for other, _ in placed if other.table == overlay.table for row in other.add]
+            for column, value in unmet(overlay, tables[overlay.table], added):
+                message = f"where: no row of {overlay.table} that is meant has {column} {shown(value)}"
+                yield _problem(spot, message)
+
+
+def _takes_in(overlay: Overlay, name: str, overlays: Mapping[str, Sequence[Overlay]]) -> bool:
+    """Return whether a line leads back to the overlay of this name."""
+    waiting, seen = list(overlay.like), set[str]()
+    while waiting:
+        other = waiting.pop()
+        if other == name:
+            return True
+        if other not in seen:
+            seen.add(other)
+            waiting += [further for line in overlays.get(other, ()) for further in line.like]
+    return False
+
+
+def _problem(spot: Spot, message: str, hint: str = "") -> Problem:
+    return Problem(shown_path(spot[0]), spot[1], message, hint)

@@ -13,7 +13,8 @@ from .document import (
     Span,
     Stance,
 )
-from .fold import fold_phrase
+from .fold import Folded, fold_phrase
+from .fold import fold as fold_text
 from .lexicon import Lexicon, Thing, lexicon_of
 from .pack import Vocabulary, pack_of, vocabulary_problem
 from .page import Page, open_page
@@ -25,6 +26,7 @@ __all__ = [
     "Cell",
     "ClockTime",
     "Document",
+    "Folded",
     "Identifier",
     "Lexicon",
     "Mention",
@@ -36,6 +38,7 @@ __all__ = [
     "Thing",
     "Vocabulary",
     "fold_phrase",
+    "fold_text",
     "lexicon_of",
     "open_page",
     "pack_of",

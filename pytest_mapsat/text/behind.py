@@ -71,6 +71,9 @@ class Behind:
                 hypothetical = hypothetical or cue.has("modal")
                 if cue.has("other"):
                     break
+                if clause.sentence != name.sentence and clause.has("person") and self._elliptic(clause, cue):
+                    tail.no = tail.no or cue
+                    continue
                 self._note(tail, cue, negation, hypothetical=hypothetical, hours=told_when)
                 if own and cue.has("urging") and not negation:
                     tail.chosen = tail.chosen or cue
@@ -80,13 +83,18 @@ class Behind:
                     negation = None
         return tail
 
+    def _elliptic(self, clause: Clause, cue: Cue) -> bool:
+        """Return whether a denial ends a clause, so that a sentence later it may be of anything: "15 minutes if you walk, but I wouldn't"."""
+        return cue.has("unfit") and not any(map(str.isalpha, self.scan.text[cue.end : clause.end]))
+
     def _note(self, tail: Tail, cue: Cue, negation: Cue | None, *, hypothetical: bool, hours: bool) -> None:
         """Note what one word says of the thing."""
         self._note_choice(tail, cue, negation, hypothetical=hypothetical)
         closes = hours and cue.tags.get("time_role") == "closing"
         wrong = cue.has("unfit", "unsure") and not negation and not closes
         lacking = cue.has("fit") and negation is not None and not cue.has("unfit")
-        if wrong or lacking or (cue.has("too") and self._goes_on(cue)):
+        gone = hours and cue.has("past")
+        if wrong or lacking or gone or (cue.has("too") and self._goes_on(cue)):
             tail.bad = tail.bad or cue
         if cue.has("not") and not cue.has("lack"):
             tail.no = tail.no or cue

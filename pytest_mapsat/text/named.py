@@ -88,7 +88,7 @@ class Named:
 
     def behind_it(self, name: Name, group: str) -> Cue | None:
         """Return the word right behind a name, if it is of a group."""
-        cue = next(iter(self.scan.cues_between(name.hit.end, name.hit.end + _LEAD)), None)
+        cue = next(iter(self.scan.cues_between(name.hit.end, name.hit.end + 2 * _LEAD)), None)
         return cue if cue and cue.has(group) and not self.scan.text[name.hit.end : cue.start].strip() else None
 
     def conditional(self, name: Name) -> bool:

@@ -23,10 +23,11 @@ from .pack import Vocabulary
 from .page import Page, open_page
 from .roles import Roles
 from .scan import Scan, Sentence, scan
-from .stance import read_stances, reasons
+from .stance import read_stances
 from .subjects import Subjects
 from .taken_back import take_back
 from .time_roles import TimeRoles
+from .whole import reasons
 
 _ISO_TIME = re.compile(r"[T ]([0-2][0-9]):([0-5][0-9])")
 _CLOCK = re.compile(r"([0-2]?[0-9]):([0-5][0-9])")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pytest_mapsat.model import Ending, Turn
+from pytest_mapsat.model import Ending, Turn, Usage
 
 
 @dataclass(frozen=True)
@@ -16,10 +16,12 @@ class UserMove:
     Attributes:
         text: what the user says; None: nothing.
         ending: why the dialogue ends here; None: it goes on.
+        usage: what the move cost; None: no model was asked.
     """
 
     text: str | None
     ending: Ending | None = None
+    usage: Usage | None = None
 
 
 class User(Protocol):

@@ -19,7 +19,7 @@ def test_the_new_suite_is_sound_and_its_records_are_what_its_tools_answer(tmp_pa
     assert main(["lint", "benchmark_cases"]) == 0
     assert capsys.readouterr().out == "0 errors, 0 warnings, 0 notes\n"
     assert main(["record", "my_tools:tools"]) == 0
-    assert capsys.readouterr().out == "benchmark_cases/records/recorded.jsonl: 0 records added, 3 known\n"
+    assert capsys.readouterr().out == "benchmark_cases/records/recorded.jsonl: 0 records added, 3 already there\n"
 
 
 @pytest.mark.parametrize("place", ["my_agent.py", "benchmark_cases/suite.yaml"])

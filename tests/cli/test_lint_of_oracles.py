@@ -101,7 +101,7 @@ def test_a_path_that_no_thing_of_the_records_has_is_warned_of_at_its_line(tmp_pa
     check = {"kind": kind, "where": {"opn": EQUAL}, "tool": "search_poi"}
     _, (found,) = _lint(tmp_path, capsys, SOUND | _hard(check))
     assert (found["rule"], found["severity"]) == ("no-such-path", "warning")
-    assert found["message"] == "case one: no thing that search_poi returns in the case's records has 'opn'"
+    assert found["message"] == "case one: no thing that search_poi returns in the case's world has 'opn'"
     assert found["hint"] == "did you mean 'open'?"
     assert _line(tmp_path, '"opn"') <= found["line"] <= _line(tmp_path, '"opn"') + 1
 
@@ -114,7 +114,7 @@ def test_a_bound_path_that_no_result_has_is_warned_of(tmp_path, capsys):
     assert _lint(tmp_path, capsys, SOUND | number("pois.*.open")) == (0, [])
     (tmp_path / "suite").rename(tmp_path / "first")
     _, (found,) = _lint(tmp_path, capsys, SOUND | number("pois.*.metres"))
-    assert found["message"] == "case one: no result of search_poi in the case's records has 'pois.*.metres'"
+    assert found["message"] == "case one: no result of search_poi in the case's world has 'pois.*.metres'"
     assert found["hint"] == "there is: name, open"
     assert found["line"] == _line(tmp_path, "metres")
 

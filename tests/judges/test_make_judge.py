@@ -20,7 +20,8 @@ def test_checks_and_recorded_are_judges(tmp_path):
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ("llm:some-model", "not in this version yet"),
+        ("llm:", "names no model"),
+        ("llms:some-model", "did you mean 'llm'?"),
         ("mine:judge", "not in this version yet"),
         ("check", "did you mean 'checks'?"),
         ("record:x.json", "did you mean 'recorded'?"),

@@ -58,7 +58,8 @@ def test_json_counts_and_lists_what_survived(tmp_path, capsys):
     assert status == 0
     assert set(found) == {"findings", "mutants"}
     mutants = found["mutants"]
-    assert set(mutants) == {"wrong", "caught", "harmless", "false_alarms", "undecided", "survivors"}
+    assert set(mutants) == {"wrong", "caught", "harmless", "false_alarms", "undecided", "survivors", "answers"}
+    assert set(mutants["answers"]) == set(mutants) - {"answers"}
     assert mutants["wrong"] == mutants["caught"] + mutants["undecided"]["wrong"]
     assert mutants["caught"] > 5
     assert (mutants["false_alarms"], mutants["survivors"]) == (0, [])

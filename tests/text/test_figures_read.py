@@ -267,3 +267,11 @@ def test_a_length_of_time_beside_a_length_of_way_is_travel():
 def test_a_fact_about_a_thing_without_a_known_name_belongs_to_none():
     text = "Take Amber Hall. The viewpoint is open until 18:00."
     assert reading(text).times[0].subject == ()
+
+
+def test_a_bare_number_for_so_many_people_behind_a_price_is_their_total():
+    figures = reading("Birch Cafe: 85 yuan each, 480 for six. Table 12 for six.").quantities
+    assert [(one.value, one.unit, one.role) for one in figures if one.value in (480, 12)] == [
+        (480, "yuan", "total"),
+        (12, "count", "capacity"),
+    ]

@@ -192,6 +192,11 @@ def test_identifiers_have_a_normal_form():
     ]
 
 
+def test_a_telephone_number_stands_between_chinese_commas():
+    document = reading("云溪茶社先打电话，0999-555-0116，24小时有人；共1,234,567人")
+    assert [(one.kind, one.value) for one in document.identifiers] == [("phone", "09995550116")]
+
+
 def test_a_reply_in_another_script_is_read_in_its_own_language():
     document = read("推荐云溪茶社，步行十分钟。", language="en", lexicon=CHINESE)
     assert (document.mentions[0].stance, document.quantities[0].value) == ("affirmed", 10)
@@ -223,6 +228,14 @@ def test_one_opened_page_is_read_for_things_and_for_words_alike():
     assert named.sentences == whole.sentences
     assert (named.quantities, named.times, named.identifiers) == ((), (), ())
     assert lexicon_of((Thing("on foot", ("on foot",)),)) is words
+
+
+def test_words_that_are_looked_for_as_they_are_have_no_short_form():
+    opened = open_page("附近没有还在营业的店。", language="zh")
+    words = tuple(Thing(word, (word,)) for word in ("没有还开着", "还在营业"))
+    assert read_names(opened, lexicon_of(words)).mentions[0].keys == ("没有还开着",)
+    found = read_names(opened, lexicon_of(words, shortened=False)).mentions
+    assert [(one.keys, one.form) for one in found] == [(("还在营业",), "full")]
 
 
 def test_what_is_blank_on_a_page_is_quoted_as_it_was_written():

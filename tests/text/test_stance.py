@@ -203,3 +203,32 @@ def test_a_column_of_opening_hours_makes_no_plan():
     table = "| Place | Opening hours |\n|---|---|\n| Birch Cafe | 08:00-21:00 |"
     document = reading(f"I recommend Amber Hall.\n\n{table}")
     assert stances(document, "birch") == {"compared"}
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "stance"),
+    [
+        (
+            "| Not chosen | Why |\n|---|---|\n| Birch Cafe (30 yuan) | 18-minute wait |\n\nGo to Amber Hall.",
+            "birch",
+            "rejected",
+        ),
+        ("| Road | Time |\n|---|---|\n| Amber Hall | 9 min |\n| Birch Cafe | 12 min |", "birch", "unclear"),
+        ("| Road | Time |\n|---|---|\n| Birch Cafe | 12 min |", "birch", "affirmed"),
+        ("The bus to Amber Hall left at 23:20.", "amber", "rejected"),
+        ("| Alternatives | Walk |\n|---|---|\n| Birch Cafe | 9 min |\n\nGo to Amber Hall.", "birch", "compared"),
+        ("Go to Amber Hall. No need to avoid taking Birch Cafe's soup.", "amber", "affirmed"),
+        ("去云溪茶社就行，一个人没必要去红枫面馆。", "红枫面馆", "rejected"),
+        ("走临江大桥就行；青石停车场看着近点，其实要走二十分钟，24分钟吧。去听松书局吧。", "青石停车场", "compared"),
+        ("去听松书局吧。", "听松书局", "affirmed"),
+        ("Post first. Leave Amber Hall until the end.", "amber", "affirmed"),
+        ("Leave Amber Hall at noon and go to Birch Cafe.", "amber", "landmark"),
+        (
+            "Take Amber Hall. It's eighteen minutes if you walk, but with a sick kid I wouldn't.",
+            "amber",
+            "affirmed",
+        ),
+    ],
+)
+def test_what_blind_answers_taught_stays_learned(text, key, stance):
+    assert stances(reading(text), key) == {stance}

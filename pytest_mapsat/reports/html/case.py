@@ -18,7 +18,7 @@ from .marked import Piece, pieces
 
 #: Characters of one reply or thought, of one argument in words, and of all results of an episode: the file stays small whatever tools return.
 _REPLY, _THOUGHT, _VALUE, _WHY = 20_000, 4_000, 120, 4_000
-_RESULTS_OF_RUN, _RESULTS_LEAST, _RESULTS_MOST = 4_000_000, 600, 24_000
+_RESULTS_OF_RUN, _RESULTS_LEAST, _RESULTS_MOST = 3_000_000, 600, 24_000
 _RESULT_LEAST = 200
 _QUERY = 140
 _CALLS = 100
@@ -218,12 +218,10 @@ def _need(card: Scorecard, leading: str) -> tuple[Any, ...]:
 def _step(step: Step, most: int) -> CallView | str:
     if step.kind == "thought":
         return step.text[:_THOUGHT]
-    provenance = step.provenance
-    kind = step.status if step.status == "error" or provenance is None else provenance.kind
     result = _pretty(step.result)
     return CallView(
         text=call_text(step.tool, step.arguments),
-        kind=kind,
+        kind=values.answered_by(step),
         notes=tuple(_notes(step)),
         arguments=_pretty(step.arguments)[:most],
         result=result[:most],

@@ -14,7 +14,7 @@ from typing import Any
 from pytest_mapsat.model import Step, Trajectory
 
 WIDTH, HEIGHT, _MARGIN = 640.0, 400.0, 30.0
-_PLACES, _WAYS, _CIRCLES, _POINTS, _DEPTH = 40, 12, 6, 400, 12
+_PLACES, _WAYS, _CIRCLES, _POINTS, _DEPTH = 24, 12, 6, 200, 12
 _PAIR = re.compile(r"\s*(-?\d{1,3}\.\d{1,12})\s*,\s*(-?\d{1,2}\.\d{1,12})\s*", re.ASCII)
 _LONGITUDES, _LATITUDES = ("lon", "lng", "longitude"), ("lat", "latitude")
 _FROM, _OVER, _TO = ("origin", "start", "from"), ("waypoints", "via"), ("destination", "end", "to")

@@ -1,0 +1,230 @@
+"""``mapsat regrade``: a saved run judged and scored again, by a model too, straight or through batch files."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pytest_mapsat.llm import Door
+    from pytest_mapsat.model import Run
+    from pytest_mapsat.runs.batches import Batched
+    from pytest_mapsat.runs.regrade import Changes
+
+_DIGITS = 9
+_NARROWEST = 60
+_MOST_VOTES = 99
+_CACHE_MODES = ("auto", "only", "refresh", "off")
+
+
+def add_regrade(commands: Any) -> None:
+    """Add the command ``mapsat regrade``."""
+    about = "judge and score a saved run again, without an agent"
+    parser = commands.add_parser(
+        "regrade",
+        help=about,
+        description=f"{about[0].upper()}{about[1:]}. What is not given stays as it was in the run. "
+        "Exit status 1 when the gate does not hold.",
+    )
+    parser.add_argument("run", metavar="RUN", type=Path, help="a file that --mapsat-save wrote, or a journal")
+    parser.add_argument(
+        "--suite",
+        metavar="PATH",
+        type=Path,
+        action="append",
+        help="the suite that was run, or a part of it; repeatable (default: benchmark_cases)",
+    )
+    parser.add_argument("--judge", metavar="SPEC", help="checks, recorded:PATH, llm:MODEL or llm-all:MODEL")
+    parser.add_argument(
+        "--judge-votes", metavar="N", type=_votes, help="evaluations of one dialogue by a model (default 3)"
+    )
+    parser.add_argument(
+        "--cache",
+        metavar="MODE",
+        choices=_CACHE_MODES,
+        default="auto",
+        help=f"answers of models that are kept: {', '.join(_CACHE_MODES)}",
+    )
+    parser.add_argument(
+        "--batch-out",
+        metavar="FILE",
+        type=Path,
+        help="ask nobody; write what the cache lacks as JSON lines for a batch service",
+    )
+    parser.add_argument(
+        "--batch-in", metavar="FILE", type=Path, help="read the results of a batch into the cache first"
+    )
+    parser.add_argument(
+        "--decisions",
+        metavar="PATH",
+        type=Path,
+        help="people's decisions, which come before the judge (default: decisions.jsonl of the suite)",
+    )
+    parser.add_argument("--fail-under", metavar="EXPR", action="append", help="thresholds, as in ar=0.65; repeatable")
+    parser.add_argument(
+        "--assert", metavar="LIST", dest="asserted", help="hard, facts, policies, explicit, soft, success, all, or none"
+    )
+    parser.add_argument(
+        "--compare", metavar="BASE", type=Path, help="the earlier run that the saved one is to be compared with"
+    )
+    parser.add_argument("--allow-unevaluated", metavar="N", type=_whole, help="cases that may be left unevaluated")
+    add_plugins(parser)
+    parser.add_argument("--save", metavar="PATH", type=Path, help="write the regraded run file")
+    parser.add_argument("--json", action="store_true", help="print manifest, summary, groups and gate as JSON")
+    parser.set_defaults(command=_regrade)
+
+
+def add_plugins(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names what conftests add, which no pytest loads here."""
+    parser.add_argument(
+        "-p",
+        dest="plugins",
+        metavar="MODULE",
+        action="append",
+        default=[],
+        help="a module or file whose hooks add checks, metrics or worlds, such as conftest.py; repeatable",
+    )
+
+
+def _whole(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > _DIGITS:
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a whole number from 0")
+    return int(text)
+
+
+def _votes(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:_DIGITS]) <= _MOST_VOTES:
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a whole number from 1 to {_MOST_VOTES}")
+    return int(text)
+
+
+def _regrade(options: argparse.Namespace) -> int:
+    from pytest_mapsat.formats import save_run  # noqa: PLC0415  --help needs no pydantic
+    from pytest_mapsat.model import UsageError  # noqa: PLC0415  likewise
+    from pytest_mapsat.runs.added import load_added  # noqa: PLC0415  likewise
+    from pytest_mapsat.runs.baseline import read_base  # noqa: PLC0415  likewise
+    from pytest_mapsat.runs.regrade import changed_suites, open_suites, regrade  # noqa: PLC0415  likewise
+    from pytest_mapsat.runs.resume import read_saved  # noqa: PLC0415  likewise
+
+    changes = _changes(options)
+    run = read_saved(options.run)
+    asks = (changes.judge or run.manifest.judge.spec).startswith(("llm:", "llm-all:"))
+    by_batch = options.batch_in is not None or options.batch_out is not None
+    if by_batch and not asks:
+        raise UsageError("--batch-in and --batch-out go with --judge=llm:MODEL or llm-all:MODEL")
+    suites = open_suites(options.suite or [Path("benchmark_cases")])
+    for warning in changed_suites(run, suites, changes):
+        _tell(f"warning: {warning}")
+    try:
+        added = load_added(options.plugins)
+        base = None if options.compare is None else read_base(options.compare)
+
+        def regraded(door: Door | None) -> Run:
+            return regrade(
+                run,
+                suites,
+                changes,
+                root=Path.cwd(),
+                checks=added.checks,
+                families=added.families,
+                base=base,
+                door=door,
+            )
+
+        if not asks:
+            run = regraded(None)
+        elif by_batch:
+            batched = _batched(regraded, options)
+            if options.batch_out is not None and batched.open:
+                return _told_what_to_ask(batched, options)
+            run = batched.run
+        else:
+            run = _asked(regraded, options.cache)
+    except UsageError as error:
+        raise UsageError(str(error).replace("--mapsat-", "--")) from None  # the options of this command have no prefix
+    if options.save is not None:
+        save_run(options.save, run)
+    _print_run(run, as_json=options.json)
+    return 0 if run.gate.outcome == "passed" else 1
+
+
+def _changes(options: argparse.Namespace) -> Changes:
+    from pytest_mapsat.model import UsageError  # noqa: PLC0415  lazy
+    from pytest_mapsat.runs.regrade import Changes  # noqa: PLC0415  lazy
+    from pytest_mapsat.runs.request import parse_asserted  # noqa: PLC0415  lazy
+
+    try:
+        asserted = None if options.asserted is None else parse_asserted(options.asserted)
+    except ValueError as error:
+        raise UsageError(f"--assert: {error}") from None
+    return Changes(
+        judge=options.judge,
+        asserted=asserted,
+        fail_under=None if options.fail_under is None else tuple(options.fail_under),
+        allow_unevaluated=options.allow_unevaluated,
+        decisions=options.decisions,
+        judge_votes=options.judge_votes,
+    )
+
+
+def _asked(regraded: Callable[[Door], Run], mode: Any) -> Run:
+    """Return the run judged through the door."""
+    from pytest_mapsat.llm import open_door  # noqa: PLC0415  lazy
+
+    door = open_door(mode)
+    try:
+        return regraded(door)
+    finally:
+        door.close()
+
+
+def _batched(regraded: Callable[[Door], Run], options: argparse.Namespace) -> Batched:
+    """Return the run judged with what the cache and a batch hold; what is wrong with rows is told."""
+    from pytest_mapsat.llm import Cache  # noqa: PLC0415  lazy
+    from pytest_mapsat.runs.batches import regrade_in_batches  # noqa: PLC0415  lazy
+    from pytest_mapsat.store import Store, store_folder  # noqa: PLC0415  lazy
+
+    store = Store(store_folder())
+    try:
+        batched = regrade_in_batches(regraded, Cache(store), read=options.batch_in, write=options.batch_out)
+    finally:
+        store.close()
+    for problem in batched.problems:
+        _tell(str(problem))
+    if options.batch_in is not None:
+        _tell(f"{batched.taken} answers read, {batched.open} requests without an answer")
+    return batched
+
+
+def _told_what_to_ask(batched: Batched, options: argparse.Namespace) -> int:
+    """Say what was written: as long as something is to be asked, there is nothing to sum up."""
+    if options.json:
+        _print(json.dumps({"requests": batched.written, "read": batched.taken}))
+    else:
+        _print(f"{batched.written} requests written to {options.batch_out}; --batch-in reads what comes back")
+    return 0
+
+
+def _print_run(run: Run, *, as_json: bool) -> None:
+    if as_json:
+        data = run.model_dump(mode="json", exclude={"cases", "timing"}, by_alias=True)
+        _print(json.dumps(data, ensure_ascii=False, indent=2))
+        return
+    from pytest_mapsat.reports import summary_lines  # noqa: PLC0415  lazy
+
+    width = max(shutil.get_terminal_size().columns, _NARROWEST)
+    for line in summary_lines(run, width=width, colour=False):
+        _print(line.text)
+
+
+def _tell(message: str) -> None:
+    sys.stderr.write(f"mapsat: {message}\n")
+
+
+def _print(line: str) -> None:
+    sys.stdout.write(f"{line}\n")

@@ -1,0 +1,8 @@
+"""The judge that asks a model: what it is shown, what is asked, what of its reply holds, and what a majority of votes says."""
+
+from __future__ import annotations
+
+from .judge import PROMPTS, ModelJudge
+from .votes import votes_agree
+
+__all__ = ["PROMPTS", "ModelJudge", "votes_agree"]

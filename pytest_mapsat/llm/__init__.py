@@ -1,0 +1,41 @@
+"""The door to models: what is asked, what comes back, what it may cost. Nothing of a model's library is imported before a call."""
+
+from __future__ import annotations
+
+from .batch import Taken, Written, read_batch, write_batch
+from .budget import Limits
+from .cache import MODES, Cache, Entry, Imported, Mode, export_entries, import_entries
+from .door import ModelDoor, Patience, open_door
+from .errors import OF_THE_REPLY, Kind, ModelError
+from .prompts import Prompt, marks, prompt
+from .request import Answer, Door, Purpose, Request, ToolCall, named_model
+
+__all__ = [
+    "MODES",
+    "OF_THE_REPLY",
+    "Answer",
+    "Cache",
+    "Door",
+    "Entry",
+    "Imported",
+    "Kind",
+    "Limits",
+    "Mode",
+    "ModelDoor",
+    "ModelError",
+    "Patience",
+    "Prompt",
+    "Purpose",
+    "Request",
+    "Taken",
+    "ToolCall",
+    "Written",
+    "export_entries",
+    "import_entries",
+    "marks",
+    "named_model",
+    "open_door",
+    "prompt",
+    "read_batch",
+    "write_batch",
+]

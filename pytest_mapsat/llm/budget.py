@@ -1,0 +1,136 @@
+"""How fast and how much: requests and tokens a minute, and what a run may cost. Shared by all its processes through the store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from threading import Event
+from time import time
+from typing import Any
+
+from pytest_mapsat.model import Usage, UsageError
+from pytest_mapsat.store import Store
+
+from .errors import ModelError
+from .request import Request
+
+_MINUTE = 60.0
+#: Characters of UTF-8 that make a token, at the least; and tokens of a reply that nobody has bounded.
+_BYTES_A_TOKEN = 3
+_REPLY_TOKENS = 500
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a run may ask of models.
+
+    Attributes:
+        requests_a_minute: of all processes together; 0: any number.
+        tokens_a_minute: likewise, in and out.
+        max_cost: US dollars that the run may spend; None: any sum.
+        max_tokens: tokens that the run may use, in and out; None: any number.
+    """
+
+    requests_a_minute: int = 0
+    tokens_a_minute: int = 0
+    max_cost: float | None = None
+    max_tokens: int | None = None
+
+    @property
+    def any(self) -> bool:
+        """Whether there is anything to be kept."""
+        return self != Limits()
+
+
+class Budget:
+    """The limits of one run, kept.
+
+    Args:
+        store: what the run's processes share.
+        run: names the run.
+        limits: what it may ask.
+    """
+
+    def __init__(self, store: Store, run: str, limits: Limits) -> None:
+        self._store = store
+        self.limits = limits
+        self._spent = f"run/{run}"
+        #: Of this machine and not of the run: a service counts what comes from all of them.
+        self._calls = "calls"
+
+    def check(self, request: Request, *, priced: bool) -> None:
+        """Check that the run may still ask.
+
+        Args:
+            request: what is to be asked.
+            priced: whether the price of the model is known.
+
+        Raises:
+            ModelError: of kind ``ceiling``: what the run may spend is spent.
+            UsageError: a ceiling in dollars cannot be kept for a model without a known price.
+        """
+        limits = self.limits
+        if limits.max_cost is not None and not priced:
+            raise UsageError(
+                f"--mapsat-max-cost: the price of {request.model} is not known, so the ceiling cannot be kept; use --mapsat-max-tokens"
+            )
+        spent = self._store.get(self._spent) or {}
+        cost, tokens = spent.get("cost", 0.0), spent.get("tokens", 0)
+        if limits.max_cost is not None and cost >= limits.max_cost:
+            raise self._reached(request, f"--mapsat-max-cost={limits.max_cost:g}: the run has spent {cost:.4f} USD")
+        if limits.max_tokens is not None and tokens >= limits.max_tokens:
+            raise self._reached(request, f"--mapsat-max-tokens={limits.max_tokens}: the run has used {tokens:,} tokens")
+
+    @staticmethod
+    def _reached(request: Request, said: str) -> ModelError:
+        return ModelError("ceiling", said, purpose=request.purpose)
+
+    def spend(self, usage: Usage, estimated: int) -> None:
+        """Add what a call has cost; where the service did not say, the tokens that were estimated."""
+        tokens = estimated if usage.input_tokens is None else usage.input_tokens + (usage.output_tokens or 0)
+        if self.limits.max_cost is None and self.limits.max_tokens is None:
+            return
+        with self._store.alone():
+            spent = self._store.get(self._spent) or {}
+            total = {"cost": spent.get("cost", 0.0) + (usage.cost or 0.0), "tokens": spent.get("tokens", 0) + tokens}
+            self._store.put(self._spent, total)
+
+    def wait_for(self, tokens: int, cancelled: Event | None = None) -> bool:
+        """Wait until a call may go out under the limits of a minute, and count it.
+
+        Args:
+            tokens: what it will need, estimated.
+            cancelled: ends the waiting.
+
+        Returns:
+            Whether it may go out; not where the waiting was ended.
+        """
+        if not (self.limits.requests_a_minute or self.limits.tokens_a_minute):
+            return True
+        pause = cancelled or Event()
+        while (wait := self._take(tokens)) > 0:
+            if pause.wait(wait):
+                return False
+        return True
+
+    def _take(self, tokens: int) -> float:
+        """Count a call now and return 0, or return the seconds until there may be room for it."""
+        limits = self.limits
+        with self._store.alone():
+            now = time()
+            calls: list[Any] = self._store.get(self._calls) or []
+            calls = [call for call in calls if now - _MINUTE < call[0] <= now]
+            used = sum(call[1] for call in calls)
+            full = bool(limits.requests_a_minute) and len(calls) >= limits.requests_a_minute
+            # A call beyond the whole budget goes out alone.
+            full = full or (bool(limits.tokens_a_minute) and bool(calls) and used + tokens > limits.tokens_a_minute)
+            if full:
+                return float(max(calls[0][0] + _MINUTE - now, 0.01))
+            self._store.put(self._calls, [*calls, [now, tokens]])
+        return 0.0
+
+
+def estimated_tokens(request: Request) -> int:
+    """Return about how many tokens a request will need, in and out; more rather than less."""
+    size = len(str(request.body()).encode("utf-8", "replace"))
+    reply = request.parameters.get("max_tokens", _REPLY_TOKENS)
+    return size // _BYTES_A_TOKEN + (reply if isinstance(reply, int) else _REPLY_TOKENS)

@@ -1,0 +1,205 @@
+"""The one place that calls a model, through litellm, which is imported here and inside the call only."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from threading import Event, Lock, Thread
+from time import perf_counter
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from pytest_mapsat.model import JsonObject, UsageError
+from pytest_mapsat.store import missing
+
+from .errors import Kind, ModelError
+from .redact import redacted
+from .request import Request
+
+#: How litellm is to behave from its import on: prices from its own copy, no file of settings read into the environment.
+_ENVIRONMENT = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION"}
+#: Packages whose warnings are about each other; where a user turns warnings into errors they would break a call.
+_NOISY = r"(litellm|openai|pydantic|httpx|aiohttp|importlib)\b"
+#: Classes of litellm's errors, the most special first, and what they mean here.
+_KINDS: tuple[tuple[str, Kind], ...] = (
+    ("ContextWindowExceededError", "too_long"),
+    ("ContentPolicyViolationError", "refused"),
+    ("UnsupportedParamsError", "unsupported"),
+    ("AuthenticationError", "no_key"),
+    ("PermissionDeniedError", "no_key"),
+    ("NotFoundError", "unknown_model"),
+    ("LiteLLMUnknownProvider", "unknown_model"),
+    ("RateLimitError", "rate_limited"),
+    ("Timeout", "timeout"),
+    ("ServiceUnavailableError", "unavailable"),
+    ("BadGatewayError", "unavailable"),
+    ("InternalServerError", "unavailable"),
+    ("APIConnectionError", "unavailable"),
+    ("JSONSchemaValidationError", "malformed"),
+    ("BadRequestError", "rejected"),
+    ("UnprocessableEntityError", "rejected"),
+)
+#: Words of errors that come in too general a class.
+_TOLD: tuple[tuple[re.Pattern[str], Kind], ...] = (
+    (re.compile(r"LLM Provider NOT provided"), "unknown_model"),
+    (re.compile(r"Missing credentials|api_key client option must be set"), "no_key"),
+    (
+        re.compile(r"context[_ ](?:length|window)|too many (?:input )?tokens|prompt is too long", re.IGNORECASE),
+        "too_long",
+    ),
+)
+_ADVICE: Mapping[Kind, str] = {
+    "no_key": "set the service's key in the environment, as OPENAI_API_KEY",
+    "unknown_model": "name it as litellm does, as in openai/gpt-4o or anthropic/claude-sonnet-4-0",
+}
+_SHOWN = 300
+_CLIENT_ERRORS = range(400, 500)
+#: How often somebody who waits looks whether the answer is still wanted, seconds.
+_GLANCE = 0.1
+_lock = Lock()
+
+
+class Response(NamedTuple):
+    """What came back: the body as data, the price in US dollars where it is known, and how long it took in seconds."""
+
+    body: JsonObject
+    cost: float | None
+    seconds: float
+
+
+def call_model(request: Request, *, timeout: float, cancelled: Event | None = None) -> Response:
+    """Call a model once.
+
+    Args:
+        request: what is asked.
+        timeout: seconds until the call is left behind.
+        cancelled: set by somebody who no longer wants the answer.
+
+    Raises:
+        ModelError: there is no response.
+        UsageError: litellm is not installed.
+    """
+    litellm = library()
+    # Not catch_warnings: it is not safe with threads. pytest takes the filter back at the end of the item.
+    warnings.filterwarnings("ignore", module=_NOISY)
+    started = perf_counter()
+
+    def complete() -> Any:
+        # Models' tools are ours: without the switch litellm looks for tools of MCP servers, and for the package mcp.
+        return litellm.completion(
+            **request.body(), timeout=timeout, num_retries=0, max_retries=0, _skip_mcp_handler=True
+        )
+
+    outcome = _in_time(complete, timeout, cancelled)
+    seconds = perf_counter() - started
+    if outcome is None:
+        gone = cancelled is not None and cancelled.is_set()
+        said = "the call was cancelled" if gone else f"did not answer in {timeout:.3g} s"
+        raise ModelError("cancelled" if gone else "timeout", f"{request.model}: {said}", purpose=request.purpose)
+    if isinstance(outcome, BaseException):
+        raise _fault(litellm, outcome, request)
+    return Response(outcome.model_dump(mode="json"), _price(litellm, outcome, request.model), seconds)
+
+
+def has_price(model: str) -> bool:
+    """Return whether litellm knows what a model's tokens cost."""
+    try:
+        info = library().get_model_info(model)
+    except Exception:  # noqa: BLE001  it raises plain Exception for a model that it does not know
+        return False
+    return bool(info.get("input_cost_per_token") is not None and info.get("output_cost_per_token") is not None)
+
+
+def library() -> ModuleType:
+    """Return litellm, imported now if nobody has: offline, quiet, and with the environment left as it was.
+
+    Raises:
+        UsageError: it is not installed.
+    """
+    with _lock:
+        fresh = "litellm" not in sys.modules
+        before = {name: os.environ.get(name) for name in _ENVIRONMENT}
+        os.environ.update({name: value for name, value in _ENVIRONMENT.items() if before[name] is None})
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                import litellm  # noqa: PLC0415  3 s, 200 MB, an extra
+        except ImportError as error:
+            if error.name not in (None, "litellm"):
+                raise UsageError(f"litellm cannot be imported: there is no module {error.name!r}") from None
+            raise missing("litellm", "asking a model") from None
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+        if fresh:
+            litellm.telemetry = False
+            litellm.suppress_debug_info = True
+    module: ModuleType = litellm
+    return module
+
+
+def _in_time(work: Callable[[], Any], seconds: float, cancelled: Event | None) -> Any:
+    """Return what the work returns or raises; None when it is not done in time or not wanted any more.
+
+    On a thread of its own, which is left behind then: a service that sends a byte now and then outlives every timeout of a socket.
+    """
+    done = Event()
+    outcome: list[Any] = []
+
+    def run() -> None:
+        try:
+            outcome.append(work())
+        except BaseException as error:  # noqa: BLE001  handed to the thread that waits
+            outcome.append(error)
+        done.set()
+
+    Thread(target=run, name="mapsat-model", daemon=True).start()
+    until = perf_counter() + seconds
+    while not done.wait(min(_GLANCE if cancelled else seconds, max(until - perf_counter(), 0))):
+        if perf_counter() >= until or (cancelled is not None and cancelled.is_set()):
+            return None
+    return outcome[0]
+
+
+def _price(litellm: ModuleType, response: Any, model: str) -> float | None:
+    with suppress(Exception):  # it raises plain Exception for a model without prices
+        return float(litellm.completion_cost(completion_response=response, model=model))
+    return None
+
+
+def _fault(litellm: ModuleType, error: BaseException, request: Request) -> ModelError:
+    if isinstance(error, KeyboardInterrupt | SystemExit):
+        raise error
+    named = ((getattr(litellm, name, None) or getattr(litellm.exceptions, name, None), kind) for name, kind in _KINDS)
+    kind: Kind = next((kind for known, kind in named if known is not None and isinstance(error, known)), "unavailable")
+    status = getattr(error, "status_code", None)
+    text = str(error)
+    told = next((known for words, known in _TOLD if words.search(text)), None)
+    if told is not None and kind in ("rejected", "unavailable"):
+        kind = told
+    elif kind == "unavailable" and isinstance(status, int) and status in _CLIENT_ERRORS:
+        kind = "rejected"
+    said = " ".join(redacted(text).removeprefix("litellm.").split())
+    said = said if len(said) <= _SHOWN else said[: _SHOWN - 3] + "..."
+    advice = f"; {_ADVICE[kind]}" if kind in _ADVICE else ""
+    wait = _retry_after(error)
+    return ModelError(kind, f"{request.model}: {said}{advice}", purpose=request.purpose, retry_after=wait)
+
+
+def _retry_after(error: BaseException) -> float | None:
+    """Return the seconds of a Retry-After header; None where there is none, or a date."""
+    sources = (
+        getattr(error, "litellm_response_headers", None),
+        getattr(getattr(error, "response", None), "headers", None),
+    )
+    for headers in sources:
+        with suppress(Exception):
+            value = float(headers["retry-after"])  # type: ignore[index]  # a mapping, or anything else that raises
+            if 0 <= value < 1e6:  # noqa: PLR2004  neither infinite nor a year
+                return value
+    return None

@@ -1,0 +1,345 @@
+"""How a tool's answer is computed from the tables of its suite: the ``answer`` block of a tool, data only."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from .base import JsonObject, Noun
+
+Column = Annotated[str, Field(min_length=1, max_length=80)]
+Columns = tuple[Column, ...]
+Parameter = Annotated[str, Field(min_length=1, max_length=80)]
+
+
+class Reference(Noun):
+    """How a value says which row of a table is meant: by id, by name, by a point that lies near.
+
+    ``table``: the table; ``id``: the column with the id; ``name``: columns with names (a list of texts is many names); ``lon``, ``lat``: columns
+    with the point in degrees; ``within_m``: how far a given point may lie from a row's, metres; ``words``: the table of words by which names are read;
+    ``here``: words for where the user is.
+    """
+
+    table: str
+    id: Column = "id"
+    name: Columns = ()
+    lon: Column | None = None
+    lat: Column | None = None
+    within_m: float = Field(default=150, ge=0)
+    words: str | None = None
+    here: tuple[str, ...] = ()
+
+
+class EqualTo(Noun):
+    """The column has the parameter's value, in the form that the parameter's ``match`` gives both; a list in the column: one of them.
+
+    ``context``: what of the case's context stands for a value that the call does not give.
+    """
+
+    op: Literal["equal"]
+    column: Column
+    context: Literal["city"] | None = None
+
+
+class Words(Noun):
+    """The row is what a search text asks for: its name, or a sort of things, with or without qualifiers.
+
+    ``name``: columns with names; ``sort``: columns that say what sort of thing a row is; ``also``: columns whose words count as qualifiers;
+    ``words``: the table of words that mean the same and of words that may be absent; ``lon``, ``lat``: columns with the point, for "near the station".
+    """
+
+    op: Literal["words"]
+    name: Columns
+    sort: Columns = ()
+    also: Columns = ()
+    words: str | None = None
+    lon: Column | None = None
+    lat: Column | None = None
+
+
+class Around(Noun):
+    """The row's point lies in the circle around the parameter's.
+
+    ``lon``, ``lat``: columns, degrees; ``within``: the parameter with the radius, or metres. Centres with no row within ``beyond_m`` are an error.
+    ``ends``: how a centre that is no point names a place.
+    """
+
+    op: Literal["around"]
+    lon: Column = "lon"
+    lat: Column = "lat"
+    within: Parameter | float
+    beyond_m: float = Field(default=100_000, gt=0)
+    ends: Reference | None = None
+
+
+class Refers(Noun):
+    """The parameter says which row of some table is meant, and the column holds its id, or a list with it.
+
+    ``unknown``: whether a value that means no row is an ``error``, or has ``nothing`` to return.
+    """
+
+    op: Literal["refers"]
+    to: Reference
+    column: Column
+    unknown: Literal["error", "nothing"] = "error"
+
+
+class OpenThen(Noun):
+    """The opening hours in the column hold the parameter's time of day."""
+
+    op: Literal["open_at"]
+    column: Column
+
+
+class Least(Noun):
+    """The column's figure is at least the parameter's."""
+
+    op: Literal["least"]
+    column: Column
+
+
+class Most(Noun):
+    """The column's figure is at most the parameter's."""
+
+    op: Literal["most"]
+    column: Column
+
+
+class OnDay(Noun):
+    """The column's date is the parameter's: a date in any usual form, or a word that counts days from the case's own.
+
+    ``words``: word -> days from the case's own ("tomorrow": 1).
+    """
+
+    op: Literal["day"]
+    column: Column
+    words: dict[str, int] = Field(default_factory=dict)
+
+
+class OwnUser(Noun):
+    """The column holds the case's own user, whom the parameter must name: nobody is told of another."""
+
+    op: Literal["user"]
+    column: Column
+
+
+RowFilter = Annotated[
+    EqualTo | Words | Around | Refers | OpenThen | Least | Most | OnDay | OwnUser, Field(discriminator="op")
+]
+
+
+class MetresFrom(Noun):
+    """Metres between the row's point and the parameter's, as the crow flies."""
+
+    op: Literal["metres_from"]
+    parameter: Parameter
+    lon: Column = "lon"
+    lat: Column = "lat"
+
+
+class OpenNow(Noun):
+    """Whether the row is open at the case's own time; absent where its hours cannot be read."""
+
+    op: Literal["open_now"]
+    column: Column
+
+
+class NextTimes(Noun):
+    """The next times of day of a timetable from the case's own time on.
+
+    ``column``: the timetable, hour ("09") -> minutes ("12"); ``within_min``: how far to look ahead; ``at_most``: how many are given.
+    """
+
+    op: Literal["next_times"]
+    column: Column
+    within_min: int = Field(default=60, gt=0, le=1440)
+    at_most: int = Field(default=3, gt=0, le=100)
+
+
+class OfRoute(Noun):
+    """A figure of the quickest route between two parameters, as another tool of kind ``routes`` gives it.
+
+    ``routes``: the tool; ``mode``: the way of travelling; ``give``: the figure's name there; ``plus``, ``per_km``: columns with what is added, and with what
+    is added for each kilometre in place of the figure itself.
+    """
+
+    op: Literal["route"]
+    routes: str
+    origin: Parameter
+    destination: Parameter
+    mode: str
+    give: Column
+    plus: Column | None = None
+    per_km: Column | None = None
+
+
+ComputedField = Annotated[MetresFrom | OpenNow | NextTimes | OfRoute, Field(discriminator="op")]
+
+
+class Page(Noun):
+    """Which part of a long list is given. ``number``: the parameter with the page, from 1; ``size``: that with the length of a page."""
+
+    number: Parameter | None = None
+    size: Parameter | None = None
+
+
+class RowsAnswer(Noun):
+    """Rows of a table.
+
+    Attributes:
+        table: the table.
+        where: parameter -> how it filters; one that the call does not give filters nothing.
+        compute: fields that no column holds, by name.
+        sort: columns or computed fields, ``-`` before one: the greatest first; rows without it last. Where none decides: the rows that fit a search text
+            best, then the order of the table.
+        limit: the most rows that are given, or that a page has where the call does not say.
+        page: parameters that ask for a part.
+        items: where the rows stand in the result; none: the result is the one row, and none is an error.
+        count: where the number of rows given stands.
+        show: the columns and computed fields that are given, all columns where none are named. A row without one has none.
+        echo: key of the result -> parameter whose value (of a reference: the id) stands there.
+        otherwise: the result where no row fits and there would be one.
+    """
+
+    kind: Literal["rows"]
+    table: str
+    where: dict[Parameter, RowFilter] = Field(default_factory=dict)
+    compute: dict[Column, ComputedField] = Field(default_factory=dict)
+    sort: tuple[str, ...] = ()
+    limit: int = Field(default=20, ge=1, le=1000)
+    page: Page = Page()
+    items: str | None = None
+    count: str | None = None
+    show: Columns = ()
+    echo: dict[str, Parameter] = Field(default_factory=dict)
+    otherwise: JsonObject | None = None
+
+
+class Local(Noun):
+    """What a way by local streets is taken for: by the distance as the crow flies.
+
+    metres = ``detour`` x distance, rounded to ``round_m``; minutes = ``plus_min`` + metres / ``m_per_min``, rounded up. ``more``: further fields.
+    ``reach_m``: how far local streets lead, metres as the crow flies; none: everywhere.
+    """
+
+    detour: float = Field(ge=1)
+    m_per_min: float = Field(gt=0)
+    plus_min: float = Field(default=0, ge=0)
+    round_m: int = Field(default=10, ge=1)
+    reach_m: float | None = Field(default=None, ge=0)
+    more: JsonObject = Field(default_factory=dict)
+
+
+class RoutesAnswer(Noun):
+    """Routes between two points by a network of ways.
+
+    A way is a row with the columns ``from`` and ``to`` (points, "lon,lat"), ``mode`` (one or a list), ``both`` (false: one way only), ``closed`` ([from, to], times of
+    day) and those named below. A trip goes by the network where one way joins its two ends, both within ``snap_m`` of it; else by local streets as far as they
+    reach; a longer one by the network, with local streets to and from it.
+
+    Attributes:
+        origin, destination, mode: the parameters.
+        ends: how an end that is no point names a place.
+        ways: the table of ways.
+        name: the column with the name of a way; each further route avoids a name of those before it.
+        metres, minutes: the columns with length and time, and the keys of the result.
+        sums: columns that add up on a route ("toll_yuan"); least: those of which the smallest counts ("max_height_m").
+        avoid: parameter -> column: where the parameter is true, ways with anything in it are left out.
+        heed: whether ways that are closed at the case's own time are left out.
+        alternatives: the most routes.
+        snap_m: how far an end may lie from a point of the network, metres.
+        beyond_m: the longest trip, metres as the crow flies; a longer one is an error.
+        local: mode -> what a local way is taken for. These are the modes.
+        items: where the routes stand in the result; echo: as for rows.
+    """
+
+    kind: Literal["routes"]
+    origin: Parameter = "origin"
+    destination: Parameter = "destination"
+    mode: Parameter = "mode"
+    ends: Reference | None = None
+    ways: str
+    name: Column = "via"
+    metres: Column = "distance_m"
+    minutes: Column = "duration_min"
+    sums: Columns = ()
+    least: Columns = ()
+    avoid: dict[Parameter, Column] = Field(default_factory=dict)
+    heed: bool = True
+    alternatives: int = Field(default=3, ge=1, le=10)
+    snap_m: float = Field(default=150, ge=0)
+    beyond_m: float = Field(default=100_000, gt=0)
+    local: dict[str, Local] = Field(min_length=1)
+    items: str = "routes"
+    echo: dict[str, Parameter] = Field(default_factory=dict)
+
+
+class RoundAnswer(Noun):
+    """The shortest round from a start through some places and back.
+
+    A round has the same length both ways: among equals the one comes first whose places do, by the column ``ties`` and then by id.
+
+    Attributes:
+        start, stops: the parameters.
+        places: how a stop says which place it is.
+        routes: the tool of kind ``routes`` that knows each leg; mode: the way of travelling.
+        order: where the places stand in their order; show: key there -> column.
+        legs: where the legs stand, the whole round last; its keys are those below.
+        at_start, whole: what the start and the whole round are called in a leg.
+        most: the most stops.
+        ties: the column with a number that a place is taken by where rounds are equal; places without one come last.
+    """
+
+    kind: Literal["round"]
+    start: Parameter
+    stops: Parameter
+    places: Reference
+    routes: str
+    mode: str
+    order: str = "order"
+    show: dict[str, Column]
+    legs: str = "legs"
+    metres: str = "m"
+    minutes: str = "min"
+    at_start: str = "start"
+    whole: str = "whole round"
+    most: int = Field(default=6, ge=2, le=8)
+    ties: Column | None = None
+
+
+ToolAnswer = Annotated[RowsAnswer | RoutesAnswer | RoundAnswer, Field(discriminator="kind")]
+
+
+class Overlay(Noun):
+    """One line of ``state/overlays.jsonl``: how the tables of a case differ from those that all cases start from.
+
+    Attributes:
+        overlay: its name; that of a case is laid over the tables for this case, others are taken in by ``like``.
+        like: other overlays that are laid on first.
+        table: the table that is changed.
+        where: column -> value, or a list of values of which one: the rows that are changed or hidden.
+        set: column -> new value.
+        hide: whether the rows are taken out.
+        add: rows that are added.
+        note: why; nothing reads it.
+    """
+
+    overlay: str = Field(pattern=r"^[A-Za-z0-9_.-]{1,80}$")
+    like: tuple[str, ...] = ()
+    table: str = ""
+    where: JsonObject = Field(default_factory=dict)
+    set: JsonObject = Field(default_factory=dict)
+    hide: bool = False
+    add: tuple[JsonObject, ...] = ()
+    note: str = ""
+
+    @model_validator(mode="after")
+    def _one_thing(self) -> Overlay:
+        if bool(self.like) + bool(self.set) + self.hide + bool(self.add) != 1:
+            raise ValueError("an overlay line has one of like, set, hide, add")
+        if bool(self.table) == bool(self.like):
+            raise ValueError("set, hide and add need a table; like has none")
+        if bool(self.where) != (bool(self.set) or self.hide):
+            raise ValueError("set and hide need where, which says what rows; add and like have none")
+        return self

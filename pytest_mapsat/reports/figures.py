@@ -1,0 +1,248 @@
+"""The figures of the MapSatisfyBench paper from saved runs, each as a table in CSV and Markdown and as a chart in SVG.
+
+Figure 4: calls by tool; figure 5: metrics by domain and by source of the implicit factors; B.4: what the profile is worth.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+from pytest_mapsat.formats import replacing
+from pytest_mapsat.metrics import SOURCE_ATTRIBUTE, bootstrap_interval, summarise
+from pytest_mapsat.model import Bounds, MapsatError, Run, Scorecard, UsageError
+
+from .charts import Bar, bar_chart
+from .markdown import code
+from .text import printable
+from .values import metric_title, shown_metrics
+
+#: What the paper shows by group; of a run without them its first metrics are shown.
+_METRICS = ("iisr", "ar", "ses")
+_AVERAGE = "mean of the runs"
+_NOTE = "Lighter: what undecided labels leave open. Line: 95 % interval."
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure: ``name`` is that of its files, ``rows`` are those of its table, below ``columns``."""
+
+    name: str
+    title: str
+    note: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | float | None, ...], ...]
+    bars: tuple[Bar, ...]
+
+    def files(self) -> dict[str, str]:
+        """Return the texts of its files by their names."""
+        return {
+            f"{self.name}.csv": _csv(self),
+            f"{self.name}.md": _markdown(self),
+            f"{self.name}.svg": bar_chart(self.title, self.note, self.bars),
+        }
+
+
+def figures(runs: Sequence[tuple[str, Run]], profile: Run | None = None) -> list[Figure]:
+    """Return the figures of some runs.
+
+    Args:
+        runs: the runs, each with its name; groups are averaged over them, as in the paper.
+        profile: the first run again, in the profile setting: the agent was given the profile; None: no figure of B.4.
+
+    Raises:
+        UsageError: the two runs have no case in common.
+    """
+    metrics = _metrics([run for _, run in runs])
+    found = [
+        _tool_calls(runs),
+        _by_group(runs, metrics, "by-domain", "domain", "Metrics by domain (figure 5a)"),
+        _by_group(
+            runs, metrics, "by-source", SOURCE_ATTRIBUTE, "Metrics by source of the implicit factors (figure 5b)"
+        ),
+    ]
+    return found if profile is None else [*found, _of_profile(runs[0][1], profile)]
+
+
+def write_figures(found: Sequence[Figure], folder: Path) -> list[Path]:
+    """Write figures into a folder, and return the files.
+
+    Raises:
+        MapsatError: one cannot be written.
+    """
+    paths = []
+    for name, text in (pair for figure in found for pair in figure.files().items()):
+        try:
+            with replacing(folder / name) as file:
+                file.write(text.encode("utf-8", errors="replace"))
+        except OSError as error:
+            raise MapsatError(f"{folder / name}: {error.strerror or error}") from None
+        paths.append(folder / name)
+    return paths
+
+
+def _metrics(runs: Sequence[Run]) -> list[str]:
+    every = [set(shown_metrics(run)) for run in runs]
+    named = [name for name in _METRICS if all(name in some for some in every)]
+    return named or [name for name in shown_metrics(runs[0]) if all(name in some for some in every)][: len(_METRICS)]
+
+
+def _tool_calls(runs: Sequence[tuple[str, Run]]) -> Figure:
+    counted = [(name, run.cases, {tool for card in run.cases for tool in card.calls.by_tool}) for name, run in runs]
+    tools = sorted({tool for _, _, some in counted for tool in some})
+    rows: list[tuple[str | float | None, ...]] = []
+    bars = []
+    for tool in tools:
+        for name, cards, _ in counted:
+            calls = [card.calls.by_tool.get(tool, 0) for card in cards]
+            share = sum(map(bool, calls)) / len(cards)
+            rows.append((tool, name, sum(calls), sum(calls) / len(cards), share))
+            bars.append(Bar(tool, name, share, share))
+    return Figure(
+        "tool-calls",
+        "Share of episodes in which a tool is called (figure 4)",
+        "Tools that no run called are not listed: a run file does not know them.",
+        ("tool", "run", "calls", "calls per episode", "share of episodes"),
+        tuple(rows),
+        tuple(bars),
+    )
+
+
+def _by_group(runs: Sequence[tuple[str, Run]], metrics: Sequence[str], name: str, dimension: str, title: str) -> Figure:
+    names = sorted({one for _, run in runs for one in run.groups.get(dimension, {})})
+    rows: list[tuple[str | float | None, ...]] = []
+    bars = []
+    for one in names:
+        for metric in metrics:
+            spans = []
+            for run_name, run in runs:
+                aggregate = run.groups.get(dimension, {}).get(one, {}).get(metric)
+                if aggregate is None or aggregate.bounds is None:
+                    continue
+                spans.append((aggregate.bounds, aggregate.low, aggregate.high))
+                counts = (aggregate.n + aggregate.undecided, aggregate.undecided)
+                rows.append((one, metric, run_name, *aggregate.bounds, aggregate.low, aggregate.high, *counts))
+            if not spans:
+                continue
+            bounds = _average([span for span, _, _ in spans])
+            low, high = spans[0][1:] if len(spans) == 1 else (None, None)
+            if len(runs) > 1:
+                rows.append((one, metric, _AVERAGE, *bounds, None, None, None, None))
+            bars.append(Bar(one, metric_title(metric), *bounds, low, high))
+    note = _NOTE if len(runs) == 1 else f"Means over {len(runs)} runs. {_NOTE.partition('.')[0]}."
+    columns = (dimension, "metric", "run", "least", "most", "low", "high", "cases", "undecided")
+    return Figure(name, title, note, columns, tuple(rows), tuple(bars))
+
+
+def _average(spans: Sequence[Bounds]) -> Bounds:
+    return fmean([low for low, _ in spans]), fmean([high for _, high in spans])
+
+
+# -- the profile setting -----------------------------------------------------------------------
+
+
+def _of_profile(without: Run, given: Run) -> Figure:
+    both = {card.id for card in without.cases} & {card.id for card in given.cases}
+    if not both:
+        raise UsageError("the run in the profile setting has no case of the run without: nothing can be paired")
+    sides = [[card for card in run.cases if card.id in both] for run in (without, given)]
+    rows: list[tuple[str | float | None, ...]] = []
+    bars = []
+    for where, members in _members(sides[0]):
+        base, new = ([card for card in side if card.id in members] for side in sides)
+        for metric in _metrics([without, given]):
+            change = _difference(base, new, metric)
+            if change is None:
+                continue
+            before, after = (summarise(side)[metric].bounds for side in (base, new))
+            difference, low, high, pairs = change
+            rows.append(
+                (where, metric, *(before or (None, None)), *(after or (None, None)), *difference, low, high, pairs)
+            )
+            bars.append(Bar(where, metric_title(metric), *difference, low, high))
+    ends = ("without least", "without most", "profile least", "profile most", "difference least", "difference most")
+    return Figure(
+        "profile",
+        "What changes when the agent is given the profile (B.4)",
+        f"With the profile minus without, over {len(both)} cases of both runs. {_NOTE}",
+        ("cases", "metric", *ends, "low", "high", "pairs"),
+        tuple(rows),
+        tuple(bars),
+    )
+
+
+def _members(cards: Sequence[Scorecard]) -> Iterator[tuple[str, set[str]]]:
+    """Yield groups of cases: all of them, then by source of their factors, then by domain."""
+    yield "all", {card.id for card in cards}
+    for kind, names in (("source", _sources), ("domain", _domains)):
+        for name in sorted({name for card in cards for name in names(card) if name}):
+            yield f"{kind} {name}", {card.id for card in cards if name in names(card)}
+
+
+def _sources(card: Scorecard) -> Sequence[str]:
+    return card.attributes.get(SOURCE_ATTRIBUTE, "").split(", ")
+
+
+def _domains(card: Scorecard) -> Sequence[str]:
+    return card.domains
+
+
+def _difference(
+    base: Sequence[Scorecard], new: Sequence[Scorecard], metric: str
+) -> tuple[Bounds, float | None, float | None, int] | None:
+    """Return the mean difference of the pairs at its bounds, its interval, and how many pairs there are; None without any."""
+    spans = [_spans(side, metric) for side in (base, new)]
+    pairs = [(spans[0][case], spans[1][case]) for case in sorted(spans[0].keys() & spans[1].keys())]
+    if not pairs:
+        return None
+    least = [after[0] - before[1] for before, after in pairs]
+    most = [after[1] - before[0] for before, after in pairs]
+    lower, upper = bootstrap_interval(least), bootstrap_interval(most)
+    ends = (None if lower is None else lower[0], None if upper is None else upper[1])
+    return (fmean(least), fmean(most)), *ends, len(pairs)
+
+
+def _spans(cards: Sequence[Scorecard], metric: str) -> dict[str, Bounds]:
+    """Return the bounds of a metric by case, trials averaged."""
+    found: dict[str, list[Bounds]] = {}
+    for card in cards:
+        if (span := card.bounds_of(metric)) is not None:
+            found.setdefault(card.id, []).append(span)
+    return {case: _average(spans) for case, spans in found.items()}
+
+
+# -- files -------------------------------------------------------------------------------------
+
+
+def _csv(figure: Figure) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(figure.columns)
+    writer.writerows([_cell(value) for value in row] for row in figure.rows)
+    return text.getvalue()
+
+
+def _cell(value: str | float | None) -> str | float:
+    """Return a cell; text that a spreadsheet would take for a formula is kept from being one."""
+    if isinstance(value, float):
+        return f"{value:.6f}"
+    if isinstance(value, str):
+        plain = printable(value)
+        return f"'{plain}" if plain[:1] in ("=", "+", "-", "@") else plain
+    return "" if value is None else value
+
+
+def _markdown(figure: Figure) -> str:
+    rows = ["| " + " | ".join(_shown(value) for value in row) + " |" for row in figure.rows]
+    head = ["| " + " | ".join(figure.columns) + " |", "|" + " :-- |" * len(figure.columns)]
+    return "\n".join([f"## {figure.title}", "", *head, *rows, "", figure.note, ""])
+
+
+def _shown(value: str | float | None) -> str:
+    if isinstance(value, str):
+        return code(value, in_table=True)
+    return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)

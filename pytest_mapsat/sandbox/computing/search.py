@@ -1,0 +1,274 @@
+"""Which rows of a table a search text means: those it names, else those of the sort it asks for.
+
+A text is met in this order, and the first that has any row answers: a row's whole name; a name inside the text; the sorts that it
+names, with the qualifiers that some row has; words that a row has; a name spelt a little differently. Qualifiers that no row has are left out: a search service that knows
+no "quiet" lists restaurants all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from pytest_mapsat.model import Json, JsonObject
+from pytest_mapsat.sandbox.canonical import Point, number
+from pytest_mapsat.sandbox.geo import distance_m
+from pytest_mapsat.sandbox.text import normalise
+
+from .wording import LEAST_LETTERS, SAME_WORD, Wordbook, Wording, covered, is_run
+
+#: How alike a whole name and a text must be to be the same name; 0 to 100.
+_SAME_NAME = 78
+#: How far "near" reaches, metres.
+_NEAR_M = 3000.0
+#: A Chinese name is looked up by as many characters.
+_HEAD = 2
+
+
+#: Whether the rest of a call leaves a row.
+Scope = Callable[[int], bool]
+
+
+class Columns(NamedTuple):
+    """Which columns of a table are searched; see ``model.Words``."""
+
+    name: tuple[str, ...]
+    sort: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    lon: str | None = None
+    lat: str | None = None
+
+
+class Hit(NamedTuple):
+    """A row that a text means. Lower steps and ranks fit better; only the lowest step of all parts of a table answers. ``lacking``: words that it does not have."""
+
+    step: int
+    rank: float
+    row: int
+    lacking: tuple[str, ...] = ()
+
+
+class _Entry(NamedTuple):
+    """What is searched of one row."""
+
+    names: tuple[str, ...]
+    name_words: tuple[frozenset[str], ...]
+    sorts: frozenset[str]
+    all_sorts: frozenset[str]
+    words: frozenset[str]
+    text: str
+    point: Point | None
+
+
+class SearchIndex:
+    """The searched columns of some rows, made ready once.
+
+    Args:
+        rows: the rows.
+        columns: which of their columns are searched.
+        book: the declared words.
+    """
+
+    def __init__(self, rows: Sequence[JsonObject], columns: Columns, book: Wordbook) -> None:
+        self._book = book
+        self._sorted = bool(columns.sort)
+        self.entries = tuple(self._entry(row, columns) for row in rows)
+        self._by_name: dict[str, list[int]] = {}
+        self._by_sort: dict[str, list[int]] = {}
+        self._by_word: dict[str, list[int]] = {}
+        self._by_head: dict[str, list[tuple[str, int]]] = {}
+        for at, entry in enumerate(self.entries):
+            self._register(at, entry)
+
+    def _entry(self, row: JsonObject, columns: Columns) -> _Entry:
+        names = [text for column in columns.name for text in texts(row.get(column))]
+        sorts = {sort for column in columns.sort for text in texts(row.get(column)) for sort in self._sorts(text)}
+        others = [text for column in (*columns.sort, *columns.also) for text in texts(row.get(column))]
+        all_sorts = sorts.union(*map(self._sorts, (*names, *others)))
+        sorts = sorts if columns.sort else all_sorts
+        words = {word for text in (*names, *others) for word in self._book.stems(text)}
+        lon, lat = (number(row.get(column)) if column else None for column in (columns.lon, columns.lat))
+        return _Entry(
+            tuple(map(normalise, names)),
+            tuple(frozenset(self._book.stems(name)) for name in names),
+            frozenset(sorts),
+            frozenset(all_sorts),
+            frozenset(words),
+            "|".join(map(normalise, (*names, *others))),
+            None if lon is None or lat is None else (lon, lat),
+        )
+
+    def _sorts(self, text: str) -> tuple[str, ...]:
+        return self._book.read(text).sorts
+
+    def _register(self, at: int, entry: _Entry) -> None:
+        for name in dict.fromkeys(entry.names):
+            self._by_name.setdefault(name, []).append(at)
+            if name and is_run(name[0]):
+                self._by_head.setdefault(name[:_HEAD], []).append((name, at))
+        for sort in sorted(entry.all_sorts):
+            self._by_sort.setdefault(sort, []).append(at)
+        for word in sorted(entry.words):
+            self._by_word.setdefault(word, []).append(at)
+
+    @cached_property
+    def _known(self) -> tuple[str, ...]:
+        return tuple(word for word in self._by_word if len(word) >= LEAST_LETTERS and not is_run(word))
+
+    def find(self, text: str, scope: Scope) -> list[Hit]:
+        """Return the rows that a text means; empty where it means none of them.
+
+        Args:
+            text: what was asked.
+            scope: whether the rest of the call leaves a row. A name is looked for beyond it too, so that what it names elsewhere is not answered by
+                something else here.
+        """
+        return self._find(text, scope) or self._find(self._book.respelt(text), scope)
+
+    def _find(self, text: str, scope: Scope) -> list[Hit]:
+        asked = self._book.read(text)
+        exact = self._exact(text)
+        if exact:
+            return _within(exact, scope)
+        mentioned = self._mentioned(text)
+        if mentioned:
+            return self._about(asked, mentioned, scope)
+        if self._sorted and asked.sorts:
+            return self._of_sort(asked, scope)
+        named = self._with_words(asked, scope)
+        if not named and asked.sorts:
+            named = self._of_sort(asked, scope)
+        return named or _within(self._spelt_alike(text), scope)
+
+    def _exact(self, text: str) -> list[Hit]:
+        """Return the rows of this name, then those whose name holds it."""
+        whole = normalise(text)
+        bare = normalise(text.strip()[4:]) if text.strip().lower().startswith("the ") else whole
+        rows = self._by_name.get(whole) or self._by_name.get(bare)
+        if not rows:
+            return []
+        words = frozenset(self._book.stems(text))
+        longer = [at for at in self._rows_with(words) if any(words <= own for own in self.entries[at].name_words)]
+        return [Hit(0, 0 if at in rows else 1, at) for at in dict.fromkeys((*rows, *longer))]
+
+    def _rows_with(self, words: Iterable[str]) -> Iterable[int]:
+        """Return the rows that have all of these words."""
+        lists = sorted((self._by_word.get(word, []) for word in words), key=len)
+        if not lists:
+            return ()
+        return set(lists[0]).intersection(*lists[1:]) if len(lists) > 1 else lists[0]
+
+    def _mentioned(self, text: str) -> dict[int, str]:
+        """Return the rows whose whole name stands in a text, with this name; none whose name is part of another that stands there."""
+        words, whole = frozenset(self._book.stems(text)), normalise(text)
+        found: dict[int, str] = {}
+        for at in sorted({at for word in words for at in self._by_word.get(word, ())}):
+            entry = self.entries[at]
+            for name, own in zip(entry.names, entry.name_words, strict=True):
+                if own and own <= words and self._is_name(own):
+                    found[at] = max(found.get(at, ""), name, key=len)
+        for start in range(len(whole) - 1):
+            for name, at in self._by_head.get(whole[start : start + _HEAD], ()):
+                if whole.startswith(name, start) and self._is_name(frozenset({name})):
+                    found[at] = max(found.get(at, ""), name, key=len)
+        names = set(found.values())
+        inner = {name for name in names if any(name != other and name in other for other in names)}
+        return {at: name for at, name in found.items() if name not in inner}
+
+    def _is_name(self, words: frozenset[str]) -> bool:
+        """Return whether words are a name and not a sort of things alone."""
+        if len(words) > 1:
+            return True
+        read = self._book.read(next(iter(words)))
+        return bool(read.rest) or len(read.words) > 1
+
+    def _about(self, asked: Wording, mentioned: dict[int, str], scope: Scope) -> list[Hit]:
+        """Return the rows that are named, or those of another sort that lie near them."""
+        others = set(asked.sorts).difference(*(self.entries[at].all_sorts for at in mentioned))
+        if others and self._sorted:
+            wanted = [at for at, entry in enumerate(self.entries) if others <= entry.all_sorts and others & entry.sorts]
+            near = [Hit(1, self._metres(at, mentioned), at) for at in wanted]
+            near = [hit for hit in near if hit.rank <= _NEAR_M]
+            if near or asked.near:
+                return _within(near, scope)
+            if wanted:
+                return _within([Hit(1, 0, at) for at in wanted], scope)
+        named = frozenset(word for name in mentioned.values() for word in self._book.stems(name))
+        return self._qualified([Hit(1, 0, at) for at in mentioned], [w for w in asked.rest if w not in named], scope)
+
+    def _metres(self, row: int, others: Iterable[int]) -> float:
+        here = self.entries[row].point
+        points = [self.entries[at].point for at in others]
+        return min(
+            (distance_m(*here, *there) for there in points if here is not None and there is not None),
+            default=float("inf"),
+        )
+
+    def _of_sort(self, asked: Wording, scope: Scope) -> list[Hit]:
+        """Return the rows of all sorts that are asked for; where there is none, those of the last one, which the others qualify."""
+        wanted = set(asked.sorts)
+        rows = [at for at in self._by_sort.get(asked.sorts[-1], ()) if scope(at)]
+        whole = [at for at in rows if wanted <= self.entries[at].sorts]
+        partly = [at for at in rows if wanted <= self.entries[at].all_sorts and wanted & self.entries[at].sorts]
+        last = [at for at in rows if asked.sorts[-1] in self.entries[at].sorts]
+        return self._qualified([Hit(3, 0, at) for at in whole or partly or last], asked.rest, scope)
+
+    def _qualified(self, hits: list[Hit], rest: Sequence[str], scope: Scope) -> list[Hit]:
+        """Return those of the rows that have all qualifiers; where none has all, those with the most first."""
+        hits = _within(hits, scope)
+        wanted = [self._respelt(word) for word in rest]
+        if not wanted or not hits:
+            return hits
+        lacking = {hit: tuple(word for word in wanted if not self._has(hit.row, word)) for hit in hits}
+        if () in lacking.values():
+            return [hit for hit in hits if not lacking[hit]]
+        return [Hit(hit.step + 1, len(lacking[hit]), hit.row, lacking[hit]) for hit in hits]
+
+    def _with_words(self, asked: Wording, scope: Scope) -> list[Hit]:
+        """Return the rows that have all words of a text; those that have them in their name first."""
+        wanted = [self._respelt(word) for word in asked.rest]
+        if not wanted:
+            return []
+        plain = [word for word in wanted if not is_run(word)]
+        rows = self._rows_with(plain) if plain else range(len(self.entries))
+        having = [at for at in sorted(rows) if all(self._has(at, word) for word in wanted)]
+        return _within([Hit(5, 0 if self._in_name(at, wanted) else 1, at) for at in having], scope)
+
+    def _has(self, row: int, word: str) -> bool:
+        entry = self.entries[row]
+        return covered(word, entry.text) if is_run(word) else word in entry.words
+
+    def _in_name(self, row: int, words: Sequence[str]) -> bool:
+        names, own = "|".join(self.entries[row].names), frozenset().union(*self.entries[row].name_words)
+        return all(covered(word, names) if is_run(word) else word in own for word in words)
+
+    def _respelt(self, word: str) -> str:
+        """Return a word as the rows write it, where it is one of theirs in another spelling."""
+        if is_run(word) or word in self._by_word or len(word) < LEAST_LETTERS:
+            return word
+        from rapidfuzz import fuzz, process  # noqa: PLC0415 - heavy; only loaded where a word is unknown
+
+        found = process.extractOne(word, self._known, scorer=fuzz.ratio, score_cutoff=SAME_WORD)
+        return str(found[0]) if found else word
+
+    def _spelt_alike(self, text: str) -> list[Hit]:
+        """Return the rows whose name is most like the text, where one is like enough."""
+        from rapidfuzz import fuzz, process  # noqa: PLC0415 - as above
+
+        names = list(self._by_name)
+        found = process.extract(normalise(text), names, scorer=fuzz.ratio, score_cutoff=_SAME_NAME, limit=5)
+        best = max((score for _, score, _ in found), default=0)
+        return [Hit(6, 0, at) for name, score, _ in found if score == best for at in self._by_name[name]]
+
+
+def _within(hits: list[Hit], scope: Scope) -> list[Hit]:
+    return [hit for hit in hits if scope(hit.row)]
+
+
+def texts(value: Json) -> Iterator[str]:
+    """Give the texts of a value: itself, or those of a list."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | tuple):
+        yield from (member for member in value if isinstance(member, str))

@@ -1,0 +1,226 @@
+"""The state of a world that can be written: rows that all episodes share, and those that one episode has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn
+from weakref import WeakKeyDictionary
+
+from pytest_mapsat.model import InfrastructureError, Json, JsonObject, RowChange, did_you_mean, shown
+
+from .tables import Table
+
+_DEEPEST = 64
+
+
+class Row(dict[str, Any]):
+    """A row as a tool reads it: a dict that cannot be changed. ``rows.change(id, column=value)`` does that."""
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError("a row is not changed in place: use rows.change(id, column=value)")
+
+    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = _refuse
+    __ior__ = _refuse
+
+    def copy(self) -> JsonObject:
+        """Return the row as plain data of the caller's own."""
+        plain: JsonObject = thawed(self)
+        return plain
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: object) -> JsonObject:
+        return self.copy()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (self.copy(),)
+
+
+def frozen(value: Json, depth: int = 0) -> Json:
+    """Return JSON data that cannot be changed: objects are rows, lists are tuples.
+
+    Raises:
+        TypeError: it is no JSON data, or is nested too deep.
+    """
+    if depth > _DEEPEST:
+        raise TypeError(f"nested deeper than {_DEEPEST}")
+    if isinstance(value, Row) or value is None or isinstance(value, str | int | float | bool):
+        return value
+    if isinstance(value, Mapping):
+        if not all(isinstance(name, str) for name in value):
+            raise TypeError("the names of an object are strings")
+        return Row({name: frozen(member, depth + 1) for name, member in value.items()})
+    if isinstance(value, list | tuple):
+        return tuple(frozen(item, depth + 1) for item in value)
+    raise TypeError(f"{shown(value)} is no JSON value")
+
+
+def thawed(value: Json) -> Json:
+    """Return frozen data as plain data of the caller's own."""
+    if isinstance(value, Mapping):
+        return {name: thawed(member) for name, member in value.items()}
+    return [thawed(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+class Rows(Mapping[str, Row]):
+    """One table in one episode, by the ids of its rows: what nobody has changed is shared with all other episodes.
+
+    Args:
+        name: the table.
+        key: the column that holds the ids.
+        shared: the rows that every episode starts from.
+        writing: what is written in the call under way.
+    """
+
+    def __init__(self, name: str, key: str, shared: Mapping[str, Row], writing: Writing) -> None:
+        self.name = name
+        self._key = key
+        self._shared = shared
+        self._own: dict[str, Row | None] = {}
+        self._writing = writing
+
+    def __getitem__(self, row_id: str) -> Row:
+        row = self._own[row_id] if row_id in self._own else self._shared.get(row_id)
+        if row is None:
+            raise KeyError(row_id)
+        return row
+
+    def __iter__(self) -> Iterator[str]:
+        yield from (row_id for row_id in self._shared if self._own.get(row_id, self._shared[row_id]) is not None)
+        yield from (row_id for row_id, row in self._own.items() if row is not None and row_id not in self._shared)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def change(self, row_id: str, /, **columns: Json) -> Row:
+        """Give columns of a row other values, and return it.
+
+        Raises:
+            KeyError: there is no such row.
+        """
+        row = Row({**self[row_id], **frozen(columns)})
+        if row[self._key] != row_id:
+            raise ValueError(f"{self.name}: the id of a row stays as it is")
+        self._write(row_id, row)
+        return row
+
+    def add(self, row: Mapping[str, Json]) -> Row:
+        """Add a row, and return it.
+
+        Raises:
+            ValueError: it has no id, or that of another row.
+        """
+        new: Row = frozen(row)
+        row_id = new.get(self._key)
+        if not isinstance(row_id, str) or not row_id:
+            raise ValueError(f"{self.name}: a row has a text under {self._key!r}")
+        if row_id in self:
+            raise ValueError(f"{self.name}: there is a row {row_id!r} already")
+        self._write(row_id, new)
+        return new
+
+    def remove(self, row_id: str) -> None:
+        """Take a row out.
+
+        Raises:
+            KeyError: there is no such row.
+        """
+        _ = self[row_id]
+        self._write(row_id, None)
+
+    def _write(self, row_id: str, row: Row | None) -> None:
+        self._writing.note(self, row_id, self.get(row_id))
+        self._own[row_id] = row
+
+    def put_back(self, row_id: str, row: Row | None) -> None:
+        """Make a row what it was."""
+        self._own[row_id] = row
+
+
+class Writing:
+    """The writes of the call under way."""
+
+    def __init__(self) -> None:
+        self.allowed = True
+        self._before: dict[tuple[str, str], tuple[Rows, Row | None]] = {}
+
+    def note(self, rows: Rows, row_id: str, row: Row | None) -> None:
+        """Remember what a row was. Raises InfrastructureError where nothing may be written."""
+        if not self.allowed:
+            raise InfrastructureError(
+                f"the world changes the table {rows.name} outside a tool that writes: declare effect: write of the tool that does"
+            )
+        self._before.setdefault((rows.name, row_id), (rows, row))
+
+    def undo(self) -> None:
+        """Make all rows what they were before the call."""
+        for (_, row_id), (rows, row) in self._before.items():
+            rows.put_back(row_id, row)
+        self._before.clear()
+
+    def done(self) -> tuple[RowChange, ...]:
+        """Return what the call has changed, by table and id, and forget it."""
+        changes = (
+            RowChange(table=name, id=row_id, before=thawed(row), after=thawed(rows.get(row_id)))
+            for (name, row_id), (rows, row) in sorted(self._before.items(), key=lambda item: item[0])
+        )
+        found = tuple(change for change in changes if change.before != change.after)
+        self._before.clear()
+        return found
+
+
+_indexes: WeakKeyDictionary[Table, dict[str, Mapping[str, Row]]] = WeakKeyDictionary()
+
+
+class State(Mapping[str, Rows]):
+    """The tables of one episode's world: ``state["orders"]``, or ``state.table("orders", key="number")``.
+
+    Args:
+        tables: the rows that every episode starts from; they stay as they are.
+    """
+
+    def __init__(self, tables: Mapping[str, Table]) -> None:
+        self._tables = tables
+        self._rows: dict[str, Rows] = {}
+        self.writing = Writing()
+
+    def __getitem__(self, name: str) -> Rows:
+        return self.table(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+    def table(self, name: str, *, key: str = "id") -> Rows:
+        """Return a table by the ids of its rows.
+
+        Args:
+            name: the table; ``state/NAME.jsonl`` of the suite holds the rows that it starts from.
+            key: the column that holds the ids.
+
+        Raises:
+            InfrastructureError: the suite has no such table, or its rows have no ids, or one twice.
+        """
+        if name not in self._tables:
+            hint = did_you_mean(name, self._tables) or f"it has: {', '.join(self._tables) or 'none'}"
+            raise InfrastructureError(f"the suite has no table {shown(name)} in state/ ({hint})")
+        if name not in self._rows:
+            self._rows[name] = Rows(name, key, _indexed(self._tables[name], key), self.writing)
+        return self._rows[name]
+
+
+def _indexed(table: Table, key: str) -> Mapping[str, Row]:
+    """Return the rows of a table by id, frozen; made once for all episodes."""
+    known = _indexes.setdefault(table, {})
+    if key not in known:
+        rows: dict[str, Row] = {}
+        for number, row in enumerate(table.rows, 1):
+            row_id = row.get(key)
+            if not isinstance(row_id, str) or row_id in rows:
+                wrong = "another row has it" if isinstance(row_id, str) else "expected a text"
+                raise InfrastructureError(f"state/{table.name}, row {number}: {key} is {shown(row_id)}: {wrong}")
+            rows[row_id] = frozen(row)
+        known[key] = rows
+    return known[key]

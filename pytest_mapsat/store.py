@@ -1,0 +1,214 @@
+"""The local store: the only door to diskcache. JSON texts in one SQLite file, shared by all processes, safe when a writer is killed.
+
+No pickle is written or read: what stands in the file as anything but plain text is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from threading import get_ident, local
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from pytest_mapsat.formats import parse_json, shown_path
+from pytest_mapsat.model import Json, MapsatError, UsageError, canonical_json
+
+if TYPE_CHECKING:
+    import diskcache
+
+#: Names the folder where a user wants it elsewhere.
+FOLDER_VARIABLE = "MAPSAT_CACHE_DIR"
+#: What the store may hold before the oldest entries go, bytes.
+SIZE_LIMIT = 1024 * 1024 * 1024
+#: One value, unpacked, bytes.
+VALUE_BYTES = 16 * 1024 * 1024
+#: How long a process waits for its turn, seconds.
+_PATIENCE = 60
+_INSTALL = "install pytest-mapsat[llm]: pip install 'pytest-mapsat[llm]'"
+
+
+class StoreError(MapsatError):
+    """The store cannot be read or written."""
+
+
+def missing(library: str, what: str) -> UsageError:
+    """Return the error for something that needs a library which is not installed."""
+    return UsageError(f"{what} needs {library}, which is not installed; {_INSTALL}")
+
+
+def store_folder() -> Path:
+    """Return where the store lies: ``MAPSAT_CACHE_DIR``, or a folder in the user's cache folder."""
+    if named := os.environ.get(FOLDER_VARIABLE, "").strip():
+        return Path(named).expanduser().absolute()
+    base = os.environ.get("XDG_CACHE_HOME", "").strip()
+    return (Path(base) if base else Path.home() / ".cache") / "pytest-mapsat"
+
+
+class Store:
+    """Values by name, kept on disk.
+
+    Args:
+        folder: where it lies; made where it does not exist.
+        size_limit: bytes; the entries stored first go first.
+
+    Raises:
+        UsageError: diskcache is not installed.
+        StoreError: the folder cannot be used, or the file in it is damaged.
+    """
+
+    def __init__(self, folder: Path, *, size_limit: int = SIZE_LIMIT) -> None:
+        self.folder = folder
+        self._owner = get_ident()
+        self._depth = local()
+        with self._told():
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._entries = _library().open(folder, size_limit)
+
+    def get(self, key: str) -> Json:
+        """Return the value, or None where there is none."""
+        with self._told():
+            data = self._entries.get(key)
+        return None if data is None else self._value(data)
+
+    def put(self, key: str, value: Json) -> None:
+        """Keep a value, in place of any other of that name."""
+        with self._told():
+            self._entries.set(key, _packed(value))
+
+    def add(self, key: str, value: Json) -> bool:
+        """Keep a value unless there is one; say whether it was kept."""
+        with self._told():
+            return bool(self._entries.add(key, _packed(value)))
+
+    def names(self) -> Iterator[str]:
+        """Yield all names, sorted."""
+        with self._told():
+            yield from (key for key in self._entries.iterkeys() if isinstance(key, str))
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep all other processes from writing while the block runs; what it writes is written together or not at all."""
+        with self._told(), self._entries.transact():
+            yield
+
+    def __len__(self) -> int:
+        with self._told():
+            return len(self._entries)
+
+    def size(self) -> int:
+        """Return how much room the store takes, bytes."""
+        with self._told():
+            return int(self._entries.volume())
+
+    def delete(self, key: str) -> None:
+        """Drop a value where there is one."""
+        with self._told():
+            self._entries.delete(key)
+
+    def close(self) -> None:
+        """Close the file; any later use opens it again."""
+        self._entries.close()
+
+    def _value(self, data: object) -> Json:
+        try:
+            return _unpacked(data)
+        except (ValueError, zlib.error) as error:
+            raise StoreError(
+                f"{shown_path(self.folder)}: an entry is damaged: {error}; run: mapsat cache clear"
+            ) from None
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        depth = self._depth.value = getattr(self._depth, "value", 0) + 1
+        try:
+            yield
+        except (sqlite3.Error, OSError, _library().Timeout) as error:
+            said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            hint = (
+                "run: mapsat cache clear"
+                if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
+                else f"name another folder with {FOLDER_VARIABLE}"
+            )
+            raise StoreError(f"the cache in {shown_path(self.folder)} cannot be used: {said}; {hint}") from error
+        finally:
+            self._depth.value = depth - 1
+            if depth == 1 and get_ident() != self._owner and hasattr(self, "_entries"):
+                self._entries.close()  # the connection is this thread's, which may end without a word
+
+
+def clear_store(folder: Path) -> None:
+    """Remove the store's own files, damaged or not; other files in the folder stay.
+
+    Raises:
+        StoreError: one cannot be removed.
+    """
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        try:
+            (folder / f"cache.db{suffix}").unlink(missing_ok=True)
+        except OSError as error:
+            raise StoreError(f"{shown_path(folder)}: cannot be cleared: {error.strerror or error}") from error
+
+
+def _packed(value: Json) -> bytes:
+    data = canonical_json(value).encode("utf-8", "surrogatepass")
+    if len(data) > VALUE_BYTES:
+        raise StoreError(f"a value of {len(data):,} bytes is too large for the cache; at most {VALUE_BYTES:,} are kept")
+    return zlib.compress(data, 6)
+
+
+def _unpacked(data: object) -> Json:
+    if not isinstance(data, bytes):
+        raise ValueError("it is no text of ours")  # noqa: TRY004  all that is wrong with an entry is a ValueError
+    unpacker = zlib.decompressobj()
+    text = unpacker.decompress(data, VALUE_BYTES + 1)
+    if len(text) > VALUE_BYTES or not unpacker.eof:
+        raise ValueError("it is cut or too large")
+    try:
+        return parse_json(text.decode("utf-8", "surrogatepass"))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"it is not JSON: {error.msg}") from None
+
+
+@cache
+def _library() -> SimpleNamespace:
+    """Return what is needed of diskcache: ``open`` and ``Timeout``. Made at the first use, as ours is a class of its own."""
+    try:
+        import diskcache  # noqa: PLC0415  costs 50 ms and is an extra
+    except ImportError:
+        raise missing("diskcache", "the cache of models' answers") from None
+    raw = diskcache.core.MODE_RAW
+
+    class Plain(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
+        """Texts as names, bytes as values, all in the one file; what else stands there is not looked into."""
+
+        def put(self, key: object) -> tuple[object, bool]:
+            if not isinstance(key, str):
+                raise TypeError(f"a name is text, not {type(key).__name__}")
+            return key, True
+
+        def get(self, key: object, raw: bool) -> object:
+            return key if raw else None
+
+        def store(self, value: object, read: bool, key: object = None) -> tuple[int, int, None, object]:  # noqa: ARG002
+            if not isinstance(value, bytes):
+                raise TypeError(f"a value is bytes, not {type(value).__name__}")
+            return 0, raw, None, sqlite3.Binary(value)
+
+        def fetch(self, mode: int, filename: object, value: Any, read: bool) -> object:  # noqa: ARG002
+            return bytes(value) if mode == raw and isinstance(value, (bytes, memoryview)) else ""
+
+    def open_cache(folder: Path, size_limit: int) -> diskcache.Cache:
+        # Eviction by age: every other way writes at each read.
+        policy = "least-recently-stored"
+        return diskcache.Cache(
+            str(folder), timeout=_PATIENCE, disk=Plain, size_limit=size_limit, eviction_policy=policy
+        )
+
+    return SimpleNamespace(open=open_cache, Timeout=diskcache.Timeout)

@@ -1,0 +1,73 @@
+"""mapsat report, show and figures: from a run file alone, without agent, model or suite."""
+
+import json
+from pathlib import Path
+
+import pytest
+from saved_runs import card, run_text
+
+from pytest_mapsat.cli import main
+from pytest_mapsat.model import Trajectory, Turn
+
+
+@pytest.fixture(autouse=True)
+def run(tmp_path, monkeypatch):
+    """A saved run of two cases, one with two trials, alone in a folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "60")
+    turns = (Turn(role="user", text="Where?"), Turn(role="agent", text="Go to Old Mill."))
+    cards = [
+        card(Trajectory(case=case, trial=trial, turns=turns), calls={"total": 1, "by_tool": {"find": 1}})
+        for case, trial in (("here", 1), ("here", 2), ("there", 1))
+    ]
+    Path("run.json").write_text(run_text(*cards), encoding="utf-8")
+
+
+def test_all_reports_are_written_at_once(capsys):
+    assert main(["report", "run.json", "html:out/a.html", "json:a.json", "markdown:a.md", "github:b.md"]) == 0
+    assert capsys.readouterr().out == ""
+    assert Path("out/a.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert json.loads(Path("a.json").read_text(encoding="utf-8"))["schema"] == "mapsat-report/1"
+    assert Path("a.md").read_text(encoding="utf-8") == Path("b.md").read_text(encoding="utf-8")
+
+
+def test_a_dialogue_is_found_by_case_and_trial(capsys):
+    assert main(["show", "run.json", "here"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "here: passed"
+    assert main(["show", "run.json", "here-t2", "--json"]) == 0
+    assert [one["trial"] for one in json.loads(capsys.readouterr().out)] == [2]
+    assert main(["show", "run.json", "here", "--trial", "2"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "here-t2: passed"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["show", "run.json", "ther"], "did you mean 'there'?"),
+        (["show", "run.json", "here", "--trial", "3"], "--trial: found 3, expected one of the case's trials: 1, 2"),
+        (["show", "none.json", "here"], "none.json"),
+        (["report", "run.json", "pdf:a"], "expected TYPE:PATH with one of html, json, markdown, github"),
+        (["report", "run.json", "html:run.json"], "run.json is the run itself"),
+        (["report", "bad.json", "html:a.html"], "bad.json:1: schema: found 'mapsat-run/9'"),
+        (["figures", "run.json", "--out", "run.json/x"], "run.json/x"),
+        (["figures", "twice.json", "--out", "f"], "a second scorecard of case here"),
+    ],
+)
+def test_what_cannot_be_used_is_named_and_ends_with_2(capsys, arguments, told):
+    data = json.loads(Path("run.json").read_text(encoding="utf-8"))
+    Path("bad.json").write_text(json.dumps({**data, "schema": "mapsat-run/9"}), encoding="utf-8")
+    Path("twice.json").write_text(json.dumps({**data, "cases": data["cases"] * 2}), encoding="utf-8")
+    assert main(arguments) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_figures_are_written_as_tables_and_charts(capsys):
+    assert main(["figures", "run.json", "--profile", "run.json", "--out", "f"]) == 0
+    names = sorted(path.name for path in Path("f").iterdir())
+    assert names == sorted(
+        f"{name}.{kind}"
+        for name in ("by-domain", "by-source", "profile", "tool-calls")
+        for kind in ("csv", "md", "svg")
+    )
+    assert capsys.readouterr().out.count("\n") == len(names)
+    assert "find,good:agent,3,1.000000,1.000000" in Path("f/tool-calls.csv").read_text(encoding="utf-8")

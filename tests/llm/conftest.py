@@ -1,0 +1,25 @@
+"""One scripted server for the tests of the door, and an environment that leads to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from scripted_models import ScriptedModels, scripted_models
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[ScriptedModels]:
+    with scripted_models() as models:
+        yield models
+
+
+@pytest.fixture
+def models(server: ScriptedModels, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ScriptedModels:
+    """The server, with nothing asked yet."""
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("MAPSAT_CACHE_DIR", str(tmp_path / "store"))
+    server.requests.clear()
+    return server

@@ -1,0 +1,123 @@
+"""What a comparison says in the terminal: changes before everything else, at any width, in colour and without."""
+
+import pytest
+from report_runs import BROKEN, COMPARED, RUN
+
+from pytest_mapsat.model.comparison import Unlike
+from pytest_mapsat.reports import cell_width, change_lines, dialogue_lines, summary_lines
+
+GOLDEN = {
+    60: """\
+base     old:agent, town 1 abc
+cases    3 cases in both runs: 1 worse
+rule     ar:0.02 failed: AR is down by 0.30 to 0.40, more
+         than 0.02
+metrics  AR 0.900 → 0.50 to 0.60, −0.400 to −0.300 [−0.500
+         to −0.100]: worse
+         domain navigation AR 1.000 → 0.250, −0.750 [−0.900
+         to −0.500]: worse
+flipped  charge-now  passed → failed
+           open-now (implicit): passed → failed
+             before  “Blue Bay”
+             now     “Old Mill”""",
+    80: """\
+base     old:agent, town 1 abc
+cases    3 cases in both runs: 1 worse
+rule     ar:0.02 failed: AR is down by 0.30 to 0.40, more than 0.02
+metrics  AR 0.900 → 0.50 to 0.60, −0.400 to −0.300 [−0.500 to −0.100]: worse
+         domain navigation AR 1.000 → 0.250, −0.750 [−0.900 to −0.500]: worse
+flipped  charge-now  passed → failed
+           open-now (implicit): passed → failed
+             before  “Blue Bay”
+             now     “Old Mill”""",
+}
+GOLDEN[120] = GOLDEN[80]
+
+
+def text(lines):
+    return "\n".join(line.text for line in lines)
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_changes_read_the_same_at_any_width_and_fit(width):
+    lines = change_lines(COMPARED.comparison, width)
+    assert text(lines) == GOLDEN[width]
+    assert max(cell_width(line.text) for line in lines) <= width
+
+
+def test_what_is_worse_is_red_and_without_colours_nothing_is():
+    styles = {line.text.split()[0]: line.style for line in change_lines(COMPARED.comparison, 80)}
+    assert (styles["rule"], styles["metrics"], styles["flipped"], styles["base"]) == ("red", "red", "red", "")
+    assert {line.style for line in summary_lines(COMPARED, width=80, colour=False)} == {""}
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_summary_begins_with_what_changed(width):
+    lines = text(summary_lines(COMPARED, width=width, colour=False)).split("\n")
+    assert lines[3] == "base     old:agent, town 1 abc"
+    assert lines.index("base     old:agent, town 1 abc") < next(n for n, line in enumerate(lines) if "passed" in line)
+    assert "base" not in text(summary_lines(RUN, width=width, colour=False))
+
+
+def test_a_quiet_run_says_the_gate_and_a_loud_one_every_change():
+    many = COMPARED.comparison.model_copy(update={"cases": COMPARED.comparison.cases * 15})
+    run = COMPARED.model_copy(update={"comparison": many})
+    brief = text(summary_lines(run, width=80, colour=False, brief=True))
+    usual = text(summary_lines(run, width=80, colour=False))
+    full = text(summary_lines(run, width=80, colour=False, full=True))
+    assert "flipped" not in brief
+    assert usual.count("flipped") == 10
+    assert "and 5 more cases" in usual
+    assert full.count("flipped") == 15
+    assert "TS 0.900 → 0.900, 0.000 [−0.100 to +0.100]: unclear" in full
+    assert "TS 0.900 → 0.900" not in usual
+
+
+def test_unlike_runs_are_named_and_not_compared():
+    unlike = (Unlike(what="judge", base="checks", new="recorded:x"), Unlike(what="suite", base="", new="town 2"))
+    lines = change_lines(COMPARED.comparison.model_copy(update={"unlike": unlike}), 80)
+    assert text(lines).split("\n")[1:] == [
+        "unlike   judge: was checks, is recorded:x",
+        "unlike   suite: was nothing, is town 2",
+        "         nothing is compared: these are runs of different things",
+    ]
+    assert "flipped" not in text(lines)
+
+
+DIALOGUE = """\
+charge-now: failed
+          hard open-now failed
+          AR 0.00   SES 0.00   ECR 0.00   IISR 0.00
+          TS 0.00   IFS 0.00   EFF 0.00
+
+user      Where can I charge my car now?
+
+thought   The first one will do.
+call      search_nearby(center="13.402,52.501", radius=1500,
+          query="charger") [near]
+          {"places": [{"name": "Old Mill", "lon": 13.4,
+          "lat": 52.5, "open": false}, {"name": "Blue Bay",
+          "location": "13.41,52.505", "open": true}]}
+call      get_route(origin="13.402,52.501",
+          destination="13.4,52.5") [error]
+          "no such mode"
+agent     Go to Old Mill, 2 Mill Lane. It is 400 m from you.
+
+user      Thank you.
+
+broken    open-now (hard constraint): The place is open at
+          18:20
+          said    “Old Mill”
+          why     turn 1 says 'Old Mill', which is closed
+          wanted  a place that is open
+undecided near (preference): It is near
+          said    “400 m”
+          why     undecided: near what?
+met       named (explicit): A charger is named"""
+
+
+def test_a_dialogue_is_shown_with_calls_and_labels():
+    assert text(dialogue_lines(RUN, BROKEN, 60)) == DIALOGUE
+    full = text(dialogue_lines(RUN, BROKEN, 60, full=True))
+    assert "quoted    “Old Mill”, “400 m”" in full
+    assert full.count("said ") == 3

@@ -1,0 +1,87 @@
+"""Figures 4 and 5 and the profile experiment, from saved runs: tables that add up, charts that say the same."""
+
+import csv
+import io
+import xml.etree.ElementTree as ET
+
+import pytest
+from report_runs import COMPARED, HOSTILE, hostile
+from runs_made import card, run_of
+
+from pytest_mapsat.model import CallCounts, UsageError
+from pytest_mapsat.reports import figures, write_figures
+from pytest_mapsat.reports.charts import Bar, bar_chart
+
+
+def one(case, ar, source, *tools, **more):
+    """A card of one source of factors, with calls of some tools."""
+    calls = CallCounts(total=len(tools), by_tool={tool: tools.count(tool) for tool in sorted(set(tools))})
+    attributes = {"factor_source": source, "difficulty": "L1"}
+    return card(case, ar, attributes=attributes, **more).model_copy(update={"calls": calls})
+
+
+PLAIN = run_of(one("a", 0.2, "profile", "find", "find"), one("b", 0.4, "context", "find"), one("c", 0.5, "context"))
+GIVEN = run_of(one("a", 0.8, "profile"), one("b", 0.4, "context"), one("d", 1.0, "context"))
+
+
+def rows(figure):
+    return list(csv.DictReader(io.StringIO(figure.files()[f"{figure.name}.csv"])))
+
+
+def values(figure, **keys):
+    return [row for row in rows(figure) if all(row[key] == value for key, value in keys.items())]
+
+
+def test_calls_are_counted_by_tool_and_episode():
+    (row,) = rows(figures([("plain", PLAIN)])[0])
+    assert row == {
+        "tool": "find",
+        "run": "plain",
+        "calls": "3",
+        "calls per episode": "1.000000",
+        "share of episodes": "0.666667",
+    }
+
+
+def test_groups_are_averaged_over_runs_as_in_the_paper():
+    by_source = figures([("plain", PLAIN), ("given", GIVEN)])[2]
+    (mean,) = values(by_source, factor_source="profile", metric="ar", run="mean of the runs")
+    assert (mean["least"], mean["most"]) == ("0.500000", "0.500000")
+    assert [row["cases"] for row in values(by_source, factor_source="context", metric="ar")] == ["2", "2", ""]
+
+
+def test_the_profile_is_worth_the_paired_difference():
+    figure = figures([("plain", PLAIN)], GIVEN)[3]
+    (every,) = values(figure, cases="all", metric="ar")
+    assert (every["difference least"], every["difference most"], every["pairs"]) == ("0.300000", "0.300000", "2")
+    (profile,) = values(figure, cases="source profile", metric="ar")
+    assert (profile["without least"], profile["profile least"]) == ("0.200000", "0.800000")
+    with pytest.raises(UsageError, match="no case"):
+        figures([("plain", PLAIN)], run_of(one("z", 1.0, "context")))
+
+
+def test_what_is_undecided_stays_a_range():
+    figure = figures([("plain", run_of(one("a", 0.2, "profile", most=0.6)))], run_of(one("a", 0.5, "profile")))[3]
+    (every,) = values(figure, cases="all", metric="ar")
+    assert (float(every["difference least"]), float(every["difference most"])) == pytest.approx((-0.1, 0.3))
+
+
+def test_charts_and_tables_take_any_text(tmp_path):
+    found = figures([(HOSTILE, hostile(COMPARED))], COMPARED.model_copy(update={"cases": hostile(COMPARED).cases}))
+    paths = write_figures(found, tmp_path / "new" / "folder")
+    assert len(paths) == 12
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        assert "\x1b" not in text
+        if path.suffix == ".svg":
+            tags = {element.tag.partition("}")[2] for element in ET.fromstring(text).iter()}  # our own text, parsed
+            assert tags <= {"svg", "rect", "path", "text"}
+    formula = run_of(one("a", 0.2, "profile", "=cmd()"))
+    assert rows(figures([("=run", formula)])[0])[0]["tool"] == "'=cmd()"
+
+
+def test_a_bar_is_as_long_as_its_value():
+    chart = ET.fromstring(bar_chart("t", "n", [Bar("g", "s", 0.5, 0.5), Bar("h", "s", -0.5, 0.25)]))
+    widths = [float(rect.get("width")) for rect in chart.iter("{http://www.w3.org/2000/svg}rect")][2:]
+    assert len(widths) == 2
+    assert widths[1] == pytest.approx(1.5 * widths[0], rel=0.01)

@@ -1,0 +1,135 @@
+"""The HTML report as text: what it holds, how large it is, and that equal runs give equal pages."""
+
+import json
+import re
+from html import unescape
+
+from report_runs import BROKEN, COMPARED, FINE, PLACES, REPLY, RUN, quote, told
+from runs_made import run_of
+
+from pytest_mapsat.model import Label, Quote, Step, Trajectory
+from pytest_mapsat.reports.html import html_report
+from pytest_mapsat.reports.html.drawing import drawing_of
+from pytest_mapsat.reports.html.marked import pieces
+
+MIB = 1024 * 1024
+
+
+def label(outcome, *quotes, factor="f"):
+    return Label(factor=factor, kind="fact", outcome=outcome, quotes=quotes)
+
+
+def drawn(*calls):
+    steps = tuple(Step(kind="call", tool="t", arguments=arguments, result=result) for arguments, result in calls)
+    return drawing_of(told("a", steps=steps).trajectory)
+
+
+def test_a_page_of_500_cases_is_below_ten_megabytes():
+    noise = {"places": [{"name": f"Place {number}", "lon": 13 + number / 1e4, "lat": 52.5} for number in range(400)]}
+    step = Step(kind="call", tool="search", arguments={"query": "x" * 500}, result=noise)
+    labels = [label("failed", quote("Old Mill"), factor=f"factor-{number}") for number in range(12)]
+    cards = [told(f"case-{number}", *labels, steps=(step, step, step), outcome="failed") for number in range(500)]
+    page = html_report(run_of(*cards)).encode()
+    assert len(page) < 10 * MIB
+    assert page.count(b'<article class="case"') == 500
+
+
+def test_equal_runs_give_equal_pages_and_a_page_asks_for_nothing():
+    page = html_report(COMPARED)
+    assert page == html_report(COMPARED)
+    assert "default-src 'none'" in unescape(page)
+    assert not re.findall(r"(?:src|href)=[\"']?(?:https?:)?//", page)
+    assert "@import" not in page
+    assert "url(" not in page
+
+
+def test_a_page_without_a_comparison_has_no_changes():
+    assert 'id="changes"' not in html_report(RUN)
+    assert 'id="changes"' in html_report(COMPARED)
+
+
+def test_a_long_result_is_cut_and_says_so():
+    page = html_report(run_of(told("a", steps=(Step(kind="call", tool="t", result="x" * 100_000),))))
+    assert len(page) < 120_000
+    assert re.search(r"and \d+ more characters, which the run file has", page)
+
+
+def test_cases_that_need_a_look_stand_first_and_trials_are_told_apart():
+    later = BROKEN.model_copy(
+        update={"trial": 2, "trajectory": BROKEN.trajectory.model_copy(update={"trial": 2}), "outcome": "passed"}
+    )
+    page = html_report(run_of(FINE, BROKEN, later))
+    assert re.findall(r'<article class="case" id="([^"]+)"', page) == [
+        "case-charge-now",
+        "case-charge-now-t2",
+        "case-sleep",
+    ]
+
+
+def test_marks_are_cut_where_quotes_meet_and_the_gravest_colours_them():
+    text = "abcdefgh"
+    quotes = [Quote(turn=1, start=start, end=end, text="") for start, end in ((0, 4), (2, 6))]
+    found = pieces(text, 1, [label("passed", quotes[0], factor="p"), label("failed", quotes[1], factor="q")], most=7)
+    assert [(one.text, one.state, one.factors) for one in found] == [
+        ("ab", "passed", ("p",)),
+        ("cd", "failed", ("p", "q")),
+        ("ef", "failed", ("q",)),
+        ("g", "", ()),
+    ]
+
+
+def test_a_quote_that_lies_outside_the_text_marks_nothing():
+    wild = [Quote(turn=1, start=start, end=end, text="") for start, end in ((90, 99), (5, 2), (3, 10**9))]
+    found = pieces("abcd", 1, [label("failed", one) for one in wild], most=100)
+    assert "".join(one.text for one in found) == "abcd"
+    assert [one.text for one in found if one.state] == ["d"]
+
+
+def test_a_drawing_has_places_ways_and_how_far_was_searched():
+    drawing = drawn(
+        ({"center": "13.402,52.501", "radius": 800}, PLACES),
+        (
+            {"origin": "13.402,52.501", "destination": "13.41,52.505"},
+            {"polyline": "13.402,52.501;13.405,52.503;13.41,52.505"},
+        ),
+    )
+    assert [(marker.name, marker.said) for marker in drawing.markers] == [
+        ("Old Mill", True),
+        ("Blue Bay", False),
+        ("center", False),
+    ]
+    assert sorted(len(way.split()) for way in drawing.ways) == [2, 3]
+    (circle,) = drawing.circles
+    assert circle.metres == 800
+    old_mill, blue_bay, _ = drawing.markers
+    assert old_mill.x < blue_bay.x  # it lies further west
+    assert old_mill.y > blue_bay.y  # and further south
+    # 0.008 degrees of longitude at this latitude are 542 m, and 500 m are as long as the scale says.
+    assert drawing.scale_text == "500 m"
+    assert abs((blue_bay.x - old_mill.x) / drawing.scale_x * 500 - 677.6) < 10
+
+
+def test_nothing_is_drawn_where_there_is_nothing_to_see():
+    assert drawn(({"query": "x"}, {"count": 3})) is None
+    assert drawing_of(Trajectory(case="a", turns=())) is None
+    assert drawn(({"center": "13.4,52.5"}, {})) is None
+
+
+def test_a_drawing_copes_with_wild_values():
+    wild = {"lon": float(10**9), "lat": 2, "name": ["x"], "location": "999.0,999.0", "path": "a;b;;", "deep": {}}
+    here = wild["deep"]
+    for _ in range(50):
+        here["deep"] = {"lon": 13.4, "lat": 52.5}
+        here = here["deep"]
+    many = [{"name": f"p{number}", "lon": -179.0 + number * 0.3, "lat": 84.9} for number in range(1000)]
+    drawing = drawn(({"origin": True, "radius": float("1e300"), "destination": None}, [wild, many]))
+    assert len(drawing.markers) == 24
+    assert drawing.more > 0
+    assert all(0 <= marker.x <= 640 and 0 <= marker.y <= 400 for marker in drawing.markers)
+
+
+def test_the_words_of_a_reply_are_all_there():
+    page = html_report(run_of(BROKEN))
+    said = "".join(re.findall(r'<p class="said">(.*?)</p>', page))
+    assert REPLY in re.sub("<[^>]+>", "", said)
+    assert json.loads(re.search(r'data-domains="([^"]*)"', page)[1].replace("&#34;", '"')) == ["navigation"]

@@ -1,0 +1,231 @@
+"""Worlds in Python: what tools may do to rows, what is kept of it, and whose fault it is when they break."""
+
+import json
+from copy import deepcopy
+from types import SimpleNamespace
+
+import pytest
+import shop
+
+from pytest_mapsat.model import InfrastructureError, digest
+from pytest_mapsat.sandbox import Refused, Sandbox, State, Table, make_world
+from pytest_mapsat.suite import open_suite
+
+
+class Shop:
+    """The toy world of the tests, with tools that break."""
+
+    def __init__(self, state):
+        self.orders = state["orders"]
+        self.cancel = None
+
+    def find_order(self, number):
+        return self.orders.get(number)
+
+    def cancel_order(self, number, reason):
+        return self.cancel(self.orders, number, reason)
+
+
+@pytest.fixture
+def suite(tmp_path):
+    return open_suite(shop.write_shop(tmp_path / "shop"))
+
+
+def world_of(suite, cancel=None, factory=Shop):
+    """Return a world of the shop whose tool that writes does this."""
+
+    def make(state):
+        made = factory(state)
+        made.cancel = cancel
+        return made
+
+    suite.worlds = (lambda case, suite: make,)
+    return make_world(suite.load(suite.entries(suite.root / "cases.jsonl")[0]), suite)
+
+
+def rows_digest(suite):
+    return digest([list(table.rows) for table in suite.tables.values()])
+
+
+CANCEL = ("cancel_order", {"number": "o1", "reason": "too late"})
+
+
+def test_a_tool_that_writes_changes_its_own_episode_only_and_tells_what(suite):
+    before = rows_digest(suite)
+    world = world_of(suite, lambda orders, number, reason: orders.change(number, status="gone"))
+    answer = world.call(*CANCEL)
+    assert (answer.status, answer.provenance.kind, answer.result["status"]) == ("ok", "computed", "gone")
+    (row,) = answer.changed
+    assert (row.table, row.id, row.before, row.after) == (
+        "orders",
+        "o1",
+        shop.ORDERS[0],
+        shop.ORDERS[0] | {"status": "gone"},
+    )
+    assert answer.writes
+    assert world.call("find_order", {"number": "o1"}).result["status"] == "gone"
+    assert world_of(suite).call("find_order", {"number": "o1"}).result == shop.ORDERS[0]
+    assert rows_digest(suite) == before
+
+
+def test_rows_are_added_and_removed_and_a_row_that_comes_back_has_not_changed(suite):
+    def cancel(orders, number, reason):
+        if reason == "changed mind":
+            orders.add({"id": "o1", **{key: value for key, value in shop.ORDERS[0].items() if key != "id"}})
+            return list(orders)
+        orders.remove("o1")
+        orders.add({"id": "o3", "status": "new"})
+        orders.remove("o3")
+        return list(orders)
+
+    world = world_of(suite, cancel)
+    first = world.call(*CANCEL)
+    assert (first.result, [(row.id, row.after) for row in first.changed]) == (["o2"], [("o1", None)])
+    assert world.call("find_order", {"number": "o1"}).result is None
+    second = world.call("cancel_order", {"number": "o1", "reason": "changed mind"})
+    assert (second.result, second.changed[0].before) == (["o1", "o2"], None)
+    assert second.writes not in ("", first.writes)
+
+
+def test_a_refusal_says_why_and_leaves_everything_as_it_was(suite):
+    def cancel(orders, number, reason):
+        orders.change(number, status="half done")
+        raise Refused("not today", number=number)
+
+    world = world_of(suite, cancel)
+    answer = world.call(*CANCEL)
+    assert (answer.status, answer.result) == ("refused", {"status": "refused", "message": "not today", "number": "o1"})
+    assert (answer.changed, answer.writes) == ((), "")
+    assert world.call("find_order", {"number": "o1"}).result["status"] == "open"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"number": "o1"}, "missing required parameter 'reason'"),
+        (
+            {"number": "o1", "reason": "to late"},
+            "expected one of 'changed mind', 'too late' (did you mean 'too late'?)",
+        ),
+        ({"number": "o1", "reason": "too late", "nmber": 1}, "did you mean 'number'?"),
+    ],
+)
+def test_arguments_that_the_tool_cannot_take_never_reach_the_world(suite, arguments, said):
+    answer = world_of(suite).call("cancel_order", arguments)
+    assert answer.status == "error"
+    assert said in answer.result["message"]
+
+
+def test_an_allowed_value_may_be_asked_for_by_a_synonym(suite):
+    world = world_of(suite, lambda orders, number, reason: reason)
+    assert world.call("cancel_order", {"number": "o1", "reason": "No longer wanted"}).result == "changed mind"
+
+
+def test_tools_without_a_method_are_answered_by_the_suites_data(suite):
+    world = world_of(suite)
+    answer = world.call("opening_hours", {})
+    assert (answer.result, answer.provenance.kind) == ({"hours": "09:00-18:00"}, "exact")
+    assert world.call("opening", {}).status == "error"
+    assert sorted(world.tools) == ["cancel_order", "find_order", "opening_hours"]
+
+
+def test_a_record_made_after_writes_answers_only_after_the_same_writes(suite, tmp_path):
+    writes = (
+        world_of(suite, lambda orders, number, reason: orders.change(number, status="x") and 1).call(*CANCEL).writes
+    )
+    late = {"case": "cancel", "tool": "opening_hours", "arguments": {}, "result": {"hours": "closed"}, "writes": writes}
+    root = shop.write_shop(tmp_path / "late")
+    with (root / "records" / "hours.jsonl").open("a") as file:
+        file.write(json.dumps(late) + "\n")
+    world = world_of(open_suite(root), lambda orders, number, reason: orders.change(number, status="x") and 1)
+    assert world.call("opening_hours", {}).result == {"hours": "09:00-18:00"}
+    world.call(*CANCEL)
+    assert world.call("opening_hours", {}).result == {"hours": "closed"}
+
+
+@pytest.mark.parametrize(
+    ("cancel", "said"),
+    [
+        (lambda orders, number, reason: orders["none"], "the world broke in cancel_order: KeyError: 'none'"),
+        (lambda orders, number, reason: orders["o1"].update(status="x"), "a row is not changed in place"),
+        (lambda orders, number, reason: orders["o1"]["items"].append(1), "'tuple' object has no attribute 'append'"),
+        (lambda orders, number, reason: orders.change("o1", id="o9"), "the id of a row stays as it is"),
+        (lambda orders, number, reason: orders.add({"id": "o2"}), "there is a row 'o2' already"),
+        (lambda orders, number, reason: orders.add({"status": "x"}), "a row has a text under 'id'"),
+        (lambda orders, number, reason: {1, 2}, "{1, 2} is no JSON value"),
+        (lambda orders, number, reason: float("nan"), "Out of range float values are not JSON compliant"),
+        (lambda orders, number, reason: "x" * 1_000_001, "a result of 1,000,003 characters"),
+        (lambda number: None, "TypeError"),
+    ],
+)
+def test_a_world_that_breaks_is_nobodys_fault_but_its_own(suite, cancel, said):
+    world = world_of(suite, cancel)
+    with pytest.raises(InfrastructureError) as broken:
+        world.call(*CANCEL)
+    assert said in str(broken.value)
+    assert world.call("find_order", {"number": "o1"}).result == shop.ORDERS[0]
+
+
+def test_only_tools_that_write_may_write(suite):
+    class Sly(Shop):
+        def find_order(self, number):
+            return self.orders.change(number, status="seen")
+
+    world = world_of(suite, factory=Sly)
+    with pytest.raises(
+        InfrastructureError, match="changes the table orders outside a tool that writes: declare effect: write"
+    ):
+        world.call("find_order", {"number": "o1"})
+
+
+def test_what_is_done_to_a_result_stays_with_whoever_does_it(suite):
+    world = world_of(suite)
+    world.call("find_order", {"number": "o1"}).result["items"].append("more")
+    assert world.call("find_order", {"number": "o1"}).result == shop.ORDERS[0]
+
+
+def test_a_row_can_be_copied_and_then_changed():
+    row = State({"t": Table("t", ({"id": "a", "list": [{"x": 1}]},))})["t"]["a"]
+    for copied in (row.copy(), deepcopy(row)):
+        copied["list"][0]["x"] = 2
+        assert type(copied) is dict
+    assert (dict(row), row["list"][0]["x"]) == ({"id": "a", "list": ({"x": 1},)}, 1)
+
+
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        ({"order": Table("order", ())}, "no table 'orders' in state/ .did you mean 'order'"),
+        ({"orders": Table("orders", ({"id": "a"}, {"id": "a"}))}, "state/orders, row 2: id is 'a': another row has it"),
+        ({"orders": Table("orders", ({"id": 7},))}, "state/orders, row 1: id is 7: expected a text"),
+    ],
+)
+def test_tables_without_ids_are_refused(tables, said):
+    with pytest.raises(InfrastructureError, match=said):
+        _ = State(tables)["orders"]
+
+
+@pytest.mark.parametrize(
+    ("hook", "said"),
+    [
+        (lambda case, suite: 7, "pytest_mapsat_world returned 7, expected what makes a world"),
+        (lambda case, suite: 1 / 0, "the world could not be looked up: ZeroDivisionError"),
+        (lambda case, suite: lambda state: 1 / 0, "the world could not be made: ZeroDivisionError"),
+        (lambda case, suite: lambda state: SimpleNamespace(fnd_order=1), "the world has a method for no tool"),
+        (lambda case, suite: None, "suite.yaml of shop has options of a world in Python, and nobody makes one"),
+    ],
+)
+def test_a_world_that_cannot_be_made_says_why(suite, hook, said):
+    suite.worlds = (hook,)
+    with pytest.raises(InfrastructureError, match=said):
+        make_world(suite.load(suite.entries(suite.root / "cases.jsonl")[0]), suite)
+
+
+def test_the_first_hook_that_has_a_world_makes_it_and_none_leaves_the_data(tmp_path):
+    root = shop.write_shop(tmp_path / "shop")
+    (root / "suite.yaml").write_text(shop.MANIFEST.replace("world: {shop: north}\n", ""))
+    suite = open_suite(root)
+    case = suite.load(suite.entries(root / "cases.jsonl")[0])
+    assert isinstance(make_world(case, suite), Sandbox)
+    suite.worlds = (lambda case, suite: None, lambda case, suite: Shop, lambda case, suite: 1 / 0)
+    assert make_world(case, suite).call("find_order", {"number": "o2"}).result == shop.ORDERS[1]
