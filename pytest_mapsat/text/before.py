@@ -187,9 +187,10 @@ class Before:
         toward = side.near is not None and side.near.has("toward")
         if toward and side.has("not", "lack", "needless"):
             return "plain", None
-        if self.named.behind_it(side.name, "order_after") and not side.tail.bad:
+        placed = self.named.behind_it(side.name, "order_after")
+        if placed and not side.tail.bad:
             side.name.timed = True
-            return "plan", None
+            return "plan", placed
         side.name.home = toward and side.near is not None and side.near.has("homeward")
         return ("plan", side.near) if toward else None
 
