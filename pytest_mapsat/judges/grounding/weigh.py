@@ -11,7 +11,7 @@ from typing import Literal
 
 from pytest_mapsat.judges.evidence import USER, Evidence, Figure, Identity, Moment
 from pytest_mapsat.sandbox import distance_m, point_of, text_similarity
-from pytest_mapsat.text import ClockTime, Document, Identifier, Mention, Quantity, fold_phrase
+from pytest_mapsat.text import FOREIGN, ClockTime, Document, Identifier, Mention, Quantity, fold_phrase
 
 from .arithmetic import agrees, could_take, follows
 from .claims import Claim, claims_of
@@ -128,6 +128,8 @@ class _Scale:
 
     def _figures(self, said: Quantity) -> _Answer:
         """Weigh a figure: against what belongs to all of its things at once, else against that of each."""
+        if said.unit == FOREIGN:
+            return "undecided", "it is in another currency than the suite's", ()
         if len(said.subject) > 1:
             joint = [one for one in self.evidence.figures_of(said.subject[0]) if {*said.subject} <= {*one.subject}]
             if any(_comparable(said, one) for one in joint):
