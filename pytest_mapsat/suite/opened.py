@@ -194,7 +194,7 @@ class Suite:
 
     def shape(self, tool: str) -> Json:
         """Return a made-up result with every field that a computed answer of the tool may have, None where it computes none."""
-        return shape_of(self.tools[tool], {name: self.state.rows(name) for name in self.tables})
+        return shape_of(self.tools[tool], {name: [row for row, _ in self.state.rows(name)] for name in self.tables})
 
     def record_spans(self) -> Mapping[str, list[Span]]:
         """Return where the records of each case stand, cases of which the suite has none included. Raises SuiteError."""
