@@ -165,6 +165,7 @@ class Settings:
         compare: the run to compare with, absolute.
         durations: the run by whose durations shards are balanced, absolute.
         reports: the reports that are written at the end.
+        unsaid: options that suites have a say in, and neither the command line nor the ini names.
         models: how models are asked, where any is.
     """
 
@@ -180,7 +181,13 @@ class Settings:
     compare: Path | None = None
     durations: Path | None = None
     reports: tuple[ReportTarget, ...] = ()
+    unsaid: frozenset[str] = frozenset()
     models: ModelSettings = ModelSettings()
+
+    def with_options(self, **changes: object) -> Settings:
+        """Return the settings with other options in the request."""
+        options = self.request.options.model_copy(update=changes)
+        return replace(self, request=self.request.model_copy(update={"options": options}))
 
     def with_source(self, digest: str) -> Settings:
         """Return the settings with a digest of the agent's source in the request."""
@@ -302,6 +309,7 @@ def read_settings(config: pytest.Config) -> Settings:
         compare=_path(config, "compare"),
         durations=_path(config, "durations"),
         reports=_reports(config),
+        unsaid=frozenset(name for name in ("assert", "max-turns", "timeout") if not _single(config, name, "")),
         models=_models(config),
     )
 

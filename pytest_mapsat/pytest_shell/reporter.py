@@ -217,13 +217,12 @@ class Reporter:
         infos = suite_infos(self.suites.used())
         try:
             refuse_undeclared(self.settings.request.options, self.suites.used(), self.families)
+            if self.episodes.finished is not None:
+                self.episodes.finished.refuse_other_suites(infos)
+            if self._base is not None:
+                refuse_unlike(self._base, portable(self.settings.request), infos)
         except UsageError as error:
             raise pytest.UsageError(str(error)) from None
-        if self.episodes.finished is not None:
-            try:
-                self.episodes.finished.refuse_other_suites(infos)
-            except UsageError as error:
-                raise pytest.UsageError(str(error)) from None
         self._note({"suites": [info.model_dump(mode="json") for info in infos], "collected": self._ledger.collected})
 
     def _note(self, entry: dict[str, Any]) -> None:

@@ -97,6 +97,7 @@ class MapsatSession:
         self._own_tools = OwnTools.load(settings.tools, root=self.root) if settings.tools else None
         worlds: tuple[WorldHook, ...] = (*installed_worlds(), partial(world_of, config))
         self.suites = Suites(config, settings, self.families, worlds)
+        self.settings = self.suites.settings
 
     def described(self) -> Settings:
         """Return the settings with a digest of the agent's source, which a run that goes on from this one compares."""
