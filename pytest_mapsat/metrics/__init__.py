@@ -5,7 +5,7 @@ Pure functions; nothing here knows what a place is, reads a file or asks a model
 
 from __future__ import annotations
 
-from .aggregate import PASS_RATE, RunUsage, group, span_of, summarise, usage
+from .aggregate import PASS_RATE, RunUsage, cluster_of, group, span_of, summarise, usage
 from .family import Family, Scene
 from .gather import families_named, gather_families
 from .kappa import cohen_kappa, kappa_interval
@@ -50,6 +50,7 @@ __all__ = [
     "bootstrap_interval",
     "bootstrap_intervals",
     "case_rows",
+    "cluster_of",
     "clustered",
     "cohen_kappa",
     "cost_efficiency",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_mapsat.formats import content_digest, require_file, shown_path
+from pytest_mapsat.gate import Side
 from pytest_mapsat.judges import CheckFunction, Judge, default_votes
 from pytest_mapsat.llm import Door
 from pytest_mapsat.metrics import Family, gather_families
@@ -107,6 +108,7 @@ def regrade(
     root: Path,
     checks: Mapping[str, CheckFunction] | None = None,
     families: Mapping[str, Family] | None = None,
+    base: Side | None = None,
     door: Door | None = None,
 ) -> Run:
     """Return the run judged and scored again, with the suites' cases as they are now.
@@ -118,6 +120,7 @@ def regrade(
         root: the folder that a judge's relative path starts from.
         checks: the checks that others add, by name; None: those of installed packages.
         families: the families of metrics, by name; None: ours and those of installed packages.
+        base: an earlier run to compare with.
         door: the way to models, for a judge that asks one.
 
     Raises:
@@ -149,7 +152,7 @@ def regrade(
     ]
     unfinished = run.manifest.unfinished or _missing(run)
     outcome = Outcome(run.accounting, run.manifest.partial, run.manifest.broken, unfinished)
-    return assemble(cards, used, request, outcome, run.timing, metrics=metrics)
+    return assemble(cards, used, request, outcome, run.timing, metrics=metrics, base=base)
 
 
 def _missing(run: Run) -> str:

@@ -174,7 +174,7 @@ def test_a_case_that_passes_only_on_a_rerun_is_named_as_flaky():
         card("d", trial=2, agent="big", attempt=2),
     )
     flaky = next(line for line in text_of(run).split("\n") if line.startswith("flaky"))
-    assert flaky == "flaky    a (passed at attempt 2 of 2), d-t2 [big] (passed at attempt 2 of 2)"
+    assert flaky == "flaky    a (passed at attempt 2 of 2), d [big] (passed at attempt 2 of 2)"
 
 
 def test_what_an_agent_says_never_steers_the_terminal():
