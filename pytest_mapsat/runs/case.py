@@ -103,7 +103,7 @@ class Runner:
         options = self.request.options
         ceilings = 0 if self.door is None else self.door.ceilings_met
         limits = Limits(max_turns=options.max_turns, timeout=options.timeout_seconds)
-        user = make_user(self.request.user, case)
+        user = make_user(self.request.user, case, door=self.door, trial=trial)
         try:
             world = self._answering(suite, case)
         except InfrastructureError as error:
