@@ -27,7 +27,7 @@ def regrade(save, *more):
     return main(["regrade", "answers.json", "--suite", "suite", judge, "--judge-votes=2", "--save", save, *more])
 
 
-def test_the_second_run_calls_nobody_and_writes_the_same_file(root, models: ScriptedModels):
+def test_the_second_run_calls_nobody_and_writes_the_same_file(root, models: ScriptedModels, capsys):
     models.script = lambda body, _number: said(reply(body))
     assert regrade("one.json") == 0
     called = len(models.requests)
@@ -37,6 +37,8 @@ def test_the_second_run_calls_nobody_and_writes_the_same_file(root, models: Scri
     run = read_run(Path("one.json"))
     assert {label.by for card in run.cases for label in card.labels} == {"model"}
     assert {card.outcome for card in run.cases} == {"passed", "failed"}
+    assert {"en/judge", "zh/judge_again"} <= run.manifest.prompts.keys()
+    assert "judge    8 labels by the model, 0 left open; two votes agree in 100%" in capsys.readouterr().out
     assert run.cases[0].judge_spent.input_tokens == 600
 
     assert regrade("two.json") == 0
