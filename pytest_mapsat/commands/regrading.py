@@ -174,9 +174,9 @@ def _changes(options: argparse.Namespace) -> Changes:
 
 def _asked(regraded: Callable[[Door], Run], mode: Any) -> Run:
     """Return the run judged through the door."""
-    from pytest_mapsat.llm import open_door  # noqa: PLC0415  lazy
+    from pytest_mapsat.runs.models import door_for  # noqa: PLC0415  lazy
 
-    door = open_door(mode)
+    door = door_for(mode)
     try:
         return regraded(door)
     finally:

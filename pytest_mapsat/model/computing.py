@@ -247,7 +247,7 @@ class RoutesAnswer(Noun):
         sums: columns that add up on a route ("toll_yuan"); least: those of which the smallest counts ("max_height_m").
         avoid: parameter -> column: where the parameter is true, ways with anything in it are left out.
         heed: whether ways that are closed at the case's own time are left out.
-        alternatives: the most routes.
+        alternatives: the most routes; none takes more than three times as long as the quickest.
         snap_m: how far an end may lie from a point of the network, metres.
         beyond_m: the longest trip, metres as the crow flies; a longer one is an error.
         local: mode -> what a local way is taken for. These are the modes.

@@ -115,7 +115,7 @@ class RunRequest(Noun):
 class RunManifest(Noun):
     """What was run: all that must be equal for two runs to be comparable.
 
-    ``metrics``: those that the suites declare, in the order of their families.
+    ``metrics``: those that the suites declare, in the order of their families. ``prompts``: version and digest of those that models were asked with.
     ``partial``: why not all of the suite ran; ``broken``: what could not be collected; ``unfinished``: why this is no whole run, as of
     one that was read from a journal.
     """
@@ -129,6 +129,7 @@ class RunManifest(Noun):
     decisions: str = ""
     options: RunOptions
     metrics: tuple[Metric, ...] = MSB_METRICS
+    prompts: dict[str, str] = Field(default_factory=dict)
     partial: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
     unfinished: str = ""

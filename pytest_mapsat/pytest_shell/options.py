@@ -10,7 +10,7 @@ import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import pytest
 
@@ -34,7 +34,7 @@ OPTIONS = (
         "agent",
         "SPEC",
         "the agent under test: module:attr, recorded:PATH, baseline:silent, baseline:constant, baseline:oracle, "
-        "fixture (the mapsat_agent fixture), or off. Without it no case is collected",
+        "react:MODEL or plan:MODEL (a model with our prompts), fixture (the mapsat_agent fixture), or off. Without it no case is collected",
     ),
     Option(
         "cases",
@@ -102,6 +102,15 @@ OPTIONS = (
         "write a report: html, json, markdown or github (step summary and annotations; github: alone is the step under way); repeatable",
         repeatable=True,
     ),
+    Option(
+        "cache",
+        "MODE",
+        "answers of models: auto (default): use what is kept, and keep what is new; only: call no model; refresh: ask anew; off: keep nothing",
+    ),
+    Option("max-cost", "USD", "what models may cost in this run; an episode that would need more is skipped"),
+    Option("max-tokens", "N", "tokens that models may use in this run, in and out; likewise"),
+    Option("rpm", "N", "calls of models a minute, of all processes together"),
+    Option("tpm", "N", "tokens of models a minute, in and out, likewise"),
     Option("resume", "PATH", "go on from the journal or the run file of a run that did not end: run what it lacks"),
 )
 
@@ -113,8 +122,29 @@ PLANNED = {
     "profile": None,
     "concurrency": "1",
     "executor": "local",
-    "cache": "off",
 }
+
+
+CacheMode = Literal["auto", "only", "refresh", "off"]
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """How models are asked. Nothing of it stands in the run file: it decides what is asked when, not what is answered.
+
+    Attributes:
+        cache: what kept answers are used for.
+        max_cost: US dollars that the run may spend; None: any sum.
+        max_tokens: tokens that it may use; None: any number.
+        requests_a_minute: calls of all processes together; 0: any number.
+        tokens_a_minute: likewise.
+    """
+
+    cache: CacheMode = "auto"
+    max_cost: float | None = None
+    max_tokens: int | None = None
+    requests_a_minute: int = 0
+    tokens_a_minute: int = 0
 
 
 @dataclass(frozen=True)
@@ -134,6 +164,8 @@ class Settings:
         compare: the run to compare with, absolute.
         durations: the run by whose durations shards are balanced, absolute.
         reports: the reports that are written at the end.
+        unsaid: options that suites have a say in, and neither the command line nor the ini names.
+        models: how models are asked, where any is.
     """
 
     request: RunRequest
@@ -148,6 +180,13 @@ class Settings:
     compare: Path | None = None
     durations: Path | None = None
     reports: tuple[ReportTarget, ...] = ()
+    unsaid: frozenset[str] = frozenset()
+    models: ModelSettings = ModelSettings()
+
+    def with_options(self, **changes: object) -> Settings:
+        """Return the settings with other options in the request."""
+        options = self.request.options.model_copy(update=changes)
+        return replace(self, request=self.request.model_copy(update={"options": options}))
 
     def with_source(self, digest: str) -> Settings:
         """Return the settings with a digest of the agent's source in the request."""
@@ -262,7 +301,36 @@ def read_settings(config: pytest.Config) -> Settings:
         compare=_path(config, "compare"),
         durations=_path(config, "durations"),
         reports=_reports(config),
+        unsaid=frozenset(name for name in ("assert", "max-turns", "timeout") if not _single(config, name, "")),
+        models=_models(config),
     )
+
+
+def _models(config: pytest.Config) -> ModelSettings:
+    mode = _single(config, "cache", "auto")
+    if mode not in ("auto", "only", "refresh", "off"):
+        raise pytest.UsageError(f"--mapsat-cache: found {mode!r}, expected auto, only, refresh or off")
+    tokens = _whole(config, "max-tokens", 0, at_least=0)
+    return ModelSettings(
+        cache=cast("CacheMode", mode),
+        max_cost=_dollars(config),
+        max_tokens=tokens or None,
+        requests_a_minute=_whole(config, "rpm", 0, at_least=0),
+        tokens_a_minute=_whole(config, "tpm", 0, at_least=0),
+    )
+
+
+def _dollars(config: pytest.Config) -> float | None:
+    text = _single(config, "max-cost", "")
+    if not text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 < value <= 1e9:  # noqa: PLR2004 (more than anybody has)
+        raise pytest.UsageError(f"--mapsat-max-cost: found {text!r}, expected US dollars, more than 0")
+    return value
 
 
 def given_options(config: pytest.Config) -> frozenset[str]:

@@ -47,6 +47,7 @@ class Reporter:
 
     Attributes:
         fresh: episodes of this process on their way here, by the node id of the item that brought them.
+        run_name: names the run among all that share a store.
         moved: files that the start of the run moved away, and where to.
     """
 
@@ -64,6 +65,7 @@ class Reporter:
         self.episodes = episodes
         self.fresh: dict[str, list[Ended]] = {}
         self.moved: dict[str, str] = {}
+        self.run_name = ""
         self.families = families
         options, known = settings.request.options, metrics_of((), families)
         _ = thresholds_of(options, known), drops_of(options, known)  # a bad one is told before anything runs
@@ -183,6 +185,7 @@ class Reporter:
             "journal": None if self._journal_path is None else str(self._journal_path),
             "resume": None if finished is None else str(finished.path),
             "moved": self.moved,
+            "run": self.run_name,
             "keeps_lines": self._needs_lines,
         }
 

@@ -11,7 +11,7 @@ from .python_world import Refused, WorldFactory, WorldHook, installed_worlds
 from .resolver import MISS_RESULT
 from .satisfy import satisfies, values_at
 from .state import Row, Rows, State
-from .tables import Table, View, unmet
+from .tables import Table, View, rows_meant, unmet
 from .text import normalise, text_similarity, tokens
 from .times import opening_hours
 from .toolbox import Toolbox
@@ -42,6 +42,7 @@ __all__ = [
     "opening_hours",
     "point_of",
     "record_key",
+    "rows_meant",
     "satisfies",
     "shape_of",
     "text_similarity",

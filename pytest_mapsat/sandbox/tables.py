@@ -124,15 +124,20 @@ def fits(row: JsonObject, overlay: Overlay) -> bool:
     )
 
 
-def unmet(overlay: Overlay, table: Table, added: Sequence[JsonObject]) -> Iterator[tuple[str, Json]]:
-    """Give the columns and values by which a line of an overlay finds no row.
+def rows_meant(overlay: Overlay, table: Table, added: Sequence[JsonObject]) -> list[JsonObject]:
+    """Return the rows that a line of an overlay changes or hides.
 
     Args:
         overlay: the line.
         table: the table that it changes.
         added: the rows that overlays add to it.
     """
-    met = [row for row in (*(table.rows[at] for at in rows_of(table, overlay)), *added) if fits(row, overlay)]
+    return [row for row in (*(table.rows[at] for at in rows_of(table, overlay)), *added) if fits(row, overlay)]
+
+
+def unmet(overlay: Overlay, table: Table, added: Sequence[JsonObject]) -> Iterator[tuple[str, Json]]:
+    """Give the columns and values by which a line of an overlay finds no row; arguments as for ``rows_meant``."""
+    met = rows_meant(overlay, table, added)
     for column, wanted in overlay.where.items():
         held = {_key(row[column]) for row in met}
         yield from ((column, value) for value in _values(wanted) if _key(value) not in held)

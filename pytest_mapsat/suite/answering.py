@@ -13,6 +13,7 @@ from pytest_mapsat.model import (
     Json,
     JsonObject,
     MetresFrom,
+    NextTimes,
     OfRoute,
     Problem,
     Reference,
@@ -45,6 +46,10 @@ def answer_problems(tools: Tools, state: State) -> Iterator[Problem]:
             yield Problem(shown_path(path), line, f"{tool.name}: answer: {message}", hint)
         if isinstance(tool.answer, RoutesAnswer) and tool.answer.ways in state.tables:
             way_tables.setdefault(tool.answer.ways, tool.answer)
+        if isinstance(tool.answer, RowsAnswer) and tool.answer.table in state.tables:
+            for field in tool.answer.compute.values():
+                if isinstance(field, NextTimes):
+                    yield from _of_rows(tool.answer.table, state, partial(_timetable_wrong, column=field.column))
     for name in sorted(word_tables):
         yield from _of_rows(name, state, _word_wrong)
     for name, answer in sorted(way_tables.items()):
@@ -116,7 +121,8 @@ class _Block:
     def _words(self, table: str | None) -> Iterator[_Wrong]:
         if table is not None:
             yield from self._columns(table, ())
-            self._word_tables.add(table)
+            if table in self._state.tables:
+                self._word_tables.add(table)
 
     def _columns(self, table: str, columns: Iterable[str | None]) -> Iterator[_Wrong]:
         """Give the columns that no row of a table has, or the table itself where there is none."""
@@ -146,7 +152,7 @@ class _Block:
 
 
 def _of_rows(name: str, state: State, wrong: Callable[[JsonObject], str]) -> Iterator[Problem]:
-    for row, (path, line) in zip(state.tables[name].rows, state.spots[name], strict=True):
+    for row, (path, line) in state.rows(name):
         message = wrong(row)
         if message:
             yield Problem(shown_path(path), line, message)
@@ -162,6 +168,19 @@ def _word_wrong(row: JsonObject) -> str:
         return "a row of words has sort with words, word with spelt, absent, or near"
     wrong = [name for name in lists if not _texts(row[name])]
     return f"{wrong[0]}: found {shown(row[wrong[0]])}, expected a list of texts" if wrong else ""
+
+
+def _timetable_wrong(row: JsonObject, column: str) -> str:
+    """Return what keeps a column from holding a timetable, empty where nothing does."""
+    hours = row.get(column)
+    if column not in row or (isinstance(hours, dict) and all(_hour(*hour) for hour in hours.items())):
+        return ""
+    return f'{column}: found {shown(hours)}, expected minutes by hour: {{"09": ["05", "35"]}}'
+
+
+def _hour(hour: str, minutes: Json) -> bool:
+    listed = minutes if isinstance(minutes, list) else [None]
+    return all(isinstance(minute, str) and _CLOCK.fullmatch(f"{hour}:{minute}") is not None for minute in listed)
 
 
 def _texts(value: Json) -> bool:

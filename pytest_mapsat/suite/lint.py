@@ -60,6 +60,7 @@ def lint(suite: Suite) -> list[LintFinding]:
     cases = list(_cases(suite, findings))
     records = list(_records(suite, findings))
     findings.extend(_about_records(suite, {case.id for case, _ in cases}, records))
+    findings.extend(_about_overlays(suite, {case.id for case, _ in cases}))
     if not (suite.worlds or suite.manifest.world):  # what a world in Python answers is its own affair
         findings.extend(_unused_tools(suite, [case for case, _ in cases], [one.record for one in records]))
     findings.extend(_undeclared(suite, [one.record for one in records]))
@@ -158,6 +159,16 @@ def _about_records(suite: Suite, cases: set[str], records: Iterable[PlacedRecord
             yield _again(placed_record, first[key])
         else:
             first[key] = placed_record
+
+
+def _about_overlays(suite: Suite, cases: set[str]) -> Iterator[LintFinding]:
+    used = {other for lines in suite.state.overlays.values() for line in lines for other in line.like} | cases
+    first = {overlay.overlay: spot for overlay, spot in reversed(suite.state.placed)}
+    for name, (path, line) in sorted(first.items()):
+        if name not in used:
+            message = f"the suite has no case {shown(name)}, and no overlay takes it in: nothing is changed"
+            problem = Problem(shown_path(path), line, message, did_you_mean(name, sorted(cases)))
+            yield LintFinding("warning", "orphan", problem)
 
 
 def _about_arguments(suite: Suite, placed_record: PlacedRecord) -> Iterator[LintFinding]:

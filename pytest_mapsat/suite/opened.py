@@ -124,12 +124,16 @@ class Suite:
         Raises:
             SuiteError: when there is none, or when something in the folder must not be read.
         """
-        if self.inventory.problems:
-            raise SuiteError(*self.inventory.problems[: limits.PROBLEMS])
+        self.refuse_odd_files()
         if not self.inventory.cases:
             message = "the suite has no case files"
             raise SuiteError(Problem(shown_path(self.root), 0, message, "add a *.yaml or *.jsonl file with a case"))
         return self.inventory.cases
+
+    def refuse_odd_files(self) -> None:
+        """Raise SuiteError where something in the folder must not be read, such as a link that leads out of it."""
+        if self.inventory.problems:
+            raise SuiteError(*self.inventory.problems[: limits.PROBLEMS])
 
     def holds_cases(self, path: Path) -> bool:
         """Say whether a file is one of the suite's case files, by its place and name."""
@@ -190,7 +194,7 @@ class Suite:
 
     def shape(self, tool: str) -> Json:
         """Return a made-up result with every field that a computed answer of the tool may have, None where it computes none."""
-        return shape_of(self.tools[tool], {name: self.state.rows(name) for name in self.tables})
+        return shape_of(self.tools[tool], {name: [row for row, _ in self.state.rows(name)] for name in self.tables})
 
     def record_spans(self) -> Mapping[str, list[Span]]:
         """Return where the records of each case stand, cases of which the suite has none included. Raises SuiteError."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pytest_mapsat.formats import Lines, Located, limits, parse_json_line, read_lines, shown_path, validate
 from pytest_mapsat.model import JsonObject, Overlay, Problem, SuiteError, did_you_mean, shown
-from pytest_mapsat.sandbox import Table, unmet
+from pytest_mapsat.sandbox import Table, rows_meant, unmet
 
 #: The table of a suite whose lines change the others, and no case sees.
 OVERLAYS = "overlays"
@@ -25,23 +25,27 @@ class State:
         tables: the tables by name, sorted.
         spots: where each row of a table stands.
         overlays: the lines of each overlay by its name, in their order.
-        overlay_spots: where the first line of each overlay stands.
+        placed: all lines of overlays with their places.
     """
 
     tables: Mapping[str, Table]
     spots: Mapping[str, Sequence[Spot]]
     overlays: Mapping[str, Sequence[Overlay]]
-    overlay_spots: Mapping[str, Spot]
+    placed: Sequence[tuple[Overlay, Spot]]
 
     def columns(self, table: str) -> Mapping[str, None]:
         """Return the columns of a table, those that overlays give it included, in the order in which they first stand."""
-        return dict.fromkeys(column for row in self.rows(table) for column in row)
+        return dict.fromkeys(column for row, _ in self.rows(table) for column in row)
 
-    def rows(self, table: str) -> Iterator[JsonObject]:
-        """Give the rows of a table, then what overlays bring: rows that they add, and the columns that they set."""
-        yield from self.tables[table].rows
-        for line in (line for lines in self.overlays.values() for line in lines if line.table == table):
-            yield from (*line.add, line.set)
+    def rows(self, table: str) -> Iterator[tuple[JsonObject, Spot]]:
+        """Give the rows of a table with their places, then those that overlays add and those that they change, as they are then."""
+        yield from zip(self.tables[table].rows, self.spots[table], strict=True)
+        lines = [(line, spot) for line, spot in self.placed if line.table == table]
+        added = [row for line, _ in lines for row in line.add]
+        for line, spot in lines:
+            yield from ((row, spot) for row in line.add)
+            if line.set:
+                yield from (({**row, **line.set}, spot) for row in rows_meant(line, self.tables[table], added))
 
     def laid_on(self, name: str) -> tuple[Overlay, ...]:
         """Return the lines of an overlay and of those that it takes in, in the order in which they are laid on; none where there is no such overlay."""
@@ -72,8 +76,7 @@ def read_state(paths: Sequence[Path]) -> State:
     problems += _unfit(placed, tables, overlays)
     if problems:
         raise SuiteError(*problems[: limits.PROBLEMS])
-    first = {overlay.overlay: spot for overlay, spot in reversed(placed)}
-    return State(tables, spots, overlays, first)
+    return State(tables, spots, overlays, placed)
 
 
 def _read(path: Path, rows: list[tuple[JsonObject, Spot]], problems: list[Problem]) -> None:

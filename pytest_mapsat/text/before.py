@@ -71,7 +71,6 @@ class Before:
         near = side.near
         if near is None:
             return None
-        last = self.scan.pack.words.get(self.scan.text[near.start : near.end].rpartition(" ")[2], {})
         if near.has("instead"):
             side.name.bare = not side.has("reject")
             return ("reject" if side.name.bare or "not" not in near.tags else "propose"), near
@@ -83,8 +82,22 @@ class Before:
         for group, sign in (("than", "compare"), ("not", "deny"), ("near", "landmark")):
             if near.has(group):
                 return sign, near
-        left = "from" in last and not near.has("choose") and not self.named.behind_it(side.name, "order_after")
-        return ("landmark", near) if left else None
+        return self._left(side, near)
+
+    def _left(self, side: _Side, near: Cue) -> Found | None:
+        """Read where a way comes from; "leave X until last" and 从X走 lead there."""
+        last = self.scan.pack.words.get(self.scan.text[near.start : near.end].rpartition(" ")[2], {})
+        if "from" not in last:
+            return None
+        if self._through(side.name):
+            return "propose", near
+        there = near.has("choose") or self.named.behind_it(side.name, "order_after")
+        return None if there else ("landmark", near)
+
+    def _through(self, name: Name) -> bool:
+        """Return whether a verb of going ends the clause right behind a name, so that the way leads through the thing: 从X走."""
+        cue = self.named.behind_it(name, "through")
+        return cue is not None and not self.scan.text[cue.end : cue.end + 1].isalnum()
 
     def _right_before(self, side: _Side, near: Cue) -> Cue | None:
         """Return the word right before the one that governs a name: "unlike at X"."""

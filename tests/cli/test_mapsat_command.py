@@ -33,14 +33,14 @@ def run(*arguments: str, **options) -> subprocess.CompletedProcess[bytes]:
 
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "options.md"
-COMMANDS = re.findall(r"^\| `mapsat (\w+)", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+COMMANDS = re.findall(r"^\| `mapsat ([\w-]+)", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def test_help_names_the_commands_of_the_page_of_options_and_no_others(capsys):
     assert main(["--help"]) == 0
     found = re.search(r"^  COMMAND\n((?:    .*\n)+)", capsys.readouterr().out, re.MULTILINE)
     assert found is not None
-    assert set(re.findall(r"^    (\w+)", found[1], re.MULTILINE)) == set(COMMANDS)
+    assert set(re.findall(r"^    ([\w-]+)", found[1], re.MULTILINE)) == set(COMMANDS)
     assert not set(COMMANDS) & set(LATER)
 
 

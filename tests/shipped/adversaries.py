@@ -3,7 +3,7 @@
 import json
 import re
 
-from shipped_runs import SUITE
+from shipped_runs import looked_around
 
 #: Where a clause ends, in either language.
 _CLAUSES = re.compile(r"(?<=[.!?。！？；，])\s*|(?<=[,;])\s+")
@@ -87,11 +87,11 @@ def repeats_the_query(case):
 
 
 def recommends_everything(case):
-    """It recommends whatever the case's records name, after calls that return all of it."""
+    """It recommends whatever the case's world names, after calls that return all of it."""
 
     def agent(message, tools):
         names = {}
-        for record in SUITE.records(case.id):
+        for record in looked_around(case.id):
             for name in _named(tools.call(record.tool, record.arguments)):
                 names[name] = None
         lead = "推荐{}。" if case.language == "zh" else "I recommend {}. "

@@ -1,18 +1,70 @@
 """What the tests of the shipped suite share: the suite, and an episode of one case with an agent or with a dialogue by heart."""
 
 from functools import cache
+from itertools import combinations
 from pathlib import Path
+from typing import NamedTuple
 
 from pytest_mapsat.agents import resolve_source, source_of
 from pytest_mapsat.metrics.satisfaction import acceptance, explicit_completion, implicit_satisfaction
 from pytest_mapsat.model import RunRequest
 from pytest_mapsat.runs.case import Runner
+from pytest_mapsat.sandbox import make_world
 from pytest_mapsat.suite import open_suite
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITE = open_suite(ROOT / "benchmark_cases")
 ENTRIES = {entry.id: entry for path in SUITE.files() for entry in SUITE.entries(path)}
 CASES = {name: SUITE.load(entry) for name, entry in sorted(ENTRIES.items())}
+
+
+class Seen(NamedTuple):
+    """A call in the world of a case, and what it brings."""
+
+    tool: str
+    arguments: dict
+    result: object
+
+
+@cache
+def looked_around(name):
+    """Return all that an agent can see that looks at everything with the case's tools: what the oracle asks, and each place that it finds from every side."""
+    case = CASES[name]
+    world, context = make_world(case, SUITE), case.visible.context
+    found = []
+    tools = {"search_poi", "search_nearby", "place_details", "get_route", "get_weather"}
+    tools |= {tool.name for tool in case.truth.tools} | {call.tool for turn in case.truth.oracle for call in turn.calls}
+
+    def ask(tool, **arguments):
+        if tool not in tools:
+            return
+        answer = world.call(tool, arguments)
+        assert answer.status == "ok", (tool, arguments, answer)
+        found.append(Seen(tool, arguments, answer.result))
+
+    for turn in case.truth.oracle:
+        for call in turn.calls:
+            ask(call.tool, **call.arguments)
+    ask("get_user_profile", uid=context.uid)
+    ask("get_recent_activity", uid=context.uid)
+    ask("get_weather", city=context.city, date=context.now[:10])
+    here = f"{context.location.lon},{context.location.lat}"
+    searches = [seen for seen in found if seen.tool in ("search_poi", "search_nearby")]
+    for query in dict.fromkeys(seen.arguments["query"] for seen in searches):
+        ask("search_poi", query=query, city=context.city)
+        ask("search_nearby", query=query, lon=context.location.lon, lat=context.location.lat, radius_m=20_000)
+    places = {place["id"]: place for seen in found if "places" in seen.result for place in seen.result["places"]}
+    for place in places.values():
+        there = f"{place['lon']},{place['lat']}"
+        ask("place_details", place_id=place["id"])
+        ask("search_deals", place_id=place["id"])
+        ask("get_ride_estimate", origin=here, destination=there)
+        for mode in ("walking", "cycling", "driving", "transit"):
+            ask("get_route", origin=here, destination=there, mode=mode)
+        ask("get_route", origin=here, destination=there, mode="driving", avoid_tolls=True)
+    for pair in combinations(sorted(places), 2):
+        ask("plan_visit_order", start=here, place_ids=list(pair))
+    return tuple(found)
 
 
 def run(source, case):

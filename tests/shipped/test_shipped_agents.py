@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from shipped_runs import CASES, ROOT, SUITE, cards, failed, mean_ar, run, run_function
+from shipped_runs import CASES, ROOT, cards, failed, looked_around, mean_ar, run, run_function
 
 from pytest_mapsat.agents import resolve_source
 
@@ -106,10 +106,10 @@ def test_pasting_every_result_stays_low_on_the_whole():
 
 
 def _paste(name):
-    records = SUITE.records(name)
+    calls = looked_around(name)
 
     def agent(message, tools):
-        return "\n".join(json.dumps(tools.call(r.tool, r.arguments), ensure_ascii=False) for r in records)
+        return "\n".join(json.dumps(tools.call(r.tool, r.arguments), ensure_ascii=False) for r in calls)
 
     return run_function(agent, CASES[name])
 

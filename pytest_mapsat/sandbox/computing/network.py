@@ -23,6 +23,8 @@ _JOINTS = 3
 #: What makes routes of equal time differ: the shorter one is the quicker, minutes a metre.
 _SHORTER = 1e-7
 _BARRED = 1e9
+#: No alternative takes more than so many times as long as the quickest route.
+_SLOWEST = 3
 
 
 class Way(NamedTuple):
@@ -102,6 +104,8 @@ class Network:
         while len(found) < most:
             route = self._quickest(origins, destinations, local, frozenset(barred))
             if route is None:
+                break
+            if found and route.minutes > _SLOWEST * found[0].minutes:
                 break
             found.append(route)
             named = [way for way in route.ways if way.row.get(self._name)]
