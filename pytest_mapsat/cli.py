@@ -16,6 +16,7 @@ from pytest_mapsat import __version__
 from pytest_mapsat.commands import (
     add_agreement,
     add_answers,
+    add_cache,
     add_compare,
     add_figures,
     add_merge,
@@ -44,7 +45,7 @@ FORMATS = ("mapsatisfybench",)
 SCHEMAS = ("case", "report", "run", "tools")
 _SEVERITIES = ("error", "warning", "note")
 #: Commands that are named in the design and do not exist yet.
-LATER = ("build", "serve", "doctor", "cache")
+LATER = ("build", "serve", "doctor")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -113,6 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"mapsat {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, dest="name")
+    add_cache(commands)
     _add_claims(commands)
     add_compare(commands)
     _add_import(commands)

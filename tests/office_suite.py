@@ -51,7 +51,6 @@ name: office
 version: "1"
 license: MIT
 schema_version: 1
-coordinates: wgs84
 domains: {booking: rooms}
 """
 AGENT = """\

@@ -122,7 +122,10 @@ class ScriptedModels:
             number = len(self.requests)
             self.requests.append(body)
             self.keys.append(handler.headers.get("Authorization", ""))
-            answer = self.script(body, number)
+            try:
+                answer = self.script(body, number)
+            except Exception as error:  # noqa: BLE001  told at once, instead of a connection that is tried again
+                answer = problem(400, f"the script broke: {error!r}")
         if isinstance(answer, dict):
             answer = Broken(200, json.dumps(answer), {"Content-Type": "application/json"})
         if answer.hang:

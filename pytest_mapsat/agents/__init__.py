@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from .faults import AgentFault, describe, scrubbed
     from .jsondata import as_json
     from .loop import EventLoop, shutdown
+    from .models import AGENT_PROMPTS
     from .recorded import RecordedSource
     from .resolve import load, resolve_source, source_of
     from .source import AgentSource, Conversation, Source
 
 __all__ = [
+    "AGENT_PROMPTS",
     "AgentContext",
     "AgentFault",
     "AgentSource",
@@ -45,6 +47,7 @@ _HOMES = {
     "faults": ("AgentFault", "describe", "scrubbed"),
     "jsondata": ("as_json",),
     "loop": ("EventLoop", "shutdown"),
+    "models": ("AGENT_PROMPTS",),
     "recorded": ("RecordedSource",),
     "resolve": ("load", "resolve_source", "source_of"),
     "source": ("AgentSource", "Conversation", "Source"),

@@ -34,11 +34,13 @@ class Session:
 
     Attributes:
         id: opaque, the same whenever the same case and trial is run.
+        trial: which of several episodes of the case it is, from 1.
         state: a dict of the agent's own that lives as long as the episode.
     """
 
-    def __init__(self, identity: str, think: Callable[[str], object]) -> None:
+    def __init__(self, identity: str, think: Callable[[str], object], trial: int = 1) -> None:
         self.id = identity
+        self.trial = trial
         self._think = think
         self.state: dict[str, Any] = {}
         self._said: tuple[tuple[str, str], ...] = ()
@@ -62,7 +64,7 @@ class Session:
 
 def session_of(case_id: str, trial: int, think: Callable[[str], object]) -> Session:
     """Return the session of a new episode; ``think`` takes the agent's thoughts."""
-    return Session(sha256(f"{_SALT}\n{case_id}\n{trial}".encode()).hexdigest()[:16], think)
+    return Session(sha256(f"{_SALT}\n{case_id}\n{trial}".encode()).hexdigest()[:16], think, trial)
 
 
 def context_of(visible: Visible) -> AgentContext:
@@ -77,6 +79,7 @@ def context_of(visible: Visible) -> AgentContext:
         uid=context.uid,
         locale=context.locale,
         details=deepcopy(context.details),
+        profile=deepcopy(context.profile),
         instructions=visible.instructions,
         asks=deepcopy(visible.asks),
     )

@@ -10,26 +10,29 @@ from traceback import extract_tb
 from typing import Literal, get_args
 
 from pytest_mapsat import strangers
+from pytest_mapsat.llm import Door
 from pytest_mapsat.model import UsageError, did_you_mean
 from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
 
 from .baselines import BaselineSource
 from .callables import callable_source
+from .models import KINDS, ModelSource, model_source
 from .recorded import RecordedSource, open_recorded
 from .source import Source
 
 _Baseline = Literal["silent", "constant", "oracle"]
 _BASELINES: tuple[_Baseline, ...] = get_args(_Baseline)
-_TO_COME = ("baseline:surface", "react:", "plan:", "http:", "https:")
-_SCHEMES = ("baseline", "recorded")
+_TO_COME = ("baseline:surface", "http:", "https:")
+_SCHEMES = ("baseline", "recorded", *KINDS)
 
 
-def resolve_source(spec: str, *, root: Path) -> Source:
+def resolve_source(spec: str, *, root: Path, door: Door | None = None) -> Source:
     """Return the source that a spec names.
 
     Args:
-        spec: ``module:attr``, ``recorded:PATH``, ``baseline:silent``, ``baseline:constant`` or ``baseline:oracle``.
+        spec: ``module:attr``, ``recorded:PATH``, ``baseline:silent``, ``baseline:constant``, ``baseline:oracle``, ``react:MODEL`` or ``plan:MODEL``.
         root: the directory pytest was started in; modules and relative paths are looked for there first.
+        door: the way to models.
 
     Raises:
         UsageError: it names nothing, or nothing of this version.
@@ -45,6 +48,9 @@ def resolve_source(spec: str, *, root: Path) -> Source:
         return open_recorded(rest, root=root)
     if scheme == "baseline":
         return _baseline(rest)
+    for kind in KINDS:
+        if scheme == kind:
+            return model_source(kind, rest, spec, door)
     try:
         return callable_source(load(spec, root=root), spec)
     except UsageError as error:
@@ -60,7 +66,7 @@ def source_of(agent: object, spec: str) -> Source:
     Raises:
         UsageError: it is none of these.
     """
-    if isinstance(agent, BaselineSource | RecordedSource):
+    if isinstance(agent, BaselineSource | RecordedSource | ModelSource):
         return agent
     return callable_source(agent, spec)
 

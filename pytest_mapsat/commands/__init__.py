@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .agreeing import add_agreement
+from .cache import add_cache
 from .compare import add_compare, add_merge
 from .regrading import add_plugins, add_regrade
 from .reports import add_figures, add_report, add_show
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "add_agreement",
     "add_answers",
+    "add_cache",
     "add_compare",
     "add_figures",
     "add_merge",

@@ -65,6 +65,12 @@ def add_merge(commands: Any) -> None:
         help="the suite that was run; repeatable (default: benchmark_cases)",
     )
     parser.add_argument("--compare", metavar="BASE", type=Path, help="the earlier run to compare the whole with")
+    parser.add_argument(
+        "--fail",
+        metavar="EXPR",
+        action="append",
+        help="with --compare: how much a mean may fall, as ar:0.02; repeatable",
+    )
     parser.add_argument("--json", action="store_true", help="print manifest, summary, groups and gate as JSON")
     parser.set_defaults(command=_merge)
 
@@ -147,7 +153,12 @@ def _merge(options: argparse.Namespace) -> int:
         refuse_journal(path)
         parts[str(path)] = read_run(path)
     base = None if options.compare is None else read_base(options.compare)
-    run = merge(parts, open_suites(options.suite or [Path("benchmark_cases")]), base)
+    if options.fail and base is None:
+        raise UsageError("--fail without a run to compare with: name it with --compare=PATH")
+    try:
+        run = merge(parts, open_suites(options.suite or [Path("benchmark_cases")]), base, tuple(options.fail or ()))
+    except UsageError as error:
+        raise UsageError(str(error).replace("--mapsat-compare-fail", "--fail")) from None
     save_run(options.out, run)
     if options.json:
         _print(

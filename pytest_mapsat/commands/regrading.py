@@ -69,6 +69,9 @@ def add_regrade(commands: Any) -> None:
     parser.add_argument(
         "--assert", metavar="LIST", dest="asserted", help="hard, facts, policies, explicit, soft, success, all, or none"
     )
+    parser.add_argument(
+        "--compare", metavar="BASE", type=Path, help="the earlier run that the saved one is to be compared with"
+    )
     parser.add_argument("--allow-unevaluated", metavar="N", type=_whole, help="cases that may be left unevaluated")
     add_plugins(parser)
     parser.add_argument("--save", metavar="PATH", type=Path, help="write the regraded run file")
@@ -104,6 +107,7 @@ def _regrade(options: argparse.Namespace) -> int:
     from pytest_mapsat.formats import save_run  # noqa: PLC0415  --help needs no pydantic
     from pytest_mapsat.model import UsageError  # noqa: PLC0415  likewise
     from pytest_mapsat.runs.added import load_added  # noqa: PLC0415  likewise
+    from pytest_mapsat.runs.baseline import read_base  # noqa: PLC0415  likewise
     from pytest_mapsat.runs.regrade import changed_suites, open_suites, regrade  # noqa: PLC0415  likewise
     from pytest_mapsat.runs.resume import read_saved  # noqa: PLC0415  likewise
 
@@ -118,10 +122,18 @@ def _regrade(options: argparse.Namespace) -> int:
         _tell(f"warning: {warning}")
     try:
         added = load_added(options.plugins)
+        base = None if options.compare is None else read_base(options.compare)
 
         def regraded(door: Door | None) -> Run:
             return regrade(
-                run, suites, changes, root=Path.cwd(), checks=added.checks, families=added.families, door=door
+                run,
+                suites,
+                changes,
+                root=Path.cwd(),
+                checks=added.checks,
+                families=added.families,
+                base=base,
+                door=door,
             )
 
         if not asks:
@@ -162,9 +174,9 @@ def _changes(options: argparse.Namespace) -> Changes:
 
 def _asked(regraded: Callable[[Door], Run], mode: Any) -> Run:
     """Return the run judged through the door."""
-    from pytest_mapsat.llm import open_door  # noqa: PLC0415  lazy
+    from pytest_mapsat.runs.models import door_for  # noqa: PLC0415  lazy
 
-    door = open_door(mode)
+    door = door_for(mode)
     try:
         return regraded(door)
     finally:

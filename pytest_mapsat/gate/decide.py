@@ -15,7 +15,7 @@ from .thresholds import Drop, Threshold
 
 _WAYS_ON = (
     "undecided labels are settled by people's decisions (mapsat review RUN) or by a model judge "
-    "(mapsat regrade RUN --judge=llm:MODEL, not in this version yet)"
+    "(mapsat regrade RUN --judge=llm:MODEL)"
 )
 _RECORDS = "calls without a record leave labels open: mapsat lint SUITE --misses RUN offers synonyms and records"
 

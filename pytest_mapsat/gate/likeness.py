@@ -21,6 +21,11 @@ from pytest_mapsat.model import (
 
 _NAMED = 3
 _NONE = "none"
+#: Options that may differ: they say how much is run and what is made of it, not what happens in an episode.
+_FREE = {
+    *("trials", "pass_rule", "shard", "allow_unevaluated", "fail_under", "fail_under_from"),
+    *("compare_fail", "compare_fail_from", "compare_on", "inconclusive"),
+}
 
 
 @dataclass(frozen=True)
@@ -152,15 +157,23 @@ def _broken(base: Side, new: Side) -> Iterable[Unlike]:
 
 
 def _kind(request: RunRequest) -> dict[str, str]:
-    options = request.options
+    options = request.options.model_dump(mode="json", by_alias=True)
     return {
         "user": request.user,
         "judge": request.judge,
         "decisions": request.decisions or _NONE,
-        "assert": ",".join(options.asserted),
-        "max-turns": str(options.max_turns),
-        "timeout": f"{options.timeout_seconds:g}",
+        **{name.replace("_", "-"): _text(value) for name, value in options.items() if name not in _FREE},
     }
+
+
+def _text(value: object) -> str:
+    return (
+        ",".join(map(str, value))
+        if isinstance(value, list)
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
+    )
 
 
 def _versions(manifest: RunManifest) -> dict[str, str]:

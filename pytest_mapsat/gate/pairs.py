@@ -6,9 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytest_mapsat.metrics import span_of
-from pytest_mapsat.metrics.paired import variance
-from pytest_mapsat.metrics.statistics import mean
+from pytest_mapsat.metrics import cluster_of, span_of
+from pytest_mapsat.metrics.statistics import mean, variance
 from pytest_mapsat.model import Bounds, Scorecard
 
 from .likeness import dialogue_of
@@ -30,7 +29,7 @@ class Pair:
     @property
     def cluster(self) -> str:
         """What the case is drawn with: its group, or itself."""
-        return self.id
+        return cluster_of(self.new[0])
 
     @property
     def trials(self) -> int:

@@ -51,7 +51,7 @@ class Budget:
     """
 
     def __init__(self, store: Store, run: str, limits: Limits) -> None:
-        self._store = store
+        self.store = store
         self.limits = limits
         self._spent = f"run/{run}"
         #: Of this machine and not of the run: a service counts what comes from all of them.
@@ -73,7 +73,7 @@ class Budget:
             raise UsageError(
                 f"--mapsat-max-cost: the price of {request.model} is not known, so the ceiling cannot be kept; use --mapsat-max-tokens"
             )
-        spent = self._store.get(self._spent) or {}
+        spent = self.store.get(self._spent) or {}
         cost, tokens = spent.get("cost", 0.0), spent.get("tokens", 0)
         if limits.max_cost is not None and cost >= limits.max_cost:
             raise self._reached(request, f"--mapsat-max-cost={limits.max_cost:g}: the run has spent {cost:.4f} USD")
@@ -89,10 +89,14 @@ class Budget:
         tokens = estimated if usage.input_tokens is None else usage.input_tokens + (usage.output_tokens or 0)
         if self.limits.max_cost is None and self.limits.max_tokens is None:
             return
-        with self._store.alone():
-            spent = self._store.get(self._spent) or {}
+        with self.store.alone():
+            spent = self.store.get(self._spent) or {}
             total = {"cost": spent.get("cost", 0.0) + (usage.cost or 0.0), "tokens": spent.get("tokens", 0) + tokens}
-            self._store.put(self._spent, total)
+            self.store.put(self._spent, total)
+
+    def forget(self) -> None:
+        """Drop what the run has spent."""
+        self.store.delete(self._spent)
 
     def wait_for(self, tokens: int, cancelled: Event | None = None) -> bool:
         """Wait until a call may go out under the limits of a minute, and count it.
@@ -115,9 +119,9 @@ class Budget:
     def _take(self, tokens: int) -> float:
         """Count a call now and return 0, or return the seconds until there may be room for it."""
         limits = self.limits
-        with self._store.alone():
+        with self.store.alone():
             now = time()
-            calls: list[Any] = self._store.get(self._calls) or []
+            calls: list[Any] = self.store.get(self._calls) or []
             calls = [call for call in calls if now - _MINUTE < call[0] <= now]
             used = sum(call[1] for call in calls)
             full = bool(limits.requests_a_minute) and len(calls) >= limits.requests_a_minute
@@ -125,7 +129,7 @@ class Budget:
             full = full or (bool(limits.tokens_a_minute) and bool(calls) and used + tokens > limits.tokens_a_minute)
             if full:
                 return float(max(calls[0][0] + _MINUTE - now, 0.01))
-            self._store.put(self._calls, [*calls, [now, tokens]])
+            self.store.put(self._calls, [*calls, [now, tokens]])
         return 0.0
 
 

@@ -51,6 +51,7 @@ class ModelDoor:
         budget: limits shared with other processes; None where there are none.
         patience: how long to try.
         ceilings_met: how often a call was refused because a ceiling was reached.
+        ceiling: which, in words.
     """
 
     mode: Mode = "auto"
@@ -58,6 +59,7 @@ class ModelDoor:
     budget: Budget | None = None
     patience: Patience = field(default_factory=Patience)
     ceilings_met: int = 0
+    ceiling: str = ""
     _renewed: set[str] = field(default_factory=set)
     _priced: dict[str, bool] = field(default_factory=dict)
 
@@ -75,10 +77,16 @@ class ModelDoor:
             self._renewed.add(request.key())
         return self.cache.keep(request, answer, again=self.mode == "refresh")
 
+    def forget_run(self) -> None:
+        """Drop what the run has spent; its processes are done."""
+        if self.budget is not None:
+            self.budget.forget()
+
     def close(self) -> None:
         """Close the store, where there is one."""
-        if self.cache is not None:
-            self.cache.store.close()
+        store = self.cache.store if self.cache is not None else self.budget.store if self.budget is not None else None
+        if store is not None:
+            store.close()
 
     def _cached(self, request: Request) -> Answer | None:
         if self.cache is None or (self.mode == "refresh" and request.key() not in self._renewed):
@@ -120,8 +128,9 @@ class ModelDoor:
             self._priced[request.model] = self.budget.limits.max_cost is None or has_price(request.model)
         try:
             self.budget.check(request, priced=self._priced[request.model])
-        except ModelError:
+        except ModelError as error:
             self.ceilings_met += 1
+            self.ceiling = str(error)
             raise
         if not self.budget.wait_for(tokens, cancelled):
             raise _cancelled(request)

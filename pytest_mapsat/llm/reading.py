@@ -50,7 +50,11 @@ def answer_of(response: Json, request: Request, *, cost: float | None = None, se
         raise fault("malformed", "gave tool calls that cannot be read")
     if not calls and not text.strip():
         raise fault("empty", "gave an empty reply")
-    data = None if request.schema_ is None or calls else _object(text)
+    data = (
+        None
+        if request.schema_ is None or calls
+        else _object(text) or _object(text[text.find("{") : text.rfind("}") + 1])
+    )
     if data is None and request.schema_ is not None and not calls:
         raise fault("malformed", f"was asked for a JSON object and gave {shown(text)}")
     return Answer(text=text, data=data, tool_calls=calls, finish=finish, usage=usage, seconds=round(seconds, 3))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pytest_mapsat.model import PROVENANCE_KINDS, Aggregate, Bounds, Outcome, ProvenanceKind, Scorecard
 
 from .scoring import SOURCE_ATTRIBUTE
-from .statistics import LEVEL, RESAMPLES, Interval, bootstrap_intervals, mean, wilson_interval
+from .statistics import LEVEL, RESAMPLES, Interval, bootstrap_intervals, clustered, mean, wilson_interval, worth
 from .trials import trial_numbers, trial_spans
 
 #: The share of cases whose item passed; an aggregate beside the metrics.
@@ -22,11 +22,15 @@ _GRAVITY: dict[Outcome, int] = {"error": 3, "unevaluated": 2, "not_applicable": 
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """One aggregate of each case, at the least and at the most that it can come to, and the cases of which nothing is known."""
+    """One aggregate of each case, at the least and at the most that it can come to, and the cases of which nothing is known.
+
+    ``clusters``: what each case is drawn with, its group or itself.
+    """
 
     name: str
     least: list[float]
     most: list[float]
+    clusters: list[str]
     undecided: int
     left_out: dict[str, int]
 
@@ -52,13 +56,14 @@ def summarise(cards: Sequence[Scorecard], *, level: float = LEVEL, resamples: in
     columns = [*(_column(name, trials) for name in names), rate, *_trial_columns(cards, trials)]
     # All in one call, which shares the resamples; what is decided is drawn once.
     means = [column for column in columns if column is not rate]
-    samples = [column.least for column in means] + [column.most for column in means if column.undecided]
+    samples = [clustered(column.least, column.clusters) for column in means]
+    samples += [clustered(column.most, column.clusters) for column in means if column.undecided]
     intervals = bootstrap_intervals(samples, level=level, resamples=resamples)
     lower, upper = iter(intervals[: len(means)]), iter(intervals[len(means) :])
     summary = {}
     for column in columns:
         if column is rate:
-            summary[column.name] = _aggregate(column, _wilson(rate.least, level), _wilson(rate.most, level))
+            summary[column.name] = _aggregate(column, _wilson(rate.least, rate, level), _wilson(rate.most, rate, level))
         else:
             low = next(lower)
             summary[column.name] = _aggregate(column, low, next(upper) if column.undecided else low)
@@ -109,6 +114,7 @@ def _by_case(cards: Iterable[Scorecard]) -> list[list[Scorecard]]:
 def _column(name: str, trials: Sequence[Sequence[Scorecard]]) -> _Column:
     least: list[float] = []
     most: list[float] = []
+    clusters: list[str] = []
     undecided = 0
     left_out: Counter[str] = Counter()
     for cards in trials:
@@ -118,10 +124,11 @@ def _column(name: str, trials: Sequence[Sequence[Scorecard]]) -> _Column:
         if spans:
             least.append(_mean([low for low, _ in spans]))
             most.append(_mean([high for _, high in spans]))
+            clusters.append(cluster_of(cards[0]))
             undecided += any(low != high for low, high in spans)
         else:
             left_out[_gravest([_class(card, name) for card in cards])] += 1
-    return _Column(name, least, most, undecided, dict(sorted(left_out.items())))
+    return _Column(name, least, most, clusters, undecided, dict(sorted(left_out.items())))
 
 
 def _trial_columns(cards: Sequence[Scorecard], trials: Sequence[Sequence[Scorecard]]) -> Iterator[_Column]:
@@ -131,9 +138,10 @@ def _trial_columns(cards: Sequence[Scorecard], trials: Sequence[Sequence[Scoreca
         left_out = {"unevaluated": some.count(None)} if None in some else {}
         for place in (0, 1):
             spans = [spans[place] for spans in some if spans is not None]
+            clusters = [cluster_of(case[0]) for case, spans in zip(trials, some, strict=True) if spans is not None]
             undecided = sum(low != high for low, high in spans)
             least, most = [low for low, _ in spans], [high for _, high in spans]
-            yield _Column(f"pass{'@^'[place]}{k}", least, most, undecided, left_out)
+            yield _Column(f"pass{'@^'[place]}{k}", least, most, clusters, undecided, left_out)
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -165,8 +173,13 @@ def _gravest(classes: Sequence[Outcome]) -> str:
     return max(classes, key=lambda outcome: _GRAVITY.get(outcome, 0))
 
 
-def _wilson(rates: Sequence[float], level: float) -> Interval | None:
-    return wilson_interval(mean(rates), len(rates), level=level) if rates else None
+def _wilson(rates: Sequence[float], column: _Column, level: float) -> Interval | None:
+    return wilson_interval(mean(rates), worth(rates, column.clusters), level=level) if rates else None
+
+
+def cluster_of(card: Scorecard) -> str:
+    """Return what a case is drawn with: its group, or itself."""
+    return f"case {card.id}" if card.group is None else f"group {card.group.name}"
 
 
 def _aggregate(column: _Column, lower: Interval | None, upper: Interval | None) -> Aggregate:
@@ -176,8 +189,8 @@ def _aggregate(column: _Column, lower: Interval | None, upper: Interval | None) 
         bounds=bounds,
         n=len(column.least) - column.undecided,
         undecided=column.undecided,
-        low=None if lower is None else lower[0],
-        high=None if upper is None else upper[1],
+        low=None if lower is None else max(lower[0], min(column.least)),
+        high=None if upper is None else min(upper[1], max(column.most)),
         left_out=column.left_out,
     )
 

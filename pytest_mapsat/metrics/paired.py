@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from .statistics import LEVEL, RESAMPLES, draw, mean
+from .statistics import LEVEL, RESAMPLES, draw
 
 if TYPE_CHECKING:
     import numpy as np
@@ -112,14 +112,6 @@ def mcnemar(worse: int, better: int) -> float:
     changed, fewer = worse + better, min(worse, better)
     ways = sum(math.comb(changed, number) for number in range(fewer + 1))
     return min(1.0, 2 * ways / (1 << changed))
-
-
-def variance(values: Sequence[float]) -> float:
-    """Return the unbiased variance; 0 for fewer than two values."""
-    if len(values) < 2:  # noqa: PLR2004
-        return 0.0
-    centre = mean(values)
-    return math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1)
 
 
 def _statistic(values: np.ndarray, tail: Literal["down", "both"]) -> np.ndarray:

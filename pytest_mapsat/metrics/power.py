@@ -10,9 +10,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .paired import variance
 from .quantiles import student_quantile
-from .statistics import mean
+from .statistics import mean, variance
 
 _POWER = 0.8
 _TAIL = 0.975

@@ -65,6 +65,23 @@ def clustered(values: Sequence[float], clusters: Sequence[str]) -> list[float]:
     return [centre + share * math.fsum(value - centre for value in some) for some in members.values()]
 
 
+def variance(values: Sequence[float]) -> float:
+    """Return the unbiased variance; 0 for fewer than two values."""
+    if len(values) < 2:  # noqa: PLR2004 - one value has no spread
+        return 0.0
+    centre = mean(values)
+    return math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1)
+
+
+def worth(values: Sequence[float], clusters: Sequence[str]) -> float:
+    """Return how many independent cases some clustered ones are worth, at most as many as they are (Kish 1965, the design effect)."""
+    together = clustered(values, clusters)
+    if len(together) == len(values):
+        return len(values)
+    alone, drawn = variance(values) / len(values), variance(together) / len(together)
+    return len(values) * min(1.0, alone / drawn) if drawn else len(together)
+
+
 def bootstrap_intervals(
     samples: Sequence[Sequence[float]], *, level: float = LEVEL, resamples: int = RESAMPLES
 ) -> tuple[Interval | None, ...]:

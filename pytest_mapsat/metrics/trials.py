@@ -110,8 +110,8 @@ def case_rows(cards: Iterable[Scorecard], rule: str = "") -> tuple[CaseRow, ...]
 def _row(key: tuple[str, str], cards: Sequence[Scorecard], rule: str) -> CaseRow:
     tries = _by_trial(cards)
     last = [trial_outcome(some[-1]) for some in tries]
-    first = [trial_outcome(some[0]) for some in tries]
     passed, failed = last.count("passed"), last.count("failed")
+    rescued = any(outcome == "passed" != trial_outcome(some[0]) for outcome, some in zip(last, tries, strict=True))
     needed = PassRule.parse(rule, int(rule.partition("/")[2])) if rule else PassRule(len(tries), len(tries))
     return CaseRow(
         id=key[0],
@@ -121,7 +121,7 @@ def _row(key: tuple[str, str], cards: Sequence[Scorecard], rule: str) -> CaseRow
         passed=passed,
         trials=len(tries),
         reruns=len(cards) - len(tries),
-        flaky=bool(passed) and bool(failed or "failed" in first),
+        flaky=rescued or bool(passed and failed),
     )
 
 

@@ -73,6 +73,7 @@ class RunOptions(Noun):
     were written; ``compare_on``: whether runs that are alike in part are compared on that; ``inconclusive``: what a comparison means that cannot tell. ``pass_rule``: how many trials of a case must pass, as ``3/4``; empty: all.
     ``shard``: which part of the cases ran, as ``2/8``; empty: all. ``on_miss``: ``record`` where the user's own
     tools were asked for what no record answered. ``judge_votes``: evaluations of one dialogue by a judge that asks a model.
+    ``profile``: whether what the profile tools would return was given as context.
     """
 
     trials: int = Field(default=1, ge=1, strict=True)
@@ -90,6 +91,7 @@ class RunOptions(Noun):
     allow_unevaluated: int = Field(default=0, ge=0, strict=True)
     on_miss: Literal["strict", "record"] = "strict"
     judge_votes: int = Field(default=1, ge=1, le=99, strict=True)
+    profile: bool = False
 
     @property
     def asserted_kinds(self) -> frozenset[str]:
@@ -115,7 +117,7 @@ class RunRequest(Noun):
 class RunManifest(Noun):
     """What was run: all that must be equal for two runs to be comparable.
 
-    ``metrics``: those that the suites declare, in the order of their families.
+    ``metrics``: those that the suites declare, in the order of their families. ``prompts``: version and digest of those that models were asked with.
     ``partial``: why not all of the suite ran; ``broken``: what could not be collected; ``unfinished``: why this is no whole run, as of
     one that was read from a journal.
     """
@@ -129,6 +131,7 @@ class RunManifest(Noun):
     decisions: str = ""
     options: RunOptions
     metrics: tuple[Metric, ...] = MSB_METRICS
+    prompts: dict[str, str] = Field(default_factory=dict)
     partial: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
     unfinished: str = ""

@@ -10,7 +10,7 @@ import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import pytest
 
@@ -27,6 +27,7 @@ class Option(NamedTuple):
     help: str
     repeatable: bool = False
     ini: bool = True
+    flag: bool = False
 
 
 OPTIONS = (
@@ -34,7 +35,7 @@ OPTIONS = (
         "agent",
         "SPEC",
         "the agent under test: module:attr, recorded:PATH, baseline:silent, baseline:constant, baseline:oracle, "
-        "fixture (the mapsat_agent fixture), or off. Without it no case is collected",
+        "react:MODEL or plan:MODEL (a model with our prompts), fixture (the mapsat_agent fixture), or off. Without it no case is collected",
     ),
     Option(
         "cases",
@@ -55,6 +56,7 @@ OPTIONS = (
         "PATH",
         "people's decisions on labels, which come before the judge (default: decisions.jsonl of the suite)",
     ),
+    Option("profile", "", "give what the profile tools would return as context (the profile setting)", flag=True),
     Option("trials", "N", "episodes per case (default 1)"),
     Option(
         "on-miss",
@@ -102,6 +104,15 @@ OPTIONS = (
         "write a report: html, json, markdown or github (step summary and annotations; github: alone is the step under way); repeatable",
         repeatable=True,
     ),
+    Option(
+        "cache",
+        "MODE",
+        "answers of models: auto (default): use what is kept, and keep what is new; only: call no model; refresh: ask anew; off: keep nothing",
+    ),
+    Option("max-cost", "USD", "what models may cost in this run; an episode that would need more is skipped"),
+    Option("max-tokens", "N", "tokens that models may use in this run, in and out; likewise"),
+    Option("rpm", "N", "calls of models a minute, of all processes together"),
+    Option("tpm", "N", "tokens of models a minute, in and out, likewise"),
     Option("resume", "PATH", "go on from the journal or the run file of a run that did not end: run what it lacks"),
 )
 
@@ -110,11 +121,31 @@ _MOST_VOTES = 99
 
 #: Options of the interface that are still to come, with the one value that already holds.
 PLANNED = {
-    "profile": None,
     "concurrency": "1",
     "executor": "local",
-    "cache": "off",
 }
+
+
+CacheMode = Literal["auto", "only", "refresh", "off"]
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """How models are asked. Nothing of it stands in the run file: it decides what is asked when, not what is answered.
+
+    Attributes:
+        cache: what kept answers are used for.
+        max_cost: US dollars that the run may spend; None: any sum.
+        max_tokens: tokens that it may use; None: any number.
+        requests_a_minute: calls of all processes together; 0: any number.
+        tokens_a_minute: likewise.
+    """
+
+    cache: CacheMode = "auto"
+    max_cost: float | None = None
+    max_tokens: int | None = None
+    requests_a_minute: int = 0
+    tokens_a_minute: int = 0
 
 
 @dataclass(frozen=True)
@@ -134,6 +165,8 @@ class Settings:
         compare: the run to compare with, absolute.
         durations: the run by whose durations shards are balanced, absolute.
         reports: the reports that are written at the end.
+        unsaid: options that suites have a say in, and neither the command line nor the ini names.
+        models: how models are asked, where any is.
     """
 
     request: RunRequest
@@ -148,6 +181,13 @@ class Settings:
     compare: Path | None = None
     durations: Path | None = None
     reports: tuple[ReportTarget, ...] = ()
+    unsaid: frozenset[str] = frozenset()
+    models: ModelSettings = ModelSettings()
+
+    def with_options(self, **changes: object) -> Settings:
+        """Return the settings with other options in the request."""
+        options = self.request.options.model_copy(update=changes)
+        return replace(self, request=self.request.model_copy(update={"options": options}))
 
     def with_source(self, digest: str) -> Settings:
         """Return the settings with a digest of the agent's source in the request."""
@@ -158,6 +198,12 @@ def add_options(parser: pytest.Parser) -> None:
     """Register every option and its ini value."""
     group = parser.getgroup("mapsat", "agent benchmarks (pytest-mapsat; mapsat init writes a suite to begin with)")
     for option in OPTIONS:
+        if option.flag:
+            group.addoption(
+                f"--mapsat-{option.name}", action="store_const", const="on", dest=_dest(option.name), help=option.help
+            )
+            parser.addini(_dest(option.name), f"{option.help}: on or off", type="string")
+            continue
         group.addoption(
             f"--mapsat-{option.name}",
             action="append" if option.repeatable else "store",
@@ -242,6 +288,7 @@ def read_settings(config: pytest.Config) -> Settings:
         allow_unevaluated=_whole(config, "allow-unevaluated", 0, at_least=0),
         on_miss="record" if tools else "strict",
         judge_votes=_votes(config, judge),
+        profile=_word(config, "profile", ("off", "on")) == "on",
     )
     return Settings(
         request=RunRequest(
@@ -262,7 +309,36 @@ def read_settings(config: pytest.Config) -> Settings:
         compare=_path(config, "compare"),
         durations=_path(config, "durations"),
         reports=_reports(config),
+        unsaid=frozenset(name for name in ("assert", "max-turns", "timeout") if not _single(config, name, "")),
+        models=_models(config),
     )
+
+
+def _models(config: pytest.Config) -> ModelSettings:
+    mode = _single(config, "cache", "auto")
+    if mode not in ("auto", "only", "refresh", "off"):
+        raise pytest.UsageError(f"--mapsat-cache: found {mode!r}, expected auto, only, refresh or off")
+    tokens = _whole(config, "max-tokens", 0, at_least=0)
+    return ModelSettings(
+        cache=cast("CacheMode", mode),
+        max_cost=_dollars(config),
+        max_tokens=tokens or None,
+        requests_a_minute=_whole(config, "rpm", 0, at_least=0),
+        tokens_a_minute=_whole(config, "tpm", 0, at_least=0),
+    )
+
+
+def _dollars(config: pytest.Config) -> float | None:
+    text = _single(config, "max-cost", "")
+    if not text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 < value <= 1e9:  # noqa: PLR2004 (more than anybody has)
+        raise pytest.UsageError(f"--mapsat-max-cost: found {text!r}, expected US dollars, more than 0")
+    return value
 
 
 def given_options(config: pytest.Config) -> frozenset[str]:
@@ -445,7 +521,7 @@ def _cases(config: pytest.Config) -> tuple[Path, ...]:
 def _refuse_empty(config: pytest.Config) -> None:
     """Refuse an option that was typed without a value, as ``--mapsat-save=$FILE`` is where FILE is not set."""
     for option in OPTIONS:
-        if any(not value.strip() for value in typed(config, option.name)):
+        if not option.flag and any(not value.strip() for value in typed(config, option.name)):
             raise pytest.UsageError(f"--mapsat-{option.name} is empty: expected {option.metavar}")
 
 

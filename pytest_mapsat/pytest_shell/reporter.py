@@ -47,6 +47,7 @@ class Reporter:
 
     Attributes:
         fresh: episodes of this process on their way here, by the node id of the item that brought them.
+        run_name: names the run among all that share a store.
         moved: files that the start of the run moved away, and where to.
     """
 
@@ -64,6 +65,7 @@ class Reporter:
         self.episodes = episodes
         self.fresh: dict[str, list[Ended]] = {}
         self.moved: dict[str, str] = {}
+        self.run_name = ""
         self.families = families
         options, known = settings.request.options, metrics_of((), families)
         _ = thresholds_of(options, known), drops_of(options, known)  # a bad one is told before anything runs
@@ -183,6 +185,7 @@ class Reporter:
             "journal": None if self._journal_path is None else str(self._journal_path),
             "resume": None if finished is None else str(finished.path),
             "moved": self.moved,
+            "run": self.run_name,
             "keeps_lines": self._needs_lines,
         }
 
@@ -214,13 +217,12 @@ class Reporter:
         infos = suite_infos(self.suites.used())
         try:
             refuse_undeclared(self.settings.request.options, self.suites.used(), self.families)
+            if self.episodes.finished is not None:
+                self.episodes.finished.refuse_other_suites(infos)
+            if self._base is not None:
+                refuse_unlike(self._base, portable(self.settings.request), infos)
         except UsageError as error:
             raise pytest.UsageError(str(error)) from None
-        if self.episodes.finished is not None:
-            try:
-                self.episodes.finished.refuse_other_suites(infos)
-            except UsageError as error:
-                raise pytest.UsageError(str(error)) from None
         self._note({"suites": [info.model_dump(mode="json") for info in infos], "collected": self._ledger.collected})
 
     def _note(self, entry: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
+from uuid import uuid4
 
 import pytest
 
@@ -15,6 +16,7 @@ from pytest_mapsat.agents import Source, resolve_source, source_of
 from pytest_mapsat.episode import shutdown
 from pytest_mapsat.formats import Journal
 from pytest_mapsat.judges import Decisions, gather_checks, make_judge
+from pytest_mapsat.llm import Limits, ModelDoor
 from pytest_mapsat.metrics import gather_families
 from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
 from pytest_mapsat.recording import OwnTools
@@ -22,6 +24,7 @@ from pytest_mapsat.reports import failure_text, printable, properties
 from pytest_mapsat.runs.case import Runner
 from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted
 from pytest_mapsat.runs.families import metrics_of
+from pytest_mapsat.runs.models import CeilingReachedError, asks_models, door_for
 from pytest_mapsat.runs.request import source_digest
 from pytest_mapsat.runs.resume import read_finished
 from pytest_mapsat.runs.shards import cases_of_shard, durations_of
@@ -55,6 +58,7 @@ def start_session(config: pytest.Config) -> MapsatSession:
         session = MapsatSession(config, settings)
         if session.is_controller:
             session.reporter = Reporter(config, session.described(), session.suites, session.episodes, session.families)
+            session.reporter.run_name = session.run_name
             config.pluginmanager.register(session.reporter, "mapsat-reporter")
         session.suites.add_defaults()  # on workers too: they read the command line for themselves
     except MapsatError as error:
@@ -79,6 +83,9 @@ class MapsatSession:
         self._collected = Collected()
         self._durations = None if settings.durations is None else durations_of(settings.durations)
         request = settings.request
+        #: Names the run in the store that its processes share.
+        self.run_name: str = self._told.get("run", "") or uuid4().hex
+        self._door = self._open_door()
         self._source = None if request.agent == "fixture" else self._resolve(self._moved(request.agent))
         self._runner: Runner | None = None
         self._checks = gather_checks(call_hook(config, config.hook.pytest_mapsat_check, config=config))
@@ -90,6 +97,7 @@ class MapsatSession:
         self._own_tools = OwnTools.load(settings.tools, root=self.root) if settings.tools else None
         worlds: tuple[WorldHook, ...] = (*installed_worlds(), partial(world_of, config))
         self.suites = Suites(config, settings, self.families, worlds)
+        self.settings = self.suites.settings
 
     def described(self) -> Settings:
         """Return the settings with a digest of the agent's source, which a run that goes on from this one compares."""
@@ -162,6 +170,8 @@ class MapsatSession:
         try:
             self._join_run()
             ended = self.episodes.ended(item.nodeid, wanted, nodeid, run)
+        except CeilingReachedError as error:
+            raise pytest.skip.Exception(str(error), _use_item_location=True) from error
         except MapsatError as error:  # a record that cannot be read, a judge without its file
             raise pytest.fail.Exception(str(error), pytrace=False) from None
         item.stash.setdefault(ENDED, []).append(ended)
@@ -280,7 +290,8 @@ class MapsatSession:
         report = yield
         mark_trial(item, report)
         if report.skipped and call.excinfo is not None and isinstance(item.parent, CaseFile):
-            report.__dict__["mapsat_by"] = raised_at(call.excinfo, self.config.rootpath)
+            ceiling = isinstance(call.excinfo.value.__cause__, CeilingReachedError)
+            report.__dict__["mapsat_by"] = "a ceiling" if ceiling else raised_at(call.excinfo, self.config.rootpath)
         ended = item.stash.get(ENDED, None)
         if report.failed and isinstance(item.parent, CaseFile):
             entry, reason = param_of(item).entry, printable(ended[-1].card.reason) if ended else ""
@@ -301,22 +312,41 @@ class MapsatSession:
             output["mapsat"] = {**self._collected.to_json(), "fault": self.episodes.fault}
 
     def pytest_unconfigure(self) -> None:
-        """Stop our threads."""
+        """Stop our threads, and close what is open."""
         if self._own_tools is not None:
             self._own_tools.close()
         shutdown()
+        if self._door is not None:
+            if self.is_controller:
+                self._door.forget_run()
+            self._door.close()
 
     # -- inside ----------------------------------------------------------------------------
 
     def _resolve(self, spec: str) -> Source:
         made = call_hook(self.config, self.config.hook.pytest_mapsat_make_agent, config=self.config, spec=spec)
-        return source_of(made, spec) if made is not None else resolve_source(spec, root=self.root)
+        return source_of(made, spec) if made is not None else resolve_source(spec, root=self.root, door=self._door)
+
+    def _open_door(self) -> ModelDoor | None:
+        """Return the way to models, where anybody in this run is one."""
+        asked = self.settings.models
+        if not asks_models(self.settings.request):
+            return None
+        limits = Limits(asked.requests_a_minute, asked.tokens_a_minute, asked.max_cost, asked.max_tokens)
+        return door_for(asked.cache, limits, run=self.run_name)
 
     def _make_runner(self, source: Source) -> Runner:
         request = self.settings.request
         request = request.model_copy(update={"judge": self._moved(request.judge)})
         return Runner(
-            source, request, self.root, self._checks, self.settings.decisions, self.families, own_tools=self._own_tools
+            source,
+            request,
+            self.root,
+            self._checks,
+            self.settings.decisions,
+            self.families,
+            door=self._door,
+            own_tools=self._own_tools,
         )
 
     def _moved(self, spec: str) -> str:

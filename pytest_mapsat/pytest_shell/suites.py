@@ -18,6 +18,7 @@ from pytest_mapsat.runs.families import families_of
 from pytest_mapsat.sandbox import WorldHook
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 
+from .defaults import refuse_other_defaults, with_suites
 from .items import CASE_SUFFIXES, CaseFile, case_name, params, place_of
 from .options import Settings
 
@@ -37,6 +38,7 @@ class Suites:
 
     Attributes:
         opened: suites by their folder.
+        settings: what was asked for, with what the suites say of what nobody named.
         touched: folders of the suites that files were collected from; the others were only opened for their domains.
     """
 
@@ -47,12 +49,15 @@ class Suites:
         self.settings = settings
         self._families = families
         self._worlds = tuple(worlds)
+        self._begun = False
         self.opened: dict[Path, Suite] = {}
         self.touched: set[Path] = set()
         self._owners: dict[str, tuple[Path, CaseEntry]] = {}
         self._register_domains(DOMAINS)
         for path in (*settings.cases, *self.argument_paths()):
             self.open_known(path)
+        self.settings = with_suites(settings, self._asked_for())
+        self._begun = True
 
     def open(self, root: Path) -> Suite:
         """Return the suite in a folder, opened once, its domains made markers.
@@ -64,6 +69,8 @@ class Suites:
             suite = open_suite(root)
             families_of(suite, self._families)  # one that nobody adds is told with its line
             suite.worlds = self._worlds
+            if self._begun:
+                refuse_other_defaults(self.settings, suite)
             self._register_domains(suite.manifest.domains.items())
             self.opened[root] = suite
         return self.opened[root]
@@ -115,6 +122,13 @@ class Suites:
     def of_cases(self) -> dict[str, Suite]:
         """Return the suite of each case, by its id."""
         return {entry.id: suite for suite in self.used() for entry in _entries_of(suite)}
+
+    def _asked_for(self) -> list[Suite]:
+        """Return the suites that the run is known to be of before anything is collected."""
+        given = self.config.args_source is pytest.Config.ArgsSource.ARGS
+        default = self.settings.cases if self.settings.cases_named or not given else ()
+        roots = dict.fromkeys(find_suite(path) for path in (*default, *self.argument_paths()))
+        return [self.opened[root] for root in roots if root in self.opened]
 
     def add_defaults(self) -> None:
         """Add the suites to what pytest collects: always those of --mapsat-cases, the default only where no path was given.

@@ -57,13 +57,14 @@ def keep_records(root: Path, records: Iterable[Record], *, replace: bool = False
         replace: put the new answer in the place of an older one of an own tool.
 
     Raises:
-        SuiteError: the suite or its records cannot be read.
+        SuiteError: the suite or its records cannot be read, or something in its folder leads out of it.
         OSError: the file cannot be written.
     """
     path = root / RECORDED
     kept = Keeping(path)
     with _alone(root):
         suite = open_suite(root)
+        suite.refuse_odd_files()
         fresh = [record for record in sorted(records, key=_order) if record.tool in suite.tools]
         whole = [placed.record for placed in _standing(suite, path)]
         for case in dict.fromkeys(record.case for record in fresh):

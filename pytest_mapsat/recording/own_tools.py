@@ -108,12 +108,12 @@ class OwnTools:
             hint = did_you_mean(name, self._tools) or f"there are: {', '.join(self._tools)}"
             raise NoAnswerError(f"{self.name} has no tool {name!r} ({hint})")
         try:
-            return plain(call_stranger(self._answer, own.function, plain(arguments)))
+            return call_stranger(self._answer, own.function, plain(arguments))
         except StrangerError as broken:
-            why = describe(broken.error, blame="infrastructure").message
-            raise NoAnswerError(f"{name} raised {why}") from None
-        except NotPlainError as unfit:
-            raise NoAnswerError(f"{name} returned {unfit}") from None
+            error = broken.error
+        if isinstance(error, NotPlainError):
+            raise NoAnswerError(f"{name} returned {error}")
+        raise NoAnswerError(f"{name} raised {describe(error, blame='infrastructure').message}")
 
     def close(self) -> None:
         """Stop the event loop of tools that are coroutines, if one was needed."""
@@ -121,9 +121,9 @@ class OwnTools:
             self._loop.stop()
             self._loop = None
 
-    def _answer(self, function: Callable[..., Any], arguments: JsonObject) -> Any:
+    def _answer(self, function: Callable[..., Any], arguments: JsonObject) -> Json:
         result = function(**arguments)
-        return self._awaited(result) if inspect.isawaitable(result) else result
+        return plain(self._awaited(result) if inspect.isawaitable(result) else result)
 
     def _awaited(self, result: Any) -> Any:
         # A loop of their own: the agent that waits for this answer may be a coroutine on the other one.

@@ -16,6 +16,8 @@ _MOST_BYTES = limits.RECORD_BYTES // 2
 #: A result stands three deep in a record, and deeper in a run file, which allows for it.
 _DEEPEST = limits.DEPTH - 4
 _LONGEST_NUMBER = 10**limits.NUMBER_CHARS
+#: Lists that hold each other many times over would never end.
+_MOST_VALUES = 1_000_000
 
 
 class NotPlainError(ValueError):
@@ -28,34 +30,43 @@ def plain(value: Any) -> Json:
     Raises:
         NotPlainError: a value in it is none of JSON's, or it is too large for a record.
     """
-    data = _plain(value, "", 0)
+    data = _Copy().of(value, "", 0)
     size = len(json.dumps(data, ensure_ascii=False).encode())
     if size > _MOST_BYTES:
         raise NotPlainError(f"a result of {size:,} bytes; a record holds {_MOST_BYTES:,}")
     return data
 
 
-def _plain(value: Any, place: str, depth: int) -> Json:
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        return _text(str.__str__(value), place)
-    if isinstance(value, int) and abs(value) < _LONGEST_NUMBER:
-        return int(value)
-    if isinstance(value, float) and isfinite(value):
-        return float(value)
-    if depth >= _DEEPEST:
-        raise NotPlainError(f"{_at(place)}lists and objects that stand more than {_DEEPEST} deep")
-    if isinstance(value, list | tuple):
-        return [_plain(member, f"{place}.{index}", depth + 1) for index, member in enumerate(value)]
-    members = _members(value)
-    if members is None:
-        kind = f"the number {value}" if isinstance(value, float) else f"a {type(value).__name__}"
-        raise NotPlainError(f"{_at(place)}{kind}, which JSON cannot hold: return text, numbers, lists and dicts")
-    odd = next((key for key in members if not isinstance(key, str)), None)
-    if odd is not None:
-        raise NotPlainError(f"{_at(place)}a key of type {type(odd).__name__}; keys of JSON are text")
-    return {_text(key, place): _plain(member, f"{place}.{key}", depth + 1) for key, member in members.items()}
+class _Copy:
+    """One copy under way, with what is left of its size."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_VALUES
+
+    def of(self, value: Any, place: str, depth: int) -> Json:
+        self._left -= 1
+        if self._left < 0:
+            raise NotPlainError(f"more than {_MOST_VALUES:,} values")
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, str):
+            return _text(str.__str__(value), place)
+        if isinstance(value, int) and abs(value) < _LONGEST_NUMBER:
+            return int(value)
+        if isinstance(value, float) and isfinite(value):
+            return float(value)
+        if depth >= _DEEPEST:
+            raise NotPlainError(f"{_at(place)}lists and objects that stand more than {_DEEPEST} deep")
+        if isinstance(value, list | tuple):
+            return [self.of(member, f"{place}.{index}", depth + 1) for index, member in enumerate(value)]
+        members = _members(value)
+        if members is None:
+            kind = f"the number {value}" if isinstance(value, float) else f"a {type(value).__name__}"
+            raise NotPlainError(f"{_at(place)}{kind}, which JSON cannot hold: return text, numbers, lists and dicts")
+        odd = next((key for key in members if not isinstance(key, str)), None)
+        if odd is not None:
+            raise NotPlainError(f"{_at(place)}a key of type {type(odd).__name__}; keys of JSON are text")
+        return {_text(key, place): self.of(member, f"{place}.{key}", depth + 1) for key, member in members.items()}
 
 
 def _members(value: Any) -> Mapping[Any, Any] | None:

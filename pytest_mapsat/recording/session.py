@@ -30,8 +30,12 @@ def describe_tools(own: OwnTools, suite: Suite) -> tuple[Suite, list[Path]]:
 
     Raises:
         UsageError: no spec can be made of a tool.
-        SuiteError: the suite cannot be opened with them.
+        SuiteError: something in the suite's folder leads out of it, or the suite cannot be opened with them.
     """
+    suite.refuse_odd_files()
+    hidden = next((name for name in own.names if name.startswith(".")), None)
+    if hidden is not None:
+        raise UsageError(f"tools {own.name!r}: the name {hidden!r} begins with a dot, as hidden files do")
     tools = [own.tool(name) for name in own.names if name not in suite.tools]
     written = [suite.root / "tools" / f"{tool.name}.yaml" for tool in tools]
     taken = next((path for path in written if path.exists()), None)

@@ -12,11 +12,11 @@ from .own_tools import NoAnswerError, OwnTools
 from .secrets import Secrets
 
 #: What the provenance of such an answer says.
-ASKED = "no record answered; a tool of the user's own did, and the answer is kept"
+ASKED = "no record answered; your own tool did, and the answer is kept"
 
 
 #: What stands before the reason why a tool of the user's own gave no answer either.
-_NONE = "a tool of the user's own gave no answer: "
+_NONE = "your own tool gave no answer: "
 
 
 class Kept:

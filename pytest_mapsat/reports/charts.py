@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from xml.sax.saxutils import escape
+from html import escape
 
 from .text import cell_width, cut, printable
 
@@ -100,7 +100,7 @@ def _legend(series: Sequence[str]) -> Iterator[str]:
     for place, name in enumerate(series):
         shown = cut(printable(name), 40)
         yield f'<rect x="{x:.1f}" y="29" width="10" height="10" fill="{_TONES[place % len(_TONES)][0]}"/>'
-        yield f'<text x="{x + 15:.1f}" y="38">{escape(shown)}</text>'
+        yield f'<text x="{x + 15:.1f}" y="38">{escape(shown, quote=False)}</text>'
         x += 32 + _CELL * cell_width(shown)
 
 
@@ -121,8 +121,8 @@ def _bar(one: Bar, x: _Scale, top: float, tones: tuple[str, str]) -> Iterator[st
 
 
 def _text(text: str, width: int) -> str:
-    return escape(cut(printable(text), width))
+    return escape(cut(printable(text), width), quote=False)
 
 
 def _attribute(text: str) -> str:
-    return escape(printable(text), {'"': "&quot;"})
+    return escape(printable(text))

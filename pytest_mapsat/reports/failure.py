@@ -28,7 +28,12 @@ _QUOTES = 8
 _RESULT = 100
 _CALLS = 12
 #: Options that decide about the run as a whole, and change nothing for one case: what own tools have answered is a record by then.
-_OF_THE_RUN = frozenset({"fail_under", "fail_under_from", "allow_unevaluated", "on_miss"})
+_OF_THE_RUN = frozenset(
+    {
+        *("allow_unevaluated", "on_miss", "pass_rule", "shard"),
+        *("fail_under", "fail_under_from", "compare_fail", "compare_fail_from", "compare_on", "inconclusive"),
+    }
+)
 #: Options that have another name on the command line.
 _OPTION_NAMES = {"asserted": "assert", "timeout_seconds": "timeout"}
 

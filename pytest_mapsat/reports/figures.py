@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 
 from pytest_mapsat.formats import replacing
 from pytest_mapsat.metrics import SOURCE_ATTRIBUTE, bootstrap_interval, summarise
@@ -138,8 +138,12 @@ def _by_group(runs: Sequence[tuple[str, Run]], metrics: Sequence[str], name: str
     return Figure(name, title, note, columns, tuple(rows), tuple(bars))
 
 
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
 def _average(spans: Sequence[Bounds]) -> Bounds:
-    return fmean([low for low, _ in spans]), fmean([high for _, high in spans])
+    return _mean([low for low, _ in spans]), _mean([high for _, high in spans])
 
 
 # -- the profile setting -----------------------------------------------------------------------
@@ -203,7 +207,7 @@ def _difference(
     most = [after[1] - before[0] for before, after in pairs]
     lower, upper = bootstrap_interval(least), bootstrap_interval(most)
     ends = (None if lower is None else lower[0], None if upper is None else upper[1])
-    return (fmean(least), fmean(most)), *ends, len(pairs)
+    return (_mean(least), _mean(most)), *ends, len(pairs)
 
 
 def _spans(cards: Sequence[Scorecard], metric: str) -> dict[str, Bounds]:

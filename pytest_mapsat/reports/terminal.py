@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping, Sequence
 
+from pytest_mapsat.metrics import CaseRow, case_rows, votes_agree
 from pytest_mapsat.model import PROVENANCE_KINDS, Aggregate, Gate, Run, Scorecard
 
 from .changes import Line, change_lines
@@ -71,15 +72,15 @@ def _table(run: Run, width: int) -> Iterator[Line]:
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
 
-    columns = gated_metrics(run)
+    columns, rule = gated_metrics(run), run.manifest.options.pass_rule
     rows = [
         ["", "cases", "passed", *(name.upper() for name in columns)],
-        ["all", *_row(run.cases, run.summary, columns)],
+        ["all", *_row(run.cases, run.summary, columns, rule)],
     ]
     domains = run.groups.get("domain", {})
     for domain in sorted(domains):
         cards = [card for card in run.cases if domain in (card.domains or ("none",))]
-        rows.append([cut(printable(domain), _WIDEST_NAME), *_row(cards, domains[domain], columns)])
+        rows.append([cut(printable(domain), _WIDEST_NAME), *_row(cards, domains[domain], columns, rule)])
     widths = [max(map(cell_width, column)) for column in zip(*rows, strict=True)]
     shown = len(widths)
     while shown > _ALWAYS and sum(widths[:shown]) + _GAP * (shown - 1) > width:
@@ -106,11 +107,14 @@ def _table(run: Run, width: int) -> Iterator[Line]:
         yield from _wrapped("", f"no room for {', '.join(dropped)}", width)
 
 
-def _row(cards: Sequence[Scorecard], aggregates: Mapping[str, Aggregate], columns: Sequence[str]) -> list[str]:
-    passed = sum(card.outcome == "passed" for card in cards)
+def _row(
+    cards: Sequence[Scorecard], aggregates: Mapping[str, Aggregate], columns: Sequence[str], rule: str
+) -> list[str]:
+    rows = case_rows(cards, rule)
+    passed = sum(row.outcome == "passed" for row in rows)
     return [
         str(len({card.id for card in cards})),
-        f"{passed}/{len(cards)}",
+        f"{passed}/{len(rows)}",
         *(mean_text(aggregates.get(name), "-") or "-" for name in columns),
     ]
 
@@ -171,6 +175,19 @@ def _counts(run: Run, width: int) -> Iterator[Line]:
     if unchecked:
         text += f"; {unchecked} tool rules in prose unchecked"
     yield from _wrapped("dialogue ", text, width)
+    yield from _asked_model(run, width)
+
+
+def _asked_model(run: Run, width: int) -> Iterator[Line]:
+    """Say how many labels a model gave, how many it left open, and how often its votes say the same; nothing where none was asked."""
+    labels = [label for card in run.cases for label in card.labels if label.votes]
+    if not labels:
+        return
+    open_ = sum(label.value is None for label in labels)
+    shares = [share for label in labels if (share := votes_agree(label.votes)) is not None]
+    text = f"{len(labels) - open_} labels by the model, {open_} left open"
+    text += f"; two votes agree in {sum(shares) / len(shares):.0%}" if shares else ""
+    yield from _wrapped("judge    ", text, width)
 
 
 def _leading(run: Run) -> str:
@@ -179,16 +196,30 @@ def _leading(run: Run) -> str:
 
 
 def _worst(run: Run, width: int) -> Iterator[Line]:
+    """Name the cases that failed and those that earned least, a line each, with what the first trial of them says that is so."""
     name = _leading(run)
-    values = [(card, card.metric(name)) for card in run.cases]
-    scored = [(card, value) for card, value in values if value is not None and (value < 1 or card.outcome == "failed")]
-    scored.sort(key=lambda pair: (pair[0].outcome != "failed", pair[1], pair[0].id, pair[0].trial))
-    for number, (card, value) in enumerate(scored[:_WORST]):
+    rows = [(row, _value(row, name)) for row in case_rows(run.cases, run.manifest.options.pass_rule)]
+    scored = [(row, value) for row, value in rows if value is not None and (value < 1 or row.outcome == "failed")]
+    scored.sort(key=lambda pair: (pair[0].outcome != "failed", pair[1], pair[0].id, pair[0].agent))
+    for number, (row, value) in enumerate(scored[:_WORST]):
+        card = row.told
         reason = (
             card.reason or f"missed: {', '.join(label.factor for label in missed(card)) or 'nothing that was judged'}"
         )
         label = "worst" if not number else ""
-        yield Line(cut(f"{label:8} {card_name(card)}  {name.upper()} {value:.2f}  {printable(reason)}", width), "")
+        trials = f"  {row.passed} of {row.trials} trials" if row.trials > 1 else ""
+        told = f"{_row_name(row)}  {name.upper()} {value:.2f}{trials}  {printable(reason)}"
+        yield Line(cut(f"{label:8} {told}", width), "")
+
+
+def _value(row: CaseRow, name: str) -> float | None:
+    """Return the mean over the trials that have a value; None where none has."""
+    values = [value for card in row.cards if (value := card.metric(name)) is not None]
+    return sum(values) / len(values) if values else None
+
+
+def _row_name(row: CaseRow) -> str:
+    return f"{row.id} [{printable(row.agent)}]" if row.agent else row.id
 
 
 def _open(run: Run, width: int) -> Iterator[Line]:
@@ -204,15 +235,15 @@ def _open(run: Run, width: int) -> Iterator[Line]:
 
 
 def _flaky(run: Run, width: int) -> Iterator[Line]:
-    """Name the cases that passed, but not at the first attempt."""
-    tries: dict[tuple[str, int, str], list[Scorecard]] = {}
-    for card in sorted(run.cases, key=lambda card: card.key):
-        tries.setdefault((card.id, card.trial, card.agent), []).append(card)
+    """Name the cases of which some trials passed and some failed, and those that passed on a rerun only."""
     named = []
-    for cards in tries.values():
-        passed = [card.attempt for card in cards if card.outcome == "passed"]
-        if passed and cards[0].outcome != "passed":
-            named.append(f"{card_name(cards[0])} (passed at attempt {passed[0]} of {len(cards)})")
+    for row in case_rows(run.cases, run.manifest.options.pass_rule):
+        if row.flaky and row.trials > 1:
+            again = f", {row.reruns} run again" if row.reruns else ""
+            named.append(f"{_row_name(row)} ({row.passed} of {row.trials} trials passed{again})")
+        elif row.flaky:
+            attempt = next(card.attempt for card in row.cards if card.outcome == "passed")
+            named.append(f"{_row_name(row)} (passed at attempt {attempt} of {len(row.cards)})")
     if named:
         yield from _wrapped("flaky    ", _first(named, _FLAKY), width, "yellow")
 

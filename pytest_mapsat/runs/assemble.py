@@ -25,6 +25,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.suite import Suite
 
 from .baseline import comparison_with
+from .models import prompts_of
 from .request import drops_of, thresholds_of
 
 _NAMED = 3
@@ -161,6 +162,7 @@ def _manifest(
         decisions=request.decisions,
         options=request.options,
         metrics=tuple(metrics),
+        prompts=prompts_of(request),
         partial=outcome.partial,
         broken=tuple(sorted(set(outcome.broken))),
         unfinished=outcome.unfinished,

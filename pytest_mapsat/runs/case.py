@@ -10,7 +10,7 @@ from time import perf_counter
 from pytest_mapsat.agents import Source
 from pytest_mapsat.episode import Limits, run_episode, without_world
 from pytest_mapsat.judges import CheckFunction, Decisions, Judge, make_judge, with_decisions
-from pytest_mapsat.llm import Door
+from pytest_mapsat.llm import Door, ModelDoor
 from pytest_mapsat.metrics import MSB, Family, gather_families, score
 from pytest_mapsat.model import (
     Case,
@@ -36,6 +36,8 @@ from pytest_mapsat.suite import Suite
 from pytest_mapsat.users import make_user
 
 from .families import families_of
+from .models import CeilingReachedError
+from .profile import in_profile_setting
 
 
 @dataclass
@@ -59,7 +61,7 @@ class Runner:
     checks: Mapping[str, CheckFunction] | None = None
     decisions: Path | None = None
     families: Mapping[str, Family] = field(default_factory=gather_families)
-    door: Door | None = None
+    door: ModelDoor | None = None
     own_tools: OwnTools | None = None
     _judges: dict[Path, Judge] = field(default_factory=dict)
     _kept: dict[Path, Kept] = field(default_factory=dict)
@@ -94,11 +96,16 @@ class Runner:
 
         Returns:
             The scorecard, trajectory included.
+
+        Raises:
+            CeilingReachedError: it would have cost more than the run may spend.
         """
         started = perf_counter()
         options = self.request.options
+        case = in_profile_setting(case, suite) if options.profile else case
+        ceilings = 0 if self.door is None else self.door.ceilings_met
         limits = Limits(max_turns=options.max_turns, timeout=options.timeout_seconds)
-        user = make_user(self.request.user, case)
+        user = make_user(self.request.user, case, door=self.door, trial=trial)
         try:
             world = self._answering(suite, case)
         except InfrastructureError as error:
@@ -116,6 +123,8 @@ class Runner:
             families=families_of(suite, self.families),
             success=suite.manifest.success,
         )
+        if self.door is not None and self.door.ceilings_met > ceilings:
+            raise CeilingReachedError(self.door.ceiling)
         return card.model_copy(update={"timing": EpisodeTiming(seconds=round(perf_counter() - started, 6))})
 
 

@@ -17,13 +17,16 @@ _NAMED = 5
 _SHARD = "shard "
 
 
-def merge(parts: Mapping[str, Run], suites: Sequence[Suite], base: Side | None = None) -> Run:
+def merge(
+    parts: Mapping[str, Run], suites: Sequence[Suite], base: Side | None = None, drops: Sequence[str] = ()
+) -> Run:
     """Return the run that some parts of it make.
 
     Args:
         parts: the parts, each by the name that messages call it by.
         suites: the suites that they are of, to tell that no case is missing.
         base: an earlier run to compare with.
+        drops: how much means may fall against it, as ``ar:0.02``; parts hold no rule, as none of them has anything to compare with.
 
     Raises:
         UsageError: they are not parts of one run, one did not end, an episode is in two of them, or one is missing.
@@ -36,7 +39,9 @@ def merge(parts: Mapping[str, Run], suites: Sequence[Suite], base: Side | None =
     lost = _lost(parts)
     partial = _partial(parts)
     first = next(iter(parts.values())).manifest
-    request = first.request.model_copy(update={"options": first.options.model_copy(update={"shard": ""})})
+    rules = {"compare_fail": tuple(drops), "compare_fail_from": "command line"} if drops else {}
+    changed = {"shard": "", **rules}
+    request = first.request.model_copy(update={"options": first.options.model_copy(update=changed)})
     if not partial:
         _refuse_holes(cards, lost, suites, request.options.trials)
     broken = sorted({place for run in parts.values() for place in run.manifest.broken})

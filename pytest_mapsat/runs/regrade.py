@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_mapsat.formats import content_digest, require_file, shown_path
+from pytest_mapsat.gate import Side
 from pytest_mapsat.judges import CheckFunction, Judge, default_votes
 from pytest_mapsat.llm import Door
 from pytest_mapsat.metrics import Family, gather_families
@@ -16,6 +17,7 @@ from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 from .assemble import Outcome, assemble, suite_infos
 from .case import grade, judge_of
 from .families import families_of, metrics_of, refuse_undeclared
+from .profile import in_profile_setting
 
 _SHOWN_AT_MOST = 5
 
@@ -107,6 +109,7 @@ def regrade(
     root: Path,
     checks: Mapping[str, CheckFunction] | None = None,
     families: Mapping[str, Family] | None = None,
+    base: Side | None = None,
     door: Door | None = None,
 ) -> Run:
     """Return the run judged and scored again, with the suites' cases as they are now.
@@ -118,6 +121,7 @@ def regrade(
         root: the folder that a judge's relative path starts from.
         checks: the checks that others add, by name; None: those of installed packages.
         families: the families of metrics, by name; None: ours and those of installed packages.
+        base: an earlier run to compare with.
         door: the way to models, for a judge that asks one.
 
     Raises:
@@ -144,12 +148,19 @@ def regrade(
     }
     asserted = request.options.asserted_kinds
     cards = [
-        _regraded(card, *places[card.id], judges[places[card.id][0].root], known, asserted=asserted)
+        _regraded(
+            card,
+            *places[card.id],
+            judges[places[card.id][0].root],
+            known,
+            asserted=asserted,
+            profile=request.options.profile,
+        )
         for card in run.cases
     ]
     unfinished = run.manifest.unfinished or _missing(run)
     outcome = Outcome(run.accounting, run.manifest.partial, run.manifest.broken, unfinished)
-    return assemble(cards, used, request, outcome, run.timing, metrics=metrics)
+    return assemble(cards, used, request, outcome, run.timing, metrics=metrics, base=base)
 
 
 def _missing(run: Run) -> str:
@@ -207,9 +218,11 @@ def _regraded(
     known: Mapping[str, Family],
     *,
     asserted: frozenset[str],
+    profile: bool,
 ) -> Scorecard:
+    case = in_profile_setting(suite.load(entry), suite) if profile else suite.load(entry)
     graded = grade(
-        suite.load(entry),
+        case,
         card.trajectory,
         judge,
         asserted=asserted,

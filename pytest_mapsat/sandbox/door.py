@@ -58,13 +58,17 @@ def make_world(case: Case, suite: WorldSuite) -> World:
         SuiteError: a record of the case, or a table, cannot be read.
         InfrastructureError: a world in Python cannot be made.
     """
-    tables, overlays = suite.tables, suite.overlays(case.id)
-    computed = Computed(suite.tools, tables, overlays, case.visible.context) if tables else None
-    data = Sandbox(suite.tools, suite.records(case.id), computed)
+    tables, overlays, records = suite.tables, suite.overlays(case.id), suite.records(case.id)
+
+    def data(written: tuple[Overlay, ...] = ()) -> Sandbox:
+        laid = (*overlays, *written)
+        computed = Computed(suite.tools, tables, laid, case.visible.context) if tables else None
+        return Sandbox(suite.tools, records, computed)
+
     make = factory_of(case, suite, installed_worlds() if suite.worlds is None else suite.worlds)
     if make is None and suite.manifest.world:
         raise InfrastructureError(
             f"suite.yaml of {suite.manifest.name} has options of a world in Python, and nobody makes one: install the package that does, or name the "
             "conftest.py with -p"
         )
-    return data if make is None else PythonWorld(make, as_seen(tables, overlays), data)
+    return data() if make is None else PythonWorld(make, as_seen(tables, overlays), data)

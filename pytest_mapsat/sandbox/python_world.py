@@ -14,6 +14,7 @@ from pytest_mapsat.model import (
     Json,
     JsonObject,
     MapsatError,
+    Overlay,
     Provenance,
     Tool,
     digest,
@@ -56,14 +57,17 @@ class PythonWorld:
     Args:
         make: makes the object.
         tables: the rows that the state starts from.
-        below: answers the tools that the object has no method for.
+        data: makes what answers the tools that the object has no method for, from what is laid over the tables.
 
     Raises:
         InfrastructureError: the object cannot be made, or has a method for no tool.
     """
 
-    def __init__(self, make: WorldFactory, tables: Mapping[str, Table], below: Sandbox) -> None:
-        self._below = below
+    def __init__(
+        self, make: WorldFactory, tables: Mapping[str, Table], data: Callable[[tuple[Overlay, ...]], Sandbox]
+    ) -> None:
+        self._data = data
+        self._below = below = data(())
         self._writes = ""
         self._state = State(tables)
         try:
@@ -76,7 +80,8 @@ class PythonWorld:
         }
         if not self._methods:
             raise InfrastructureError(f"the world has a method for no tool of the suite ({', '.join(below.tools)})")
-        self._state.writing.done()
+        if self._state.writing.done():
+            self._below = data(self._state.overlays())
         self._state.writing.allowed = False
 
     @property
@@ -118,6 +123,7 @@ class PythonWorld:
         changed = writing.done()
         if changed:
             self._writes = digest([self._writes, *(change.to_json() for change in changed)])
+            self._below = self._data(self._state.overlays())
         return Answer(result, "ok", Provenance(kind="computed"), changed, self._writes if changed else "")
 
 

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 from weakref import WeakKeyDictionary
 
-from pytest_mapsat.model import InfrastructureError, Json, JsonObject, RowChange, did_you_mean, shown
+from pytest_mapsat.model import InfrastructureError, Json, JsonObject, Overlay, RowChange, did_you_mean, shown
 
 from .tables import Table
 
 _DEEPEST = 64
+_WRITTEN = "written"
 
 
 class Row(dict[str, Any]):
@@ -132,6 +133,15 @@ class Rows(Mapping[str, Row]):
         self._writing.note(self, row_id, self.get(row_id))
         self._own[row_id] = row
 
+    def overlays(self) -> Iterator[Overlay]:
+        """Yield what is written in this episode, as it is laid over the rows that all start from."""
+        for row_id, row in self._own.items():
+            if row_id not in self._shared and row is not None:
+                yield Overlay(overlay=_WRITTEN, table=self.name, add=(thawed(row),))
+            elif row_id in self._shared and row is not self._shared[row_id]:
+                change = {"hide": True} if row is None else {"set": thawed(row)}
+                yield Overlay(overlay=_WRITTEN, table=self.name, where={self._key: row_id}, **change)
+
     def put_back(self, row_id: str, row: Row | None) -> None:
         """Make a row what it was."""
         self._own[row_id] = row
@@ -192,6 +202,10 @@ class State(Mapping[str, Rows]):
 
     def __len__(self) -> int:
         return len(self._tables)
+
+    def overlays(self) -> tuple[Overlay, ...]:
+        """Return what is written in this episode, as overlays of the suite's tables."""
+        return tuple(overlay for rows in self._rows.values() for overlay in rows.overlays())
 
     def table(self, name: str, *, key: str = "id") -> Rows:
         """Return a table by the ids of its rows.

@@ -27,6 +27,8 @@ _FOLDERS: dict[str, tuple[Role, tuple[str, ...]]] = {
     "state": ("state", JSONL_ENDINGS),
     "answers": ("answers", YAML_ENDINGS + JSONL_ENDINGS),
 }
+#: A folder that is kept for what authors of a suite need beside it: no file in it is part of the suite.
+DATA = "data"
 _ELSEWHERE: tuple[Role, tuple[str, ...]] = ("cases", YAML_ENDINGS + JSONL_ENDINGS)
 
 
@@ -43,6 +45,8 @@ def is_jsonl(path: PurePath) -> bool:
 def role_of(relative: PurePath) -> Role | None:
     """Return what a file at this place below the suite's folder is, or None for what is no part of a suite."""
     if any(part.startswith(".") for part in relative.parts):
+        return None
+    if len(relative.parts) > 1 and relative.parts[0] == DATA:
         return None
     if relative.name == MANIFEST:
         return "manifest" if len(relative.parts) == 1 else None
@@ -78,11 +82,14 @@ def take_inventory(root: Path) -> Inventory:
     found: dict[Role, list[Path]] = {role: [] for role in get_args(Role)}
     strangers: list[Path] = []
     unread: list[Problem] = []
+    aside: list[Path] = []
     for path in sorted(_below(root, problems), key=lambda path: path.relative_to(root).parts):
         relative = path.relative_to(root)
         role = role_of(relative)
         if role is None:
-            if relative.parts[0] in _FOLDERS and not path.name.startswith("."):
+            if relative.parts[0] == DATA:
+                aside.append(path)
+            elif relative.parts[0] in _FOLDERS and not path.name.startswith("."):
                 strangers.append(path)
             elif _looks_like_cases(path):
                 message = f"looks like cases but is not read: expected the ending {', '.join(YAML_ENDINGS)}"
@@ -93,6 +100,9 @@ def take_inventory(root: Path) -> Inventory:
             found[role].append(path)
         else:
             problems.append(problem)
+    if count := sum(map(_looks_like_cases, aside)):
+        message = f"holds {count} files in YAML or JSONL, which are not read: the folder is kept for data"
+        unread.append(Problem(shown_path(root / DATA), 0, message, "cases stand in any other folder"))
     return Inventory(
         tuple(found["cases"]),
         tuple(found["tools"]),

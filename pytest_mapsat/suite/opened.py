@@ -94,7 +94,7 @@ class Suite:
     ) -> None:
         self.root = root
         self.manifest = manifest
-        self.vocabulary = Vocabulary(manifest.vocabulary)
+        self.vocabulary = Vocabulary(manifest.vocabulary, manifest.currency)
         self.tools: Mapping[str, Tool] = MappingProxyType({name: tool for name, (tool, _, _) in tools.items()})
         self.tool_places: Mapping[str, tuple[Path, int]] = MappingProxyType(
             {name: (path, line) for name, (_, path, line) in tools.items()}
@@ -124,12 +124,16 @@ class Suite:
         Raises:
             SuiteError: when there is none, or when something in the folder must not be read.
         """
-        if self.inventory.problems:
-            raise SuiteError(*self.inventory.problems[: limits.PROBLEMS])
+        self.refuse_odd_files()
         if not self.inventory.cases:
             message = "the suite has no case files"
             raise SuiteError(Problem(shown_path(self.root), 0, message, "add a *.yaml or *.jsonl file with a case"))
         return self.inventory.cases
+
+    def refuse_odd_files(self) -> None:
+        """Raise SuiteError where something in the folder must not be read, such as a link that leads out of it."""
+        if self.inventory.problems:
+            raise SuiteError(*self.inventory.problems[: limits.PROBLEMS])
 
     def holds_cases(self, path: Path) -> bool:
         """Say whether a file is one of the suite's case files, by its place and name."""

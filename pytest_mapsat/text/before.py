@@ -71,7 +71,6 @@ class Before:
         near = side.near
         if near is None:
             return None
-        last = self.scan.pack.words.get(self.scan.text[near.start : near.end].rpartition(" ")[2], {})
         if near.has("instead"):
             side.name.bare = not side.has("reject")
             return ("reject" if side.name.bare or "not" not in near.tags else "propose"), near
@@ -83,8 +82,22 @@ class Before:
         for group, sign in (("than", "compare"), ("not", "deny"), ("near", "landmark")):
             if near.has(group):
                 return sign, near
-        left = "from" in last and not near.has("choose") and not self.named.behind_it(side.name, "order_after")
-        return ("landmark", near) if left else None
+        return self._left(side, near)
+
+    def _left(self, side: _Side, near: Cue) -> Found | None:
+        """Read where a way comes from; "leave X until last" and 从X走 lead there."""
+        last = self.scan.pack.words.get(self.scan.text[near.start : near.end].rpartition(" ")[2], {})
+        if "from" not in last:
+            return None
+        if self._through(side.name):
+            return "propose", near
+        there = near.has("choose") or self.named.behind_it(side.name, "order_after")
+        return None if there else ("landmark", near)
+
+    def _through(self, name: Name) -> bool:
+        """Return whether a verb of going ends the clause right behind a name, so that the way leads through the thing: 从X走."""
+        cue = self.named.behind_it(name, "through")
+        return cue is not None and not self.scan.text[cue.end : cue.end + 1].isalnum()
 
     def _right_before(self, side: _Side, near: Cue) -> Cue | None:
         """Return the word right before the one that governs a name: "unlike at X"."""
@@ -132,6 +145,8 @@ class Before:
         verb = self._verb(side)
         if verb is None:
             return None
+        if side.has("needless") and verb.has("choose"):
+            return "plain", None
         negated = self._negated(side.cues, verb)
         if verb.has("reject"):
             return ("propose" if negated else "reject"), verb
@@ -170,11 +185,12 @@ class Before:
     def _led_to(self, side: _Side) -> Found | None:
         """Read a way that leads to the thing, or its place in an order: "walk on to X", "X first"."""
         toward = side.near is not None and side.near.has("toward")
-        if toward and side.has("not", "lack"):
+        if toward and side.has("not", "lack", "needless"):
             return "plain", None
-        if self.named.behind_it(side.name, "order_after") and not side.tail.bad:
+        placed = self.named.behind_it(side.name, "order_after")
+        if placed and not side.tail.bad:
             side.name.timed = True
-            return "plan", None
+            return "plan", placed
         side.name.home = toward and side.near is not None and side.near.has("homeward")
         return ("plan", side.near) if toward else None
 

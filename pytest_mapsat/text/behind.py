@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from .fold import is_han
 from .named import Name, Named
@@ -58,30 +59,44 @@ class Behind:
         """Gather what is said of a name behind it, up to the next name."""
         tail = Tail()
         for clause, cues in self._said_of(name):
-            own = clause is self.scan.clauses[name.clause]
-            told_when = clause.start in self.named.told_when
-            hypothetical = False
-            negation: Cue | None = None
             if "but" in clause.links and clause.start > name.hit.end:
                 tail.but = tail.but or clause.first("but")
             if "if" in clause.links and clause.start > name.hit.end:
                 tail.conditional = True
-                continue
-            for cue in cues:
-                hypothetical = hypothetical or cue.has("modal")
-                if cue.has("other"):
-                    break
-                if clause.sentence != name.sentence and clause.has("person") and self._elliptic(clause, cue):
-                    tail.no = tail.no or cue
-                    continue
-                self._note(tail, cue, negation, hypothetical=hypothetical, hours=told_when)
-                if own and cue.has("urging") and not negation:
-                    tail.chosen = tail.chosen or cue
-                if cue.has("not"):
-                    negation = cue
-                elif cue.has("choose", "fit", "unfit", "chosen", "reject"):
-                    negation = None
+            else:
+                self._gather(tail, name, clause, cues)
         return tail
+
+    def _gather(self, tail: Tail, name: Name, clause: Clause, cues: Sequence[Cue]) -> None:
+        """Note what one clause says of a name."""
+        own = clause is self.scan.clauses[name.clause]
+        told_when = clause.start in self.named.told_when
+        hypothetical = False
+        negation: Cue | None = None
+        if not own:
+            self._note_pronoun(tail, cues)
+        for cue in cues:
+            hypothetical = hypothetical or cue.has("modal")
+            if cue.has("other"):
+                break
+            if clause.sentence != name.sentence and clause.has("person") and self._elliptic(clause, cue):
+                tail.no = tail.no or cue
+                continue
+            self._note(tail, cue, negation, hypothetical=hypothetical, hours=told_when)
+            if own and cue.has("urging") and not negation:
+                tail.chosen = tail.chosen or cue
+            if cue.has("not"):
+                negation = cue
+            elif cue.has("choose", "fit", "unfit", "chosen", "reject"):
+                negation = None
+
+    def _note_pronoun(self, tail: Tail, cues: Sequence[Cue]) -> None:
+        """Note a verb of choice that has the thing as its object: "so choose that one", 去那儿."""
+        for cue, following in pairwise(cues):
+            if cue.has("not", "modal", "if"):
+                return
+            if cue.has("choose") and following.has("it") and not self.scan.text[cue.end : following.start].strip():
+                tail.chosen = tail.chosen or cue
 
     def _elliptic(self, clause: Clause, cue: Cue) -> bool:
         """Return whether a denial ends a clause, so that a sentence later it may be of anything: "15 minutes if you walk, but I wouldn't"."""
@@ -107,7 +122,7 @@ class Behind:
         """Note a word that picks the thing, turns it down, or sets it aside."""
         if cue.has("no") or (cue.has("reject") and not negation and (not cue.has("forward") or self._ends(cue))):
             tail.reject = tail.reject or cue
-        if cue.has("alternative"):
+        if cue.has("alternative") and not negation:
             tail.compare = tail.compare or cue
         elif hypothetical and cue.has("chosen", "fit") and not negation:
             tail.perhaps = tail.perhaps or cue

@@ -13,6 +13,8 @@ from .scan import Clause, Scan
 _FAR = 40
 _LABEL = 60
 _BACK = 600
+#: What leaves open whether a thing is proposed.
+_OPEN = ("described", "unclear")
 
 
 class Subjects:
@@ -171,7 +173,8 @@ class Subjects:
         """Return what the last sentence with names speaks of; all of them where it names several."""
         last = [name for name in named if name.sentence == named[-1].sentence]
         keys = dict.fromkeys(key for name in last if name.stance == "affirmed" for key in name.hit.keys)
-        return tuple(keys) or self.only
+        open_ = dict.fromkeys(key for name in last if name.stance in _OPEN for key in name.hit.keys)
+        return tuple(keys) or self.only or tuple(open_)
 
     def over(self, block: int) -> tuple[str, ...]:
         """Return the thing of the item that a nested one belongs to, or of the heading; or the only one that is proposed."""

@@ -14,6 +14,8 @@ _DECIDED: dict[str, Stance] = {
     "propose": "affirmed", "reject": "rejected", "compare": "compared", "landmark": "landmark", "ask": "asked", "deny": "denied",
 }  # fmt: skip
 _FEW = 4
+#: Unknown letters of a clause that is still a short answer and no statement.
+_TERSE = 8
 
 
 class Whole:
@@ -22,10 +24,11 @@ class Whole:
     def __init__(self, scan: Scan, names: list[Name]) -> None:
         self.scan = scan
         self.names = names
-        self.proposed = {name.key for name in names if name.sign == "propose" and name.key}
+        self.proposed = {name.key for name in names if name.key and (name.sign == "propose" or self._concludes(name))}
         self.out = {name.key for name in names if name.sign == "reject" and name.key}
         self.aside = {name.key for name in names if name.sign in ("compare", "option") and name.key}
         self.candidates = {name.key for name in names if name.sign not in ("landmark", "ask")}
+        self.plain = {name.key for name in names if name.sign == "plain" and name.key} - self.out - self.aside
         self.choices = {
             self._list_of(name)
             for name in names
@@ -45,6 +48,12 @@ class Whole:
         self.firm = self.proposed | self.leads
         self.leads |= self._sections()
 
+    def _concludes(self, name: Name) -> bool:
+        """Return whether a sentence says nothing but the name and that it follows: "So X."."""
+        whole = self.scan.sentences[name.sentence]
+        only = whole.last - whole.first == 1 and "so" in self.scan.clauses[name.clause].links
+        return only and name.sign == "plain" and not whole.asks and self._unknown(name) < _FEW
+
     def _asks_which(self) -> bool:
         """Return whether the reply asks which of the things it lists is wanted: then the list proposes none."""
         asking = (sentence for sentence in self.scan.sentences if sentence.asks)
@@ -59,17 +68,27 @@ class Whole:
             or first.doubtful
             or first.conditional
             or first.sentence
+            or self._in_apposition(first)
             or not self._fragment(first)
         ):
             return set()
-        clause = self.scan.clauses[first.clause]
-        rest = list(self.scan.text[clause.start : first.hit.start] + self.scan.text[first.hit.end : clause.end])
+        return {first.key} if first.key and self._unknown(first) < _FEW else set()
+
+    def _unknown(self, name: Name) -> int:
+        """Return how many letters of the clause of a name are neither its own nor those of words that say how and how far."""
+        clause = self.scan.clauses[name.clause]
+        rest = self.scan.text[clause.start : name.hit.start] + self.scan.text[name.hit.end : clause.end]
         known = sum(
             sum(map(_weight, self.scan.text[cue.start : cue.end]))
             for cue in clause.cues
-            if cue.has("unit", "mode", "numeral", "chosen", "choose", "then", "about")
+            if cue.has("unit", "mode", "numeral", "chosen", "choose", "then", "about", "so")
         )
-        return {first.key} if first.key and sum(map(_weight, rest)) - known < _FEW else set()
+        return sum(map(_weight, rest)) - known
+
+    def _in_apposition(self, name: Name) -> bool:
+        """Return whether what stands before the clause of a name speaks of it: "The one you usually go to, X, has moved"."""
+        before = self.scan.clauses[self.scan.sentences[name.sentence].first : name.clause]
+        return any(clause.has("person", "it", "choose") for clause in before)
 
     def _sections(self) -> set[str]:
         """Return the things that head the first item of a list whose section proposes nothing else."""
@@ -141,8 +160,19 @@ class Whole:
 
     def settle(self) -> None:
         """Set the stance of every name."""
+        either = self._of_either()
         for name in self.names:
             name.stance = _DECIDED.get(name.sign) or self._weak(name)
+            if name.sentence in either and name.sign not in ("propose", "deny", "ask"):
+                name.stance = "unclear"
+
+    def _of_either(self) -> set[int]:
+        """Return the sentences of whose names "the former" or "the latter" is said: which is which is not read."""
+        told = {
+            self.scan.clauses[self.scan.clause_at(cue.start)].sentence for cue in self.scan.cues if cue.has("either")
+        }
+        named = {name.sentence for name in self.names}
+        return told | {sentence - 1 for sentence in told - named}
 
     def _weak(self, name: Name) -> Stance:
         """Return the stance of a name whose own words do not decide: that of its thing in the whole reply."""
@@ -172,7 +202,9 @@ class Whole:
             return "unclear"
         if name.sign in ("lead", "offered"):
             return "asked" if self.asks_which else self._listed(name, others=others)
-        alone = not self.candidates - {name.key} or self._fragment(name)
+        terse = self._fragment(name) and self._unknown(name) < _TERSE and not self._in_apposition(name)
+        terse = terse and not self.plain - {name.key}
+        alone = terse or not self.candidates - {name.key}
         if alone and not others:
             return "affirmed"
         return "described" if self._is_subject(name) else "unclear"

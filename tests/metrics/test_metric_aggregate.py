@@ -68,6 +68,27 @@ def test_the_pass_rate_counts_items_with_wilsons_interval():
     assert (rate.low, rate.high) == wilson_interval(2 / 3, 3)
 
 
+def test_cases_of_one_group_count_as_less_than_as_many_others():
+    def cards(grouped):
+        return [
+            make_card(
+                f"{user}{n}",
+                {"ar": value},
+                outcome="passed" if value else "failed",
+                blame=None if value else "agent",
+                group={"name": user, "order": n} if grouped else None,
+            )
+            for user, value in zip("abcdef", (1.0, 0.0, 1.0, 1.0, 0.0, 1.0), strict=True)
+            for n in range(5)
+        ]
+
+    alone, together = summarise(cards(grouped=False)), summarise(cards(grouped=True))
+    for name in ("ar", "pass_rate"):
+        assert alone[name].mean == pytest.approx(together[name].mean)
+        width, wider = (one[name].high - one[name].low for one in (alone, together))
+        assert 1.5 * width < wider <= 1
+
+
 def test_an_error_of_the_agent_is_no_excuse():
     assert summarise([make_card(outcome="error", blame="agent")])["pass_rate"].mean == 0
 

@@ -139,11 +139,25 @@ def deep():
     return value
 
 
+def doubled():
+    value: list = []
+    for _ in range(50):
+        value = [value, value]
+    return value
+
+
+class Hostile:
+    def __getattr__(self, name):
+        raise RuntimeError("no")
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
         (lost, "lost raised OSError: no network"),
         (deep, "stand more than 60 deep"),
+        (doubled, "more than 1,000,000 values"),
+        (Hostile, "tool raised RuntimeError: no"),
         (lambda: {"a": [1, {2}]}, r"at a\.1: a set, which JSON cannot hold"),
         (lambda: float("inf"), "the number inf"),
         (lambda: {1: 2}, "a key of type int; keys of JSON are text"),

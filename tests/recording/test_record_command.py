@@ -116,6 +116,20 @@ def test_what_cannot_be_recorded_is_explained_with_status_2(office, capsys, argu
     assert message in capsys.readouterr().err
 
 
+def test_nothing_is_written_through_a_link_that_leads_out_of_the_suite(office, capsys, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "mine.jsonl").write_text("")
+    for name, target in (("tools", "elsewhere"), ("records/recorded.jsonl", "mine.jsonl")):
+        link = office / name
+        link.parent.mkdir(exist_ok=True)
+        link.symlink_to(tmp_path / target)
+        assert main(["record", "office:tools"]) == 2
+        assert "link" in capsys.readouterr().err
+        link.unlink()
+    assert not list((tmp_path / "elsewhere").iterdir())
+    assert (tmp_path / "mine.jsonl").read_text() == ""
+
+
 def test_a_case_without_an_oracle_needs_an_agent(office, capsys):
     text = (office / "review.yaml").read_text()
     (office / "review.yaml").write_text(

@@ -49,8 +49,7 @@ gate     INCONCLUSIVE: ar 0.5900-0.8000 is undecided at 0.65
          1 case not evaluated (undecided 1), 1 allowed
          undecided labels are settled by people's decisions
          (mapsat review RUN) or by a model judge (mapsat
-         regrade RUN --judge=llm:MODEL, not in this version
-         yet)
+         regrade RUN --judge=llm:MODEL)
 """,
     80: """\
 agent  my:agent
@@ -79,8 +78,7 @@ gate     INCONCLUSIVE: ar 0.5900-0.8000 is undecided at 0.65 (3 of 5 cases
          decided; 95% 0.210-1.000 covers it)
          1 case not evaluated (undecided 1), 1 allowed
          undecided labels are settled by people's decisions (mapsat review RUN)
-         or by a model judge (mapsat regrade RUN --judge=llm:MODEL, not in this
-         version yet)
+         or by a model judge (mapsat regrade RUN --judge=llm:MODEL)
 """,
 }
 
@@ -174,7 +172,7 @@ def test_a_case_that_passes_only_on_a_rerun_is_named_as_flaky():
         card("d", trial=2, agent="big", attempt=2),
     )
     flaky = next(line for line in text_of(run).split("\n") if line.startswith("flaky"))
-    assert flaky == "flaky    a (passed at attempt 2 of 2), d-t2 [big] (passed at attempt 2 of 2)"
+    assert flaky == "flaky    a (passed at attempt 2 of 2), d [big] (passed at attempt 2 of 2)"
 
 
 def test_what_an_agent_says_never_steers_the_terminal():

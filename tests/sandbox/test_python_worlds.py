@@ -229,3 +229,28 @@ def test_the_first_hook_that_has_a_world_makes_it_and_none_leaves_the_data(tmp_p
     assert isinstance(make_world(case, suite), Sandbox)
     suite.worlds = (lambda case, suite: None, lambda case, suite: Shop, lambda case, suite: 1 / 0)
     assert make_world(case, suite).call("find_order", {"number": "o2"}).result == shop.ORDERS[1]
+
+
+def test_what_is_computed_from_tables_sees_what_was_written(tmp_path):
+    root = shop.write_shop(tmp_path / "shop")
+    listing = """\
+- name: list_orders
+  description: List orders.
+  parameters: {type: object, properties: {status: {type: string}}}
+  answer: {kind: rows, table: orders, where: {status: {op: equal, column: status}}, items: orders, show: [id, total]}
+"""
+    (root / "tools.yaml").write_text(shop.TOOLS + listing)
+
+    def cancel(orders, number, reason):
+        orders.change("o1", status="shipped", total=21)
+        orders.remove("o2")
+        orders.add({"id": "o3", "status": "shipped", "total": 5})
+
+    world = world_of(open_suite(root), cancel)
+
+    def listed():
+        return world.call("list_orders", {"status": "shipped"}).result["orders"]
+
+    assert [order["id"] for order in listed()] == ["o2"]
+    world.call(*CANCEL)
+    assert [(order["id"], order["total"]) for order in listed()] == [("o1", 21), ("o3", 5)]

@@ -222,6 +222,18 @@ def test_a_column_of_opening_hours_makes_no_plan():
         ("走临江大桥就行；青石停车场看着近点，其实要走二十分钟，24分钟吧。去听松书局吧。", "青石停车场", "compared"),
         ("去听松书局吧。", "听松书局", "affirmed"),
         ("Post first. Leave Amber Hall until the end.", "amber", "affirmed"),
+        ("The one you usually go to, Birch Cafe, has moved out. Take Amber Hall.", "birch", "described"),
+        (
+            "Normally I'd say Birch Cafe, but with the bridge closed you'd never make it; go to Amber Hall.",
+            "birch",
+            "rejected",
+        ),
+        ("Between Amber Hall and Birch Cafe I'd lean towards the former.", "amber", "unclear"),
+        ("| | Amber Hall | Birch Cafe |\n|---|---|---|\n| Open | yes | no |\n\nSo Amber Hall.", "birch", "compared"),
+        ("从白鹭广场走，临江大桥今晚封到十点。", "白鹭广场", "affirmed"),
+        ("从白鹭广场走10分钟到云溪茶社。", "白鹭广场", "landmark"),
+        ("云溪茶社开到十点，所以去那儿。", "云溪茶社", "affirmed"),
+        ("您常去的红枫面馆关张了，去云溪茶社。", "红枫面馆", "rejected"),
         ("Leave Amber Hall at noon and go to Birch Cafe.", "amber", "landmark"),
         (
             "Take Amber Hall. It's eighteen minutes if you walk, but with a sick kid I wouldn't.",

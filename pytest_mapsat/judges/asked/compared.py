@@ -35,6 +35,11 @@ _LONGEST = 200
 _FEWEST_DIGITS = 5
 _CLOCK = re.compile(r"(?<!\d)(\d{1,2})[:：](\d{2})(?!\d)")
 _NUMBER = re.compile(r"\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
+#: Units that may stand behind a number although only digits are asked for.
+_UNIT_WORDS = re.compile(
+    r"(?<=[\d\s])(?:min(?:ute)?s?|h(?:ours?)?|k?m|(?:kilo)?met(?:er|re)s?|yuan|rmb|cny|people|stars?)(?![a-z])|[¥￥元块米]|分钟|小时|公里|千米",
+    re.IGNORECASE,
+)
 _TOKEN = re.compile(r"\s*(?:(\d{1,2}:\d{2})|(\d+(?:\.\d+)?)|([-+*/()]))")
 
 
@@ -131,7 +136,7 @@ def _sign(text: str) -> str:
 
 
 def _value(figure: Figure) -> float:
-    text = figure.value.strip()
+    text = _UNIT_WORDS.sub("", figure.value).strip()
     clock = _CLOCK.fullmatch(text)
     if figure.unit == "clock" and clock:
         return _minutes(*clock.groups())
@@ -182,6 +187,8 @@ def _calculated(figure: Figure, evidence: _Evidence) -> float:
         UncheckedError: it is none, or rests on a number that the data do not have.
     """
     tokens = list(_tokens(figure))
+    if figure.unit == "clock" and sum(isinstance(token, int) for token in tokens) != 1:
+        raise UncheckedError(f"known {figure.known[:60]!r} is not one time of day, with minutes added or taken away")
     for token in tokens:
         if isinstance(token, int):
             if not evidence.has_clock(token):
@@ -195,7 +202,15 @@ def _calculated(figure: Figure, evidence: _Evidence) -> float:
 
 def _tokens(figure: Figure) -> Iterator[int | float | str]:
     """Yield the parts of a calculation: a time of day as whole minutes, a number as a float, a sign as it is."""
-    text = figure.known.strip().replace("：", ":").replace("×", "*").replace("÷", "/").replace("−", "-").rstrip(".")
+    text = (
+        _UNIT_WORDS.sub("", figure.known)
+        .strip()
+        .replace("：", ":")
+        .replace("×", "*")
+        .replace("÷", "/")
+        .replace("−", "-")
+        .rstrip(".")
+    )
     text = re.sub(r"(?<=\d),(?=\d{3})", "", text)
     place = 0
     while place < len(text):

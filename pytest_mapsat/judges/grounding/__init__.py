@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .claims import Claim, ClaimType, claims_of
-from .weigh import Judged, Verdict, weigh
+from .figures import Verdict
+from .weigh import Judged, weigh
 
 __all__ = ["Claim", "ClaimType", "Judged", "Verdict", "claims_of", "weigh"]

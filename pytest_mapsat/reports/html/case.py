@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -49,6 +50,15 @@ class TurnView:
     left_out: int
     steps: tuple[CallView | str, ...]
     spent: str
+
+    @property
+    def counted(self) -> str:
+        """How many steps there are, and where the answers came from."""
+        kinds = Counter(step.kind for step in self.steps if isinstance(step, CallView))
+        thoughts = len(self.steps) - kinds.total()
+        parts = [_count(thoughts, "thought", "thoughts")] if thoughts else []
+        told = ", ".join(f"{number} {kind}" for kind, number in kinds.items())
+        return "; ".join([*parts, f"{_count(kinds.total(), 'call', 'calls')}: {told}"] if kinds else parts)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from typing import Any
 from pytest_mapsat.model import Step, Trajectory
 
 WIDTH, HEIGHT, _MARGIN = 640.0, 400.0, 30.0
+#: The strip at the foot that the scale has for itself.
+_FOOT = 24.0
 _PLACES, _WAYS, _CIRCLES, _POINTS, _DEPTH = 24, 12, 6, 200, 12
 _PAIR = re.compile(r"\s*(-?\d{1,3}\.\d{1,12})\s*,\s*(-?\d{1,2}\.\d{1,12})\s*", re.ASCII)
 _LONGITUDES, _LATITUDES = ("lon", "lng", "longitude"), ("lat", "latitude")
@@ -193,11 +195,11 @@ def _drawn(found: _Found, points: Sequence[Point], said: set[Point], *, more: in
             x, y = metres(centre)
             ends += [(x - radius, y - radius), (x + radius, y + radius)]
     (left, right), (top, bottom) = _ends([x for x, _ in ends]), _ends([y for _, y in ends])
-    scale = min((WIDTH - 2 * _MARGIN) / (right - left), (HEIGHT - 2 * _MARGIN) / (bottom - top))
+    scale = min((WIDTH - 2 * _MARGIN) / (right - left), (HEIGHT - _FOOT - 2 * _MARGIN) / (bottom - top))
 
     def place(point: Point) -> Point:
         x, y = metres(point)
-        x, y = (x - (left + right) / 2) * scale + WIDTH / 2, (y - (top + bottom) / 2) * scale + HEIGHT / 2
+        x, y = (x - (left + right) / 2) * scale + WIDTH / 2, (y - (top + bottom) / 2) * scale + (HEIGHT - _FOOT) / 2
         return round(x, 1), round(y, 1)
 
     length = _round_length(WIDTH / 4 / scale)

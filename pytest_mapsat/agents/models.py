@@ -1,0 +1,235 @@
+"""Agents that are a model of ours to run: ``react:MODEL`` takes a step at a time, ``plan:MODEL`` makes a plan first."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from threading import Event
+from typing import Literal
+
+from pytest_mapsat.llm import Answer, Door, ModelError, Request, ToolCall, named_model, prompt
+from pytest_mapsat.model import Case, InfrastructureError, Json, JsonObject, UsageError, canonical_json
+from pytest_mapsat.sandbox import Toolbox
+
+from .context import AgentContext, Session
+from .faults import AgentFault
+from .reply import Reply
+
+Kind = Literal["react", "plan"]
+KINDS: tuple[Kind, ...] = ("react", "plan")
+#: The prompts of each kind, for the manifest.
+AGENT_PROMPTS: dict[Kind, tuple[str, ...]] = {
+    "react": ("react", "answer_now", "claims"),
+    "plan": ("react", "plan", "carry_out", "answer_now", "claims"),
+}
+#: Calls of the model for one reply, and how often the same call of a tool is made in an episode.
+MOST_STEPS = 20
+MOST_EQUAL_CALLS = 3
+#: What of the context stands elsewhere in what the model reads.
+_ELSEWHERE = ("instructions", "asks", "locale")
+_SHOWN = 200
+
+
+@dataclass(frozen=True)
+class ModelSource:
+    """A model with our prompts as the agent.
+
+    Attributes:
+        name: which of the two it is.
+        spec: as the user wrote it.
+        model: its name as litellm knows it.
+        parameters: sampling parameters.
+        door: the way to it.
+    """
+
+    name: Kind
+    spec: str
+    model: str
+    parameters: JsonObject
+    door: Door
+    kind: Literal["agent"] = "agent"
+    shared: bool = False
+
+    @property
+    def agent(self) -> object:
+        """The source itself: there is no object of the user's."""
+        return self
+
+    def open(
+        self,
+        case: Case,  # noqa: ARG002  # an agent is not given the case
+        toolbox: Toolbox,
+        context: Callable[[], AgentContext],
+        session: Session,
+    ) -> ModelConversation:
+        """Return the agent for one episode."""
+        return ModelConversation(self, toolbox, context, session)
+
+
+def model_source(kind: Kind, rest: str, spec: str, door: Door | None) -> ModelSource:
+    """Return the source that ``react:MODEL`` or ``plan:MODEL`` names.
+
+    Raises:
+        UsageError: it names no model, or there is no way to models here.
+    """
+    model, parameters = named_model(rest, f"--mapsat-agent={spec}")
+    if door is None:
+        raise UsageError(f"agent {spec!r}: models are asked in a run only, with --mapsat-agent")
+    return ModelSource(kind, spec, model, parameters, door)
+
+
+class ModelConversation:
+    """One episode with a model: what was said, what it called, and what came back."""
+
+    def __init__(
+        self, source: ModelSource, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session
+    ) -> None:
+        self._source = source
+        self._toolbox = toolbox
+        self._context = context
+        self._session = session
+        self._cancelled = Event()
+        self._messages: list[JsonObject] = []
+        self._made: Counter[str] = Counter()
+        self._spent: list[Answer] = []
+        self._language = "en"
+
+    def cancel(self) -> None:
+        """Give up the call that is under way."""
+        self._cancelled.set()
+
+    def reply(self, message: str) -> Reply:
+        """Return the model's answer to the user; see ``Conversation.reply``."""
+        context = self._context()
+        self._language = context.locale or "en"
+        self._spent = []
+        if not self._messages:
+            self._messages.append(_said("system", self._system(context)))
+        self._messages.append(_said("user", message))
+        try:
+            if self._source.name == "plan":
+                self._plan()
+            text = self._answer()
+            claims = self._claims(context.asks, text)
+        except ModelError as error:
+            if error.blame == "agent":
+                raise AgentFault(str(error)) from None
+            raise InfrastructureError(str(error)) from None
+        return Reply(text, usage=self._usage(), claims=claims)
+
+    def _system(self, context: AgentContext) -> str:
+        known = {
+            name: value for name, value in context.items() if name not in _ELSEWHERE and value not in (None, [], {}, "")
+        }
+        text = prompt("react", self._language).fill(context=json.dumps(known, ensure_ascii=False, indent=1))
+        return f"{text}\n\n{context.instructions}" if context.instructions else text
+
+    def _plan(self) -> None:
+        """Have the model write a plan, which is kept as a thought and stays in what it reads."""
+        tools = "\n".join(
+            f"- {tool['function']['name']}: {tool['function']['description']}" for tool in self._toolbox.schemas()
+        )
+        asked = _said("user", prompt("plan", self._language).fill(tools=tools))
+        plan = self._ask([*self._messages, asked]).text
+        self._session.think(plan)
+        self._messages += [asked, _said("assistant", plan), _said("user", prompt("carry_out", self._language).text)]
+
+    def _answer(self) -> str:
+        """Take steps until the model answers in words."""
+        tools = self._toolbox.schemas()
+        for _ in range(MOST_STEPS):
+            answer = self._ask(self._messages, tools)
+            if not answer.tool_calls:
+                self._messages.append(_said("assistant", answer.text))
+                return answer.text
+            if answer.text.strip():
+                self._session.think(answer.text)
+            self._messages.append(_calling(answer))
+            for call in answer.tool_calls:
+                result = json.dumps(self._called(call), ensure_ascii=False)
+                self._messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+        now = _said("user", prompt("answer_now", self._language).text)
+        answer = self._ask([*self._messages, now], tools)
+        if answer.tool_calls:
+            raise AgentFault(f"the model went on calling tools after {MOST_STEPS} steps in one reply")
+        self._messages += [now, _said("assistant", answer.text)]
+        return answer.text
+
+    def _called(self, call: ToolCall) -> Json:
+        """Make a call and return what the model reads of it."""
+        if call.arguments is None:
+            self._session.think(
+                f"{call.name} was to be called with arguments that are no JSON object: {call.text[:_SHOWN]}"
+            )
+            return {
+                "status": "error",
+                "message": "the arguments are no JSON object; give one, as the tool's schema says",
+            }
+        key = canonical_json([call.name, call.arguments])
+        self._made[key] += 1
+        if self._made[key] > MOST_EQUAL_CALLS:
+            self._session.think(f"{call.name} was to be called with the same arguments once more, and was not")
+            said = (
+                f"this call was made {MOST_EQUAL_CALLS} times already and is not made again; go on with what you know"
+            )
+            return {"status": "error", "message": said}
+        return self._toolbox.call(call.name, call.arguments)
+
+    def _claims(self, asks: JsonObject, text: str) -> JsonObject | None:
+        """Return what the answer says as data, where the case asks for it; None where the model gives none that can be read."""
+        if not asks or not text.strip():
+            return None
+        asked = _said("user", prompt("claims", self._language).text)
+        try:
+            return self._ask([*self._messages, asked], schema=asks).data
+        except ModelError as error:
+            if error.kind != "malformed":
+                raise
+            self._session.think(f"the structured answer could not be read: {error}")
+            return None
+
+    def _ask(
+        self, messages: Sequence[JsonObject], tools: Sequence[JsonObject] = (), schema: JsonObject | None = None
+    ) -> Answer:
+        source = self._source
+        request = Request(
+            model=source.model,
+            messages=tuple(messages),
+            tools=tuple(tools),
+            schema_=schema,
+            parameters=source.parameters,
+            trial=self._session.trial,
+            purpose="agent",
+        )
+        answer = source.door.ask(request, cancelled=self._cancelled)
+        self._spent.append(answer)
+        return answer
+
+    def _usage(self) -> dict[str, float | None]:
+        """Return what the calls of this reply cost; what one of them does not say is left out."""
+        spent: dict[str, list[float | None]] = {
+            "input_tokens": [answer.usage.input_tokens for answer in self._spent],
+            "output_tokens": [answer.usage.output_tokens for answer in self._spent],
+            "cost": [answer.usage.cost for answer in self._spent],
+        }
+        return {name: sum(parts) for name, parts in spent.items() if all(part is not None for part in parts)}  # type: ignore[arg-type]  # mypy does not follow the condition
+
+
+def _said(role: str, text: str) -> JsonObject:
+    return {"role": role, "content": text}
+
+
+def _calling(answer: Answer) -> JsonObject:
+    """Return the message of a model that calls tools, as it is to read it again."""
+    calls = [
+        {
+            "id": call.id,
+            "type": "function",
+            # Services refuse arguments that are no JSON, their own model's included.
+            "function": {"name": call.name, "arguments": "{}" if call.arguments is None else call.text},
+        }
+        for call in answer.tool_calls
+    ]
+    return {"role": "assistant", "content": answer.text or None, "tool_calls": calls}

@@ -1,0 +1,69 @@
+"""What suites say of options that nobody else has named: the item's assertion and the limits of an episode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pytest_mapsat.formats import shown_path
+from pytest_mapsat.model import Problem, SuiteError, UsageError
+from pytest_mapsat.suite import Suite
+
+from .options import Settings
+
+#: Option -> field of a run's options, and the key of the manifest that says it.
+_FIELDS = {
+    "assert": ("asserted", "assert"),
+    "max-turns": ("max_turns", "episode"),
+    "timeout": ("timeout_seconds", "episode"),
+}
+
+
+def with_suites(settings: Settings, suites: Iterable[Suite]) -> Settings:
+    """Return the settings with what the suites of the run say of options that nobody named.
+
+    Raises:
+        UsageError: two suites say different things.
+    """
+    said: dict[str, tuple[object, Suite]] = {}
+    for suite in suites:
+        for option, value in _says(suite, settings).items():
+            other, by = said.setdefault(option, (value, suite))
+            if other != value:
+                names = f"{by.manifest.name} says {_shown(other)} and {suite.manifest.name} {_shown(value)}"
+                raise UsageError(f"--mapsat-{option}: the suites differ, {names}: give the option")
+    return settings.with_options(**{_FIELDS[option][0]: value for option, (value, _) in said.items()})
+
+
+def refuse_other_defaults(settings: Settings, suite: Suite) -> None:
+    """Check that a suite that is met while cases are collected says nothing else than what the run has begun with.
+
+    Raises:
+        SuiteError: it does; with the manifest's line.
+    """
+    for option, value in _says(suite, settings).items():
+        field, key = _FIELDS[option]
+        now = getattr(settings.request.options, field)
+        if value != now:
+            path, line = suite.manifest_place(key)
+            message = f"{key}: it says {_shown(value)} for {option}, and this run has begun with {_shown(now)}"
+            raise SuiteError(
+                Problem(
+                    shown_path(path), line, message, f"name the suite with --mapsat-cases, or give --mapsat-{option}"
+                )
+            )
+
+
+def _says(suite: Suite, settings: Settings) -> Mapping[str, object]:
+    manifest = suite.manifest
+    said = {"assert": manifest.asserted, "max-turns": manifest.episode.max_turns, "timeout": manifest.episode.timeout}
+    return {option: value for option, value in said.items() if value is not None and option in settings.unsaid}
+
+
+def _shown(value: object) -> str:
+    return (
+        ",".join(map(str, value))
+        if isinstance(value, tuple)
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
+    )

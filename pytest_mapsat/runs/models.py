@@ -1,0 +1,48 @@
+"""The models of a run: whether any is asked, and what ends an episode that may ask no more."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from pytest_mapsat.agents import AGENT_PROMPTS
+from pytest_mapsat.judges import PROMPTS as JUDGE_PROMPTS
+from pytest_mapsat.llm import Limits, Mode, ModelDoor, marks, open_door
+from pytest_mapsat.model import MapsatError, RunRequest
+from pytest_mapsat.store import missing
+from pytest_mapsat.users import USER_PROMPTS
+
+
+class CeilingReachedError(MapsatError):
+    """An episode needs more of the models than the run may spend. It has no scorecard; a later run can take it up."""
+
+
+def asks_models(request: RunRequest) -> bool:
+    """Return whether anybody in a run is a model: the agent, the user or the judge."""
+    kinds = {spec.partition(":")[0] for spec in (request.user, request.judge) for spec in spec.split("+")}
+    return request.agent.partition(":")[0] in AGENT_PROMPTS or not kinds.isdisjoint({"llm", "llm-all"})
+
+
+def prompts_of(request: RunRequest) -> dict[str, str]:
+    """Return the versions and digests of the prompts that a run's models are asked with, by ``language/name``."""
+    names = [name for kind, used in AGENT_PROMPTS.items() if request.agent.partition(":")[0] == kind for name in used]
+    names += USER_PROMPTS.get(request.user.partition(":")[0], ())
+    if request.judge.partition(":")[0] in ("llm", "llm-all"):
+        names += JUDGE_PROMPTS
+    return marks(*names) if names else {}
+
+
+def door_for(mode: Mode, limits: Limits | None = None, *, run: str = "") -> ModelDoor:
+    """Return the door for a run that asks models; what it needs and is not installed is told before anything runs.
+
+    Args:
+        mode: what kept answers are used for.
+        limits: what the run may ask.
+        run: names the run, for all its processes.
+
+    Raises:
+        UsageError: the extra ``llm`` is not installed.
+        StoreError: the cache cannot be used.
+    """
+    if mode != "only" and importlib.util.find_spec("litellm") is None:
+        raise missing("litellm", "asking a model")
+    return open_door(mode, limits, run=run)

@@ -1,0 +1,51 @@
+"""What docs/reports.md tells is what there is: types, keys, properties, figures."""
+
+import re
+from importlib.resources import files
+from pathlib import Path
+
+from pytest_mapsat.model import Scorecard, Trajectory
+from pytest_mapsat.reports import REPORT_TYPES, figures, properties
+from pytest_mapsat.reports.markdown import MOST
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reports.md").read_text(encoding="utf-8")
+
+
+def test_every_type_of_report_is_described():
+    described = set(re.findall(r"^\| `([a-z]+):(?:PATH)?`", PAGE, re.MULTILINE))
+    assert described == set(REPORT_TYPES)
+    assert f"{MOST:,} characters" in PAGE
+
+
+def test_the_keys_of_the_page_are_those_of_its_script():
+    script = files("pytest_mapsat.reports.html").joinpath("templates", "page.js").read_text(encoding="utf-8")
+    keys = set(re.findall(r'event\.key === "([^"]+)"', script))
+    told = {
+        key for row in re.findall(r"^\| (`[^|]+`) \| [a-z]", PAGE, re.MULTILINE) for key in re.findall("`([^`]+)`", row)
+    }
+    assert {"Esc" if key == "Escape" else key for key in keys} <= told
+
+
+def test_the_properties_of_junit_are_those_that_are_told():
+    card = Scorecard(
+        id="a",
+        outcome="passed",
+        metrics={"ar": 1.0, "ses": None},
+        bounds={"ses": (0.0, 1.0)},
+        trajectory=Trajectory(case="a", turns=()),
+    )
+    names = {name for name, _ in properties(card)}
+    assert {"mapsat.ar", "mapsat.ses.least", "mapsat.outcome"} <= names
+    told = " ".join(re.findall(r"`(mapsat\.[a-z.]+)`", PAGE))
+    assert all(name.replace("ses", "ar") in told for name in names)
+
+
+def test_the_figures_are_those_that_are_told():
+    from saved_runs import card, run_text
+
+    from pytest_mapsat.model import Run
+
+    run = Run.model_validate_json(run_text(card(Trajectory(case="a", turns=()))))
+    assert [figure.name for figure in figures([("a", run)], run)] == re.findall(
+        r"`([a-z-]+)`", " ".join(re.findall(r"^\| (`(?:tool|by|profile)[^|]+)\|", PAGE, re.MULTILINE))
+    )

@@ -1,0 +1,88 @@
+"""What the processes of a run may use together."""
+
+from __future__ import annotations
+
+import multiprocessing
+from pathlib import Path
+from threading import Event
+from time import monotonic
+
+import pytest
+
+from pytest_mapsat.llm import Limits, ModelError, Request
+from pytest_mapsat.llm import budget as budgets
+from pytest_mapsat.llm.budget import Budget, estimated_tokens
+from pytest_mapsat.model import Usage
+from pytest_mapsat.store import Store
+
+ASKED = Request(model="openai/m", messages=({"role": "user", "content": "hi"},))
+
+
+def _spend(folder: Path, granted: object) -> None:
+    """Ask as often as the run lets this process, each call for 10 tokens."""
+    budget = Budget(Store(folder), "run", Limits(max_tokens=200))
+    for _ in range(50):
+        try:
+            budget.check(ASKED, priced=False)
+        except ModelError:
+            return
+        budget.spend(Usage(input_tokens=9, output_tokens=1), 0)
+        granted.put(1)
+
+
+def _take(folder: Path, granted: object) -> None:
+    budget = Budget(Store(folder), "run", Limits(requests_a_minute=10))
+    over = Event()
+    over.set()  # whoever has to wait gives up
+    for _ in range(20):
+        granted.put(budget.wait_for(1, over))
+
+
+@pytest.mark.parametrize("work", [_spend, _take])
+def test_four_processes_share_one_budget(tmp_path: Path, work: object) -> None:
+    context = multiprocessing.get_context("fork")
+    granted = context.Queue()
+    processes = [context.Process(target=work, args=(tmp_path, granted)) for _ in range(4)]
+    for process in processes:
+        process.start()
+    answers = []
+    while any(process.is_alive() for process in processes) or not granted.empty():
+        if not granted.empty():
+            answers.append(granted.get())
+    for process in processes:
+        process.join()
+    if work is _take:
+        assert (len(answers), sum(answers)) == (80, 10)
+    else:
+        assert 20 <= len(answers) <= 23  # each of the others may have had one call under way
+
+
+def test_tokens_of_a_minute_are_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budgets, "_MINUTE", 0.3)
+    store = Store(tmp_path)
+    budget = Budget(store, "run", Limits(tokens_a_minute=100))
+    started = monotonic()
+    assert budget.wait_for(60)
+    assert budget.wait_for(40)
+    assert monotonic() - started < 0.25
+    assert budget.wait_for(500)  # more than a minute's worth goes out alone
+    assert monotonic() - started >= 0.3
+    store.close()
+
+
+def test_a_finished_run_leaves_nothing_behind(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    budget = Budget(store, "run", Limits(max_cost=1, max_tokens=5))
+    budget.spend(Usage(cost=0.5), 3)
+    budget.check(ASKED, priced=True)
+    budget.spend(Usage(), 3)
+    with pytest.raises(ModelError, match="used 6 tokens"):
+        budget.check(ASKED, priced=True)
+    budget.forget()
+    assert list(store.names()) == []
+    store.close()
+
+
+def test_tokens_are_estimated_from_what_is_sent() -> None:
+    short, long = (ASKED.model_copy(update={"messages": ({"role": "user", "content": "字" * n},)}) for n in (1, 1000))
+    assert 900 < estimated_tokens(long) - estimated_tokens(short) < 1100

@@ -1,0 +1,238 @@
+"""Runs with a model as the agent, against a scripted server: whole suites, the cache, faults, ceilings, workers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_models import Broken, ScriptedModels, problem, said, scripted_models
+from tiny_suite import case, write_suite
+
+from pytest_mapsat.llm.call import library
+
+REACT = "--mapsat-agent=react:openai/gpt-4o-mini"
+PLAN = "--mapsat-agent=plan:openai/gpt-4o-mini?temperature=0"
+THREE = "three"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ScriptedModels]:
+    library()  # once for all runs of this process
+    with scripted_models() as running:
+        yield running
+
+
+@pytest.fixture
+def models(server: ScriptedModels, project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> ScriptedModels:
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("MAPSAT_CACHE_DIR", str(project.path / "store"))
+    server.requests.clear()
+    server.script = well_behaved
+    cases = [case("c1"), case("c2"), case("c3")]
+    for number, one in enumerate(cases):
+        one["visible"]["query"] = f"Take me to a charger. {number}"  # equal cases would share their answers
+    write_suite(project.path / "three", {"nav/a.yaml": cases})
+    return server
+
+
+def well_behaved(body: dict[str, Any], _number: int) -> dict[str, Any] | Broken:
+    """Plan where a plan is asked for, look up once, and name the open charger."""
+    last = body["messages"][-1]
+    if "response_format" in body:
+        return said('{"proposes": ["Blue Bay"]}')
+    if last["role"] == "user" and "write a plan" in last["content"]:
+        return said("1. search_poi for chargers 2. answer")
+    if last["role"] == "tool":
+        pois = json.loads(last["content"])["pois"]
+        return said(f"I suggest {next(poi['name'] for poi in pois if poi['open'])}.")
+    return said("First I look it up.", calls=[("search_poi", {"query": "charger"})])
+
+
+def with_user_and_judge(body: dict[str, Any], number: int) -> dict[str, Any] | Broken:
+    """Ask the user something first, as an agent; answer as the user; as the judge, cannot say."""
+    first = body["messages"][0]["content"]
+    schema = body.get("response_format", {}).get("json_schema", {}).get("schema", {}).get("properties", {})
+    if "asked" in schema:
+        heard = body["messages"][-1]["content"].rpartition("assistant:")[2]
+        question = "Which one?" if "Which one?" in heard else None
+        told = ("The open one.", [question], "no") if question else ("Thank you.", [], "done")
+        return said(json.dumps(dict(zip(("message", "asked", "end"), told, strict=True))))
+    if schema:
+        return said('{"labels": []}')
+    assert first.startswith("You help one user")
+    if sum(message["role"] == "user" for message in body["messages"]) == 1:
+        return said("Which one?")
+    return well_behaved(body, number)
+
+
+def run_file(path: Path) -> dict[str, Any]:
+    """Return a run file without what may differ between two equal runs."""
+
+    def timeless(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: timeless(one) for key, one in value.items() if key != "timing"}
+        return [timeless(one) for one in value] if isinstance(value, list) else value
+
+    found: dict[str, Any] = timeless(json.loads(path.read_text()))
+    return found
+
+
+@pytest.mark.parametrize(("agent", "calls"), [(REACT, 2), (PLAN, 3)], ids=["react", "plan"])
+def test_a_model_runs_a_suite_and_the_second_run_asks_nobody_and_is_equal(
+    project: pytest.Pytester, models: ScriptedModels, agent: str, calls: int
+) -> None:
+    first = project.runpytest(agent, THREE, "--mapsat-save=one.json", "--mapsat-trials=2")
+    assert first.ret == 0, first.stdout.str()
+    assert len(models.requests) == 3 * 2 * calls
+    second = project.runpytest(agent, THREE, "--mapsat-save=two.json", "--mapsat-trials=2", "--mapsat-cache=only")
+    assert second.ret == 0
+    assert len(models.requests) == 3 * 2 * calls
+    one, two = (run_file(project.path / name) for name in ("one.json", "two.json"))
+    assert one == two
+    card = one["cases"][0]
+    assert card["spent"] == {
+        "input_tokens": 100 * calls,
+        "output_tokens": 10 * calls,
+        "cost": pytest.approx(calls * 2.1e-05),
+    }
+    steps = card["trajectory"]["turns"][1]["steps"]
+    assert [(step["kind"], step.get("tool") or step["text"]) for step in steps][-2:] == [
+        ("thought", "First I look it up."),
+        ("call", "search_poi"),
+    ]
+    assert one["manifest"]["prompts"].keys() >= {"en/react", "zh/react"}
+    sent = models.requests[0]["messages"]
+    assert "Lindenau" in sent[0]["content"]
+    assert sent[1] == {"role": "user", "content": "Take me to a charger. 0"}
+
+
+def test_agent_user_and_judge_may_all_be_models_and_each_ones_spending_is_told(
+    project: pytest.Pytester, models: ScriptedModels
+) -> None:
+    models.script = with_user_and_judge
+    all_three = (REACT, "three", "--mapsat-user=llm:openai/gpt-4o-mini", "--mapsat-judge=llm:openai/gpt-4o-mini")
+    project.runpytest(*all_three, "--mapsat-save=one.json", "--mapsat-allow-unevaluated=3")
+    calls = len(models.requests)
+    project.runpytest(*all_three, "--mapsat-save=two.json", "--mapsat-allow-unevaluated=3")
+    assert len(models.requests) == calls
+    one, two = (run_file(project.path / name) for name in ("one.json", "two.json"))
+    assert one == two
+    card = one["cases"][0]
+    turns = card["trajectory"]["turns"]
+    assert [turn["text"] for turn in turns][1:] == ["Which one?", "The open one.", "I suggest Blue Bay.", "Thank you."]
+    assert card["spent"]["input_tokens"] == 300
+    assert card["user_spent"]["input_tokens"] == 200
+    assert card["outcome"] == "passed"
+    assert one["manifest"]["prompts"].keys() >= {"en/react", "zh/user", "en/judge"}
+
+
+def test_claims_are_asked_for_where_the_case_asks_for_them(project: pytest.Pytester, models: ScriptedModels) -> None:
+    asks = {"type": "object", "properties": {"proposes": {"type": "array", "items": {"type": "string"}}}}
+    asking = case("asks")
+    asking["visible"] |= {"asks": asks, "instructions": "Be brief."}
+    write_suite(project.path / "asking", {"nav/a.yaml": [asking]})
+    done = project.runpytest(REACT, "--mapsat-save=one.json", "asking")
+    assert done.ret == 0, done.stdout.str()
+    turn = run_file(project.path / "one.json")["cases"][0]["trajectory"]["turns"][1]
+    assert turn["claims"] == {"proposes": ["Blue Bay"]}
+    assert models.requests[-1]["response_format"]["json_schema"]["schema"] == asks
+    assert models.requests[0]["messages"][0]["content"].endswith("\n\nBe brief.")
+
+
+def test_what_a_model_does_wrong_is_its_own_fault_and_what_its_service_does_is_not(
+    project: pytest.Pytester, models: ScriptedModels
+) -> None:
+    def script(body: dict[str, Any], _number: int) -> dict[str, Any] | Broken:
+        asked = [message for message in body["messages"] if message["role"] == "tool"]
+        calls = {
+            "loops": [("search_poi", {"query": "charger"})],
+            "strange": [("no_such_tool", {}), ("search_poi", "{broken")],
+        }
+        name = next(
+            word for word in ("loops", "strange", "refuses", "cut", "down") if word in body["messages"][1]["content"]
+        )
+        if name in calls:
+            return said(calls=calls[name]) if name == "loops" or not asked else said("I found nothing.")
+        if name == "refuses":
+            return said(None, refusal="I may not")
+        return said("I sug", finish="length") if name == "cut" else problem(400, "maintenance")
+
+    models.script = script
+    cases = []
+    for name in ("loops", "strange", "refuses", "cut", "down"):
+        one = case(name)
+        one["visible"]["query"] = f"Take me to a charger. {name}"
+        cases.append(one)
+    write_suite(project.path / "wrong", {"nav/a.yaml": cases})
+    done = project.runpytest(REACT, "--mapsat-save=one.json", "wrong", "-p", "no:cacheprovider")
+    assert done.ret == 1
+    cards = {card["id"]: card for card in run_file(project.path / "one.json")["cases"]}
+    assert {name: (card["outcome"], card.get("blame")) for name, card in cards.items()} == {
+        "loops": ("failed", "agent"),
+        "strange": ("failed", "agent"),
+        "refuses": ("failed", "agent"),
+        "cut": ("failed", "agent"),
+        "down": ("error", "infrastructure"),
+    }
+    assert "went on calling tools after 20 steps" in cards["loops"]["reason"]
+    assert cards["loops"]["calls"]["total"] == 3
+    assert "refused: 'I may not'" in cards["refuses"]["reason"]
+    assert "maintenance" in cards["down"]["reason"]
+    steps = cards["strange"]["trajectory"]["turns"][1]["steps"]
+    assert steps[0]["tool"] == "no_such_tool"
+    assert "no JSON object: {broken" in steps[1]["text"]
+
+
+def test_a_ceiling_skips_what_is_left_and_keeps_what_is_done(project: pytest.Pytester, models: ScriptedModels) -> None:
+    done = project.runpytest(REACT, THREE, "--mapsat-save=one.json", "--mapsat-max-tokens=300", "-rs")
+    assert done.ret == 1
+    done.stdout.fnmatch_lines(["*--mapsat-max-tokens=300: the run has used 330 tokens*"])
+    run = run_file(project.path / "one.json")
+    assert [card["id"] for card in run["cases"]] == ["c1"]
+    assert [one["id"] for one in run["accounting"]["lost"]] == ["c2", "c3"]
+    assert "skipped by a ceiling" in run["accounting"]["lost"][0]["reason"]
+    assert run["gate"]["outcome"] == "invalid"
+    again = project.runpytest(REACT, THREE, "--mapsat-save=two.json", "--mapsat-resume=one.json")
+    assert again.ret == 0, again.stdout.str()
+    assert len(models.requests) == 6
+
+
+def test_workers_answer_from_the_cache_and_the_run_file_is_the_same(
+    project: pytest.Pytester, models: ScriptedModels
+) -> None:
+    project.runpytest(REACT, THREE, "--mapsat-save=one.json")
+    done = project.runpytest(REACT, THREE, "--mapsat-save=two.json", "--mapsat-cache=only", "-n2")
+    assert done.ret == 0, done.stdout.str()
+    assert run_file(project.path / "one.json") == run_file(project.path / "two.json")
+    assert len(models.requests) == 6
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--mapsat-agent=react:",), "names no model"),
+        ((REACT, "--mapsat-cache=always"), "found 'always', expected auto, only, refresh or off"),
+        ((REACT, "--mapsat-max-cost=free"), "expected US dollars"),
+        (("--mapsat-agent=reakt:m",), "did you mean 'react'"),
+    ],
+)
+def test_what_cannot_be_used_is_a_usage_error(
+    project: pytest.Pytester, models: ScriptedModels, options: tuple[str, ...], told: str
+) -> None:
+    done = project.runpytest(*options)
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines([f"*{told}*"])
+    assert models.requests == []
+
+
+def test_without_the_extra_a_run_says_what_to_install(
+    project: pytest.Pytester, models: ScriptedModels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda *_: None)
+    done = project.runpytest(REACT)
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines(["*needs litellm, which is not installed*pip install 'pytest-mapsat?llm?'*"])
