@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from . import inputs, trust
+from . import inputs, trust, worlds
 from .paired import Pair, measure, pytest_command
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
@@ -153,6 +153,30 @@ def near(folder: Path, quick: bool) -> Row:
     )
 
 
+def searching(folder: Path, quick: bool) -> Row:
+    """A search among 10,000 places, computed: sorts, qualifiers and names, in circles of 3 km."""
+    micro = _median_of(worlds.world(), worlds.searches(), quick)
+    return Row(
+        "a computed search in 10,000 places",
+        f"{micro / 1000:.2f} ms",
+        "2 ms",
+        micro <= 2_000,
+        "median of single calls of five kinds, rows of the case laid over the table",
+    )
+
+
+def routing(folder: Path, quick: bool) -> Row:
+    """Routes on a network of 2,000 ways in both directions, alternatives included."""
+    micro = _median_of(worlds.world(), worlds.trips(), quick)
+    return Row(
+        "computed routes on 2,000 edges",
+        f"{micro / 1000:.2f} ms",
+        "5 ms",
+        micro <= 5_000,
+        "median of single calls between corners of a grid, up to three routes each",
+    )
+
+
 def judging(folder: Path, quick: bool) -> Row:
     """Every check of a case of the starter suite, and on top the grounding of every claim, on the oracle's dialogue."""
     judge, cases = _dialogues()
@@ -224,6 +248,15 @@ def _sandbox(count: int):
     return Sandbox({"search_nearby": tool}, records)
 
 
+def _median_of(world, calls, quick: bool) -> float:
+    def call() -> None:
+        name, arguments = next(calls)
+        answer = world.call(name, arguments)
+        assert answer.status == "ok", answer
+
+    return _median_us(call, quick)
+
+
 def _median_us(call: Callable[[], object], quick: bool) -> float:
     call()
     samples = []
@@ -259,7 +292,7 @@ def _table(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-MEASUREMENTS = (unused, trivial, collect, exact, near, judging)
+MEASUREMENTS = (unused, trivial, collect, exact, near, searching, routing, judging)
 
 if __name__ == "__main__":
     sys.exit(main())

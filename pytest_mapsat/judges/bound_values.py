@@ -11,7 +11,7 @@ from typing import get_args
 
 from pytest_mapsat.model import Bound, Json, Mode, Step, Tool
 from pytest_mapsat.sandbox import distance_m, point_of, values_at
-from pytest_mapsat.text import Document, fold_phrase, lexicon_of, read
+from pytest_mapsat.text import Document, Vocabulary, fold_phrase, lexicon_of, read
 
 from .things import Entity
 
@@ -144,19 +144,19 @@ def plain_numbers(value: Json) -> Iterator[float]:
         yield float(value.strip().replace(",", ""))
 
 
-def written(value: Json, unit: str) -> Iterator[float]:
+def written(value: Json, unit: str, money: Vocabulary | None = None) -> Iterator[float]:
     """Yield the figures of a unit that a text, or a list of texts, writes out ("9.8 km")."""
     if isinstance(value, list):
         for item in value:
-            yield from written(item, unit)
+            yield from written(item, unit, money)
     elif isinstance(value, str):
-        yield from (figure.value for figure in _read(value).quantities if figure.unit == unit)
+        yield from (figure.value for figure in _read(value, money).quantities if figure.unit == unit)
 
 
 @lru_cache(maxsize=1024)
-def _read(text: str) -> Document:
+def _read(text: str, money: Vocabulary | None) -> Document:
     language = "en" if text.isascii() else "zh"
-    return read(text, language=language, lexicon=lexicon_of(()))
+    return read(text, language=language, lexicon=lexicon_of(()), vocabulary=money)
 
 
 def clock_times(value: Json) -> Iterator[float]:

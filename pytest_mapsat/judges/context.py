@@ -149,6 +149,11 @@ class Context:
         return tuple(found for document, data in both if data for found in data.contradictions(document))
 
     @cached_property
+    def money(self) -> Vocabulary:
+        """Says the suite's currency, without the words of its domain."""
+        return Vocabulary(currency=self.vocabulary.currency)
+
+    @cached_property
     def _handed_over(self) -> dict[int, HandedOver]:
         by_id = {entity.id: entity.key for entity in self.entities if entity.id}
 
@@ -156,7 +161,7 @@ class Context:
             return key_of(named, self.keys) or by_id.get(named, "")
 
         return {
-            index: HandedOver(turn, key_by)
+            index: HandedOver(turn, key_by, self.money)
             for index, turn in enumerate(self.trajectory.turns)
             if turn.role == "agent" and turn.claims
         }
@@ -239,7 +244,7 @@ class Context:
     @cached_property
     def evidence(self) -> Evidence:
         """What the dialogue knew, by thing and role."""
-        return evidence(self.trajectory, self.tools, self.visible)
+        return evidence(self.trajectory, self.tools, self.visible, self.money)
 
     def explained(self, document: Document) -> Explained:
         """Return what tells of the figures of a reply whether anything that was known has their value."""

@@ -7,12 +7,12 @@ sure neither passes nor fails: where no clear figure decides and it could be the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pytest_mapsat.model import Bound, ClockTime, Json, Number, Quote
+from pytest_mapsat.text import FOREIGN, MONEY, Document, Quantity, Vocabulary
 from pytest_mapsat.text import ClockTime as Clock
-from pytest_mapsat.text import Document, Quantity
 
 from .belonging import Beside, Nearby, Outcome, belongs, compared, named_by_then, near_phrases, sorts_of
 from .bound_values import DAY, Value, clock_times, plain_numbers, values_of, written
@@ -22,7 +22,7 @@ from .finding import SHOWN_AT_MOST, Finding, absent, cited, unclear
 
 #: unit of a check -> unit of a reading, and how many of the latter it is.
 _UNITS = {
-    "m": ("m", 1.0), "km": ("m", 1000.0), "s": ("min", 1 / 60), "min": ("min", 1.0), "h": ("min", 60.0), "yuan": ("yuan", 1.0),
+    "m": ("m", 1.0), "km": ("m", 1000.0), "s": ("min", 1 / 60), "min": ("min", 1.0), "h": ("min", 60.0), "yuan": (MONEY, 1.0), "money": (MONEY, 1.0),
     "percent": ("percent", 1.0), "celsius": ("celsius", 1.0), "star": ("star", 1.0), "count": ("count", 1.0),
 }  # fmt: skip
 _NOUNS = {"min": "duration", "m": "length", "yuan": "sum of money", "percent": "percentage", "celsius": "temperature"}
@@ -69,7 +69,7 @@ def number(check: Number, context: Context) -> Finding:
     unit, scale = _UNITS[check.unit]
     if check.equals_unit and _UNITS[check.equals_unit][0] != unit:
         return Finding(None, f"{check.equals_unit} cannot be converted to {check.unit}", broken=True)
-    known = _known(check.bounds, context, lambda value: _scaled(value, check, scale))
+    known = _known(check.bounds, context, lambda value: _scaled(value, check, scale, context.money))
     said: list[_Said] = []
     for document in context.read(check.turn):
         figures = [figure for figure in document.quantities if is_unit(figure.unit, unit)]
@@ -78,7 +78,19 @@ def number(check: Number, context: Context) -> Finding:
             judged = _number_said(check, document, one, known, nearby=nearby, context=context)
             said.append(_weighed(one, judged, check, document, context))
     noun = _NOUNS.get(unit, "number")
-    return _judged(check, said, f"a {noun} {_number_wanted(check, known, scale)}", noun, context)
+    wanted = f"a {noun} {_number_wanted(check, known, scale, _word(check, context))}"
+    if unit == MONEY and all(one.belongs is False for one in said):
+        foreign = [document.quote(one.span) for document, one in _foreign(check, context)]
+        if foreign:
+            why = f"which is in another currency than the suite's, {context.vocabulary.currency}"
+            return unclear(foreign[:SHOWN_AT_MOST], why, wanted)
+    return _judged(check, said, wanted, noun, context)
+
+
+def _foreign(check: Number, context: Context) -> Iterator[tuple[Document, Quantity]]:
+    """Yield the sums of money in other currencies: nobody knows what they come to."""
+    for document in context.read(check.turn):
+        yield from ((document, one) for one in document.quantities if one.unit == FOREIGN)
 
 
 def clock_time(check: ClockTime, context: Context) -> Finding:
@@ -177,7 +189,7 @@ def _number_said(
     high = math.inf if check.max is None else check.max * scale
     if not _inside(figure, low, high):
         outcome: Outcome = "open" if figure.stance == "unclear" else "misfit"
-        return _Said(quote, ours, outcome, f"not {range_in_words(check.min, check.max, check.unit)}")
+        return _Said(quote, ours, outcome, f"not {range_in_words(check.min, check.max, _word(check, context))}")
     if known is None:
         return _Said(quote, ours, "fits")
     upto = [value for value in known if value.turn <= document.turn]
@@ -187,7 +199,7 @@ def _number_said(
         return _Said(quote, belongs=False)
     named = named_by_then(figure, document)
     ours = ours if named or not ours else None
-    shown = [f"{value.number / scale:g} {check.unit}" for value in _relevant(figure, upto)]
+    shown = [f"{value.number / scale:g} {_word(check, context)}" for value in _relevant(figure, upto)]
     beside = Beside(upto, lambda value: _near(figure, value.number, check.tolerance), named)
     return _Said(quote, ours, compared(figure, beside, context), f"but {_returned(check.bounds, shown)}")
 
@@ -267,6 +279,11 @@ def unit_of(check: Number) -> str:
     return _UNITS[check.unit][0]
 
 
+def canonical(unit: str) -> str:
+    """Return the unit in which a reading gives what a check asks for in another one."""
+    return _UNITS[unit][0]
+
+
 def is_unit(unit: str, wanted: str) -> bool:
     """Return whether figures of a unit count where another one is wanted: a number of things is a count."""
     return unit == wanted or (wanted == "count" and (unit == "people" or unit.startswith("count:")))
@@ -302,10 +319,10 @@ def _known(
     return values_of(bounds, context.answered, context.tools, context.entities, numbers) if bounds else None
 
 
-def _scaled(value: Json, check: Number, scale: float) -> list[float]:
+def _scaled(value: Json, check: Number, scale: float, money: Vocabulary) -> list[float]:
     factor = _UNITS[check.equals_unit][1] if check.equals_unit else scale
     plain = [one * factor * check.times for one in plain_numbers(value)]
-    return plain or [one * check.times for one in written(value, _UNITS[check.unit][0])]
+    return plain or [one * check.times for one in written(value, _UNITS[check.unit][0], money)]
 
 
 def _in_window(check: ClockTime, minutes: int) -> bool:
@@ -336,13 +353,17 @@ def _returned(bounds: Sequence[Bound], values: Iterable[str]) -> str:
     return f"{tools} returned {', '.join(listed[:SHOWN_AT_MOST])}{more}"
 
 
-def _number_wanted(check: Number, known: Sequence[Value] | None, scale: float) -> str:
+def _word(check: Number, context: Context) -> str:
+    return context.vocabulary.currency if check.unit == "money" else check.unit
+
+
+def _number_wanted(check: Number, known: Sequence[Value] | None, scale: float, unit: str) -> str:
     parts = []
     if check.min is not None or check.max is not None:
-        parts.append(range_in_words(check.min, check.max, check.unit))
+        parts.append(range_in_words(check.min, check.max, unit))
     if check.bounds:
         values = [f"{value / scale:g}" for value in dict.fromkeys(one.number for one in known or ())][:SHOWN_AT_MOST]
-        source = f"{' or '.join(values)} {check.unit}" if values else _sources(check.bounds)
+        source = f"{' or '.join(values)} {unit}" if values else _sources(check.bounds)
         parts.append(f"within {check.tolerance * 100:g} % of {source}")
     return " and ".join(parts) + _of_words(check)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import cast, get_args
 
 from pytest_mapsat.model import Figure, FigureRole, Quote, Structured, TimeRole, Turn
-from pytest_mapsat.text import ClockTime, Document, Mention, Quantity, lexicon_of, read
+from pytest_mapsat.text import ClockTime, Document, Mention, Quantity, Vocabulary, lexicon_of, read
 
 from .grounding.arithmetic import agrees
 
@@ -56,15 +56,16 @@ class HandedOver:
     Args:
         turn: the reply.
         key_of: gives the key of a thing by its id or name, nothing where none is known.
+        money: says the suite's currency.
     """
 
-    def __init__(self, turn: Turn, key_of: Callable[[str], str]) -> None:
+    def __init__(self, turn: Turn, key_of: Callable[[str], str], money: Vocabulary | None = None) -> None:
         data = Structured.of(turn)
         self.proposes = {key for named in data.proposes if (key := key_of(named))}
         self.told = [
             _Told(figure, key, value)
             for figure in data.figures
-            if (key := key_of(figure.thing)) and (value := _value_of(figure)) is not None
+            if (key := key_of(figure.thing)) and (value := _value_of(figure, money)) is not None
         ]
         self._amounts: dict[str, list[tuple[float, _Told]]] = {}
         self._clock: dict[int, list[_Told]] = {}
@@ -157,13 +158,13 @@ def _only(figure: Quantity | ClockTime, told: Sequence[_Told], named: Collection
     return fitting[0] if len({(one.key, one.figure.role) for one in fitting}) == 1 else None
 
 
-def _value_of(figure: Figure) -> Quantity | ClockTime | None:
+def _value_of(figure: Figure, money: Vocabulary | None) -> Quantity | ClockTime | None:
     """Return a figure of the data as a reply would say it; None where it is none."""
     value = figure.value if isinstance(figure.value, str) else f"{figure.value:.10g}"
     written = f"{value} {figure.unit}".strip()
     if len(written) > _LONGEST:
         return None
-    document = read(written, language="en", lexicon=lexicon_of(()))
+    document = read(written, language="en", lexicon=lexicon_of(()), vocabulary=money)
     found: list[Quantity | ClockTime] = [*document.quantities]
     found += [time for time in document.times if len(time.minutes) == 1]
     return found[0] if len(found) == 1 else None

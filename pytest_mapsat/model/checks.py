@@ -20,7 +20,7 @@ from .match import Bound, Match
 from .roles import FigureRole, Mode, TimeRole
 
 Turn = Literal["any", "first", "last"]
-Unit = Literal["m", "km", "s", "min", "h", "yuan", "percent", "celsius", "star", "count"]
+Unit = Literal["m", "km", "s", "min", "h", "yuan", "money", "percent", "celsius", "star", "count"]
 Phrases = Annotated[tuple[Text, ...], Field(min_length=1)]
 
 
@@ -71,7 +71,7 @@ class Number(Noun):
     sentence with a phrase of ``near``; each that is empty asks nothing. A figure of which one of these is not sure decides nothing.
     ``min`` and ``max`` bound it in ``unit``. ``equals`` holds it against values that tools returned (in ``equals_unit``, each multiplied by
     ``times``): those of the thing of which it is said, and of its way of travelling. ``quantifier`` says whether one such figure must fit or all that
-    are said. Units of length (m, km), time (s, min, h), money (yuan) and plain counts are converted.
+    are said. Units of length (m, km), time (s, min, h), money (``money``, that of the suite's currency; ``yuan`` where that is the yuan) and plain counts are converted.
     ``if_absent``: what it means that no such number is said; ``vacuous`` passes and is counted as vacuous.
     """
 

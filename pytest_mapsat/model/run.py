@@ -73,6 +73,7 @@ class RunOptions(Noun):
     were written; ``compare_on``: whether runs that are alike in part are compared on that; ``inconclusive``: what a comparison means that cannot tell. ``pass_rule``: how many trials of a case must pass, as ``3/4``; empty: all.
     ``shard``: which part of the cases ran, as ``2/8``; empty: all. ``on_miss``: ``record`` where the user's own
     tools were asked for what no record answered. ``judge_votes``: evaluations of one dialogue by a judge that asks a model.
+    ``profile``: whether what the profile tools would return was given as context.
     """
 
     trials: int = Field(default=1, ge=1, strict=True)
@@ -90,6 +91,7 @@ class RunOptions(Noun):
     allow_unevaluated: int = Field(default=0, ge=0, strict=True)
     on_miss: Literal["strict", "record"] = "strict"
     judge_votes: int = Field(default=1, ge=1, le=99, strict=True)
+    profile: bool = False
 
     @property
     def asserted_kinds(self) -> frozenset[str]:

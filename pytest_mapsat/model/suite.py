@@ -30,6 +30,7 @@ class SuiteManifest(Noun):
 
     ``domains``: the suite's domains, which become markers, each with a line of description. ``coordinates`` is never converted nor mixed; null for
     a suite without places.
+    ``currency``: the one that its money is in (ISO 4217); sums in any other stay undecided.
     ``metrics``: the families of metrics that its cases are measured by; ``success``: the one metric that is 1 where a case is done.
     ``asserted`` (``assert`` in the file): what fails an item, and ``episode``: the limits, where neither command line nor ini says so.
     ``world``: options for the world in Python that its cases need; a run without such a world is refused.
@@ -44,6 +45,7 @@ class SuiteManifest(Noun):
     language: str = "en"
     domains: dict[Identifier, str] = Field(default_factory=dict)
     description: str = ""
+    currency: Literal["CNY", "EUR", "USD", "GBP", "JPY"] = "CNY"
     metrics: tuple[Identifier, ...] = Field(default=("msb",), min_length=1, max_length=20)
     success: MetricName | None = None
     asserted: tuple[Asserted, ...] | None = Field(default=None, alias="assert", min_length=1)

@@ -98,7 +98,9 @@ FieldKind = Literal[
     "clock", "hours", "mode", "text", "labelled", "flag", "ignored",
 ]  # fmt: skip
 FieldRole = FigureRole | TimeRole
-FieldUnit = Literal["m", "km", "s", "min", "h", "d", "yuan", "percent", "celsius", "star", "people", "year", "count"]
+FieldUnit = Literal[
+    "m", "km", "s", "min", "h", "d", "yuan", "money", "percent", "celsius", "star", "people", "year", "count"
+]
 #: kind -> the unit it is written in and what it is a figure of, unless the declaration says otherwise.
 _FIGURES: dict[str, tuple[FieldUnit, FieldRole | None]] = {
     "distance": ("m", "travel_distance"),

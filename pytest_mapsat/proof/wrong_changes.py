@@ -103,6 +103,9 @@ _DAY = 24 * 60
 _NOBODY = "9768"
 #: Any number would do: whether it breaks a check is decided afterwards.
 _MADE_UP = 97
+_MONEY = {
+    "CNY": ("yuan", "元"), "EUR": ("euros", "欧元"), "USD": ("dollars", "美元"), "GBP": ("pounds", "英镑"), "JPY": ("yen", "日元"),
+}  # fmt: skip
 _ENGLISH_UNITS = {"percent": "%", "celsius": "°C", "star": "stars", "count": ""}
 _CHINESE_UNITS = {
     "m": "米", "km": "公里", "s": "秒", "min": "分钟", "h": "小时", "yuan": "元", "percent": "%", "celsius": "度", "star": "星", "count": "个",
@@ -167,10 +170,18 @@ def number_made_up(run: OracleRun) -> Iterator[Mutant]:
         for check in checks_of(factor):
             if not isinstance(check, Number) or not (lead := _lead(run, check)) or _speaks_of(run, check, factor.id):
                 continue
-            number = f"{_MADE_UP} {_ENGLISH_UNITS.get(check.unit, check.unit)}".rstrip()
-            added = run.and_then(f"{lead} {number}.", f"{lead}{_MADE_UP}{_CHINESE_UNITS[check.unit]}。")
+            english, chinese = _units(run, check)
+            number = f"{_MADE_UP} {english}".rstrip()
+            added = run.and_then(f"{lead} {number}.", f"{lead}{_MADE_UP}{chinese}。")
             made_up = check if check.role else None
             yield Mutant(f"made up: {lead} {number}", run.saying(added), made_up=made_up)
+
+
+def _units(run: OracleRun, check: Number) -> tuple[str, str]:
+    """Return the word for a unit in English and in Chinese."""
+    if check.unit == "money":
+        return _MONEY[run.vocabulary.currency if run.vocabulary else "CNY"]
+    return _ENGLISH_UNITS.get(check.unit, check.unit), _CHINESE_UNITS[check.unit]
 
 
 def _lead(run: OracleRun, check: Number) -> str:

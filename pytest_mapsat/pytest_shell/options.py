@@ -27,6 +27,7 @@ class Option(NamedTuple):
     help: str
     repeatable: bool = False
     ini: bool = True
+    flag: bool = False
 
 
 OPTIONS = (
@@ -55,6 +56,7 @@ OPTIONS = (
         "PATH",
         "people's decisions on labels, which come before the judge (default: decisions.jsonl of the suite)",
     ),
+    Option("profile", "", "give what the profile tools would return as context (the profile setting)", flag=True),
     Option("trials", "N", "episodes per case (default 1)"),
     Option(
         "on-miss",
@@ -119,7 +121,6 @@ _MOST_VOTES = 99
 
 #: Options of the interface that are still to come, with the one value that already holds.
 PLANNED = {
-    "profile": None,
     "concurrency": "1",
     "executor": "local",
 }
@@ -197,6 +198,12 @@ def add_options(parser: pytest.Parser) -> None:
     """Register every option and its ini value."""
     group = parser.getgroup("mapsat", "agent benchmarks (pytest-mapsat; mapsat init writes a suite to begin with)")
     for option in OPTIONS:
+        if option.flag:
+            group.addoption(
+                f"--mapsat-{option.name}", action="store_const", const="on", dest=_dest(option.name), help=option.help
+            )
+            parser.addini(_dest(option.name), f"{option.help}: on or off", type="string")
+            continue
         group.addoption(
             f"--mapsat-{option.name}",
             action="append" if option.repeatable else "store",
@@ -281,6 +288,7 @@ def read_settings(config: pytest.Config) -> Settings:
         allow_unevaluated=_whole(config, "allow-unevaluated", 0, at_least=0),
         on_miss="record" if tools else "strict",
         judge_votes=_votes(config, judge),
+        profile=_word(config, "profile", ("off", "on")) == "on",
     )
     return Settings(
         request=RunRequest(
@@ -513,7 +521,7 @@ def _cases(config: pytest.Config) -> tuple[Path, ...]:
 def _refuse_empty(config: pytest.Config) -> None:
     """Refuse an option that was typed without a value, as ``--mapsat-save=$FILE`` is where FILE is not set."""
     for option in OPTIONS:
-        if any(not value.strip() for value in typed(config, option.name)):
+        if not option.flag and any(not value.strip() for value in typed(config, option.name)):
             raise pytest.UsageError(f"--mapsat-{option.name} is empty: expected {option.metavar}")
 
 

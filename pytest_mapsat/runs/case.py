@@ -37,6 +37,7 @@ from pytest_mapsat.users import make_user
 
 from .families import families_of
 from .models import CeilingReachedError
+from .profile import in_profile_setting
 
 
 @dataclass
@@ -101,9 +102,10 @@ class Runner:
         """
         started = perf_counter()
         options = self.request.options
+        case = in_profile_setting(case, suite) if options.profile else case
         ceilings = 0 if self.door is None else self.door.ceilings_met
         limits = Limits(max_turns=options.max_turns, timeout=options.timeout_seconds)
-        user = make_user(self.request.user, case)
+        user = make_user(self.request.user, case, door=self.door, trial=trial)
         try:
             world = self._answering(suite, case)
         except InfrastructureError as error:

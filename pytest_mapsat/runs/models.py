@@ -9,6 +9,7 @@ from pytest_mapsat.judges import PROMPTS as JUDGE_PROMPTS
 from pytest_mapsat.llm import Limits, Mode, ModelDoor, marks, open_door
 from pytest_mapsat.model import MapsatError, RunRequest
 from pytest_mapsat.store import missing
+from pytest_mapsat.users import USER_PROMPTS
 
 
 class CeilingReachedError(MapsatError):
@@ -24,6 +25,7 @@ def asks_models(request: RunRequest) -> bool:
 def prompts_of(request: RunRequest) -> dict[str, str]:
     """Return the versions and digests of the prompts that a run's models are asked with, by ``language/name``."""
     names = [name for kind, used in AGENT_PROMPTS.items() if request.agent.partition(":")[0] == kind for name in used]
+    names += USER_PROMPTS.get(request.user.partition(":")[0], ())
     if request.judge.partition(":")[0] in ("llm", "llm-all"):
         names += JUDGE_PROMPTS
     return marks(*names) if names else {}

@@ -18,6 +18,7 @@ from pytest_mapsat.model import (
     ExpectedTool,
     NotCalled,
     Noun,
+    Number,
     PlannedCall,
     Recommends,
     SuiteManifest,
@@ -56,6 +57,8 @@ def crosscheck(case: Case, manifest: SuiteManifest, tools: Mapping[str, Tool]) -
     yield from _domains(case, manifest)
     yield from _scopes(case)
     yield from _expected(case)
+    if manifest.currency != "CNY":
+        yield from _currencies(case, manifest.currency)
     for place, noun in nouns_in(case.truth, ("truth",)):
         field = _NAMES_TOOL.get(type(noun))
         if field is None or getattr(noun, field) is None:
@@ -114,6 +117,16 @@ def _expected(case: Case) -> Iterator[Remark]:
                 here = (*place, "evidence", number)
                 yield Remark("error", "expected-tool", here, f"the case has no factor {shown(factor)}", hint)
     yield from _circles({tool.key: tool.after for tool in tools}, [tool.key for tool in tools])
+
+
+def _currencies(case: Case, currency: str) -> Iterator[Remark]:
+    for place, noun in nouns_in(case.truth, ("truth",)):
+        for name in ("unit", "equals_unit"):
+            if isinstance(noun, Number) and getattr(noun, name) == "yuan":
+                message = f"found yuan, but the suite's currency is {currency}"
+                yield Remark(
+                    "error", "currency", (*place, name), message, "write unit: money, or change currency in suite.yaml"
+                )
 
 
 def _circles(after: Mapping[str, Sequence[str]], keys: Sequence[str]) -> Iterator[Remark]:

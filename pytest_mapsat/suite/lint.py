@@ -8,10 +8,22 @@ from pathlib import Path
 from typing import Literal
 
 from pytest_mapsat.formats import Lines, shown_path
-from pytest_mapsat.model import Case, JsonObject, Problem, Record, SuiteError, Tool, canonical_json, did_you_mean, shown
+from pytest_mapsat.model import (
+    Case,
+    ClockTime,
+    JsonObject,
+    Problem,
+    Record,
+    SuiteError,
+    Tool,
+    Truth,
+    canonical_json,
+    did_you_mean,
+    shown,
+)
 
 from .answers import read_answers, stale_decisions
-from .crosscheck import crosscheck
+from .crosscheck import crosscheck, nouns_in
 from .entries import CaseEntry
 from .opened import Suite, placed
 from .records import PlacedRecord, read_records
@@ -99,6 +111,14 @@ def _entries(suite: Suite, path: Path, findings: list[LintFinding]) -> tuple[Cas
 
 
 def _about_case(suite: Suite, case: Case, entry: CaseEntry) -> Iterator[LintFinding]:
+    if case.visible.context.location is not None and suite.manifest.coordinates is None:
+        place = suite.lines_of(entry).at(("visible", "context", "location"))
+        message = f"case {case.id}: it stands at a place, and suite.yaml does not say in which coordinates"
+        yield LintFinding(
+            "warning",
+            "no-coordinates",
+            Problem(shown_path(entry.path), place, message, "add coordinates: wgs84, or gcj02"),
+        )
     remarks = [remark for remark in crosscheck(case, suite.manifest, suite.tools) if remark.severity == "warning"]
     gaps = list(_gaps(case))
     lines = suite.lines_of(entry) if remarks or gaps else Lines(entry.line)
@@ -125,12 +145,27 @@ def _gaps(case: Case) -> Iterator[tuple[Severity, str, tuple[str | int, ...], st
     for index, factor in enumerate(truth.implicit):
         if factor.severity == "hard" and not factor.evidence:
             yield "warning", "no-evidence", ("implicit", index), f"the hard factor {factor.id} has no evidence"
+    timeless = truth.factors if case.visible.context.now is None else ()
+    for index, one in enumerate(timeless):
+        if any(isinstance(noun, ClockTime) for _, noun in nouns_in(one, ())):
+            message = f"{one.id} checks a time of day, and the case has no context.now: times on the 12-hour clock stay undecided"
+            yield "warning", "no-time", _place_of(truth, index), message
     if truth.clarification is None:
         yield "note", "no-clarification", (), "has no clarification policy: Eff and SES do not apply"
     if not truth.oracle:
         yield "note", "no-oracle", (), "has no oracle dialogue: baseline:oracle cannot run it"
     if not truth.user.answers:
         yield "note", "no-script", (), "has no scripted answers: the scripted user has no preferences"
+
+
+def _place_of(truth: Truth, index: int) -> tuple[str | int, ...]:
+    """Return the place in a truth of one of its factors, counted through."""
+    for kind in ("explicit", "implicit", "facts", "policies"):
+        factors = getattr(truth, kind)
+        if index < len(factors):
+            return kind, index
+        index -= len(factors)
+    return ()
 
 
 def _records(suite: Suite, findings: list[LintFinding]) -> Iterator[PlacedRecord]:

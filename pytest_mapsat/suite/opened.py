@@ -94,7 +94,7 @@ class Suite:
     ) -> None:
         self.root = root
         self.manifest = manifest
-        self.vocabulary = Vocabulary(manifest.vocabulary)
+        self.vocabulary = Vocabulary(manifest.vocabulary, manifest.currency)
         self.tools: Mapping[str, Tool] = MappingProxyType({name: tool for name, (tool, _, _) in tools.items()})
         self.tool_places: Mapping[str, tuple[Path, int]] = MappingProxyType(
             {name: (path, line) for name, (_, path, line) in tools.items()}

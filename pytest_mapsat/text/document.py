@@ -98,7 +98,7 @@ class Quantity:
         low: the least that is meant.
         high: the most that is meant.
         approx: how exactly it is said.
-        unit: min, m, yuan, percent, celsius, star, people, year, ``count:<noun>``, or ``count`` for a bare number.
+        unit: min, m, yuan (money of the suite's own currency), foreign (of any other), percent, celsius, star, people, year, ``count:<noun>``, or ``count`` for a bare number.
         role: what it is a figure of; None where that is not sure.
         subject: keys of the thing it is said of; several where each could be meant; empty where none was found.
         mode: the way of travelling it belongs to ("walking", "driving", ...), empty where none is said.

@@ -34,18 +34,24 @@ _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 #: So many values are named where one is not known.
 _SHOWN_VALUES = 20
 _SCALED = re.compile(r"(?P<unit>[a-z_:]+)\*(?P<scale>[0-9.]+)")
+#: The currency whose words are those of money in the files of the languages.
+YUAN = "CNY"
+#: The unit of sums in the suite's own currency, whatever it is, and of those in any other.
+MONEY, FOREIGN = "yuan", "foreign"
+_CURRENCIES = ("currency", "currency_name", "own_currency")
 _NOTHING: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Words of a domain, merged over the language pack: group of the pack -> words."""
+    """Words of a domain, merged over the language pack: group of the pack -> words; and the currency that its money is in."""
 
     groups: Mapping[str, Sequence[str]] = field(default_factory=lambda: _NOTHING)
+    currency: str = YUAN
 
     def __hash__(self) -> int:
         """Return a hash of the words, by which packs and readings with them are kept."""
-        return hash(self.words)
+        return hash((self.words, self.currency))
 
     @property
     def words(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -128,18 +134,47 @@ def languages() -> tuple[str, ...]:
 def pack_of(language: str, vocabulary: Vocabulary | None = None) -> Pack:
     """Return the pack of a BCP 47 tag with the words of a domain; English where there is none."""
     primary = language.lower().replace("_", "-").partition("-")[0]
-    return load_pack(primary if primary in languages() else "en", vocabulary.words if vocabulary else ())
+    words, currency = (vocabulary.words, vocabulary.currency) if vocabulary else ((), YUAN)
+    return load_pack(primary if primary in languages() else "en", words, currency)
 
 
 @lru_cache(maxsize=16)
-def load_pack(language: str, groups: tuple[tuple[str, tuple[str, ...]], ...] = ()) -> Pack:
-    """Return a language's pack, with what all languages share, and with words of a domain by group (see ``Pack.with_words``)."""
+def load_pack(language: str, groups: tuple[tuple[str, tuple[str, ...]], ...] = (), currency: str = YUAN) -> Pack:
+    """Return a language's pack, with what all languages share, with words of a domain by group (see ``Pack.with_words``), for money in a currency."""
     if groups:
-        return load_pack(language).with_words(dict(groups))
+        return load_pack(language, (), currency).with_words(dict(groups))
     words: dict[str, dict[str, Any]] = {}
     for data in _files(language):
-        _merge(words, data)
+        _merge(words, {group: held for group, held in data.items() if group not in _CURRENCIES})
+    for data in _files(language):
+        _merge_money(words, data, currency)
     return Pack(language, words)
+
+
+def _merge_money(words: dict[str, dict[str, Any]], data: Mapping[str, Any], currency: str) -> None:
+    """Enter the words of currencies: those of the own one are money, all others, and then 元 too, are foreign."""
+    if currency != YUAN and _CURRENCIES[0] in data:
+        for tags in words.values():
+            if "unit" in tags and tags["unit"][0] == MONEY:
+                tags["unit"] = (FOREIGN, tags["unit"][1])
+            if tags.get("unit_name") == MONEY:
+                tags["unit_name"] = FOREIGN
+    for group, target in zip(_CURRENCIES, ("unit", "unit_name", "unit"), strict=True):
+        held: Mapping[str, Sequence[str]] = data.get(group, _NOTHING)
+        # The own currency comes last, so that it has the words that several share.
+        for value in sorted(held, key=lambda value: value.partition("*")[0] == currency):
+            code, star, scale = value.partition("*")
+            if code == currency:
+                _add(words, target, f"{MONEY}{star}{scale}", held[value])
+            elif group != _CURRENCIES[2]:
+                shared = [word for word in held[value] if not _is_money(words, word, target)]
+                _add(words, target, f"{FOREIGN}{star}{scale}", shared)
+
+
+def _is_money(words: Mapping[str, Mapping[str, Any]], word: str, group: str) -> bool:
+    """Return whether a word is one of the own money already."""
+    found = words.get(fold_phrase(word), {}).get(group)
+    return found == MONEY or (isinstance(found, tuple) and found[0] == MONEY)
 
 
 @cache
@@ -194,7 +229,8 @@ def _values() -> Mapping[str, frozenset[str]]:
     for language in languages():
         for data in _files(language):
             for group, held in data.items():
-                found.setdefault(group, set()).update(held if isinstance(held, dict) else ())
+                if group not in _CURRENCIES:
+                    found.setdefault(group, set()).update(held if isinstance(held, dict) else ())
     return {group: frozenset(values) for group, values in sorted(found.items())}
 
 

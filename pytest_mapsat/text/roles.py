@@ -17,6 +17,7 @@ _OF_UNIT: dict[str, frozenset[str]] = {
     "min": frozenset({"travel_time", "wait", "slack", "stay", "frequency"}),
     "m": frozenset({"travel_distance", "headroom", "size"}),
     "yuan": frozenset({"price", "total", "per_head", "fee", "former_price", "saving", "budget"}),
+    "foreign": frozenset({"price", "total", "per_head", "fee", "former_price", "saving", "budget"}),
     "star": frozenset({"rating"}),
     "people": frozenset({"capacity"}),
     "year": frozenset({"age"}),
@@ -29,7 +30,14 @@ _MONEY = _OF_UNIT["yuan"]
 _BARE_MONEY = frozenset({"per_head", "total", "former_price", "budget"})
 _ROLES = frozenset(get_args(FigureRole))
 _TRAVEL = {"min": "travel_time", "m": "travel_distance"}
-_DEFAULT = {"yuan": "price", "star": "rating", "people": "count", "year": "age", "celsius": "temperature"}
+_DEFAULT = {
+    "yuan": "price",
+    "foreign": "price",
+    "star": "rating",
+    "people": "count",
+    "year": "age",
+    "celsius": "temperature",
+}
 #: Ways of travelling whose words name a vehicle: a time beside one may be that until it comes.
 _VEHICLES = ("taxi", "transit")
 _WAITS = frozenset({"wait", "slack", "stay", "frequency"})

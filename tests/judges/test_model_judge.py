@@ -7,8 +7,9 @@ from judging import TOOLS, call, case_of, dialogue, found_places
 from pytest_mapsat.judges import make_judge
 from pytest_mapsat.judges.asked.asking import has_levels
 from pytest_mapsat.judges.asked.material import CALL_CHARACTERS, REPLY_CHARACTERS, USER_CHARACTERS
-from pytest_mapsat.judges.asked.votes import majority, votes_agree
+from pytest_mapsat.judges.asked.votes import majority
 from pytest_mapsat.llm import ModelError
+from pytest_mapsat.metrics import votes_agree
 from pytest_mapsat.model import ImplicitFactor, Turn
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from suite_maker import TOOLS, case_line, case_yaml, make_suite, record_line
+from suite_maker import MANIFEST, TOOLS, case_line, case_yaml, make_suite, record_line
 
 from pytest_mapsat.suite import lint, open_suite
 
@@ -77,6 +77,15 @@ def test_what_a_case_lacks_is_noted(tmp_path):
 def test_a_doubtful_case_is_warned_of_at_its_line(tmp_path, old, new, rule, line):
     (finding,) = findings(tmp_path, {**GOOD, "good.yaml": COMPLETE.replace(old, new)})
     assert (finding.rule, finding.severity, finding.problem.line) == (rule, "warning", line)
+
+
+def test_a_time_that_no_case_has_and_a_place_in_no_coordinates_are_warned_of(tmp_path):
+    timeless = COMPLETE.replace("context: {now: 2026-05-07T12:30:00+08:00}", "context: {location: {lon: 1, lat: 2}}")
+    clock = timeless.replace("check: {kind: said, any: [near]}", 'check: {kind: clock_time, before: "20:00"}')
+    manifest = MANIFEST.replace("coordinates: wgs84\n", "")
+    found = findings(tmp_path, GOOD | {"suite.yaml": manifest, "good.yaml": clock})
+    assert [(one.rule, one.problem.line) for one in found] == [("no-coordinates", 3), ("no-time", 7)]
+    assert "z1 checks a time of day" in the(found, "no-time").problem.message
 
 
 @pytest.mark.parametrize("truth", ["  intent: eat\n", "  facts: [{id: f1, text: it is open}]\n"])

@@ -228,7 +228,7 @@ def test_numbers_that_count_nothing_are_no_figures():
 
 
 def test_other_currencies_are_not_taken_for_the_one_of_the_case():
-    assert [q.unit for q in reading("It costs $30 or 30 yuan.").quantities] == ["yuan"]
+    assert [q.unit for q in reading("It costs $30 or 30 yuan.").quantities] == ["foreign", "yuan"]
 
 
 def test_a_denied_figure_is_denied():

@@ -12,8 +12,9 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 #: Selectors of variants; a row of them can carry a text that nobody sees.
 _SELECTORS = ((0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
 _PLAIN_SPACE = "\n\t"
-#: What a quote may leave out or add beside blanks and pictures: quotation marks, bars, and marks of headings and emphasis.
-_LEFT_OUT = frozenset("|\"'「」『』《》#*_`")
+#: What a quote may leave out or add beside blanks and pictures: quotation marks, marks of tables, headings and emphasis, brackets and colons of data.
+_LEFT_OUT = frozenset("|\"'「」『』《》#*_`{}[],:=、")
+_ENDS = " \t\n.。!！?？;；,，"
 _LEFT_BETWEEN = re.compile(r"\s*(?:\.{3,}|…+|\[\.\.\.\])\s*")
 #: Pieces of a quote that leaves something out stand within so many characters.
 _WIDEST = 2_000
@@ -70,7 +71,7 @@ class Words:
         Args:
             quote: the words; ``...`` between them leaves something out. One letter or digit alone is no quote.
         """
-        pieces = [compact(piece) for piece in _LEFT_BETWEEN.split(quote)]
+        pieces = [compact(piece) for piece in _LEFT_BETWEEN.split(quote.strip(_ENDS))]
         pieces = [piece for piece in pieces if piece]
         if not pieces or sum(map(len, pieces)) < 2 or not any(map(str.isalnum, "".join(pieces))):  # noqa: PLR2004  a pair
             return None

@@ -8,7 +8,7 @@ from typing import Any, cast, get_args
 
 from pytest_mapsat.model import FigureRole, Json, JsonObject, Meaning, Step, TimeRole, Tool, Trajectory, Visible
 from pytest_mapsat.sandbox import distance_m, opening_hours, point_of
-from pytest_mapsat.text import Document, fold_phrase, lexicon_of, read
+from pytest_mapsat.text import Document, Vocabulary, fold_phrase, lexicon_of, read
 
 from .kinds import USER, Evidence, Figure, Identity, Known, Moment, Point, Source
 from .results import Element, clock, elements_of, measured
@@ -23,15 +23,18 @@ _MOST_CHARACTERS = 20_000
 _QUOTED = re.compile(r"[「『“\"《]([^「」『』“”\"《》。！？!?，,]{2,40})[」』”\"》]")
 
 
-def evidence(trajectory: Trajectory, tools: Mapping[str, Tool], visible: Visible | None) -> Evidence:
+def evidence(
+    trajectory: Trajectory, tools: Mapping[str, Tool], visible: Visible | None, money: Vocabulary | None = None
+) -> Evidence:
     """Return what was known in a dialogue.
 
     Args:
         trajectory: the dialogue; results of calls that were answered count.
         tools: the suite's tools by name; a tool that declares nothing gives nothing.
         visible: what the agent was shown of the case.
+        money: says the suite's currency.
     """
-    gathering = _Gathering(visible)
+    gathering = _Gathering(visible, money)
     number = -1
     for index, turn in enumerate(trajectory.turns):
         if turn.role == "user" and not (visible and index == 0 and turn.text == visible.query):
@@ -48,7 +51,8 @@ def evidence(trajectory: Trajectory, tools: Mapping[str, Tool], visible: Visible
 class _Gathering:
     """Collects evidence, call by call."""
 
-    def __init__(self, visible: Visible | None) -> None:
+    def __init__(self, visible: Visible | None, money: Vocabulary | None) -> None:
+        self._money = money
         self._known: dict[str, dict[str, Any]] = {}
         self._by_id: dict[str, str] = {}
         self.complete = True
@@ -78,7 +82,7 @@ class _Gathering:
             keys = tuple(self._know(name, -1) for name in names) if len(names) == 1 else ()
             self.texts.append((Source("context", -1, path="history"), line, keys or (USER,)))
         told = [("instructions", visible.instructions)] if visible.instructions else []
-        for path, text in [*told, *_leaves(context.details)]:
+        for path, text in [*told, *_leaves(context.details), *_leaves(context.profile)]:
             self.texts.append((Source("context", -1, path=path), text, (USER,)))
         self.texts.append((Source("user", -1, path="query"), visible.query, (USER,)))
 
@@ -185,7 +189,7 @@ class _Gathering:
     def _figure(
         self, meaning: Meaning, value: str | float, subject: tuple[str, ...], mode: str, source: Source
     ) -> None:
-        found = measured(meaning, value)
+        found = measured(meaning, value, self._money)
         if found is not None:
             low, high, unit, shown = found
             role = cast("FigureRole", meaning.role) if meaning.role in _ROLES else None
@@ -236,7 +240,9 @@ class _Gathering:
         now = (visible.context.now or "") if visible else ""
         for source, text, subject in self.texts:
             if len(text) <= _MOST_CHARACTERS and (source.origin != "tool" or any(map(str.isdigit, text))):
-                self._read(read(text, language=language, lexicon=lexicon, now=now), subject, source)
+                self._read(
+                    read(text, language=language, lexicon=lexicon, vocabulary=self._money, now=now), subject, source
+                )
         texts = tuple((source.turn, source.origin, text) for source, text, _ in self.texts)
         return Evidence(
             things,

@@ -9,10 +9,16 @@ from dataclasses import dataclass, field
 
 from pytest_mapsat.model import ITEM, Json, Meaning, MeaningTree, Tool, meanings_below, name_of
 from pytest_mapsat.sandbox import point_of
-from pytest_mapsat.text import fold_phrase, lexicon_of, read
+from pytest_mapsat.text import MONEY, Vocabulary, fold_phrase, lexicon_of, read
 
 #: canonical unit of the reading <- what a tool writes in, and the factor between them.
-_UNITS: dict[str, tuple[str, float]] = {"km": ("m", 1000), "s": ("min", 1 / 60), "h": ("min", 60), "d": ("min", 1440)}
+_UNITS: dict[str, tuple[str, float]] = {
+    "km": ("m", 1000),
+    "s": ("min", 1 / 60),
+    "h": ("min", 60),
+    "d": ("min", 1440),
+    "money": (MONEY, 1),
+}
 _NUMBER = re.compile(r"[¥￥$€]?\s*(-?\d{1,15}(?:\.\d{1,6})?)(?:\s*[-~至]\s*(\d{1,15}(?:\.\d{1,6})?))?")
 #: A greater number measures nothing.
 _LARGEST = 1e15
@@ -122,14 +128,17 @@ def _spread_items(value: Json, tree: MeaningTree, element: Element, path: str, e
 # -- values ------------------------------------------------------------------------------------------------------------
 
 
-def measured(meaning: Meaning, value: str | float) -> tuple[float, float, str, str] | None:
+def measured(
+    meaning: Meaning, value: str | float, money: Vocabulary | None = None
+) -> tuple[float, float, str, str] | None:
     """Return least, greatest, canonical unit and quotable text of a figure; None where there is none."""
     unit, factor = _UNITS.get(meaning.unit or "", (meaning.unit or "", 1.0))
     unit = f"count:{meaning.noun}" if unit == "count" and meaning.noun else unit
     if isinstance(value, str):
         found = _NUMBER.fullmatch(value.strip())
         if found is None or meaning.unit is None:
-            said = [one for one in read(value, language="", lexicon=lexicon_of(())).quantities if one.unit == unit]
+            document = read(value, language="", lexicon=lexicon_of(()), vocabulary=money)
+            said = [one for one in document.quantities if one.unit == unit]
             return (said[0].low, said[0].high, unit, value.strip()) if said else None
         low, high = float(found[1]), float(found[2] or found[1])
     else:

@@ -16,7 +16,7 @@ Said = Mention | Proposed | Quantity | ClockTime | Identifier
 _STATED = ("affirmed", "compared", "rejected", "landmark")
 #: Times that an agent proposes are a plan and no fact, unless the evidence has such times of their thing.
 _PLANNED = ("departure", "arrival", "stop", None)
-_SORTS = {"m": "distance", "min": "duration", "yuan": "price", "star": "rating"}
+_SORTS = {"m": "distance", "min": "duration", "yuan": "price", "foreign": "price", "star": "rating"}
 
 
 @dataclass(frozen=True)

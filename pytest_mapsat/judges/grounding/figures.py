@@ -9,7 +9,7 @@ from typing import Literal
 
 from pytest_mapsat.judges.evidence import USER, Evidence, Figure, Identity, Moment
 from pytest_mapsat.sandbox import distance_m
-from pytest_mapsat.text import Document, Quantity, fold_phrase
+from pytest_mapsat.text import FOREIGN, Document, Quantity, fold_phrase
 
 from .arithmetic import agrees, could_take, follows
 
@@ -63,6 +63,8 @@ class Figures:
 
     def figures(self, said: Quantity) -> Answer:
         """Weigh a figure: against what belongs to all of its things at once, else against that of each."""
+        if said.unit == FOREIGN:
+            return "undecided", "it is in another currency than the suite's", ()
         if len(said.subject) > 1:
             joint = [one for one in self.evidence.figures_of(said.subject[0]) if {*said.subject} <= {*one.subject}]
             if any(_comparable(said, one) for one in joint):

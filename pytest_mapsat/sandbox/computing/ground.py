@@ -130,13 +130,17 @@ class Ground:
             text: what was asked.
             keep: whether the rest of the call leaves a row; None: it leaves all.
         """
-        found: list[Found] = []
-        for part in view.parts:
-            index = self.search_index(part, columns, words)
-            found += [(part, hit) for hit in index.find(text, _scope(part, keep))]
+        found = self._hits(view, columns, words, text, keep)
+        respelt = "" if found else self.wordbook(words).respelt(text)
+        if respelt:
+            found = self._hits(view, columns, words, respelt, keep)
         least = min((hit.step for _, hit in found), default=0)
         found = [(part, hit) for part, hit in found if hit.step == least]
         return sorted(found, key=lambda one: (one[1].rank, one[0].order[one[1].row]))
+
+    def _hits(self, view: View, columns: Columns, words: str | None, text: str, keep: Keep | None) -> list[Found]:
+        indexes = ((part, self.search_index(part, columns, words)) for part in view.parts)
+        return [(part, hit) for part, index in indexes for hit in index.find(text, _scope(part, keep))]
 
     def unknown(self, value: Json, reference: Reference) -> UnanswerableError:
         """Return what tells that a value means no row."""
