@@ -191,6 +191,7 @@ def suite(overlays=(), records=()):
         tables={name: Table(name, rows) for name, rows in TABLES.items()},
         overlays=lambda name: laid_on,
         records=lambda name: tuple(records),
+        worlds=(),
     )
 
 
