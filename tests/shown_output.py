@@ -10,6 +10,13 @@ import re
 GAP = "…"
 
 
+def settled(text: str) -> str:
+    """Return pytest's output without what differs from one run to the next: how long it took, and how wide that leaves its last line."""
+    took = r"in [\d.]+s(?: \([\d:]+\))?"
+    text = re.sub(rf"(?m)^=+ (.*\d (?:passed|failed|skipped|errors?)\b.*?) {took} =+$", r"=== \1 in …s ===", text)
+    return re.sub(rf"(?m) {took}$", " in …s", text)
+
+
 def differs(shown: str, real: str) -> str:
     """Return what of the shown text the real one does not have in this order, or an empty text."""
     lines = [line.rstrip() for line in real.splitlines()]

@@ -12,11 +12,10 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from shown_output import differs
+from shown_output import differs, settled
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"# (\S+\.\w+)\n")
-_SECONDS = re.compile(r"\d+\.\d\ds\b")
 
 
 def steps(page: str) -> Iterator[tuple[str, str, str]]:
@@ -48,8 +47,7 @@ def walk(page: str, folder: Path, path: str) -> list[str]:
             continue
         done = run(name, folder, path, status)
         status = done.returncode
-        real = _SECONDS.sub("…s", f"{done.stdout}{done.stderr}")
-        if why := differs(text, real):
+        if why := differs(text, settled(f"{done.stdout}{done.stderr}")):
             wrong.append(f"$ {name}\n{why}")
     return wrong
 

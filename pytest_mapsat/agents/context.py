@@ -79,6 +79,7 @@ def context_of(visible: Visible) -> AgentContext:
         uid=context.uid,
         locale=context.locale,
         details=deepcopy(context.details),
+        profile=deepcopy(context.profile),
         instructions=visible.instructions,
         asks=deepcopy(visible.asks),
     )

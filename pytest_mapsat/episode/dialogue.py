@@ -183,7 +183,8 @@ class _Dialogue:
         except Exception as error:  # noqa: BLE001  # whatever a user's code raises
             return _End("user_error", _fault_of(error, "user"))
         if move.text is not None:
-            self._turns.append(Turn(role="user", text=move.text, usage=move.usage or _UNKNOWN))
+            notes = tuple(Step(kind="thought", text=note) for note in move.notes)
+            self._turns.append(Turn(role="user", text=move.text, steps=notes, usage=move.usage or _UNKNOWN))
         if move.ending is not None or move.text is None:
             return _End(move.ending or "done")
         return None

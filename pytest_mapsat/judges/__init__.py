@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .asked import PROMPTS, ModelJudge, votes_agree
+from .asked import PROMPTS, ModelJudge
 from .checks import ChecksJudge
 from .context import Context
 from .custom import CheckFunction, gather_checks
@@ -32,6 +32,5 @@ __all__ = [
     "gather_checks",
     "make_judge",
     "unjudgeable",
-    "votes_agree",
     "with_decisions",
 ]

@@ -279,6 +279,11 @@ def unit_of(check: Number) -> str:
     return _UNITS[check.unit][0]
 
 
+def canonical(unit: str) -> str:
+    """Return the unit in which a reading gives what a check asks for in another one."""
+    return _UNITS[unit][0]
+
+
 def is_unit(unit: str, wanted: str) -> bool:
     """Return whether figures of a unit count where another one is wanted: a number of things is a count."""
     return unit == wanted or (wanted == "count" and (unit == "people" or unit.startswith("count:")))

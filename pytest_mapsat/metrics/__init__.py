@@ -6,9 +6,9 @@ Pure functions; nothing here knows what a place is, reads a file or asks a model
 from __future__ import annotations
 
 from .aggregate import PASS_RATE, RunUsage, cluster_of, group, span_of, summarise, usage
+from .agreement import cohen_kappa, kappa_interval, votes_agree
 from .family import Family, Scene
 from .gather import families_named, gather_families
-from .kappa import cohen_kappa, kappa_interval
 from .labels import Measure, index_labels
 from .msb import MSB
 from .outcome import ASSERTABLE, ItemOutcome, fault_of, item_outcome
@@ -74,6 +74,7 @@ __all__ = [
     "tool_selection",
     "trial_outcome",
     "usage",
+    "votes_agree",
     "weight_of",
     "wilson_interval",
 ]

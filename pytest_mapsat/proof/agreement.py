@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from pytest_mapsat.judges import votes_agree
 from pytest_mapsat.metrics import (
     bootstrap_interval,
     clustered,
     cohen_kappa,
     kappa_interval,
     score,
+    votes_agree,
     wilson_interval,
 )
 from pytest_mapsat.model import (

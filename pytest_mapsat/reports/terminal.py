@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping, Sequence
 
-from pytest_mapsat.metrics import CaseRow, case_rows
+from pytest_mapsat.metrics import CaseRow, case_rows, votes_agree
 from pytest_mapsat.model import PROVENANCE_KINDS, Aggregate, Gate, Run, Scorecard
 
 from .changes import Line, change_lines
@@ -175,6 +175,19 @@ def _counts(run: Run, width: int) -> Iterator[Line]:
     if unchecked:
         text += f"; {unchecked} tool rules in prose unchecked"
     yield from _wrapped("dialogue ", text, width)
+    yield from _asked_model(run, width)
+
+
+def _asked_model(run: Run, width: int) -> Iterator[Line]:
+    """Say how many labels a model gave, how many it left open, and how often its votes say the same; nothing where none was asked."""
+    labels = [label for card in run.cases for label in card.labels if label.votes]
+    if not labels:
+        return
+    open_ = sum(label.value is None for label in labels)
+    shares = [share for label in labels if (share := votes_agree(label.votes)) is not None]
+    text = f"{len(labels) - open_} labels by the model, {open_} left open"
+    text += f"; two votes agree in {sum(shares) / len(shares):.0%}" if shares else ""
+    yield from _wrapped("judge    ", text, width)
 
 
 def _leading(run: Run) -> str:

@@ -8,7 +8,9 @@ from pytest_mapsat.agents import AGENT_PROMPTS
 from pytest_mapsat.judges import PROMPTS as JUDGE_PROMPTS
 from pytest_mapsat.llm import Limits, Mode, ModelDoor, marks, open_door
 from pytest_mapsat.model import MapsatError, RunRequest
+from pytest_mapsat.recording import SIMULATION_PROMPTS
 from pytest_mapsat.store import missing
+from pytest_mapsat.users import USER_PROMPTS
 
 
 class CeilingReachedError(MapsatError):
@@ -16,16 +18,20 @@ class CeilingReachedError(MapsatError):
 
 
 def asks_models(request: RunRequest) -> bool:
-    """Return whether anybody in a run is a model: the agent, the user or the judge."""
+    """Return whether anything in a run is a model: the agent, the user, the judge, or what answers calls without a record."""
     kinds = {spec.partition(":")[0] for spec in (request.user, request.judge) for spec in spec.split("+")}
-    return request.agent.partition(":")[0] in AGENT_PROMPTS or not kinds.isdisjoint({"llm", "llm-all"})
+    simulated = request.options.on_miss.startswith("simulate:")
+    return simulated or request.agent.partition(":")[0] in AGENT_PROMPTS or not kinds.isdisjoint({"llm", "llm-all"})
 
 
 def prompts_of(request: RunRequest) -> dict[str, str]:
     """Return the versions and digests of the prompts that a run's models are asked with, by ``language/name``."""
     names = [name for kind, used in AGENT_PROMPTS.items() if request.agent.partition(":")[0] == kind for name in used]
+    names += USER_PROMPTS.get(request.user.partition(":")[0], ())
     if request.judge.partition(":")[0] in ("llm", "llm-all"):
         names += JUDGE_PROMPTS
+    if request.options.on_miss.startswith("simulate:"):
+        names += SIMULATION_PROMPTS
     return marks(*names) if names else {}
 
 

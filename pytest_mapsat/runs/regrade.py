@@ -17,6 +17,7 @@ from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 from .assemble import Outcome, assemble, suite_infos
 from .case import grade, judge_of
 from .families import families_of, metrics_of, refuse_undeclared
+from .profile import in_profile_setting
 
 _SHOWN_AT_MOST = 5
 
@@ -147,7 +148,14 @@ def regrade(
     }
     asserted = request.options.asserted_kinds
     cards = [
-        _regraded(card, *places[card.id], judges[places[card.id][0].root], known, asserted=asserted)
+        _regraded(
+            card,
+            *places[card.id],
+            judges[places[card.id][0].root],
+            known,
+            asserted=asserted,
+            profile=request.options.profile,
+        )
         for card in run.cases
     ]
     unfinished = run.manifest.unfinished or _missing(run)
@@ -210,9 +218,11 @@ def _regraded(
     known: Mapping[str, Family],
     *,
     asserted: frozenset[str],
+    profile: bool,
 ) -> Scorecard:
+    case = in_profile_setting(suite.load(entry), suite) if profile else suite.load(entry)
     graded = grade(
-        suite.load(entry),
+        case,
         card.trajectory,
         judge,
         asserted=asserted,

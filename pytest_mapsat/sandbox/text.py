@@ -73,7 +73,7 @@ class Request:
     Attributes:
         known: the declared words in it, each as its head word, sorted.
         other: all other words that are not generic, in their order.
-        text: the text with declared words replaced by their head words; generic words stay.
+        text: the text with declared words replaced by their head words and without generic ones: by it texts are held against each other.
     """
 
     known: tuple[str, ...]
@@ -125,8 +125,9 @@ class Lexicon:
         heads = [self._head[found.group()] for found in self._words.finditer(spaced)]
         known = tuple(sorted({head for head in heads if head}))
         other = tuple(self._words.sub(" ", spaced).split())
-        replaced = self._words.sub(lambda found: self._head[found.group()] or found.group(), spaced)
-        return Request(known, other if known or other else tuple(spaced.split()), normalise(replaced))
+        if not known and not other:
+            return Request(known, tuple(spaced.split()), normalise(spaced))
+        return Request(known, other, normalise(self._words.sub(lambda found: self._head[found.group()] or " ", spaced)))
 
 
 def _spaced(text: str) -> str:

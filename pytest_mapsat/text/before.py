@@ -145,6 +145,8 @@ class Before:
         verb = self._verb(side)
         if verb is None:
             return None
+        if side.has("needless") and verb.has("choose"):
+            return "plain", None
         negated = self._negated(side.cues, verb)
         if verb.has("reject"):
             return ("propose" if negated else "reject"), verb
@@ -183,11 +185,12 @@ class Before:
     def _led_to(self, side: _Side) -> Found | None:
         """Read a way that leads to the thing, or its place in an order: "walk on to X", "X first"."""
         toward = side.near is not None and side.near.has("toward")
-        if toward and side.has("not", "lack"):
+        if toward and side.has("not", "lack", "needless"):
             return "plain", None
-        if self.named.behind_it(side.name, "order_after") and not side.tail.bad:
+        placed = self.named.behind_it(side.name, "order_after")
+        if placed and not side.tail.bad:
             side.name.timed = True
-            return "plan", None
+            return "plan", placed
         side.name.home = toward and side.near is not None and side.near.has("homeward")
         return ("plan", side.near) if toward else None
 

@@ -122,7 +122,7 @@ class Behind:
         """Note a word that picks the thing, turns it down, or sets it aside."""
         if cue.has("no") or (cue.has("reject") and not negation and (not cue.has("forward") or self._ends(cue))):
             tail.reject = tail.reject or cue
-        if cue.has("alternative"):
+        if cue.has("alternative") and not negation:
             tail.compare = tail.compare or cue
         elif hypothetical and cue.has("chosen", "fit") and not negation:
             tail.perhaps = tail.perhaps or cue

@@ -27,6 +27,7 @@ _BRACKETED = re.compile(r"\([^()]*\)")
 #: "柳巷12号的": an address before the name of what stands there.
 _ADDRESSED = re.compile(r"(?:[0-9]{1,4}号)?(?:的|那家|那座|那边的)")
 _FOLLOWING = 2
+_MOST_CELLS = 40
 _FEW = 4
 
 
@@ -38,6 +39,7 @@ class _Signs:
         self.scan = named.scan
         self.before = Before(named)
         self.behind = Behind(named)
+        self._said_over: dict[str, str] = {}
 
     def read(self) -> None:
         """Set the sign of every name."""
@@ -197,10 +199,14 @@ class _Signs:
         if block.kind != "row" or not block.level:
             return ""
         place = self.scan.folded.origin(name.hit.start)
-        cell = next((cell for cell in block.cells if cell.span.start <= place < cell.span.end), None)
-        over = list(self.scan.pack.find(cell.header)) if cell else []
-        turned_down = any(cue.has("reject_heading") for cue in over)
-        return "reject" if turned_down else "option" if any(cue.has("compare_heading") for cue in over) else ""
+        cells = block.cells[:_MOST_CELLS]
+        header = next((cell.header for cell in cells if cell.span.start <= place < cell.span.end), "")
+        if header not in self._said_over:
+            over = list(self.scan.pack.find(header))
+            turned_down = any(cue.has("reject_heading") for cue in over)
+            compared = any(cue.has("compare_heading") for cue in over)
+            self._said_over[header] = "reject" if turned_down else "option" if compared else ""
+        return self._said_over[header]
 
     def _in_header(self, name: Name) -> bool:
         """Return whether a name heads a column of a table that has others, too."""

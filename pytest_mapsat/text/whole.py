@@ -28,6 +28,7 @@ class Whole:
         self.out = {name.key for name in names if name.sign == "reject" and name.key}
         self.aside = {name.key for name in names if name.sign in ("compare", "option") and name.key}
         self.candidates = {name.key for name in names if name.sign not in ("landmark", "ask")}
+        self.plain = {name.key for name in names if name.sign == "plain" and name.key} - self.out - self.aside
         self.choices = {
             self._list_of(name)
             for name in names
@@ -202,6 +203,7 @@ class Whole:
         if name.sign in ("lead", "offered"):
             return "asked" if self.asks_which else self._listed(name, others=others)
         terse = self._fragment(name) and self._unknown(name) < _TERSE and not self._in_apposition(name)
+        terse = terse and not self.plain - {name.key}
         alone = terse or not self.candidates - {name.key}
         if alone and not others:
             return "affirmed"

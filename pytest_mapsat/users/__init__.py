@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from .make import check_user_spec, make_user
+from .modelled import USER_PROMPTS, UserBrokenError
 from .scripted import ScriptedUser
 from .user import SilentUser, User, UserMove
 
-__all__ = ["ScriptedUser", "SilentUser", "User", "UserMove", "check_user_spec", "make_user"]
+__all__ = [
+    "USER_PROMPTS",
+    "ScriptedUser",
+    "SilentUser",
+    "User",
+    "UserBrokenError",
+    "UserMove",
+    "check_user_spec",
+    "make_user",
+]

@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
+from pytest_mapsat.llm import Door, named_model
 from pytest_mapsat.model import Case, UsageError, did_you_mean
 
+from .modelled import Chooser, ModelUser, voice_of
 from .scripted import ScriptedUser
 from .user import SilentUser, User
 
-_NAMES = ("scripted", "silent")
+_NAMES = ("scripted", "silent", "llm", "scripted+llm")
+_EXPECTED = "expected scripted, silent, llm:MODEL or scripted+llm:MODEL"
 
 
-def make_user(spec: str, case: Case) -> User:
+def make_user(spec: str, case: Case, *, door: Door | None = None, trial: int = 1) -> User:
     """Return a fresh user for one episode of the case.
 
     Args:
-        spec: ``scripted`` or ``silent``.
-        case: whose script is played; the user is given its script and language only.
+        spec: ``scripted``, ``silent``, ``llm:MODEL`` or ``scripted+llm:MODEL``.
+        case: whose script is played; a scripted user is given its script and language only, a model persona and intent as well.
+        door: the way to models.
+        trial: counts the episodes of the case from 1.
 
     Raises:
-        UsageError: the spec names no user of this version.
+        UsageError: the spec names no user, or one that needs a model, and there is no way to models.
     """
     check_user_spec(spec)
-    return SilentUser() if spec == "silent" else ScriptedUser(case.truth.user, language=case.language)
+    if spec == "silent":
+        return SilentUser()
+    kind, _, model = spec.partition(":")
+    if kind == "scripted":
+        return ScriptedUser(case.truth.user, language=case.language)
+    if door is None:
+        raise UsageError(f"user {spec!r}: models are asked in a run only, with --mapsat-agent")
+    voice = voice_of(model, spec, door, trial)
+    if kind == "llm":
+        return ModelUser(case, voice)
+    return ScriptedUser(case.truth.user, language=case.language, chooser=Chooser(voice, case.language))
 
 
 def check_user_spec(spec: str) -> None:
@@ -30,13 +45,11 @@ def check_user_spec(spec: str) -> None:
     Raises:
         UsageError: it names no user of this version.
     """
-    if spec not in _NAMES:
-        raise UsageError(_refusal(spec))
-
-
-def _refusal(spec: str) -> str:
-    expected = f"expected one of: {', '.join(_NAMES)}"
-    if ":" in spec:
-        return f"user {spec!r}: an LLM or a user of your own is not in this version yet; {expected}"
-    hint = did_you_mean(spec, _NAMES)
-    return f"unknown user {spec!r}; {expected}" + (f" ({hint})" if hint else "")
+    kind, colon, model = spec.partition(":")
+    if kind in ("llm", "scripted+llm"):
+        named_model(model, f"--mapsat-user={spec}")
+    elif colon and not did_you_mean(kind, _NAMES):
+        raise UsageError(f"user {spec!r}: a user of your own is not in this version yet; {_EXPECTED}")
+    elif spec not in ("scripted", "silent"):
+        hint = did_you_mean(kind, _NAMES)
+        raise UsageError(f"unknown user {spec!r}; {_EXPECTED}" + (f" ({hint})" if hint else ""))

@@ -106,3 +106,11 @@ WANTS_SOMETHING = _any(
     r"\?|\bplease\b(?! (?:note|be aware))|\b(?:can|could|would|will) you\b|\b(?:give|tell|show|send|find|book|plan) me\b|\bi (?:want|need) you\b",
     r"请|帮我|给我|麻烦|告诉我|能不能|可以吗|[吗呢]$",
 )
+
+#: What only an assistant says.
+SPEAKS_FOR_AGENT = _any(
+    r"^(?:assistant|agent|ai)\s*:",
+    r"\bi (?:recommend|suggest|found|have found|looked up|would recommend|can help|have booked)\b",
+    r"\b(?:as an ai|how (?:can|may) i help|here (?:are|is) (?:the|some|your)|let me (?:check|look|find|search))\b",
+    r"^(?:助手|智能体|客服)\s*:|(?:我|为您|给您|帮您)(?:推荐|查到|找到|规划)|作为(?:一个)?(?:ai|人工智能|助手)|有什么可以帮|为您服务",
+)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from pytest_mapsat.model import ScriptedAnswer, Turn, UserScript
 
+from .modelled import Chooser
 from .phrases import Stock, stock_of
 from .reading import Reading, mentions, read, wants_something, words
 from .user import UserMove
@@ -18,11 +20,15 @@ class ScriptedUser:
     Args:
         script: what it can answer. All that it knows: no intent, no factor, no expected tool.
         language: BCP 47; the language of its stock phrases, and that in which messages are read.
+        chooser: chooses among the prepared answers for questions that no phrase is in; None: nobody does.
     """
 
-    def __init__(self, script: UserScript, *, language: str = "en") -> None:
+    def __init__(self, script: UserScript, *, language: str = "en", chooser: Chooser | None = None) -> None:
+        self._chooser = chooser
+        self._notes: list[str] = []
         self._stock = _own_words((script.no_preference, script.cannot_act, script.goodbye), stock_of(language))
         self._language = language
+        self._script = script.answers
         self._unsaid = list(script.answers)
         self._said: list[ScriptedAnswer] = []
         self._heard: set[str] = set()
@@ -30,7 +36,12 @@ class ScriptedUser:
 
     def reply(self, turns: Sequence[Turn]) -> UserMove:
         """Return the user's move after the agent's last turn."""
-        message = read(_last_words(turns), self._language)
+        self._notes = []
+        move = self._move(read(_last_words(turns), self._language))
+        spent = self._chooser.take_spent() if self._chooser is not None else None
+        return replace(move, usage=spent, notes=tuple(self._notes))
+
+    def _move(self, message: Reading) -> UserMove:
         answers = self._answers_to(message)
         if self._is_looping(message, answers):
             return self._end(gave_up=True)
@@ -42,6 +53,12 @@ class ScriptedUser:
         """Take what was asked for out of what is still to be said."""
         asked = (*message.questions, *message.open_ended)
         answers = [answer for answer in self._unsaid if _is_asked(answer, asked)]
+        strange = [one for one in message.questions if not any(_is_asked(answer, [one]) for answer in self._script)]
+        if strange and self._chooser is not None and self._unsaid:
+            chosen = self._chooser.choose(strange, self._unsaid)
+            answers = [answer for answer in self._unsaid if answer in answers or answer in chosen]
+        elif strange and self._script:
+            self._notes += [f"no prepared answer is for: {one}" for one in strange]
         said = {answer.say for answer in answers}
         self._unsaid = [answer for answer in self._unsaid if answer.say not in said]
         self._said += answers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from pytest_mapsat.model import Ending, Turn, Usage
@@ -17,11 +17,13 @@ class UserMove:
         text: what the user says; None: nothing.
         ending: why the dialogue ends here; None: it goes on.
         usage: what the move cost; None: no model was asked.
+        notes: what is worth knowing of how the move came about; kept in the trajectory, told to nobody.
     """
 
     text: str | None
     ending: Ending | None = None
     usage: Usage | None = None
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
 
 class User(Protocol):

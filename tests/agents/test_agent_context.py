@@ -27,6 +27,7 @@ def test_the_context_is_a_dict_and_has_attributes():
         "history": ["was there"],
         "uid": "u1",
         "locale": "en-GB",
+        "profile": {},
         "details": {"seats": [4]},
         "instructions": "Be brief.",
         "asks": {"type": "object"},

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
 from answer_suite import LABELS, WRONG, answer, write_suite
+from judging_model import reply
 
 from pytest_mapsat.cli import main
 from pytest_mapsat.formats import read_run
-
-LINE = re.compile(r"^(\d+)\. \[[a-z-]+\] (.+)$", re.MULTILINE)
 
 
 @pytest.fixture
@@ -30,18 +28,6 @@ def regrade(*more, judge="llm-all:openai/m", votes=1):
 
 def rows(path):
     return [json.loads(line) for line in Path(path).read_text().splitlines()]
-
-
-def reply(body, verdict):
-    """What a model says that finds every requirement so, in the words of the reply, or of nowhere when asked for the first time."""
-    messages = body["messages"]
-    good = "Blue Bay" in messages[1]["content"].partition("# The candidate's calls")[0]
-    quote = ("Blue Bay" if good else "Old Mill") if len(messages) > 2 else "I suggest"
-    labels = [
-        {"requirement": int(number), "reason": "so", "quotes": [{"part": "reply-1", "words": quote}], "figures": [], "verdict": verdict(text, good)}
-        for number, text in LINE.findall(messages[1]["content"])
-    ]  # fmt: skip
-    return json.dumps({"labels": labels})
 
 
 def answered(source, target, verdict=lambda _text, good: "passed" if good else "failed", words=reply, more=()):

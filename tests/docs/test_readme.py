@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from shown_output import differs, refreshed
+from shown_output import differs, refreshed, settled
 
 from pytest_mapsat.pytest_shell.options import OPTIONS
 
@@ -32,7 +32,7 @@ def _pytest(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[st
 
 def _output(agent: str) -> str:
     """Return what the mapsat summary and what stands above it say; that of a run without failures begins with its table."""
-    text = re.sub(r" in \d+\.\d\ds", " in …s", _pytest("benchmark_cases", f"--mapsat-agent={agent}").stdout)
+    text = settled(_pytest("benchmark_cases", f"--mapsat-agent={agent}").stdout)
     return text if " FAILURES " in text else text[text.index(" cases  ") - len(" " * 15) :]
 
 

@@ -1,7 +1,7 @@
 """The comparison that documents are checked with can fail."""
 
 import pytest
-from shown_output import differs, refreshed
+from shown_output import differs, refreshed, settled
 
 REAL = "one\ntwo 2\nthree\nfour in 0.12s\n"
 
@@ -17,6 +17,12 @@ def test_what_is_shown_as_it_is_passes(shown):
 )
 def test_what_is_not_there_in_this_order_is_told(shown):
     assert differs(shown, REAL)
+
+
+@pytest.mark.parametrize("took", ["0.12s", "65.40s (0:01:05)"])
+def test_how_long_a_run_took_does_not_matter(took):
+    assert settled(f"==== 2 failed, 1 passed in {took} ======\n") == "=== 2 failed, 1 passed in …s ===\n"
+    assert settled(f"2 passed in {took}\n") == "2 passed in …s\n"
 
 
 def test_lines_are_refreshed_by_their_first_word():

@@ -7,8 +7,9 @@ from judging import TOOLS, call, case_of, dialogue, found_places
 from pytest_mapsat.judges import make_judge
 from pytest_mapsat.judges.asked.asking import has_levels
 from pytest_mapsat.judges.asked.material import CALL_CHARACTERS, REPLY_CHARACTERS, USER_CHARACTERS
-from pytest_mapsat.judges.asked.votes import majority, votes_agree
+from pytest_mapsat.judges.asked.votes import majority
 from pytest_mapsat.llm import ModelError
+from pytest_mapsat.metrics import votes_agree
 from pytest_mapsat.model import ImplicitFactor, Turn
 
 
@@ -64,6 +65,7 @@ def test_the_order_of_the_requirements_differs_by_vote_and_is_the_same_in_every_
         (entry(figures=[figure("25 minutes", "52", "25")]), "do not say 52"),
         (entry(figures=[figure("25 minutes", "25", "17")]), "17 stands nowhere"),
         (entry(figures=[figure("25 minutes", "25", "__import__('os')")]), "no number and no calculation"),
+        (entry(figures=[figure("5 euros", "5", "5", "money")]), "another currency"),
         (entry(figures=[figure("35 minutes", "35", "35")]), "stand in no reply"),
         (entry(figures=[figure("25 minutes", "25", "4 + 4")]), "does not stand as it must"),
         (None, "there is no entry"),

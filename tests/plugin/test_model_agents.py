@@ -52,6 +52,23 @@ def well_behaved(body: dict[str, Any], _number: int) -> dict[str, Any] | Broken:
     return said("First I look it up.", calls=[("search_poi", {"query": "charger"})])
 
 
+def with_user_and_judge(body: dict[str, Any], number: int) -> dict[str, Any] | Broken:
+    """Ask the user something first, as an agent; answer as the user; as the judge, cannot say."""
+    first = body["messages"][0]["content"]
+    schema = body.get("response_format", {}).get("json_schema", {}).get("schema", {}).get("properties", {})
+    if "asked" in schema:
+        heard = body["messages"][-1]["content"].rpartition("assistant:")[2]
+        question = "Which one?" if "Which one?" in heard else None
+        told = ("The open one.", [question], "no") if question else ("Thank you.", [], "done")
+        return said(json.dumps(dict(zip(("message", "asked", "end"), told, strict=True))))
+    if schema:
+        return said('{"labels": []}')
+    assert first.startswith("You help one user")
+    if sum(message["role"] == "user" for message in body["messages"]) == 1:
+        return said("Which one?")
+    return well_behaved(body, number)
+
+
 def run_file(path: Path) -> dict[str, Any]:
     """Return a run file without what may differ between two equal runs."""
 
@@ -91,6 +108,26 @@ def test_a_model_runs_a_suite_and_the_second_run_asks_nobody_and_is_equal(
     sent = models.requests[0]["messages"]
     assert "Lindenau" in sent[0]["content"]
     assert sent[1] == {"role": "user", "content": "Take me to a charger. 0"}
+
+
+def test_agent_user_and_judge_may_all_be_models_and_each_ones_spending_is_told(
+    project: pytest.Pytester, models: ScriptedModels
+) -> None:
+    models.script = with_user_and_judge
+    all_three = (REACT, "three", "--mapsat-user=llm:openai/gpt-4o-mini", "--mapsat-judge=llm:openai/gpt-4o-mini")
+    project.runpytest(*all_three, "--mapsat-save=one.json", "--mapsat-allow-unevaluated=3")
+    calls = len(models.requests)
+    project.runpytest(*all_three, "--mapsat-save=two.json", "--mapsat-allow-unevaluated=3")
+    assert len(models.requests) == calls
+    one, two = (run_file(project.path / name) for name in ("one.json", "two.json"))
+    assert one == two
+    card = one["cases"][0]
+    turns = card["trajectory"]["turns"]
+    assert [turn["text"] for turn in turns][1:] == ["Which one?", "The open one.", "I suggest Blue Bay.", "Thank you."]
+    assert card["spent"]["input_tokens"] == 300
+    assert card["user_spent"]["input_tokens"] == 200
+    assert card["outcome"] == "passed"
+    assert one["manifest"]["prompts"].keys() >= {"en/react", "zh/user", "en/judge"}
 
 
 def test_claims_are_asked_for_where_the_case_asks_for_them(project: pytest.Pytester, models: ScriptedModels) -> None:

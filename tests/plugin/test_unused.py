@@ -70,3 +70,18 @@ def test_the_mapsat_marker_is_known_and_the_domains_are_not(pytester: pytest.Pyt
     result = pytester.runpytest_subprocess("--markers")
     assert "@pytest.mark.mapsat(" in result.stdout.str()
     assert "@pytest.mark.navigation" not in result.stdout.str()
+
+
+def test_a_run_without_a_model_imports_no_library_of_models(pytester: pytest.Pytester) -> None:
+    tiny_suite.write_suite(pytester.path / "benchmark_cases")
+    pytester.makepyfile(my_agent=tiny_suite.GOOD)
+    pytester.makeconftest(
+        """
+        import sys
+        def pytest_sessionfinish():
+            print("loaded:", [name for name in ("litellm", "diskcache", "openai") if name in sys.modules])
+        """
+    )
+    result = pytester.runpytest_subprocess("--mapsat-agent=my_agent:agent", "-s")
+    result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines(["*loaded: []*"])

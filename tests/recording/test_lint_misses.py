@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -26,14 +28,14 @@ def suite(tmp_path, monkeypatch) -> Path:
     return root
 
 
-def saved(suite: Path, *queries: str) -> None:
+def saved(suite: Path, *queries: str, case: str = "nav-one", tool: str = "search_poi") -> None:
     opened = open_suite(suite)
-    sandbox = Sandbox(opened.tools, opened.records("nav-one"))
-    answers = [(query, sandbox.call("search_poi", {"query": query})) for query in queries]
+    sandbox = Sandbox(opened.tools, opened.records(case))
+    answers = [(query, sandbox.call(tool, {"query": query})) for query in queries]
     steps = tuple(
         Step(
             kind="call",
-            tool="search_poi",
+            tool=tool,
             arguments={"query": query},
             result=one.result,
             status=one.status,
@@ -42,7 +44,7 @@ def saved(suite: Path, *queries: str) -> None:
         for query, one in answers
     )
     turns = (Turn(role="user", text="hello"), Turn(role="agent", text="x", steps=steps))
-    (suite.parent / "run.json").write_text(run_text(card(Trajectory(case="nav-one", turns=turns))))
+    (suite.parent / "run.json").write_text(run_text(card(Trajectory(case=case, turns=turns))))
 
 
 def test_a_synonym_that_is_offered_makes_the_record_answer(suite, capsys):
@@ -92,6 +94,24 @@ def test_no_synonym_is_offered_that_would_not_help(suite, capsys):
     saved(suite, "plug")
     main(["lint", "suite", "--misses", "run.json", "--json"])
     assert json.loads(capsys.readouterr().out)["misses"][0]["synonym"] is None
+
+
+def test_the_document_shows_what_is_printed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    root = tiny_suite.write_suite(tmp_path / "benchmark_cases", {"a.yaml": [tiny_suite.case("pharmacy")]})
+    tool = (root / "tools" / "search_poi.yaml").read_text().replace("match:\n  query: {type: text}\n", NEAR)
+    (root / "tools" / "search_poi.yaml").unlink()
+    (root / "tools" / "find.yaml").write_text(tool.replace("search_poi", "find"))
+    case = root / "a.yaml"
+    case.write_text(case.read_text().replace("search_poi", "find"))
+    record = {"case": "pharmacy", "tool": "find", "arguments": {"query": "pharmacy"}, "result": {"pois": []}}
+    (root / "records" / "all.jsonl").write_text(json.dumps(record) + "\n")
+    saved(root, *["drugstore"] * 3, case="pharmacy", tool="find")
+    main(["lint", "benchmark_cases", "--misses", "run.json"])
+    doc = (Path(__file__).resolve().parents[2] / "docs" / "recording.md").read_text(encoding="utf-8")
+    shown = re.search(r"(?m)^    case pharmacy: .*\n(?:^    .*\n)+", doc)
+    assert shown is not None
+    assert textwrap.dedent(shown[0]) in capsys.readouterr().out
 
 
 def test_a_run_that_cannot_be_read_is_an_error(suite, capsys):

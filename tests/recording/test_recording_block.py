@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from pathlib import Path
 
 import pytest
 from office_suite import records, write_office
 
 from pytest_mapsat.model import UsageError
 from pytest_mapsat.recording import RecordingWarning, recording
+
+DOC = Path(__file__).resolve().parents[2] / "docs" / "recording.md"
 
 
 def rooms(start: str):
@@ -56,18 +60,10 @@ def test_a_case_that_the_suite_does_not_have_is_told_before_anything_is_called(t
         pass
 
 
-def test_the_fixture_records_for_the_time_of_a_test(pytester, monkeypatch):
+def test_the_fixture_of_the_document_records_for_the_time_of_a_test(pytester, monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
-    suite = write_office(pytester.path, oracle=False)
-    pytester.makepyfile(
-        """
-        def find(query: str):
-            return [query]
-
-        def test_it(mapsat_record):
-            tools = mapsat_record([find], "benchmark_cases", "review")
-            assert tools.find(query="tea") == ["tea"]
-        """
-    )
+    suite = write_office(pytester.path, "airport-with-ev", oracle=False)
+    [block] = re.findall(r"```python\n(.*?)```", DOC.read_text(encoding="utf-8"), re.DOTALL)
+    pytester.makepyfile('def find_way(to: str):\n    return {"minutes": 25}\n\n' + block)
     pytester.runpytest().assert_outcomes(passed=1)
-    assert [record["result"] for record in records(suite)] == [["tea"]]
+    assert [record["result"] for record in records(suite)] == [{"minutes": 25}]

@@ -57,7 +57,7 @@ def browser(tmp_path_factory):
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     options.set_capability("unhandledPromptBehavior", "accept")
     driver = webdriver.Chrome(options=options, service=Service(DRIVER))
-    driver.set_page_load_timeout(60)
+    driver.set_page_load_timeout(120)
     yield driver
     driver.quit()
 
@@ -74,6 +74,8 @@ def page(browser, address):
     """The page, freshly opened; it has asked for nothing and complained of nothing when the test is over."""
     view(browser, 1280)
     browser.get("about:blank")
+    for kind in ("browser", "performance"):
+        browser.get_log(kind)
     browser.get(address)
     yield browser
     assert [entry["message"] for entry in browser.get_log("browser")] == []

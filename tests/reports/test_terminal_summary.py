@@ -49,8 +49,7 @@ gate     INCONCLUSIVE: ar 0.5900-0.8000 is undecided at 0.65
          1 case not evaluated (undecided 1), 1 allowed
          undecided labels are settled by people's decisions
          (mapsat review RUN) or by a model judge (mapsat
-         regrade RUN --judge=llm:MODEL, not in this version
-         yet)
+         regrade RUN --judge=llm:MODEL)
 """,
     80: """\
 agent  my:agent
@@ -79,8 +78,7 @@ gate     INCONCLUSIVE: ar 0.5900-0.8000 is undecided at 0.65 (3 of 5 cases
          decided; 95% 0.210-1.000 covers it)
          1 case not evaluated (undecided 1), 1 allowed
          undecided labels are settled by people's decisions (mapsat review RUN)
-         or by a model judge (mapsat regrade RUN --judge=llm:MODEL, not in this
-         version yet)
+         or by a model judge (mapsat regrade RUN --judge=llm:MODEL)
 """,
 }
 

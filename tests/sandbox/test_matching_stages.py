@@ -111,6 +111,11 @@ def test_text_is_near_when_only_generic_words_synonyms_or_the_order_differ(asked
     assert answer.provenance.differences[0].score is not None
 
 
+def test_words_that_may_be_absent_do_not_count_in_the_similarity():
+    answer = ask(sandbox(around("海边 咖啡店")), query="shop 海边 咖啡")
+    assert (answer.provenance.kind, answer.provenance.differences[0].score) == ("near", 1.0)
+
+
 @pytest.mark.parametrize(
     ("asked", "recorded"),
     [

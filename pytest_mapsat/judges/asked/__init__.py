@@ -3,6 +3,5 @@
 from __future__ import annotations
 
 from .judge import PROMPTS, ModelJudge
-from .votes import votes_agree
 
-__all__ = ["PROMPTS", "ModelJudge", "votes_agree"]
+__all__ = ["PROMPTS", "ModelJudge"]

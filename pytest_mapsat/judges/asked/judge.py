@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from threading import Event
 from typing import Any
 
 from pytest_mapsat.judges.checks import ChecksJudge
@@ -83,6 +84,7 @@ class ModelJudge:
     votes: int = 3
     every: bool = False
     linked: bool | None = field(default=None, init=False)
+    _met: Event = field(default_factory=Event, init=False, repr=False)
 
     def judge(self, case: Case, trajectory: Trajectory) -> Verdict:
         """Return one label for each factor of the case, with who gave it and the votes.
@@ -128,16 +130,28 @@ class ModelJudge:
                 for vote in range(1, self.votes + 1)
             ]
         found: dict[LabelKind, list[Vote]] = {}
-        if tasks:
-            _ = context.replies, context.evidence  # read once, before several threads want them
-            with ThreadPoolExecutor(max_workers=min(_AT_ONCE, len(tasks))) as pool:
-                for (one, _), vote in zip(
-                    tasks,
-                    pool.map(lambda task: self._vote(task[0], context, trajectory.trial, task[1]), tasks),
-                    strict=True,
-                ):
-                    found.setdefault(one.kind, []).append(vote)
+        for (one, _), vote in zip(tasks, self._together(tasks, context, trajectory.trial), strict=True):
+            found.setdefault(one.kind, []).append(vote)
         return found
+
+    def _together(self, tasks: Sequence[tuple[Asked, int]], context: Context, trial: int) -> list[Vote]:
+        """Return the vote of each task, several under way at once.
+
+        The first call of all is made alone: libraries of models make a connection for every call that comes before the first has ended, and
+        leave the others open.
+        """
+
+        def one(task: tuple[Asked, int]) -> Vote:
+            return self._vote(task[0], context, trial, task[1])
+
+        alone = [] if self._met.is_set() else [one(task) for task in tasks[:1]]
+        self._met.set()
+        rest = tasks[len(alone) :]
+        if not rest:
+            return alone
+        _ = context.replies, context.evidence  # read once, before several threads want them
+        with ThreadPoolExecutor(max_workers=min(_AT_ONCE, len(rest))) as pool:
+            return [*alone, *pool.map(one, rest)]
 
     def _vote(self, asked: Asked, context: Context, trial: int, vote: int) -> Vote:
         """Ask, hold the reply against the dialogue, and ask once more for what does not check."""

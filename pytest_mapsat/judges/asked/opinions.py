@@ -8,15 +8,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_mapsat.judges.context import Context
+from pytest_mapsat.judges.figures import canonical, is_unit
 from pytest_mapsat.model import ClockTime, Factor, JsonObject, Number, leaves
+from pytest_mapsat.text import Document
 
 from .asking import CANNOT_SAY, FAILED, LEVELS, NOT_STATED, PASSED, RELATIONS, UNITS, Asked, has_levels
 from .compared import Figure, Outcome, UncheckedError, compare
 from .material import Found
 from .words import visible
 
-#: Of a reply no more is read than this: entries, quotes and figures of an entry, characters of a text.
+#: Of a reply no more is read than this: entries, entries on one requirement, quotes and figures of an entry, characters of a text.
 _MOST_ENTRIES = 500
+_MOST_ON_ONE = 3
 _MOST_QUOTES = 12
 _MOST_FIGURES = 40
 _LONGEST_REASON = 400
@@ -75,7 +78,7 @@ def read_reply(data: JsonObject, asked: Asked, context: Context) -> tuple[dict[s
     for number, factor in enumerate(asked.factors, 1):
         try:
             opinions[factor.id] = _agreed(
-                [_opinion(entry, factor, asked, context) for entry in entries.get(number, ())]
+                [_opinion(entry, factor, asked, context) for entry in entries.get(number, ())[:_MOST_ON_ONE]]
             )
         except _BadError as bad:
             problems[factor.id] = str(bad)
@@ -113,6 +116,8 @@ def _opinion(entry: Mapping[str, Any], factor: Factor, asked: Asked, context: Co
             f"the quote {bearing[0].text[:_SHOWN]!r} speaks to a judge, which proves nothing; quote what is said to the user"
         )
     outcomes = list(_figures(entry.get("figures"), factor, asked, context))
+    if verdict == PASSED and asked.kind == "fact" and not outcomes and not _states(factor, context):
+        verdict = NOT_STATED
     _hold(verdict, outcomes, factor, asked)
     return Opinion(verdict, reason, quotes)
 
@@ -207,9 +212,23 @@ def _hold(verdict: str, outcomes: Sequence[tuple[str, Outcome]], factor: Factor,
         raise _BadError(f"it is called failed, but all its figures stand as they must: {outcomes[0][0]}")
     if verdict == PASSED and any(outcome == "open" for _, outcome in outcomes):
         raise _BadError("it is called passed, but a figure has nothing known to be held against")
-    if verdict == PASSED and not outcomes and _is_of_figures(factor):
+    if verdict == PASSED and not outcomes and _figure_checks(factor):
         raise _BadError("it is called passed without its figures; give each of them, or say not_stated")
 
 
-def _is_of_figures(factor: Factor) -> bool:
-    return factor.check is not None and any(isinstance(leaf, Number | ClockTime) for leaf in leaves(factor.check))
+def _figure_checks(factor: Factor) -> list[Number | ClockTime]:
+    """Return the checks of figures in a factor's check."""
+    listed = leaves(factor.check) if factor.check is not None else ()
+    return [leaf for leaf in listed if isinstance(leaf, Number | ClockTime)]
+
+
+def _states(factor: Factor, context: Context) -> bool:
+    """Return whether the replies have any figure of the sort that a factor's checks are about; so they may, where it has no such check."""
+    checks = _figure_checks(factor)
+    return not checks or any(_has(document, check) for check in checks for document in context.replies)
+
+
+def _has(document: Document, check: Number | ClockTime) -> bool:
+    if isinstance(check, ClockTime):
+        return bool(document.times)
+    return any(is_unit(one.unit, canonical(check.unit)) for one in document.quantities)

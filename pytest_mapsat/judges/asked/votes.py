@@ -43,10 +43,3 @@ def value_of(said: str) -> float | None:
     if said in (PASSED, NOT_STATED):
         return 1.0
     return 0.0 if said == FAILED else LEVELS.get(said)
-
-
-def votes_agree(votes: Sequence[str]) -> float | None:
-    """Return the share of pairs of votes that say the same; None for fewer than two votes."""
-    counts = Counter(votes)
-    pairs = len(votes) * (len(votes) - 1)
-    return sum(count * (count - 1) for count in counts.values()) / pairs if pairs else None

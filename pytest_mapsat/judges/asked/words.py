@@ -12,11 +12,14 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 #: Selectors of variants; a row of them can carry a text that nobody sees.
 _SELECTORS = ((0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
 _PLAIN_SPACE = "\n\t"
-#: What a quote may leave out or add beside blanks and pictures: quotation marks, bars, and marks of headings and emphasis.
-_LEFT_OUT = frozenset("|\"'「」『』《》#*_`")
+#: What a quote may leave out or add beside blanks and pictures: quotation marks, marks of tables, headings and emphasis, brackets and colons of data.
+_LEFT_OUT = frozenset("|\"'「」『』《》#*_`{}[],:=、")
+_ENDS = " \t\n.。!！?？;；,，"
 _LEFT_BETWEEN = re.compile(r"\s*(?:\.{3,}|…+|\[\.\.\.\])\s*")
 #: Pieces of a quote that leaves something out stand within so many characters.
 _WIDEST = 2_000
+#: So many places are tried where a quote may begin that leaves something out.
+_MOST_TRIED = 200
 
 
 class _Visible(dict[int, int]):
@@ -70,18 +73,19 @@ class Words:
         Args:
             quote: the words; ``...`` between them leaves something out. One letter or digit alone is no quote.
         """
-        pieces = [compact(piece) for piece in _LEFT_BETWEEN.split(quote)]
+        pieces = [compact(piece) for piece in _LEFT_BETWEEN.split(quote.strip(_ENDS))]
         pieces = [piece for piece in pieces if piece]
         if not pieces or sum(map(len, pieces)) < 2 or not any(map(str.isalnum, "".join(pieces))):  # noqa: PLR2004  a pair
             return None
         text, places = self._compact
-        start = text.find(pieces[0])
-        while start >= 0:
+        start = -1
+        for _ in range(_MOST_TRIED):
+            start = text.find(pieces[0], start + 1)
+            if start < 0:
+                return None
             end = _end_of(text, pieces, start)
             if end is not None:
-                first, last = places[start], places[end - 1]
-                return self._folded.span(first, last + 1)
-            start = text.find(pieces[0], start + 1)
+                return self._folded.span(places[start], places[end - 1] + 1)
         return None
 
 

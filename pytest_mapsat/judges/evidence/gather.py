@@ -82,7 +82,7 @@ class _Gathering:
             keys = tuple(self._know(name, -1) for name in names) if len(names) == 1 else ()
             self.texts.append((Source("context", -1, path="history"), line, keys or (USER,)))
         told = [("instructions", visible.instructions)] if visible.instructions else []
-        for path, text in [*told, *_leaves(context.details)]:
+        for path, text in [*told, *_leaves(context.details), *_leaves(context.profile)]:
             self.texts.append((Source("context", -1, path=path), text, (USER,)))
         self.texts.append((Source("user", -1, path="query"), visible.query, (USER,)))
 

@@ -15,21 +15,28 @@ _CELL = 0.02
 class PointIndex:
     """Some points by the cell of a grid that they lie in.
 
-    Args:
+    Attributes:
         points: the points, degrees; None for what has none.
     """
 
     def __init__(self, points: Sequence[Point | None]) -> None:
-        self._points = points
+        self.points = points
         self._cells: dict[tuple[int, int], list[int]] = {}
         for at, point in enumerate(points):
             if point is not None:
                 self._cells.setdefault(_cell(point), []).append(at)
 
+    def holds(self, at: int, centre: Point, metres: float) -> bool:
+        """Return whether one of the points lies in a circle."""
+        point = self.points[at]
+        if point is None or abs(point[1] - centre[1]) * LEAST_M_PER_DEGREE > metres:
+            return False
+        return distance_m(*centre, *point) <= metres
+
     def within(self, centre: Point, metres: float) -> Iterator[tuple[float, int]]:
         """Give the points in a circle: metres from its centre, and place among the points."""
         for at in self._around(centre, metres):
-            point = self._points[at]
+            point = self.points[at]
             if point is not None:
                 apart = distance_m(*centre, *point)
                 if apart <= metres:

@@ -178,17 +178,12 @@ class RowsCall:
         metres = number(radius)
         if metres is None or metres < 0:
             raise UnanswerableError(f"{rule.within} is {shown(radius)}, expected metres")
-        indexes = [point_index(part.table, rule.lon, rule.lat) for part in self._view.parts]
-        if not any(index.nearest(centre, rule.beyond_m) for index in indexes):
+        indexes = {id(part.table): point_index(part.table, rule.lon, rule.lat) for part in self._view.parts}
+        if not any(True for index in indexes.values() for _ in index.within(centre, rule.beyond_m)):
             where = f"{centre[0]:g},{centre[1]:g}"
             raise UnanswerableError(f"{where} lies outside of what is known here: longitude first, in degrees")
 
-        def keep(part: Part, at: int) -> bool:
-            row = part.table.rows[at]
-            lon, lat = number(row.get(rule.lon)), number(row.get(rule.lat))
-            return lon is not None and lat is not None and distance_m(*centre, lon, lat) <= metres
-
-        return keep
+        return lambda part, at: indexes[id(part.table)].holds(at, centre, metres)
 
     def _centre(self, name: str, rule: Around) -> Point:
         if self._spec.value(self._call, name) is None and rule.ends is not None:

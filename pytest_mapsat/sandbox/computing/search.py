@@ -8,13 +8,13 @@ no "quiet" lists restaurants all the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 from pytest_mapsat.model import Json, JsonObject
 from pytest_mapsat.sandbox.canonical import Point, number
 from pytest_mapsat.sandbox.geo import distance_m
-from pytest_mapsat.sandbox.text import normalise
+from pytest_mapsat.sandbox.text import normalise, tokens
 
 from .wording import LEAST_LETTERS, SAME_WORD, Wordbook, Wording, covered, is_run
 
@@ -24,6 +24,8 @@ _SAME_NAME = 78
 _NEAR_M = 3000.0
 #: A Chinese name is looked up by as many characters.
 _HEAD = 2
+#: So many neighbouring words are tried as one name.
+_MOST_JOINED = 4
 
 
 #: Whether the rest of a call leaves a row.
@@ -47,6 +49,14 @@ class Hit(NamedTuple):
     rank: float
     row: int
     lacking: tuple[str, ...] = ()
+
+
+class _Text(NamedTuple):
+    """What is searched of one text: its one form, its words, the sorts that it names."""
+
+    form: str
+    words: frozenset[str]
+    sorts: frozenset[str]
 
 
 class _Entry(NamedTuple):
@@ -73,34 +83,41 @@ class SearchIndex:
     def __init__(self, rows: Sequence[JsonObject], columns: Columns, book: Wordbook) -> None:
         self._book = book
         self._sorted = bool(columns.sort)
-        self.entries = tuple(self._entry(row, columns) for row in rows)
+        read = cache(self._text)
+        self.entries = tuple(self._entry(row, columns, read) for row in rows)
         self._by_name: dict[str, list[int]] = {}
         self._by_sort: dict[str, list[int]] = {}
         self._by_word: dict[str, list[int]] = {}
         self._by_head: dict[str, list[tuple[str, int]]] = {}
+        self._by_rarest: dict[str, list[tuple[frozenset[str], str, int]]] = {}
         for at, entry in enumerate(self.entries):
             self._register(at, entry)
+        for at, entry in enumerate(self.entries):
+            for name, own in zip(entry.names, entry.name_words, strict=True):
+                if own:
+                    rarest = min(own, key=lambda word: (len(self._by_word[word]), word))
+                    self._by_rarest.setdefault(rarest, []).append((own, name, at))
 
-    def _entry(self, row: JsonObject, columns: Columns) -> _Entry:
-        names = [text for column in columns.name for text in texts(row.get(column))]
-        sorts = {sort for column in columns.sort for text in texts(row.get(column)) for sort in self._sorts(text)}
-        others = [text for column in (*columns.sort, *columns.also) for text in texts(row.get(column))]
-        all_sorts = sorts.union(*map(self._sorts, (*names, *others)))
-        sorts = sorts if columns.sort else all_sorts
-        words = {word for text in (*names, *others) for word in self._book.stems(text)}
+    def _entry(self, row: JsonObject, columns: Columns, read: Callable[[str], _Text]) -> _Entry:
+        names = [read(text) for column in columns.name for text in texts(row.get(column))]
+        kinds = [read(text) for column in columns.sort for text in texts(row.get(column))]
+        others = [read(text) for column in columns.also for text in texts(row.get(column))]
+        sorts = frozenset[str]().union(*(text.sorts for text in kinds))
+        every = (*names, *kinds, *others)
+        all_sorts = frozenset[str]().union(*(text.sorts for text in every))
         lon, lat = (number(row.get(column)) if column else None for column in (columns.lon, columns.lat))
         return _Entry(
-            tuple(map(normalise, names)),
-            tuple(frozenset(self._book.stems(name)) for name in names),
-            frozenset(sorts),
-            frozenset(all_sorts),
-            frozenset(words),
-            "|".join(map(normalise, (*names, *others))),
+            tuple(text.form for text in names),
+            tuple(text.words for text in names),
+            sorts if columns.sort else all_sorts,
+            all_sorts,
+            frozenset[str]().union(*(text.words for text in every)),
+            "|".join(text.form for text in every),
             None if lon is None or lat is None else (lon, lat),
         )
 
-    def _sorts(self, text: str) -> tuple[str, ...]:
-        return self._book.read(text).sorts
+    def _text(self, text: str) -> _Text:
+        return _Text(normalise(text), frozenset(self._book.stems(text)), frozenset(self._book.read(text).sorts))
 
     def _register(self, at: int, entry: _Entry) -> None:
         for name in dict.fromkeys(entry.names):
@@ -124,9 +141,6 @@ class SearchIndex:
             scope: whether the rest of the call leaves a row. A name is looked for beyond it too, so that what it names elsewhere is not answered by
                 something else here.
         """
-        return self._find(text, scope) or self._find(self._book.respelt(text), scope)
-
-    def _find(self, text: str, scope: Scope) -> list[Hit]:
         asked = self._book.read(text)
         exact = self._exact(text)
         if exact:
@@ -163,11 +177,11 @@ class SearchIndex:
         """Return the rows whose whole name stands in a text, with this name; none whose name is part of another that stands there."""
         words, whole = frozenset(self._book.stems(text)), normalise(text)
         found: dict[int, str] = {}
-        for at in sorted({at for word in words for at in self._by_word.get(word, ())}):
-            entry = self.entries[at]
-            for name, own in zip(entry.names, entry.name_words, strict=True):
-                if own and own <= words and self._is_name(own):
-                    found[at] = max(found.get(at, ""), name, key=len)
+        for own, name, at in (named for word in words for named in self._by_rarest.get(word, ())):
+            if own <= words and self._is_name(own):
+                found[at] = max(found.get(at, ""), name, key=len)
+        for name, at in self._joined(text):
+            found[at] = max(found.get(at, ""), name, key=len)
         for start in range(len(whole) - 1):
             for name, at in self._by_head.get(whole[start : start + _HEAD], ()):
                 if whole.startswith(name, start) and self._is_name(frozenset({name})):
@@ -175,6 +189,16 @@ class SearchIndex:
         names = set(found.values())
         inner = {name for name in names if any(name != other and name in other for other in names)}
         return {at: name for at, name in found.items() if name not in inner}
+
+    def _joined(self, text: str) -> Iterator[tuple[str, int]]:
+        """Give the names that neighbouring words of a text make together, however they are spaced ("harbourfront")."""
+        words = tokens(text)
+        for start in range(len(words)):
+            for end in range(start + 1, min(start + _MOST_JOINED, len(words)) + 1):
+                name = "".join(words[start:end])
+                for at in self._by_name.get(name, ()):
+                    if any(self._is_name(own) for own in self.entries[at].name_words):
+                        yield name, at
 
     def _is_name(self, words: frozenset[str]) -> bool:
         """Return whether words are a name and not a sort of things alone."""
@@ -233,7 +257,8 @@ class SearchIndex:
         plain = [word for word in wanted if not is_run(word)]
         rows = self._rows_with(plain) if plain else range(len(self.entries))
         having = [at for at in sorted(rows) if all(self._has(at, word) for word in wanted)]
-        return _within([Hit(5, 0 if self._in_name(at, wanted) else 1, at) for at in having], scope)
+        named = [at for at in having if self._in_name(at, wanted)]
+        return _within([Hit(5, 0, at) for at in named or having], scope)
 
     def _has(self, row: int, word: str) -> bool:
         entry = self.entries[row]

@@ -90,16 +90,17 @@ class Wordbook:
             self._phrases.setdefault(words, phrase)
 
     def respelt(self, text: str) -> str:
-        """Return a text with the declared words that its unknown words are nearest to, where they are near ("restaraunt")."""
+        """Return a text with the declared words that its unknown words are nearest to ("restaraunt"); empty where there is none."""
         from rapidfuzz import fuzz, process  # noqa: PLC0415 - heavy; only loaded where words are unknown
 
-        words = []
+        words, changed = [], False
         for word in self.stems(text):
             found = None
             if len(word) >= LEAST_LETTERS and not is_run(word) and (word,) not in self._phrases:
                 found = process.extractOne(word, self._single, scorer=fuzz.ratio, score_cutoff=SAME_WORD)
             words.append(str(found[0]) if found else word)
-        return " ".join(words)
+            changed = changed or found is not None
+        return " ".join(words) if changed else ""
 
     def _read(self, text: str) -> Wording:
         """Take a text apart; longer phrases are found first."""

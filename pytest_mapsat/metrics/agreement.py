@@ -1,7 +1,8 @@
-"""Cohen's kappa: how far two judges agree beyond what chance alone would give (Cohen 1960, Educational and Psychological Measurement 20)."""
+"""How far judges agree: Cohen's kappa, beyond what chance alone would give (Cohen 1960, Educational and Psychological Measurement 20), and votes."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from .statistics import LEVEL, Interval, draw
@@ -49,3 +50,10 @@ def kappa_interval(tables: Sequence[Table], *, level: float = LEVEL) -> Interval
     kappas = (agreed[defined] - chance[defined]) / (1 - chance[defined])
     low, high = np.quantile(kappas, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
+
+
+def votes_agree(votes: Sequence[str]) -> float | None:
+    """Return the share of pairs of votes that say the same; None for fewer than two votes."""
+    counts = Counter(votes)
+    pairs = len(votes) * (len(votes) - 1)
+    return sum(count * (count - 1) for count in counts.values()) / pairs if pairs else None

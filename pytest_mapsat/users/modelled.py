@@ -1,0 +1,240 @@
+"""The user that is a model: what it may say is checked by machine, message by message, after the rules of docs/users.md."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from pytest_mapsat.llm import Answer, Door, ModelError, Request, named_model, prompt
+from pytest_mapsat.model import Case, Ending, JsonObject, MapsatError, ScriptedAnswer, Turn, Usage, digest
+from pytest_mapsat.text import fold_phrase
+
+from . import phrases
+from .reading import Reading, read, wants_something, words
+from .user import UserMove
+
+#: The prompts of each spec, for the manifest.
+USER_PROMPTS: Mapping[str, tuple[str, ...]] = {"llm": ("user", "user_again"), "scripted+llm": ("user_choice",)}
+_ENDINGS = ("no", "done", "stalled")
+#: A user who says more than this, characters, is asked to be brief.
+_LONGEST = 400
+_SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {
+        "asked": {"type": "array", "items": {"type": "string"}},
+        "message": {"type": "string"},
+        "end": {"type": "string", "enum": list(_ENDINGS)},
+    },
+    "required": ["asked", "message", "end"],
+    "additionalProperties": False,
+}
+_CHOICE: JsonObject = {
+    "type": "object",
+    "properties": {"fits": {"type": "array", "items": {"type": "integer"}}},
+    "required": ["fits"],
+    "additionalProperties": False,
+}
+#: Figures and times, and names in quotation marks: what nobody may make up.
+_STATED = re.compile(r"\d+(?:[.:]\d+)*|(?<=[“\"「《])[^”\"」》]{2,40}(?=[”\"」》])")
+
+
+class UserBrokenError(MapsatError):
+    """A simulated user broke the rules twice."""
+
+
+@dataclass(frozen=True)
+class Voice:
+    """The model behind a user of one episode.
+
+    Attributes:
+        door: the way to it.
+        model: its name.
+        parameters: sampling parameters.
+        trial: which of several episodes of the case it is.
+    """
+
+    door: Door
+    model: str
+    parameters: JsonObject
+    trial: int
+
+    def ask(self, messages: Sequence[JsonObject], schema: JsonObject) -> Answer:
+        """Return the model's answer."""
+        request = Request(
+            model=self.model,
+            messages=tuple(messages),
+            schema_=schema,
+            parameters=self.parameters,
+            trial=self.trial,
+            purpose="user",
+        )
+        return self.door.ask(request)
+
+
+def voice_of(rest: str, spec: str, door: Door, trial: int) -> Voice:
+    """Return the model that a spec names behind ``llm:``.
+
+    Raises:
+        UsageError: it names none.
+    """
+    model, parameters = named_model(rest, f"--mapsat-user={spec}")
+    return Voice(door, model, parameters, trial)
+
+
+class ModelUser:
+    """A user of one episode, spoken for by a model. It knows persona, intent and script, and nothing else of the truth."""
+
+    def __init__(self, case: Case, voice: Voice) -> None:
+        truth = case.truth
+        self._voice = voice
+        self._language = case.language
+        self._known = "\n".join((truth.persona, truth.intent, *(answer.say for answer in truth.user.answers)))
+        self._about = {
+            "persona": truth.persona or "-",
+            "intent": truth.intent or case.visible.query,
+            "answers": "\n".join(f"- {answer.say}" for answer in truth.user.answers) or "-",
+        }
+
+    def reply(self, turns: Sequence[Turn]) -> UserMove:
+        """Return the user's move after the agent's last turn.
+
+        Raises:
+            UserBrokenError: the model broke the rules twice.
+            ModelError: it gave no answer.
+        """
+        dialogue = "\n\n".join(f"{'user' if turn.role == 'user' else 'assistant'}: {turn.text}" for turn in turns)
+        fence = _fence(dialogue)
+        messages: list[JsonObject] = [
+            {"role": "system", "content": prompt("user", self._language).fill(fence=fence, **self._about)},
+            {"role": "user", "content": f"{fence}\n{dialogue}\n{fence}"},
+        ]
+        spent: list[Usage] = []
+        problems: list[str] = []
+        for _ in range(2):
+            said = self._asked(messages, spent)
+            problems = ["the reply is no JSON object"] if said is None else self._wrong(said, turns)
+            if said is not None and not problems:
+                return _move(said, spent)
+            again = prompt("user_again", self._language).fill(problems="; ".join(problems))
+            if said is not None:
+                messages.append({"role": "assistant", "content": said.text})
+            messages.append({"role": "user", "content": again})
+        raise UserBrokenError(f"the user {self._voice.model} broke its rules twice: {'; '.join(problems)}")
+
+    def _asked(self, messages: Sequence[JsonObject], spent: list[Usage]) -> Answer | None:
+        try:
+            answer = self._voice.ask(messages, _SCHEMA)
+        except ModelError as error:
+            if error.kind != "malformed":
+                raise
+            spent.append(error.usage)
+            return None
+        spent.append(answer.usage)
+        return answer
+
+    def _wrong(self, answer: Answer, turns: Sequence[Turn]) -> list[str]:
+        """Return which rules a message breaks, in words that the model is told."""
+        data = answer.data or {}
+        asked, message, end = data.get("asked"), data.get("message"), data.get("end")
+        if not isinstance(asked, list) or not isinstance(message, str) or end not in _ENDINGS or not message.strip():
+            return ['the reply needs "asked" (a list), "message" (a text) and "end" (no, done or stalled)']
+        heard = turns[-1].text if turns and turns[-1].role == "agent" else ""
+        reading = read(heard, self._language)
+        return [*_out_of_turn(reading, end, asked, heard), *_speaks_amiss(message), *self._invents(message, turns)]
+
+    def _invents(self, message: str, turns: Sequence[Turn]) -> list[str]:
+        known = " ".join((self._known, *(turn.text for turn in turns)))
+        made_up = [stated for stated in dict.fromkeys(_STATED.findall(message)) if stated not in known]
+        return [f"it invents {stated!r}, which stands nowhere" for stated in made_up]
+
+
+def _out_of_turn(reading: Reading, end: str, asked: Sequence[object], heard: str) -> list[str]:
+    """Return what is wrong with speaking, or ending, now."""
+    found = []
+    folded = words(heard)
+    if strange := [one for one in asked if not isinstance(one, str) or words(one) not in folded]:
+        found.append(f"{str(strange[0])[:60]!r} does not stand in the assistant's message")
+    if not reading.asks and end == "no":
+        found.append("it volunteers: the assistant has asked nothing, so the dialogue ends")
+    if reading.questions and end != "no" and not reading.actions and not reading.gives_up and not reading.stalls:
+        found.append(f"it ends too early: the assistant asks {reading.questions[0][:80]!r}")
+    return found
+
+
+def _speaks_amiss(message: str) -> list[str]:
+    """Return what a user never says."""
+    found = []
+    if wants_something(message):
+        found.append("it asks the assistant for something")
+    if phrases.SPEAKS_FOR_AGENT.search(fold_phrase(message)):
+        found.append("it speaks for the assistant")
+    if len(message) > _LONGEST:
+        found.append(f"it says {len(message)} characters, far more than suffices")
+    return found
+
+
+def _move(answer: Answer, spent: Sequence[Usage]) -> UserMove:
+    data = answer.data or {}
+    ending = None if data["end"] == "no" else cast("Ending", data["end"])
+    return UserMove(str(data["message"]).strip(), ending, usage=total(spent))
+
+
+def total(spent: Sequence[Usage]) -> Usage:
+    """Return what several calls cost together; not known where one of them does not say."""
+    tokens_in, tokens_out = ([getattr(one, name) for one in spent] for name in ("input_tokens", "output_tokens"))
+    costs = [one.cost for one in spent]
+    return Usage(
+        input_tokens=None if None in tokens_in else sum(tokens_in),
+        output_tokens=None if None in tokens_out else sum(tokens_out),
+        cost=None if None in costs else math.fsum(cost for cost in costs if cost is not None),
+    )
+
+
+class Chooser:
+    """Chooses which prepared answers fit questions that no rule could match; says nothing itself."""
+
+    def __init__(self, voice: Voice, language: str) -> None:
+        self._voice = voice
+        self._language = language
+        self._spent: list[Usage] = []
+
+    def take_spent(self) -> Usage | None:
+        """Return what was spent since this was asked last; None: nothing."""
+        spent, self._spent = self._spent, []
+        return total(spent) if spent else None
+
+    def choose(self, questions: Sequence[str], answers: Sequence[ScriptedAnswer]) -> list[ScriptedAnswer]:
+        """Return the prepared answers that fit, in their order.
+
+        Raises:
+            UserBrokenError: the model names answers that there are not, twice.
+            ModelError: it gave no answer.
+        """
+        asked = "\n".join(questions)
+        listed = "\n".join(f"{number}. {answer.say}" for number, answer in enumerate(answers, start=1))
+        text = prompt("user_choice", self._language).fill(answers=listed, questions=asked, fence=_fence(asked))
+        messages: list[JsonObject] = [{"role": "user", "content": text}]
+        for _ in range(2):
+            answer = self._voice.ask(messages, _CHOICE)
+            self._spent.append(answer.usage)
+            fits = (answer.data or {}).get("fits")
+            if isinstance(fits, list) and all(one in range(1, len(answers) + 1) for one in fits):
+                return [one for number, one in enumerate(answers, start=1) if number in fits]
+            messages += [
+                {"role": "assistant", "content": answer.text},
+                {"role": "user", "content": f'"fits": 1 - {len(answers)}'},
+            ]
+        raise UserBrokenError(
+            f"the user {self._voice.model} chose answers that there are not, twice: {answer.text[:80]!r}"
+        )
+
+
+def _fence(text: str) -> str:
+    """Return a line that does not stand in the text: the same for the same text, and not to be guessed by who wrote it."""
+    number = 0
+    while (fence := f"=== {digest([number, text], size=12)} ===") in text:
+        number += 1
+    return fence
