@@ -369,6 +369,10 @@ def test_an_overlay_changes_hides_and_adds_rows_for_its_case_only():
     assert ids(ask("nearby", overlays=overlays, query="pharmacy", lon=10.0, lat=50.0)) == ["p2", "p3"]
     assert ask("details", overlays=overlays, id="p1").status == "error"
     assert ask("details", overlays=overlays, id="Owl Chemist").result["id"] == "p2"
+    gone = ask("search", overlays=overlays, query="Gull Pharmacy")
+    assert (ids(gone), "gull" in gone.provenance.note) == (["p3", "p2"], True), (
+        "a name that is not there is a qualifier"
+    )
     shared = suite(overlays)
     make_world(case(), shared).call("nearby", {"query": "pharmacy", "lon": 10.0, "lat": 50.0})
     assert shared.tables["places"].rows == PLACES
