@@ -16,7 +16,7 @@ from pytest_mapsat.agents import scrubbed
 from pytest_mapsat.formats import Journal, printable, scorecard_line, with_attempt, write_run
 from pytest_mapsat.gate import Side
 from pytest_mapsat.metrics import Family, PassRule
-from pytest_mapsat.model import MapsatError, Run, RunTiming, UsageError
+from pytest_mapsat.model import MapsatError, ProvenanceKind, Run, RunTiming, UsageError
 from pytest_mapsat.reports import summary_lines
 from pytest_mapsat.runs.accounting import Ledger
 from pytest_mapsat.runs.assemble import Outcome, assemble, portable, suite_infos
@@ -304,8 +304,8 @@ class Reporter:
             run = self._run
             if self.settings.save is not None and (run.cases or run.accounting.collected):
                 self._guarded("--mapsat-save", lambda: self._save(run))
-            if self.settings.tools:
-                self._guarded("--mapsat-on-miss=record", self._keep_answers)
+            if self.settings.request.options.on_miss != "strict":
+                self._guarded("--mapsat-on-miss", self._keep_answers)
             self._guarded(
                 "--mapsat-report", lambda: self._faults.extend(self._reports.write(run, self._lines(self._cards)))
             )
@@ -381,8 +381,10 @@ class Reporter:
         self._note({"ended": "complete" if not run.accounting.lost else "stopped"})
 
     def _keep_answers(self) -> None:
-        with_gaps = [one for one in self._cards if one.card.sandbox.get("recorded") or one.card.sandbox.get("miss")]
-        self._own_answers = told(*keep_answers(self._lines(with_gaps), self.suites.of_cases()))
+        kinds: tuple[ProvenanceKind, ...] = ("recorded", "simulated", "miss")
+        with_gaps = [one for one in self._cards if any(one.card.sandbox.get(kind) for kind in kinds)]
+        whose = "of your own tools" if self.settings.tools else "of a model, to be looked over,"
+        self._own_answers = told(*keep_answers(self._lines(with_gaps), self.suites.of_cases()), whose)
 
     def _lines(self, cards: Iterable[Ended]) -> Iterable[bytes]:
         for one in cards:

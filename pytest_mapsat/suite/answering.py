@@ -115,7 +115,9 @@ class _Block:
             yield from self._reference(answer.ends)
 
     def _reference(self, reference: Reference) -> Iterator[_Wrong]:
-        yield from self._columns(reference.table, (reference.id, *reference.name, reference.lon, reference.lat))
+        yield from self._columns(
+            reference.table, (reference.id, *reference.name, *reference.sort, reference.lon, reference.lat)
+        )
         yield from self._words(reference.words)
 
     def _words(self, table: str | None) -> Iterator[_Wrong]:
