@@ -188,10 +188,6 @@ class Spec:
         """Return how a parameter is read."""
         return self._rule(name)
 
-    def compares(self, name: str) -> bool:
-        """Return whether a parameter has a canonical value of its own; a latitude is part of its longitude's."""
-        return name in self._places
-
     def value(self, call: Call, name: str) -> Canonical:
         """Return the canonical value of a parameter in a call that was read, None where it says nothing."""
         return call.values[self._places[name]] if name in self._places else None

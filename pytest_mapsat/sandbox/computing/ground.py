@@ -152,7 +152,7 @@ class Ground:
 
     def _hits(self, view: View, columns: Columns, words: str | None, text: str, keep: Keep | None) -> list[Found]:
         indexes = ((part, self.search_index(part, columns, words)) for part in view.parts)
-        return [(part, hit) for part, index in indexes for hit in index.find(text, _scope(part, keep))]
+        return [(part, hit) for part, index in indexes for hit in index.find(text, part.gone, _scope(part, keep))]
 
     def unknown(self, value: Json, reference: Reference) -> UnanswerableError:
         """Return what tells that a value means no row."""

@@ -7,7 +7,7 @@ no "quiet" lists restaurants all the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from typing import NamedTuple
 
@@ -133,19 +133,20 @@ class SearchIndex:
     def _known(self) -> tuple[str, ...]:
         return tuple(word for word in self._by_word if len(word) >= LEAST_LETTERS and not is_run(word))
 
-    def find(self, text: str, scope: Scope) -> list[Hit]:
+    def find(self, text: str, gone: Container[int], scope: Scope) -> list[Hit]:
         """Return the rows that a text means; empty where it means none of them.
 
         Args:
             text: what was asked.
+            gone: the rows that the case does not have.
             scope: whether the rest of the call leaves a row. A name is looked for beyond it too, so that what it names elsewhere is not answered by
                 something else here.
         """
         asked = self._book.read(text)
-        exact = self._exact(text)
+        exact = [hit for hit in self._exact(text) if hit.row not in gone]
         if exact:
             return _within(exact, scope)
-        mentioned = self._mentioned(text)
+        mentioned = self._mentioned(text, gone)
         if mentioned:
             return self._about(asked, mentioned, scope)
         if self._sorted and asked.sorts:
@@ -173,7 +174,7 @@ class SearchIndex:
             return ()
         return set(lists[0]).intersection(*lists[1:]) if len(lists) > 1 else lists[0]
 
-    def _mentioned(self, text: str) -> dict[int, str]:
+    def _mentioned(self, text: str, gone: Container[int]) -> dict[int, str]:
         """Return the rows whose whole name stands in a text, with this name; none whose name is part of another that stands there."""
         words, whole = frozenset(self._book.stems(text)), normalise(text)
         found: dict[int, str] = {}
@@ -186,6 +187,7 @@ class SearchIndex:
             for name, at in self._by_head.get(whole[start : start + _HEAD], ()):
                 if whole.startswith(name, start) and self._is_name(frozenset({name})):
                     found[at] = max(found.get(at, ""), name, key=len)
+        found = {at: name for at, name in found.items() if at not in gone}
         names = set(found.values())
         inner = {name for name in names if any(name != other and name in other for other in names)}
         return {at: name for at, name in found.items() if name not in inner}
