@@ -15,6 +15,7 @@ PLACES = (
     {"id": "k1", "name": "Copper Kettle", "kind": "tea room", "city": "Larkton", "address": "5 Quay Road", "lon": 10.001, "lat": 50.0, "hours": "10:00-18:00"},
     {"id": "k2", "name": "Copper Kettle", "kind": "tea room", "city": "Larkton", "address": "9 Orchard Way", "lon": 10.02, "lat": 50.0},
     {"id": "q1", "name": "石桥药房", "kind": "药店", "city": "石桥市", "address": "柳巷6号", "lon": 12.0, "lat": 51.0, "hours": "08:00-22:00"},
+    {"id": "q2", "name": "Tea Room", "kind": "tea room", "city": "石桥市", "address": "柳巷7号", "lon": 12.0, "lat": 51.0},
     {"id": "m1", "name": "Harbour Museum", "alias": ["Ship Museum"], "kind": "museum", "city": "Larkton", "address": "1 Slipway", "lon": 10.03, "lat": 50.0, "free": 4},
 )  # fmt: skip
 WORDS = (
@@ -242,6 +243,11 @@ def test_what_is_served_lies_in_the_circle_with_distance_and_opening():
     assert ids(ask("nearby", query="pharmacy", lon=10.0, lat=50.0, at="23:00")) == ["p2"]
 
 
+def test_a_name_that_says_no_more_than_a_sort_is_one_here_too():
+    assert ids(ask("nearby", query="tea room", lon=10.0, lat=50.0)) == ["k1", "k2"]
+    assert ids(ask("nearby", query="tea room", lon=12.0, lat=51.0)) == ["q2"]
+
+
 def test_a_town_is_read_in_its_spellings_and_stands_in_from_the_context():
     assert (
         ids(ask("search", query="chemist", city="Shiqiao")) == ids(ask("search", query="药房", city="石桥")) == ["q1"]
@@ -264,7 +270,7 @@ def test_lists_are_sorted_bounded_and_paged():
 
 @pytest.mark.parametrize("value", ["m1", "Ship Museum", "the Harbour Museum"])
 def test_one_thing_is_looked_up_by_id_or_by_name(value):
-    assert ask("details", id=value).result == PLACES[5]
+    assert ask("details", id=value).result == PLACES[6]
 
 
 @pytest.mark.parametrize(
@@ -384,7 +390,7 @@ def test_the_same_call_has_the_same_answer_and_callers_cannot_change_it():
     world = make_world(case(), suite())
     first = world.call("details", {"id": "m1"})
     first.result["alias"].append("changed")
-    assert world.call("details", {"id": "m1"}).result == PLACES[5]
+    assert world.call("details", {"id": "m1"}).result == PLACES[6]
 
 
 def test_a_case_without_a_time_has_neither_opening_nor_departures():

@@ -52,17 +52,19 @@ class Hit(NamedTuple):
 
 
 class _Text(NamedTuple):
-    """What is searched of one text: its one form, its words, the sorts that it names."""
+    """What is searched of one text: its one form, its words, the sorts that it names, and whether it says more than these."""
 
     form: str
     words: frozenset[str]
     sorts: frozenset[str]
+    proper: bool
 
 
 class _Entry(NamedTuple):
     """What is searched of one row."""
 
     names: tuple[str, ...]
+    proper: tuple[bool, ...]
     name_words: tuple[frozenset[str], ...]
     sorts: frozenset[str]
     all_sorts: frozenset[str]
@@ -93,8 +95,8 @@ class SearchIndex:
         for at, entry in enumerate(self.entries):
             self._register(at, entry)
         for at, entry in enumerate(self.entries):
-            for name, own in zip(entry.names, entry.name_words, strict=True):
-                if own:
+            for name, own, proper in zip(entry.names, entry.name_words, entry.proper, strict=True):
+                if own and proper:
                     rarest = min(own, key=lambda word: (len(self._by_word[word]), word))
                     self._by_rarest.setdefault(rarest, []).append((own, name, at))
 
@@ -108,6 +110,7 @@ class SearchIndex:
         lon, lat = (number(row.get(column)) if column else None for column in (columns.lon, columns.lat))
         return _Entry(
             tuple(text.form for text in names),
+            tuple(text.proper for text in names),
             tuple(text.words for text in names),
             sorts if columns.sort else all_sorts,
             all_sorts,
@@ -117,12 +120,19 @@ class SearchIndex:
         )
 
     def _text(self, text: str) -> _Text:
-        return _Text(normalise(text), frozenset(self._book.stems(text)), frozenset(self._book.read(text).sorts))
+        read = self._book.read(text)
+        return _Text(
+            normalise(text), frozenset(self._book.stems(text)), frozenset(read.sorts), self._is_proper(text, read)
+        )
+
+    def _is_proper(self, text: str, read: Wording) -> bool:
+        """Return whether a text says more than a sort of things: it is a name, and no "puppet theatre"."""
+        return bool(read.rest) or "".join(self._book.stems(text)) != read.joined
 
     def _register(self, at: int, entry: _Entry) -> None:
-        for name in dict.fromkeys(entry.names):
+        for name, proper in dict(zip(entry.names, entry.proper, strict=True)).items():
             self._by_name.setdefault(name, []).append(at)
-            if name and is_run(name[0]):
+            if proper and name and is_run(name[0]):
                 self._by_head.setdefault(name[:_HEAD], []).append((name, at))
         for sort in sorted(entry.all_sorts):
             self._by_sort.setdefault(sort, []).append(at)
@@ -140,15 +150,14 @@ class SearchIndex:
             text: what was asked.
             gone: the rows that the case does not have.
             scope: whether the rest of the call leaves a row. A name is looked for beyond it too, so that what it names elsewhere is not answered by
-                something else here.
+                something else here, unless the name says no more than a sort ("puppet theatre").
         """
         asked = self._book.read(text)
         exact = [hit for hit in self._exact(text) if hit.row not in gone]
-        if exact:
-            return _within(exact, scope)
-        mentioned = self._mentioned(text, gone)
-        if mentioned:
-            return self._about(asked, mentioned, scope)
+        mentioned = {} if exact else self._mentioned(text, gone)
+        found = _within(exact, scope) if exact else self._about(asked, mentioned, scope) if mentioned else []
+        if found or ((exact or mentioned) and self._is_proper(text, asked)):
+            return found
         if self._sorted and asked.sorts:
             return self._of_sort(asked, scope)
         named = self._with_words(asked, scope)
@@ -179,13 +188,13 @@ class SearchIndex:
         words, whole = frozenset(self._book.stems(text)), normalise(text)
         found: dict[int, str] = {}
         for own, name, at in (named for word in words for named in self._by_rarest.get(word, ())):
-            if own <= words and self._is_name(own):
+            if own <= words:
                 found[at] = max(found.get(at, ""), name, key=len)
         for name, at in self._joined(text):
             found[at] = max(found.get(at, ""), name, key=len)
         for start in range(len(whole) - 1):
             for name, at in self._by_head.get(whole[start : start + _HEAD], ()):
-                if whole.startswith(name, start) and self._is_name(frozenset({name})):
+                if whole.startswith(name, start):
                     found[at] = max(found.get(at, ""), name, key=len)
         found = {at: name for at, name in found.items() if at not in gone}
         names = set(found.values())
@@ -199,15 +208,8 @@ class SearchIndex:
             for end in range(start + 1, min(start + _MOST_JOINED, len(words)) + 1):
                 name = "".join(words[start:end])
                 for at in self._by_name.get(name, ()):
-                    if any(self._is_name(own) for own in self.entries[at].name_words):
+                    if self.entries[at].proper[self.entries[at].names.index(name)]:
                         yield name, at
-
-    def _is_name(self, words: frozenset[str]) -> bool:
-        """Return whether words are a name and not a sort of things alone."""
-        if len(words) > 1:
-            return True
-        read = self._book.read(next(iter(words)))
-        return bool(read.rest) or len(read.words) > 1
 
     def _about(self, asked: Wording, mentioned: dict[int, str], scope: Scope) -> list[Hit]:
         """Return the rows that are named, or those of another sort that lie near them."""
