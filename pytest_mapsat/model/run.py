@@ -72,7 +72,7 @@ class RunOptions(Noun):
     alone. ``fail_under``: thresholds as they were written, ``fail_under_from`` says where. ``compare_fail``: the drops against an earlier run that fail, as they
     were written; ``compare_on``: whether runs that are alike in part are compared on that; ``inconclusive``: what a comparison means that cannot tell. ``pass_rule``: how many trials of a case must pass, as ``3/4``; empty: all.
     ``shard``: which part of the cases ran, as ``2/8``; empty: all. ``on_miss``: ``record`` where the user's own
-    tools were asked for what no record answered. ``judge_votes``: evaluations of one dialogue by a judge that asks a model.
+    tools were asked for what no record answered, ``simulate:MODEL`` where a model was. ``judge_votes``: evaluations of one dialogue by a judge that asks a model.
     ``profile``: whether what the profile tools would return was given as context.
     """
 
@@ -89,7 +89,7 @@ class RunOptions(Noun):
     pass_rule: str = Field(default="", pattern=r"^([1-9][0-9]{0,5}/[1-9][0-9]{0,5})?$")
     shard: str = Field(default="", pattern=r"^([1-9][0-9]{0,5}/[1-9][0-9]{0,5})?$")
     allow_unevaluated: int = Field(default=0, ge=0, strict=True)
-    on_miss: Literal["strict", "record"] = "strict"
+    on_miss: str = Field(default="strict", pattern=r"^(strict|record|simulate:.{1,200})$")
     judge_votes: int = Field(default=1, ge=1, le=99, strict=True)
     profile: bool = False
 

@@ -62,7 +62,7 @@ OPTIONS = (
         "on-miss",
         "MODE",
         "what a call gets that no record answers: strict (default): nothing is recorded; record: the answer of your own tool "
-        "(--mapsat-tools), which is kept in the suite",
+        "(--mapsat-tools), which is kept in the suite; simulate:MODEL: an answer that a model makes up, kept and marked as such",
     ),
     Option(
         "tools", "SPEC", "your own tools for --mapsat-on-miss=record: module:attr of functions, a module, or an object"
@@ -286,7 +286,7 @@ def read_settings(config: pytest.Config) -> Settings:
         fail_under=fail_under,
         fail_under_from=origin,
         allow_unevaluated=_whole(config, "allow-unevaluated", 0, at_least=0),
-        on_miss="record" if tools else "strict",
+        on_miss=_single(config, "on-miss", "strict"),
         judge_votes=_votes(config, judge),
         profile=_word(config, "profile", ("off", "on")) == "on",
     )
@@ -464,19 +464,27 @@ def _decisions(config: pytest.Config) -> Path | None:
 def _tools(config: pytest.Config) -> str:
     """Return the spec of the tools that are asked where no record answers; empty where none are."""
     mode, tools = _single(config, "on-miss", "strict"), _single(config, "tools", "")
+    if mode not in ("strict", "record") and not mode.startswith("simulate:"):
+        raise pytest.UsageError(f"--mapsat-on-miss: found {mode!r}, expected strict, record or simulate:MODEL")
     if mode.startswith("simulate:"):
-        raise pytest.UsageError(
-            "--mapsat-on-miss=simulate: is not in this version of pytest-mapsat yet; see CHANGELOG.md"
-        )
-    if mode not in ("strict", "record"):
-        raise pytest.UsageError(f"--mapsat-on-miss: found {mode!r}, expected strict or record")
+        _refuse_no_model(mode)
     if mode == "record" and not tools:
         raise pytest.UsageError(
             "--mapsat-on-miss=record asks your own tools: name them with --mapsat-tools=module:attr"
         )
-    if mode == "strict" and typed(config, "tools"):
+    if mode != "record" and typed(config, "tools"):
         raise pytest.UsageError("--mapsat-tools are asked only with --mapsat-on-miss=record; give both")
     return tools if mode == "record" else ""
+
+
+def _refuse_no_model(mode: str) -> None:
+    from pytest_mapsat.llm import named_model  # noqa: PLC0415 (pydantic: only where an agent is active)
+    from pytest_mapsat.model import UsageError  # noqa: PLC0415 (likewise)
+
+    try:
+        named_model(mode.partition(":")[2], f"--mapsat-on-miss={mode}")
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 def _reports(config: pytest.Config) -> tuple[ReportTarget, ...]:

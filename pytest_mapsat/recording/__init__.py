@@ -8,11 +8,13 @@ from .offers import Offer, offers_of
 from .own_tools import NoAnswerError, OwnTools
 from .secrets import MARK, Secrets
 from .session import RecordingWarning, describe_tools, recording
+from .simulated import SIMULATION_PROMPTS, SimulatingWorld, Simulator
 from .world import Kept, RecordingWorld, recorded_steps, unanswered_steps
 
 __all__ = [
     "MARK",
     "RECORDED",
+    "SIMULATION_PROMPTS",
     "Keeping",
     "Kept",
     "NoAnswerError",
@@ -21,6 +23,8 @@ __all__ = [
     "RecordingWarning",
     "RecordingWorld",
     "Secrets",
+    "SimulatingWorld",
+    "Simulator",
     "describe_tools",
     "keep_records",
     "offers_of",

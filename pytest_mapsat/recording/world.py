@@ -10,6 +10,7 @@ from pytest_mapsat.sandbox import Answer, World, record_key
 
 from .own_tools import NoAnswerError, OwnTools
 from .secrets import Secrets
+from .simulated import NO_MODEL_ANSWER, SIMULATED
 
 #: What the provenance of such an answer says.
 ASKED = "no record answered; your own tool did, and the answer is kept"
@@ -105,22 +106,34 @@ def _still_missing(answer: Answer, why: str) -> Answer:
 
 
 def recorded_steps(trajectory: Trajectory, tools: Mapping[str, Tool]) -> list[Record]:
-    """Return the answers of the user's own tools in an episode as records without secrets."""
+    """Return what the user's own tools, or a model in their place, answered in an episode, as records without secrets."""
     secrets = Secrets()
     return [
         secrets.clean(
-            Record(case=trajectory.case, tool=step.tool, arguments=step.arguments, result=step.result, live=True),
+            Record(
+                case=trajectory.case,
+                tool=step.tool,
+                arguments=step.arguments,
+                result=step.result,
+                live=_is_asked(step),
+                simulated=_is_simulated(step),
+            ),
             tools[step.tool],
         )
         for step in trajectory.calls
-        if _is_asked(step) and step.tool in tools
+        if (_is_asked(step) or _is_simulated(step)) and step.tool in tools
     ]
 
 
 def unanswered_steps(trajectory: Trajectory) -> list[str]:
-    """Return why the user's own tools gave no answer in an episode, a sentence for each call."""
-    notes = (step.provenance.note for step in trajectory.calls if step.provenance and step.provenance.kind == "miss")
-    return [f"case {trajectory.case}: {note.rpartition(_NONE)[2]}" for note in notes if _NONE in note]
+    """Return why the user's own tools, or a model in their place, gave no answer in an episode, a sentence for each call."""
+    notes = [step.provenance.note for step in trajectory.calls if step.provenance and step.provenance.kind == "miss"]
+    marks = [(note, mark) for note in notes for mark in (_NONE, NO_MODEL_ANSWER) if mark in note]
+    return [f"case {trajectory.case}: {note.rpartition(mark)[2]}" for note, mark in marks]
+
+
+def _is_simulated(step: Step) -> bool:
+    return step.provenance is not None and step.provenance.kind == "simulated" and step.provenance.note == SIMULATED
 
 
 def _is_asked(step: Step) -> bool:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
 from pytest_mapsat.agents import Source
 from pytest_mapsat.episode import Limits, run_episode, without_world
 from pytest_mapsat.judges import CheckFunction, Decisions, Judge, make_judge, with_decisions
-from pytest_mapsat.llm import Door, ModelDoor
+from pytest_mapsat.llm import Door, ModelDoor, named_model
 from pytest_mapsat.metrics import MSB, Family, gather_families, score
 from pytest_mapsat.model import (
     Case,
@@ -21,6 +22,7 @@ from pytest_mapsat.model import (
     ImplicitFactor,
     InfrastructureError,
     Policy,
+    Record,
     Requirement,
     RunRequest,
     Scorecard,
@@ -30,7 +32,7 @@ from pytest_mapsat.model import (
     noun_digest,
     trajectory_digest,
 )
-from pytest_mapsat.recording import Kept, OwnTools, RecordingWorld
+from pytest_mapsat.recording import Kept, OwnTools, RecordingWorld, SimulatingWorld, Simulator
 from pytest_mapsat.sandbox import World, make_world, satisfies
 from pytest_mapsat.suite import Suite
 from pytest_mapsat.users import make_user
@@ -73,6 +75,12 @@ class Runner:
     def _answering(self, suite: Suite, case: Case) -> World:
         """Return what answers an agent's calls: the world of the case, then the user's own tools where they are to be asked."""
         world = self.world(suite, case)
+        kind, _, model = self.request.options.on_miss.partition(":")
+        if kind == "simulate" and self.door is not None:
+            named, parameters = named_model(model, "--mapsat-on-miss")
+            return SimulatingWorld(
+                world, Simulator(self.door, named, parameters), case, partial(_examples, suite, case)
+            )
         if self.own_tools is None:
             return world
         return RecordingWorld(world, self.own_tools, case.id, self._kept.setdefault(suite.root, Kept()))
@@ -126,6 +134,14 @@ class Runner:
         if self.door is not None and self.door.ceilings_met > ceilings:
             raise CeilingReachedError(self.door.ceiling)
         return card.model_copy(update={"timing": EpisodeTiming(seconds=round(perf_counter() - started, 6))})
+
+
+def _examples(suite: Suite, case: Case) -> Iterator[Record]:
+    """Yield the recorded calls of a suite, those of one case first."""
+    yield from suite.records(case.id)
+    for other in sorted(suite.record_spans()):
+        if other != case.id:
+            yield from suite.records(other)
 
 
 def judge_of(

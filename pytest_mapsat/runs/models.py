@@ -8,6 +8,7 @@ from pytest_mapsat.agents import AGENT_PROMPTS
 from pytest_mapsat.judges import PROMPTS as JUDGE_PROMPTS
 from pytest_mapsat.llm import Limits, Mode, ModelDoor, marks, open_door
 from pytest_mapsat.model import MapsatError, RunRequest
+from pytest_mapsat.recording import SIMULATION_PROMPTS
 from pytest_mapsat.store import missing
 from pytest_mapsat.users import USER_PROMPTS
 
@@ -17,9 +18,10 @@ class CeilingReachedError(MapsatError):
 
 
 def asks_models(request: RunRequest) -> bool:
-    """Return whether anybody in a run is a model: the agent, the user or the judge."""
+    """Return whether anything in a run is a model: the agent, the user, the judge, or what answers calls without a record."""
     kinds = {spec.partition(":")[0] for spec in (request.user, request.judge) for spec in spec.split("+")}
-    return request.agent.partition(":")[0] in AGENT_PROMPTS or not kinds.isdisjoint({"llm", "llm-all"})
+    simulated = request.options.on_miss.startswith("simulate:")
+    return simulated or request.agent.partition(":")[0] in AGENT_PROMPTS or not kinds.isdisjoint({"llm", "llm-all"})
 
 
 def prompts_of(request: RunRequest) -> dict[str, str]:
@@ -28,6 +30,8 @@ def prompts_of(request: RunRequest) -> dict[str, str]:
     names += USER_PROMPTS.get(request.user.partition(":")[0], ())
     if request.judge.partition(":")[0] in ("llm", "llm-all"):
         names += JUDGE_PROMPTS
+    if request.options.on_miss.startswith("simulate:"):
+        names += SIMULATION_PROMPTS
     return marks(*names) if names else {}
 
 

@@ -39,13 +39,13 @@ def keep_answers(lines: Iterable[bytes], suites: Mapping[str, Suite]) -> tuple[l
     return kept, list(dict.fromkeys(unanswered))
 
 
-def told(kept: Sequence[Keeping], unanswered: Sequence[str]) -> list[str]:
-    """Return the lines that tell what became of the answers of own tools."""
+def told(kept: Sequence[Keeping], unanswered: Sequence[str], whose: str = "of your own tools") -> list[str]:
+    """Return the lines that tell what became of the answers of own tools, or of a model in their place."""
     lines = []
     for one in kept:
         known = f", {one.known} already there" if one.known else ""
         answers = "answer" if one.added == 1 else "answers"
-        lines.append(f"{one.added} {answers} of your own tools added to {one.path.name}{known}")
+        lines.append(f"{one.added} {answers} {whose} added to {one.path.name}{known}")
         lines += [f"not kept: {problem}" for problem in one.problems]
     more = len(unanswered) - _TOLD
     lines += [f"no answer: {reason}" for reason in unanswered[:_TOLD]]

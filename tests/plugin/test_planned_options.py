@@ -2,7 +2,7 @@
 
 import pytest
 
-PLANNED = ("on-miss=simulate:m", "executor=dask:x", "concurrency=3")
+PLANNED = ("executor=dask:x", "concurrency=3")
 
 
 @pytest.mark.parametrize("option", PLANNED)
@@ -15,7 +15,7 @@ def test_an_option_to_come_is_a_clear_usage_error(project: pytest.Pytester, opti
 def test_help_lists_only_what_works(project: pytest.Pytester) -> None:
     text = project.runpytest("--help").stdout.str()
     assert "--mapsat-agent" in text
-    for option in set(PLANNED) - {"on-miss=simulate:m"}:
+    for option in PLANNED:
         assert f"--mapsat-{option.partition('=')[0]}" not in text
 
 

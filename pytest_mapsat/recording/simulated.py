@@ -1,0 +1,162 @@
+"""A world in which a model answers what no record does, in the form of the tool's own records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from pytest_mapsat.llm import Door, ModelError, Request, prompt
+from pytest_mapsat.model import Case, Json, JsonObject, Provenance, Record, Tool
+from pytest_mapsat.sandbox import Answer, World, record_key
+
+#: What the provenance of such an answer says, on the day it is given.
+SIMULATED = "no record answered; a model did, and its answer is kept to be looked over"
+#: What stands before the reason why a model gave no answer either.
+NO_MODEL_ANSWER = "a model gave no answer: "
+#: The prompts, for the manifest.
+SIMULATION_PROMPTS = ("simulate",)
+#: Recorded answers that a model is shown, and characters of all of them.
+_MOST_RECORDS = 8
+_MOST_TEXT = 24_000
+_SCHEMA: JsonObject = {"type": "object", "properties": {"result": {}}, "required": ["result"]}
+
+
+@dataclass(frozen=True)
+class Simulator:
+    """The model that answers.
+
+    Attributes:
+        door: the way to it.
+        model: its name.
+        parameters: sampling parameters.
+    """
+
+    door: Door
+    model: str
+    parameters: JsonObject
+
+
+class SimulatingWorld:
+    """Answers from another world where that can; else has a model answer. Calls that change the world are never made up.
+
+    Args:
+        before: the world that answers first.
+        simulator: the model.
+        case: the case, of which a model is told time and place only.
+        records: gives recorded answers to learn the form from, those of the case first.
+    """
+
+    def __init__(
+        self, before: World, simulator: Simulator, case: Case, records: Callable[[], Iterable[Record]]
+    ) -> None:
+        self._before = before
+        self._simulator = simulator
+        self._case = case
+        self._records = records
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The suite's tools by name."""
+        return self._before.tools
+
+    def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:
+        """Answer a call."""
+        answer = self._before.call(name, arguments)
+        if answer.status != "miss" or answer.provenance is None or self.tools[name].effect == "write":
+            return answer
+        known = self._known(name)
+        try:
+            result = self._simulated(self.tools[name], dict(arguments), known)
+        except (ModelError, ValueError) as error:
+            note = f"{answer.provenance.note}; {NO_MODEL_ANSWER}{error}"
+            return Answer(answer.result, answer.status, answer.provenance.model_copy(update={"note": note}))
+        record = Record(case=self._case.id, tool=name, arguments=dict(arguments), result=result, simulated=True)
+        key = record_key(self.tools[name], record)
+        return Answer(result, "ok", Provenance(kind="simulated", record=key, note=SIMULATED))
+
+    def _known(self, name: str) -> list[Record]:
+        mine = (record for record in self._records() if record.tool == name and not record.simulated)
+        return list(islice(mine, _MOST_RECORDS))
+
+    def _simulated(self, tool: Tool, arguments: JsonObject, known: Sequence[Record]) -> Json:
+        """Return a result of the form that the tool's records have.
+
+        Raises:
+            ModelError: the model gave no answer.
+            ValueError: it has another form, twice, or there is no record to learn the form from.
+        """
+        if not known:
+            raise ValueError(f"{tool.name} has no record to learn the form of its answers from")
+        asked: JsonObject = {"role": "user", "content": self._text(tool, arguments, known)}
+        wrong = ""
+        for attempt in (1, 2):
+            again = f"\n\n{wrong}" if wrong else ""
+            request = Request(
+                model=self._simulator.model,
+                messages=({**asked, "content": f"{asked['content']}{again}"},),
+                schema_=_SCHEMA,
+                parameters=self._simulator.parameters,
+                vote=attempt,
+                purpose="sandbox",
+            )
+            data = self._simulator.door.ask(request).data or {}
+            wrong = unlike(data.get("result"), [record.result for record in known])
+            if not wrong:
+                return data["result"]
+        raise ValueError(wrong)
+
+    def _text(self, tool: Tool, arguments: JsonObject, known: Sequence[Record]) -> str:
+        context = self._case.visible.context
+        place = context.location
+        where = {
+            "now": context.now,
+            "city": context.city,
+            "lon": place.lon if place else None,
+            "lat": place.lat if place else None,
+        }
+        told = [f"{_json(record.arguments)} -> {_json(record.result)}" for record in known]
+        return prompt("simulate", self._case.language).fill(
+            tool=_json({"name": tool.name, "description": tool.description, "parameters": tool.parameters}),
+            records="\n".join(told)[:_MOST_TEXT],
+            context=_json({name: value for name, value in where.items() if value}),
+            call=_json(arguments),
+        )
+
+
+def _json(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def unlike(value: Json, examples: Sequence[Json], place: str = "result") -> str:
+    """Return in what a value has another form than all examples; empty where it has theirs.
+
+    An object has no key that no example has, and each that all of them have; a list has members like theirs; any other value is of a type that one of them has.
+    """
+    kinds = {_kind(example) for example in examples}
+    if _kind(value) not in kinds:
+        return f"{place} is {_kind(value)}, and recorded answers have {' or '.join(sorted(kinds))}"
+    if isinstance(value, Mapping):
+        objects = [example for example in examples if isinstance(example, Mapping)]
+        always = set.intersection(*(set(one) for one in objects))
+        ever = set().union(*objects)
+        if strange := sorted(set(value) - ever):
+            return f"{place} has the key {strange[0]!r}, which no recorded answer has"
+        if lacking := sorted(always - set(value)):
+            return f"{place} lacks the key {lacking[0]!r}, which all recorded answers have"
+        members = ((key, [one[key] for one in objects if key in one]) for key in value)
+        return next(filter(None, (unlike(value[key], known, f"{place}.{key}") for key, known in members)), "")
+    if isinstance(value, list):
+        known = [member for example in examples if isinstance(example, list) for member in example]
+        inside = (unlike(member, known, f"{place}[{at}]") for at, member in enumerate(value)) if known else ()
+        return next(filter(None, inside), "")
+    return ""
+
+
+def _kind(value: Json) -> str:
+    if isinstance(value, bool) or value is None:
+        return "true or false" if value is not None else "null"
+    if isinstance(value, int | float):
+        return "a number"
+    return "a text" if isinstance(value, str) else "a list" if isinstance(value, list) else "an object"

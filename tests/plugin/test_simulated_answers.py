@@ -1,0 +1,101 @@
+"""--mapsat-on-miss=simulate:MODEL: a model answers what no record does, in the form of the records, marked everywhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from scripted_models import ScriptedModels, said, scripted_models
+from tiny_suite import case, write_suite
+
+from pytest_mapsat.llm.call import library
+from pytest_mapsat.recording.simulated import unlike
+
+SIMULATE = "--mapsat-on-miss=simulate:openai/gpt-4o-mini"
+#: Asks for what no record answers.
+STRANGE = """\
+def agent(message, tools):
+    pois = tools.search_poi(query="an ice rink").get("pois", [])
+    return f"I suggest {pois[0]['name']}." if pois else "I found nothing."
+"""
+RINK = {"pois": [{"name": "Rink", "open": True}]}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ScriptedModels]:
+    library()  # once for all runs of this process
+    with scripted_models() as running:
+        yield running
+
+
+@pytest.fixture
+def models(server: ScriptedModels, project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> ScriptedModels:
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("MAPSAT_CACHE_DIR", str(project.path / "store"))
+    write_suite(project.path / "one", {"nav/a.yaml": [case("c1")]})
+    project.makepyfile(strange=STRANGE)
+    return server
+
+
+def steps(project: pytest.Pytester, name: str) -> list[dict[str, object]]:
+    run = json.loads((project.path / name).read_text())
+    found: list[dict[str, object]] = run["cases"][0]["trajectory"]["turns"][1]["steps"]
+    return found
+
+
+def test_a_made_up_answer_is_marked_kept_and_replayed(project: pytest.Pytester, models: ScriptedModels) -> None:
+    models.answers(said(json.dumps({"result": {"pois": [{"name": "Rink"}]}})), said(json.dumps({"result": RINK})))
+    done = project.runpytest("one", "--mapsat-agent=strange:agent", "--mapsat-save=1.json", SIMULATE)
+    assert "1 answer of a model, to be looked over, added to recorded.jsonl" in done.stdout.str()
+    assert "simulated" in done.stdout.str()
+    (step,) = steps(project, "1.json")
+    assert (step["result"], step.get("status", "ok")) == (RINK, "ok")
+    assert step["provenance"]["kind"] == "simulated"
+    first, second = (request["messages"][0]["content"] for request in models.requests)
+    assert '"Blue Bay"' in first
+    assert "an open charger, near a cafe" not in first
+    assert second.endswith("result.pois[0] lacks the key 'open', which all recorded answers have")
+    kept = json.loads((project.path / "one" / "records" / "recorded.jsonl").read_text())
+    assert (kept["simulated"], kept["arguments"], kept["result"]) == (True, {"query": "an ice rink"}, RINK)
+    models.requests.clear()
+    project.runpytest("one", "--mapsat-agent=strange:agent", "--mapsat-save=2.json")
+    (step,) = steps(project, "2.json")
+    assert (step["result"], step["provenance"]["kind"]) == (RINK, "simulated")
+    assert models.requests == []
+
+
+def test_an_answer_of_another_form_leaves_a_miss_that_says_why(
+    project: pytest.Pytester, models: ScriptedModels
+) -> None:
+    models.answers(said('{"result": "an ice rink"}'))
+    done = project.runpytest("one", "--mapsat-agent=strange:agent", "--mapsat-save=1.json", SIMULATE)
+    (step,) = steps(project, "1.json")
+    assert step["status"] == "miss"
+    assert "result is a text, and recorded answers have an object" in done.stdout.str()
+    assert not (project.path / "one" / "records" / "recorded.jsonl").exists()
+
+
+def test_a_simulation_needs_a_model(project: pytest.Pytester, models: ScriptedModels) -> None:
+    done = project.runpytest("one", "--mapsat-agent=strange:agent", "--mapsat-on-miss=simulate:")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines(["*simulate: names no model*"])
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ({"a": 1, "b": ["x"]}, ""),
+        ({"a": 1}, ""),
+        ({"a": 2.5, "b": []}, ""),
+        ({"b": []}, "result lacks the key 'a', which all recorded answers have"),
+        ({"a": 1, "c": 1}, "result has the key 'c', which no recorded answer has"),
+        ({"a": "1"}, "result.a is a text, and recorded answers have a number"),
+        ({"a": True}, "result.a is true or false, and recorded answers have a number"),
+        ({"a": 1, "b": ["x", None]}, "result.b[1] is null, and recorded answers have a text"),
+        ([], "result is a list, and recorded answers have an object"),
+    ],
+)
+def test_the_form_is_that_of_recorded_answers(value: object, told: str) -> None:
+    assert unlike(value, [{"a": 1, "b": ["x"]}, {"a": 3}]) == told

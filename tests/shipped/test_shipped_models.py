@@ -1,0 +1,63 @@
+"""The shipped suite with a model as agent, user and judge, against a scripted server: once live, once from what was kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_models import Broken, problem, said, scripted_models
+
+from pytest_mapsat.llm.call import library
+
+SUITE = Path(__file__).parents[2] / "benchmark_cases"
+MODEL = "openai/gpt-4o-mini"
+#: As the run of a whole suite costs a while, the second agent plays one domain.
+RUNS = [(f"--mapsat-agent=react:{MODEL}", SUITE, 38), (f"--mapsat-agent=plan:{MODEL}", SUITE / "ride_hailing", 7)]
+
+
+def script(body: dict[str, Any], _number: int) -> dict[str, Any] | Broken:
+    """Look at the first tool, ask once, then answer; end as the user; as the judge, give what decides nothing."""
+    schema = body.get("response_format", {}).get("json_schema", {}).get("schema", {}).get("properties", {})
+    messages = body["messages"]
+    if "asked" in schema:
+        return said(json.dumps({"asked": [], "message": "Thanks, bye.", "end": "done"}))
+    if schema:
+        return said('{"labels": []}')
+    if "tools" not in body:
+        return said("1. Look it up. 2. Answer.")
+    if messages[-1]["role"] == "tool":
+        return said("I looked, and found nothing that I can recommend.")
+    function = body["tools"][0]["function"]
+    required = function["parameters"].get("required", [])
+    if not required:
+        return problem(400, f"{function['name']} needs nothing")
+    return said("First a look.", calls=[(function["name"], dict.fromkeys(required, "x"))])
+
+
+@pytest.mark.parametrize(("agent", "cases", "count"), RUNS, ids=["react", "plan"])
+def test_models_run_it_and_the_second_run_asks_nobody(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, agent: str, cases: Path, count: int
+) -> None:
+    library()  # once for all runs of this process
+    monkeypatch.setenv("MAPSAT_CACHE_DIR", str(pytester.path / "store"))
+    options = (f"--mapsat-user=llm:{MODEL}", f"--mapsat-judge=llm:{MODEL}", "--mapsat-judge-votes=1")
+    with scripted_models() as models:
+        for name, value in models.environment.items():
+            monkeypatch.setenv(name, value)
+        models.script = script
+        pytester.runpytest(str(cases), agent, *options, "--mapsat-save=one.json", "-q")
+    # The server is gone now: whoever called would hear of it.
+    pytester.runpytest(str(cases), agent, *options, "--mapsat-save=two.json", "-q", "--mapsat-cache=only")
+    one, two = (_timeless(json.loads((pytester.path / name).read_text())) for name in ("one.json", "two.json"))
+    assert one == two
+    assert len(one["cases"]) == count
+    assert {(card["turns"], card["user_spent"]["input_tokens"]) for card in one["cases"]} == {(1, 100)}
+    assert all(card["spent"]["input_tokens"] >= 200 for card in one["cases"])
+
+
+def _timeless(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _timeless(one) for key, one in value.items() if key != "timing"}
+    return [_timeless(one) for one in value] if isinstance(value, list) else value
