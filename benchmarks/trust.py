@@ -28,7 +28,7 @@ class Line(NamedTuple):
 
 def lines(quick: bool) -> Iterator[Line]:
     """Give all measurements."""
-    yield from coverage(200 if quick else 1_000)
+    yield from coverage(200 if quick else 4_000)
     yield from alarms(40 if quick else 300)
     yield from power(40 if quick else 150)
     yield speed()
@@ -48,7 +48,7 @@ def coverage(repeats: int) -> Iterator[Line]:
             held = below = above = 0
             for start in range(0, repeats, 100):
                 samples = generator.choice(levels, p=shares, size=(min(100, repeats - start), size))
-                for interval in bootstrap_intervals(samples.tolist(), resamples=2_000):
+                for interval in bootstrap_intervals(samples.tolist(), resamples=4_000):
                     low, high = interval or (0.0, 1.0)
                     held += low <= truth <= high
                     below += high < truth
@@ -174,13 +174,13 @@ def speed() -> Line:
     bootstrap_intervals(columns, resamples=1_000)
     samples = []
     for _ in range(7):
-        started = time.perf_counter()
+        started, processor = time.perf_counter(), time.process_time()
         bootstrap_intervals(columns)
-        samples.append(time.perf_counter() - started)
-    seconds = statistics.median(samples)
+        samples.append((time.process_time() - processor, time.perf_counter() - started))
+    used, passed = (statistics.median(part) for part in zip(*samples, strict=True))
     return Line(
         "bootstrap of 10,000, 500 cases, 7 metrics",
-        f"{seconds:.3f} s (least {min(samples):.3f})",
-        "0.1 s",
-        seconds <= 0.1,
+        f"{used:.3f} s of the processor, {passed:.3f} s by the clock, least {min(part for _, part in samples):.3f}",
+        "0.1 s of the processor",
+        used <= 0.1,
     )

@@ -13,7 +13,7 @@ from pytest_mapsat.sandbox import satisfies
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
-@pytest.mark.parametrize("page", ["metrics.md", "gate.md"])
+@pytest.mark.parametrize("page", ["metrics.md", "gate.md", "statistics.md"])
 def test_the_examples_of_the_page_run(page):
     blocks = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
     assert blocks

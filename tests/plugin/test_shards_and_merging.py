@@ -99,7 +99,7 @@ def test_parts_are_balanced_by_durations() -> None:
     assert cases_of_shard([*durations, "new"], "1/2", durations) == {"slow", "c"}
     few = {f"case-{number}": 1.0 + number for number in range(20)}
     loads = [sum(few[case] for case in cases_of_shard(few, f"{number}/4", few)) for number in range(1, 5)]
-    assert max(loads) - min(loads) <= 2
+    assert max(loads) - min(loads) <= 3  # of about 52 each
 
 
 @pytest.mark.parametrize(
