@@ -135,7 +135,10 @@ def likeness(base: Side, new: Side) -> Likeness:
     """
     return Likeness(
         broken=tuple(_broken(base, new)),
-        kind=unlike_requests(base.manifest.request, new.manifest.request),
+        kind=(
+            *_differing(_kind(base.manifest.request), _kind(new.manifest.request)),
+            *_differing(_prompts(base.manifest), _prompts(new.manifest)),
+        ),
         part=(
             *_differing(_versions(base.manifest), _versions(new.manifest)),
             *_differing(_suites(base.manifest.suites), _suites(new.manifest.suites)),
@@ -143,11 +146,6 @@ def likeness(base: Side, new: Side) -> Likeness:
         ),
         changed=_changed(base, new),
     )
-
-
-def unlike_requests(base: RunRequest, new: RunRequest) -> tuple[Unlike, ...]:
-    """Return what makes two runs different in kind, from what they were asked for."""
-    return tuple(_differing(_kind(base), _kind(new)))
 
 
 def _broken(base: Side, new: Side) -> Iterable[Unlike]:
@@ -174,6 +172,10 @@ def _text(value: object) -> str:
         if isinstance(value, float)
         else str(value)
     )
+
+
+def _prompts(manifest: RunManifest) -> dict[str, str]:
+    return {f"prompt {name}": mark for name, mark in manifest.prompts.items()}
 
 
 def _versions(manifest: RunManifest) -> dict[str, str]:

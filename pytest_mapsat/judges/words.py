@@ -130,12 +130,14 @@ def _owned(document: Document, mention: Mention, groups: Groups) -> bool:
 
 def _sent(document: Document, mention: Mention, groups: Groups) -> bool | None:
     """Return whether a way that is named sends nobody; None where words of motion follow it, or it need not be taken."""
+    open_ = mention.stance in ("affirmed", "described", "unclear")
+    lead = fold_phrase(document.text[document.clauses[mention.clause].start : mention.span.start])
+    if open_ and any(word in lead for word in groups.get("needless", ())):
+        return None
     start = document.sentences[mention.sentence].start
     if mention.stance == "affirmed" and mention.why and mention.why in document.text[start : mention.span.start]:
-        lead = fold_phrase(document.text[document.clauses[mention.clause].start : mention.span.start])
-        return None if any(word in lead for word in groups.get("needless", ())) else False
+        return False
     follows = document.text[mention.span.end : mention.span.end + 2]
-    open_ = mention.stance in ("affirmed", "described", "unclear")
     return None if open_ and any(word in follows for word in groups.get("motion", ())) else True
 
 

@@ -16,7 +16,8 @@ Parameter = Annotated[str, Field(min_length=1, max_length=80)]
 class Reference(Noun):
     """How a value says which row of a table is meant: by id, by name, by a point that lies near.
 
-    ``table``: the table; ``id``: the column with the id; ``name``: columns with names (a list of texts is many names); ``lon``, ``lat``: columns
+    ``table``: the table; ``id``: the column with the id; ``name``: columns with names (a list of texts is many names); ``sort``: columns that say what
+    sort of thing a row is ("the airport"); ``near_m``: how far from the user a thing may lie that is meant by name, metres; none: anywhere; ``lon``, ``lat``: columns
     with the point in degrees; ``within_m``: how far a given point may lie from a row's, metres; ``words``: the table of words by which names are read;
     ``here``: words for where the user is.
     """
@@ -24,6 +25,8 @@ class Reference(Noun):
     table: str
     id: Column = "id"
     name: Columns = ()
+    sort: Columns = ()
+    near_m: float | None = Field(default=None, ge=0)
     lon: Column | None = None
     lat: Column | None = None
     within_m: float = Field(default=150, ge=0)

@@ -28,13 +28,14 @@ from pytest_mapsat.runs.own_answers import keep_answers, told
 from pytest_mapsat.runs.request import drops_of, thresholds_of
 from pytest_mapsat.runs.resume import read_finished
 
+from .gathering import Gathered, was_expected, why_none
 from .hooks import call_each
 from .items import is_case
 from .options import Settings
 from .passes import Passes
 from .reports import Reports
 from .suites import Suites
-from .transport import Collected, unpacked, without_turns
+from .transport import Collected, unpacked
 
 #: Only these are turned into a failure where the gate does not hold; every graver status stays.
 _GREEN = (pytest.ExitCode.OK,)
@@ -82,7 +83,7 @@ class Reporter:
         self._base: Side | None = None
         self._journal_path = self._place_of_journal()
         self._ledger = Ledger()
-        self._ended: dict[tuple[str, int, str, int, int], Ended] = {}
+        self._gathered = Gathered()
         self._any_deselected = False
         self._broken: list[str] = []
         #: Built-in items whose scorecards say that they failed, and those of which pytest has heard it.
@@ -250,38 +251,20 @@ class Reporter:
         worker = worker if isinstance(worker, str) else str(worker.id)
         ended = self.fresh.pop(report.nodeid, [])
         ended += map(unpacked, getattr(report, "mapsat", ()))
-        for one in ended:
-            card = one.card
-            key = (card.id, card.trial, card.agent, _number(worker), card.attempt)
-            self._ended[key] = Ended(without_turns(card), one.place, one.line)
+        self._gathered.add(ended, worker)
         if not is_case(report.nodeid):
             return
-        if report.outcome not in ("passed", "skipped") or _xfailed(report):
+        if report.outcome not in ("passed", "skipped") or was_expected(report):
             self._heard.add(report.nodeid)
         if ended:
             self._ledger.card(report.nodeid)
             # Where a case may pass though a trial failed, the reports are changed on our own side.
             if self._passes is None and any(one.card.outcome == "failed" for one in ended):
                 self._failed[report.nodeid] = None
-        elif (reason := self._reason(report)) is not None:
+        elif (reason := why_none(report)) is not None:
             self._ledger.lose(report.nodeid, reason)
         if worker:
             self._workers.add(worker)
-
-    def _reason(self, report: pytest.TestReport) -> str | None:
-        """Return why a report brings no scorecard, where it could have brought one."""
-        if report.when not in ("setup", "call", "teardown"):
-            return "lost with its worker"
-        if report.when == "teardown" or (report.when == "setup" and report.passed) or str(report.outcome) == "rerun":
-            return None
-        if _xfailed(report):
-            return f"ended as an expected failure ({report.when}): {scrubbed(report.wasxfail)}"
-        if report.skipped:
-            return _skip(report)
-        if report.passed:
-            return "passed without being run: something took the item over"
-        done = "could not be set up" if report.when == "setup" else "ended without a scorecard"
-        return f"{done}: {_first_line(report)}"
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
@@ -357,7 +340,7 @@ class Reporter:
         options = self.settings.request.options
         names = self.suites.names(options.trials)
         accounting = self._ledger.close(names, self._why)
-        self._cards = self._in_order()
+        self._cards = self._gathered.in_order()
         if not (accounting.collected or self._cards or self._broken or self.settings.agent_named):
             return  # nothing of ours was to run
         timing = RunTiming(
@@ -373,18 +356,6 @@ class Reporter:
         cards = [one.card for one in self._cards]
         self._run = assemble(cards, used, self.settings.request, outcome, timing, metrics=metrics, base=self._base)
 
-    def _in_order(self) -> list[Ended]:
-        """Return the episodes in their order, attempts numbered through over all workers."""
-        ordered: list[Ended] = []
-        last: tuple[object, ...] = ()
-        attempt = 0
-        for key in sorted(self._ended):
-            one = self._ended[key]
-            attempt = attempt + 1 if key[:3] == last else 1
-            last = key[:3]
-            ordered.append(Ended(one.card.model_copy(update={"attempt": attempt}), one.place, one.line))
-        return ordered
-
     def _partial_reasons(self) -> tuple[str, ...]:
         option = self.config.option
         reasons = [f"-k {option.keyword!r}"] if option.keyword else []
@@ -398,7 +369,7 @@ class Reporter:
         """Say whether an agent was named, and neither a case nor a test of the user's has run with it."""
         if not self.settings.agent_named or self._any_deselected or getattr(self.config.option, "lf", False):
             return False
-        return not (self._ledger.collected or self._ended or self._broken)
+        return not (self._ledger.collected or self._gathered or self._broken)
 
     def _save(self, run: Run) -> None:
         path = self.settings.save
@@ -475,28 +446,6 @@ class Reporter:
         self._reports.tell(terminal, brief=brief)
 
 
-def _first_line(report: pytest.TestReport) -> str:
-    crash = getattr(report.longrepr, "reprcrash", None)
-    text = str(getattr(crash, "message", None) or report.longrepr or "no reason given")
-    return scrubbed(next((line for line in text.splitlines() if line.strip()), "no reason given"))
-
-
-def _xfailed(report: pytest.TestReport) -> bool:
-    """Say whether a failure was expected, by a mark or by ``pytest.xfail``."""
-    return hasattr(report, "wasxfail")
-
-
 def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(map(printable, names[:_NAMED])) + more
-
-
-def _number(worker: str) -> int:
-    """Return a worker's number, so that gw10 stands behind gw9."""
-    return int("".join(filter(str.isdigit, worker)) or 0)
-
-
-def _skip(report: pytest.TestReport) -> str:
-    """Say who skipped an item: a line of code, or the mark that it bears."""
-    text = report.longrepr[2] if isinstance(report.longrepr, tuple) else _first_line(report)
-    return f"skipped by {getattr(report, 'mapsat_by', '') or 'a mark'}: {scrubbed(text.removeprefix('Skipped: '))}"

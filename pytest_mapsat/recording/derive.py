@@ -103,6 +103,11 @@ def _is_name(value: Json) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
+def by_position(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of the parameters that a function takes by their position only."""
+    return tuple(one.name for one in _parameters(function) if one.kind is Parameter.POSITIONAL_ONLY)
+
+
 def _parameters(function: Callable[..., Any]) -> list[Parameter]:
     try:
         return list(inspect.signature(function).parameters.values())

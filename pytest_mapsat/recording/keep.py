@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path, PurePosixPath
 
 from pytest_mapsat.formats import shown_path
@@ -67,8 +68,8 @@ def keep_records(root: Path, records: Iterable[Record], *, replace: bool = False
         suite.refuse_odd_files()
         fresh = [record for record in sorted(records, key=_order) if record.tool in suite.tools]
         whole = [placed.record for placed in _standing(suite, path)]
-        for case in dict.fromkeys(record.case for record in fresh):
-            _merge(suite, case, [record for record in fresh if record.case == case], whole, kept, replace=replace)
+        for case, of_case in groupby(fresh, key=lambda record: record.case):
+            _merge(suite, case, of_case, whole, kept, replace=replace)
         if kept.added or kept.replaced:
             write_records(path, sorted(whole, key=_order))
     return kept
@@ -80,14 +81,14 @@ def _standing(suite: Suite, path: Path) -> Iterator[PlacedRecord]:
 
 
 def _merge(
-    suite: Suite, case: str, fresh: Sequence[Record], whole: list[Record], kept: Keeping, *, replace: bool
+    suite: Suite, case: str, fresh: Iterable[Record], whole: list[Record], kept: Keeping, *, replace: bool
 ) -> None:
     """Add a case's records to ``whole``, the content of the file."""
-    before: dict[str, PlacedRecord] = {}
+    before: dict[str, list[PlacedRecord]] = {}
     for placed in suite.placed_records(case):
         with suppress(ValueError):  # a record that cannot be read answers nothing; lint tells it
             if placed.record.tool in suite.tools:
-                before.setdefault(record_key(suite.tools[placed.record.tool], placed.record), placed)
+                before.setdefault(record_key(suite.tools[placed.record.tool], placed.record), []).append(placed)
     now: dict[str, Record] = {}
     for record in fresh:
         key = record_key(suite.tools[record.tool], record)
@@ -97,11 +98,12 @@ def _merge(
                 kept.problems.append(f"{call} gave two answers; {_kept_one(now[key])} is kept")
             continue
         now[key] = record
-        older = before.get(key)
+        known = before.get(key, [])
+        older = known[0] if known else None
         if older is None:
             whole.append(record)
             kept.added += 1
-        elif older.record.result == record.result:
+        elif any(placed.record.result == record.result for placed in known):
             kept.known += 1
         elif replace and older.record.live and older.path == kept.path:
             whole[whole.index(older.record)] = record

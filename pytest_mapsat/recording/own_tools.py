@@ -17,7 +17,7 @@ from pytest_mapsat.agents import EventLoop, describe, load
 from pytest_mapsat.model import Json, JsonObject, MapsatError, Tool, UsageError, did_you_mean, shown
 from pytest_mapsat.strangers import StrangerError, call_stranger
 
-from .derive import tool_of, tool_of_schema
+from .derive import by_position, tool_of, tool_of_schema
 from .plain import NotPlainError, plain
 
 _EXPECTED = "expected functions: a list or dict of them, a module, an object with methods, or one with call and schemas"
@@ -122,7 +122,8 @@ class OwnTools:
             self._loop = None
 
     def _answer(self, function: Callable[..., Any], arguments: JsonObject) -> Json:
-        result = function(**arguments)
+        placed = [arguments.pop(name) for name in by_position(function) if name in arguments]
+        result = function(*placed, **arguments)
         return plain(self._awaited(result) if inspect.isawaitable(result) else result)
 
     def _awaited(self, result: Any) -> Any:

@@ -76,6 +76,7 @@ def _comparison(comparison: Comparison) -> Iterator[list[str]]:
         f"- {_SIGNS[rule.outcome]} {code(rule.rule)} {rule.outcome}: {code(rule.reason, 600)}"
         for rule in comparison.rules
     ]
+    yield [f"- {code(place, 400)}" for place in comparison.where]
     rows = [row for row in change_rows(comparison.changes) if not row.where or row.direction in _ARROWS]
     if rows:
         yield [

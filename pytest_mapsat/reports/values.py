@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from pytest_mapsat.model import Aggregate, Gate, Label, Requirement, Run, Scorecard, Step
+from pytest_mapsat.model import Aggregate, Bounds, Gate, Label, Requirement, Run, Scorecard, Step
 
 from .text import printable
 
@@ -87,10 +87,12 @@ def interval_text(aggregate: Aggregate | None) -> str:
 
 def metric_text(card: Scorecard, name: str) -> str:
     """Return what a metric of one episode is, or can come to; empty where nothing is known of it."""
-    span = card.bounds_of(name)
-    if span is None:
-        return ""
-    return " to ".join(dict.fromkeys(f"{end:.2f}" for end in span))
+    return range_text(card.bounds_of(name))
+
+
+def range_text(span: Bounds | None) -> str:
+    """Return bounds of one case or episode, a single number where they are one; empty for none."""
+    return "" if span is None else " to ".join(dict.fromkeys(f"{end:.2f}" for end in span))
 
 
 def card_name(card: Scorecard) -> str:

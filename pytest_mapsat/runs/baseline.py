@@ -21,6 +21,7 @@ from pytest_mapsat.model import (
     UsageError,
 )
 
+from .models import prompts_of
 from .request import drops_of
 
 _OPTION = "--mapsat-compare"
@@ -68,6 +69,7 @@ def refuse_unlike(base: Side, request: RunRequest, suites: Iterable[SuiteInfo] |
         judge=JudgeInfo(spec=request.judge),
         decisions=request.decisions,
         options=request.options,
+        prompts=prompts_of(request),
     )
     # The cases of the new run are not known yet: they are taken to be those of the base.
     like = likeness(base, replace(base, manifest=manifest, lost=()))

@@ -8,7 +8,7 @@ from typing import Any
 from pytest_mapsat.model import Json, JsonObject, ParameterMatch, ParameterType, Tool, did_you_mean, shown
 
 from .canonical import Canonical, Canoniser, UnfitError
-from .fitting import broken_limits, fitted, fitted_arguments
+from .fitting import Fitting
 from .geo import SAME_POINT_M
 from .text import Lexicon, Request
 
@@ -22,24 +22,6 @@ _BY_SCHEMA: dict[str, ParameterType] = {
     "integer": "number",
     "boolean": "boolean",
 }
-
-
-#: What of a schema limits a value beyond its type.
-_LIMITS = frozenset(
-    (
-        "enum",
-        "const",
-        "minimum",
-        "maximum",
-        "exclusiveMinimum",
-        "exclusiveMaximum",
-        "minLength",
-        "maxLength",
-        "items",
-        "minItems",
-        "maxItems",
-    )
-)
 
 
 class BadArgumentsError(ValueError):
@@ -131,7 +113,7 @@ class Spec:
         self._properties: Mapping[str, Any] = tool.parameters.get("properties", {})
         self._required = tuple(tool.parameters.get("required", ()))
         self.parameters = tuple(self._compared())
-        self._limited = {name: not _LIMITS.isdisjoint(self._schema(name)) for name in self._properties}
+        self._fittings = {name: Fitting(self._schema(name), self._rule(name)) for name in self._properties}
         self._places = {parameter.name: index for index, parameter in enumerate(self.parameters)}
         self.located = tuple(index for index, parameter in enumerate(self.parameters) if parameter.located)
         #: The essential places, each with its tolerance in metres.
@@ -191,25 +173,20 @@ class Spec:
 
     def fitted(self, arguments: Mapping[str, Json]) -> JsonObject:
         """Return the arguments of a call that was read, each as its parameter declares it."""
-        return fitted_arguments(arguments, self._properties, {name: self._rule(name) for name in arguments})
+        return {name: self._fittings[name].fitted(value) for name, value in arguments.items()}
 
     def limits_broken(self, arguments: Mapping[str, Json]) -> Iterator[str]:
         """Yield the limits of the parameters' schemas that a call breaks, one sentence each. A recorded call may break them: the world took it."""
         for name, value in arguments.items():
-            schema = self._schema(name) if name in self._properties else {}
-            if self._limited.get(name) and not _empty(value):
-                rule = self._rule(name)
-                wrong = next(broken_limits(fitted(value, schema, rule), schema, rule), None)
+            fitting = self._fittings.get(name)
+            if fitting is not None and fitting.limited and not _empty(value):
+                wrong = next(fitting.broken(fitting.fitted(value)), None)
                 if wrong is not None:
                     yield f"parameter {name!r}: {wrong}"
 
     def rule(self, name: str) -> ParameterMatch:
         """Return how a parameter is read."""
         return self._rule(name)
-
-    def compares(self, name: str) -> bool:
-        """Return whether a parameter has a canonical value of its own; a latitude is part of its longitude's."""
-        return name in self._places
 
     def value(self, call: Call, name: str) -> Canonical:
         """Return the canonical value of a parameter in a call that was read, None where it says nothing."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
-from weakref import WeakKeyDictionary
 
 from pytest_mapsat.model import InfrastructureError, Json, JsonObject, Overlay, RowChange, did_you_mean, shown
 
@@ -179,9 +178,6 @@ class Writing:
         return found
 
 
-_indexes: WeakKeyDictionary[Table, dict[str, Mapping[str, Row]]] = WeakKeyDictionary()
-
-
 class State(Mapping[str, Rows]):
     """The tables of one episode's world: ``state["orders"]``, or ``state.table("orders", key="number")``.
 
@@ -227,14 +223,15 @@ class State(Mapping[str, Rows]):
 
 def _indexed(table: Table, key: str) -> Mapping[str, Row]:
     """Return the rows of a table by id, frozen; made once for all episodes."""
-    known = _indexes.setdefault(table, {})
-    if key not in known:
+
+    def by_id(listed: Sequence[JsonObject]) -> Mapping[str, Row]:
         rows: dict[str, Row] = {}
-        for number, row in enumerate(table.rows, 1):
+        for number, row in enumerate(listed, 1):
             row_id = row.get(key)
             if not isinstance(row_id, str) or row_id in rows:
                 wrong = "another row has it" if isinstance(row_id, str) else "expected a text"
                 raise InfrastructureError(f"state/{table.name}, row {number}: {key} is {shown(row_id)}: {wrong}")
             rows[row_id] = frozen(row)
-        known[key] = rows
-    return known[key]
+        return rows
+
+    return table.index(("frozen", key), by_id)

@@ -28,7 +28,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.sandbox import point_of
 
-from .tables import State
+from .tables import StateFiles
 
 Tools = Mapping[str, tuple[Tool, Path, int]]
 #: A complaint of an ``answer`` block: what is wrong, and what to do.
@@ -37,7 +37,7 @@ _CLOCK = re.compile(r"([01]\d|2[0-4]):[0-5]\d", re.ASCII)
 _WORD_LISTS = ("words", "absent", "near", "spelt")
 
 
-def answer_problems(tools: Tools, state: State) -> Iterator[Problem]:
+def answer_problems(tools: Tools, state: StateFiles) -> Iterator[Problem]:
     """Give what is wrong between the tools of a suite and its tables, each with its file and line."""
     word_tables: set[str] = set()
     way_tables: dict[str, RoutesAnswer] = {}
@@ -59,7 +59,7 @@ def answer_problems(tools: Tools, state: State) -> Iterator[Problem]:
 class _Block:
     """The ``answer`` block of one tool."""
 
-    def __init__(self, tool: Tool, tools: Tools, state: State, word_tables: set[str]) -> None:
+    def __init__(self, tool: Tool, tools: Tools, state: StateFiles, word_tables: set[str]) -> None:
         self._tool = tool
         self._tools = tools
         self._state = state
@@ -115,7 +115,9 @@ class _Block:
             yield from self._reference(answer.ends)
 
     def _reference(self, reference: Reference) -> Iterator[_Wrong]:
-        yield from self._columns(reference.table, (reference.id, *reference.name, reference.lon, reference.lat))
+        yield from self._columns(
+            reference.table, (reference.id, *reference.name, *reference.sort, reference.lon, reference.lat)
+        )
         yield from self._words(reference.words)
 
     def _words(self, table: str | None) -> Iterator[_Wrong]:
@@ -151,7 +153,7 @@ class _Block:
             yield f"mode: {name} knows no {shown(mode)}", f"it knows {', '.join(answer.local)}"
 
 
-def _of_rows(name: str, state: State, wrong: Callable[[JsonObject], str]) -> Iterator[Problem]:
+def _of_rows(name: str, state: StateFiles, wrong: Callable[[JsonObject], str]) -> Iterator[Problem]:
     for row, (path, line) in state.rows(name):
         message = wrong(row)
         if message:

@@ -38,7 +38,7 @@ from .entries import (
 )
 from .inventory import MANIFEST, Inventory, is_yaml, refusal, role_of, take_inventory
 from .records import PlacedRecord, Span, SpanReader, index_records, read_records
-from .tables import State, read_state
+from .tables import StateFiles, read_state
 from .tools import read_manifest, read_tools
 
 
@@ -90,7 +90,7 @@ class Suite:
         manifest: SuiteManifest,
         inventory: Inventory,
         tools: Mapping[str, tuple[Tool, Path, int]],
-        state: State,
+        state: StateFiles,
     ) -> None:
         self.root = root
         self.manifest = manifest

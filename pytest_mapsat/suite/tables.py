@@ -18,7 +18,7 @@ Spot = tuple[Path, int]
 
 
 @dataclass(frozen=True)
-class State:
+class StateFiles:
     """What ``state/`` holds.
 
     Attributes:
@@ -58,7 +58,7 @@ class State:
         return tuple(lines)
 
 
-def read_state(paths: Sequence[Path]) -> State:
+def read_state(paths: Sequence[Path]) -> StateFiles:
     """Return the tables and overlays of these files. Files of one name in folders of their own make one table; rows in the order of files and lines.
 
     Raises:
@@ -76,7 +76,7 @@ def read_state(paths: Sequence[Path]) -> State:
     problems += _unfit(placed, tables, overlays)
     if problems:
         raise SuiteError(*problems[: limits.PROBLEMS])
-    return State(tables, spots, overlays, placed)
+    return StateFiles(tables, spots, overlays, placed)
 
 
 def _read(path: Path, rows: list[tuple[JsonObject, Spot]], problems: list[Problem]) -> None:

@@ -179,6 +179,7 @@ def test_a_label_that_nobody_could_decide_is_neither_better_nor_worse():
     [
         ({"user": "silent"}, "user: base scripted, new silent"),
         ({"judge": {"spec": "recorded:x"}}, "judge: base checks, new recorded:x"),
+        ({"prompts": {"judge": "2 abcd"}}, "prompt judge: base none, new 2 abcd"),
         ({"decisions": "abc"}, "decisions: base none, new abc"),
         ({"options": {"max_turns": 3}}, "max-turns: base 10, new 3"),
         ({"options": {"assert": ["none"]}}, "assert: base facts,hard, new none"),

@@ -10,7 +10,7 @@ from pytest_mapsat.judges import make_judge
 from pytest_mapsat.llm import Answer, ModelError
 from pytest_mapsat.model import Usage
 
-REPLY = "Go to Cafe Luna (Riverside). It is rated 4.7 and about 25 minutes on foot. Old Mill is closed today."
+REPLY = "Go to Cafe Luna (Riverside). It is rated 4.7 and about 25 minutes on foot. Old Mill is closed today. Tea is 5 euros."
 _LINE = re.compile(r"^(\d+)\. \[([a-z-]+)\] (.+)$", re.MULTILINE)
 
 

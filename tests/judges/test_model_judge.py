@@ -65,6 +65,7 @@ def test_the_order_of_the_requirements_differs_by_vote_and_is_the_same_in_every_
         (entry(figures=[figure("25 minutes", "52", "25")]), "do not say 52"),
         (entry(figures=[figure("25 minutes", "25", "17")]), "17 stands nowhere"),
         (entry(figures=[figure("25 minutes", "25", "__import__('os')")]), "no number and no calculation"),
+        (entry(figures=[figure("5 euros", "5", "5", "money")]), "another currency"),
         (entry(figures=[figure("35 minutes", "35", "35")]), "stand in no reply"),
         (entry(figures=[figure("25 minutes", "25", "4 + 4")]), "does not stand as it must"),
         (None, "there is no entry"),

@@ -112,6 +112,15 @@ def test_dataclasses_and_tuples_are_answered_as_json():
     assert OwnTools.of([find]).ask("find", {"query": "a"}) == {"places": [{"name": "a", "lon": 1.5}], "by": ["foot"]}
 
 
+def test_parameters_that_are_taken_by_position_only_are_given_so():
+    def near(x, y=2, /, *, z=3):
+        return [x, y, z]
+
+    tools = OwnTools.of([near])
+    assert tools.tool("near").parameters["required"] == ["x"]
+    assert tools.ask("near", {"z": 5, "y": 4, "x": 1}) == [1, 4, 5]
+
+
 def test_a_coroutine_is_awaited_also_where_a_loop_is_running():
     import asyncio
 

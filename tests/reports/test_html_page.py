@@ -54,16 +54,15 @@ def test_a_long_result_is_cut_and_says_so():
     assert re.search(r"and \d+ more characters, which the run file has", page)
 
 
-def test_cases_that_need_a_look_stand_first_and_trials_are_told_apart():
-    later = BROKEN.model_copy(
-        update={"trial": 2, "trajectory": BROKEN.trajectory.model_copy(update={"trial": 2}), "outcome": "passed"}
-    )
-    page = html_report(run_of(FINE, BROKEN, later))
-    assert re.findall(r'<article class="case" id="([^"]+)"', page) == [
-        "case-charge-now",
-        "case-charge-now-t2",
-        "case-sleep",
-    ]
+def test_cases_that_need_a_look_stand_first_a_row_each_with_their_trials():
+    second = {"trial": 2, "trajectory": BROKEN.trajectory.model_copy(update={"trial": 2}), "outcome": "passed"}
+    page = html_report(run_of(FINE, BROKEN, BROKEN.model_copy(update=second)))
+    articles = re.findall(r'<article class="case" id="([^"]+)"', page)
+    assert articles == ["case-charge-now", "case-charge-now-t2", "case-sleep"]
+    rows = re.findall(r"<tr data-outcome.*?</tr>", page, re.DOTALL)
+    assert [re.search(r'href="#([^"]+)"', row)[1] for row in rows] == ["case-charge-now", "case-sleep"]
+    assert "1 of 2, flaky" in rows[0]
+    assert page.count('aria-current="true"') == 2
 
 
 def test_marks_are_cut_where_quotes_meet_and_the_gravest_colours_them():

@@ -221,6 +221,7 @@ def test_a_sort_is_found_by_any_of_its_words_in_any_language(query):
         ("Coper Kettle", ["k1", "k2"]),
         ("Harbor Museum", ["m1"]),
         ("ship museum", ["m1"]),
+        ("harbourmuseum tickets", ["m1"]),
         ("tea room near Gull Pharmacy", ["k1", "k2"]),
         ("Gull Pharmacy", ["p1"]),
         ("Starbucks", []),
@@ -276,6 +277,7 @@ def test_one_thing_is_looked_up_by_id_or_by_name(value):
         ("weather", {"day": "2027-01-01"}, "nothing is known for day '2027-01-01'"),
         ("nearby", {"query": "chemist", "lon": 50.0, "lat": 10.0}, "lies outside of what is known here"),
         ("nearby", {"query": "chemist", "lon": 10.0, "lat": 50.0, "at": "late"}, "expected a time of day"),
+        ("search", {"query": "chemist " * 100}, "too long to be looked up"),
         ("route", {"origin": "10,50", "destination": "10.1,50", "mode": "teleport"}, "it is one of walking, driving"),
         ("route", {"origin": "10,50", "destination": "Atlantis", "mode": "car"}, "nothing is known as 'Atlantis'"),
         ("route", {"origin": "10,50", "destination": "Copper Kettle", "mode": "car"}, "give an id or a point"),
@@ -367,6 +369,10 @@ def test_an_overlay_changes_hides_and_adds_rows_for_its_case_only():
     assert ids(ask("nearby", overlays=overlays, query="pharmacy", lon=10.0, lat=50.0)) == ["p2", "p3"]
     assert ask("details", overlays=overlays, id="p1").status == "error"
     assert ask("details", overlays=overlays, id="Owl Chemist").result["id"] == "p2"
+    gone = ask("search", overlays=overlays, query="Gull Pharmacy")
+    assert (ids(gone), "gull" in gone.provenance.note) == (["p3", "p2"], True), (
+        "a name that is not there is a qualifier"
+    )
     shared = suite(overlays)
     make_world(case(), shared).call("nearby", {"query": "pharmacy", "lon": 10.0, "lat": 50.0})
     assert shared.tables["places"].rows == PLACES
@@ -385,3 +391,17 @@ def test_a_case_without_a_time_has_neither_opening_nor_departures():
     assert "open" not in ask("nearby", now=None, query="pharmacy", lon=10.0, lat=50.0).result["found"][0]
     assert ask("lines", now=None, **{"from": "k1", "to": "m1"}).result == {"lines": [{"line": "Tram 1"}]}
     assert ask("weather", now=None, day="tomorrow").status == "error"
+
+
+JUNK = [None, "", " ", "，", '"[1,2]', "[[[[", {"lon": 1}, [], [1, 2, 3], ["a", None], True, -1, 1e308, float("nan"), 10**40, "10,50,1", "-180,-90", "181,5", "the", "near", "\0", "\ud800", "2026-02-30", "9/9", "月", "周", {"a": {"b": [1]}}, "1_000", "١٢", '{"lon":10.0,"lat":50.0}', "(", ["m1"] * 50]  # fmt: skip
+SENSIBLE = {"origin": "10,50", "destination": "10.1,50", "start": "10,50", "stops": ["m1", "p1"], "mode": "car", "lon": 10.0, "lat": 50.0, "query": "chemist", "id": "m1", "from": "k1", "to": "m1"}  # fmt: skip
+
+
+@pytest.mark.parametrize("one", TOOLS, ids=lambda one: one.name)
+def test_whatever_an_agent_sends_is_answered_or_refused_and_never_raises(one):
+    world, names = make_world(case(), suite()), list(one.parameters["properties"])
+    sensible = {name: SENSIBLE[name] for name in names if name in SENSIBLE}
+    for name in names:
+        for value in JUNK:
+            assert world.call(one.name, {**sensible, name: value}).status in ("ok", "error")
+            assert world.call(one.name, {name: value}).status in ("ok", "error")

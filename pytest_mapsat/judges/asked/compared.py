@@ -9,8 +9,8 @@ from typing import Literal
 
 from pytest_mapsat.judges.context import Context
 from pytest_mapsat.model import Check, ClockTime, Factor, Number, leaves
+from pytest_mapsat.text import FOREIGN, MONEY, Quantity
 from pytest_mapsat.text import ClockTime as Clock
-from pytest_mapsat.text import Quantity
 
 from .material import Found, Material
 from .words import compact
@@ -19,7 +19,7 @@ Outcome = Literal["fits", "misfit", "open"]
 
 #: unit of a figure -> unit of the reading, and how many of the latter it is.
 _UNITS: dict[str, tuple[str, float]] = {
-    "min": ("min", 1.0), "h": ("min", 60.0), "m": ("m", 1.0), "km": ("m", 1000.0), "money": ("yuan", 1.0), "count": ("", 1.0),
+    "min": ("min", 1.0), "h": ("min", 60.0), "m": ("m", 1.0), "km": ("m", 1000.0), "money": (MONEY, 1.0), "count": ("", 1.0),
 }  # fmt: skip
 #: How far a figure may be off, relatively, where neither the factor's check nor the words say it.
 _TOLERANCE = {"min": 0.05, "m": 0.05}
@@ -159,9 +159,10 @@ def _read(figure: Figure, value: float, said: Found, context: Context) -> Quanti
             raise UncheckedError(f"the words {figure.words!r} do not say {figure.value}")
         return found
     unit, scale = _UNITS[figure.unit]
-    alike = [
-        one for one in _overlapping(said, context, clock=False) if isinstance(one, Quantity) and unit in ("", one.unit)
-    ]
+    read = [one for one in _overlapping(said, context, clock=False) if isinstance(one, Quantity)]
+    if unit == MONEY and any(one.unit == FOREIGN for one in read):
+        raise UncheckedError(f"the words {figure.words!r} are of another currency, which is not converted")
+    alike = [one for one in read if unit in ("", one.unit)]
     same = [one for one in alike if _meets(value * scale, one.low, one.high)]
     if alike and not same:
         raise UncheckedError(f"the words {figure.words!r} do not say {figure.value} {figure.unit}")

@@ -17,8 +17,9 @@ from .compared import Figure, Outcome, UncheckedError, compare
 from .material import Found
 from .words import visible
 
-#: Of a reply no more is read than this: entries, quotes and figures of an entry, characters of a text.
+#: Of a reply no more is read than this: entries, entries on one requirement, quotes and figures of an entry, characters of a text.
 _MOST_ENTRIES = 500
+_MOST_ON_ONE = 3
 _MOST_QUOTES = 12
 _MOST_FIGURES = 40
 _LONGEST_REASON = 400
@@ -77,7 +78,7 @@ def read_reply(data: JsonObject, asked: Asked, context: Context) -> tuple[dict[s
     for number, factor in enumerate(asked.factors, 1):
         try:
             opinions[factor.id] = _agreed(
-                [_opinion(entry, factor, asked, context) for entry in entries.get(number, ())]
+                [_opinion(entry, factor, asked, context) for entry in entries.get(number, ())[:_MOST_ON_ONE]]
             )
         except _BadError as bad:
             problems[factor.id] = str(bad)

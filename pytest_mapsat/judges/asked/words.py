@@ -18,6 +18,8 @@ _ENDS = " \t\n.。!！?？;；,，"
 _LEFT_BETWEEN = re.compile(r"\s*(?:\.{3,}|…+|\[\.\.\.\])\s*")
 #: Pieces of a quote that leaves something out stand within so many characters.
 _WIDEST = 2_000
+#: So many places are tried where a quote may begin that leaves something out.
+_MOST_TRIED = 200
 
 
 class _Visible(dict[int, int]):
@@ -76,13 +78,14 @@ class Words:
         if not pieces or sum(map(len, pieces)) < 2 or not any(map(str.isalnum, "".join(pieces))):  # noqa: PLR2004  a pair
             return None
         text, places = self._compact
-        start = text.find(pieces[0])
-        while start >= 0:
+        start = -1
+        for _ in range(_MOST_TRIED):
+            start = text.find(pieces[0], start + 1)
+            if start < 0:
+                return None
             end = _end_of(text, pieces, start)
             if end is not None:
-                first, last = places[start], places[end - 1]
-                return self._folded.span(first, last + 1)
-            start = text.find(pieces[0], start + 1)
+                return self._folded.span(places[start], places[end - 1] + 1)
         return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -10,7 +11,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from pytest_mapsat.model import Difference, Label, Requirement, Run, Scorecard, Step, Turn
+from pytest_mapsat.metrics import CaseRow, case_rows
+from pytest_mapsat.model import Bounds, Difference, Label, Requirement, Run, Scorecard, Step, Turn
 from pytest_mapsat.reports import values
 from pytest_mapsat.reports.text import call_text, cut, printable
 
@@ -119,11 +121,10 @@ class FactorView:
 
 @dataclass(frozen=True)
 class CaseView:
-    """An episode of the run; ``order`` is its place among those that need a look first."""
+    """An episode of the run."""
 
     card: Scorecard
     anchor: str
-    order: int
     results_most: int = field(repr=False)
 
     @property
@@ -205,24 +206,75 @@ class CaseView:
         return [(name, value) for name, value in rows if value]
 
 
-def case_views(run: Run) -> list[CaseView]:
-    """Return the run's episodes as they are shown, in the order of the run."""
+@dataclass(frozen=True)
+class RowView:
+    """A case of the run with all its episodes.
+
+    Attributes:
+        row: the case.
+        views: its episodes.
+        told: the one of them that tells most.
+    """
+
+    row: CaseRow
+    views: tuple[CaseView, ...]
+    told: CaseView
+
+    @property
+    def name(self) -> str:
+        """How the case is called; of a single episode, how that is."""
+        if len(self.views) == 1:
+            return self.told.name
+        return printable(f"{self.row.id} [{self.row.agent}]" if self.row.agent else self.row.id)
+
+    @property
+    def outcome(self) -> str:
+        """How the case ends, under the pass rule where it has several trials."""
+        return self.told.card.outcome if len(self.views) == 1 else self.row.outcome
+
+    @property
+    def counted(self) -> str:
+        """How many of several trials passed."""
+        if len(self.views) == 1:
+            return ""
+        reruns = f", {_count(self.row.reruns, 'rerun', 'reruns')}" if self.row.reruns else ""
+        return f"{self.row.passed} of {self.row.trials}{reruns}{', flaky' if self.row.flaky else ''}"
+
+    @property
+    def open(self) -> bool:
+        """Whether a label of it is open."""
+        return any(factor.open for view in self.views for factor in view.factors)
+
+    def span(self, metric: str) -> Bounds | None:
+        """Return the least and the most that a metric comes to over its episodes; None where nothing is known of it."""
+        spans = [span for view in self.views if (span := view.card.bounds_of(metric)) is not None]
+        if not spans:
+            return None
+        return math.fsum(low for low, _ in spans) / len(spans), math.fsum(high for _, high in spans) / len(spans)
+
+
+def row_views(run: Run) -> list[RowView]:
+    """Return the run's cases as they are shown, those that need a look first."""
     most = min(max(_RESULTS_OF_RUN // max(len(run.cases), 1), _RESULTS_LEAST), _RESULTS_MOST)
     leading = next(iter(values.gated_metrics(run)), "")
-    order = {card.key: place for place, card in enumerate(sorted(run.cases, key=lambda card: _need(card, leading)))}
-    views, taken = [], set()
+    taken: set[str] = set()
+    views: dict[tuple[str, int, str, int], CaseView] = {}
     for number, card in enumerate(run.cases, 1):
         name = "-".join([card.id, *([f"t{card.trial}"] if card.trial > 1 else [])])
         plain = _ANCHOR.fullmatch(name) and card.attempt == 1 and not card.agent and name not in taken
         taken.add(name)
-        views.append(CaseView(card, f"case-{name}" if plain else f"case.{number}", order[card.key], most))
-    return views
+        views[card.key] = CaseView(card, f"case-{name}" if plain else f"case.{number}", most)
+    rows = [
+        RowView(row, tuple(views[card.key] for card in row.cards), views[row.told.key])
+        for row in case_rows(run.cases, run.manifest.options.pass_rule)
+    ]
+    return sorted(rows, key=lambda row: _need(row, leading))
 
 
-def _need(card: Scorecard, leading: str) -> tuple[Any, ...]:
-    """Return how much an episode needs a look: failed ones first, the worst of them at the head."""
-    span = card.bounds_of(leading)
-    return _READ[card.outcome], 1.0 if span is None else span[0], card.key
+def _need(row: RowView, leading: str) -> tuple[Any, ...]:
+    """Return how much a case needs a look: failed ones first, the worst of them at the head."""
+    span = row.span(leading)
+    return _READ[row.outcome], 1.0 if span is None else span[0], row.told.card.key
 
 
 def _step(step: Step, most: int) -> CallView | str:

@@ -12,7 +12,7 @@ from pytest_mapsat.model import Run
 from pytest_mapsat.reports import changes, values
 from pytest_mapsat.reports.text import cut, printable
 
-from .case import CaseView, case_views
+from .case import RowView, row_views
 from .drawing import HEIGHT, WIDTH, length_text
 from .groups import dimensions, metric_rows
 
@@ -37,7 +37,7 @@ def html_report(run: Run) -> str:
     )
     title, state = values.headline(run)
     names = values.shown_metrics(run)
-    cases = case_views(run)
+    rows = row_views(run)
     return (
         _environment()
         .get_template("page.html.jinja")
@@ -52,18 +52,18 @@ def html_report(run: Run) -> str:
             metrics=metric_rows(run),
             dimensions=dimensions(run),
             columns=[name for name in names if name != values.PASS_RATE][:_IN_TABLE],
-            cases=cases,
-            anchors={case.card.id: case.anchor for case in reversed(cases)},
-            outcomes=_outcomes(cases),
-            domains=sorted({domain for case in cases for domain in case.card.domains}),
-            any_open=any(factor.open for case in cases for factor in case.factors),
+            rows=rows,
+            anchors={row.row.id: row.told.anchor for row in reversed(rows)},
+            outcomes=_outcomes(rows),
+            domains=sorted({domain for card in run.cases for domain in card.domains}),
+            any_open=any(row.open for row in rows),
         )
     )
 
 
-def _outcomes(cases: list[CaseView]) -> dict[str, str]:
+def _outcomes(rows: list[RowView]) -> dict[str, str]:
     """Return the outcomes that occur, with how they are called."""
-    return {outcome: values.outcome_title(outcome) for outcome in dict.fromkeys(case.card.outcome for case in cases)}
+    return {outcome: values.outcome_title(outcome) for outcome in dict.fromkeys(row.outcome for row in rows)}
 
 
 @cache
@@ -88,6 +88,7 @@ def _environment() -> Environment:
     environment.globals |= {
         "metric_names": values.metric_names,
         "metric_text": values.metric_text,
+        "range_text": values.range_text,
         "width": WIDTH,
         "height": HEIGHT,
         "before_and_now": changes.before_and_now,

@@ -10,6 +10,7 @@ from pytest_mapsat.model import Json
 from pytest_mapsat.sandbox.text import normalise
 
 _WHOLE = re.compile(r"(\d{4})(?:[-/.年](\d{1,2})[-/.月](\d{1,2})|(\d{2})(\d{2})(?!\d))", re.ASCII)
+_YEAR_LAST = re.compile(r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})(?!\d)", re.ASCII)
 _MONTH_DAY = re.compile(r"(\d{1,2})(?:月|[-/])(\d{1,2})(?!\d)", re.ASCII)
 _WORDS = re.compile(r"(?P<year>\d{4})|(?P<day>\d{1,2})|(?P<word>[a-z]{3,9})", re.ASCII)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -33,9 +34,12 @@ def day_of(value: Json, now: str | None, words: Mapping[str, int]) -> str | None
     whole = _WHOLE.match(text)
     if whole:
         return _iso(*(int(part) for part in whole.groups() if part))
-    if now is None:
+    today = date.fromisoformat(now[:_DAY_LENGTH]) if now else None
+    last = _YEAR_LAST.match(text)
+    if last:
+        return _of_year_last(int(last[1]), int(last[2]), int(last[3]), today)
+    if today is None:
         return _of_words(text, None)
-    today = date.fromisoformat(now[:_DAY_LENGTH])
     form = normalise(text)
     for word in sorted(words, key=lambda word: (-len(word), word)):
         if normalise(word) in form:
@@ -57,6 +61,14 @@ def _of_words(text: str, today: date | None) -> str | None:
         elif found["word"][:3] in _MONTHS:
             month = _MONTHS.index(found["word"][:3]) + 1
     return _iso(year, month, day)
+
+
+def _of_year_last(one: int, other: int, year: int, today: date | None) -> str | None:
+    """Return the day of 9/5/2026: of the two readings the one that is nearer to today, else the one with the day first."""
+    readings = [day for day in (_iso(year, other, one), _iso(year, one, other)) if day]
+    if today is None:
+        return readings[0] if readings else None
+    return min(readings, key=lambda day: abs(date.fromisoformat(day) - today), default=None)
 
 
 def _of_weekday(text: str, today: date) -> str | None:

@@ -15,6 +15,8 @@ from .search import Columns, Hit, Scope, SearchIndex
 from .wording import Wordbook
 
 _NO_WORDS = Table("", ())
+#: Characters of a text that is looked up; no sensible one is longer, and time grows with it.
+_LONGEST = 300
 
 
 class UnanswerableError(ValueError):
@@ -116,9 +118,17 @@ class Ground:
         return [Place("", spot, {}) if nearest is None else _place(nearest[2], reference)._replace(point=spot)]
 
     def _by_name(self, view: View, reference: Reference, value: str) -> list[Place]:
-        columns = Columns(reference.name, lon=reference.lon, lat=reference.lat)
-        hits = self.find(view, columns, reference.words, value)
-        return [_place(part.table.rows[hit.row], reference) for part, hit in hits]
+        columns = Columns(reference.name, reference.sort, lon=reference.lon, lat=reference.lat)
+        hits = self.find(view, columns, reference.words, value, self._near_user(reference))
+        best = min((hit.rank for _, hit in hits), default=0)
+        return [_place(part.table.rows[hit.row], reference) for part, hit in hits if hit.rank == best]
+
+    def _near_user(self, reference: Reference) -> Keep | None:
+        location, metres = self.context.location, reference.near_m
+        if location is None or metres is None or reference.lon is None or reference.lat is None:
+            return None
+        lon, lat = reference.lon, reference.lat
+        return lambda part, at: point_index(part.table, lon, lat).holds(at, (location.lon, location.lat), metres)
 
     def find(self, view: View, columns: Columns, words: str | None, text: str, keep: Keep | None = None) -> list[Found]:
         """Return the rows of a view that a text means, in the order in which they fit it.
@@ -130,6 +140,8 @@ class Ground:
             text: what was asked.
             keep: whether the rest of the call leaves a row; None: it leaves all.
         """
+        if len(text) > _LONGEST:
+            raise UnanswerableError(f"a text of {len(text)} characters is too long to be looked up; at most {_LONGEST}")
         found = self._hits(view, columns, words, text, keep)
         respelt = "" if found else self.wordbook(words).respelt(text)
         if respelt:
@@ -140,7 +152,7 @@ class Ground:
 
     def _hits(self, view: View, columns: Columns, words: str | None, text: str, keep: Keep | None) -> list[Found]:
         indexes = ((part, self.search_index(part, columns, words)) for part in view.parts)
-        return [(part, hit) for part, index in indexes for hit in index.find(text, _scope(part, keep))]
+        return [(part, hit) for part, index in indexes for hit in index.find(text, part.gone, _scope(part, keep))]
 
     def unknown(self, value: Json, reference: Reference) -> UnanswerableError:
         """Return what tells that a value means no row."""

@@ -131,8 +131,8 @@ def _stops(ground: Ground, answer: RoundAnswer, spec: Spec, call: Call) -> Mappi
     for value in members(spec.given(call, answer.stops)):
         place, spot = place_of(ground, value, answer.places, answer.stops)
         stops[place.id] = place, spot
-    if len(stops) > answer.most:
-        raise UnanswerableError(f"{answer.stops} has {len(stops)} places, expected at most {answer.most}")
+    if not 1 <= len(stops) <= answer.most:
+        raise UnanswerableError(f"{answer.stops} names {len(stops)} places, expected 1 to {answer.most}")
     return stops
 
 

@@ -7,14 +7,14 @@ no "quiet" lists restaurants all the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from typing import NamedTuple
 
 from pytest_mapsat.model import Json, JsonObject
 from pytest_mapsat.sandbox.canonical import Point, number
 from pytest_mapsat.sandbox.geo import distance_m
-from pytest_mapsat.sandbox.text import normalise
+from pytest_mapsat.sandbox.text import normalise, tokens
 
 from .wording import LEAST_LETTERS, SAME_WORD, Wordbook, Wording, covered, is_run
 
@@ -24,6 +24,8 @@ _SAME_NAME = 78
 _NEAR_M = 3000.0
 #: A Chinese name is looked up by as many characters.
 _HEAD = 2
+#: So many neighbouring words are tried as one name.
+_MOST_JOINED = 4
 
 
 #: Whether the rest of a call leaves a row.
@@ -131,19 +133,20 @@ class SearchIndex:
     def _known(self) -> tuple[str, ...]:
         return tuple(word for word in self._by_word if len(word) >= LEAST_LETTERS and not is_run(word))
 
-    def find(self, text: str, scope: Scope) -> list[Hit]:
+    def find(self, text: str, gone: Container[int], scope: Scope) -> list[Hit]:
         """Return the rows that a text means; empty where it means none of them.
 
         Args:
             text: what was asked.
+            gone: the rows that the case does not have.
             scope: whether the rest of the call leaves a row. A name is looked for beyond it too, so that what it names elsewhere is not answered by
                 something else here.
         """
         asked = self._book.read(text)
-        exact = self._exact(text)
+        exact = [hit for hit in self._exact(text) if hit.row not in gone]
         if exact:
             return _within(exact, scope)
-        mentioned = self._mentioned(text)
+        mentioned = self._mentioned(text, gone)
         if mentioned:
             return self._about(asked, mentioned, scope)
         if self._sorted and asked.sorts:
@@ -171,20 +174,33 @@ class SearchIndex:
             return ()
         return set(lists[0]).intersection(*lists[1:]) if len(lists) > 1 else lists[0]
 
-    def _mentioned(self, text: str) -> dict[int, str]:
+    def _mentioned(self, text: str, gone: Container[int]) -> dict[int, str]:
         """Return the rows whose whole name stands in a text, with this name; none whose name is part of another that stands there."""
         words, whole = frozenset(self._book.stems(text)), normalise(text)
         found: dict[int, str] = {}
         for own, name, at in (named for word in words for named in self._by_rarest.get(word, ())):
             if own <= words and self._is_name(own):
                 found[at] = max(found.get(at, ""), name, key=len)
+        for name, at in self._joined(text):
+            found[at] = max(found.get(at, ""), name, key=len)
         for start in range(len(whole) - 1):
             for name, at in self._by_head.get(whole[start : start + _HEAD], ()):
                 if whole.startswith(name, start) and self._is_name(frozenset({name})):
                     found[at] = max(found.get(at, ""), name, key=len)
+        found = {at: name for at, name in found.items() if at not in gone}
         names = set(found.values())
         inner = {name for name in names if any(name != other and name in other for other in names)}
         return {at: name for at, name in found.items() if name not in inner}
+
+    def _joined(self, text: str) -> Iterator[tuple[str, int]]:
+        """Give the names that neighbouring words of a text make together, however they are spaced ("harbourfront")."""
+        words = tokens(text)
+        for start in range(len(words)):
+            for end in range(start + 1, min(start + _MOST_JOINED, len(words)) + 1):
+                name = "".join(words[start:end])
+                for at in self._by_name.get(name, ()):
+                    if any(self._is_name(own) for own in self.entries[at].name_words):
+                        yield name, at
 
     def _is_name(self, words: frozenset[str]) -> bool:
         """Return whether words are a name and not a sort of things alone."""
@@ -243,7 +259,8 @@ class SearchIndex:
         plain = [word for word in wanted if not is_run(word)]
         rows = self._rows_with(plain) if plain else range(len(self.entries))
         having = [at for at in sorted(rows) if all(self._has(at, word) for word in wanted)]
-        return _within([Hit(5, 0 if self._in_name(at, wanted) else 1, at) for at in having], scope)
+        named = [at for at in having if self._in_name(at, wanted)]
+        return _within([Hit(5, 0, at) for at in named or having], scope)
 
     def _has(self, row: int, word: str) -> bool:
         entry = self.entries[row]

@@ -74,8 +74,9 @@
     return target && target.matches("article.case") ? target : null;
   };
   const shownLinks = () => [...body.rows].filter((row) => !row.hidden).map((row) => row.cells[0].querySelector("a"));
+  const rowOf = (article) => article && `#${article.dataset.row}`;
   const beside = (step) => {
-    const links = shownLinks(), here = links.findIndex((link) => link.hash === location.hash);
+    const links = shownLinks(), here = links.findIndex((link) => link.hash === rowOf(current()));
     return links[here < 0 ? (step > 0 ? 0 : links.length - 1) : here + step];
   };
   let last = null;
@@ -83,7 +84,7 @@
   const arrive = () => {
     const article = current();
     if (article) {
-      last = location.hash;
+      last = rowOf(article);
       for (const [name, step] of [["prev", -1], ["next", 1]]) {
         const link = beside(step), at = article.querySelector(`.${name}`);
         at.hidden = !link;

@@ -1,0 +1,76 @@
+"""What comes with the reports of items: episodes, put in order, or the reason why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from pytest_mapsat.agents import scrubbed
+from pytest_mapsat.runs.episodes import Ended
+
+from .transport import without_turns
+
+
+class Gathered:
+    """The episodes of a run, wherever they ran."""
+
+    def __init__(self) -> None:
+        self._ended: dict[tuple[str, int, str, int, int], Ended] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._ended)
+
+    def add(self, ended: Iterable[Ended], worker: str) -> None:
+        """Take over episodes of a worker; their turns are in the journal."""
+        for one in ended:
+            card = one.card
+            # gw10 stands behind gw9.
+            number = int("".join(filter(str.isdigit, worker)) or 0)
+            key = (card.id, card.trial, card.agent, number, card.attempt)
+            self._ended[key] = Ended(without_turns(card), one.place, one.line)
+
+    def in_order(self) -> list[Ended]:
+        """Return the episodes in their order, attempts numbered through over all workers."""
+        ordered: list[Ended] = []
+        last: tuple[object, ...] = ()
+        attempt = 0
+        for key in sorted(self._ended):
+            one = self._ended[key]
+            attempt = attempt + 1 if key[:3] == last else 1
+            last = key[:3]
+            ordered.append(Ended(one.card.model_copy(update={"attempt": attempt}), one.place, one.line))
+        return ordered
+
+
+def why_none(report: pytest.TestReport) -> str | None:
+    """Return why a report brings no episode, where it could have brought one."""
+    if report.when not in ("setup", "call", "teardown"):
+        return "lost with its worker"
+    if report.when == "teardown" or (report.when == "setup" and report.passed) or str(report.outcome) == "rerun":
+        return None
+    if was_expected(report):
+        return f"ended as an expected failure ({report.when}): {scrubbed(report.wasxfail)}"
+    if report.skipped:
+        return _skip(report)
+    if report.passed:
+        return "passed without being run: something took the item over"
+    done = "could not be set up" if report.when == "setup" else "ended without a scorecard"
+    return f"{done}: {_first_line(report)}"
+
+
+def was_expected(report: pytest.TestReport) -> bool:
+    """Say whether a failure was expected, by a mark or by ``pytest.xfail``."""
+    return hasattr(report, "wasxfail")
+
+
+def _first_line(report: pytest.TestReport) -> str:
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = str(getattr(crash, "message", None) or report.longrepr or "no reason given")
+    return scrubbed(next((line for line in text.splitlines() if line.strip()), "no reason given"))
+
+
+def _skip(report: pytest.TestReport) -> str:
+    """Say who skipped an item: a line of code, or the mark that it bears."""
+    text = report.longrepr[2] if isinstance(report.longrepr, tuple) else _first_line(report)
+    return f"skipped by {getattr(report, 'mapsat_by', '') or 'a mark'}: {scrubbed(text.removeprefix('Skipped: '))}"

@@ -1,0 +1,35 @@
+"""What docs/judging.md and docs/regrade.md show of judging by a model is what there is."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from pytest_mapsat.cli import _parser
+from pytest_mapsat.judges.asked.material import CALL_CHARACTERS, REPLY_CHARACTERS, USER_CHARACTERS
+from pytest_mapsat.judges.asked.opinions import _TO_THE_JUDGE
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+@pytest.mark.parametrize("page", ["judging.md", "regrade.md"])
+def test_every_command_that_is_shown_can_be_given(page):
+    shown = re.findall(r"^mapsat (.+)$", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE)
+    assert shown
+    for line in shown:
+        assert _parser().parse_args(shlex.split(line, comments=True)).command
+
+
+def test_the_sizes_are_those_that_hold():
+    page = (DOCS / "judging.md").read_text(encoding="utf-8")
+    sizes = f"{REPLY_CHARACTERS:,} characters of the agent's replies, {USER_CHARACTERS:,} of the user's words, {CALL_CHARACTERS:,} of calls"
+    assert sizes in page
+
+
+def test_honest_answers_do_not_speak_to_the_judge():
+    files = [DOCS.parent / "tests" / "natural" / f"blind_{number}.json" for number in (1, 2)]
+    texts = [answer["text"] for file in files for one in json.loads(file.read_text()).values() for answer in one]
+    assert len(texts) == 456
+    assert [text for text in texts if _TO_THE_JUDGE.search(text)] == []
