@@ -111,12 +111,12 @@ class TestWhatIsRecorded:
         def agent(message, tools):
             arguments = {"query": "cafe"}
             result = tools.call("find", arguments)
-            arguments["query"] = "changed"
-            result["places"].append("changed")
+            arguments["query"] = "tampered"
+            result["places"].append("tampered")
             return str(tools.find(query="cafe"))
 
         trajectory = play(agent)
-        assert "changed" not in trajectory.model_dump_json()
+        assert "tampered" not in trajectory.model_dump_json()
 
     def test_arguments_that_are_no_json_are_named_by_type_only(self):
         def agent(message, tools):
