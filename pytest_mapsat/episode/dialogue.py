@@ -178,13 +178,17 @@ class _Dialogue:
                 )
 
     def _user_turn(self) -> _End | None:
+        started = perf_counter()
         try:
             move = self._user.reply(tuple(self._turns))
         except Exception as error:  # noqa: BLE001  # whatever a user's code raises
             return _End("user_error", _fault_of(error, "user"))
         if move.text is not None:
+            timing = None if move.usage is None else TurnTiming(seconds=round(perf_counter() - started, 6))
             notes = tuple(Step(kind="thought", text=note) for note in move.notes)
-            self._turns.append(Turn(role="user", text=move.text, steps=notes, usage=move.usage or _UNKNOWN))
+            self._turns.append(
+                Turn(role="user", text=move.text, steps=notes, usage=move.usage or _UNKNOWN, timing=timing)
+            )
         if move.ending is not None or move.text is None:
             return _End(move.ending or "done")
         return None

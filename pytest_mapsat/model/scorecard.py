@@ -32,9 +32,12 @@ class Spent(Noun):
 
 
 class EpisodeTiming(Noun):
-    """Wall time of the episode, seconds; never compared between runs."""
+    """Wall time, seconds; never compared between runs: of the episode in all, and in it of the agent, of the model that speaks for the user, and of the judge."""
 
     seconds: float = 0
+    agent: float = 0
+    user: float = 0
+    judge: float = 0
     worker: str = ""
 
 

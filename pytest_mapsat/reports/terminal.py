@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from pytest_mapsat.metrics import CaseRow, case_rows, votes_agree
-from pytest_mapsat.model import PROVENANCE_KINDS, Aggregate, Gate, Run, Scorecard
+from pytest_mapsat.model import PROVENANCE_KINDS, Aggregate, Gate, Run, Scorecard, Spent
 
 from .changes import Line, change_lines
 from .text import cell_width, cut, printable, wrap
@@ -51,10 +52,37 @@ def summary_lines(run: Run, *, width: int, colour: bool, brief: bool = False, fu
                 *_intervals(run, width),
                 Line(""),
             ]
-            lines += [*_counts(run, width), *_worst(run, width), *_open(run, width), *_flaky(run, width)]
+            lines += [
+                *_counts(run, width),
+                *_spent(run, width),
+                *_worst(run, width),
+                *_open(run, width),
+                *_flaky(run, width),
+            ]
             lines += _slowest(run, width)
         lines += [*_warnings(run, width), *_lost(run, width), *_gate(run.gate, width)]
     return lines if colour else [Line(line.text) for line in lines]
+
+
+def _spent(run: Run, width: int) -> Iterator[Line]:
+    """Give what agent, user and judge spent, each where it says so in some episode."""
+    said = {
+        "agent": [card.spent for card in run.cases],
+        "user": [card.user_spent for card in run.cases if card.user_spent is not None],
+        "judge": [card.judge_spent for card in run.cases if card.judge_spent is not None],
+    }
+    told = [f"{name} {_sums(parts)}" for name, parts in said.items() if any(part != Spent() for part in parts)]
+    yield from _wrapped("spent   ", "; ".join(told), width) if told else ()
+
+
+def _sums(parts: Sequence[Spent]) -> str:
+    """Say what some episodes spent in all; the ones that do not say how much are counted beside."""
+    known = [part for part in parts if part.input_tokens is not None and part.output_tokens is not None]
+    costs = [part.cost for part in parts if part.cost is not None]
+    text = f"{sum(part.input_tokens or 0 for part in known):,} tokens in, {sum(part.output_tokens or 0 for part in known):,} out"
+    text += f", ${math.fsum(costs):.4f}" if costs else ""
+    unknown = len(parts) - min(len(known), len(costs) if costs else len(known))
+    return text + (f" ({unknown} of {len(parts)} episodes do not say all)" if unknown else "")
 
 
 def _head(run: Run, width: int) -> Iterator[Line]:

@@ -120,6 +120,7 @@ class Runner:
             trajectory = without_world(case, self.source, str(error), trial=trial)
         else:
             trajectory = run_episode(case, self.source, user, world, limits, trial=trial)
+        judged = perf_counter()
         card = grade(
             case,
             trajectory,
@@ -133,7 +134,18 @@ class Runner:
         )
         if self.door is not None and self.door.ceilings_met > ceilings:
             raise CeilingReachedError(self.door.ceiling)
-        return card.model_copy(update={"timing": EpisodeTiming(seconds=round(perf_counter() - started, 6))})
+        ended = perf_counter()
+        timing = EpisodeTiming(
+            seconds=round(ended - started, 6),
+            agent=_seconds(trajectory, "agent"),
+            user=_seconds(trajectory, "user"),
+            judge=round(ended - judged, 6),
+        )
+        return card.model_copy(update={"timing": timing})
+
+
+def _seconds(trajectory: Trajectory, role: str) -> float:
+    return round(sum(turn.timing.seconds for turn in trajectory.turns if turn.role == role and turn.timing), 6)
 
 
 def _examples(suite: Suite, case: Case) -> Iterator[Record]:

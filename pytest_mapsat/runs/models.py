@@ -19,9 +19,13 @@ class CeilingReachedError(MapsatError):
 
 def asks_models(request: RunRequest) -> bool:
     """Return whether anything in a run is a model: the agent, the user, the judge, or what answers calls without a record."""
-    kinds = {spec.partition(":")[0] for spec in (request.user, request.judge) for spec in spec.split("+")}
+    kinds = {spec.partition(":")[0] for spec in (request.user, request.judge)}
     simulated = request.options.on_miss.startswith("simulate:")
-    return simulated or request.agent.partition(":")[0] in AGENT_PROMPTS or not kinds.isdisjoint({"llm", "llm-all"})
+    return (
+        simulated
+        or request.agent.partition(":")[0] in AGENT_PROMPTS
+        or not kinds.isdisjoint({"llm", "llm-all", "scripted+llm"})
+    )
 
 
 def prompts_of(request: RunRequest) -> dict[str, str]:

@@ -16,10 +16,11 @@ def server() -> Iterator[ScriptedModels]:
 
 
 @pytest.fixture
-def models(server: ScriptedModels, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ScriptedModels:
+def models(server: ScriptedModels, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ScriptedModels]:
     """The server, with nothing asked yet."""
     for name, value in server.environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("MAPSAT_CACHE_DIR", str(tmp_path / "store"))
     server.requests.clear()
-    return server
+    yield server
+    server.release()

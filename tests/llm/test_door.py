@@ -25,7 +25,9 @@ from pytest_mapsat.llm import (
 )
 from pytest_mapsat.model import Usage, UsageError
 
-QUICK = Patience(seconds=10, attempt=1.5, attempts=3, first_wait=0.01)
+#: Long enough for a machine under load; what has to wait in vain is given less.
+QUICK = Patience(seconds=120, attempt=30, attempts=3, first_wait=0.01)
+IMPATIENT = Patience(seconds=20, attempt=2, attempts=5, first_wait=0.01)
 Opened = Callable[..., ModelDoor]
 
 
@@ -86,14 +88,19 @@ def test_tools_schema_and_parameters_reach_the_model_and_its_calls_come_back(
         Broken(200, '{"id": 1', cut=True),
         Broken(200, "<html>a proxy</html>"),
         Broken(200, "{}"),
-        Broken(hang=True),
     ],
-    ids=["429", "500", "503", "cut", "html", "no-choices", "hang"],
+    ids=["429", "500", "503", "cut", "html", "no-choices"],
 )
 def test_what_may_pass_is_tried_again(models: ScriptedModels, opened: Opened, passing: Broken) -> None:
     models.answers(passing, said("hello"))
     assert opened().ask(asked()).text == "hello"
     assert len(models.requests) == 2
+
+
+def test_a_service_that_hangs_is_left_behind_and_asked_again(models: ScriptedModels, opened: Opened) -> None:
+    models.answers(Broken(hang=True), said("hello"))
+    assert opened(patience=IMPATIENT).ask(asked()).text == "hello"
+    assert len(models.requests) >= 2
 
 
 @pytest.mark.parametrize(
@@ -153,8 +160,8 @@ def test_retry_after_is_waited_for_and_beyond_the_time_given_up(models: Scripted
     models.answers(problem(429, "slow", Retry_After="60"))
     started = monotonic()
     with pytest.raises(ModelError, match="slow"):
-        opened().ask(asked("other"))
-    assert monotonic() - started < 4
+        opened(patience=IMPATIENT).ask(asked("other"))
+    assert monotonic() - started < 20
     assert len(models.requests) == 1
 
 

@@ -115,7 +115,7 @@ def test_agent_user_and_judge_may_all_be_models_and_each_ones_spending_is_told(
 ) -> None:
     models.script = with_user_and_judge
     all_three = (REACT, "three", "--mapsat-user=llm:openai/gpt-4o-mini", "--mapsat-judge=llm:openai/gpt-4o-mini")
-    project.runpytest(*all_three, "--mapsat-save=one.json", "--mapsat-allow-unevaluated=3")
+    first = project.runpytest(*all_three, "--mapsat-save=one.json", "--mapsat-allow-unevaluated=3")
     calls = len(models.requests)
     project.runpytest(*all_three, "--mapsat-save=two.json", "--mapsat-allow-unevaluated=3")
     assert len(models.requests) == calls
@@ -127,6 +127,10 @@ def test_agent_user_and_judge_may_all_be_models_and_each_ones_spending_is_told(
     assert card["spent"]["input_tokens"] == 300
     assert card["user_spent"]["input_tokens"] == 200
     assert card["outcome"] == "passed"
+    told = " ".join(first.stdout.str().split())
+    assert "spent agent 900 tokens in, 90 out, $0.0002; user 600 tokens in, 60 out, $0.0001" in told
+    timing = json.loads((project.path / "one.json").read_text())["cases"][0]["timing"]
+    assert all(timing[whose] > 0 for whose in ("agent", "user", "judge"))
     assert one["manifest"]["prompts"].keys() >= {"en/react", "zh/user", "en/judge"}
 
 
