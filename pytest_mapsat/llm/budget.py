@@ -7,7 +7,7 @@ from threading import Event
 from time import time
 from typing import Any
 
-from pytest_mapsat.model import Usage, UsageError
+from pytest_mapsat.model import Usage
 from pytest_mapsat.store import Store
 
 from .errors import ModelError
@@ -65,14 +65,12 @@ class Budget:
             priced: whether the price of the model is known.
 
         Raises:
-            ModelError: of kind ``ceiling``: what the run may spend is spent.
-            UsageError: a ceiling in dollars cannot be kept for a model without a known price.
+            ModelError: of kind ``ceiling``: what the run may spend is spent, or a ceiling in dollars cannot be kept as the model has no known price.
         """
         limits = self.limits
         if limits.max_cost is not None and not priced:
-            raise UsageError(
-                f"--mapsat-max-cost: the price of {request.model} is not known, so the ceiling cannot be kept; use --mapsat-max-tokens"
-            )
+            said = f"the price of {request.model} is not known, so the ceiling cannot be kept; use --mapsat-max-tokens"
+            raise self._reached(request, f"--mapsat-max-cost={limits.max_cost:g}: {said}")
         spent = self.store.get(self._spent) or {}
         cost, tokens = spent.get("cost", 0.0), spent.get("tokens", 0)
         if limits.max_cost is not None and cost >= limits.max_cost:

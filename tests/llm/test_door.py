@@ -23,7 +23,7 @@ from pytest_mapsat.llm import (
     import_entries,
     open_door,
 )
-from pytest_mapsat.model import Usage, UsageError
+from pytest_mapsat.model import Usage
 
 #: Long enough for a machine under load; what has to wait in vain is given less.
 QUICK = Patience(seconds=120, attempt=30, attempts=3, first_wait=0.01)
@@ -239,7 +239,7 @@ def test_a_ceiling_ends_the_asking_and_what_is_kept_still_answers(models: Script
 
 
 def test_a_ceiling_in_dollars_needs_a_price(models: ScriptedModels, opened: Opened) -> None:
-    with pytest.raises(UsageError, match=r"price of openai/home-made is not known.*--mapsat-max-tokens"):
+    with pytest.raises(ModelError, match=r"price of openai/home-made is not known.*--mapsat-max-tokens"):
         opened(limits=Limits(max_cost=1)).ask(Request(model="openai/home-made", messages=asked().messages))
     assert models.requests == []
 
