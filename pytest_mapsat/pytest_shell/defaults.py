@@ -8,7 +8,7 @@ from pytest_mapsat.formats import shown_path
 from pytest_mapsat.model import Problem, SuiteError, UsageError
 from pytest_mapsat.suite import Suite
 
-from .options import Settings
+from .settings import Settings
 
 #: Option -> field of a run's options, and the key of the manifest that says it.
 _FIELDS = {

@@ -31,9 +31,9 @@ from pytest_mapsat.runs.resume import read_finished
 from .gathering import Gathered, was_expected, why_none
 from .hooks import call_each
 from .items import is_case
-from .options import Settings
 from .passes import Passes
 from .reports import Reports
+from .settings import Settings
 from .suites import Suites
 from .transport import Collected, unpacked
 

@@ -12,7 +12,7 @@ from pytest_mapsat.model import MapsatError, Run, Scorecard, UsageError
 from pytest_mapsat.reports import ReportTarget, write_reports
 from pytest_mapsat.runs.files import check_save_path
 
-from .options import Settings
+from .settings import Settings
 
 
 class Reports:

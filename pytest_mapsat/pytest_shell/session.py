@@ -35,9 +35,9 @@ from pytest_mapsat.users import check_user_spec
 from .failures import again_of, place_failure
 from .hooks import HookError, call_hook, world_of
 from .items import CaseFile, CaseParam, agent_of, case_name, param_of, param_or_none, params, place_of, raised_at
-from .options import Settings, read_settings
 from .passes import mark_trial
 from .reporter import Reporter
+from .settings import Settings, read_settings
 from .suites import Suites
 from .transport import Collected, packed
 

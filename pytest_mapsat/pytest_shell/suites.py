@@ -20,7 +20,7 @@ from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 
 from .defaults import refuse_other_defaults, with_suites
 from .items import CASE_SUFFIXES, CaseFile, case_name, params, place_of
-from .options import Settings
+from .settings import Settings
 
 #: The domains of the interface, which are markers while an agent is active, whatever the suite.
 DOMAINS = (

@@ -103,6 +103,7 @@ def test_no_machine_path_and_no_address_stands_in_it(project: pytest.Pytester) -
 
 def test_a_folder_that_is_not_there_is_made(project: pytest.Pytester) -> None:
     save(project, "deep/er/run.json")
+    assert (project.path / "deep" / "er" / "run.json").is_file()
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")])

@@ -1,0 +1,362 @@
+"""What was asked for, read from the command line and the ini file, and checked: one frozen value."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+from .options import OPTIONS, PLANNED, agent_spec, dest_of, typed
+
+if TYPE_CHECKING:
+    from pytest_mapsat.model import Asserted, RunRequest
+    from pytest_mapsat.reports import ReportTarget
+
+#: Evaluations of one dialogue at most.
+_MOST_VOTES = 99
+
+CacheMode = Literal["auto", "only", "refresh", "off"]
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """How models are asked. Nothing of it stands in the run file: it decides what is asked when, not what is answered.
+
+    Attributes:
+        cache: what kept answers are used for.
+        max_cost: US dollars that the run may spend; None: any sum.
+        max_tokens: tokens that it may use; None: any number.
+        requests_a_minute: calls of all processes together; 0: any number.
+        tokens_a_minute: likewise.
+    """
+
+    cache: CacheMode = "auto"
+    max_cost: float | None = None
+    max_tokens: int | None = None
+    requests_a_minute: int = 0
+    tokens_a_minute: int = 0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What was asked for, checked.
+
+    Attributes:
+        request: what the run file says of it.
+        cases: suites or parts of suites, absolute; empty where the default suite does not exist.
+        cases_named: whether an option names them.
+        save: where the run file goes, absolute.
+        resume: the journal or run file to go on from, absolute.
+        agent_named: whether the agent was named on the command line itself, not in an ini file or in ``addopts``.
+        save_named: likewise for the run file.
+        decisions: the file of people's decisions, absolute; None: that of each suite.
+        tools: the spec of the user's own tools; empty where calls that miss stay without an answer.
+        compare: the run to compare with, absolute.
+        durations: the run by whose durations shards are balanced, absolute.
+        reports: the reports that are written at the end.
+        unsaid: options that suites have a say in, and neither the command line nor the ini names.
+        models: how models are asked, where any is.
+    """
+
+    request: RunRequest
+    cases: tuple[Path, ...]
+    cases_named: bool
+    save: Path | None
+    resume: Path | None
+    agent_named: bool
+    save_named: bool
+    decisions: Path | None = None
+    tools: str = ""
+    compare: Path | None = None
+    durations: Path | None = None
+    reports: tuple[ReportTarget, ...] = ()
+    unsaid: frozenset[str] = frozenset()
+    models: ModelSettings = ModelSettings()
+
+    def with_options(self, **changes: object) -> Settings:
+        """Return the settings with other options in the request."""
+        options = self.request.options.model_copy(update=changes)
+        return replace(self, request=self.request.model_copy(update={"options": options}))
+
+    def with_source(self, digest: str) -> Settings:
+        """Return the settings with a digest of the agent's source in the request."""
+        return replace(self, request=self.request.model_copy(update={"agent_source": digest}))
+
+
+def read_settings(config: pytest.Config) -> Settings:
+    """Return the settings of this run.
+
+    Raises:
+        pytest.UsageError: a value cannot be used, or an option is still to come.
+    """
+    from pytest_mapsat.model import RunOptions, RunRequest  # noqa: PLC0415 (pydantic: only where an agent is active)
+
+    _refuse_planned(config)
+    _refuse_empty(config)
+    decisions = _decisions(config)
+    tools = _tools(config)
+    fail_under, origin = _expressions(config, "fail-under")
+    drops, drops_from = _drops(config)
+    rule, trials = _trials(config)
+    judge = _single(config, "judge", "checks")
+    options = RunOptions(
+        trials=trials,
+        pass_rule=rule,
+        compare_fail=drops,
+        compare_fail_from=drops_from,
+        compare_on=_word(config, "compare-on", ("all", "common")),
+        inconclusive=_word(config, "inconclusive", ("fail", "pass")),
+        shard=_shard(config),
+        max_turns=_whole(config, "max-turns", 10, at_least=1),
+        timeout_seconds=_seconds(config, "timeout", 300.0),
+        asserted=_asserted(_single(config, "assert", "hard,facts")),
+        fail_under=fail_under,
+        fail_under_from=origin,
+        allow_unevaluated=_whole(config, "allow-unevaluated", 0, at_least=0),
+        on_miss=_single(config, "on-miss", "strict"),
+        judge_votes=_votes(config, judge),
+        profile=_word(config, "profile", ("off", "on")) == "on",
+    )
+    return Settings(
+        request=RunRequest(
+            agent=agent_spec(config),
+            user=_single(config, "user", "scripted"),
+            judge=judge,
+            decisions=_digest(decisions),
+            options=options,
+        ),
+        cases=_cases(config),
+        cases_named=config.getoption(dest_of("cases")) is not None,
+        save=_path(config, "save"),
+        resume=_path(config, "resume"),
+        agent_named=bool(typed(config, "agent")),
+        save_named=bool(typed(config, "save")),
+        decisions=decisions,
+        tools=tools,
+        compare=_path(config, "compare"),
+        durations=_path(config, "durations"),
+        reports=_reports(config),
+        unsaid=frozenset(name for name in ("assert", "max-turns", "timeout") if not _single(config, name, "")),
+        models=_models(config),
+    )
+
+
+def _models(config: pytest.Config) -> ModelSettings:
+    tokens = _whole(config, "max-tokens", 0, at_least=0)
+    return ModelSettings(
+        cache=_word(config, "cache", ("auto", "only", "refresh", "off")),
+        max_cost=_dollars(config),
+        max_tokens=tokens or None,
+        requests_a_minute=_whole(config, "rpm", 0, at_least=0),
+        tokens_a_minute=_whole(config, "tpm", 0, at_least=0),
+    )
+
+
+def _dollars(config: pytest.Config) -> float | None:
+    text = _single(config, "max-cost", "")
+    if not text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 < value <= 1e9:  # noqa: PLR2004 (more than anybody has)
+        raise pytest.UsageError(f"--mapsat-max-cost: found {text!r}, expected US dollars, more than 0")
+    return value
+
+
+def _single(config: pytest.Config, name: str, default: str) -> str:
+    given = config.getoption(dest_of(name))
+    value = config.getini(dest_of(name)) if given is None else given
+    return str(value or "").strip() or default
+
+
+def _whole(config: pytest.Config, name: str, default: int, *, at_least: int) -> int:
+    text = _single(config, name, str(default))
+    if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < at_least:
+        raise pytest.UsageError(f"--mapsat-{name}: found {text!r}, expected a whole number from {at_least}")
+    return int(text)
+
+
+def _votes(config: pytest.Config, judge: str) -> int:
+    """Return how many evaluations a judge gives: one that asks no model gives one, whatever an ini file says."""
+    from pytest_mapsat.judges import default_votes  # noqa: PLC0415
+
+    usual = default_votes(judge)
+    votes = _whole(config, "judge-votes", usual, at_least=1)
+    if votes > _MOST_VOTES:
+        raise pytest.UsageError(f"--mapsat-judge-votes: found {votes}, expected at most {_MOST_VOTES}")
+    if usual == 1 and votes > 1 and typed(config, "judge-votes"):
+        raise pytest.UsageError(
+            f"--mapsat-judge-votes={votes}: the judge {judge} asks no model; it gives one evaluation"
+        )
+    return votes if usual > 1 else 1
+
+
+def _seconds(config: pytest.Config, name: str, default: float) -> float:
+    text = _single(config, name, str(default))
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 < value <= 86_400:  # noqa: PLR2004 (a day)
+        raise pytest.UsageError(f"--mapsat-{name}: found {text!r}, expected seconds, more than 0 and at most a day")
+    return value
+
+
+def _asserted(text: str) -> tuple[Asserted, ...]:
+    from pytest_mapsat.runs.request import parse_asserted  # noqa: PLC0415 (pydantic: only where an agent is active)
+
+    try:
+        return parse_asserted(text)
+    except ValueError as error:
+        raise pytest.UsageError(f"--mapsat-assert: {error}") from None
+
+
+def _expressions(config: pytest.Config, name: str) -> tuple[tuple[str, ...], Literal["command line", "ini"]]:
+    """Return the values of a repeatable option, and where they were given."""
+    if now := typed(config, name):
+        return tuple(now), "command line"
+    given: list[str] | None = config.getoption(dest_of(name))
+    return tuple(config.getini(dest_of(name)) if given is None else given), "ini"
+
+
+def _drops(config: pytest.Config) -> tuple[tuple[str, ...], Literal["command line", "ini"]]:
+    """Return how much means may fall; nothing where there is no run to compare with, which from an ini file is meant so."""
+    drops, origin = _expressions(config, "compare-fail")
+    if _single(config, "compare", ""):
+        return drops, origin
+    lonely = next((name for name in ("compare-fail", "compare-on", "inconclusive") if typed(config, name)), None)
+    if lonely is not None:
+        raise pytest.UsageError(f"--mapsat-{lonely} without a run to compare with: name it with --mapsat-compare=PATH")
+    return (), "ini"
+
+
+def _trials(config: pytest.Config) -> tuple[str, int]:
+    """Return the pass rule and the number of trials, which the rule gives where nothing else does."""
+    from pytest_mapsat.metrics import PassRule  # noqa: PLC0415 (pydantic: only where an agent is active)
+    from pytest_mapsat.model import UsageError  # noqa: PLC0415 (likewise)
+
+    rule = _single(config, "pass-rule", "")
+    last = rule.rpartition("/")[2]
+    trials = _whole(config, "trials", int(last) if re.fullmatch(r"[1-9][0-9]{0,5}", last) else 1, at_least=1)
+    try:
+        PassRule.parse(rule, trials)
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from None
+    return rule, trials
+
+
+def _word(config: pytest.Config, name: str, words: tuple[str, ...]) -> Any:
+    found = _single(config, name, words[0])
+    if found not in words:
+        raise pytest.UsageError(f"--mapsat-{name}: found {found!r}, expected {', '.join(words[:-1])} or {words[-1]}")
+    return found
+
+
+def _shard(config: pytest.Config) -> str:
+    text = _single(config, "shard", "")
+    found = re.fullmatch(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})", text)
+    if text and (found is None or int(found[1]) > int(found[2])):
+        raise pytest.UsageError(f"--mapsat-shard: found {text!r}, expected I/N as in 2/8, I from 1 to N")
+    if not text and typed(config, "durations"):
+        raise pytest.UsageError("--mapsat-durations balances the parts of --mapsat-shard=I/N; give both")
+    return text
+
+
+def _path(config: pytest.Config, name: str) -> Path | None:
+    given = _single(config, name, "")
+    return (config.invocation_params.dir / given).absolute() if given else None
+
+
+def _decisions(config: pytest.Config) -> Path | None:
+    """Return the file of people's decisions: from where pytest was started, or from the root where the ini file names it."""
+    text = _single(config, "decisions", "")
+    base = config.rootpath if config.getoption(dest_of("decisions")) is None else config.invocation_params.dir
+    return (base / text).absolute() if text else None
+
+
+def _tools(config: pytest.Config) -> str:
+    """Return the spec of the tools that are asked where no record answers; empty where none are."""
+    mode, tools = _single(config, "on-miss", "strict"), _single(config, "tools", "")
+    if mode not in ("strict", "record") and not mode.startswith("simulate:"):
+        raise pytest.UsageError(f"--mapsat-on-miss: found {mode!r}, expected strict, record or simulate:MODEL")
+    if mode.startswith("simulate:"):
+        _refuse_no_model(mode)
+    if mode == "record" and not tools:
+        raise pytest.UsageError(
+            "--mapsat-on-miss=record asks your own tools: name them with --mapsat-tools=module:attr"
+        )
+    if mode != "record" and typed(config, "tools"):
+        raise pytest.UsageError("--mapsat-tools are asked only with --mapsat-on-miss=record; give both")
+    return tools if mode == "record" else ""
+
+
+def _refuse_no_model(mode: str) -> None:
+    from pytest_mapsat.llm import named_model  # noqa: PLC0415 (pydantic: only where an agent is active)
+    from pytest_mapsat.model import UsageError  # noqa: PLC0415 (likewise)
+
+    try:
+        named_model(mode.partition(":")[2], f"--mapsat-on-miss={mode}")
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def _reports(config: pytest.Config) -> tuple[ReportTarget, ...]:
+    """Return the reports: paths start from where pytest was started, or from the root where the ini file names them."""
+    from pytest_mapsat.model import UsageError  # noqa: PLC0415 (pydantic: only where an agent is active)
+    from pytest_mapsat.reports import parse_reports  # noqa: PLC0415 (likewise)
+
+    given: list[str] | None = config.getoption(dest_of("report"))
+    try:
+        if given is None:
+            return parse_reports(config.getini(dest_of("report")), config.rootpath)
+        return parse_reports(given, config.invocation_params.dir)
+    except UsageError as error:
+        raise pytest.UsageError(f"--mapsat-report: {error}") from None
+
+
+def _digest(decisions: Path | None) -> str:
+    from pytest_mapsat.model import MapsatError  # noqa: PLC0415 (pydantic: only where an agent is active)
+    from pytest_mapsat.runs.regrade import decisions_digest  # noqa: PLC0415 (likewise)
+
+    try:
+        return decisions_digest(decisions)
+    except MapsatError as error:
+        raise pytest.UsageError(f"--mapsat-decisions: {error}") from None
+
+
+def _cases(config: pytest.Config) -> tuple[Path, ...]:
+    """Return the suites that belong to the run besides what pytest itself collects."""
+    given: list[str] | None = config.getoption(dest_of("cases"))
+    if given is not None:
+        paths = [config.invocation_params.dir / text for text in given]
+    else:
+        paths = [config.rootpath / text for text in config.getini(dest_of("cases"))]
+    for path in paths:
+        if not path.exists():
+            raise pytest.UsageError(f"--mapsat-cases: there is nothing at {path}")
+    if not paths and (config.rootpath / "benchmark_cases").is_dir():
+        paths = [config.rootpath / "benchmark_cases"]
+    return tuple(Path(os.path.abspath(path)) for path in paths)  # noqa: PTH100  resolve() would leave links
+
+
+def _refuse_empty(config: pytest.Config) -> None:
+    """Refuse an option that was typed without a value, as ``--mapsat-save=$FILE`` is where FILE is not set."""
+    for option in OPTIONS:
+        if not option.flag and any(not value.strip() for value in typed(config, option.name)):
+            raise pytest.UsageError(f"--mapsat-{option.name} is empty: expected {option.metavar}")
+
+
+def _refuse_planned(config: pytest.Config) -> None:
+    for name, holds in PLANNED.items():
+        value = config.getoption(dest_of(name))
+        if value is not None and value != holds:
+            holding = f" (only {holds!r})" if holds else ""
+            raise pytest.UsageError(
+                f"--mapsat-{name} is not in this version of pytest-mapsat yet{holding}; see CHANGELOG.md"
+            )
