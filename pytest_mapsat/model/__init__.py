@@ -139,6 +139,7 @@ from .tool import (
     Tool,
     meanings_below,
     name_of,
+    tool_name,
 )
 from .trajectory import (
     PROVENANCE_KINDS,
@@ -338,6 +339,7 @@ __all__ = [
     "reply_digest",
     "schema_problem",
     "shown",
+    "tool_name",
     "trajectory_digest",
     "wording_digest",
 ]

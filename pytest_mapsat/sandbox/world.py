@@ -7,7 +7,18 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, Protocol
 
-from pytest_mapsat.model import Json, JsonObject, Provenance, Record, RowChange, StepStatus, Tool, did_you_mean, shown
+from pytest_mapsat.model import (
+    Json,
+    JsonObject,
+    Provenance,
+    Record,
+    RowChange,
+    StepStatus,
+    Tool,
+    did_you_mean,
+    shown,
+    tool_name,
+)
 
 from .compare import Entry
 from .computing import Computed, UnanswerableError
@@ -114,6 +125,7 @@ class Sandbox:
             return _error(f"{resolver.spec.tool.name}: {why}")
 
     def _resolver(self, name: str) -> Resolver | None:
+        name = tool_name(self._tools, name)
         found = self._resolvers.get(name)
         if found is None and name in self._tools:
             found = self._resolvers[name] = Resolver(self._tools[name], self._records.get(name, ()))
