@@ -38,6 +38,7 @@ from .case import (
     Visible,
 )
 from .checks import (
+    Addressed,
     All,
     AnyOf,
     Asked,
@@ -50,6 +51,7 @@ from .checks import (
     Covers,
     Custom,
     Grounded,
+    Located,
     Not,
     NotCalled,
     NotSaid,
@@ -173,6 +175,7 @@ __all__ = [
     "UNDECIDED",
     "Absent",
     "Accounting",
+    "Addressed",
     "Aggregate",
     "All",
     "AnyOf",
@@ -241,6 +244,7 @@ __all__ = [
     "Least",
     "LevelRule",
     "Local",
+    "Located",
     "Location",
     "Lost",
     "MapsatError",

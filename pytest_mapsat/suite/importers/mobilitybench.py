@@ -1,0 +1,174 @@
+"""Import of MobilityBench's published table of episodes (CSV, 33 columns of text and Python literals).
+
+What the columns mean was found by looking at the published rows; docs/importing.md describes it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+from pytest_mapsat.formats import content_digest, printable, read_csv, shown_path
+from pytest_mapsat.model import SUITE_SCHEMA, Case, Problem, Record, SuiteError, SuiteManifest
+from pytest_mapsat.suite.writer import new_folder, write_bytes, write_cases, write_manifest, write_records, write_tool
+
+from .mob_calls import records_of
+from .mob_cases import convert_case
+from .mob_rows import COLUMNS, OddRowError, Row, read_row
+from .report import ImportReport, Journal
+from .shipped import mobility_tools
+
+FORMAT = "mobilitybench"
+_DESCRIPTION = (
+    "MobilityBench (repository AMAP-ML/MobilityBench, no licence stated), imported from its published table; "
+    "snapshot {snapshot}: {cases} cases, {records} records. Nobody may ask the user back."
+)
+_DOMAINS = {
+    "basic_information_retrieval": "places, where the user is, what is nearby, weather, traffic",
+    "route_dependent_information_retrieval": "what only a route tells: its length, when to leave",
+    "basic_route_planning": "from here to there, by way of other places",
+    "preference_constrained_route_planning": "routes under the user's wishes: no highways, not this line",
+}
+_PLACES = ("data/datasets", "datasets", "data", "")
+
+
+def import_mobilitybench(src: Path, dest: Path) -> ImportReport:
+    """Make a suite at ``dest`` from the published table at ``src``.
+
+    Args:
+        src: the CSV file, or the folder (the repository's) that holds it.
+        dest: a folder that does not exist yet, or is empty.
+
+    Returns:
+        What came over, what did not, and what is odd.
+
+    Raises:
+        SuiteError: when the table cannot be read, lacks a column, or has no row that becomes a case.
+        UsageError: when ``dest`` cannot be used.
+    """
+    table = _find(src)
+    with new_folder(dest) as folder:
+        return _build(table, folder)
+
+
+def _find(src: Path) -> Path:
+    if src.is_file():
+        return src
+    tables = next((found for place in _PLACES if (found := sorted((src / place).glob("*.csv")))), [])
+    if len(tables) != 1:
+        hint = "give the published table itself, such as data/datasets/sample_10.csv"
+        listed = f"holds {len(tables)} tables (*.csv)" if tables else "holds no table (*.csv)"
+        raise SuiteError(Problem(shown_path(src), 0, listed, hint))
+    return tables[0]
+
+
+def _build(table: Path, folder: Path) -> ImportReport:
+    journal = Journal()
+    rows, cases = _cases(table, journal)
+    if not cases:
+        problems = [Problem(note.place, 0, note.message) for note in journal.notes if note.kind == "unparsable"]
+        raise SuiteError(*problems or [Problem(shown_path(table), 0, "holds no row")])
+    records = [record for row in rows for record in records_of(row)]
+    _remark(rows, journal)
+    report = _report(cases, records, journal)
+    snapshot = content_digest(table)[:12]
+    _write(folder, _manifest(snapshot, len(cases), len(records)), cases, records)
+    text = json.dumps(report.to_json(), ensure_ascii=False, indent=2)
+    write_bytes(folder / "import.json", text.encode() + b"\n")
+    return report
+
+
+def _rows(table: Path, journal: Journal) -> Iterator[tuple[int, Row]]:
+    """Give the rows that can be read, each with its number in the table; others are noted and left out."""
+    numbers = count(1)
+
+    def left_out(place: str, why: str) -> None:
+        journal.note("unparsable", place, f"{why}; the row is left out")
+        journal.leave("rows")
+
+    def torn(problem: Problem) -> None:
+        next(numbers)
+        left_out(f"{printable(table.name)}:{problem.line}", problem.message)
+
+    hint = "the published table has the columns query, context, task_scenario, tool_list, ..."
+    for source in read_csv(table, COLUMNS, hint=hint, torn=torn):
+        number = next(numbers)
+        place = f"{printable(table.name)}:{source.line}"
+        for name in sorted(source.cells.keys() - set(COLUMNS) - {""}) if number == 1 else ():
+            journal.note("column", place, f"the column {printable(name)} is not carried over")
+            journal.leave(f"column {name}")
+        try:
+            yield number, read_row(source, place, mobility_tools(), journal)
+        except OddRowError as error:
+            left_out(place, str(error))
+
+
+def _cases(table: Path, journal: Journal) -> tuple[list[Row], list[Case]]:
+    rows: list[Row] = []
+    cases: dict[str, Case] = {}
+    for number, row in _rows(table, journal):
+        if row.id in cases:
+            journal.note("duplicate_case", row.place, f"the same row as that of {row.id}; the first one is kept")
+            journal.leave("rows")
+            continue
+        case = convert_case(row, number, mobility_tools(), journal)
+        if case is None:
+            journal.leave("rows")
+        else:
+            cases[case.id] = case
+            rows.append(row)
+    journal.note("assumption", "time", "times stand without an offset in the source; +08:00 is added, China's one zone")
+    return rows, list(cases.values())
+
+
+def _remark(rows: list[Row], journal: Journal) -> None:
+    """Note the expected calls that nothing will answer."""
+    for row in rows:
+        for call in row.calls:
+            if call.cut:
+                message = f"the result of {call.tool} is cut at {len(call.cut)} characters; it is kept, marked, and never served"
+                journal.note("cut", f"{row.place} ({row.id})", message)
+            elif call.result is None:
+                message = f"no column has what {call.tool} returned; the expected call will miss"
+                journal.note("no_record", f"{row.place} ({row.id})", message)
+
+
+def _report(cases: list[Case], records: list[Record], journal: Journal) -> ImportReport:
+    by_tool = Counter(record.tool for record in records)
+    return ImportReport(
+        format=FORMAT,
+        cases=len(cases),
+        tools=len(mobility_tools()),
+        records=len(records),
+        orphans=0,
+        records_by_tool=dict(sorted(by_tool.items())),
+        not_carried=dict(sorted(journal.not_carried.items())),
+        notes=tuple(journal.notes),
+    )
+
+
+def _manifest(snapshot: str, cases: int, records: int) -> SuiteManifest:
+    return SuiteManifest(
+        name=FORMAT,
+        version=f"snapshot-{snapshot}",
+        license="unknown",
+        schema_version=SUITE_SCHEMA,
+        coordinates="gcj02",
+        language="zh",
+        domains=_DOMAINS,
+        description=_DESCRIPTION.format(snapshot=snapshot, cases=cases, records=records),
+    )
+
+
+def _write(folder: Path, manifest: SuiteManifest, cases: list[Case], records: list[Record]) -> None:
+    write_manifest(folder / "suite.yaml", manifest)
+    write_cases(folder / "cases.jsonl", cases)
+    for name, tool in mobility_tools().items():
+        write_tool(folder / "tools" / f"{name}.yaml", tool)
+    for name in mobility_tools():
+        own = [record for record in records if record.tool == name]
+        if own:
+            write_records(folder / "records" / f"{name}.jsonl", own)
