@@ -22,7 +22,7 @@ from pytest_mapsat.model import (
     mismatches,
 )
 
-from .counts import count_calls, count_clarifications, count_provenance, sum_usage, sum_user
+from .counts import count_calls, count_clarifications, count_provenance, sum_usage, sum_user, sum_world
 from .family import Family, Scene, measure
 from .labels import Measure
 from .msb import MSB
@@ -107,6 +107,7 @@ def score(
         spent=scene.spent,
         user_spent=sum_user(trajectory.turns),
         judge_spent=None if verdict.usage is None else sum_usage([verdict.usage]),
+        world_spent=sum_world(calls),
         warnings=(
             *trajectory.warnings,
             *verdict.warnings,

@@ -155,6 +155,7 @@ from .trajectory import (
     Turn,
     TurnTiming,
     Usage,
+    total_usage,
 )
 from .verdict import UNDECIDED, Count, Label, LabelKind, Outcome, Quote, Verdict
 
@@ -338,6 +339,7 @@ __all__ = [
     "reply_digest",
     "schema_problem",
     "shown",
+    "total_usage",
     "trajectory_digest",
     "wording_digest",
 ]

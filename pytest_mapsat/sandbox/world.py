@@ -7,7 +7,18 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, Protocol
 
-from pytest_mapsat.model import Json, JsonObject, Provenance, Record, RowChange, StepStatus, Tool, did_you_mean, shown
+from pytest_mapsat.model import (
+    Json,
+    JsonObject,
+    Provenance,
+    Record,
+    RowChange,
+    StepStatus,
+    Tool,
+    Usage,
+    did_you_mean,
+    shown,
+)
 
 from .compare import Entry
 from .computing import Computed, UnanswerableError
@@ -26,6 +37,7 @@ class Answer:
         provenance: where the result came from; none for an error, which no record was asked about.
         changed: the rows that the call changed.
         writes: digest of all writes of the episode so far; empty where this call wrote nothing.
+        usage: what a model spent that was asked for the result; None where none was.
     """
 
     result: Json
@@ -33,6 +45,7 @@ class Answer:
     provenance: Provenance | None = None
     changed: tuple[RowChange, ...] = ()
     writes: str = ""
+    usage: Usage | None = None
 
 
 class World(Protocol):

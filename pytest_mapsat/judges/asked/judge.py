@@ -22,6 +22,7 @@ from pytest_mapsat.model import (
     Trajectory,
     Usage,
     Verdict,
+    total_usage,
     trajectory_digest,
 )
 
@@ -109,7 +110,7 @@ class ModelJudge:
                 "judge": self.spec,
                 "trajectory": trajectory_digest(trajectory),
                 "labels": tuple(labels.values()),
-                "usage": summed(spent) if spent else None,
+                "usage": total_usage(spent) if spent else None,
             }
         )
 
@@ -263,17 +264,3 @@ def _why(opinion: Opinion) -> str:
 
 def _quotes(found: Iterable[Found]) -> tuple[Quote, ...]:
     return tuple(quote for one in found if (quote := one.quote) is not None)[:SHOWN_AT_MOST]
-
-
-def summed(spent: Iterable[Usage]) -> Usage:
-    """Return the sum of what calls spent; what one of them does not tell is not known of the sum."""
-    listed = list(spent)
-
-    def total(values: list[Any]) -> Any:
-        return None if any(value is None for value in values) else sum(values)
-
-    return Usage(
-        input_tokens=total([one.input_tokens for one in listed]),
-        output_tokens=total([one.output_tokens for one in listed]),
-        cost=total([one.cost for one in listed]),
-    )
