@@ -8,6 +8,7 @@ from __future__ import annotations
 import concurrent.futures.thread
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 from math import inf
 from queue import SimpleQueue
 from threading import Condition, Lock, Thread
@@ -25,7 +26,18 @@ class Overdue(Exception):  # noqa: N818  # says what happened; nothing is in err
 class _Job:
     """One call of an agent. It ends once: when the agent is done, or when its time is over."""
 
-    __slots__ = ("_done", "_ending", "_surroundings", "argument", "deadline", "error", "function", "overdue", "result")
+    __slots__ = (
+        "_context",
+        "_done",
+        "_ending",
+        "_surroundings",
+        "argument",
+        "deadline",
+        "error",
+        "function",
+        "overdue",
+        "result",
+    )
 
     def __init__(self, function: Callable[[Any], Any], argument: Any, deadline: float) -> None:
         self.function = function
@@ -34,6 +46,7 @@ class _Job:
         self.result: Any = None
         self.error: BaseException | None = None
         self.overdue = False
+        self._context = copy_context()
         self._surroundings = Surroundings()
         self._ending = Lock()
         self._done = Lock()
@@ -41,7 +54,7 @@ class _Job:
 
     def run(self) -> None:
         try:
-            self.result = self.function(self.argument)
+            self.result = self._context.run(self.function, self.argument)
         except BaseException as error:  # noqa: BLE001  # raised again by the thread that waits
             self.error = error
         self.end()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
@@ -152,7 +153,8 @@ class ModelJudge:
             return alone
         _ = context.replies, context.evidence  # read once, before several threads want them
         with ThreadPoolExecutor(max_workers=min(_AT_ONCE, len(rest))) as pool:
-            return [*alone, *pool.map(one, rest)]
+            asked = [pool.submit(copy_context().run, one, task) for task in rest]
+            return [*alone, *(vote.result() for vote in asked)]
 
     def _vote(self, asked: Asked, context: Context, trial: int, vote: int) -> Vote:
         """Ask, hold the reply against the dialogue, and ask once more for what does not check."""
