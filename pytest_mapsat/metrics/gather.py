@@ -11,11 +11,12 @@ from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
 
 from .family import Family
 from .msb import MSB
+from .pipa import PIPA
 
 #: The entry point group in which installed packages name their families: they hold outside pytest too.
 GROUP = "pytest_mapsat.metrics"
 #: The families that come with this package; they get a scene itself, not a copy of it.
-OURS = (MSB,)
+OURS = (MSB, PIPA)
 #: Names that thresholds and summaries know already.
 _TAKEN = {"pass_rate", "success"}
 

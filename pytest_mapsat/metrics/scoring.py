@@ -8,7 +8,9 @@ from itertools import islice
 from types import MappingProxyType
 
 from pytest_mapsat.model import (
+    OBSERVATION,
     RESERVED,
+    STATE,
     Bounds,
     Case,
     Fault,
@@ -33,6 +35,8 @@ from .tools import Satisfies
 from .weights import DEFAULT_WEIGHTS, WeightTable
 
 _SHOWN_MISMATCHES = 3
+#: Labels of these kinds are about no factor of the case.
+_BESIDES = (STATE, OBSERVATION)
 _NO_TOOLS: Mapping[str, Tool] = MappingProxyType({})
 
 #: The attribute that names the sources of a case's implicit factors, joined by ", ".
@@ -181,5 +185,5 @@ def _unasked(case: Case, replies: Sequence[Turn]) -> Iterator[str]:
 
 def _stray_labels(case: Case, labels: Mapping[str, Label]) -> tuple[str, ...]:
     known = {factor.id for factor in case.truth.factors}
-    stray = sorted(set(labels) - known)
+    stray = sorted(name for name, label in labels.items() if name not in known and label.kind not in _BESIDES)
     return (f"the verdict labels factors that the case does not have: {', '.join(stray)}",) if stray else ()

@@ -156,7 +156,20 @@ from .trajectory import (
     TurnTiming,
     Usage,
 )
-from .verdict import UNDECIDED, Count, Label, LabelKind, Outcome, Quote, Verdict
+from .verdict import (
+    OBSERVATION,
+    STATE,
+    UNDECIDED,
+    Count,
+    Label,
+    LabelKind,
+    Outcome,
+    Quote,
+    Verdict,
+    reply_of,
+    step_name,
+    thing_name,
+)
 
 __all__ = [
     "ANSWER_SCHEMA",
@@ -164,10 +177,12 @@ __all__ = [
     "DECISION_SCHEMA",
     "ITEM",
     "MSB_METRICS",
+    "OBSERVATION",
     "PROVENANCE_KINDS",
     "RESERVED",
     "RUN_SCHEMA",
     "SOFT_LEVELS",
+    "STATE",
     "SUITE_SCHEMA",
     "UNDECIDED",
     "Absent",
@@ -336,8 +351,11 @@ __all__ = [
     "name_of",
     "noun_digest",
     "reply_digest",
+    "reply_of",
     "schema_problem",
     "shown",
+    "step_name",
+    "thing_name",
     "trajectory_digest",
     "wording_digest",
 ]
