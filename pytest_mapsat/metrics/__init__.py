@@ -11,7 +11,8 @@ from .family import Family, Scene
 from .gather import families_named, gather_families
 from .labels import Measure, index_labels
 from .msb import MSB
-from .outcome import ASSERTABLE, ItemOutcome, fault_of, item_outcome
+from .outcome import ASSERTABLE, ItemOutcome, achieved, fault_of, item_outcome
+from .pipa import PIPA
 from .satisfaction import (
     Faithfulness,
     acceptance,
@@ -34,6 +35,7 @@ __all__ = [
     "LEVEL",
     "MSB",
     "PASS_RATE",
+    "PIPA",
     "SOURCE_ATTRIBUTE",
     "CaseRow",
     "Faithfulness",
@@ -47,6 +49,7 @@ __all__ = [
     "ToolSelection",
     "WeightTable",
     "acceptance",
+    "achieved",
     "bootstrap_interval",
     "bootstrap_intervals",
     "case_rows",

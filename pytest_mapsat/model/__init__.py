@@ -157,7 +157,20 @@ from .trajectory import (
     Usage,
     total_usage,
 )
-from .verdict import UNDECIDED, Count, Label, LabelKind, Outcome, Quote, Verdict
+from .verdict import (
+    OBSERVATION,
+    STATE,
+    UNDECIDED,
+    Count,
+    Label,
+    LabelKind,
+    Outcome,
+    Quote,
+    Verdict,
+    reply_of,
+    step_name,
+    thing_name,
+)
 
 __all__ = [
     "ANSWER_SCHEMA",
@@ -165,10 +178,12 @@ __all__ = [
     "DECISION_SCHEMA",
     "ITEM",
     "MSB_METRICS",
+    "OBSERVATION",
     "PROVENANCE_KINDS",
     "RESERVED",
     "RUN_SCHEMA",
     "SOFT_LEVELS",
+    "STATE",
     "SUITE_SCHEMA",
     "UNDECIDED",
     "Absent",
@@ -337,9 +352,15 @@ __all__ = [
     "name_of",
     "noun_digest",
     "reply_digest",
+    "reply_of",
     "schema_problem",
     "shown",
+<<<<<<< HEAD
     "total_usage",
+=======
+    "step_name",
+    "thing_name",
+>>>>>>> families
     "trajectory_digest",
     "wording_digest",
 ]

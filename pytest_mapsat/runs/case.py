@@ -157,7 +157,7 @@ class Runner:
                 nodeid=nodeid,
                 line=line,
                 tools=suite.tools,
-                families=families_of(suite, self.families),
+                families=families_of(suite, self.families, self.request.options.metrics),
                 success=suite.manifest.success,
             )
         judging = perf_counter() - started
