@@ -46,6 +46,7 @@ class Scene:
         tools: the suite's tools by name.
         satisfies: compares an argument with a match (``pytest_mapsat.sandbox.satisfies``).
         weights: the numbers that weights are computed with (A.2).
+        success: the metric that the suite calls its success; None where it names none, and for the family that measures it.
     """
 
     case: Case
@@ -54,6 +55,7 @@ class Scene:
     tools: Mapping[str, Tool]
     satisfies: Satisfies
     weights: WeightTable = DEFAULT_WEIGHTS
+    success: Measure | None = None
 
     @cached_property
     def labels(self) -> Mapping[str, Label]:
@@ -96,8 +98,10 @@ class Family:
     """Some metrics that are measured together.
 
     Attributes:
-        name: what suites declare it by, under ``metrics:``.
+        name: what suites declare it by, under ``metrics:``, and ``--mapsat-metrics`` asks for it by.
         metrics: what it measures; names are unique over all families.
+        labels: kinds of labels that it reads besides those of the case's factors: ``state`` for the steps, ``observation`` for the things that
+            replies name. A judge gives them only where a family asks.
         measure: from a scene to each of its metrics. It is called for every episode that was not broken, and for one that the agent broke
             where a metric is not earned (``scene.fault`` is set then).
     """
@@ -105,6 +109,7 @@ class Family:
     name: str
     metrics: Sequence[Metric]
     measure: Callable[[Scene], Mapping[str, Given]] = field(compare=False)
+    labels: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):

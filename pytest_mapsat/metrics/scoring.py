@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from types import MappingProxyType
 
@@ -24,6 +25,7 @@ from pytest_mapsat.model import (
 
 from .counts import count_calls, count_clarifications, count_provenance, sum_usage, sum_user
 from .family import Family, Scene, measure
+from .gather import OURS
 from .labels import Measure
 from .msb import MSB
 from .outcome import ASSERTABLE, broken_item, item_outcome
@@ -74,7 +76,7 @@ def score(
     _check_asserted(asserted)
     scene = Scene(case, trajectory, verdict, tools, satisfies, weights)
     fault, calls, replies = scene.fault, trajectory.calls, trajectory.replies
-    measures, faults = _measured(families, scene)
+    measures, faults = _measured(families, scene, success)
     if fault is None:
         done = (success, measures[success]) if success in measures else None
         item = item_outcome(case, scene.labels, asserted=asserted, count=verdict.explicit_count, success=done)
@@ -118,13 +120,20 @@ def score(
     )
 
 
-def _measured(families: Sequence[Family], scene: Scene) -> tuple[dict[str, Measure], dict[str, Fault]]:
-    """Return the metrics of all families, and what broke in a family by each metric that it has left."""
-    measures: dict[str, Measure] = {}
+def _measured(
+    families: Sequence[Family], scene: Scene, success: str | None
+) -> tuple[dict[str, Measure], dict[str, Fault]]:
+    """Return the metrics of all families, and what broke in a family by each metric that it has left.
+
+    The family of what counts as done is measured first: others may rest on it.
+    """
+    measures = {metric.name: Measure(None) for family in families for metric in family.metrics}
     faults: dict[str, Fault] = {}
-    for family in families:
-        found, fault = measure(family, scene, trusted=family is MSB)
+    for family in sorted(families, key=lambda one: success not in {metric.name for metric in one.metrics}):
+        found, fault = measure(family, scene, trusted=any(family is one for one in OURS))
         measures |= found
+        if success in found:
+            scene = replace(scene, success=found[success])
         if fault is not None:
             faults |= {name: fault for name, one in found.items() if one.value is None}
     return measures, faults

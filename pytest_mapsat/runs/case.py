@@ -129,7 +129,7 @@ class Runner:
             nodeid=nodeid,
             line=line,
             tools=suite.tools,
-            families=families_of(suite, self.families),
+            families=families_of(suite, self.families, options.metrics),
             success=suite.manifest.success,
         )
         if self.door is not None and self.door.ceilings_met > ceilings:
