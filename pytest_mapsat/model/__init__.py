@@ -355,12 +355,9 @@ __all__ = [
     "reply_of",
     "schema_problem",
     "shown",
-<<<<<<< HEAD
-    "total_usage",
-=======
     "step_name",
     "thing_name",
->>>>>>> families
+    "total_usage",
     "trajectory_digest",
     "wording_digest",
 ]

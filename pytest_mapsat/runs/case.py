@@ -33,7 +33,7 @@ from pytest_mapsat.model import (
     trajectory_digest,
 )
 from pytest_mapsat.recording import Kept, OwnTools, RecordingWorld, SimulatingWorld, Simulator
-from pytest_mapsat.sandbox import World, make_world, satisfies
+from pytest_mapsat.sandbox import World, argument_problems, make_world, satisfies
 from pytest_mapsat.suite import Suite
 from pytest_mapsat.users import make_user
 
@@ -247,6 +247,7 @@ def grade(
         tools=tools,
         families=families,
         success=success,
+        argument_problems=argument_problems,
     )
     return card.model_copy(
         update={
