@@ -19,6 +19,7 @@ from .files import (
 )
 from .journal import Journal, JournalContent, JournalEpisode, Place, is_journal, read_journal
 from .jsontext import parse_json, parse_json_line
+from .literals import parse_literal
 from .located import DataPath, Lines, Located, dotted, validate
 from .nounlines import Placed, append_lines, read_nouns
 from .replacing import replacing, umask
@@ -63,6 +64,7 @@ __all__ = [
     "open_bytes",
     "parse_json",
     "parse_json_line",
+    "parse_literal",
     "parse_yaml",
     "printable",
     "read_bytes",

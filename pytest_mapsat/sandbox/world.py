@@ -18,6 +18,7 @@ from pytest_mapsat.model import (
     Usage,
     did_you_mean,
     shown,
+    tool_name,
 )
 
 from .compare import Entry
@@ -127,6 +128,7 @@ class Sandbox:
             return _error(f"{resolver.spec.tool.name}: {why}")
 
     def _resolver(self, name: str) -> Resolver | None:
+        name = tool_name(self._tools, name)
         found = self._resolvers.get(name)
         if found is None and name in self._tools:
             found = self._resolvers[name] = Resolver(self._tools[name], self._records.get(name, ()))
