@@ -51,6 +51,7 @@ class ModelSource:
     door: Door
     kind: Literal["agent"] = "agent"
     shared: bool = False
+    waits: bool = True
 
     @property
     def agent(self) -> object:
