@@ -63,6 +63,7 @@ class BaselineSource:
     name: Literal["silent", "constant", "oracle"]
     kind: Literal["agent"] = "agent"
     shared: bool = False
+    waits: bool = False
 
     @property
     def spec(self) -> str:

@@ -111,6 +111,7 @@ class Channel:
             provenance=answer.provenance,
             changed=answer.changed,
             writes=answer.writes,
+            usage=answer.usage,
         )
 
     def _too_large(self, arguments: Json) -> Answer | None:

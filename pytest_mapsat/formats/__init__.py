@@ -24,10 +24,12 @@ from .located import DataPath, Lines, Located, dotted, validate
 from .nounlines import Placed, append_lines, read_nouns
 from .replacing import replacing, umask
 from .run_file import is_complete_run, read_run, save_run, scorecard_line, with_attempt, write_run
+from .secrets import MARK, Secrets, is_obvious, redacted
 from .verdicts import Completion, Degree, FactCheck, Faithfulness, PublishedVerdict, Satisfaction, read_verdicts
 from .yamltext import parse_yaml, scalar
 
 __all__ = [
+    "MARK",
     "READ_ERRORS",
     "Completion",
     "DataPath",
@@ -48,6 +50,7 @@ __all__ = [
     "PublishedVerdict",
     "RawLine",
     "Satisfaction",
+    "Secrets",
     "TableRow",
     "append_lines",
     "check_columns",
@@ -55,6 +58,7 @@ __all__ = [
     "dotted",
     "is_complete_run",
     "is_journal",
+    "is_obvious",
     "layout_of",
     "limits",
     "open_bytes",
@@ -71,6 +75,7 @@ __all__ = [
     "read_nouns",
     "read_run",
     "read_verdicts",
+    "redacted",
     "replacing",
     "require_file",
     "save_run",

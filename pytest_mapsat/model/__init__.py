@@ -158,8 +158,22 @@ from .trajectory import (
     Turn,
     TurnTiming,
     Usage,
+    total_usage,
 )
-from .verdict import UNDECIDED, Count, Label, LabelKind, Outcome, Quote, Verdict
+from .verdict import (
+    OBSERVATION,
+    STATE,
+    UNDECIDED,
+    Count,
+    Label,
+    LabelKind,
+    Outcome,
+    Quote,
+    Verdict,
+    reply_of,
+    step_name,
+    thing_name,
+)
 
 __all__ = [
     "ANSWER_SCHEMA",
@@ -167,10 +181,12 @@ __all__ = [
     "DECISION_SCHEMA",
     "ITEM",
     "MSB_METRICS",
+    "OBSERVATION",
     "PROVENANCE_KINDS",
     "RESERVED",
     "RUN_SCHEMA",
     "SOFT_LEVELS",
+    "STATE",
     "SUITE_SCHEMA",
     "UNDECIDED",
     "Absent",
@@ -341,9 +357,13 @@ __all__ = [
     "name_of",
     "noun_digest",
     "reply_digest",
+    "reply_of",
     "schema_problem",
     "shown",
+    "step_name",
+    "thing_name",
     "tool_name",
+    "total_usage",
     "trajectory_digest",
     "wording_digest",
 ]

@@ -15,6 +15,7 @@ from pytest_mapsat.model import (
     RowChange,
     StepStatus,
     Tool,
+    Usage,
     did_you_mean,
     shown,
     tool_name,
@@ -37,6 +38,7 @@ class Answer:
         provenance: where the result came from; none for an error, which no record was asked about.
         changed: the rows that the call changed.
         writes: digest of all writes of the episode so far; empty where this call wrote nothing.
+        usage: what a model spent that was asked for the result; None where none was.
     """
 
     result: Json
@@ -44,6 +46,7 @@ class Answer:
     provenance: Provenance | None = None
     changed: tuple[RowChange, ...] = ()
     writes: str = ""
+    usage: Usage | None = None
 
 
 class World(Protocol):
