@@ -123,7 +123,7 @@ from .run import (
 from .schema import limits_broken, mismatches, schema_problem
 from .scorecard import CallCounts, EpisodeTiming, Requirement, Scorecard, Spent
 from .structured import RESERVED, Figure, Structured
-from .suite import SUITE_SCHEMA, SuiteManifest
+from .suite import SUITE_SCHEMA, EpisodeDefaults, SuiteManifest
 from .tool import (
     ITEM,
     CutByDistance,
@@ -230,6 +230,7 @@ __all__ = [
     "Direction",
     "Ending",
     "Entities",
+    "EpisodeDefaults",
     "EpisodeTiming",
     "Equal",
     "EqualTo",

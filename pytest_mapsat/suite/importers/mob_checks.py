@@ -218,7 +218,7 @@ def _figure(row: Row, what: str, if_absent: str) -> JsonObject | None:
         return None
     check, paths, unit = _FIGURES[what]
     if isinstance(row.route.result, str):
-        path: str | None = "*"
+        path: str | None = ""
         unit = ""
     else:
         path = paths["transits" if row.route.tool == "bus_route" else "paths"]

@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 
 from pytest_mapsat.formats import content_digest, printable, read_csv, shown_path
-from pytest_mapsat.model import SUITE_SCHEMA, Case, Problem, Record, SuiteError, SuiteManifest
+from pytest_mapsat.model import SUITE_SCHEMA, Case, EpisodeDefaults, Problem, Record, SuiteError, SuiteManifest
 from pytest_mapsat.suite.writer import new_folder, write_bytes, write_cases, write_manifest, write_records, write_tool
 
 from .mob_calls import records_of
@@ -159,6 +159,9 @@ def _manifest(snapshot: str, cases: int, records: int) -> SuiteManifest:
         coordinates="gcj02",
         language="zh",
         domains=_DOMAINS,
+        metrics=("mobility",),
+        success="mobility_fpr",
+        episode=EpisodeDefaults(user="silent"),
         description=_DESCRIPTION.format(snapshot=snapshot, cases=cases, records=records),
     )
 
