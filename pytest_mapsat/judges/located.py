@@ -36,6 +36,10 @@ def located(check: Located, context: Context) -> Finding:
         return unclear(_spans(wrong), "a second point, of which it is open what it is said of", wanted)
     if fits:
         return Finding(True, cited(_spans(fits)), wanted, _spans(fits))
+    told_words = [one for document in context.read(check.turn) for one in _occurrences(document, check.words)]
+    plainly = _spans([(document, span) for document, span, plain in told_words if plain])
+    if plainly:
+        return Finding(True, cited(plainly), wanted, plainly)
     return _by_name(check, context, wanted)
 
 
@@ -107,13 +111,13 @@ def _same_clause(document: Document, one: Span, other: Span) -> bool:
 
 
 def _other_names(document: Document, check: Addressed) -> Iterator[Span]:
-    """Yield the names with one of the endings that are none of ``besides``, in what is told and not asked or denied."""
+    """Yield the names with one of the endings that are none of ``besides``, in sentences that neither ask nor deny."""
     asked = {question.sentence for question in document.questions}
     endings = sorted(check.endings, key=len, reverse=True)
     for number, sentence in enumerate(document.sentences):
-        if number in asked:
-            continue
         text = document.words(sentence)
+        if number in asked or any(sentence.start <= one.start < sentence.end for one in document.negations):
+            continue
         for beside in sorted(check.besides, key=len, reverse=True):
             text = text.replace(beside, "\0" * len(beside))
         for run in _HAN.finditer(text):

@@ -187,13 +187,15 @@ class Avoids(Noun):
 class Located(Noun):
     """What the reply tells lies at most ``metres`` from ``lon``, ``lat`` (degrees, great circle); without a point, it tells any place.
 
-    A point that the reply gives counts before the names: the user's own is left aside. A name counts by the point that a tool returned of it.
+    A point that the reply gives counts before all words; the user's own is left aside. A name counts by the point that a tool returned of it;
+    ``words`` tell the place as well (its street and number).
     """
 
     kind: Literal["located"]
     lon: Longitude | None = None
     lat: Latitude | None = None
     metres: float = Field(default=1000, gt=0)
+    words: tuple[Text, ...] = ()
     turn: Turn = "last"
 
     @model_validator(mode="after")

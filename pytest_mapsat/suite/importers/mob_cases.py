@@ -25,7 +25,7 @@ _LISTS = ("waypoints", "strategy", "avoid_lines", "take_lines")
 #: The claims that every case asks for: the same in all, so that they tell nothing of the gold.
 ASKS: JsonObject = {
     "type": "object",
-    "required": ["intent", "constraints", "plan"],
+    "required": ["intent", "constraints"],
     "properties": {
         "intent": {"type": "string", "enum": list(SCENARIOS)},
         "constraints": {

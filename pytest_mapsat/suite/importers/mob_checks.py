@@ -11,11 +11,13 @@ from .mob_calls import spellings_of_points, spellings_of_set
 from .mob_rows import Row, point_of, slots
 from .mob_words import (
     MODES,
+    NEGATORS,
     TRAFFIC,
     WEATHER,
     arrive_by,
     kept_names,
     meant_lines,
+    names_of_line,
     obeys,
     other_words,
     properties_asked,
@@ -26,9 +28,11 @@ from .mob_words import (
 from .shipped import mobility_tools
 
 Checks = list[JsonObject]
+_TO_RIDE = ("坐", "乘坐", "乘", "搭乘", "换乘", "转乘", "坐地铁", "乘坐地铁", "换乘地铁")
 #: What sort of a name each part of an address is, by its ending.
 _DISTRICTS = ("区", "县", "旗", "市")
 _ROADS = ("路", "街", "道", "高速", "巷", "胡同", "弄")
+_SHOPS = ("店", "馆", "行", "院", "场", "厅", "楼", "城", "中心", "公司", "公园", "超市", "站", "部", "所")
 _PARTS = ("省", "市", "区", "县", "镇", "乡", "村", "路", "街", "道")
 #: Words that end like names and are none.
 _NO_NAMES = (
@@ -50,8 +54,11 @@ _WEATHER_NOT_KNOWN = (
     "不完整",
 )
 _CODE = re.compile(r"^[A-Z]\d{1,5}")
+_HAN_DIGITS = "零一二三四五六七八九十"
+_TEN = 10
 _HOURS_BEFORE = 150
 _ROUNDING_MIN = 3
+_ROUNDING = 0.05
 _DAY = 24 * 60
 
 
@@ -91,12 +98,20 @@ def _poi(row: Row, _now: str) -> Made:
     explicit = [_factor("deliver", "给出所问地点的地址或坐标", _any({"kind": "located"}, _told(_PARTS)))]
     if point is not None:
         where: JsonObject = {"kind": "located", "lon": point[0], "lat": point[1], "metres": 1000}
+        where["words"] = _street(call.result if call else None)
         explicit.append(
             _factor("place", "所给地点（名称或坐标）距 query_poi 返回的位置不超过1公里，没有给出别处的坐标", where)
         )
     return explicit, [
         _factor("address", "说到的地址、坐标和电话与 query_poi 返回的一致", _grounded("point", "address", "phone"))
     ]
+
+
+def _street(place: Json) -> list[str]:
+    """Return the last part of a place's address, where it says more than the region."""
+    parts = str(place.get("address") or "").split() if isinstance(place, dict) else []
+    street = re.sub(r"[(（][^()（）]*[)）]", "", parts[-1]) if parts else ""
+    return [street] if len(parts) > 2 and street not in parts[:-1] and len(street) > 2 else []  # noqa: PLR2004  province, district, street
 
 
 def _told(endings: Iterable[str], names: Iterable[str] = (), besides: Iterable[str] = ()) -> JsonObject:
@@ -159,9 +174,12 @@ def _nearby(row: Row, _now: str) -> Made:
         "quantifier": "any",
         "turn": "any",
     }
-    explicit = [_factor("deliver", "说出附近至少一个所找的地点", some)]
+    words = [one for name in names for one in dict.fromkeys((name, re.sub(r"[(（][^()（）]*[)）]", "", name))) if one]
+    said: JsonObject = {"kind": "said", "any": words, "about": words}
+    explicit = [_factor("deliver", "说出附近至少一个所找的地点", _any(some, *([said] if words else []), _told(_SHOPS)))]
     if names:
-        check = {"kind": "recommends", "tool": tool, "names": list(dict.fromkeys(names)), "quantifier": "any"}
+        listed_one = {"kind": "recommends", "tool": tool, "names": list(dict.fromkeys(names)), "quantifier": "any"}
+        check = _any(listed_one, said)
         explicit.append(_factor("listed", "说出的地点在 search_around_poi 返回的列表里", check))
     claims = _grounded("name", "address", "point", "distance", "phone")
     return explicit, [_factor("details", "说到的名称、地址、距离和坐标与返回的一致", claims)]
@@ -172,9 +190,10 @@ def _weather(row: Row, _now: str) -> Made:
     told = states_in(text, WEATHER)
     every = [word for words in WEATHER.values() for word in words]
     degrees: JsonObject = {"kind": "number", "unit": "celsius", "quantifier": "any"}
-    given = re.search(r"-?\d+(?:\.\d+)?\s*[℃度]", text)
+    given = re.search(r"(-?\d+(?:\.\d+)?)\s*[℃度]", text)
     if not told and not given:
-        missing = {"kind": "said", "any": list(_WEATHER_NOT_KNOWN)}
+        words = list(_WEATHER_NOT_KNOWN)
+        missing = _all({"kind": "said", "any": words, "about": words}, {"kind": "not_said", "phrases": every})
         explicit = [_factor("deliver", "说明查不到该地的天气数据", missing)]
     else:
         some = _any({**degrees, "min": -90, "max": 70}, {"kind": "said", "any": every, "about": every})
@@ -182,11 +201,24 @@ def _weather(row: Row, _now: str) -> Made:
     if told:
         explicit.append(_factor("condition", f"天气状况：{'、'.join(told)}", _state(WEATHER, told)))
     if given:
-        bound = {"op": "bound", "tool": "weather_query", "path": "weather_description"}
-        same = {**degrees, "equals": bound, "tolerance": 0}
-        explicit.append(_factor("temperature", "气温与 weather_query 返回的一致", same))
-    facts = _factor("figures", "说到的温度、湿度等数字与返回的一致", _grounded("quantity"))
+        degree = float(given[1])
+        figure = {**degrees, "min": abs(degree), "max": abs(degree)}
+        sign = _signed(degree, below=degree < 0)
+        explicit.append(_factor("temperature", f"气温：{degree:g}℃", _all(figure, sign)))
+    bound = {"op": "bound", "tool": "weather_query", "path": "weather_description"}
+    humidity = {"kind": "number", "unit": "percent", "equals": bound, "tolerance": 0, "quantifier": "any"}
+    facts = _factor("figures", "说到的湿度与 weather_query 返回的一致", {**humidity, "if_absent": "vacuous"})
     return explicit, [facts]
+
+
+def _signed(degree: float, *, below: bool) -> JsonObject:
+    """Return the check that a temperature is told above or below zero: figures are read without their sign."""
+    size = f"{abs(degree):g}"
+    words = [f"{minus}{size}" for minus in ("-", "−", "零下", "负", "零下约", "-约")]
+    words += [f"{minus}{_HAN_DIGITS[int(size)]}" for minus in ("零下", "负") if size.isdigit() and int(size) <= _TEN]
+    if not below:
+        return {"kind": "not_said", "phrases": words}
+    return {"kind": "said", "any": words, "about": words}
 
 
 def _state(states: dict[str, tuple[str, ...]], told: list[str]) -> JsonObject:
@@ -205,46 +237,92 @@ def _traffic(row: Row, _now: str) -> Made:
     overall = str(evaluation.get("description") or "") if isinstance(evaluation, dict) else ""
     told = [state for state in TRAFFIC if state in overall or state in str(data.get("description") or "")]
     every = [word for words in TRAFFIC.values() for word in words]
-    explicit = [_factor("deliver", "说出道路是否畅通", {"kind": "said", "any": every, "about": every})]
+    heard = [*every, "拥堵", "堵", "缓慢", "拥挤"]
+    explicit = [_factor("deliver", "说出道路是否畅通", {"kind": "said", "any": heard, "about": heard})]
     if told:
-        explicit.append(_factor("status", f"路况：{'、'.join(told)}", _state(TRAFFIC, told)))
-    facts = _factor("figures", "说到的百分比等数字与 traffic_status 返回的一致", _grounded("quantity"))
-    return explicit, [facts]
+        own = [word for state in told for word in (state, *TRAFFIC[state])]
+        said = {"kind": "said", "any": own, "about": [*own, *(NEGATORS if "畅通" in told else ("堵", "慢", "挤"))]}
+        others = {"kind": "not_said", "phrases": list(dict.fromkeys(other_words(TRAFFIC, told)))}
+        check = _all(said, others) if len(told) < len(TRAFFIC) else said
+        explicit.append(_factor("status", f"路况：{'、'.join(told)}", check))
+    bound = {"op": "bound", "tool": "traffic_status", "path": "trafficinfo.evaluation.*"}
+    share = {"kind": "number", "unit": "percent", "equals": bound, "quantifier": "any", "if_absent": "vacuous"}
+    return explicit, [_factor("figures", "说到的百分比与 traffic_status 返回的一致", share)]
 
 
 def _figure(row: Row, what: str, if_absent: str) -> JsonObject | None:
-    """Return the check that a figure of the route agrees with what its tool returned."""
-    if row.route is None:
+    """Return the check that a figure of the route is one of those that its tool returned; None where it returned none.
+
+    Where nothing need be told, only what is surely said of the way may be wrong: ten minutes to spare are no travel time.
+    """
+    values = _values(row, what)
+    unit, role, slack = _FIGURES[what]
+    if not values:
         return None
-    check, paths, unit = _FIGURES[what]
-    if isinstance(row.route.result, str):
-        path: str | None = ""
-        unit = ""
-    else:
-        path = paths["transits" if row.route.tool == "bus_route" else "paths"]
-    if path is None:
-        return None
-    bound = {"op": "bound", "tool": row.route.tool, "path": path}
-    found: JsonObject = {"kind": "number", **check, "quantifier": "any", "if_absent": if_absent}
-    return {**found, "equals": bound, **({"equals_unit": unit} if unit else {})}
+    windows = _windows(values, slack)
+    figure: JsonObject = {"kind": "number", "unit": unit, "quantifier": "any"}
+    told = [{**figure, **window} for window in windows]
+    if if_absent == "vacuous" and role:
+        told += [{**figure, "role": role, **window, "if_absent": "vacuous"} for window in windows]
+    return _any(*told)
 
 
-_Paths = dict[str, str | None]
-#: what is told of a route -> its check, where its values stand, and their unit.
-_FIGURES: dict[str, tuple[JsonObject, _Paths, str]] = {
-    "distance": (
-        {"unit": "km", "role": "travel_distance"},
-        {"paths": "route.paths.*.distance", "transits": "route.transits.*.distance"},
-        "m",
-    ),
-    "time": (
-        {"unit": "min", "role": "travel_time"},
-        {"paths": "route.paths.*.cost.duration", "transits": "route.transits.*.duration"},
-        "s",
-    ),
-    "tolls": ({"unit": "yuan"}, {"paths": "route.paths.*.cost.tolls", "transits": "route.transits.*.cost"}, ""),
-    "lights": ({"unit": "count"}, {"paths": "route.paths.*.cost.traffic_lights", "transits": None}, ""),
+#: what is told of a route -> its unit, its role, and how far a figure may lie off, relatively.
+_FIGURES: dict[str, tuple[str, str, float]] = {
+    "distance": ("km", "travel_distance", 0.05),
+    "time": ("min", "travel_time", 0.05),
+    "tolls": ("yuan", "", 0.0),
+    "lights": ("count", "", 0.0),
 }
+_HOURS_AND_MINUTES = re.compile(r"(?:(\d{1,3})小时)?(?:(\d{1,3})分钟?)?")
+_KILOMETRES = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*(?:公里|千米)")
+
+
+def _values(row: Row, what: str) -> list[float]:
+    """Return the values of all routes that the row's tool returned, in the unit of the check."""
+    result = row.route.result if row.route else None
+    if isinstance(result, str):
+        return _values_in_words(result, what)
+    found: list[float] = []
+    for way in _ways(result):
+        cost = way.get("cost")
+        costs = cost if isinstance(cost, dict) else {}
+        value = {
+            "distance": way.get("distance"),
+            "time": costs.get("duration", way.get("duration")),
+            "tolls": costs.get("tolls", None if isinstance(cost, dict) else cost),
+            "lights": costs.get("traffic_lights"),
+        }[what]
+        if _is_number(value):
+            found.append(float(str(value)) / {"distance": 1000, "time": 60}.get(what, 1))
+    return found
+
+
+def _values_in_words(text: str, what: str) -> list[float]:
+    if what == "distance":
+        return [float(found[1]) for found in _KILOMETRES.finditer(text)]
+    if what == "time":
+        found = [(found[1], found[2]) for found in _HOURS_AND_MINUTES.finditer(text) if found[0]]
+        return [int(hours or 0) * 60.0 + int(minutes or 0) for hours, minutes in found]
+    return []
+
+
+def _ways(result: Json) -> list[JsonObject]:
+    route = result.get("route") if isinstance(result, dict) else None
+    ways = (route.get("paths") or route.get("transits")) if isinstance(route, dict) else None
+    return [way for way in ways if isinstance(way, dict)] if isinstance(ways, list) else []
+
+
+def _windows(values: list[float], slack: float) -> list[JsonObject]:
+    """Return the ranges around values, those that meet joined."""
+    ranges: list[list[float]] = []
+    for value in sorted(values):
+        low, high = value * (1 - slack) - _ROUNDING, value * (1 + slack) + _ROUNDING
+        if ranges and low <= ranges[-1][1]:
+            ranges[-1][1] = high
+        else:
+            ranges.append([low, high])
+    return [{"min": round(max(low, 0.0), 3), "max": round(high, 3)} for low, high in ranges]
 
 
 def _route_told(row: Row) -> Checks:
@@ -292,12 +370,20 @@ def _multi_stop(row: Row, now: str) -> Made:
     explicit, facts = _planned(row, now)
     stops = [[name, str(place.get("name") or "")] for name, place in row.places("query_transit_poi")]
     stops = stops or [[name] for name in slots(row, "query_transit_poi")]
-    said = [{"kind": "said", "any": [one for one in dict.fromkeys(names) if one]} for names in stops]
+    said = [_named(names) for names in stops]
     called = _called_with(row, "waypoints")
     if said or called:
         text = f"经过途经点（{'、'.join(names[0] for names in stops)}）：写在调用里，也告诉用户"
         explicit.append(_factor("stops", text, _all(*called, *said)))
     return explicit, facts
+
+
+def _named(names: Iterable[str]) -> JsonObject:
+    """Return the check that a place is named; where no two characters of its names stand together it surely is not."""
+    words = [one for one in dict.fromkeys(names) if one]
+    bare = [re.sub(r"[(（][^()（）]*[)）]", "", one) for one in words]
+    pairs = {one[at : at + 2] for one in words for at in range(len(one) - 1)}
+    return {"kind": "said", "any": list(dict.fromkeys([*words, *filter(None, bare)])), "about": sorted(pairs) or words}
 
 
 def _called_with(row: Row, name: str) -> Checks:
@@ -331,7 +417,10 @@ def _lines(row: Row, now: str) -> Made:
     keeps = _any(*(_takes([kept_names(names, lines) for names in found]) for _, found in good))
     refused = [name for _, found in ways for names in found for name in names if name not in kept_names(names, lines)]
     avoid = list(dict.fromkeys(refused)) or list(lines.avoid)
-    checks = [keeps, *([{"kind": "avoids", "names": avoid}] if avoid else [])]
+    taken = [f"{verb}{one}" for name in avoid for one in names_of_line(name) for verb in _TO_RIDE]
+    checks = [keeps]
+    if avoid:
+        checks += [{"kind": "avoids", "names": avoid}, {"kind": "not_said", "phrases": list(dict.fromkeys(taken))}]
     explicit.append(
         _factor(
             "lines", f"推荐的线路符合要求（{'，'.join(words)}），并且是 bus_route 返回的某个方案的线路", _all(*checks)
@@ -339,23 +428,25 @@ def _lines(row: Row, now: str) -> Made:
     )
     facts = []
     for what, key, unit, scale in (("time", "duration", "min", 60.0), ("fare", "cost", "yuan", 1.0)):
-        values = {float(str(way[key])) / scale for way, _ in good if _is_number(way.get(key))}
+        values = [float(str(way[key])) / scale for way, _ in good if _is_number(way.get(key))]
         if values:
-            check = _any(*(_within(unit, value, what) for value in sorted(values)))
+            windows = _windows(values, 0.05 if what == "time" else 0.0)
+            role = {"role": "travel_time"} if what == "time" else {}
+            figure: JsonObject = {"kind": "number", "unit": unit, "quantifier": "any"}
+            check = _any(
+                *({**figure, **window} for window in windows),
+                *({**figure, **role, **window, "if_absent": "vacuous"} for window in windows),
+            )
             text = {"time": "说到的用时", "fare": "说到的票价"}[what]
             facts.append(_factor(what, f"{text}是符合要求的方案的", check))
     return explicit, facts
 
 
 def _takes(ride_names: list[list[str]]) -> JsonObject:
-    return {"kind": "covers", "names": ride_names}
-
-
-def _within(unit: str, value: float, what: str) -> JsonObject:
-    slack = max(value * 0.05, 1.0) if what == "time" else 0.01
-    role = {"role": "travel_time"} if what == "time" else {}
-    bounds = {"min": round(max(value - slack, 0), 3), "max": round(value + slack, 3)}
-    return {"kind": "number", "unit": unit, **role, **bounds, "quantifier": "any", "if_absent": "vacuous"}
+    """Return the check that one line of each ride is named."""
+    each = [list(dict.fromkeys(one for name in names for one in names_of_line(name))) for names in ride_names]
+    named = _all(*({"kind": "said", "any": words, "about": words} for words in each))
+    return _any({"kind": "covers", "names": ride_names}, named)
 
 
 def _is_number(value: Json) -> bool:
@@ -378,25 +469,19 @@ def _departure(row: Row, now: str) -> Made:
     explicit, facts = _planned(row, now)
     some: JsonObject = {"kind": "clock_time", "after": "00:00", "before": "23:59", "quantifier": "any"}
     explicit[0] = _factor("deliver", "给出出发时间，或路上要用的时间", _any(explicit[0]["check"], some))
-    there = arrive_by(row, now)
-    durations = _durations(row)
-    if there is not None and durations and row.route is not None and not row.route.cut:
-        latest = there - min(durations) // 60 + _ROUNDING_MIN
-        earliest = there - max(durations) // 60 - _HOURS_BEFORE
+    there = arrive_by(row)
+    minutes = _values(row, "time")
+    if there is not None and minutes and row.route is not None and not row.route.cut:
+        latest = there - int(min(minutes)) + _ROUNDING_MIN
+        earliest = there - int(max(minutes)) - _HOURS_BEFORE
         window = {"after": _clock(earliest), "before": _clock(latest)}
-        check = {"kind": "clock_time", "role": "departure", **window, "quantifier": "any"}
+        check: JsonObject = {"kind": "clock_time", **window, "quantifier": "any"}
+        if there < _DAY // 2:  # "8点35分" may be read as the evening, where it is later than that now
+            other = {**check, "after": _clock(earliest + _DAY // 2), "before": _clock(latest + _DAY // 2)}
+            check = _all(_any(check, other), {"kind": "not_said", "phrases": ["晚上", "下午", "傍晚", "今晚"]})
         text = f"建议的出发时间能在{_clock(there)}之前到达，也不早得离谱（{window['after']}到{window['before']}）"
         explicit.append(_factor("departure", text, check))
     return explicit, facts
-
-
-def _durations(row: Row) -> list[int]:
-    result = row.route.result if row.route else None
-    route = result.get("route") if isinstance(result, dict) else None
-    paths = route.get("paths") if isinstance(route, dict) else None
-    costs = [path.get("cost") for path in paths if isinstance(path, dict)] if isinstance(paths, list) else []
-    found = [cost.get("duration") for cost in costs if isinstance(cost, dict)]
-    return [round(float(str(value))) for value in found if _is_number(value)]
 
 
 def _clock(minutes: int) -> str:

@@ -79,14 +79,12 @@ def _lines(row: Row, now: str) -> str:
         if obeys(found, lines):
             names = "，再换乘".join(kept_names(one, lines)[0] for one in found)
             metres, seconds = _number(way.get("distance")), _number(way.get("duration"))
-            return (
-                f"建议乘坐{names}，全程{metres / 1000:.1f}公里，预计用时{_duration(seconds)}，票价{way.get('cost')}元。"
-            )
+            return f"建议乘坐{names}，全程{metres / 1000:.1f}公里，预计用时{_duration(seconds)}，票价{_plain(way.get('cost'))}元。"
     return _route(row, now)
 
 
 def _departure(row: Row, now: str) -> str:
-    there, figures = arrive_by(row, now), _figures(row)
+    there, figures = arrive_by(row), _figures(row)
     if there is None or figures is None:
         return _route(row, now)
     leave = (there - figures[1] // 60 - 5) % _DAY
@@ -130,7 +128,7 @@ def _first(row: Row, *keys: str) -> list[str]:
     value: Json = _first_way(row)
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
-    return [str(value)] if value not in (None, "", "0", "0.0") else []
+    return [_plain(value)] if value not in (None, "", "0", "0.0") else []
 
 
 def _number(value: Json) -> int:
@@ -138,6 +136,10 @@ def _number(value: Json) -> int:
         return round(float(str(value)))
     except ValueError:
         return 0
+
+
+def _plain(value: Json) -> str:
+    return str(value).removesuffix(".0")
 
 
 def _duration(seconds: int) -> str:

@@ -26,7 +26,7 @@ OWN_PLACE = re.compile(
 #: The states of the sky and the words for them, longest first where one begins another.
 WEATHER = {
     "晴": ("晴", "晴天", "晴朗", "阳光"),
-    "多云": ("多云", "少云", "晴间多云", "云层"),
+    "多云": ("多云", "少云", "云层"),
     "阴": ("阴天", "天气阴", "阴，", "阴沉", "转阴", "阴转", "为阴", "是阴"),
     "雨": ("雨",),
     "雪": ("雪",),
@@ -36,26 +36,15 @@ WEATHER = {
 }
 #: The states of traffic and the words for them.
 TRAFFIC = {
-    "畅通": (
-        "畅通",
-        "通畅",
-        "顺畅",
-        "不堵",
-        "没有堵",
-        "没堵",
-        "未堵",
-        "无拥堵",
-        "没有拥堵",
-        "不拥堵",
-        "未拥堵",
-        "无堵车",
-        "路况良好",
-        "路况很好",
-        "正常通行",
+    "畅通": ("畅通", "通畅", "顺畅", "不堵", "没堵", "未堵", "路况良好", "路况很好", "路况不错", "正常通行", "通行正常"),
+    "缓行": ("缓行", "行驶缓慢", "车流缓慢", "通行缓慢", "车辆缓慢"),
+    "拥堵": (
+        "严重拥堵", "比较拥堵", "较为拥堵", "有些拥堵", "轻微拥堵", "目前拥堵", "正在拥堵", "现在拥堵", "拥堵中", "发生拥堵", "出现拥堵", "存在拥堵", "拥堵严重", "很堵", "比较堵",
+        "较堵", "堵得", "堵车了", "正在堵", "有点堵", "堵着",
     ),
-    "缓行": ("缓行", "缓慢", "车多"),
-    "拥堵": ("拥堵", "堵车", "堵得", "很堵", "较堵", "堵塞", "拥挤", "堵着", "有点堵"),
-}
+}  # fmt: skip
+#: Words without which nothing says that the traffic flows.
+NEGATORS = ("不", "没", "无", "未")
 #: What may be asked of a route -> the words for it.
 PROPERTIES = {
     "distance": ("多远", "公里", "距离", "里程", "多少里", "千米", "路程"),
@@ -175,10 +164,10 @@ def way_given(row: Row) -> str:
     return next((mode for mode, words in _WAYS.items() if any(word in tool for word in words)), "")
 
 
-def arrive_by(row: Row, now: str) -> int | None:
+def arrive_by(row: Row) -> int | None:
     """Return when the user must be there, minutes after midnight, where the query surely says one such time."""
     query = row.text("query")[:_LONGEST_QUERY]
-    times = read(query, language="zh", lexicon=lexicon_of(()), now=now).times
+    times = read(query, language="zh", lexicon=lexicon_of(())).times
     if len(times) != 1 or len(times[0].minutes) != 1:
         return None
     around = query[max(times[0].span.start - 2, 0) : times[0].span.end + 4]
@@ -196,9 +185,22 @@ def states_in(text: str, states: dict[str, tuple[str, ...]]) -> list[str]:
 
 
 def other_words(states: dict[str, tuple[str, ...]], told: Iterable[str]) -> Iterator[str]:
-    """Yield the words for all states but those that are told, without words that also stand for one of these."""
+    """Yield the words for all states but those that are told."""
     kept = set(told)
-    own = [word for state in kept for word in (state, *states[state])]
-    for state, words in states.items():
-        if state not in kept:
-            yield from (word for word in words if not any(word in one for one in own))
+    yield from (word for state, words in states.items() if state not in kept for word in words)
+
+
+def names_of_line(name: str) -> list[str]:
+    """Return the names that a line's full name (``地铁1号线八通线(环球度假区--古城)``) may be told by."""
+    bare = re.split(r"[(（]", name)[0]
+    found = [bare, *bare.split("/")]
+    for one in bare.split("/"):
+        found += _NUMBERED.findall(one)
+        found += [re.sub(r"^(?:地铁|轨道交通|轻轨)", "", one)]
+        found += [part for part in _AFTER_NUMBER.findall(one) if len(part) > _SHORTEST_LINE]
+    return [one for one in dict.fromkeys(found) if len(one) > 1]
+
+
+_NUMBERED = re.compile(r"(?:[A-Z]{0,2}\d{1,4})(?:号线|路|线)")
+_AFTER_NUMBER = re.compile(r"\d号线(.+线)$")
+_SHORTEST_LINE = 2
