@@ -85,6 +85,11 @@ def _all(*checks: JsonObject) -> JsonObject:
     return checks[0] if len(checks) == 1 else {"kind": "all", "checks": list(checks)}
 
 
+def _from(tool: str, *checks: JsonObject) -> JsonObject:
+    """Return the checks with the one that a tool said so: what is told without having asked is a guess."""
+    return _all({"kind": "called", "tool": tool, "answered": True}, *checks)
+
+
 def _grounded(*claims: str) -> JsonObject:
     return {"kind": "grounded", "claims": list(claims)}
 
@@ -100,7 +105,11 @@ def _poi(row: Row, _now: str) -> Made:
         where: JsonObject = {"kind": "located", "lon": point[0], "lat": point[1], "metres": 1000}
         where["words"] = _street(call.result if call else None)
         explicit.append(
-            _factor("place", "所给地点（名称或坐标）距 query_poi 返回的位置不超过1公里，没有给出别处的坐标", where)
+            _factor(
+                "place",
+                "所给地点（名称或坐标）距 query_poi 返回的位置不超过1公里，没有给出别处的坐标",
+                _from("query_poi", where),
+            )
         )
     return explicit, [
         _factor("address", "说到的地址、坐标和电话与 query_poi 返回的一致", _grounded("point", "address", "phone"))
@@ -130,7 +139,7 @@ def _geolocation(row: Row, _now: str) -> Made:
     if isinstance(district, str) and district:
         besides = [value for value in (*known, *_names(data, "businessAreas", component)) if value != district]
         check = _told(_DISTRICTS, _shorter(district, _DISTRICTS), besides)
-        explicit.append(_factor("district", f"说出所在的区县：{district}", check))
+        explicit.append(_factor("district", f"说出所在的区县：{district}", _from("reverse_geocoding", check)))
     roads = [road for name in _names(data, "roads") for road in _spoken_road(name)]
     places = [*_names(data, "pois"), *_names(data, "aois")]
     street = row.text("formatted_address")
@@ -139,7 +148,8 @@ def _geolocation(row: Row, _now: str) -> Made:
     near = [name for name in (street, *roads, *places) if len(name) > 1]
     if near:
         text = f"说出所在的道路或附近的地点：{street or near[0]}，或 reverse_geocoding 返回的道路、地点之一"
-        explicit.append(_factor("road", text, _told(_ROADS, near, [*known, *_names(data, "businessAreas", component)])))
+        check = _told(_ROADS, near, [*known, *_names(data, "businessAreas", component)])
+        explicit.append(_factor("road", text, _from("reverse_geocoding", check)))
     return explicit, [_factor("distances", "说到的距离和坐标与返回的一致", _grounded("distance", "point"))]
 
 
@@ -179,7 +189,7 @@ def _nearby(row: Row, _now: str) -> Made:
     explicit = [_factor("deliver", "说出附近至少一个所找的地点", _any(some, *([said] if words else []), _told(_SHOPS)))]
     if names:
         listed_one = {"kind": "recommends", "tool": tool, "names": list(dict.fromkeys(names)), "quantifier": "any"}
-        check = _any(listed_one, said)
+        check = _from(tool, _any(listed_one, said))
         explicit.append(_factor("listed", "说出的地点在 search_around_poi 返回的列表里", check))
     claims = _grounded("name", "address", "point", "distance", "phone")
     return explicit, [_factor("details", "说到的名称、地址、距离和坐标与返回的一致", claims)]
@@ -199,12 +209,14 @@ def _weather(row: Row, _now: str) -> Made:
         some = _any({**degrees, "min": -90, "max": 70}, {"kind": "said", "any": every, "about": every})
         explicit = [_factor("deliver", "说出天气状况或气温", some)]
     if told:
-        explicit.append(_factor("condition", f"天气状况：{'、'.join(told)}", _state(WEATHER, told)))
+        explicit.append(
+            _factor("condition", f"天气状况：{'、'.join(told)}", _from("weather_query", _state(WEATHER, told)))
+        )
     if given:
         degree = float(given[1])
         figure = {**degrees, "min": abs(degree), "max": abs(degree)}
         sign = _signed(degree, below=degree < 0)
-        explicit.append(_factor("temperature", f"气温：{degree:g}℃", _all(figure, sign)))
+        explicit.append(_factor("temperature", f"气温：{degree:g}℃", _from("weather_query", figure, sign)))
     bound = {"op": "bound", "tool": "weather_query", "path": "weather_description"}
     humidity = {"kind": "number", "unit": "percent", "equals": bound, "tolerance": 0, "quantifier": "any"}
     facts = _factor("figures", "说到的湿度与 weather_query 返回的一致", {**humidity, "if_absent": "vacuous"})
@@ -244,7 +256,7 @@ def _traffic(row: Row, _now: str) -> Made:
         said = {"kind": "said", "any": own, "about": [*own, *(NEGATORS if "畅通" in told else ("堵", "慢", "挤"))]}
         others = {"kind": "not_said", "phrases": list(dict.fromkeys(other_words(TRAFFIC, told)))}
         check = _all(said, others) if len(told) < len(TRAFFIC) else said
-        explicit.append(_factor("status", f"路况：{'、'.join(told)}", check))
+        explicit.append(_factor("status", f"路况：{'、'.join(told)}", _from("traffic_status", check)))
     bound = {"op": "bound", "tool": "traffic_status", "path": "trafficinfo.evaluation.*"}
     share = {"kind": "number", "unit": "percent", "equals": bound, "quantifier": "any", "if_absent": "vacuous"}
     return explicit, [_factor("figures", "说到的百分比与 traffic_status 返回的一致", share)]
