@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
-from pytest_mapsat.formats import content_digest, printable, read_csv, shown_path
+from pytest_mapsat.formats import content_digest, limits, printable, read_csv, shown_path
 from pytest_mapsat.model import SUITE_SCHEMA, Case, EpisodeDefaults, Problem, Record, SuiteError, SuiteManifest
 from pytest_mapsat.suite.writer import new_folder, write_bytes, write_cases, write_manifest, write_records, write_tool
 
@@ -66,16 +66,29 @@ def _find(src: Path) -> Path:
 
 
 def _build(table: Path, folder: Path) -> ImportReport:
+    """Write the suite in two passes over the table, so that one row at a time is held."""
     journal = Journal()
-    rows, cases = _cases(table, journal)
-    if not cases:
+    kept: dict[str, None] = {}
+    write_cases(folder / "cases.jsonl", _cases(table, kept, journal))
+    if not kept:
         problems = [Problem(note.place, 0, note.message) for note in journal.notes if note.kind == "unparsable"]
-        raise SuiteError(*problems or [Problem(shown_path(table), 0, "holds no row")])
-    records = [record for row in rows for record in records_of(row)]
-    _remark(rows, journal)
-    report = _report(cases, records, journal)
-    snapshot = content_digest(table)[:12]
-    _write(folder, _manifest(snapshot, len(cases), len(records)), cases, records)
+        raise SuiteError(*problems[: limits.PROBLEMS] or [Problem(shown_path(table), 0, "holds no row")])
+    journal.note("assumption", "time", "times stand without an offset in the source; +08:00 is added, China's one zone")
+    by_tool: Counter[str] = Counter()
+    write_records(folder / "records" / "recorded.jsonl", _records(table, kept, by_tool))
+    for name, tool in mobility_tools().items():
+        write_tool(folder / "tools" / f"{name}.yaml", tool)
+    write_manifest(folder / "suite.yaml", _manifest(content_digest(table)[:12], len(kept), by_tool.total()))
+    report = ImportReport(
+        format=FORMAT,
+        cases=len(kept),
+        tools=len(mobility_tools()),
+        records=by_tool.total(),
+        orphans=0,
+        records_by_tool=dict(sorted(by_tool.items())),
+        not_carried=dict(sorted(journal.not_carried.items())),
+        notes=tuple(journal.notes),
+    )
     text = json.dumps(report.to_json(), ensure_ascii=False, indent=2)
     write_bytes(folder / "import.json", text.encode() + b"\n")
     return report
@@ -106,48 +119,45 @@ def _rows(table: Path, journal: Journal) -> Iterator[tuple[int, Row]]:
             left_out(place, str(error))
 
 
-def _cases(table: Path, journal: Journal) -> tuple[list[Row], list[Case]]:
-    rows: list[Row] = []
-    cases: dict[str, Case] = {}
+def _cases(table: Path, kept: dict[str, None], journal: Journal) -> Iterator[Case]:
+    """Give the cases, and keep their ids."""
     for number, row in _rows(table, journal):
-        if row.id in cases:
+        if row.id in kept:
             journal.note("duplicate_case", row.place, f"the same row as that of {row.id}; the first one is kept")
             journal.leave("rows")
             continue
         case = convert_case(row, number, mobility_tools(), journal)
         if case is None:
             journal.leave("rows")
-        else:
-            cases[case.id] = case
-            rows.append(row)
-    journal.note("assumption", "time", "times stand without an offset in the source; +08:00 is added, China's one zone")
-    return rows, list(cases.values())
+            continue
+        kept[case.id] = None
+        _remark(row, journal)
+        yield case
 
 
-def _remark(rows: list[Row], journal: Journal) -> None:
+def _records(table: Path, kept: dict[str, None], by_tool: Counter[str]) -> Iterator[Record]:
+    """Give the records of the cases that are kept, and count them."""
+    left = dict(kept)
+    for _, row in _rows(table, Journal()):
+        if row.id in left:
+            del left[row.id]
+            for record in records_of(row):
+                by_tool[record.tool] += 1
+                yield record
+
+
+def _remark(row: Row, journal: Journal) -> None:
     """Note the expected calls that nothing will answer."""
-    for row in rows:
-        for call in row.calls:
-            if call.cut:
-                message = f"the result of {call.tool} is cut at {len(call.cut)} characters; it is kept, marked, and never served"
-                journal.note("cut", f"{row.place} ({row.id})", message)
-            elif call.result is None:
-                message = f"no column has what {call.tool} returned; the expected call will miss"
-                journal.note("no_record", f"{row.place} ({row.id})", message)
-
-
-def _report(cases: list[Case], records: list[Record], journal: Journal) -> ImportReport:
-    by_tool = Counter(record.tool for record in records)
-    return ImportReport(
-        format=FORMAT,
-        cases=len(cases),
-        tools=len(mobility_tools()),
-        records=len(records),
-        orphans=0,
-        records_by_tool=dict(sorted(by_tool.items())),
-        not_carried=dict(sorted(journal.not_carried.items())),
-        notes=tuple(journal.notes),
-    )
+    place = f"{row.place} ({row.id})"
+    for call in row.calls:
+        if call.cut:
+            message = (
+                f"the result of {call.tool} is cut at {len(call.cut)} characters; it is kept, marked, and never served"
+            )
+            journal.note("cut", place, message)
+        elif call.result is None:
+            message = f"no column has what {call.tool} returned; the expected call will miss"
+            journal.note("no_record", place, message)
 
 
 def _manifest(snapshot: str, cases: int, records: int) -> SuiteManifest:
@@ -164,14 +174,3 @@ def _manifest(snapshot: str, cases: int, records: int) -> SuiteManifest:
         episode=EpisodeDefaults(user="silent"),
         description=_DESCRIPTION.format(snapshot=snapshot, cases=cases, records=records),
     )
-
-
-def _write(folder: Path, manifest: SuiteManifest, cases: list[Case], records: list[Record]) -> None:
-    write_manifest(folder / "suite.yaml", manifest)
-    write_cases(folder / "cases.jsonl", cases)
-    for name, tool in mobility_tools().items():
-        write_tool(folder / "tools" / f"{name}.yaml", tool)
-    for name in mobility_tools():
-        own = [record for record in records if record.tool == name]
-        if own:
-            write_records(folder / "records" / f"{name}.jsonl", own)
