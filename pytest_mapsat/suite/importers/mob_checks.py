@@ -28,7 +28,6 @@ from .mob_words import (
 from .shipped import mobility_tools
 
 Checks = list[JsonObject]
-_TO_RIDE = ("坐", "乘坐", "乘", "搭乘", "换乘", "转乘", "坐地铁", "乘坐地铁", "换乘地铁")
 #: What sort of a name each part of an address is, by its ending.
 _DISTRICTS = ("区", "县", "旗", "市")
 _ROADS = ("路", "街", "道", "高速", "巷", "胡同", "弄")
@@ -429,10 +428,7 @@ def _lines(row: Row, now: str) -> Made:
     keeps = _any(*(_takes([kept_names(names, lines) for names in found]) for _, found in good))
     refused = [name for _, found in ways for names in found for name in names if name not in kept_names(names, lines)]
     avoid = list(dict.fromkeys(refused)) or list(lines.avoid)
-    taken = [f"{verb}{one}" for name in avoid for one in names_of_line(name) for verb in _TO_RIDE]
-    checks = [keeps]
-    if avoid:
-        checks += [{"kind": "avoids", "names": avoid}, {"kind": "not_said", "phrases": list(dict.fromkeys(taken))}]
+    checks = [keeps, *([{"kind": "avoids", "names": avoid}] if avoid else [])]
     explicit.append(
         _factor(
             "lines", f"推荐的线路符合要求（{'，'.join(words)}），并且是 bus_route 返回的某个方案的线路", _all(*checks)
@@ -455,10 +451,9 @@ def _lines(row: Row, now: str) -> Made:
 
 
 def _takes(ride_names: list[list[str]]) -> JsonObject:
-    """Return the check that one line of each ride is named."""
+    """Return the check that one line of each ride is told."""
     each = [list(dict.fromkeys(one for name in names for one in names_of_line(name))) for names in ride_names]
-    named = _all(*({"kind": "said", "any": words, "about": words} for words in each))
-    return _any({"kind": "covers", "names": ride_names}, named)
+    return _all(*({"kind": "addressed", "names": words, "endings": ["路", "线"]} for words in each))
 
 
 def _is_number(value: Json) -> bool:
@@ -487,10 +482,14 @@ def _departure(row: Row, now: str) -> Made:
         latest = there - int(min(minutes)) + _ROUNDING_MIN
         earliest = there - int(max(minutes)) - _HOURS_BEFORE
         window = {"after": _clock(earliest), "before": _clock(latest)}
-        check: JsonObject = {"kind": "clock_time", **window, "quantifier": "any"}
+        windows = [window]
         if there < _DAY // 2:  # "8点35分" may be read as the evening, where it is later than that now
-            other = {**check, "after": _clock(earliest + _DAY // 2), "before": _clock(latest + _DAY // 2)}
-            check = _all(_any(check, other), {"kind": "not_said", "phrases": ["晚上", "下午", "傍晚", "今晚"]})
+            windows.append({"after": _clock(earliest + _DAY // 2), "before": _clock(latest + _DAY // 2)})
+        time: JsonObject = {"kind": "clock_time", "quantifier": "any"}
+        told = [{**time, **role, **one} for role in ({}, {"role": "departure"}) for one in windows]
+        check = _any(*told)
+        if len(windows) > 1:
+            check = _all(check, {"kind": "not_said", "phrases": ["晚上", "下午", "傍晚", "今晚"]})
         text = f"建议的出发时间能在{_clock(there)}之前到达，也不早得离谱（{window['after']}到{window['before']}）"
         explicit.append(_factor("departure", text, check))
     return explicit, facts
