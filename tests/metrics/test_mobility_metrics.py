@@ -39,6 +39,7 @@ ASKS = {
 PLACE = Tool(
     name="find",
     description="find a place",
+    aliases=("search",),
     parameters={
         "type": "object",
         "required": ["name"],
@@ -253,6 +254,14 @@ def test_steps_that_cannot_be_compared_leave_bounds():
 )
 def test_tool_selection_is_over_the_names_of_tools(calls, coverage, lean):
     assert found(card_of(case_of(tools=STEPS), *calls), "ts_p", "ts_r") == (coverage, lean)
+
+
+def test_a_tool_by_another_of_its_names_is_the_same_tool():
+    inn, missed = call("search", name="Inn"), call("search", status="miss", name="Mill")
+    card = card_of(case_of(tools=STEPS), inn, missed)
+    assert found(card, "dec_p", "dec_r", "ts_p", "ts_r", "sc", "dr") == (2 / 3, 1, 1 / 2, 1, 1, 1)
+    assert found(card_of(case_of(tools=STEPS), missed), "dr") == 0
+    assert found(card_of(case_of(tools=STEPS), claims={"plan": ["search"]}), "dec_p") == 2 / 3
 
 
 def test_tool_selection_where_no_tool_is_expected():
