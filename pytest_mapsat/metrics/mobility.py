@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_mapsat.model import Equal, ExpectedTool, Json, JsonObject, Metric, Step, Tool, mismatches, tool_name
+from pytest_mapsat.model import ExpectedTool, Json, JsonObject, Metric, Step, Tool, mismatches, tool_name
 
 from .family import Family, Scene
 from .labels import Measure, Reading, between, not_applicable, read_label
@@ -103,15 +103,13 @@ def _constraints(scene: Scene) -> Measure:
 
 def _same(scene: Scene, gold: Json, given: Json, *, ordered: bool = False) -> bool:
     """Return whether two values say the same: lists as sets where they have no order, and one value as a list of it."""
-
-    def equal(one: Json, other: Json) -> bool:
-        return scene.satisfies(Equal(op="equal", value=one), other) is True
-
     wanted, found = _listed(gold), _listed(given)
+    if scene.same_value(gold, given):
+        return True
     if ordered:
-        return len(wanted) == len(found) and all(map(equal, wanted, found))
-    return all(any(equal(one, other) for other in found) for one in wanted) and all(
-        any(equal(one, other) for one in wanted) for other in found
+        return len(wanted) == len(found) and all(map(scene.same_value, wanted, found))
+    return all(any(scene.same_value(one, other) for other in found) for one in wanted) and all(
+        any(scene.same_value(one, other) for one in wanted) for other in found
     )
 
 

@@ -26,7 +26,7 @@ from pytest_mapsat.model import (
     Visible,
     WithinM,
 )
-from pytest_mapsat.sandbox import argument_problems, satisfies
+from pytest_mapsat.sandbox import argument_problems, same_value, satisfies
 
 ASKS = {
     "type": "object",
@@ -96,6 +96,7 @@ def card_of(case, *calls, claims=None, labels=None, **fields):
         tools=TOOLS,
         families=(MOBILITY,),
         argument_problems=argument_problems,
+        same_value=same_value,
     )
 
 
@@ -112,6 +113,7 @@ def found(card, *names):
         ({"intent": "Route-Constrained Planning"}, 1),
         ({"intent": "ｒoute-constrained  planning"}, 1),
         ({"intent": ["Route-Constrained Planning"]}, 1),
+        ({"intent": "route_constrained_planning"}, 1),
         ({"intent": "Point-to-Point Planning"}, 0),
         ({"intent": ["Route-Constrained Planning", "Point-to-Point Planning"]}, 0),
         ({"intent": ""}, 0),
@@ -139,6 +141,9 @@ def test_intent_and_constraints_are_measured_where_asked_for_and_known():
         ({"city": "Ulm", "minutes": 5}, {"minutes": "5", "city": "ulm"}, 1),
         ({"city": "Ulm"}, {"city": "Ulm", "mode": None, "avoid": [], "day": ""}, 1),
         ({"city": "Ulm"}, {"city": ["Ulm"]}, 1),
+        ({"near": "10,50", "arrive_by": "09:00"}, {"near": [10.0, 50.0], "arrive_by": "9:00"}, 1),
+        ({"near": "10,50"}, {"near": "10.01,50"}, 0),
+        ({"minutes": 3.5}, {"minutes": 35}, 0),
         ({"avoid": ["Line 1", "Line 2"]}, {"avoid": ["line2", "line 1"]}, 1),
         ({"waypoints": ["Inn", "Mill"]}, {"waypoints": ["Inn", "Mill"]}, 1),
         ({"waypoints": ["Inn", "Mill"]}, {"waypoints": ["Mill", "Inn"]}, 0),
