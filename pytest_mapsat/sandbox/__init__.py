@@ -9,7 +9,7 @@ from .door import WorldSuite, make_world
 from .geo import distance_m
 from .python_world import Refused, WorldFactory, WorldHook, installed_worlds
 from .resolver import MISS_RESULT
-from .satisfy import satisfies, values_at
+from .satisfy import same_value, satisfies, values_at
 from .state import Row, Rows, State
 from .tables import Table, View, rows_meant, unmet
 from .text import normalise, text_similarity, tokens
@@ -43,6 +43,7 @@ __all__ = [
     "point_of",
     "record_key",
     "rows_meant",
+    "same_value",
     "satisfies",
     "shape_of",
     "text_similarity",
