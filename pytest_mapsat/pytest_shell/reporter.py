@@ -427,10 +427,10 @@ class Reporter:
         if self._is_ignored():
             places = (*self.settings.cases, *self.suites.argument_paths(), self.config.rootpath / "benchmark_cases")
             where = looked_for(places, self.config.invocation_params.dir)
-            terminal.write_line(
-                f"no case was collected, and no test used mapsat_run; looked for a suite in: {where} (mapsat init writes one)",
-                red=True,
-            )
+            why = f"looked for a suite in: {where} (mapsat init writes one)"
+            if self.suites.samples:
+                why = "no case of the sample is among what was to be collected"
+            terminal.write_line(f"no case was collected, and no test used mapsat_run; {why}", red=True)
         elif self._run is not None:
             full = self.config.get_verbosity() > 0
             for line in summary_lines(self._run, width=width, colour=terminal.hasmarkup, brief=brief, full=full):
