@@ -69,6 +69,7 @@ def add_regrade(commands: Any) -> None:
     parser.add_argument(
         "--assert", metavar="LIST", dest="asserted", help="hard, facts, policies, explicit, soft, success, all, or none"
     )
+    parser.add_argument("--metrics", metavar="LIST", help="families of metrics besides the suite's own, as in pipa")
     parser.add_argument(
         "--compare", metavar="BASE", type=Path, help="the earlier run that the saved one is to be compared with"
     )
@@ -156,12 +157,16 @@ def _regrade(options: argparse.Namespace) -> int:
 def _changes(options: argparse.Namespace) -> Changes:
     from pytest_mapsat.model import UsageError  # noqa: PLC0415  lazy
     from pytest_mapsat.runs.regrade import Changes  # noqa: PLC0415  lazy
-    from pytest_mapsat.runs.request import parse_asserted  # noqa: PLC0415  lazy
+    from pytest_mapsat.runs.request import parse_asserted, parse_families  # noqa: PLC0415  lazy
 
     try:
         asserted = None if options.asserted is None else parse_asserted(options.asserted)
     except ValueError as error:
         raise UsageError(f"--assert: {error}") from None
+    try:
+        metrics = None if options.metrics is None else parse_families(options.metrics)
+    except ValueError as error:
+        raise UsageError(f"--metrics: {error}") from None
     return Changes(
         judge=options.judge,
         asserted=asserted,
@@ -169,6 +174,7 @@ def _changes(options: argparse.Namespace) -> Changes:
         allow_unevaluated=options.allow_unevaluated,
         decisions=options.decisions,
         judge_votes=options.judge_votes,
+        metrics=metrics,
     )
 
 

@@ -23,18 +23,9 @@ _NAMED = 3
 _NONE = "none"
 #: Options that may differ: they say how much is run and what is made of it, not what happens in an episode.
 _FREE = {
-    *(
-        "sample",
-        "sample_by",
-        "sample_seed",
-        "trials",
-        "pass_rule",
-        "shard",
-        "allow_unevaluated",
-        "fail_under",
-        "fail_under_from",
-    ),
-    *("compare_fail", "compare_fail_from", "compare_on", "inconclusive"),
+    *("sample", "sample_by", "sample_seed"),
+    *("trials", "pass_rule", "shard", "allow_unevaluated", "fail_under", "fail_under_from"),
+    *("compare_fail", "compare_fail_from", "compare_on", "inconclusive", "metrics"),
 }
 
 

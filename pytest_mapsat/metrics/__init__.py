@@ -10,8 +10,10 @@ from .agreement import cohen_kappa, kappa_interval, votes_agree
 from .family import Family, Scene
 from .gather import families_named, gather_families
 from .labels import Measure, index_labels
+from .mobility import MOBILITY
 from .msb import MSB
-from .outcome import ASSERTABLE, ItemOutcome, fault_of, item_outcome
+from .outcome import ASSERTABLE, ItemOutcome, achieved, fault_of, item_outcome
+from .pipa import PIPA
 from .satisfaction import (
     Faithfulness,
     acceptance,
@@ -32,8 +34,10 @@ __all__ = [
     "ASSERTABLE",
     "DEFAULT_WEIGHTS",
     "LEVEL",
+    "MOBILITY",
     "MSB",
     "PASS_RATE",
+    "PIPA",
     "SOURCE_ATTRIBUTE",
     "CaseRow",
     "Faithfulness",
@@ -47,6 +51,7 @@ __all__ = [
     "ToolSelection",
     "WeightTable",
     "acceptance",
+    "achieved",
     "bootstrap_interval",
     "bootstrap_intervals",
     "case_rows",

@@ -28,7 +28,7 @@ from .counts import sum_spent
 from .labels import Measure, index_labels
 from .outcome import class_of, fault_of
 from .satisfaction import Faithfulness, faithfulness
-from .tools import Satisfies, ToolSelection, tool_selection
+from .tools import ArgumentProblems, Satisfies, ToolSelection, no_problems, tool_selection
 from .weights import DEFAULT_WEIGHTS, WeightTable
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,80}")
@@ -46,6 +46,8 @@ class Scene:
         tools: the suite's tools by name.
         satisfies: compares an argument with a match (``pytest_mapsat.sandbox.satisfies``).
         weights: the numbers that weights are computed with (A.2).
+        success: the metric that the suite calls its success; None where it names none, and for the family that measures it.
+        argument_problems: says why a tool cannot take some arguments (``pytest_mapsat.sandbox.argument_problems``).
     """
 
     case: Case
@@ -54,6 +56,8 @@ class Scene:
     tools: Mapping[str, Tool]
     satisfies: Satisfies
     weights: WeightTable = DEFAULT_WEIGHTS
+    success: Measure | None = None
+    argument_problems: ArgumentProblems = no_problems
 
     @cached_property
     def labels(self) -> Mapping[str, Label]:
@@ -96,8 +100,10 @@ class Family:
     """Some metrics that are measured together.
 
     Attributes:
-        name: what suites declare it by, under ``metrics:``.
+        name: what suites declare it by, under ``metrics:``, and ``--mapsat-metrics`` asks for it by.
         metrics: what it measures; names are unique over all families.
+        labels: kinds of labels that it reads besides those of the case's factors: ``state`` for the steps, ``observation`` for the things that
+            replies name. A judge gives them only where a family asks.
         measure: from a scene to each of its metrics. It is called for every episode that was not broken, and for one that the agent broke
             where a metric is not earned (``scene.fault`` is set then).
     """
@@ -105,6 +111,7 @@ class Family:
     name: str
     metrics: Sequence[Metric]
     measure: Callable[[Scene], Mapping[str, Given]] = field(compare=False)
+    labels: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):

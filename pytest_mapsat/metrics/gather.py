@@ -10,10 +10,15 @@ from pytest_mapsat.model import UsageError, did_you_mean, shown
 from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
 
 from .family import Family
+from .mobility import MOBILITY
 from .msb import MSB
+from .pipa import PIPA
 
 #: The entry point group in which installed packages name their families: they hold outside pytest too.
 GROUP = "pytest_mapsat.metrics"
+#: The families that come with this package; they get a scene itself, not a copy of it.
+
+OURS = (MSB, MOBILITY, PIPA)
 #: Names that thresholds and summaries know already.
 _TAKEN = {"pass_rate", "success"}
 
@@ -27,8 +32,8 @@ def gather_families(given: Iterable[object] = ()) -> dict[str, Family]:
     Raises:
         UsageError: two families or two metrics share a name, something is no family, or an installed one cannot be loaded.
     """
-    found: dict[str, Family] = {MSB.name: MSB}
-    owners = dict.fromkeys((metric.name for metric in MSB.metrics), MSB.name)
+    found: dict[str, Family] = {family.name: family for family in OURS}
+    owners = {metric.name: family.name for family in OURS for metric in family.metrics}
     for family in (*_installed(), *_flat(given)):
         if not isinstance(family, Family):
             raise UsageError(f"pytest_mapsat_metrics: found {shown(family)}, expected a Family")

@@ -111,35 +111,39 @@ def read_labels(factors: Sequence[Factor], labels: Mapping[str, Label]) -> tuple
 
 
 def read_label(factor: Factor, label: Label | None) -> Reading:
-    """Return what ``label`` says of ``factor``.
+    """Return what ``label`` says of ``factor``."""
+    return read_named(factor.id, label, soft=isinstance(factor, ImplicitFactor) and factor.severity == "soft")
+
+
+def read_named(name: str, label: Label | None, *, soft: bool = False) -> Reading:
+    """Return what ``label`` says of what is named so: a factor, a step, a thing.
 
     Levels are enforced (MapSatisfyBench 3.3): 0 or 1, and for a soft factor also 0.25, 0.5, 0.75. A label that is missing,
     has another value or contradicts itself is not rounded or guessed: it is unevaluated, and the judge is to blame.
     """
     if label is None:
-        return _unread(factor, "the judge gave no label")
+        return _unread(name, "the judge gave no label")
     if label.outcome not in ("passed", "failed"):
         nobody = label.undecided or label.outcome == "not_applicable"
         blame = label.blame or (None if nobody else "judge")
-        return Reading(factor.id, None, label.outcome, blame, label.why, bounded=label.bounded)
-    soft = isinstance(factor, ImplicitFactor) and factor.severity == "soft"
+        return Reading(name, None, label.outcome, blame, label.why, bounded=label.bounded)
     value = label.value
     if value is None and not soft:
         value = 1.0 if label.outcome == "passed" else 0.0
     if value is None:
-        return _unread(factor, "the label of a soft factor gives no level")
+        return _unread(name, "the label of a soft factor gives no level")
     if value not in (SOFT_LEVELS if soft else _BINARY_LEVELS):
-        return _unread(factor, f"the label's value is {value:g}, which is no level of such a factor")
+        return _unread(name, f"the label's value is {value:g}, which is no level of such a factor")
     if value == (0.0 if label.outcome == "passed" else 1.0):
-        return _unread(factor, f"the label says {label.outcome} and {value:g}")
-    return Reading(factor.id, value, label.outcome, label.blame, label.why, label.vacuous)
+        return _unread(name, f"the label says {label.outcome} and {value:g}")
+    return Reading(name, value, label.outcome, label.blame, label.why, label.vacuous)
 
 
-def _unread(factor: Factor, why: str) -> Reading:
-    return Reading(factor.id, None, "unevaluated", "judge", why)
+def _unread(name: str, why: str) -> Reading:
+    return Reading(name, None, "unevaluated", "judge", why)
 
 
-def weighted_share(weighted: Iterable[tuple[float, Reading]]) -> Measure:
+def weighted_share(weighted: Iterable[tuple[float, Reading]], empty: str = "no factor applies") -> Measure:
     """Return sum(w c) / sum(w) over readings, or the class that says why there is none.
 
     It grows with every label, so labels that are not known leave it between its value with all of them 0 and with all of them 1. One of them
@@ -148,10 +152,11 @@ def weighted_share(weighted: Iterable[tuple[float, Reading]]) -> Measure:
     Args:
         weighted: a weight (at least 0) and a reading each. A weight of 0 asks for no label; a reading that does not apply leaves
             numerator and denominator.
+        empty: what is said where none applies.
     """
     counted = [(weight, reading) for weight, reading in weighted if reading.outcome != "not_applicable"]
     if not counted:
-        return not_applicable("no factor applies")
+        return not_applicable(empty)
     needed = [(weight, reading) for weight, reading in counted if weight > 0]
     if not needed:
         return not_applicable("all weights are 0")

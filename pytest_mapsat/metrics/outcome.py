@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pytest_mapsat.model import Blame, Case, Count, Ending, Fault, Label, Outcome, Trajectory
 
-from .labels import Measure, Reading, read_labels
+from .labels import Measure, Reading, between, read_labels
 from .satisfaction import nothing_asked
 
 _BLAME_BY_ENDING: dict[Ending, Blame] = {
@@ -138,13 +138,21 @@ def _success(success: tuple[str, Measure] | None) -> Sequence[Reading]:
     if success is None:
         return ()
     name, measure = success
+    done = achieved(measure)
+    if measure.span is None or done.span is None:
+        return (Reading(name, None, done.outcome_class or "unevaluated", "judge", done.why),)
+    if done.value is None:
+        return (Reading(name, None, "unevaluated", None, done.why, bounded=True),)
+    outcome: Outcome = "passed" if done.value else "failed"
+    return (Reading(name, done.value, outcome, None, f"it is {measure.span[1]:g}, done is 1"),)
+
+
+def achieved(measure: Measure) -> Measure:
+    """Return whether a metric of success says that the case is done: 1 where it is 1, 0 where it cannot come to 1, else open between them."""
     if measure.span is None:
-        return (Reading(name, None, measure.outcome_class or "unevaluated", "judge", measure.why),)
-    least, most = measure.span
-    if least < 1 - _TOLERANCE <= most:
-        return (Reading(name, None, "unevaluated", None, measure.why, bounded=True),)
-    held = least >= 1 - _TOLERANCE
-    return (Reading(name, float(held), "passed" if held else "failed", None, f"it is {most:g}, done is 1"),)
+        return measure
+    least, most = (float(end >= 1 - _TOLERANCE) for end in measure.span)
+    return between(least, most, measure.why)
 
 
 def _with_count(readings: Sequence[Reading], count: Count | None) -> Sequence[Reading]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from types import MappingProxyType
 
 from pytest_mapsat.model import (
+    OBSERVATION,
     RESERVED,
+    STATE,
     Bounds,
     Case,
     Fault,
@@ -22,15 +25,18 @@ from pytest_mapsat.model import (
     mismatches,
 )
 
-from .counts import count_calls, count_clarifications, count_provenance, sum_usage, sum_user
+from .counts import count_calls, count_clarifications, count_provenance, sum_usage, sum_user, sum_world
 from .family import Family, Scene, measure
+from .gather import OURS
 from .labels import Measure
 from .msb import MSB
 from .outcome import ASSERTABLE, broken_item, item_outcome
-from .tools import Satisfies
+from .tools import ArgumentProblems, Satisfies, no_problems
 from .weights import DEFAULT_WEIGHTS, WeightTable
 
 _SHOWN_MISMATCHES = 3
+#: Labels of these kinds are about no factor of the case.
+_BESIDES = (STATE, OBSERVATION)
 _NO_TOOLS: Mapping[str, Tool] = MappingProxyType({})
 
 #: The attribute that names the sources of a case's implicit factors, joined by ", ".
@@ -49,6 +55,7 @@ def score(
     tools: Mapping[str, Tool] = _NO_TOOLS,
     families: Sequence[Family] = (MSB,),
     success: str | None = None,
+    argument_problems: ArgumentProblems = no_problems,
 ) -> Scorecard:
     """Return the scorecard of one judged episode.
 
@@ -63,6 +70,7 @@ def score(
         tools: the suite's tools by name.
         families: the families of metrics that the suite declares.
         success: the metric that is 1 where the case is done.
+        argument_problems: says why a tool cannot take some arguments (``pytest_mapsat.sandbox.argument_problems``).
 
     Returns:
         The scorecard. An episode that the agent broke scores 0 in the metrics that are earned and fails; one that somebody else broke has no
@@ -72,9 +80,9 @@ def score(
         UsageError: ``asserted`` has an unknown member.
     """
     _check_asserted(asserted)
-    scene = Scene(case, trajectory, verdict, tools, satisfies, weights)
+    scene = Scene(case, trajectory, verdict, tools, satisfies, weights, argument_problems=argument_problems)
     fault, calls, replies = scene.fault, trajectory.calls, trajectory.replies
-    measures, faults = _measured(families, scene)
+    measures, faults = _measured(families, scene, success)
     if fault is None:
         done = (success, measures[success]) if success in measures else None
         item = item_outcome(case, scene.labels, asserted=asserted, count=verdict.explicit_count, success=done)
@@ -107,6 +115,7 @@ def score(
         spent=scene.spent,
         user_spent=sum_user(trajectory.turns),
         judge_spent=None if verdict.usage is None else sum_usage([verdict.usage]),
+        world_spent=sum_world(calls),
         warnings=(
             *trajectory.warnings,
             *verdict.warnings,
@@ -118,13 +127,20 @@ def score(
     )
 
 
-def _measured(families: Sequence[Family], scene: Scene) -> tuple[dict[str, Measure], dict[str, Fault]]:
-    """Return the metrics of all families, and what broke in a family by each metric that it has left."""
-    measures: dict[str, Measure] = {}
+def _measured(
+    families: Sequence[Family], scene: Scene, success: str | None
+) -> tuple[dict[str, Measure], dict[str, Fault]]:
+    """Return the metrics of all families, and what broke in a family by each metric that it has left.
+
+    The family of what counts as done is measured first: others may rest on it.
+    """
+    measures = {metric.name: Measure(None) for family in families for metric in family.metrics}
     faults: dict[str, Fault] = {}
-    for family in families:
-        found, fault = measure(family, scene, trusted=family is MSB)
+    for family in sorted(families, key=lambda one: success not in {metric.name for metric in one.metrics}):
+        found, fault = measure(family, scene, trusted=any(family is one for one in OURS))
         measures |= found
+        if success in found:
+            scene = replace(scene, success=found[success])
         if fault is not None:
             faults |= {name: fault for name, one in found.items() if one.value is None}
     return measures, faults
@@ -172,5 +188,5 @@ def _unasked(case: Case, replies: Sequence[Turn]) -> Iterator[str]:
 
 def _stray_labels(case: Case, labels: Mapping[str, Label]) -> tuple[str, ...]:
     known = {factor.id for factor in case.truth.factors}
-    stray = sorted(set(labels) - known)
+    stray = sorted(name for name, label in labels.items() if name not in known and label.kind not in _BESIDES)
     return (f"the verdict labels factors that the case does not have: {', '.join(stray)}",) if stray else ()

@@ -139,6 +139,7 @@ from .tool import (
     Tool,
     meanings_below,
     name_of,
+    tool_name,
 )
 from .trajectory import (
     PROVENANCE_KINDS,
@@ -155,8 +156,22 @@ from .trajectory import (
     Turn,
     TurnTiming,
     Usage,
+    total_usage,
 )
-from .verdict import UNDECIDED, Count, Label, LabelKind, Outcome, Quote, Verdict
+from .verdict import (
+    OBSERVATION,
+    STATE,
+    UNDECIDED,
+    Count,
+    Label,
+    LabelKind,
+    Outcome,
+    Quote,
+    Verdict,
+    reply_of,
+    step_name,
+    thing_name,
+)
 
 __all__ = [
     "ANSWER_SCHEMA",
@@ -164,10 +179,12 @@ __all__ = [
     "DECISION_SCHEMA",
     "ITEM",
     "MSB_METRICS",
+    "OBSERVATION",
     "PROVENANCE_KINDS",
     "RESERVED",
     "RUN_SCHEMA",
     "SOFT_LEVELS",
+    "STATE",
     "SUITE_SCHEMA",
     "UNDECIDED",
     "Absent",
@@ -336,8 +353,13 @@ __all__ = [
     "name_of",
     "noun_digest",
     "reply_digest",
+    "reply_of",
     "schema_problem",
     "shown",
+    "step_name",
+    "thing_name",
+    "tool_name",
+    "total_usage",
     "trajectory_digest",
     "wording_digest",
 ]

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from .base import Bounds, Noun
+from .base import Bounds, Identifier, Noun
 from .comparison import Comparison
 from .metric import MSB_METRICS, Metric
 from .scorecard import Scorecard
@@ -75,7 +75,7 @@ class RunOptions(Noun):
     ``sample``: how many cases of each suite the run is of, 0: all; ``sample_by``: the attributes that they are spread over; ``sample_seed``: what draws them.
     ``shard``: which part of the cases ran, as ``2/8``; empty: all. ``on_miss``: ``record`` where the user's own
     tools were asked for what no record answered, ``simulate:MODEL`` where a model was. ``judge_votes``: evaluations of one dialogue by a judge that asks a model.
-    ``profile``: whether what the profile tools would return was given as context.
+    ``profile``: whether what the profile tools would return was given as context. ``metrics``: families of metrics that every suite was measured by besides its own.
     """
 
     trials: int = Field(default=1, ge=1, strict=True)
@@ -97,6 +97,7 @@ class RunOptions(Noun):
     on_miss: str = Field(default="strict", pattern=r"^(strict|record|simulate:.{1,200})$")
     judge_votes: int = Field(default=1, ge=1, le=99, strict=True)
     profile: bool = False
+    metrics: tuple[Identifier, ...] = Field(default=(), max_length=20)
 
     @property
     def asserted_kinds(self) -> frozenset[str]:

@@ -13,8 +13,26 @@ from .trajectory import Blame, Usage
 Outcome = Literal["passed", "failed", "error", "unevaluated", "not_applicable"]
 #: ``explicit``, ``implicit``, ``fact`` and ``policy`` are what a case asks for; other kinds are a judge's own.
 LabelKind = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+#: Kinds of labels that a judge gives besides, where a family of metrics asks for them: of the steps of replies, and of the things that replies name.
+STATE: LabelKind = "state"
+OBSERVATION: LabelKind = "observation"
 #: How the reason of a label begins that the judge cannot decide, which is nobody's fault.
 UNDECIDED = "undecided"
+
+
+def step_name(reply: int, step: int) -> str:
+    """Return what the label of a step is about; both count from 1. No factor can be named so."""
+    return f"step:{reply}.{step}"
+
+
+def thing_name(reply: int, thing: int) -> str:
+    """Return what the label of a thing that a reply names is about; both count from 1."""
+    return f"thing:{reply}.{thing}"
+
+
+def reply_of(name: str) -> str:
+    """Return the number of the reply that the name of a step or a thing is about."""
+    return name.partition(":")[2].partition(".")[0]
 
 
 class Quote(Noun):

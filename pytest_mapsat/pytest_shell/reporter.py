@@ -22,8 +22,9 @@ from pytest_mapsat.runs.accounting import Ledger
 from pytest_mapsat.runs.assemble import Outcome, assemble, portable, suite_infos
 from pytest_mapsat.runs.baseline import read_base, refuse_unlike
 from pytest_mapsat.runs.episodes import Ended, Episodes
-from pytest_mapsat.runs.families import metrics_of, refuse_undeclared
+from pytest_mapsat.runs.families import all_metrics, metrics_of, refuse_undeclared
 from pytest_mapsat.runs.files import check_save_path, journal_of, looked_for, put_aside, put_journal_aside
+from pytest_mapsat.runs.models import prompts_of
 from pytest_mapsat.runs.own_answers import keep_answers, told
 from pytest_mapsat.runs.request import drops_of, thresholds_of
 from pytest_mapsat.runs.resume import read_finished
@@ -68,7 +69,7 @@ class Reporter:
         self.moved: dict[str, str] = {}
         self.run_name = ""
         self.families = families
-        options, known = settings.request.options, metrics_of((), families)
+        options, known = settings.request.options, all_metrics(families)
         _ = thresholds_of(options, known), drops_of(options, known)  # a bad one is told before anything runs
         self._decides = not any(
             getattr(config.option, name, False) for name in ("collectonly", "setuponly", "setupplan")
@@ -143,6 +144,8 @@ class Reporter:
             finished.path = Path(self.moved.get(os.path.realpath(finished.path), finished.path))
         self.episodes.finished = finished
         self.episodes.journal = self._journal(request.model_dump(mode="json", by_alias=True))
+        if prompts := prompts_of(request):
+            self._note({"prompts": prompts})
         self.episodes.keeps_lines = self._needs_lines
         if finished is not None and (journal := self.episodes.journal) is not None:
             for card in finished.cards():
@@ -352,7 +355,7 @@ class Reporter:
         )
         outcome = Outcome(accounting, self._partial_reasons(), tuple(self._broken))
         used = self.suites.used()
-        metrics = metrics_of(used, self.families)
+        metrics = metrics_of(used, self.families, options.metrics)
         cards = [one.card for one in self._cards]
         self._run = assemble(cards, used, self.settings.request, outcome, timing, metrics=metrics, base=self._base)
 

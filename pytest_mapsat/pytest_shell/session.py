@@ -23,7 +23,7 @@ from pytest_mapsat.recording import OwnTools
 from pytest_mapsat.reports import failure_text, printable, properties
 from pytest_mapsat.runs.case import Runner
 from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted
-from pytest_mapsat.runs.families import metrics_of
+from pytest_mapsat.runs.families import asked_for, metrics_of
 from pytest_mapsat.runs.models import CeilingReachedError, asks_models, door_for
 from pytest_mapsat.runs.request import source_digest
 from pytest_mapsat.runs.resume import read_finished
@@ -90,7 +90,8 @@ class MapsatSession:
         self._runner: Runner | None = None
         self._checks = gather_checks(call_hook(config, config.hook.pytest_mapsat_check, config=config))
         self.families = gather_families(call_hook(config, config.hook.pytest_mapsat_metrics, config=config))
-        # A judge or a user that cannot be had is told before anything is collected.
+        # A family, a judge or a user that cannot be had is told before anything is collected.
+        asked_for(request.options.metrics, self.families)
         check_user_spec(request.user)
         make_judge(self._moved(request.judge), {}, root=self.root)
         Decisions.read([settings.decisions] if settings.decisions else [])
@@ -275,7 +276,8 @@ class MapsatSession:
             return None
         case = cast("Case", pyfuncitem.funcargs["mapsat_case"])
         card = self._episode(pyfuncitem, case, pyfuncitem.funcargs.get("mapsat_agent"))
-        metrics = metrics_of([param_of(pyfuncitem).suite], self.families)
+        besides = self.settings.request.options.metrics
+        metrics = metrics_of([param_of(pyfuncitem).suite], self.families, besides)
         pyfuncitem.user_properties += properties(card)
         if card.outcome == "failed":
             asserted = self.settings.request.options.asserted_kinds

@@ -121,6 +121,7 @@ def read_settings(config: pytest.Config) -> Settings:
         on_miss=_single(config, "on-miss", "strict"),
         judge_votes=_votes(config, judge),
         profile=_word(config, "profile", ("off", "on")) == "on",
+        metrics=_families(_single(config, "metrics", "")),
     )
     return Settings(
         request=RunRequest(
@@ -216,6 +217,15 @@ def _asserted(text: str) -> tuple[Asserted, ...]:
         return parse_asserted(text)
     except ValueError as error:
         raise pytest.UsageError(f"--mapsat-assert: {error}") from None
+
+
+def _families(text: str) -> tuple[str, ...]:
+    from pytest_mapsat.runs.request import parse_families  # noqa: PLC0415 (pydantic: only where an agent is active)
+
+    try:
+        return parse_families(text)
+    except ValueError as error:
+        raise pytest.UsageError(f"--mapsat-metrics: {error}") from None
 
 
 def _expressions(config: pytest.Config, name: str) -> tuple[tuple[str, ...], Literal["command line", "ini"]]:

@@ -1,11 +1,11 @@
-"""Which metrics a run has: those of the families that its suites declare."""
+"""Which metrics a run has: those of the families that its suites declare, and of those that were asked for besides."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_mapsat.formats import shown_path
-from pytest_mapsat.metrics import Family, families_named
+from pytest_mapsat.metrics import MSB, Family, families_named
 from pytest_mapsat.model import Metric, Problem, RunOptions, SuiteError, UsageError, did_you_mean
 from pytest_mapsat.suite import Suite
 
@@ -14,25 +14,40 @@ from .request import drops_of, thresholds_of
 _HINT = "install the package that adds it, or add it with the hook pytest_mapsat_metrics; mapsat regrade takes -p conftest.py"
 
 
-def families_of(suite: Suite, known: Mapping[str, Family]) -> tuple[Family, ...]:
-    """Return the families of metrics that a suite declares.
+def families_of(suite: Suite, known: Mapping[str, Family], besides: Sequence[str] = ()) -> tuple[Family, ...]:
+    """Return the families of metrics that a suite is measured by: those that it declares, then the others that were asked for.
 
     Args:
         suite: the suite.
         known: all families, by name.
+        besides: names of families that were asked for besides the suite's own.
 
     Raises:
-        SuiteError: nobody adds one of them, or the metric of success is of none; with the manifest's line.
+        SuiteError: nobody adds one that it declares, or the metric of success is of none of them; with the manifest's line.
+        UsageError: nobody adds one that was asked for besides.
     """
     try:
-        families = families_named(suite.manifest.metrics, known)
+        own = families_named(suite.manifest.metrics, known)
     except UsageError as error:
         raise _at(suite, "metrics", str(error), _HINT) from None
-    names = [metric.name for family in families for metric in family.metrics if metric.gated]
+    names = [metric.name for family in own for metric in family.metrics if metric.gated]
     if suite.manifest.success is not None and suite.manifest.success not in names:
         hint = did_you_mean(suite.manifest.success, names) or f"it has {', '.join(names)}"
         raise _at(suite, "success", f"no family of the suite has the metric {suite.manifest.success!r}", hint)
-    return families
+    others = [name for name in besides if name not in suite.manifest.metrics]
+    return (*own, *asked_for(others, known))
+
+
+def asked_for(names: Sequence[str], known: Mapping[str, Family]) -> tuple[Family, ...]:
+    """Return the families that ``--mapsat-metrics`` names.
+
+    Raises:
+        UsageError: nobody adds one of them.
+    """
+    try:
+        return families_named(names, known)
+    except UsageError as error:
+        raise UsageError(f"--mapsat-metrics: {error}") from None
 
 
 def _at(suite: Suite, key: str, message: str, hint: str) -> SuiteError:
@@ -40,35 +55,45 @@ def _at(suite: Suite, key: str, message: str, hint: str) -> SuiteError:
     return SuiteError(Problem(shown_path(path), line, f"{key}: {message}", hint))
 
 
-def metrics_of(suites: Iterable[Suite], known: Mapping[str, Family]) -> tuple[Metric, ...]:
-    """Return the metrics of a run of some suites, in the order of their families; of no suite, all that are known.
+def metrics_of(suites: Iterable[Suite], known: Mapping[str, Family], besides: Sequence[str] = ()) -> tuple[Metric, ...]:
+    """Return the metrics of a run of some suites, in the order of their families; a run of no suite has those of MapSatisfyBench.
 
     Raises:
         SuiteError: a suite declares a family that nobody adds.
+        UsageError: nobody adds one that was asked for besides.
     """
-    families = {family.name: family for suite in suites for family in families_of(suite, known)} or known
-    return tuple(metric for family in families.values() for metric in family.metrics)
+    families = {family.name: family for suite in suites for family in families_of(suite, known, besides)}
+    return _metrics((families or {MSB.name: MSB}).values())
+
+
+def all_metrics(known: Mapping[str, Family]) -> tuple[Metric, ...]:
+    """Return the metrics of all families."""
+    return _metrics(known.values())
+
+
+def _metrics(families: Iterable[Family]) -> tuple[Metric, ...]:
+    return tuple(metric for family in families for metric in family.metrics)
 
 
 def refuse_undeclared(options: RunOptions, suites: Sequence[Suite], known: Mapping[str, Family]) -> None:
-    """Check that some suite of a run declares each metric that a threshold or a drop stands on, and a success that is asserted.
+    """Check that a run measures each metric that a threshold or a drop stands on, and a success that is asserted.
 
     Raises:
-        UsageError: none does, or there is no such metric.
+        UsageError: none of its suites does, or there is no such metric or family.
     """
     if "success" in options.asserted and not any(suite.manifest.success for suite in suites):
         raise UsageError(
             "--mapsat-assert: no suite of this run says what counts as done: name success: METRIC in suite.yaml"
         )
-    everything = metrics_of((), known)
-    declared = {metric.name for metric in metrics_of(suites, known)}
+    everything = all_metrics(known)
+    measured = {metric.name for metric in metrics_of(suites, known, options.metrics)}
     families = {metric.name: metric.family for metric in everything}
     named = [("fail-under", one.metric) for one in thresholds_of(options, everything)]
     named += [("compare-fail", one.metric) for one in drops_of(options, everything)]
     for option, metric in named:
         family = families.get(metric)
-        if family is not None and metric not in declared:
+        if family is not None and metric not in measured:
             raise UsageError(
                 f"--mapsat-{option}: no suite of this run declares the metric {metric}: name its family {family!r} "
-                "under metrics: in suite.yaml"
+                f"under metrics: in suite.yaml, or ask for it with --mapsat-metrics={family}"
             )

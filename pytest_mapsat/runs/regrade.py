@@ -11,7 +11,7 @@ from pytest_mapsat.gate import Side
 from pytest_mapsat.judges import CheckFunction, Judge, default_votes
 from pytest_mapsat.llm import Door
 from pytest_mapsat.metrics import Family, gather_families
-from pytest_mapsat.model import Asserted, Run, RunRequest, Scorecard, UsageError, did_you_mean
+from pytest_mapsat.model import Asserted, Run, RunOptions, RunRequest, Scorecard, UsageError, did_you_mean
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 
 from .assemble import Outcome, assemble, suite_infos
@@ -35,6 +35,7 @@ class Changes:
     allow_unevaluated: int | None = None
     decisions: Path | None = None
     judge_votes: int | None = None
+    metrics: tuple[str, ...] | None = None
 
     def of(self, request: RunRequest) -> RunRequest:
         """Return the request with the changes.
@@ -51,6 +52,8 @@ class Changes:
             changed |= {"fail_under": self.fail_under, "fail_under_from": "command line"}
         if self.allow_unevaluated is not None:
             changed["allow_unevaluated"] = self.allow_unevaluated
+        if self.metrics is not None:
+            changed["metrics"] = self.metrics
         judge, decisions = self.judge or request.judge, decisions_digest(self.decisions)
         if self.judge_votes is not None or judge != request.judge:
             changed["judge_votes"] = self.judge_votes or default_votes(judge)
@@ -133,7 +136,7 @@ def regrade(
     places = places_of(run, suites)
     used = [suite for suite in suites if any(places[card.id][0] is suite for card in run.cases)] or list(suites)
     refuse_undeclared(request.options, used, known)  # a bad threshold is told before anything is judged
-    metrics = metrics_of(used, known)
+    metrics = metrics_of(used, known, request.options.metrics)
     judges = {
         suite.root: judge_of(
             suite,
@@ -146,15 +149,13 @@ def regrade(
         )
         for suite in suites
     }
-    asserted = request.options.asserted_kinds
     cards = [
         _regraded(
             card,
             *places[card.id],
             judges[places[card.id][0].root],
-            known,
-            asserted=asserted,
-            profile=request.options.profile,
+            known=known,
+            options=request.options,
         )
         for card in run.cases
     ]
@@ -215,21 +216,20 @@ def _regraded(
     suite: Suite,
     entry: CaseEntry,
     judge: Judge,
-    known: Mapping[str, Family],
     *,
-    asserted: frozenset[str],
-    profile: bool,
+    known: Mapping[str, Family],
+    options: RunOptions,
 ) -> Scorecard:
-    case = in_profile_setting(suite.load(entry), suite) if profile else suite.load(entry)
+    case = in_profile_setting(suite.load(entry), suite) if options.profile else suite.load(entry)
     graded = grade(
         case,
         card.trajectory,
         judge,
-        asserted=asserted,
+        asserted=options.asserted_kinds,
         tools=suite.tools,
         nodeid=card.nodeid,
         line=entry.line,
-        families=families_of(suite, known),
+        families=families_of(suite, known, options.metrics),
         success=suite.manifest.success,
     )
     return graded.model_copy(update={"agent": card.agent, "attempt": card.attempt, "timing": card.timing})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -15,6 +16,8 @@ from pytest_mapsat.model import Asserted, Metric, RunOptions, did_you_mean
 
 #: Files of an agent's package that are read at most.
 _MOST_FILES = 2_000
+_FAMILY = re.compile(r"[A-Za-z0-9_.-]{1,80}")
+_MOST_FAMILIES = 20
 _KINDS: tuple[Asserted, ...] = tuple(kind for kind in get_args(Asserted) if kind != "none")
 
 
@@ -40,6 +43,24 @@ def parse_asserted(text: str) -> tuple[Asserted, ...]:
             + (f"; {hint}" if hint else "")
         )
     return asserted_kinds(words)
+
+
+def parse_families(text: str) -> tuple[str, ...]:
+    """Return the families of metrics that a list like ``pipa,mobility`` names, in its order.
+
+    Raises:
+        ValueError: a name is missing between commas, or stands there twice; with what was expected.
+    """
+    names = [name.strip() for name in text.split(",")] if text.strip() else []
+    if "" in names:
+        raise ValueError(f"found nothing between the commas of {text!r}, expected names of families")
+    if (odd := next((name for name in names if not _FAMILY.fullmatch(name)), None)) is not None:
+        raise ValueError(f"{odd!r} is no name of a family: expected letters, digits, '_', '.', '-'")
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"{twice!r} stands there twice")
+    if len(names) > _MOST_FAMILIES:
+        raise ValueError(f"found {len(names)} families, expected at most {_MOST_FAMILIES}")
+    return tuple(names)
 
 
 def asserted_kinds(names: Iterable[str]) -> tuple[Asserted, ...]:

@@ -129,3 +129,55 @@ def test_a_manifest_names_a_family_once(project):
     manifest.write_text(tiny_suite.MANIFEST + "metrics: [msb, msb]\n")
     result = run(project)
     result.stdout.fnmatch_lines(["*suite.yaml:9: metrics: *a family of metrics stands here twice*"])
+
+
+def test_families_besides_the_suites_own_are_asked_for_on_the_command_line(project, capsys, monkeypatch):
+    project.makeconftest(CONFTEST)
+    manifest = project.path / "benchmark_cases" / "suite.yaml"
+    manifest.write_text(tiny_suite.MANIFEST + "success: ecr\n")
+    asked = (
+        "--mapsat-metrics=brevity",
+        "--mapsat-fail-under=brevity=0.2,search.brevity=0.5",
+        "--mapsat-assert=success",
+    )
+    result = run(project, *asked)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*AR*SES*BREVITY*ECR*", "*gate*FAILED: search.brevity 0.2500 < 0.5*"])
+    before = saved(project)
+    assert before["manifest"]["options"]["metrics"] == ["brevity"]
+    assert [metric["family"] for metric in before["manifest"]["metrics"]] == ["msb"] * 8 + ["brevity"] * 2
+    assert {card["outcome"] for card in before["cases"]} == {"passed"}  # what was asked for explicitly is done in each
+    monkeypatch.chdir(project.path)
+    assert main(["regrade", "run.json", "-p", "conftest.py", "--save", "again.json"]) == 1
+    assert saved(project, "again.json")["cases"] == before["cases"]
+    assert main(["regrade", "run.json", "-p", "conftest.py", "--metrics", "brevty"]) == 2
+    told = capsys.readouterr().err
+    assert "--metrics: no package or conftest adds the metric family 'brevty'; did you mean 'brevity'?" in told
+    for value, wrong in (
+        ("brevty", "no package or conftest adds the metric family 'brevty'; did you mean 'brevity'?*"),
+        ("brevity,brevity", "'brevity' stands there twice"),
+        ("brevity,,msb", "found nothing between the commas of 'brevity,,msb'*"),
+        ("no/name", "'no/name' is no name of a family*"),
+    ):
+        result = run(project, f"--mapsat-metrics={value}")
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        result.stderr.fnmatch_lines([f"*--mapsat-metrics: {wrong}"])
+
+
+def test_an_installed_package_adds_a_family_by_an_entry_point(project, capsys, monkeypatch):
+    project.makepyfile(
+        brevity_metrics=CONFTEST.replace("def pytest_mapsat_metrics", "def _unused") + "\nFAMILY = _unused(None)[0]\n"
+    )
+    folder = project.mkdir("brevity-1.0.dist-info")
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: brevity\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text("[pytest_mapsat.metrics]\nbrevity = brevity_metrics:FAMILY\n")
+    project.syspathinsert()
+    assert run(project, "--mapsat-metrics=brevity").ret == 0
+    assert saved(project)["summary"]["brevity"]["n"] == 2
+    monkeypatch.chdir(project.path)
+    assert main(["regrade", "run.json", "--fail-under", "navigation.brevity=0.9"]) == 1
+    assert "navigation.brevity" in capsys.readouterr().out
+    (folder / "entry_points.txt").write_text("[pytest_mapsat.metrics]\nbrevity = brevity_metrics:GONE\n")
+    result = run(project, "--mapsat-metrics=brevity")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*pytest_mapsat.metrics: brevity_metrics:GONE cannot be loaded: AttributeError*"])
