@@ -256,6 +256,10 @@ class MapsatSession:
         items[:] = [item for item in items if item not in left_out]
         self.config.hook.pytest_deselected(items=others)
 
+    def pytest_report_collectionfinish(self) -> list[str]:
+        """Say of which sample the run is."""
+        return self.suites.sampled()
+
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note which items are left to run."""
         self._collected.selected = {item.nodeid for item in session.items if isinstance(item.parent, CaseFile)}

@@ -11,7 +11,7 @@ from pytest_mapsat.model import PROVENANCE_KINDS, Aggregate, Gate, Run, Scorecar
 
 from .changes import Line, change_lines
 from .text import cell_width, cut, printable, wrap
-from .values import PASS_RATE, card_name, gated_metrics, mean_text, metric_title, missed, span_text
+from .values import PASS_RATE, card_name, gated_metrics, mean_text, metric_title, missed, sample_text, span_text
 
 _WIDEST_NAME = 24
 _GAP = 2
@@ -91,6 +91,8 @@ def _head(run: Run, width: int) -> Iterator[Line]:
     judge = run.manifest.judge.spec
     yield Line(cut(f"agent  {printable(run.manifest.agent)}", width))
     yield Line(cut(f"suite  {suites} · user {printable(run.manifest.user)} · judge {printable(judge)}", width))
+    if sample := sample_text(run.manifest):
+        yield Line(cut(f"sample {sample}", width))
     if run.manifest.judge.linked is False:
         yield Line("judge  its verdicts are joined by case id only: they may be about other dialogues", "yellow")
 
