@@ -11,6 +11,8 @@ from .text import printable
 PASS_RATE = "pass_rate"  # noqa: S105  a rate, not a password
 #: Names up to this length are abbreviations.
 _ABBREVIATION = 5
+#: So are names that end so shortly behind the name of their family.
+_LETTERS = 3
 
 #: What a group's dimension is called, in the order in which groups are shown; a suite's own attributes stand between.
 _DIMENSIONS = {"domain": "domain", "factor_source": "source of factors", "difficulty": "difficulty", "group": "group"}
@@ -46,7 +48,9 @@ def shown_metrics(run: Run) -> list[str]:
 
 def metric_title(name: str) -> str:
     """Return how a metric is headed."""
-    return printable(name.upper() if len(name) <= _ABBREVIATION else name.replace("_", " "))
+    family, _, last = name.rpartition("_")
+    short = len(name) <= _ABBREVIATION or (bool(family) and len(last) <= _LETTERS)
+    return printable(name.upper() if short else name.replace("_", " "))
 
 
 def dimension_order(names: Iterable[str]) -> list[str]:
