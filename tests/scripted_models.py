@@ -77,12 +77,14 @@ class ScriptedModels:
         script: from the body of a request and its number from 0 to the answer.
         requests: the bodies that came, in order.
         keys: the Authorization headers that came.
+        together: whether the script may answer several requests at once; else one after the other, in the order in which they come.
     """
 
     def __init__(self) -> None:
         self.script: Script = lambda _body, _number: said("ok")
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str] = []
+        self.together = False
         self._lock = threading.Lock()
         self._over = threading.Event()
         models = self
@@ -121,16 +123,20 @@ class ScriptedModels:
         self._server.shutdown()
         self._server.server_close()
 
+    def _scripted(self, body: dict[str, Any], number: int) -> dict[str, Any] | Broken:
+        try:
+            return self.script(body, number)
+        except Exception as error:  # noqa: BLE001  told at once, instead of a connection that is tried again
+            return problem(400, f"the script broke: {error!r}")
+
     def _answer(self, handler: BaseHTTPRequestHandler) -> None:
         body = json.loads(handler.rfile.read(int(handler.headers["Content-Length"])))
         with self._lock:
             number = len(self.requests)
             self.requests.append(body)
             self.keys.append(handler.headers.get("Authorization", ""))
-            try:
-                answer = self.script(body, number)
-            except Exception as error:  # noqa: BLE001  told at once, instead of a connection that is tried again
-                answer = problem(400, f"the script broke: {error!r}")
+            answer = None if self.together else self._scripted(body, number)
+        answer = answer or self._scripted(body, number)
         if isinstance(answer, dict):
             answer = Broken(200, json.dumps(answer), {"Content-Type": "application/json"})
         if answer.hang:
@@ -149,9 +155,10 @@ class ScriptedModels:
 
 
 @contextmanager
-def scripted_models() -> Iterator[ScriptedModels]:
+def scripted_models(*, together: bool = False) -> Iterator[ScriptedModels]:
     """Give a running server."""
     models = ScriptedModels()
+    models.together = together
     try:
         yield models
     finally:

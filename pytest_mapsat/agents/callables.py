@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
-from inspect import Parameter
+from inspect import Parameter, getattr_static, iscoroutinefunction
 from typing import Any, Literal
 
 from pytest_mapsat.model import Case, UsageError, did_you_mean
@@ -44,6 +44,12 @@ class CallableSource:
     def shared(self) -> bool:
         """Whether all episodes talk to the one object."""
         return not self.is_factory
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is a coroutine, as far as that can be told before it is called."""
+        replies = [getattr_static(self.function, name, None) for name in ("reply", "__call__")]
+        return any(map(iscoroutinefunction, (self.function, *replies)))
 
     def open(
         self,

@@ -34,13 +34,12 @@ class Session:
 
     Attributes:
         id: opaque, the same whenever the same case and trial is run.
-        trial: which of several episodes of the case it is, from 1.
         state: a dict of the agent's own that lives as long as the episode.
     """
 
     def __init__(self, identity: str, think: Callable[[str], object], trial: int = 1) -> None:
         self.id = identity
-        self.trial = trial
+        self._trial = trial
         self._think = think
         self.state: dict[str, Any] = {}
         self._said: tuple[tuple[str, str], ...] = ()
@@ -65,6 +64,11 @@ class Session:
 def session_of(case_id: str, trial: int, think: Callable[[str], object]) -> Session:
     """Return the session of a new episode; ``think`` takes the agent's thoughts."""
     return Session(sha256(f"{_SALT}\n{case_id}\n{trial}".encode()).hexdigest()[:16], think, trial)
+
+
+def trial_of(session: Session) -> int:
+    """Return which of several episodes of its case a session is of, from 1: for our own agents, which a cache tells apart by it."""
+    return session._trial  # noqa: SLF001  # no name that an agent is offered
 
 
 def context_of(visible: Visible) -> AgentContext:

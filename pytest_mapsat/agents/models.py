@@ -13,7 +13,7 @@ from pytest_mapsat.llm import Answer, Door, ModelError, Request, ToolCall, named
 from pytest_mapsat.model import Case, InfrastructureError, Json, JsonObject, UsageError, canonical_json
 from pytest_mapsat.sandbox import Toolbox
 
-from .context import AgentContext, Session
+from .context import AgentContext, Session, trial_of
 from .faults import AgentFault
 from .reply import Reply
 
@@ -51,6 +51,7 @@ class ModelSource:
     door: Door
     kind: Literal["agent"] = "agent"
     shared: bool = False
+    waits: bool = True
 
     @property
     def agent(self) -> object:
@@ -200,7 +201,7 @@ class ModelConversation:
             tools=tuple(tools),
             schema_=schema,
             parameters=source.parameters,
-            trial=self._session.trial,
+            trial=trial_of(self._session),
             purpose="agent",
         )
         answer = source.door.ask(request, cancelled=self._cancelled)

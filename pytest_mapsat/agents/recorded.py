@@ -75,6 +75,7 @@ class RecordedSource:
     name: str = "recorded"
     agent: object = None
     shared: bool = False
+    waits: bool = False
 
     def trajectory(self, case: Case, trial: int) -> Trajectory:
         """Return the recorded dialogue of a case as it is, in front of it the case's query where the file has none.

@@ -39,6 +39,7 @@ class AgentSource(Protocol):
         spec: the text it was resolved from.
         agent: the object itself.
         shared: whether all episodes talk to the one object.
+        waits: whether its replies mostly wait, for a model or in an event loop, so that many episodes may be under way unless the user says otherwise.
     """
 
     @property
@@ -51,6 +52,8 @@ class AgentSource(Protocol):
     def agent(self) -> object: ...  # noqa: D102
     @property
     def shared(self) -> bool: ...  # noqa: D102
+    @property
+    def waits(self) -> bool: ...  # noqa: D102
 
     def open(self, case: Case, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session) -> Conversation:
         """Return the agent for one episode.

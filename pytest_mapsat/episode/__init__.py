@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from .dialogue import run_episode, without_world
 from .limits import Limits
-from .worker import shutdown
+from .worker import LeftBehind, leave_behind, shutdown
 
-__all__ = ["Limits", "run_episode", "shutdown", "without_world"]
+__all__ = ["LeftBehind", "Limits", "leave_behind", "run_episode", "shutdown", "without_world"]

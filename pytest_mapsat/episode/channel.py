@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from threading import Lock
 
 from pytest_mapsat.agents import as_json
-from pytest_mapsat.model import Json, JsonObject, Step
+from pytest_mapsat.model import Json, JsonObject, Step, tool_name
 from pytest_mapsat.sandbox import Answer, World
 
 from .limits import Limits
@@ -104,13 +104,14 @@ class Channel:
         return Step(
             kind="call",
             id=f"c{next(self._numbers)}",
-            tool=name,
+            tool=tool_name(self._world.tools, name),
             arguments=arguments if isinstance(arguments, dict) else {},
             result=answer.result,
             status=answer.status,
             provenance=answer.provenance,
             changed=answer.changed,
             writes=answer.writes,
+            usage=answer.usage,
         )
 
     def _too_large(self, arguments: Json) -> Answer | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -36,7 +38,7 @@ from pytest_mapsat.users import User
 
 from .channel import Channel, port
 from .limits import Limits
-from .worker import Overdue, Worker, leased
+from .worker import Caller, Here, Overdue, leased
 
 _UNKNOWN = Usage()
 
@@ -50,11 +52,18 @@ class _End:
 
 
 def run_episode(
-    case: Case, source: Source, user: User, sandbox: World, limits: Limits | None = None, *, trial: int = 1
+    case: Case,
+    source: Source,
+    user: User,
+    sandbox: World,
+    limits: Limits | None = None,
+    *,
+    trial: int = 1,
+    left_behind: Callable[[Trajectory], None] | None = None,
 ) -> Trajectory:
     """Run one dialogue of a case, or fetch the recorded one.
 
-    Whatever breaks is told in the trajectory's ending and fault; nothing is raised but KeyboardInterrupt.
+    Whatever breaks is told in the trajectory's ending and fault; nothing is raised but KeyboardInterrupt, and LeftBehind.
 
     Args:
         case: the case; the agent sees its visible half only.
@@ -63,10 +72,13 @@ def run_episode(
         sandbox: the world that answers tool calls.
         limits: what the episode may use.
         trial: counts the episodes of one case from 1.
+        left_behind: given where the calling thread is there for this dialogue alone: the agent is called on it, without a hand-over. Where it
+            outlives its time, another thread ends the episode and gives its trajectory to this function; whenever the agent is done, LeftBehind
+            is raised here.
     """
     if source.kind == "recorded":
         return _recorded(case, source, trial)
-    return _Dialogue(case, source, user, sandbox, limits or Limits(), trial).run()
+    return _Dialogue(case, source, user, sandbox, limits or Limits(), trial, left_behind).run()
 
 
 def without_world(case: Case, source: Source, why: str, *, trial: int = 1) -> Trajectory:
@@ -91,7 +103,16 @@ def _recorded(case: Case, source: RecordedSource, trial: int) -> Trajectory:
 class _Dialogue:
     """One episode under way."""
 
-    def __init__(self, case: Case, source: AgentSource, user: User, world: World, limits: Limits, trial: int) -> None:  # noqa: PLR0917  # one caller
+    def __init__(  # noqa: PLR0917  # one caller
+        self,
+        case: Case,
+        source: AgentSource,
+        user: User,
+        world: World,
+        limits: Limits,
+        trial: int,
+        left_behind: Callable[[Trajectory], None] | None,
+    ) -> None:
         self._case = case
         self._source = source
         self._user = user
@@ -100,6 +121,8 @@ class _Dialogue:
         self._trial = trial
         self._channel = Channel(world, limits)
         self._turns = [Turn(role="user", text=case.visible.query)]
+        self._left_behind = left_behind
+        self._began_reply = 0.0
         self._deadline = perf_counter() + limits.timeout
 
     def run(self) -> Trajectory:
@@ -108,6 +131,9 @@ class _Dialogue:
             end = self._talk()
         except Exception as error:  # noqa: BLE001  # neither agent nor user nor sandbox: what is left is ours
             end = _End("infrastructure_error", _fault_of(error, "infrastructure"))
+        return self._trajectory(end)
+
+    def _trajectory(self, end: _End) -> Trajectory:
         return Trajectory(
             case=self._case.id,
             trial=self._trial,
@@ -118,31 +144,51 @@ class _Dialogue:
         )
 
     def _talk(self) -> _End:
-        with port(self._channel) as (call, think), leased() as worker:
+        with port(self._channel) as (call, think):
             toolbox = Toolbox(self._world.tools, call)
             context = partial(context_of, self._case.visible)
             session = session_of(self._case.id, self._trial, think)
             conversation = self._source.open(self._case, toolbox, context, session)
-            for _ in range(self._limits.max_turns):
-                session.remember(self._turns)
-                end = self._agent_turn(conversation, worker) or self._user_turn()
-                if end is not None:
-                    return end
+            with self._caller(conversation) as caller:
+                for _ in range(self._limits.max_turns):
+                    session.remember(self._turns)
+                    end = self._agent_turn(conversation, caller) or self._user_turn()
+                    if end is not None:
+                        return end
         return _End("max_turns")
 
-    def _agent_turn(self, conversation: Conversation, worker: Worker) -> _End | None:
-        started = perf_counter()
+    def _caller(self, conversation: Conversation) -> AbstractContextManager[Caller]:
+        """Give a way to call the agent: on another thread, or on this one where it is there for that."""
+        left_behind = self._left_behind
+        return (
+            leased() if left_behind is None else nullcontext(Here(lambda: left_behind(self._abandoned(conversation))))
+        )
+
+    def _abandoned(self, conversation: Conversation) -> Trajectory:
+        """End the episode for the thread that is left behind in it."""
+        try:
+            end = self._overdue(conversation)
+            end = self._close_turn(None, end) or end
+        except Exception as error:  # noqa: BLE001  # as in run
+            end = _End("infrastructure_error", _fault_of(error, "infrastructure"))
+        return self._trajectory(end)
+
+    def _agent_turn(self, conversation: Conversation, caller: Caller) -> _End | None:
+        self._began_reply = perf_counter()
         self._channel.open()
-        reply, end = self._reply(conversation, worker)
+        reply, end = self._reply(conversation, caller)
+        return self._close_turn(reply, end)
+
+    def _close_turn(self, reply: Reply | None, end: _End | None) -> _End | None:
         steps = self._channel.close()
         end = self._broken() or end
         if end is None or steps:
-            self._turns.append(_turn(reply or Reply(""), steps, perf_counter() - started))
+            self._turns.append(_turn(reply or Reply(""), steps, perf_counter() - self._began_reply))
         return end
 
-    def _reply(self, conversation: Conversation, worker: Worker) -> tuple[Reply | None, _End | None]:
+    def _reply(self, conversation: Conversation, caller: Caller) -> tuple[Reply | None, _End | None]:
         try:
-            reply: Reply = worker.run(conversation.reply, self._turns[-1].text, timeout=self._deadline - perf_counter())
+            reply: Reply = caller.run(conversation.reply, self._turns[-1].text, timeout=self._deadline - perf_counter())
             self._check_size(reply)
         except Overdue:
             return None, self._overdue(conversation)

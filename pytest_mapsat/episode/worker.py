@@ -8,24 +8,54 @@ from __future__ import annotations
 import concurrent.futures.thread
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 from math import inf
 from queue import SimpleQueue
 from threading import Condition, Lock, Thread
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 from pytest_mapsat import agents
 from pytest_mapsat.strangers import Surroundings
+
+from .alarms import Alarms
 
 
 class Overdue(Exception):  # noqa: N818  # says what happened; nothing is in error
     """The job was not done in its time; its thread is left behind."""
 
 
+class LeftBehind(BaseException):  # likewise
+    """This thread was left behind by an episode that ended without it: there is nothing more for it to do."""
+
+
+class Caller(Protocol):
+    """A way to call an agent."""
+
+    def run(self, function: Callable[[Any], Any], argument: Any, *, timeout: float) -> Any:
+        """Return ``function(argument)``, or raise what it raised.
+
+        Raises:
+            Overdue: it took longer than ``timeout`` seconds.
+        """
+        ...
+
+
 class _Job:
     """One call of an agent. It ends once: when the agent is done, or when its time is over."""
 
-    __slots__ = ("_done", "_ending", "_surroundings", "argument", "deadline", "error", "function", "overdue", "result")
+    __slots__ = (
+        "_context",
+        "_done",
+        "_ending",
+        "_surroundings",
+        "argument",
+        "deadline",
+        "error",
+        "function",
+        "overdue",
+        "result",
+    )
 
     def __init__(self, function: Callable[[Any], Any], argument: Any, deadline: float) -> None:
         self.function = function
@@ -34,6 +64,7 @@ class _Job:
         self.result: Any = None
         self.error: BaseException | None = None
         self.overdue = False
+        self._context = copy_context()
         self._surroundings = Surroundings()
         self._ending = Lock()
         self._done = Lock()
@@ -41,7 +72,7 @@ class _Job:
 
     def run(self) -> None:
         try:
-            self.result = self.function(self.argument)
+            self.result = self._context.run(self.function, self.argument)
         except BaseException as error:  # noqa: BLE001  # raised again by the thread that waits
             self.error = error
         self.end()
@@ -151,8 +182,43 @@ class Worker:
         self._thread.join(1)
 
 
+class Here:
+    """The calling thread, for a dialogue that has it to itself: an agent is called without a hand-over.
+
+    Nobody can call a thread back from an agent that hangs in it. So when the time is over, the episode ends on another thread, and this
+    one is left behind.
+
+    Args:
+        overdue: ends the episode. Called on the thread of the alarms, and ``run`` then raises ``LeftBehind`` whenever the agent is done.
+    """
+
+    def __init__(self, overdue: Callable[[], None]) -> None:
+        self._overdue = overdue
+
+    def run(self, function: Callable[[Any], Any], argument: Any, *, timeout: float) -> Any:
+        """See ``Caller.run``."""
+        if timeout <= 0:
+            raise Overdue
+        alarm = _alarms.set(perf_counter() + timeout, self._ring)
+        try:
+            return function(argument)
+        finally:
+            if not alarm.off():
+                raise LeftBehind
+
+    def _ring(self) -> None:
+        _left_behind.append(self)
+        self._overdue()
+
+
+_alarms = Alarms()
 _idle: list[Worker] = []
-_left_behind: list[Worker] = []
+_left_behind: list[Worker | Here] = []
+
+
+def leave_behind() -> None:
+    """End the episodes now whose agents have a thread of their own and are in a reply, as if their time were over."""
+    _alarms.ring_all()
 
 
 @contextmanager
@@ -176,6 +242,7 @@ def shutdown() -> None:
     """Stop the threads that wait for work, and the agents' event loop."""
     while _idle:
         _idle.pop().stop()
+    _alarms.stop()
     agents.shutdown()
     if _left_behind:
         _left_behind.clear()

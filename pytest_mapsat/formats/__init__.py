@@ -19,14 +19,17 @@ from .files import (
 )
 from .journal import Journal, JournalContent, JournalEpisode, Place, is_journal, read_journal
 from .jsontext import parse_json, parse_json_line
+from .literals import parse_literal
 from .located import DataPath, Lines, Located, dotted, validate
 from .nounlines import Placed, append_lines, read_nouns
 from .replacing import replacing, umask
 from .run_file import is_complete_run, read_run, save_run, scorecard_line, with_attempt, write_run
+from .secrets import MARK, Secrets, is_obvious, redacted
 from .verdicts import Completion, Degree, FactCheck, Faithfulness, PublishedVerdict, Satisfaction, read_verdicts
 from .yamltext import parse_yaml, scalar
 
 __all__ = [
+    "MARK",
     "READ_ERRORS",
     "Completion",
     "DataPath",
@@ -47,6 +50,7 @@ __all__ = [
     "PublishedVerdict",
     "RawLine",
     "Satisfaction",
+    "Secrets",
     "TableRow",
     "append_lines",
     "check_columns",
@@ -54,11 +58,13 @@ __all__ = [
     "dotted",
     "is_complete_run",
     "is_journal",
+    "is_obvious",
     "layout_of",
     "limits",
     "open_bytes",
     "parse_json",
     "parse_json_line",
+    "parse_literal",
     "parse_yaml",
     "printable",
     "read_bytes",
@@ -69,6 +75,7 @@ __all__ = [
     "read_nouns",
     "read_run",
     "read_verdicts",
+    "redacted",
     "replacing",
     "require_file",
     "save_run",

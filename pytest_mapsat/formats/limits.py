@@ -24,6 +24,8 @@ FILE_BYTES = 4096 * MIB
 GZIP_BYTES = 1024 * MIB
 #: Lines of a JSONL file or a table, blank ones included.
 LINES = 5_000_000
+#: A Python literal in a cell.
+LITERAL_CHARS = 1 * MIB
 #: Columns of a table.
 COLUMNS = 1_000
 #: What a workbook may unpack to, the files in it, and the rows of one sheet.

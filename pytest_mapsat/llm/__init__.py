@@ -5,7 +5,7 @@ from __future__ import annotations
 from .batch import Taken, Written, read_batch, write_batch
 from .budget import Limits
 from .cache import MODES, Cache, Entry, Imported, Mode, export_entries, import_entries
-from .door import ModelDoor, Patience, open_door
+from .door import ModelDoor, Patience, ceilings_met, open_door
 from .errors import OF_THE_REPLY, Kind, ModelError
 from .prompts import Prompt, marks, prompt
 from .request import Answer, Door, Purpose, Request, ToolCall, named_model
@@ -30,6 +30,7 @@ __all__ = [
     "Taken",
     "ToolCall",
     "Written",
+    "ceilings_met",
     "export_entries",
     "import_entries",
     "marks",

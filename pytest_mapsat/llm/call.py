@@ -13,11 +13,11 @@ from time import perf_counter
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from pytest_mapsat.formats import redacted
 from pytest_mapsat.model import JsonObject, UsageError
 from pytest_mapsat.store import missing
 
 from .errors import Kind, ModelError
-from .redact import redacted
 from .request import Request
 
 #: How litellm is to behave from its import on: prices from its own copy, no file of settings read into the environment.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
@@ -20,6 +23,18 @@ from .request import Answer, Request
 
 #: What may go away by itself.
 _PASSING: frozenset[Kind] = frozenset({"rate_limited", "unavailable", "timeout"})
+_ceilings: ContextVar[list[str] | None] = ContextVar("mapsat_ceilings", default=None)
+
+
+@contextmanager
+def ceilings_met() -> Iterator[list[str]]:
+    """Give a list that fills with the ceilings, in words, that refuse a call meanwhile: one made in this context, or in a copy of it."""
+    met: list[str] = []
+    token = _ceilings.set(met)
+    try:
+        yield met
+    finally:
+        _ceilings.reset(token)
 
 
 @dataclass(frozen=True)
@@ -50,16 +65,12 @@ class ModelDoor:
         cache: the kept answers; None where the mode is ``off``.
         budget: limits shared with other processes; None where there are none.
         patience: how long to try.
-        ceilings_met: how often a call was refused because a ceiling was reached.
-        ceiling: which, in words.
     """
 
     mode: Mode = "auto"
     cache: Cache | None = None
     budget: Budget | None = None
     patience: Patience = field(default_factory=Patience)
-    ceilings_met: int = 0
-    ceiling: str = ""
     _renewed: set[str] = field(default_factory=set)
     _priced: dict[str, bool] = field(default_factory=dict)
 
@@ -129,8 +140,8 @@ class ModelDoor:
         try:
             self.budget.check(request, priced=self._priced[request.model])
         except ModelError as error:
-            self.ceilings_met += 1
-            self.ceiling = str(error)
+            if (met := _ceilings.get()) is not None:
+                met.append(str(error))
             raise
         if not self.budget.wait_for(tokens, cancelled):
             raise _cancelled(request)

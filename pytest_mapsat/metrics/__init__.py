@@ -10,6 +10,7 @@ from .agreement import cohen_kappa, kappa_interval, votes_agree
 from .family import Family, Scene
 from .gather import families_named, gather_families
 from .labels import Measure, index_labels
+from .mobility import MOBILITY
 from .msb import MSB
 from .outcome import ASSERTABLE, ItemOutcome, achieved, fault_of, item_outcome
 from .pipa import PIPA
@@ -33,6 +34,7 @@ __all__ = [
     "ASSERTABLE",
     "DEFAULT_WEIGHTS",
     "LEVEL",
+    "MOBILITY",
     "MSB",
     "PASS_RATE",
     "PIPA",

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 
-from pytest_mapsat.model import PROVENANCE_KINDS, CallCounts, ProvenanceKind, Spent, Step, Turn, Usage
+from pytest_mapsat.model import PROVENANCE_KINDS, CallCounts, ProvenanceKind, Spent, Step, Turn, Usage, total_usage
 
 _QUESTION_MARKS = ("?", "？")
 
@@ -45,19 +44,12 @@ def sum_user(turns: Sequence[Turn]) -> Spent | None:
     return sum_usage(parts) if parts else None
 
 
+def sum_world(calls: Sequence[Step]) -> Spent | None:
+    """Return the totals of what a model spent that simulated answers of tools; None where none was asked."""
+    parts = [call.usage for call in calls if call.usage is not None]
+    return sum_usage(parts) if parts else None
+
+
 def sum_usage(parts: Sequence[Usage]) -> Spent:
-    """Return the totals; null where one of the parts does not say."""
-    return Spent(
-        input_tokens=_whole(_total([part.input_tokens for part in parts])),
-        output_tokens=_whole(_total([part.output_tokens for part in parts])),
-        cost=_total([part.cost for part in parts]),
-    )
-
-
-def _total(parts: Sequence[float | None]) -> float | None:
-    known = [part for part in parts if part is not None]
-    return math.fsum(known) if known and len(known) == len(parts) else None
-
-
-def _whole(number: float | None) -> int | None:
-    return None if number is None else int(number)
+    """Return the totals; null where one of the parts does not say, and where there is none."""
+    return Spent(**total_usage(parts).model_dump()) if parts else Spent()

@@ -31,7 +31,7 @@ from .counts import sum_spent
 from .labels import Measure, index_labels
 from .outcome import class_of, fault_of
 from .satisfaction import Faithfulness, faithfulness
-from .tools import Satisfies, ToolSelection, tool_selection
+from .tools import ArgumentProblems, Satisfies, ToolSelection, no_problems, tool_selection
 from .weights import DEFAULT_WEIGHTS, WeightTable
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,80}")
@@ -51,6 +51,7 @@ class Scene:
         satisfies: compares an argument with a match (``pytest_mapsat.sandbox.satisfies``).
         weights: the numbers that weights are computed with (A.2).
         success: the metric that the suite calls its success; None where it names none, and for the family that measures it.
+        argument_problems: says why a tool cannot take some arguments (``pytest_mapsat.sandbox.argument_problems``).
     """
 
     case: Case
@@ -60,6 +61,7 @@ class Scene:
     satisfies: Satisfies
     weights: WeightTable = DEFAULT_WEIGHTS
     success: Measure | None = None
+    argument_problems: ArgumentProblems = no_problems
 
     @cached_property
     def labels(self) -> Mapping[str, Label]:

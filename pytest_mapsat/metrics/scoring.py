@@ -25,13 +25,13 @@ from pytest_mapsat.model import (
     mismatches,
 )
 
-from .counts import count_calls, count_clarifications, count_provenance, sum_usage, sum_user
+from .counts import count_calls, count_clarifications, count_provenance, sum_usage, sum_user, sum_world
 from .family import Family, Scene, measure
 from .gather import OURS
 from .labels import Measure
 from .msb import MSB
 from .outcome import ASSERTABLE, broken_item, item_outcome
-from .tools import Satisfies
+from .tools import ArgumentProblems, Satisfies, no_problems
 from .weights import DEFAULT_WEIGHTS, WeightTable
 
 _SHOWN_MISMATCHES = 3
@@ -55,6 +55,7 @@ def score(
     tools: Mapping[str, Tool] = _NO_TOOLS,
     families: Sequence[Family] = (MSB,),
     success: str | None = None,
+    argument_problems: ArgumentProblems = no_problems,
 ) -> Scorecard:
     """Return the scorecard of one judged episode.
 
@@ -69,6 +70,7 @@ def score(
         tools: the suite's tools by name.
         families: the families of metrics that the suite declares.
         success: the metric that is 1 where the case is done.
+        argument_problems: says why a tool cannot take some arguments (``pytest_mapsat.sandbox.argument_problems``).
 
     Returns:
         The scorecard. An episode that the agent broke scores 0 in the metrics that are earned and fails; one that somebody else broke has no
@@ -78,7 +80,7 @@ def score(
         UsageError: ``asserted`` has an unknown member.
     """
     _check_asserted(asserted)
-    scene = Scene(case, trajectory, verdict, tools, satisfies, weights)
+    scene = Scene(case, trajectory, verdict, tools, satisfies, weights, argument_problems=argument_problems)
     fault, calls, replies = scene.fault, trajectory.calls, trajectory.replies
     measures, faults = _measured(families, scene, success)
     if fault is None:
@@ -113,6 +115,7 @@ def score(
         spent=scene.spent,
         user_spent=sum_user(trajectory.turns),
         judge_spent=None if verdict.usage is None else sum_usage([verdict.usage]),
+        world_spent=sum_world(calls),
         warnings=(
             *trajectory.warnings,
             *verdict.warnings,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pytest_mapsat.model import Case, ExpectedTool, Json, JsonObject, Match, Step, Trajectory
+from pytest_mapsat.model import Case, ExpectedTool, Json, JsonObject, Match, Step, Tool, Trajectory
 
 from .labels import Measure, not_applicable
 
@@ -18,6 +18,18 @@ class Satisfies(Protocol):
         self, match: Match, value: Json, *, arguments: JsonObject | None = None, results: Sequence[Step] = ()
     ) -> bool | None:
         """Compare ``value`` under ``match``; ``arguments``: the call's own, ``results``: the calls before it."""
+
+
+class ArgumentProblems(Protocol):
+    """Why a tool cannot take some arguments, one sentence each; empty where it can."""
+
+    def __call__(self, tool: Tool, arguments: Mapping[str, Json], /) -> Sequence[str]:
+        """Say what is wrong with ``arguments``."""
+
+
+def no_problems(_tool: Tool, _arguments: Mapping[str, Json], /) -> Sequence[str]:
+    """Find nothing wrong."""
+    return ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,6 +139,7 @@ from .tool import (
     Tool,
     meanings_below,
     name_of,
+    tool_name,
 )
 from .trajectory import (
     PROVENANCE_KINDS,
@@ -155,6 +156,7 @@ from .trajectory import (
     Turn,
     TurnTiming,
     Usage,
+    total_usage,
 )
 from .verdict import (
     OBSERVATION,
@@ -356,6 +358,8 @@ __all__ = [
     "shown",
     "step_name",
     "thing_name",
+    "tool_name",
+    "total_usage",
     "trajectory_digest",
     "wording_digest",
 ]

@@ -239,7 +239,10 @@ class OracleTurn(Noun):
 
 
 class Truth(Noun):
-    """The half of a case that only the judge and the simulated user hold."""
+    """The half of a case that only the judge and the simulated user hold.
+
+    ``claims``: the structured claims of a right answer, under the names that the case asks for; ``plan`` is not among them, as ``tools`` say it.
+    """
 
     intent: str = ""
     persona: str = ""
@@ -249,6 +252,7 @@ class Truth(Noun):
     policies: tuple[Policy, ...] = ()
     clarification: Clarification | None = None
     tools: tuple[ExpectedTool, ...] = ()
+    claims: JsonObject = Field(default_factory=dict)
     user: UserScript = UserScript()
     oracle: tuple[OracleTurn, ...] = ()
 

@@ -65,7 +65,8 @@ class Scorecard(Noun):
     ``agent`` tells the parameters of a parametrised ``mapsat_agent`` apart, ``attempt`` counts the episodes of one case, trial and agent
     from 1: reruns are further attempts.
     ``line``: where in its file the case begins, from 1; null: not known. ``requirements``: the case's factors in words; empty in older files.
-    ``spent``: by the agent; ``user_spent``, ``judge_spent``: by the models that speak for the user and judge, null where none was asked.
+    ``spent``: by the agent; ``user_spent``, ``judge_spent``, ``world_spent``: by the models that speak for the user, judge, and simulate answers of tools, null
+    where none was asked.
     ``stamp`` is a digest of the case as it was, ``dialogue`` one of what was said and done: two runs are compared by them.
     ``explicit_count`` stands in for explicit labels where a recorded verdict gave a count only. ``linked``: whether a recorded verdict is known to be about this trajectory; null where the judge judged it itself.
     """
@@ -99,6 +100,7 @@ class Scorecard(Noun):
     spent: Spent = Spent()
     user_spent: Spent | None = None
     judge_spent: Spent | None = None
+    world_spent: Spent | None = None
     warnings: tuple[str, ...] = ()
     linked: bool | None = None
     stamp: str = ""

@@ -66,16 +66,24 @@ class ParameterMatch(Noun):
 class CutByDistance(Noun):
     """Where in a result the distance-sorted list stands that a smaller radius cuts.
 
-    ``items``: dotted path of the list; ``distance``: key in an item, metres; ``lon``/``lat``: dotted keys of an item's own point;
+    ``items``: dotted path of the list; ``distance``: key in an item, metres; ``lon``/``lat``: dotted keys of an item's own point, or ``point`` the one
+    of both. A list without distances is cut by the points alone, and may lack what lies nearer than its last item.
     ``count``: dotted path of a number that must follow the length; ``centre``: the ``lon`` or ``point`` parameter the circle is drawn around.
     """
 
     items: str
-    distance: str
+    distance: str | None = None
     lon: str | None = None
     lat: str | None = None
+    point: str | None = None
     count: str | None = None
     centre: str
+
+    @model_validator(mode="after")
+    def _placed(self) -> CutByDistance:
+        if self.distance is None and self.point is None and (self.lon is None or self.lat is None):
+            raise ValueError("covers needs distance, lon and lat, or point: what says how far an item lies")
+        return self
 
 
 class CutByLabel(Noun):
@@ -192,9 +200,11 @@ class Tool(Noun):
     way of travelling; ``answer`` how it is computed from the suite's tables. What lies together in a member of a list belongs to the names in it, else to those around it.
 
     ``secrets``: parameters, and dotted paths of a result, whose values no record keeps. Such a parameter is not compared.
+    ``aliases``: other names that a call may give; it is kept under the tool's own.
     """
 
     name: Identifier
+    aliases: tuple[Identifier, ...] = ()
     description: Text
     effect: Literal["read", "write"] = "read"
     profile: bool = False
@@ -277,12 +287,19 @@ def _plant(tree: MeaningTree, keys: list[str], meaning: Meaning) -> None:
     tree[""] = meaning
 
 
+def tool_name(tools: Mapping[str, Tool], name: str) -> str:
+    """Return the own name of the tool that a name or an alias means; the name itself where no tool has it."""
+    if name in tools:
+        return name
+    return next((own for own, tool in tools.items() if name in tool.aliases), name)
+
+
 class Record(Noun):
     """A recorded call of one case with the result that the world gave.
 
     ``writes`` is the digest of the writes before it, empty in a world that is only read. ``synonyms``: further values of an argument that
     ask for the same (an id under which the source knew the user). ``simulated``: an LLM gave the result, not the world. ``live``: a tool of
-    the user's own gave it, asked by ``mapsat record`` or in a run.
+    the user's own gave it, asked by ``mapsat record`` or in a run. ``cut``: the source holds a part of the result only; it is kept and never served.
     """
 
     case: Identifier
@@ -293,6 +310,7 @@ class Record(Noun):
     synonyms: dict[str, tuple[Json, ...]] = Field(default_factory=dict)
     simulated: bool = False
     live: bool = False
+    cut: bool = False
 
 
 ParameterMatch.model_rebuild()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from typing import Any, Literal, get_args
 
 from pydantic import Field, model_validator
@@ -59,11 +61,37 @@ class RowChange(Noun):
     after: JsonObject | None = None
 
 
+class Usage(Noun):
+    """What a speaker, a judge or a simulated answer spent: tokens, and money in US dollars. Null: not known."""
+
+    input_tokens: int | None = Field(default=None, ge=0)
+    output_tokens: int | None = Field(default=None, ge=0)
+    cost: float | None = Field(default=None, ge=0)
+
+
+def total_usage(parts: Iterable[Usage]) -> Usage:
+    """Return what several calls spent together; what one of them does not tell is not known of the sum."""
+    listed = list(parts)
+
+    def total(values: list[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return math.fsum(known) if len(known) == len(values) else None
+
+    tokens_in, tokens_out = (
+        total([getattr(one, name) for one in listed]) for name in ("input_tokens", "output_tokens")
+    )
+    return Usage(
+        input_tokens=None if tokens_in is None else int(tokens_in),
+        output_tokens=None if tokens_out is None else int(tokens_out),
+        cost=total([one.cost for one in listed]),
+    )
+
+
 class Step(Noun):
     """One step inside a turn: a thought, or a call with its result.
 
     ``status``: see ``StepStatus``; the result of a refused call says why. ``changed``: the rows that it changed; ``writes``: then the digest of all
-    writes of the episode so far, which a record made after them bears.
+    writes of the episode so far, which a record made after them bears. ``usage``: what a model spent that was asked for the answer; null where none was.
     """
 
     kind: Literal["thought", "call"]
@@ -76,14 +104,7 @@ class Step(Noun):
     provenance: Provenance | None = None
     changed: tuple[RowChange, ...] = ()
     writes: str = ""
-
-
-class Usage(Noun):
-    """What a speaker or a judge spent: tokens, and money in US dollars. Null: not known."""
-
-    input_tokens: int | None = Field(default=None, ge=0)
-    output_tokens: int | None = Field(default=None, ge=0)
-    cost: float | None = Field(default=None, ge=0)
+    usage: Usage | None = None
 
 
 class TurnTiming(Noun):

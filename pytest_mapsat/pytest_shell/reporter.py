@@ -24,6 +24,7 @@ from pytest_mapsat.runs.baseline import read_base, refuse_unlike
 from pytest_mapsat.runs.episodes import Ended, Episodes
 from pytest_mapsat.runs.families import all_metrics, metrics_of, refuse_undeclared
 from pytest_mapsat.runs.files import check_save_path, journal_of, looked_for, put_aside, put_journal_aside
+from pytest_mapsat.runs.models import prompts_of
 from pytest_mapsat.runs.own_answers import keep_answers, told
 from pytest_mapsat.runs.request import drops_of, thresholds_of
 from pytest_mapsat.runs.resume import read_finished
@@ -143,6 +144,8 @@ class Reporter:
             finished.path = Path(self.moved.get(os.path.realpath(finished.path), finished.path))
         self.episodes.finished = finished
         self.episodes.journal = self._journal(request.model_dump(mode="json", by_alias=True))
+        if prompts := prompts_of(request):
+            self._note({"prompts": prompts})
         self.episodes.keeps_lines = self._needs_lines
         if finished is not None and (journal := self.episodes.journal) is not None:
             for card in finished.cards():

@@ -6,13 +6,11 @@ from .derive import with_things
 from .keep import RECORDED, Keeping, keep_records
 from .offers import Offer, offers_of
 from .own_tools import NoAnswerError, OwnTools
-from .secrets import MARK, Secrets
 from .session import RecordingWarning, describe_tools, recording
 from .simulated import SIMULATION_PROMPTS, SimulatingWorld, Simulator
 from .world import Kept, RecordingWorld, recorded_steps, unanswered_steps
 
 __all__ = [
-    "MARK",
     "RECORDED",
     "SIMULATION_PROMPTS",
     "Keeping",
@@ -22,7 +20,6 @@ __all__ = [
     "OwnTools",
     "RecordingWarning",
     "RecordingWorld",
-    "Secrets",
     "SimulatingWorld",
     "Simulator",
     "describe_tools",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from pytest_mapsat.llm import Door, ModelError, Request, prompt
-from pytest_mapsat.model import Case, Json, JsonObject, Provenance, Record, Tool
+from pytest_mapsat.model import Case, Json, JsonObject, Provenance, Record, Tool, Usage, total_usage
 from pytest_mapsat.sandbox import Answer, World, record_key
 
 #: What the provenance of such an answer says, on the day it is given.
@@ -67,21 +67,24 @@ class SimulatingWorld:
         if answer.status != "miss" or answer.provenance is None or self.tools[name].effect == "write":
             return answer
         known = self._known(name)
+        spent: list[Usage] = []
         try:
-            result = self._simulated(self.tools[name], dict(arguments), known)
+            result = self._simulated(self.tools[name], dict(arguments), known, spent)
         except (ModelError, ValueError) as error:
             note = f"{answer.provenance.note}; {NO_MODEL_ANSWER}{error}"
-            return Answer(answer.result, answer.status, answer.provenance.model_copy(update={"note": note}))
+            provenance = answer.provenance.model_copy(update={"note": note})
+            return Answer(answer.result, answer.status, provenance, usage=total_usage(spent) if spent else None)
         record = Record(case=self._case.id, tool=name, arguments=dict(arguments), result=result, simulated=True)
         key = record_key(self.tools[name], record)
-        return Answer(result, "ok", Provenance(kind="simulated", record=key, note=SIMULATED))
+        provenance = Provenance(kind="simulated", record=key, note=SIMULATED)
+        return Answer(result, "ok", provenance, usage=total_usage(spent))
 
     def _known(self, name: str) -> list[Record]:
         mine = (record for record in self._records() if record.tool == name and not record.simulated)
         return list(islice(mine, _MOST_RECORDS))
 
-    def _simulated(self, tool: Tool, arguments: JsonObject, known: Sequence[Record]) -> Json:
-        """Return a result of the form that the tool's records have.
+    def _simulated(self, tool: Tool, arguments: JsonObject, known: Sequence[Record], spent: list[Usage]) -> Json:
+        """Return a result of the form that the tool's records have; ``spent`` takes what each call spent.
 
         Raises:
             ModelError: the model gave no answer.
@@ -101,11 +104,20 @@ class SimulatingWorld:
                 vote=attempt,
                 purpose="sandbox",
             )
-            data = self._simulator.door.ask(request).data or {}
+            data = self._asked(request, spent)
             wrong = unlike(data.get("result"), [record.result for record in known])
             if not wrong:
                 return data["result"]
         raise ValueError(wrong)
+
+    def _asked(self, request: Request, spent: list[Usage]) -> JsonObject:
+        try:
+            answer = self._simulator.door.ask(request)
+        except ModelError as error:
+            spent.append(error.usage)
+            raise
+        spent.append(answer.usage)
+        return answer.data or {}
 
     def _text(self, tool: Tool, arguments: JsonObject, known: Sequence[Record]) -> str:
         context = self._case.visible.context

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from threading import Lock
 
+from pytest_mapsat.formats import Secrets
 from pytest_mapsat.model import Json, Provenance, Record, Step, Tool, Trajectory
 from pytest_mapsat.sandbox import Answer, World, record_key
 
 from .own_tools import NoAnswerError, OwnTools
-from .secrets import Secrets
 from .simulated import NO_MODEL_ANSWER, SIMULATED
 
 #: What the provenance of such an answer says.

@@ -66,11 +66,12 @@ def summary_lines(run: Run, *, width: int, colour: bool, brief: bool = False, fu
 
 
 def _spent(run: Run, width: int) -> Iterator[Line]:
-    """Give what agent, user and judge spent, each where it says so in some episode."""
+    """Give what agent, user, judge and simulated answers spent, each where it says so in some episode."""
     said = {
         "agent": [card.spent for card in run.cases],
         "user": [card.user_spent for card in run.cases if card.user_spent is not None],
         "judge": [card.judge_spent for card in run.cases if card.judge_spent is not None],
+        "world": [card.world_spent for card in run.cases if card.world_spent is not None],
     }
     told = [f"{name} {_sums(parts)}" for name, parts in said.items() if any(part != Spent() for part in parts)]
     yield from _wrapped("spent   ", "; ".join(told), width) if told else ()

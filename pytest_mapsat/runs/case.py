@@ -33,13 +33,28 @@ from pytest_mapsat.model import (
     trajectory_digest,
 )
 from pytest_mapsat.recording import Kept, OwnTools, RecordingWorld, SimulatingWorld, Simulator
-from pytest_mapsat.sandbox import World, make_world, satisfies
+from pytest_mapsat.sandbox import World, argument_problems, make_world, satisfies
 from pytest_mapsat.suite import Suite
 from pytest_mapsat.users import make_user
 
 from .families import families_of, labels_asked
-from .models import CeilingReachedError
+from .models import within_ceilings
 from .profile import in_profile_setting
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """An episode that was played and is not yet judged.
+
+    Attributes:
+        case: the case as it was played: in the profile setting, where that was asked for.
+        trajectory: what happened.
+        seconds: how long it took.
+    """
+
+    case: Case
+    trajectory: Trajectory
+    seconds: float
 
 
 @dataclass
@@ -109,38 +124,49 @@ class Runner:
         Raises:
             CeilingReachedError: it would have cost more than the run may spend.
         """
+        return self.grade(suite, self.play(suite, case, trial=trial), nodeid=nodeid, line=line)
+
+    def play(self, suite: Suite, case: Case, *, trial: int = 1) -> Played:
+        """Play one episode of a case: everything up to its trajectory.
+
+        Raises:
+            CeilingReachedError: it would have cost more than the run may spend.
+        """
         started = perf_counter()
         options = self.request.options
         case = in_profile_setting(case, suite) if options.profile else case
-        ceilings = 0 if self.door is None else self.door.ceilings_met
         limits = Limits(max_turns=options.max_turns, timeout=options.timeout_seconds)
         user = make_user(self.request.user, case, door=self.door, trial=trial)
-        try:
-            world = self._answering(suite, case)
-        except InfrastructureError as error:
-            trajectory = without_world(case, self.source, str(error), trial=trial)
-        else:
-            trajectory = run_episode(case, self.source, user, world, limits, trial=trial)
-        judged = perf_counter()
-        card = grade(
-            case,
-            trajectory,
-            self.judge_of(suite),
-            asserted=options.asserted_kinds,
-            nodeid=nodeid,
-            line=line,
-            tools=suite.tools,
-            families=families_of(suite, self.families, options.metrics),
-            success=suite.manifest.success,
-        )
-        if self.door is not None and self.door.ceilings_met > ceilings:
-            raise CeilingReachedError(self.door.ceiling)
-        ended = perf_counter()
+        with within_ceilings():
+            try:
+                world = self._answering(suite, case)
+            except InfrastructureError as error:
+                trajectory = without_world(case, self.source, str(error), trial=trial)
+            else:
+                trajectory = run_episode(case, self.source, user, world, limits, trial=trial)
+        return Played(case, trajectory, perf_counter() - started)
+
+    def grade(self, suite: Suite, played: Played, *, nodeid: str = "", line: int = 0) -> Scorecard:
+        """Judge and score an episode that was played; arguments, result and errors as of ``run``."""
+        started = perf_counter()
+        with within_ceilings():
+            card = grade(
+                played.case,
+                played.trajectory,
+                self.judge_of(suite),
+                asserted=self.request.options.asserted_kinds,
+                nodeid=nodeid,
+                line=line,
+                tools=suite.tools,
+                families=families_of(suite, self.families, self.request.options.metrics),
+                success=suite.manifest.success,
+            )
+        judging = perf_counter() - started
         timing = EpisodeTiming(
-            seconds=round(ended - started, 6),
-            agent=_seconds(trajectory, "agent"),
-            user=_seconds(trajectory, "user"),
-            judge=round(ended - judged, 6),
+            seconds=round(played.seconds + judging, 6),
+            agent=_seconds(played.trajectory, "agent"),
+            user=_seconds(played.trajectory, "user"),
+            judge=round(judging, 6),
         )
         return card.model_copy(update={"timing": timing})
 
@@ -233,6 +259,7 @@ def grade(
         tools=tools,
         families=families,
         success=success,
+        argument_problems=argument_problems,
     )
     return card.model_copy(
         update={

@@ -10,6 +10,7 @@ from pathlib import Path
 from pytest_mapsat.formats import Journal, Place, scorecard_line
 from pytest_mapsat.model import Scorecard
 
+from .flights import Flights
 from .resume import Finished
 
 
@@ -64,6 +65,8 @@ class Episodes:
 
     def __init__(self, worker: str = "") -> None:
         self._worker = worker
+        #: Which are under way now.
+        self.flights = Flights()
         #: Set at the start of the session, where there are such.
         self.journal: Journal | None = None
         self.finished: Finished | None = None
@@ -95,7 +98,11 @@ class Episodes:
         self._attempts[key] += 1
         attempt = self._attempts[key]
         before = self.finished.card(wanted.case, wanted.trial, wanted.agent, attempt) if self.finished else None
-        card = run() if before is None else before
+        if before is None:
+            with self.flights.one(nodeid, wanted.case, wanted.trial):
+                card = run()
+        else:
+            card = before
         card = card.model_copy(update={"agent": wanted.agent, "attempt": attempt, "nodeid": nodeid})
         one = self._journalled(card, again=before is not None)
         if self.shared:

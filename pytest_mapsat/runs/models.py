@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from pytest_mapsat.agents import AGENT_PROMPTS
 from pytest_mapsat.judges import PROMPTS as JUDGE_PROMPTS
-from pytest_mapsat.llm import Limits, Mode, ModelDoor, marks, open_door
+from pytest_mapsat.llm import Limits, Mode, ModelDoor, ceilings_met, marks, open_door
 from pytest_mapsat.model import MapsatError, RunRequest
 from pytest_mapsat.recording import SIMULATION_PROMPTS
 from pytest_mapsat.store import missing
@@ -15,6 +17,19 @@ from pytest_mapsat.users import USER_PROMPTS
 
 class CeilingReachedError(MapsatError):
     """An episode needs more of the models than the run may spend. It has no scorecard; a later run can take it up."""
+
+
+@contextmanager
+def within_ceilings() -> Iterator[None]:
+    """Let a part of an episode ask models.
+
+    Raises:
+        CeilingReachedError: it asked for more than the run may spend; at the end of the block, if that comes to one.
+    """
+    with ceilings_met() as met:
+        yield
+    if met:
+        raise CeilingReachedError(met[-1])
 
 
 def asks_models(request: RunRequest) -> bool:

@@ -21,6 +21,8 @@ from pytest_mapsat.model import (
     UsageError,
 )
 
+from .models import prompts_of
+
 #: Options that may differ: they say how much is run or what is made of it, not what happens in an episode.
 _FREE = {
     *("trials", "pass_rule", "allow_unevaluated"),
@@ -37,14 +39,21 @@ class Finished:
         path: the file they were read from.
         request: what that run was asked for.
         suites: the suites that it was of.
+        prompts: the marks of the prompts that its models were asked with.
     """
 
     def __init__(
-        self, path: Path, request: RunRequest, suites: Sequence[SuiteInfo], cards: Mapping[Key, list[Scorecard]]
+        self,
+        path: Path,
+        request: RunRequest,
+        suites: Sequence[SuiteInfo],
+        cards: Mapping[Key, list[Scorecard]],
+        prompts: Mapping[str, str],
     ) -> None:
         self.path = path
         self.request = request
         self.suites = tuple(suites)
+        self.prompts = prompts
         self._cards = cards
 
     def card(self, case: str, trial: int, agent: str, attempt: int) -> Scorecard | None:
@@ -69,6 +78,12 @@ class Finished:
         ]
         if self.request.options.trials > request.options.trials:
             differs.append(f"trials: it had {self.request.options.trials}, now only {request.options.trials}")
+        prompts = prompts_of(request)
+        differs += [
+            f"the prompt {name}: it had {mark}, now {prompts[name]}"
+            for name, mark in self.prompts.items()
+            if prompts.get(name, mark) != mark
+        ]
         self._refuse(differs)
 
     def refuse_other_suites(self, suites: Iterable[SuiteInfo]) -> None:
@@ -121,10 +136,12 @@ def read_finished(path: Path) -> Finished:
     """
     if not is_journal(path):
         run = read_run(path)
-        return Finished(path, run.manifest.request, run.manifest.suites, _attempts(("", card) for card in run.cases))
+        cards = _attempts(("", card) for card in run.cases)
+        return Finished(path, run.manifest.request, run.manifest.suites, cards, run.manifest.prompts)
     journal = read_journal(path)
     request = journal_request(path, journal.request)
-    return Finished(path, request, journal_suites(path, journal.notes), _attempts(journal.episodes))
+    suites = journal_suites(path, journal.notes)
+    return Finished(path, request, suites, _attempts(journal.episodes), journal_prompts(journal.notes))
 
 
 def read_saved(path: Path) -> Run:
@@ -156,6 +173,7 @@ def read_saved(path: Path) -> Run:
         user=request.user,
         judge=JudgeInfo(spec=request.judge),
         options=request.options,
+        prompts=journal_prompts(journal.notes),
         unfinished=f"this is partial: a journal, with {len(attempts)}{of} episodes; --mapsat-resume runs the others",
     )
     return Run(manifest=manifest, cases=tuple(cards), summary={}, groups={}, gate=Gate(outcome="invalid"))
@@ -176,6 +194,12 @@ def journal_suites(path: Path, notes: Iterable[Mapping[str, object]]) -> tuple[S
         return tuple(SuiteInfo.model_validate(info) for info in (listed[-1] if listed else ()))  # type: ignore[attr-defined]
     except ValidationError as error:
         raise _broken(path, error) from None
+
+
+def journal_prompts(notes: Iterable[Mapping[str, object]]) -> dict[str, str]:
+    """Return the marks of the prompts that a journal says its run was asked with."""
+    listed = [note["prompts"] for note in notes if isinstance(note.get("prompts"), dict)]
+    return {str(name): str(mark) for name, mark in listed[-1].items()} if listed else {}  # type: ignore[attr-defined]
 
 
 def _broken(path: Path, error: ValidationError) -> SuiteError:

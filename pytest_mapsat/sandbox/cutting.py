@@ -50,7 +50,7 @@ def fresh(value: Json) -> Json:
 def cut_to_circle(result: Json, rule: CutByDistance, circle: Circle) -> tuple[Json, int]:
     """Leave all items outside the circle out of the result.
 
-    A list for a greater radius may be cut only where it is sorted by distance: then it holds the nearest first, and
+    A list for a greater radius that gives distances may be cut only where it is sorted by them: then it holds the nearest first, and
     nothing nearer is missing. Where the result holds no such list there is nothing that could lie outside.
 
     Returns:
@@ -62,8 +62,8 @@ def cut_to_circle(result: Json, rule: CutByDistance, circle: Circle) -> tuple[Js
     items = _at(result, rule.items)
     if not isinstance(items, list):
         return result, 0
-    if circle.narrower:
-        _check_sorted(items, rule)
+    if circle.narrower and rule.distance is not None:
+        _check_sorted(items, rule.distance)
     kept = [item for item in items if _inside(item, rule, circle)]
     removed = len(items) - len(kept)
     if removed:
@@ -71,19 +71,20 @@ def cut_to_circle(result: Json, rule: CutByDistance, circle: Circle) -> tuple[Js
     return result, removed
 
 
-def _check_sorted(items: list[Json], rule: CutByDistance) -> None:
-    distances = [number(_at(item, rule.distance)) for item in items]
+def _check_sorted(items: list[Json], key: str) -> None:
+    distances = [number(_at(item, key)) for item in items]
     known = [distance for distance in distances if distance is not None]
     if len(known) < len(distances):
-        raise CannotCutError(f"its items do not all have a {rule.distance}")
+        raise CannotCutError(f"its items do not all have a {key}")
     if known != sorted(known):
-        raise CannotCutError(f"its items are not sorted by {rule.distance}")
+        raise CannotCutError(f"its items are not sorted by {key}")
 
 
 def _inside(item: Json, rule: CutByDistance, circle: Circle) -> bool:
     """Return whether an item is known to lie in the circle: by its own point, else by its distance at the worst."""
-    said = number(_at(item, rule.distance))
-    own = point([_at(item, rule.lon), _at(item, rule.lat)]) if rule.lon and rule.lat else None
+    said = number(_at(item, rule.distance)) if rule.distance else None
+    own = point(_at(item, rule.point)) if rule.point else None
+    own = point([_at(item, rule.lon), _at(item, rule.lat)]) if rule.lon and rule.lat else own
     if own is None or circle.centre is None:
         return said is not None and said + circle.moved <= circle.radius
     by_own_point = distance_m(*own, *circle.centre) <= circle.radius

@@ -19,6 +19,7 @@ from pytest_mapsat.model import (
     Tool,
     digest,
     shown,
+    tool_name,
 )
 from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
 
@@ -95,6 +96,7 @@ class PythonWorld:
         Raises:
             InfrastructureError: the world broke, which is no agent's fault.
         """
+        name = tool_name(self.tools, name) if isinstance(name, str) else name
         method = self._methods.get(name) if isinstance(name, str) else None
         if method is None or not isinstance(arguments, Mapping):
             return self._recorded(name, arguments)

@@ -67,6 +67,7 @@ class Resolver:
         self._alike: dict[tuple[Canonical, ...], list[Entry]] = {}
         self._entries: list[Entry] = []
         self._unreadable: set[str] = set()
+        self._cut_short: list[Entry] = []
         self._cutters = tuple(
             (index, parameter)
             for index, parameter in enumerate(self.spec.parameters)
@@ -78,7 +79,11 @@ class Resolver:
     def _add(self, record: Record) -> None:
         try:
             for arguments in variants(record):
-                self._index(Entry(record, self.spec.read(arguments, complete=False)))
+                entry = Entry(record, self.spec.read(arguments, complete=False))
+                if record.cut:
+                    self._cut_short.append(entry)
+                else:
+                    self._index(entry)
         except BadArgumentsError as bad:
             self._unreadable.update(bad.problems)
 
@@ -209,6 +214,10 @@ class Resolver:
     def _explained(self, call: Call, writes: str) -> Provenance:
         name = self.spec.tool.name
         unread = f"; records that cannot be read: {'; '.join(sorted(self._unreadable))}" if self._unreadable else ""
+        short = next((one for one in self._cut_short if _bridged(self.spec, call, one) is not None), None)
+        if short is not None:
+            note = f"the record of {name} that would answer holds a part of its result only, and is never served"
+            return Provenance(kind="miss", record=short.key, candidates=0, note=note)
         entries = [entry for entry in self._entries if entry.record.writes == writes]
         if not entries:
             return Provenance(kind="miss", candidates=0, note=f"the case has no record of {name}{unread}")

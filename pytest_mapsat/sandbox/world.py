@@ -7,7 +7,19 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, Protocol
 
-from pytest_mapsat.model import Json, JsonObject, Provenance, Record, RowChange, StepStatus, Tool, did_you_mean, shown
+from pytest_mapsat.model import (
+    Json,
+    JsonObject,
+    Provenance,
+    Record,
+    RowChange,
+    StepStatus,
+    Tool,
+    Usage,
+    did_you_mean,
+    shown,
+    tool_name,
+)
 
 from .compare import Entry
 from .computing import Computed, UnanswerableError
@@ -26,6 +38,7 @@ class Answer:
         provenance: where the result came from; none for an error, which no record was asked about.
         changed: the rows that the call changed.
         writes: digest of all writes of the episode so far; empty where this call wrote nothing.
+        usage: what a model spent that was asked for the result; None where none was.
     """
 
     result: Json
@@ -33,6 +46,7 @@ class Answer:
     provenance: Provenance | None = None
     changed: tuple[RowChange, ...] = ()
     writes: str = ""
+    usage: Usage | None = None
 
 
 class World(Protocol):
@@ -114,6 +128,7 @@ class Sandbox:
             return _error(f"{resolver.spec.tool.name}: {why}")
 
     def _resolver(self, name: str) -> Resolver | None:
+        name = tool_name(self._tools, name)
         found = self._resolvers.get(name)
         if found is None and name in self._tools:
             found = self._resolvers[name] = Resolver(self._tools[name], self._records.get(name, ()))

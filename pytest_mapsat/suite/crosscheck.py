@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 
 from pytest_mapsat.formats import DataPath
 from pytest_mapsat.model import (
+    RESERVED,
     Avoids,
     Bound,
     Called,
@@ -25,6 +26,7 @@ from pytest_mapsat.model import (
     Tool,
     WithinM,
     did_you_mean,
+    mismatches,
     shown,
 )
 
@@ -57,6 +59,7 @@ def crosscheck(case: Case, manifest: SuiteManifest, tools: Mapping[str, Tool]) -
     yield from _domains(case, manifest)
     yield from _scopes(case)
     yield from _expected(case)
+    yield from _claims(case)
     if manifest.currency != "CNY":
         yield from _currencies(case, manifest.currency)
     for place, noun in nouns_in(case.truth, ("truth",)):
@@ -117,6 +120,22 @@ def _expected(case: Case) -> Iterator[Remark]:
                 here = (*place, "evidence", number)
                 yield Remark("error", "expected-tool", here, f"the case has no factor {shown(factor)}", hint)
     yield from _circles({tool.key: tool.after for tool in tools}, [tool.key for tool in tools])
+
+
+def _claims(case: Case) -> Iterator[Remark]:
+    """Give where the claims of a right answer are none that the case asks for."""
+    claims, asks = case.truth.claims, case.visible.asks
+    if claims and not asks:
+        message = "claims are given, but the case asks for none"
+        yield Remark("error", "claims", ("truth", "claims"), message, "add visible.asks, a JSON Schema of them")
+        return
+    asked = asks.get("properties", {})
+    for name, value in claims.items():
+        if name not in asked and name not in RESERVED:
+            hint = did_you_mean(name, asked) or f"visible.asks has {', '.join(asked) or 'no properties'}"
+            yield Remark("error", "claims", ("truth", "claims", name), "the case does not ask for this claim", hint)
+        for wrong in mismatches(asked.get(name, {}), value):
+            yield Remark("error", "claims", ("truth", "claims", name), wrong, "visible.asks says what is asked for")
 
 
 def _currencies(case: Case, currency: str) -> Iterator[Remark]:

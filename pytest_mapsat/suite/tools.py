@@ -63,9 +63,20 @@ def read_tools(paths: Sequence[Path]) -> dict[str, tuple[Tool, Path, int]]:
                 problems.append(_twice(tool, tools[tool.name], path, line))
             else:
                 tools[tool.name] = (tool, path, line)
+    problems += _aliases(tools)
     if problems:
         raise SuiteError(*problems)
     return dict(sorted(tools.items()))
+
+
+def _aliases(tools: dict[str, tuple[Tool, Path, int]]) -> Iterator[Problem]:
+    """Give the aliases that could mean two tools."""
+    owners = {name: name for name in tools}
+    for own, (tool, path, line) in sorted(tools.items()):
+        for alias in tool.aliases:
+            if owners.setdefault(alias, own) != own or alias == own:
+                message = f"the alias {shown(alias)} of {own} is also a name of {owners[alias]}"
+                yield Problem(shown_path(path), line, message, "leave it out here, or there")
 
 
 def _tools_of(path: Path, problems: list[Problem]) -> list[tuple[Tool, int]]:

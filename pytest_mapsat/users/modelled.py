@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from pytest_mapsat.llm import Answer, Door, ModelError, Request, named_model, prompt
-from pytest_mapsat.model import Case, Ending, JsonObject, MapsatError, ScriptedAnswer, Turn, Usage, digest
+from pytest_mapsat.model import Case, Ending, JsonObject, MapsatError, ScriptedAnswer, Turn, Usage, digest, total_usage
 from pytest_mapsat.text import fold_phrase
 
 from . import phrases
@@ -179,18 +178,7 @@ def _speaks_amiss(message: str) -> list[str]:
 def _move(answer: Answer, spent: Sequence[Usage]) -> UserMove:
     data = answer.data or {}
     ending = None if data["end"] == "no" else cast("Ending", data["end"])
-    return UserMove(str(data["message"]).strip(), ending, usage=total(spent))
-
-
-def total(spent: Sequence[Usage]) -> Usage:
-    """Return what several calls cost together; not known where one of them does not say."""
-    tokens_in, tokens_out = ([getattr(one, name) for one in spent] for name in ("input_tokens", "output_tokens"))
-    costs = [one.cost for one in spent]
-    return Usage(
-        input_tokens=None if None in tokens_in else sum(tokens_in),
-        output_tokens=None if None in tokens_out else sum(tokens_out),
-        cost=None if None in costs else math.fsum(cost for cost in costs if cost is not None),
-    )
+    return UserMove(str(data["message"]).strip(), ending, usage=total_usage(spent))
 
 
 class Chooser:
@@ -204,7 +192,7 @@ class Chooser:
     def take_spent(self) -> Usage | None:
         """Return what was spent since this was asked last; None: nothing."""
         spent, self._spent = self._spent, []
-        return total(spent) if spent else None
+        return total_usage(spent) if spent else None
 
     def choose(self, questions: Sequence[str], answers: Sequence[ScriptedAnswer]) -> list[ScriptedAnswer]:
         """Return the prepared answers that fit, in their order.

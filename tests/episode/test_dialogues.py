@@ -150,6 +150,7 @@ class TestWhatAnAgentIsGiven:
             seen.append((context.now, session.messages))
             context.history.append("mine")
             session.state["turns"] = session.state.get("turns", 0) + 1
+            assert [name for name in dir(session) if name[0] != "_"] == ["id", "messages", "remember", "state", "think"]
             session.messages.append("mine")
             seen.append(context_lengths(context, session))
             return "What time?" if len(seen) < 4 else "Here."
@@ -465,6 +466,11 @@ class TestOtherSources:
         assert [turn.text for turn in trajectory.replies] == ["What time?", "secret-oracle"]
         assert [(step.tool, step.status) for step in trajectory.replies[0].steps] == [("find", "ok")]
         assert (trajectory.source, trajectory.ending) == ("oracle", "done")
+
+    def test_the_oracle_hands_over_the_right_claims_with_its_last_reply(self, tmp_path):
+        case = CASE.model_copy(update={"truth": CASE.truth.model_copy(update={"claims": {"intent": "search"}})})
+        trajectory = play(resolve_source("baseline:oracle", root=tmp_path), case=case)
+        assert [turn.claims for turn in trajectory.replies] == [None, {"intent": "search"}]
 
     def test_a_case_without_an_oracle_is_nobodys_failure(self, tmp_path):
         case = CASE.model_copy(update={"truth": Truth()})

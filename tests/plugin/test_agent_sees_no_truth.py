@@ -40,6 +40,8 @@ def _secretive() -> dict[str, object]:
         "answers": [{"asked": ["colour"], "say": SECRET.format("answer")}],
         "goodbye": SECRET.format("goodbye"),
     }
+    case["visible"]["asks"] = {"type": "object", "properties": {"intent": {"type": "string"}}}
+    truth["claims"] = {"intent": SECRET.format("claims")}
     truth["oracle"] = [{"say": SECRET.format("oracle")}]
     case["attributes"] = {"subtask": SECRET.format("attribute")}
     return case

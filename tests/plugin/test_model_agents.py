@@ -200,6 +200,12 @@ def test_a_ceiling_skips_what_is_left_and_keeps_what_is_done(project: pytest.Pyt
     assert [one["id"] for one in run["accounting"]["lost"]] == ["c2", "c3"]
     assert "skipped by a ceiling" in run["accounting"]["lost"][0]["reason"]
     assert run["gate"]["outcome"] == "invalid"
+    run["manifest"]["prompts"]["en/react"] = "0 0000"
+    (project.path / "older.json").write_text(json.dumps(run))
+    refused = project.runpytest(REACT, THREE, "--mapsat-save=two.json", "--mapsat-resume=older.json")
+    refused.stderr.fnmatch_lines(
+        ["*older.json: that run was another one", "*the prompt en/react: it had 0 0000, now *"]
+    )
     again = project.runpytest(REACT, THREE, "--mapsat-save=two.json", "--mapsat-resume=one.json")
     assert again.ret == 0, again.stdout.str()
     assert len(models.requests) == 6

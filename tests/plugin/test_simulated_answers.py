@@ -53,6 +53,10 @@ def test_a_made_up_answer_is_marked_kept_and_replayed(project: pytest.Pytester, 
     (step,) = steps(project, "1.json")
     assert (step["result"], step.get("status", "ok")) == (RINK, "ok")
     assert step["provenance"]["kind"] == "simulated"
+    assert step["usage"]["input_tokens"] == 200
+    (card,) = json.loads((project.path / "1.json").read_text())["cases"]
+    assert (card["world_spent"]["input_tokens"], card["world_spent"]["output_tokens"]) == (200, 20)
+    done.stdout.fnmatch_lines(["spent*world 200 tokens in, 20 out*"])
     first, second = (request["messages"][0]["content"] for request in models.requests)
     assert '"Blue Bay"' in first
     assert "an open charger, near a cafe" not in first

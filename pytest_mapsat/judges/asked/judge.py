@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
@@ -22,6 +23,7 @@ from pytest_mapsat.model import (
     Trajectory,
     Usage,
     Verdict,
+    total_usage,
     trajectory_digest,
 )
 
@@ -109,7 +111,7 @@ class ModelJudge:
                 "judge": self.spec,
                 "trajectory": trajectory_digest(trajectory),
                 "labels": tuple(labels.values()),
-                "usage": summed(spent) if spent else None,
+                "usage": total_usage(spent) if spent else None,
             }
         )
 
@@ -151,7 +153,8 @@ class ModelJudge:
             return alone
         _ = context.replies, context.evidence  # read once, before several threads want them
         with ThreadPoolExecutor(max_workers=min(_AT_ONCE, len(rest))) as pool:
-            return [*alone, *pool.map(one, rest)]
+            asked = [pool.submit(copy_context().run, one, task) for task in rest]
+            return [*alone, *(vote.result() for vote in asked)]
 
     def _vote(self, asked: Asked, context: Context, trial: int, vote: int) -> Vote:
         """Ask, hold the reply against the dialogue, and ask once more for what does not check."""
@@ -263,17 +266,3 @@ def _why(opinion: Opinion) -> str:
 
 def _quotes(found: Iterable[Found]) -> tuple[Quote, ...]:
     return tuple(quote for one in found if (quote := one.quote) is not None)[:SHOWN_AT_MOST]
-
-
-def summed(spent: Iterable[Usage]) -> Usage:
-    """Return the sum of what calls spent; what one of them does not tell is not known of the sum."""
-    listed = list(spent)
-
-    def total(values: list[Any]) -> Any:
-        return None if any(value is None for value in values) else sum(values)
-
-    return Usage(
-        input_tokens=total([one.input_tokens for one in listed]),
-        output_tokens=total([one.output_tokens for one in listed]),
-        cost=total([one.cost for one in listed]),
-    )

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from pytest_mapsat.formats import MARK, Secrets, redacted
 from pytest_mapsat.model import Record, Tool
-from pytest_mapsat.recording import MARK, Secrets
 from pytest_mapsat.sandbox import Sandbox
 
 TOOL = Tool(
@@ -61,3 +61,9 @@ def test_a_secret_parameter_keeps_no_record_from_answering():
     record = cleaned([1], pin="4711", query="x")
     answer = Sandbox({"find": TOOL}, [record]).call("find", {"query": "x", "pin": "0815"})
     assert (answer.status, answer.provenance.kind) == ("ok", "exact")
+
+
+def test_a_message_keeps_its_words_and_loses_its_keys(monkeypatch):
+    monkeypatch.setenv("SOME_SERVICE_KEY", "swordfish-4711")
+    told = redacted("swordfish-4711 or sk-proj-abcdefghijkl or Bearer abcdefgh12 at the skateboarding-rink")
+    assert told == f"{MARK} or {MARK} or Bearer {MARK} at the skateboarding-rink"

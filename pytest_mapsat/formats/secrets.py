@@ -1,7 +1,8 @@
-"""What must never stand in a record: tokens, keys and passwords, by the fields that hold them."""
+"""What must never stand in a file or a message: tokens, keys and passwords, by the variables and fields that hold them and by their looks."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 
@@ -16,8 +17,30 @@ _OBVIOUS = frozenset({
     "secret", "secretkey", "sessiontoken", "setcookie", "token", "xapikey", "xauthtoken",
 })  # fmt: skip
 _BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}")
+#: Variables whose values are secrets, by a part of their names.
+_SECRET_NAMES = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+#: What is a key wherever it comes from: by its prefix, or as a parameter of an address.
+_KEYS = re.compile(
+    r"\b(?:(?:sk|pk|rk|gsk|xai|hf|ghp|gho|glpat)[-_]|AIza)[A-Za-z0-9_\-*.]{12,}"
+    r"|(?<=[?&]key=)[^&\s\"']+"
+    r"|(?<=api[-_]key[=:])\s*[^&\s\"',}]{8,}",
+    re.IGNORECASE,
+)
 #: Shorter values also stand in texts that have nothing to do with them.
 _LEAST = 8
+
+
+def redacted(text: str) -> str:
+    """Return a message without secrets: those in the environment, and whatever looks like a key."""
+    return _KEYS.sub(MARK, without_known(text))
+
+
+def without_known(text: str) -> str:
+    """Return a text without the secrets of the environment, and without what stands behind "Bearer"."""
+    for name, value in os.environ.items():
+        if len(value) >= _LEAST and _SECRET_NAMES.search(name) and value in text:
+            text = text.replace(value, MARK)
+    return _BEARER.sub(rf"\1 {MARK}", text)
 
 
 def is_obvious(name: str) -> bool:
@@ -46,7 +69,7 @@ class Secrets:
         """Return words without the values that are known to be secret."""
         for value in sorted(self._values, key=lambda value: (-len(value), value)):
             words = words.replace(value, MARK)
-        return _BEARER.sub(rf"\1 {MARK}", words)
+        return without_known(words)
 
     def _redacted(self, value: Json, declared: Mapping[str, Json], place: str) -> Json:
         if isinstance(value, list):
