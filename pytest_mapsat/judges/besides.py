@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated
@@ -35,14 +34,23 @@ from .labels import label_valued
 from .origins import Known, origin
 from .things import Standing, find_entities, standings
 
-_SHOWN = 200
 _BY_MODEL = "a thought is read by a model only"
 
 
 class Beside(Factor):
-    """A step or a thing as something to be judged; ``id``: what its label is about."""
+    """A step or a thing as something to be judged.
+
+    ``id``: what its label is about. ``shown``: the thought, or the name of the thing, which a model is shown as the part ``part`` of its data: they are
+    words of the agent or of a tool, and so stand in no requirement.
+    """
 
     id: Annotated[str, StringConstraints(pattern=r"^(step|thing):[0-9]+\.[0-9]+$")]
+    shown: str = ""
+
+    @property
+    def part(self) -> str:
+        """What a model knows it by."""
+        return self.id.replace("step", "thought").replace(":", "-")
 
 
 def besides(case: Case, context: Context, kinds: Collection[str]) -> tuple[tuple[Beside, Label], ...]:
@@ -66,28 +74,22 @@ def besides(case: Case, context: Context, kinds: Collection[str]) -> tuple[tuple
 def _steps(case: Case, context: Context) -> Iterator[tuple[Beside, LabelKind, Finding]]:
     """Yield each step of the replies: does it agree with what was said and known by then?"""
     known = Known(case.visible, case.language)
-    number = 0
+    number = calls = 0
     for turn in context.trajectory.turns:
         if turn.role == "user":
             known.hear(turn.text)
             continue
         number += 1
         for place, step in enumerate(turn.steps, 1):
-            text = f"{_step(step, number, place)} agrees with what the user has asked for, the dialogue so far and the steps before it"
-            yield (
-                Beside(id=step_name(number, place), text=text, scope="trajectory"),
-                STATE,
-                _state(step, context.tools.get(step.tool), known),
+            calls += step.kind == "call"
+            named = f"call-{calls}" if step.kind == "call" else f"thought-{number}.{place}"
+            text = (
+                f"{named}, step {place} of reply-{number}, agrees with the dialogue up to then and the steps before it"
             )
+            beside = Beside(id=step_name(number, place), text=text, scope="trajectory", shown=step.text)
+            yield beside, STATE, _state(step, context.tools.get(step.tool), known)
             known.take(step.result)
         known.say(turn.text)
-
-
-def _step(step: Step, number: int, place: int) -> str:
-    if step.kind == "thought":
-        return f"step {place} of reply {number}, the thought thought-{number}.{place},"
-    called = f"{step.tool}({json.dumps(step.arguments, ensure_ascii=False, default=str)})"
-    return f"step {place} of reply {number}, the call {called[:_SHOWN]}"
 
 
 def _state(step: Step, tool: Tool | None, known: Known) -> Finding:
@@ -111,9 +113,10 @@ def _things(case: Case, context: Context) -> Iterator[tuple[Beside, LabelKind, F
                 if one.claim.document.turn == document.turn and one.claim.subject == (key,)
             ]
             name = next(entity.name for entity in context.entities if entity.key == key)
-            text = f"what reply {number} says of {name!r} is right, and fits what the user has asked for"
+            text = f"what reply-{number} makes of thing-{number}.{place} is right, and fits what the user asks for"
+            beside = Beside(id=thing_name(number, place), text=text, shown=name)
             finding = _aligned(key, said.get(key), claims, checks, context)
-            yield Beside(id=thing_name(number, place), text=text), OBSERVATION, _quoted(finding, key, document)
+            yield beside, OBSERVATION, _quoted(finding, key, document)
 
 
 def _checks(case: Case) -> Iterator[tuple[str, Recommends | Avoids]]:

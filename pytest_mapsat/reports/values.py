@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from pytest_mapsat.model import Aggregate, Bounds, Gate, Label, Requirement, Run, Scorecard, Step
+from pytest_mapsat.model import (
+    OBSERVATION,
+    STATE,
+    Aggregate,
+    Bounds,
+    Gate,
+    Label,
+    Requirement,
+    Run,
+    Scorecard,
+    Step,
+    step_name,
+)
 
 from .text import printable
 
@@ -18,7 +30,7 @@ _LETTERS = 3
 _DIMENSIONS = {"domain": "domain", "factor_source": "source of factors", "difficulty": "difficulty", "group": "group"}
 _TITLES = {"tool": "tool that was called"}
 
-KIND_TITLES = {"hard": "hard constraint", "soft": "preference"}
+KIND_TITLES = {"hard": "hard constraint", "soft": "preference", STATE: "step", OBSERVATION: "thing that is named"}
 _OUTCOMES = {"unevaluated": "undecided", "not_applicable": "not applicable"}
 
 
@@ -119,8 +131,23 @@ def missed(card: Scorecard) -> list[Label]:
 def requirements(card: Scorecard) -> dict[str, Requirement]:
     """Return the case's factors by id; those that an older file has labels of only, without words."""
     given = {one.id: one for one in card.requirements}
-    bare = {label.factor: Requirement(id=label.factor, kind=label.kind, text="") for label in card.labels}
+    bare = {one.factor: Requirement(id=one.factor, kind=one.kind, text=_about(one, card)) for one in card.labels}
     return {**bare, **given}
+
+
+def _about(label: Label, card: Scorecard) -> str:
+    """Return in words what a label is about that is about no factor: a call, a thought, a thing; empty for others."""
+    if label.kind == OBSERVATION and label.quotes:
+        return label.quotes[0].text
+    if label.kind != STATE:
+        return ""
+    steps = {
+        step_name(number, place): step
+        for number, reply in enumerate(card.trajectory.replies, 1)
+        for place, step in enumerate(reply.steps, 1)
+    }
+    step = steps.get(label.factor)
+    return "" if step is None else f"the call {step.tool}" if step.kind == "call" else "a thought"
 
 
 def outcome_counts(cards: Iterable[Scorecard]) -> dict[str, int]:

@@ -1,9 +1,11 @@
 """What is judged beside the factors: where the arguments of calls come from, and what becomes of the things that replies name."""
 
 import pytest
+from asked_models import ScriptedDoor, entry, requirements
 from judging import TOOLS, call, case_of, dialogue, found_places
 
-from pytest_mapsat.judges import make_judge
+from pytest_mapsat.judges import BESIDE_PROMPTS, make_judge
+from pytest_mapsat.llm import prompt
 from pytest_mapsat.model import Case, Step, Tool, Trajectory, Turn
 
 BOTH = frozenset({"state", "observation"})
@@ -201,3 +203,54 @@ def test_nothing_is_labelled_besides_where_no_family_asks():
     judge = make_judge("checks", {"find": FIND}, root=None)
     trajectory = dialogue("Old Mill it is.", steps=[call("find", EARLIER, query="tea")])
     assert judge.judge(CASE, trajectory).labels == ()
+
+
+def by_model(answers, *replies, steps, spec="llm:some/model"):
+    door = ScriptedDoor(answers)
+    found = labels_of(dialogue(*replies, steps=steps), case_of(), TOOLS.values(), spec=spec, door=door, votes=1)
+    return found, door
+
+
+def test_a_model_judges_thoughts_and_what_rules_leave_open_by_prompts_of_their_own():
+    steps = (Step(kind="thought", text="They want tea, so cafes first."), found_places("a quiet cafe"))
+
+    def answers(text, vote, again):
+        if text.startswith("thought-1.1"):
+            return entry(words="cafes first", part="thought-1.1", reason="They asked where to go.")
+        return entry("failed", words="a quiet cafe", part="call-1", reason="Nobody asked for quiet.")
+
+    found, door = by_model(answers, "Go to Cafe Luna (Riverside).", steps=steps)
+    thought, search = found["step:1.1"], found["step:1.2"]
+    assert (thought.outcome, thought.by, thought.votes) == ("passed", "model", ("passed",))
+    assert (search.outcome, search.value, search.by) == ("failed", 0, "model")
+    assert "thought-1.1 has 'cafes first'" in thought.why
+    assert found["thing:1.1"].by == "checks"
+    (request,) = door.requests
+    system, shown = (message["content"] for message in request.messages)
+    assert "the way a candidate" in system
+    # What the agent thought is data between fences, and stands in no requirement.
+    assert shown.index("thought-1.1\nThey want tea") < shown.index("# The requirements")
+    assert "They want tea" not in shown.partition("# The requirements")[2]
+
+
+def test_a_model_is_asked_about_a_thing_by_its_number_and_must_quote_a_reply():
+    def answers(text, vote, again):
+        if "thing-1.1" not in text:
+            return entry(words="cafe", part="call-1")
+        return entry("failed", words="Old Mill", part="reply-1" if again else "call-1")
+
+    steps = [found_places()]
+    found, door = by_model(answers, "I recommend Old Mill.", steps=steps, spec="llm-all:some/model")
+    asked = [text for request in door.requests for text in requirements(request)]
+    assert "what reply-1 makes of thing-1.1 is right, and fits what the user asks for" in asked
+    assert not any("Old Mill" in text for text in asked)
+    again = next(request for request in door.requests if len(request.messages) > 2)
+    assert "no quote is from a reply" in again.messages[-1]["content"]
+    assert (found["thing:1.1"].outcome, found["thing:1.1"].by) == ("failed", "model")
+    assert (found["step:1.1"].outcome, found["step:1.1"].by) == ("passed", "model")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_prompts_of_both_languages_take_the_same_values(language):
+    for name in BESIDE_PROMPTS.values():
+        assert "DATA-1" in prompt(name, language).fill(fence="DATA-1")
