@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from pytest_mapsat.metrics import PASS_RATE, case_rows
 from pytest_mapsat.metrics.statistics import mean
 from pytest_mapsat.model import (
-    OBSERVATION,
-    STATE,
+    BESIDES,
     Bounds,
     CaseChange,
     CaseSide,
@@ -113,7 +112,7 @@ def _labels(cards: Iterable[Scorecard]) -> dict[str, list[Label]]:
     found: dict[str, list[Label]] = {}
     for card in cards:
         for label in card.labels:
-            if label.kind not in (STATE, OBSERVATION):  # steps and things of two dialogues are not the same
+            if label.kind not in BESIDES:  # steps of two dialogues are not the same
                 found.setdefault(label.factor, []).append(label)
     return found
 

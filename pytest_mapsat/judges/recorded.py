@@ -8,8 +8,7 @@ from pathlib import Path
 
 from pytest_mapsat.formats import PublishedVerdict, layout_of, printable, read_run, read_verdicts, require_file
 from pytest_mapsat.model import (
-    OBSERVATION,
-    STATE,
+    BESIDES,
     Case,
     Factor,
     Label,
@@ -119,7 +118,7 @@ def _saved_verdict(case: Case, saved: Scorecard, base: Verdict) -> Verdict:
     """Return ``base`` with the labels that the run gives the case's factors."""
     found = {label.factor: label for label in saved.labels}
     labels = tuple(_label(factor, kind, found.pop(factor.id, None)) for factor, kind in kinds(case))
-    stray = sorted(name for name, label in found.items() if label.kind not in (STATE, OBSERVATION))
+    stray = sorted(name for name, label in found.items() if label.kind not in BESIDES)
     left = (f"the saved run labels {', '.join(stray)}, which the case does not have",) if stray else ()
     warnings = (*base.warnings, *left)
     return base.model_copy(update={"labels": labels, "explicit_count": saved.explicit_count, "warnings": warnings})

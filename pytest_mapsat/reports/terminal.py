@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from pytest_mapsat.metrics import CaseRow, case_rows, votes_agree
-from pytest_mapsat.model import PROVENANCE_KINDS, Aggregate, Gate, Run, Scorecard, Spent
+from pytest_mapsat.model import PROVENANCE_KINDS, USER, Aggregate, Gate, Run, Scorecard, Spent
 
 from .changes import Line, change_lines
 from .text import cell_width, cut, printable, wrap
@@ -234,7 +235,19 @@ def _counts(run: Run, width: int) -> Iterator[Line]:
     if unchecked:
         text += f"; {unchecked} tool rules in prose unchecked"
     yield from _wrapped("dialogue ", text, width)
+    yield from _users(run, width)
     yield from _asked_model(run, width)
+
+
+def _users(run: Run, width: int) -> Iterator[Line]:
+    """Say how often simulated users surely departed from their scripts, and how many episodes failed by it; nothing where none did."""
+    slips = [label.factor.partition(".")[2] for card in run.cases for label in card.labels if label.kind == USER]
+    if not slips:
+        return
+    kinds = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(Counter(slips).items()))
+    laid = sum(card.blame == "user" and any(label.kind == USER for label in card.labels) for card in run.cases)
+    text = f"{len(slips)} turns depart from the script ({kinds})" + (f"; {laid} episodes failed by it" if laid else "")
+    yield from _wrapped("users    ", text, width, "yellow")
 
 
 def _asked_model(run: Run, width: int) -> Iterator[Line]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pytest_mapsat.model import (
     OBSERVATION,
     STATE,
+    USER,
     Aggregate,
     Bounds,
     Gate,
@@ -30,7 +31,13 @@ _LETTERS = 3
 _DIMENSIONS = {"domain": "domain", "factor_source": "source of factors", "difficulty": "difficulty", "group": "group"}
 _TITLES = {"tool": "tool that was called"}
 
-KIND_TITLES = {"hard": "hard constraint", "soft": "preference", STATE: "step", OBSERVATION: "thing that is named"}
+KIND_TITLES = {
+    "hard": "hard constraint",
+    "soft": "preference",
+    STATE: "step",
+    USER: "the user's turn",
+    OBSERVATION: "thing that is named",
+}
 _OUTCOMES = {"unevaluated": "undecided", "not_applicable": "not applicable"}
 
 
@@ -125,7 +132,7 @@ def outcome_title(outcome: str) -> str:
 
 def missed(card: Scorecard) -> list[Label]:
     """Return the labels that are known and not satisfied in full."""
-    return [label for label in card.labels if label.value is not None and label.value < 1]
+    return [label for label in card.labels if label.value is not None and label.value < 1 and label.kind != USER]
 
 
 def requirements(card: Scorecard) -> dict[str, Requirement]:

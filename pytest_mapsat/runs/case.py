@@ -35,7 +35,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.recording import Kept, OwnTools, RecordingWorld, SimulatingWorld, Simulator
 from pytest_mapsat.sandbox import World, argument_problems, make_world, satisfies
 from pytest_mapsat.suite import Suite
-from pytest_mapsat.users import make_user
+from pytest_mapsat.users import audit, make_user
 
 from .families import families_of, labels_asked
 from .models import within_ceilings
@@ -249,6 +249,8 @@ def grade(
         success: the metric that is 1 where the case is done.
     """
     verdict = judge.judge(case, trajectory)
+    if slips := audit(case, trajectory):
+        verdict = verdict.model_copy(update={"labels": (*verdict.labels, *slips)})
     card = score(
         case,
         trajectory,
