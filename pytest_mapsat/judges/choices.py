@@ -262,6 +262,22 @@ def _fits(check: Recommends, key: str, entities: Sequence[Entity], calls: Sequen
     return _has_all(entities, check.where, calls)
 
 
+def breaks(check: Recommends | Avoids, key: str, context: Context) -> bool | None:
+    """Return whether to recommend one thing breaks a check; None where it cannot be told.
+
+    A check that is about other things is not broken, nor is one that asks for any fitting thing by a further one that does not.
+    """
+    entities = _entities(check, context).get(key)
+    if entities is None or (isinstance(check, Recommends) and check.quantifier != "all"):
+        return False
+    if isinstance(check, Recommends):
+        fits = _fits(check, key, entities, context.trajectory.calls)
+        return None if fits is None else not fits
+    if any(key_of(name, (key,)) for name in check.names):
+        return True
+    return bool(check.where) and _has_all(entities, check.where, context.trajectory.calls)
+
+
 def _has_all(entities: Sequence[Entity], where: Mapping[str, Match], calls: Sequence[Step]) -> bool | None:
     """Return whether the things of a name have every attribute; where several differ, it cannot be told which one is meant."""
     by_id: dict[str, list[bool | None]] = {}

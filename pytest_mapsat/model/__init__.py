@@ -159,9 +159,11 @@ from .trajectory import (
     total_usage,
 )
 from .verdict import (
+    BESIDES,
     OBSERVATION,
     STATE,
     UNDECIDED,
+    USER,
     Count,
     Label,
     LabelKind,
@@ -171,10 +173,12 @@ from .verdict import (
     reply_of,
     step_name,
     thing_name,
+    user_name,
 )
 
 __all__ = [
     "ANSWER_SCHEMA",
+    "BESIDES",
     "CASE_ID_PATTERN",
     "DECISION_SCHEMA",
     "ITEM",
@@ -187,6 +191,7 @@ __all__ = [
     "STATE",
     "SUITE_SCHEMA",
     "UNDECIDED",
+    "USER",
     "Absent",
     "Accounting",
     "Aggregate",
@@ -361,5 +366,6 @@ __all__ = [
     "tool_name",
     "total_usage",
     "trajectory_digest",
+    "user_name",
     "wording_digest",
 ]
