@@ -82,6 +82,10 @@ class Settings:
         options = self.request.options.model_copy(update=changes)
         return replace(self, request=self.request.model_copy(update={"options": options}))
 
+    def with_user(self, user: str) -> Settings:
+        """Return the settings with another user in the request."""
+        return replace(self, request=self.request.model_copy(update={"user": user}))
+
     def with_source(self, digest: str) -> Settings:
         """Return the settings with a digest of the agent's source in the request."""
         return replace(self, request=self.request.model_copy(update={"agent_source": digest}))
@@ -142,7 +146,7 @@ def read_settings(config: pytest.Config) -> Settings:
         compare=_path(config, "compare"),
         durations=_path(config, "durations"),
         reports=_reports(config),
-        unsaid=frozenset(name for name in ("assert", "max-turns", "timeout") if not _single(config, name, "")),
+        unsaid=frozenset(name for name in ("assert", "max-turns", "timeout", "user") if not _single(config, name, "")),
         models=_models(config),
     )
 
