@@ -32,6 +32,7 @@ from pytest_mapsat.sandbox import World, WorldHook, installed_worlds
 from pytest_mapsat.strangers import listening
 from pytest_mapsat.users import check_user_spec
 
+from .collector import Collector
 from .failures import again_of, place_failure
 from .hooks import HookError, call_hook, world_of
 from .items import CaseFile, CaseParam, agent_of, case_name, param_of, param_or_none, params, place_of, raised_at
@@ -56,6 +57,7 @@ def start_session(config: pytest.Config) -> MapsatSession:
     config.add_cleanup(interrupts.close)
     try:
         session = MapsatSession(config, settings)
+        config.pluginmanager.register(Collector(config), "mapsat-collector")
         if session.is_controller:
             session.reporter = Reporter(config, session.described(), session.suites, session.episodes, session.families)
             session.reporter.run_name = session.run_name
