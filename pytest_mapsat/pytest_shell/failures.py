@@ -10,7 +10,7 @@ import pytest
 from pytest_mapsat.model import RunRequest
 from pytest_mapsat.reports import again_command
 
-from .options import given_options, typed
+from .options import given_options
 
 
 def again_of(config: pytest.Config, request: RunRequest, place: str) -> str:
@@ -32,7 +32,7 @@ def again_of(config: pytest.Config, request: RunRequest, place: str) -> str:
     typed = tuple(map(str, config.invocation_params.args))
     said = [(name, value) for name, value in settings if value and any(word.endswith(value) for word in typed)]
     command = again_command(request, place, given_options(config))
-    if typed(config, "isolate"):
+    if "--mapsat-isolate" in typed:
         command += " --mapsat-isolate"
     return " ".join([command, *(f"{name} {shlex.quote(value)}" for name, value in said)])
 

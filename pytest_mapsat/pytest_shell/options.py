@@ -116,7 +116,12 @@ OPTIONS = (
         "agents in processes of their own, without suite, truth or environment: what they do to theirs is their failure alone",
         flag=True,
     ),
-    Option("isolate-env", "NAME", "a variable of the environment that isolated agents have, such as a key; repeatable", repeatable=True),
+    Option(
+        "isolate-env",
+        "NAME",
+        "a variable of the environment that isolated agents have, such as a key; repeatable",
+        repeatable=True,
+    ),
     Option("memory", "MB", "what the process of an isolated agent may use (default: any amount)"),
     Option("resume", "PATH", "go on from the journal or the run file of a run that did not end: run what it lacks"),
 )

@@ -6,6 +6,7 @@ fork costs milliseconds and every process begins alike. It has one thread, which
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import os
 import resource
@@ -43,7 +44,12 @@ keep(told)
 GRACE = 2.0
 #: What pytest sends: for a new process, with its descriptors; and to have one killed.
 START, KILL = b"+", b"k"
+#: What the keeper says instead of the status of a process's end: it could make none.
+NONE = b"none"
 _DESCRIPTORS = 4
+#: Linux: a process gets a signal when the one that made it ends; a process is given those below it whose own parent has ended.
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
 
 
 @dataclass
@@ -69,9 +75,7 @@ class _Agent:
         with suppress(OSError):
             self.fate.sendall(str(status).encode())
         self.fate.close()
-        # A folder deeper than Python can go stays; it holds nothing of ours.
-        with suppress(OSError, RecursionError):
-            shutil.rmtree(self.folder)
+        remove(self.folder)
 
 
 class Keeper:
@@ -79,11 +83,13 @@ class Keeper:
 
     Args:
         control: where pytest asks.
+        folder: where each process has its own folder.
         memory: what each process may use, MB; 0: any amount.
     """
 
-    def __init__(self, control: socket.socket, memory: int) -> None:
+    def __init__(self, control: socket.socket, folder: str, memory: int) -> None:
         self._control = control
+        self._folder = folder
         self._memory = memory
         self._agents: dict[int, _Agent] = {}
         self._orphaned = False
@@ -113,6 +119,7 @@ class Keeper:
                 if agent.deadline <= time.monotonic():
                     agent.kill()
             self._bury_ended()
+        _end_strays()
         return None
 
     def _patience(self) -> float | None:
@@ -129,7 +136,7 @@ class Keeper:
     def _fork(self, line: int, out: int, err: int, fate: int) -> socket.socket | None:
         folder, pid = "", -1
         with suppress(OSError):
-            folder = tempfile.mkdtemp(prefix="mapsat-")
+            folder = tempfile.mkdtemp(dir=self._folder)
             pid = os.fork()
         if pid == 0:
             self._leave()
@@ -137,9 +144,11 @@ class Keeper:
             return _move_in(line, out, err, folder, self._memory)
         for descriptor in (line, out, err):
             os.close(descriptor)
-        if pid < 0:  # a fate that closes without a word tells pytest so
+        if pid < 0:
+            with suppress(OSError):
+                os.write(fate, NONE)
             os.close(fate)
-            shutil.rmtree(folder, ignore_errors=True)
+            remove(folder)
             return None
         agent = self._agents[pid] = _Agent(pid, socket.socket(fileno=fate), folder)
         self._selector.register(agent.fate, selectors.EVENT_READ, agent)
@@ -159,11 +168,13 @@ class Keeper:
             agent.deadline = min(agent.deadline, time.monotonic() + GRACE)
 
     def _bury_ended(self) -> None:
-        for agent in list(self._agents.values()):
-            with suppress(ChildProcessError):
-                pid, status = os.waitpid(agent.pid, os.WNOHANG)
-                if pid:
-                    del self._agents[pid]
+        with suppress(ChildProcessError):
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if not pid:
+                    return
+                agent = self._agents.pop(pid, None)
+                if agent is not None:
                     with suppress(KeyError):
                         self._selector.unregister(agent.fate)
                     agent.bury(os.waitstatus_to_exitcode(status))
@@ -178,9 +189,33 @@ class Keeper:
         self._agents.clear()
 
 
+def remove(folder: str) -> None:
+    """Remove a folder as far as it can be: one that is deeper than Python can go stays, and holds nothing of ours."""
+    with suppress(OSError, RecursionError):
+        shutil.rmtree(folder)
+
+
+def _end_strays() -> None:
+    """End the processes that have left their agent's group; Linux has given them to the keeper when their parents ended."""
+    ours = Path(f"/proc/self/task/{os.getpid()}/children")
+    until = time.monotonic() + GRACE
+    with suppress(OSError):
+        while (pids := ours.read_text().split()) and time.monotonic() < until:
+            for pid in pids:
+                os.kill(int(pid), signal.SIGKILL)
+            os.waitpid(-1, 0)
+
+
+def _on_linux(option: int, value: int) -> None:
+    """Set an option of this process that only Linux has."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
 def _move_in(line: int, out: int, err: int, folder: str, memory: int) -> socket.socket:
     """Make a new process the agent's: its group, its output, its folder, its limits."""
     os.setsid()
+    _on_linux(_PR_SET_PDEATHSIG, signal.SIGKILL)
     for descriptor, place in ((out, 1), (err, 2)):
         os.dup2(descriptor, place)
         os.close(descriptor)
@@ -200,14 +235,16 @@ def keep(told: dict[str, Any]) -> None:
     """Be the keeper, and in each process that it forks the agent's process.
 
     Args:
-        told: ``memory``: what each process may use, MB; ``path``: where modules are found.
+        told: ``path``: where modules are found; ``folder`` and ``memory`` as of a ``Keeper``.
     """
     control = socket.socket(fileno=os.dup(0))
     with Path(os.devnull).open("rb") as nothing:
         os.dup2(nothing.fileno(), 0)
     sys.argv = ["mapsat-agent"]
-    line = Keeper(control, told["memory"]).run()
+    _on_linux(_PR_SET_CHILD_SUBREAPER, 1)
+    line = Keeper(control, told["folder"], told["memory"]).run()
     if line is None:
+        remove(told["folder"])
         os._exit(0)
     sys.path[:] = told["path"]
     inside.serve(line)

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from threading import Lock
 from time import perf_counter
@@ -19,6 +19,7 @@ from typing import Literal, Self
 
 from pytest_mapsat.model import JsonObject
 
+from .keeper import BOOT, KILL, NONE, START, remove
 from .wire import MOST_BYTES, Inbox, Ready, Sent, WireError, packed, unpacked
 
 #: What an agent's process has of the environment, where it is set, besides what is passed by name: where programs are, which language and zone hold,
@@ -64,13 +65,18 @@ class Isolation:
 
 
 class Processes:
-    """Makes processes for agents, by a keeper that is started when it is first needed, and again where it was lost."""
+    """Makes processes for agents, by a keeper that is started when it is first needed, and again where it was lost.
+
+    Args:
+        isolation: how agents are kept apart.
+    """
 
     def __init__(self, isolation: Isolation) -> None:
-        self._isolation = isolation
+        self.isolation = isolation
         self._lock = Lock()
         self._keeper: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
+        self._folder = ""
 
     def start(self) -> AgentProcess:
         """Return a new process; it may have been lost already.
@@ -78,29 +84,42 @@ class Processes:
         Raises:
             OSError: the system gives no more processes or descriptors.
         """
-        from .keeper import START  # noqa: PLC0415  # the keeper's side needs a system that can fork
-
-        line, its_line = socket.socketpair()
-        fate, its_fate = socket.socketpair()
-        out, its_out = os.pipe()
-        err, its_err = os.pipe()
-        theirs = [its_line.detach(), its_out, its_err, its_fate.detach()]
-        try:
+        with ExitStack() as theirs, ExitStack() as ours:
+            (line, its_line), (fate, its_fate) = socket.socketpair(), socket.socketpair()
+            (out, its_out), (err, its_err) = os.pipe(), os.pipe()
+            for end in (its_line, its_fate):
+                theirs.enter_context(end)
+            for end in (line, fate):
+                ours.enter_context(end)
+            for descriptor in (its_out, its_err):
+                theirs.callback(os.close, descriptor)
+            for descriptor in (out, err):
+                ours.callback(os.close, descriptor)
+            sent = [its_line.fileno(), its_out, its_err, its_fate.fileno()]
             with self._lock:
                 try:
-                    socket.send_fds(self._controlled(), [START], theirs)
+                    socket.send_fds(self._controlled(), [START], sent)
                 except OSError:  # the keeper was killed
                     self._let_go()
-                    socket.send_fds(self._controlled(), [START], theirs)
-        finally:
-            for descriptor in theirs:
-                os.close(descriptor)
-        return AgentProcess(line, out, err, fate)
+                    socket.send_fds(self._controlled(), [START], sent)
+                process = AgentProcess(line, out, err, fate, self._keeper)
+            ours.pop_all()
+            return process
+
+    def replace(self, keeper: object) -> None:
+        """Have the next process made by another keeper, if it would be by this one, which was lost."""
+        with self._lock:
+            if keeper is not None and keeper is self._keeper:
+                self._let_go()
 
     def close(self) -> None:
         """Let the keeper end, once every process has; wait for it a little."""
         with self._lock:
             self._let_go()
+            if self._folder:
+                # Left where the keeper was killed.
+                remove(self._folder)
+                self._folder = ""
 
     def _controlled(self) -> socket.socket:
         if self._control is None:
@@ -108,8 +127,7 @@ class Processes:
         return self._control
 
     def _start_keeper(self) -> socket.socket:
-        from .keeper import BOOT  # noqa: PLC0415  # as above
-
+        self._folder = self._folder or tempfile.mkdtemp(prefix="mapsat-")
         ours, theirs = socket.socketpair()
         with theirs:
             self._keeper = subprocess.Popen(  # noqa: S603  # our own text, in our own interpreter
@@ -117,11 +135,12 @@ class Processes:
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env=self._isolation.environment(),
-                cwd=tempfile.gettempdir(),
+                env=self.isolation.environment(),
+                cwd=self._folder,
                 start_new_session=True,
             )
-        ours.sendall(packed({"path": self._isolation.path, "memory": self._isolation.memory}))
+        told = {"path": self.isolation.path, "folder": self._folder, "memory": self.isolation.memory}
+        ours.sendall(packed(told))
         return ours
 
     def _let_go(self) -> None:
@@ -140,7 +159,10 @@ class Processes:
 class AgentProcess:
     """The talk with one process. One thread talks; any other may ``kill`` or ``close``."""
 
-    def __init__(self, line: socket.socket, out: int, err: int, fate: socket.socket) -> None:
+    def __init__(
+        self, line: socket.socket, out: int, err: int, fate: socket.socket, keeper: object
+    ) -> None:  # one caller
+        self._keeper = keeper
         self._line = line
         self._fate = fate
         self._printed = (_Printed(out, "stdout"), _Printed(err, "stderr"))
@@ -160,6 +182,11 @@ class AgentProcess:
         }
         for descriptor in self._heard:
             self._poll.register(descriptor, select.POLLIN)
+
+    @property
+    def lost_keeper(self) -> object:
+        """The keeper where it was lost with this process, else nothing."""
+        return self._keeper if self._lost == _ending(b"") else None
 
     def has_ended(self) -> bool:
         """Return whether it has ended, or the keeper with it."""
@@ -231,8 +258,6 @@ class AgentProcess:
 
     def kill(self) -> None:
         """Kill it, with all that it started."""
-        from .keeper import KILL  # noqa: PLC0415  # as above
-
         for printed in self._printed:
             printed.mute()
         with suppress(OSError):
@@ -295,11 +320,17 @@ class AgentProcess:
         # What it said and printed before its end counts.
         self._read_line()
         self._read_printed()
-        self._lost = _ending(int(raw)) if raw else "could not be made, or was lost with the one that makes them"
+        self._lost = _ending(raw)
         return False
 
 
-def _ending(status: int) -> str:
+def _ending(raw: bytes) -> str:
+    """Return what became of a process, by the keeper's last word of it; no word at all is the keeper's own end."""
+    if not raw:
+        return "was lost with its keeper"
+    if raw == NONE:
+        return "could not be made: the system gives no more processes"
+    status = int(raw)
     if status >= 0:
         return f"ended itself (exit status {status})"
     try:

@@ -21,7 +21,10 @@ from .wire import Broken, Call, Ready, Said, Thought, Unusable, WireError
 
 #: How long a reply that is given up may take to come back, seconds.
 _PATIENCE = 1.0
-_DETAIL = 2_000
+#: How often a process that was lost before its episode is replaced: the one that takes its place may be lost with the same keeper.
+_TRIES = 2
+#: Characters and lines of a fault's detail.
+_DETAIL, _DETAIL_LINES = 2_000, 5
 
 
 class IsolatedSource:
@@ -32,19 +35,19 @@ class IsolatedSource:
     Args:
         spec: ``module:attr``.
         root: searched first for modules.
-        isolation: how agents are kept apart.
+        processes: makes them.
     """
 
     kind: Literal["agent"] = "agent"
     name = "agent"
     shared = False
 
-    def __init__(self, spec: str, root: Path, isolation: Isolation) -> None:
+    def __init__(self, spec: str, root: Path, processes: Processes) -> None:
         self.spec = spec
         self.waits = False
-        self.isolation = isolation
+        self._isolation = processes.isolation
         self._find = {"spec": spec, "root": str(root)}
-        self._processes = Processes(isolation)
+        self._processes = processes
         self._lock = Lock()
         self._spare: deque[AgentProcess] = deque()
 
@@ -59,10 +62,11 @@ class IsolatedSource:
             UsageError: there is no such agent, or its process did not live to say so.
         """
         process, told = self._brought_up()
-        if isinstance(told, AgentFault):
-            raise UsageError(f"agent {self.spec!r}: {told}")
-        if isinstance(told, Unusable):
-            raise UsageError(str(self.fault(told.message)))
+        if not isinstance(told, Ready):
+            process.close()
+            raise UsageError(
+                f"agent {self.spec!r}: {told}" if isinstance(told, AgentFault) else str(self.fault(told.message))
+            )
         self.waits = told.waits
         with self._lock:
             self._spare.appendleft(process)
@@ -82,18 +86,22 @@ class IsolatedSource:
         return IsolatedConversation(self, process, fault, toolbox, context, session)
 
     def close(self) -> None:
-        """End every process."""
+        """End the process that waits, and no longer than a moment later all others."""
+        self.dismiss()
+        self._processes.close()
+
+    def dismiss(self) -> None:
+        """End the process that waits for the next episode."""
         with self._lock:
             while self._spare:
                 process = self._spare.pop()
                 process.kill()
                 process.close()
-        self._processes.close()
 
     def fault(self, message: str, detail: str = "") -> AgentFault:
         """Return a fault; that of an agent that found no memory says what it may have."""
-        if self.isolation.memory and "MemoryError" in message:
-            message += f"; its process may use {self.isolation.memory} MB (--mapsat-memory)"
+        if self._isolation.memory and "MemoryError" in message:
+            message += f"; its process may use {self._isolation.memory} MB (--mapsat-memory)"
         return AgentFault(message, detail)
 
     def _brought_up(self) -> tuple[AgentProcess, Ready | Unusable | AgentFault]:
@@ -102,11 +110,18 @@ class IsolatedSource:
         One that was lost while it waited had nothing of this episode yet: another takes its place.
         """
         process = self._taken()
-        told = self._word_of(process)
-        if process.has_ended():
-            process.close()
-            process = self._taken()
+        try:
             told = self._word_of(process)
+            for _ in range(_TRIES):
+                if not process.has_ended():
+                    break
+                process.close()
+                self._processes.replace(process.lost_keeper)
+                process = self._taken()
+                told = self._word_of(process)
+        except BaseException:  # the user interrupts
+            process.close()
+            raise
         return process, told
 
     def _taken(self) -> AgentProcess:
@@ -127,7 +142,7 @@ class IsolatedSource:
         if process.ready is None:
             try:
                 with process:
-                    told = process.receive(self.isolation.patience)
+                    told = process.receive(self._isolation.patience)
             except (LostError, WireError) as error:
                 return self.fault(f"the agent's process {error}, before its module was imported")
             if isinstance(told, Unusable):
@@ -169,6 +184,7 @@ class IsolatedConversation:
             with self._process:
                 return self._reply(message)
         except (LostError, WireError) as error:
+            self._process.kill()
             raise self._source.fault(f"the agent's process {error}") from None
         finally:
             self._came_back.set()
@@ -216,7 +232,7 @@ def _reply_of(said: Said) -> object:
 
 
 def _detail(text: str) -> str:
-    return "\n".join(scrubbed(line) for line in text[:_DETAIL].splitlines()[:5])
+    return "\n".join(scrubbed(line) for line in text[:_DETAIL].splitlines()[:_DETAIL_LINES])
 
 
 def isolated_source(spec: str, root: Path, isolation: Isolation) -> IsolatedSource:
@@ -231,10 +247,12 @@ def isolated_source(spec: str, root: Path, isolation: Isolation) -> IsolatedSour
         UsageError: the spec cannot be resolved in a fresh process.
     """
     search_first(root)  # as where the agent is imported here: what of the user's is found must not depend on it
-    source = IsolatedSource(spec, root, isolation)
+    source = IsolatedSource(spec, root, Processes(isolation))
     try:
         source.check()
-    except BaseException:
+    except BaseException as error:
         source.close()
+        if isinstance(error, OSError):
+            raise UsageError(f"agent {spec!r}: no process can be started: {error.strerror or error}") from None
         raise
     return source
