@@ -1,7 +1,5 @@
 """Agents for tests of isolation; each is played in a process of its own, and some in the test's own process as well."""
 
-# ruff: noqa: BLE001, FURB129, PLW0603, PTH, T201  # what they do is not to be imitated
-
 import asyncio
 import atexit
 import contextlib
