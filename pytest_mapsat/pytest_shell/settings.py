@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
+from .isolating import IsolationSettings, read_isolation
 from .options import OPTIONS, PLANNED, agent_spec, dest_of, typed
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Settings:
         reports: the reports that are written at the end.
         unsaid: options that suites have a say in, and neither the command line nor the ini names.
         models: how models are asked, where any is.
+        isolation: how agents are kept apart; None: they share our process.
     """
 
     request: RunRequest
@@ -76,6 +78,7 @@ class Settings:
     reports: tuple[ReportTarget, ...] = ()
     unsaid: frozenset[str] = frozenset()
     models: ModelSettings = ModelSettings()
+    isolation: IsolationSettings | None = None
 
     def with_options(self, **changes: object) -> Settings:
         """Return the settings with other options in the request."""
@@ -148,6 +151,7 @@ def read_settings(config: pytest.Config) -> Settings:
         reports=_reports(config),
         unsaid=frozenset(name for name in ("assert", "max-turns", "timeout", "user") if not _single(config, name, "")),
         models=_models(config),
+        isolation=read_isolation(config),
     )
 
 

@@ -15,7 +15,7 @@ from .state import Row, Rows, State
 from .tables import Table, View, rows_meant, unmet
 from .text import normalise, text_similarity, tokens
 from .times import opening_hours
-from .toolbox import Toolbox
+from .toolbox import Toolbox, ToolsClosed
 from .world import Answer, Sandbox, World, argument_problems, record_key
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "State",
     "Table",
     "Toolbox",
+    "ToolsClosed",
     "UnfitError",
     "View",
     "World",
