@@ -161,9 +161,11 @@ from .trajectory import (
     total_usage,
 )
 from .verdict import (
+    BESIDES,
     OBSERVATION,
     STATE,
     UNDECIDED,
+    USER,
     Count,
     Label,
     LabelKind,
@@ -173,10 +175,12 @@ from .verdict import (
     reply_of,
     step_name,
     thing_name,
+    user_name,
 )
 
 __all__ = [
     "ANSWER_SCHEMA",
+    "BESIDES",
     "CASE_ID_PATTERN",
     "DECISION_SCHEMA",
     "ITEM",
@@ -189,6 +193,7 @@ __all__ = [
     "STATE",
     "SUITE_SCHEMA",
     "UNDECIDED",
+    "USER",
     "Absent",
     "Accounting",
     "Addressed",
@@ -366,5 +371,6 @@ __all__ = [
     "tool_name",
     "total_usage",
     "trajectory_digest",
+    "user_name",
     "wording_digest",
 ]
