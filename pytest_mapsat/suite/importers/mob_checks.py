@@ -199,7 +199,7 @@ def _weather(row: Row, _now: str) -> Made:
     told = states_in(text, WEATHER)
     every = [word for words in WEATHER.values() for word in words]
     degrees: JsonObject = {"kind": "number", "unit": "celsius", "quantifier": "any"}
-    given = re.search(r"(-?\d+(?:\.\d+)?)\s*[℃度]", text)
+    given = [float(found[1]) for found in re.finditer(r"(-?\d+(?:\.\d+)?)\s*[℃度]", text)]
     if not told and not given:
         words = list(_WEATHER_NOT_KNOWN)
         missing = _all({"kind": "said", "any": words, "about": words}, {"kind": "not_said", "phrases": every})
@@ -212,10 +212,12 @@ def _weather(row: Row, _now: str) -> Made:
             _factor("condition", f"天气状况：{'、'.join(told)}", _from("weather_query", _state(WEATHER, told)))
         )
     if given:
-        degree = float(given[1])
-        figure = {**degrees, "min": abs(degree), "max": abs(degree)}
-        sign = _signed(degree, below=degree < 0)
-        explicit.append(_factor("temperature", f"气温：{degree:g}℃", _from("weather_query", figure, sign)))
+        each = [
+            _all({**degrees, "min": abs(one), "max": abs(one)}, _signed(one, below=one < 0))
+            for one in dict.fromkeys(given)
+        ]
+        listed = "、".join(f"{one:g}℃" for one in dict.fromkeys(given))
+        explicit.append(_factor("temperature", f"气温：{listed}", _from("weather_query", _any(*each))))
     bound = {"op": "bound", "tool": "weather_query", "path": "weather_description"}
     humidity = {"kind": "number", "unit": "percent", "equals": bound, "tolerance": 0, "quantifier": "any"}
     facts = _factor("figures", "说到的湿度与 weather_query 返回的一致", {**humidity, "if_absent": "vacuous"})
@@ -429,11 +431,8 @@ def _lines(row: Row, now: str) -> Made:
     refused = [name for _, found in ways for names in found for name in names if name not in kept_names(names, lines)]
     avoid = list(dict.fromkeys(refused)) or list(lines.avoid)
     checks = [keeps, *([{"kind": "avoids", "names": avoid}] if avoid else [])]
-    explicit.append(
-        _factor(
-            "lines", f"推荐的线路符合要求（{'，'.join(words)}），并且是 bus_route 返回的某个方案的线路", _all(*checks)
-        )
-    )
+    kept = f"符合要求（{'，'.join(words)}），并且" if words else ""
+    explicit.append(_factor("lines", f"推荐的线路{kept}是 bus_route 返回的某个方案的线路", _all(*checks)))
     facts = []
     for what, key, unit, scale in (("time", "duration", "min", 60.0), ("fare", "cost", "yuan", 1.0)):
         values = [float(str(way[key])) / scale for way, _ in good if _is_number(way.get(key))]
