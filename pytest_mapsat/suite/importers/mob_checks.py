@@ -55,6 +55,7 @@ _WEATHER_NOT_KNOWN = (
 _CODE = re.compile(r"^[A-Z]\d{1,5}")
 _HAN_DIGITS = "零一二三四五六七八九十"
 _TEN = 10
+_PART = 3
 _HOURS_BEFORE = 150
 _ROUNDING_MIN = 3
 _ROUNDING = 0.05
@@ -144,7 +145,7 @@ def _geolocation(row: Row, _now: str) -> Made:
     street = row.text("formatted_address")
     for value in sorted(filter(None, known), key=len, reverse=True):
         street = street.replace(value, "")
-    near = [name for name in (street, *roads, *places) if len(name) > 1]
+    near = [name for name in (street, *roads, *places) if len(name) > 1 and name not in known]
     if near:
         text = f"说出所在的道路或附近的地点：{street or near[0]}，或 reverse_geocoding 返回的道路、地点之一"
         check = _told(_ROADS, near, [*known, *_names(data, "businessAreas", component)])
@@ -188,10 +189,18 @@ def _nearby(row: Row, _now: str) -> Made:
     explicit = [_factor("deliver", "说出附近至少一个所找的地点", _any(some, *([said] if words else []), _told(_SHOPS)))]
     if names:
         listed_one = {"kind": "recommends", "tool": tool, "names": list(dict.fromkeys(names)), "quantifier": "any"}
-        check = _from(tool, _any(listed_one, said))
+        parts = list(dict.fromkeys(part for one in words for part in _parts_of(one)))
+        told = _told(_SHOPS, words)
+        check = _from(tool, _any(listed_one, told), {"kind": "said", "any": parts, "about": parts})
         explicit.append(_factor("listed", "说出的地点在 search_around_poi 返回的列表里", check))
-    claims = _grounded("name", "address", "point", "distance", "phone")
-    return explicit, [_factor("details", "说到的名称、地址、距离和坐标与返回的一致", claims)]
+    claims = _grounded("name", "address", "point", "phone")
+    return explicit, [_factor("details", "说到的名称、地址和坐标与返回的一致", claims)]
+
+
+def _parts_of(name: str) -> list[str]:
+    """Return the parts of a name of which one stands in whatever it may be shortened to."""
+    bare = re.sub(r"[(（)）\s]", "", name)
+    return [bare[at : at + _PART] for at in range(max(len(bare) - _PART + 1, 1))]
 
 
 def _weather(row: Row, _now: str) -> Made:
@@ -430,7 +439,10 @@ def _lines(row: Row, now: str) -> Made:
     keeps = _any(*(_takes([kept_names(names, lines) for names in found]) for _, found in good))
     refused = [name for _, found in ways for names in found for name in names if name not in kept_names(names, lines)]
     avoid = list(dict.fromkeys(refused)) or list(lines.avoid)
-    checks = [keeps, *([{"kind": "avoids", "names": avoid}] if avoid else [])]
+    checks = [keeps]
+    if avoid:
+        names = list(dict.fromkeys(one for name in avoid for one in names_of_line(name)))
+        checks.append(_any({"kind": "avoids", "names": avoid}, {"kind": "not_said", "phrases": names}))
     kept = f"符合要求（{'，'.join(words)}），并且" if words else ""
     explicit.append(_factor("lines", f"推荐的线路{kept}是 bus_route 返回的某个方案的线路", _all(*checks)))
     facts = []
