@@ -104,6 +104,9 @@ class ModelConversation:
         """Give up the call that is under way."""
         self._cancelled.set()
 
+    def close(self) -> None:
+        """Nothing is held."""
+
     def reply(self, message: str) -> Reply:
         """Return the model's answer to the user; see ``Conversation.reply``."""
         context = self._context()

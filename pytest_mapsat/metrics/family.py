@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pytest_mapsat.model import (
+    OBSERVATION,
+    STATE,
     Case,
     Fault,
     Label,
@@ -21,6 +23,7 @@ from pytest_mapsat.model import (
     Trajectory,
     UsageError,
     Verdict,
+    did_you_mean,
     shown,
 )
 from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
@@ -33,6 +36,7 @@ from .tools import ArgumentProblems, SameValue, Satisfies, ToolSelection, no_pro
 from .weights import DEFAULT_WEIGHTS, WeightTable
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,80}")
+_ASKED = frozenset({STATE, OBSERVATION})
 _NO_VALUE: tuple[Outcome, ...] = ("not_applicable", "unevaluated", "error")
 
 
@@ -127,6 +131,10 @@ class Family:
             raise UsageError(
                 f"the family {self.name} measures by {shown(self.measure)}, expected a function of a Scene"
             )
+        if strange := sorted(frozenset(self.labels) - _ASKED):
+            hint = did_you_mean(strange[0], _ASKED) or f"known are {', '.join(sorted(_ASKED))}"
+            raise UsageError(f"the family {self.name} reads labels of the kind {shown(strange[0])}; {hint}")
+        object.__setattr__(self, "labels", frozenset(self.labels))
         named = tuple(metric.model_copy(update={"family": self.name}) for metric in self.metrics)
         object.__setattr__(self, "metrics", named)
 
