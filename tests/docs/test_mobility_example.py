@@ -1,6 +1,9 @@
 """The example suite for route planners: it is whole, its checks are sound, and its README tells what its agents earn."""
 
+import json
 import re
+import subprocess
+import sys
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -61,6 +64,23 @@ def test_the_page_tells_what_each_agent_earns():
         found = [summary(spec)[name].bounds for name in GATED]
         shown = ["-" if one is None else "-".join(dict.fromkeys(f"{end:.2f}" for end in one)) for one in found]
         assert cells.split(" | ") == shown, agent
+
+
+def test_the_command_of_the_page_gates_saves_and_grades_again(tmp_path, capsys):
+    saved, again = tmp_path / "run.json", tmp_path / "again.json"
+    thresholds = "--mapsat-fail-under=mobility_fpr=0.9,basic_route_planning.mobility_sc=0.9,pipa_a=0.9"
+    agent = "--mapsat-agent=examples.mobility.planner:agent"
+    command = [sys.executable, "-m", "pytest", "examples/mobility", agent, f"--mapsat-save={saved}", thresholds]
+    # Plugins of this environment have no part in it.
+    done = subprocess.run(
+        [*command, "-p", "no:cacheprovider", "-p", "no:hypothesispytest"], cwd=ROOT, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stdout.decode()
+    assert main(["regrade", str(saved), "--suite", str(SUITE.root), "--save", str(again)]) == 0
+    capsys.readouterr()
+    one, two = (json.loads(path.read_text(encoding="utf-8")) for path in (saved, again))
+    assert [card["metrics"] for card in one["cases"]] == [card["metrics"] for card in two["cases"]]
+    assert {metric["family"] for metric in one["manifest"]["metrics"]} == {"mobility", "pipa"}
 
 
 @pytest.mark.parametrize("claims", [None, {"route_index": 0}, CASES[0].truth.claims])
