@@ -25,6 +25,7 @@ _NAMED = 3
 _NONE = "none"
 #: Options that may differ: they say how much is run and what is made of it, not what happens in an episode.
 _FREE = {
+    *("sample", "sample_by", "sample_seed"),
     *("trials", "pass_rule", "shard", "allow_unevaluated", "fail_under", "fail_under_from"),
     *("compare_fail", "compare_fail_from", "compare_on", "inconclusive", "metrics"),
 }
@@ -62,7 +63,7 @@ class Side:
             )
             for card in run.cases
         )
-        return cls(run.manifest, cards, run.accounting.lost)
+        return cls(run.manifest, cards, run.accounting.lost, partial=bool(run.manifest.options.sample))
 
     def cases(self) -> dict[str, list[Scorecard]]:
         """Return the scorecards by case, both sorted."""

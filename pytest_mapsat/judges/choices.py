@@ -81,7 +81,8 @@ def _proposes(context: Context, turn: str) -> bool:
 
 def _none_proposed(check: Recommends, found: Sequence[Standing], context: Context, wanted: str) -> Finding:
     only_asked = all(mention.stance == "asked" for one in found for _, mention in one.mentions)
-    if found and not only_asked and _proposes(context, check.turn):
+    doubted = any(mention.stance == "rejected" for one in found for _, mention in one.mentions)
+    if found and not only_asked and (doubted or _proposes(context, check.turn)) and not context.silent(check.turn):
         return unclear(_quotes(found), "which may be proposed in words that are not understood", wanted)
     if found:
         why = f"{cited(_quotes(found))}, and no such thing is proposed"

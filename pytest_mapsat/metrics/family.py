@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,7 +32,7 @@ from .counts import sum_spent
 from .labels import Measure, index_labels
 from .outcome import class_of, fault_of
 from .satisfaction import Faithfulness, faithfulness
-from .tools import ArgumentProblems, Satisfies, ToolSelection, no_problems, tool_selection
+from .tools import ArgumentProblems, SameValue, Satisfies, ToolSelection, no_problems, tool_selection
 from .weights import DEFAULT_WEIGHTS, WeightTable
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,80}")
@@ -52,6 +53,7 @@ class Scene:
         weights: the numbers that weights are computed with (A.2).
         success: the metric that the suite calls its success; None where it names none, and for the family that measures it.
         argument_problems: says why a tool cannot take some arguments (``pytest_mapsat.sandbox.argument_problems``).
+        same_value: says whether two values are one in another spelling (``pytest_mapsat.sandbox.same_value``).
     """
 
     case: Case
@@ -62,6 +64,7 @@ class Scene:
     weights: WeightTable = DEFAULT_WEIGHTS
     success: Measure | None = None
     argument_problems: ArgumentProblems = no_problems
+    same_value: SameValue = operator.eq
 
     @cached_property
     def labels(self) -> Mapping[str, Label]:

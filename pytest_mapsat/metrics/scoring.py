@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -31,7 +32,7 @@ from .gather import OURS
 from .labels import Measure
 from .msb import MSB
 from .outcome import ASSERTABLE, broken_item, class_of, item_outcome
-from .tools import ArgumentProblems, Satisfies, no_problems
+from .tools import ArgumentProblems, SameValue, Satisfies, no_problems
 from .weights import DEFAULT_WEIGHTS, WeightTable
 
 _SHOWN_MISMATCHES = 3
@@ -54,6 +55,7 @@ def score(
     families: Sequence[Family] = (MSB,),
     success: str | None = None,
     argument_problems: ArgumentProblems = no_problems,
+    same_value: SameValue = operator.eq,
 ) -> Scorecard:
     """Return the scorecard of one judged episode.
 
@@ -69,6 +71,7 @@ def score(
         families: the families of metrics that the suite declares.
         success: the metric that is 1 where the case is done.
         argument_problems: says why a tool cannot take some arguments (``pytest_mapsat.sandbox.argument_problems``).
+        same_value: says whether two values are one in another spelling (``pytest_mapsat.sandbox.same_value``).
 
     Returns:
         The scorecard. An episode that the agent broke scores 0 in the metrics that are earned and fails; one that somebody else broke has no
@@ -78,7 +81,9 @@ def score(
         UsageError: ``asserted`` has an unknown member.
     """
     _check_asserted(asserted)
-    scene = Scene(case, trajectory, verdict, tools, satisfies, weights, argument_problems=argument_problems)
+    scene = Scene(
+        case, trajectory, verdict, tools, satisfies, weights, argument_problems=argument_problems, same_value=same_value
+    )
     fault, calls, replies = scene.fault, trajectory.calls, trajectory.replies
     measures, faults = _measured(families, scene, success)
     if fault is None:

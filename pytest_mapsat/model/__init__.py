@@ -38,6 +38,7 @@ from .case import (
     Visible,
 )
 from .checks import (
+    Addressed,
     All,
     AnyOf,
     Asked,
@@ -50,6 +51,7 @@ from .checks import (
     Covers,
     Custom,
     Grounded,
+    Located,
     Not,
     NotCalled,
     NotSaid,
@@ -121,7 +123,7 @@ from .run import (
 from .schema import limits_broken, mismatches, schema_problem
 from .scorecard import CallCounts, EpisodeTiming, Requirement, Scorecard, Spent
 from .structured import RESERVED, Figure, Structured
-from .suite import SUITE_SCHEMA, SuiteManifest
+from .suite import SUITE_SCHEMA, EpisodeDefaults, SuiteManifest
 from .tool import (
     ITEM,
     CutByDistance,
@@ -194,6 +196,7 @@ __all__ = [
     "USER",
     "Absent",
     "Accounting",
+    "Addressed",
     "Aggregate",
     "All",
     "AnyOf",
@@ -232,6 +235,7 @@ __all__ = [
     "Direction",
     "Ending",
     "Entities",
+    "EpisodeDefaults",
     "EpisodeTiming",
     "Equal",
     "EqualTo",
@@ -262,6 +266,7 @@ __all__ = [
     "Least",
     "LevelRule",
     "Local",
+    "Located",
     "Location",
     "Lost",
     "MapsatError",

@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from pytest_mapsat.metrics import CaseRow, case_rows, votes_agree
-from pytest_mapsat.model import PROVENANCE_KINDS, USER, Aggregate, Gate, Run, Scorecard, Spent
+from pytest_mapsat.model import PROVENANCE_KINDS, USER, Aggregate, Gate, Run, Spent
 
 from .changes import Line, change_lines
 from .text import cell_width, cut, printable, wrap
-from .values import PASS_RATE, card_name, gated_metrics, mean_text, metric_title, missed, span_text
+from .values import PASS_RATE, card_name, gated_metrics, mean_text, metric_title, missed, sample_text, span_text
 
 _WIDEST_NAME = 24
 _GAP = 2
@@ -47,8 +47,9 @@ def summary_lines(run: Run, *, width: int, colour: bool, brief: bool = False, fu
         if run.comparison is not None:
             lines += [*change_lines(run.comparison, width, full=full), Line("")]
         if run.cases:
+            rows = case_rows(run.cases, run.manifest.options.pass_rule)
             lines += [
-                *_table(run, width),
+                *_table(run, rows, width),
                 *_decided(run, width),
                 *_left_out(run, width),
                 *_intervals(run, width),
@@ -57,9 +58,9 @@ def summary_lines(run: Run, *, width: int, colour: bool, brief: bool = False, fu
             lines += [
                 *_counts(run, width),
                 *_spent(run, width),
-                *_worst(run, width),
+                *_worst(run, rows, width),
                 *_open(run, width),
-                *_flaky(run, width),
+                *_flaky(rows, width),
             ]
             lines += _slowest(run, width)
         lines += [*_warnings(run, width), *_lost(run, width), *_gate(run.gate, width)]
@@ -93,20 +94,22 @@ def _head(run: Run, width: int) -> Iterator[Line]:
     judge = run.manifest.judge.spec
     yield Line(cut(f"agent  {printable(run.manifest.agent)}", width))
     yield Line(cut(f"suite  {suites} · user {printable(run.manifest.user)} · judge {printable(judge)}", width))
+    if sample := sample_text(run.manifest):
+        yield Line(cut(f"sample {sample}", width))
     if run.manifest.judge.linked is False:
         yield Line("judge  its verdicts are joined by case id only: they may be about other dialogues", "yellow")
 
 
-def _table(run: Run, width: int) -> Iterator[Line]:
+def _table(run: Run, cases: Sequence[CaseRow], width: int) -> Iterator[Line]:
     """Give the table of means; where it is too wide for all families of metrics, one for each."""
     columns = gated_metrics(run)
-    rows = _rows(run, columns)
+    rows = _rows(run, cases, columns)
     if _width(rows) <= width:
         yield from _drawn(rows, width)
         return
     families = {metric.name: metric.family for metric in run.manifest.metrics}
     for number, family in enumerate(dict.fromkeys(metric.family for metric in run.manifest.metrics if metric.gated)):
-        rows = _rows(run, [name for name in columns if families[name] == family])
+        rows = _rows(run, cases, [name for name in columns if families[name] == family])
         if number:
             yield Line("")
             rows = [[*row[:_PASSED], *row[_PASSED + 1 :]] for row in rows]
@@ -122,17 +125,16 @@ def _under_its_name(rows: list[list[str]], family: str) -> list[list[str]]:
     return [[cut(printable(family), _WIDEST_NAME), *(head.removeprefix(prefix) for head in rows[0][1:])], *rows[1:]]
 
 
-def _rows(run: Run, columns: Sequence[str]) -> list[list[str]]:
+def _rows(run: Run, cases: Sequence[CaseRow], columns: Sequence[str]) -> list[list[str]]:
     """Return the head and the lines of the table of means."""
-    rule = run.manifest.options.pass_rule
     rows = [
         ["", "cases", _RATE, *(name.upper() for name in columns)],
-        ["all", *_row(run.cases, run.summary, columns, rule)],
+        ["all", *_row(cases, run.summary, columns)],
     ]
     domains = run.groups.get("domain", {})
     for domain in sorted(domains):
-        cards = [card for card in run.cases if domain in (card.domains or ("none",))]
-        rows.append([cut(printable(domain), _WIDEST_NAME), *_row(cards, domains[domain], columns, rule)])
+        some = [row for row in cases if domain in (row.cards[0].domains or ("none",))]
+        rows.append([cut(printable(domain), _WIDEST_NAME), *_row(some, domains[domain], columns)])
     return rows
 
 
@@ -178,13 +180,10 @@ def _drawn(rows: Sequence[Sequence[str]], width: int) -> Iterator[Line]:
         yield from _wrapped("", f"no room for {', '.join(dropped)}", width)
 
 
-def _row(
-    cards: Sequence[Scorecard], aggregates: Mapping[str, Aggregate], columns: Sequence[str], rule: str
-) -> list[str]:
-    rows = case_rows(cards, rule)
+def _row(rows: Sequence[CaseRow], aggregates: Mapping[str, Aggregate], columns: Sequence[str]) -> list[str]:
     passed = sum(row.outcome == "passed" for row in rows)
     return [
-        str(len({card.id for card in cards})),
+        str(len({row.id for row in rows})),
         f"{passed}/{len(rows)}",
         *(mean_text(aggregates.get(name), "-") or "-" for name in columns),
     ]
@@ -278,10 +277,10 @@ def _leading(run: Run) -> str:
     return next(iter(gated_metrics(run)), "")
 
 
-def _worst(run: Run, width: int) -> Iterator[Line]:
+def _worst(run: Run, cases: Sequence[CaseRow], width: int) -> Iterator[Line]:
     """Name the cases that failed and those that earned least, a line each, with what the first trial of them says that is so."""
     name = _leading(run)
-    rows = [(row, _value(row, name)) for row in case_rows(run.cases, run.manifest.options.pass_rule)]
+    rows = [(row, _value(row, name)) for row in cases]
     scored = [(row, value) for row, value in rows if value is not None and (value < 1 or row.outcome == "failed")]
     scored.sort(key=lambda pair: (pair[0].outcome != "failed", pair[1], pair[0].id, pair[0].agent))
     for number, (row, value) in enumerate(scored[:_WORST]):
@@ -317,10 +316,10 @@ def _open(run: Run, width: int) -> Iterator[Line]:
         yield Line(cut(f"{label:8} {card_name(card)}  {told}  {printable(reason)}", width))
 
 
-def _flaky(run: Run, width: int) -> Iterator[Line]:
+def _flaky(rows: Sequence[CaseRow], width: int) -> Iterator[Line]:
     """Name the cases of which some trials passed and some failed, and those that passed on a rerun only."""
     named = []
-    for row in case_rows(run.cases, run.manifest.options.pass_rule):
+    for row in rows:
         if row.flaky and row.trials > 1:
             again = f", {row.reruns} run again" if row.reruns else ""
             named.append(f"{_row_name(row)} ({row.passed} of {row.trials} trials passed{again})")

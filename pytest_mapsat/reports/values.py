@@ -14,6 +14,7 @@ from pytest_mapsat.model import (
     Label,
     Requirement,
     Run,
+    RunManifest,
     Scorecard,
     Step,
     step_name,
@@ -45,6 +46,18 @@ def gated_metrics(run: Run) -> tuple[str, ...]:
     """Return the metrics that a threshold may stand on, those first that are told first."""
     gated = [metric for metric in run.manifest.metrics if metric.gated]
     return tuple(metric.name for metric in sorted(gated, key=lambda metric: not metric.headline))
+
+
+def sample_text(manifest: RunManifest) -> str:
+    """Return of which sample of which suites a run is, empty for a run of all cases."""
+    if not manifest.options.sample:
+        return ""
+    several = len(manifest.suites) > 1
+    sizes = (
+        f"{manifest.options.sample} of {one.cases} cases{f' of {one.name}' if several else ''}"
+        for one in manifest.suites
+    )
+    return printable(f"{', '.join(sizes)} {manifest.options.drawn}")
 
 
 def metric_order(run: Run) -> list[str]:

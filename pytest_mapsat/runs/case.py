@@ -33,7 +33,7 @@ from pytest_mapsat.model import (
     trajectory_digest,
 )
 from pytest_mapsat.recording import Kept, OwnTools, RecordingWorld, SimulatingWorld, Simulator
-from pytest_mapsat.sandbox import World, argument_problems, make_world, satisfies
+from pytest_mapsat.sandbox import World, argument_problems, make_world, same_value, satisfies
 from pytest_mapsat.suite import Suite
 from pytest_mapsat.users import audit, make_user
 
@@ -262,6 +262,7 @@ def grade(
         families=families,
         success=success,
         argument_problems=argument_problems,
+        same_value=same_value,
     )
     return card.model_copy(
         update={

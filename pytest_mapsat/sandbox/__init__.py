@@ -9,13 +9,13 @@ from .door import WorldSuite, make_world
 from .geo import distance_m
 from .python_world import Refused, WorldFactory, WorldHook, installed_worlds
 from .resolver import MISS_RESULT
-from .satisfy import satisfies, values_at
+from .satisfy import same_value, satisfies, values_at
 from .spec import rule_of
 from .state import Row, Rows, State
 from .tables import Table, View, rows_meant, unmet
 from .text import normalise, text_similarity, tokens
 from .times import opening_hours
-from .toolbox import Toolbox
+from .toolbox import Toolbox, ToolsClosed
 from .world import Answer, Sandbox, World, argument_problems, record_key
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "State",
     "Table",
     "Toolbox",
+    "ToolsClosed",
     "UnfitError",
     "View",
     "World",
@@ -47,6 +48,7 @@ __all__ = [
     "record_key",
     "rows_meant",
     "rule_of",
+    "same_value",
     "satisfies",
     "shape_of",
     "text_similarity",
