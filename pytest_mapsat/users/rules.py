@@ -148,7 +148,7 @@ def against_script(
     asking = (*reading.questions, *reading.open_ended)
     before = [turn.text for turn in turns if turn.role == "user"]
     left = [one for one in answers if not any(_tells(text, one, language) for text in before)]
-    asked = [one for one in left if any(mentions(sentence, phrase) for sentence in asking for phrase in one.asked)]
+    asked = [one for one in left if any(mentions(sentence, phrase) for sentence in asking for phrase in _topics(one))]
     unasked = [one for one in left if one not in asked and _tells(message, one, language)]
     if unasked and not reading.asks:
         yield Slip("proactivity", f"it volunteers {unasked[0].say[:_SHOWN]!r}: nothing was asked", misleads=False)
@@ -165,6 +165,11 @@ def against_script(
                 yield Slip("proactivity", f"it ends though it was asked for {answer.say[:_SHOWN]!r}")
             else:
                 yield Slip("missing_details", f"it was asked for {answer.say[:_SHOWN]!r} and does not say it")
+
+
+def _topics(answer: ScriptedAnswer) -> list[str]:
+    """Return the phrases that ask for an answer; one of punctuation alone is in any question, and asks for nothing surely."""
+    return [phrase for phrase in answer.asked if words(phrase)]
 
 
 def _tells(message: str, answer: ScriptedAnswer, language: str) -> bool:
