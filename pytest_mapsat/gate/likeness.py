@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pytest_mapsat.model import (
+    OBSERVATION,
+    STATE,
     ComparedRun,
     Lost,
     Run,
@@ -27,6 +29,10 @@ _FREE = {
     *("trials", "pass_rule", "shard", "allow_unevaluated", "fail_under", "fail_under_from"),
     *("compare_fail", "compare_fail_from", "compare_on", "inconclusive", "metrics"),
 }
+
+
+#: Prompts for labels that only some families of metrics read: whoever measures by one family more is compared on the others.
+_BESIDE = tuple(f"/judge_{kind}" for kind in (STATE, OBSERVATION))
 
 
 @dataclass(frozen=True)
@@ -176,7 +182,7 @@ def _text(value: object) -> str:
 
 
 def _prompts(manifest: RunManifest) -> dict[str, str]:
-    return {f"prompt {name}": mark for name, mark in manifest.prompts.items()}
+    return {f"prompt {name}": mark for name, mark in manifest.prompts.items() if not name.endswith(_BESIDE)}
 
 
 def _versions(manifest: RunManifest) -> dict[str, str]:

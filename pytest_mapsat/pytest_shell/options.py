@@ -122,6 +122,19 @@ OPTIONS = (
     Option("max-tokens", "N", "tokens that models may use in this run, in and out; likewise"),
     Option("rpm", "N", "calls of models a minute, of all processes together"),
     Option("tpm", "N", "tokens of models a minute, in and out, likewise"),
+    Option(
+        "isolate",
+        "",
+        "agents in processes of their own, without suite, truth or environment: what they do to theirs is their failure alone",
+        flag=True,
+    ),
+    Option(
+        "isolate-env",
+        "NAME",
+        "a variable of the environment that isolated agents have, such as a key; repeatable",
+        repeatable=True,
+    ),
+    Option("memory", "MB", "what the process of an isolated agent may use (default: any amount)"),
     Option("resume", "PATH", "go on from the journal or the run file of a run that did not end: run what it lacks"),
 )
 

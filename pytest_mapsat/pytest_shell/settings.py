@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
+from .isolating import IsolationSettings, read_isolation
 from .options import OPTIONS, PLANNED, agent_spec, dest_of, typed
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Settings:
         reports: the reports that are written at the end.
         unsaid: options that suites have a say in, and neither the command line nor the ini names.
         models: how models are asked, where any is.
+        isolation: how agents are kept apart; None: they share our process.
     """
 
     request: RunRequest
@@ -76,11 +78,16 @@ class Settings:
     reports: tuple[ReportTarget, ...] = ()
     unsaid: frozenset[str] = frozenset()
     models: ModelSettings = ModelSettings()
+    isolation: IsolationSettings | None = None
 
     def with_options(self, **changes: object) -> Settings:
         """Return the settings with other options in the request."""
         options = self.request.options.model_copy(update=changes)
         return replace(self, request=self.request.model_copy(update={"options": options}))
+
+    def with_user(self, user: str) -> Settings:
+        """Return the settings with another user in the request."""
+        return replace(self, request=self.request.model_copy(update={"user": user}))
 
     def with_source(self, digest: str) -> Settings:
         """Return the settings with a digest of the agent's source in the request."""
@@ -142,8 +149,9 @@ def read_settings(config: pytest.Config) -> Settings:
         compare=_path(config, "compare"),
         durations=_path(config, "durations"),
         reports=_reports(config),
-        unsaid=frozenset(name for name in ("assert", "max-turns", "timeout") if not _single(config, name, "")),
+        unsaid=frozenset(name for name in ("assert", "max-turns", "timeout", "user") if not _single(config, name, "")),
         models=_models(config),
+        isolation=read_isolation(config),
     )
 
 

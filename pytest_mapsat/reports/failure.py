@@ -21,6 +21,7 @@ from pytest_mapsat.model import (
     Step,
 )
 
+from . import values
 from .text import call_text, cut, printable, wrap
 
 _QUOTE = 160
@@ -122,7 +123,7 @@ def _lines(
 
 def _missed(card: Scorecard, case: Case, asserted: frozenset[str]) -> tuple[list[Label], list[Label]]:
     """Return the labels that are not satisfied in full: those that are asserted, and the others."""
-    missed = [label for label in card.labels if label.value is not None and label.value < 1]
+    missed = values.missed(card)
     told = [label for label in missed if _kind(label, case) in asserted]
     return told, [label for label in missed if label not in told]
 

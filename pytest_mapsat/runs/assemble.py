@@ -163,7 +163,7 @@ def _manifest(
         decisions=request.decisions,
         options=request.options,
         metrics=tuple(metrics),
-        prompts=prompts_of(request),
+        prompts=prompts_of(request, {label.kind for card in cards for label in card.labels if label.votes}),
         partial=outcome.partial,
         broken=tuple(sorted(set(outcome.broken))),
         unfinished=outcome.unfinished,
