@@ -215,7 +215,7 @@ class Reporter:
 
     def _collection_known(self, any_case: bool) -> None:
         """Fix what the suites are now, and refuse to go on from a run of others."""
-        if not any_case:
+        if not any_case or not self._decides:
             return
         self._begin()
         infos = suite_infos(self.suites.used())

@@ -267,7 +267,7 @@ class MapsatSession:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note which items are left to run."""
-        self._collected.selected = {item.nodeid for item in session.items if isinstance(item.parent, CaseFile)}
+        self._collected.selected = [item.nodeid for item in session.items if isinstance(item.parent, CaseFile)]
         self._collected.roots = sorted(self.suites.touched)
         if self.reporter is not None:
             self.reporter.collected(self._collected)
