@@ -13,11 +13,12 @@ from .reply import Reply
 if TYPE_CHECKING:
     from .context import AgentContext, Session, context_of, session_of
     from .faults import AgentFault, describe, scrubbed
+    from .isolation import IsolatedSource, Isolation, isolated_source
     from .jsondata import as_json
     from .loop import EventLoop, shutdown
     from .models import AGENT_PROMPTS
     from .recorded import RecordedSource
-    from .resolve import load, resolve_source, source_of
+    from .resolve import load, names_own_code, resolve_source, source_of
     from .source import AgentSource, Conversation, Source
 
 __all__ = [
@@ -27,6 +28,8 @@ __all__ = [
     "AgentSource",
     "Conversation",
     "EventLoop",
+    "IsolatedSource",
+    "Isolation",
     "RecordedSource",
     "Reply",
     "Session",
@@ -34,7 +37,9 @@ __all__ = [
     "as_json",
     "context_of",
     "describe",
+    "isolated_source",
     "load",
+    "names_own_code",
     "resolve_source",
     "scrubbed",
     "session_of",
@@ -45,11 +50,12 @@ __all__ = [
 _HOMES = {
     "context": ("AgentContext", "Session", "context_of", "session_of"),
     "faults": ("AgentFault", "describe", "scrubbed"),
+    "isolation": ("IsolatedSource", "Isolation", "isolated_source"),
     "jsondata": ("as_json",),
     "loop": ("EventLoop", "shutdown"),
     "models": ("AGENT_PROMPTS",),
     "recorded": ("RecordedSource",),
-    "resolve": ("load", "resolve_source", "source_of"),
+    "resolve": ("load", "names_own_code", "resolve_source", "source_of"),
     "source": ("AgentSource", "Conversation", "Source"),
 }
 

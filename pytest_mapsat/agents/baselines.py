@@ -28,6 +28,9 @@ class _Fixed:
     def cancel(self) -> None:
         """Nothing is ever waited for."""
 
+    def close(self) -> None:
+        """Nothing is held."""
+
 
 class _ByHeart:
     """Plays the oracle dialogue of a case: in each reply its calls, then its text, and with the last one the right claims."""
@@ -54,6 +57,9 @@ class _ByHeart:
 
     def cancel(self) -> None:
         """Nothing is ever waited for."""
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 @dataclass(frozen=True)

@@ -90,6 +90,9 @@ class CallableConversation:
         if self._waiting is not None:
             loop.cancel(self._waiting)
 
+    def close(self) -> None:
+        """Nothing is held that Python would not give back."""
+
     def _answer(self, message: str) -> Reply:
         if self._agent is None:
             self._agent = self._make()

@@ -60,6 +60,11 @@ def resolve_source(spec: str, *, root: Path, door: Door | None = None) -> Source
         raise UsageError(f"{error} ({hint})") from None
 
 
+def names_own_code(spec: str) -> bool:
+    """Return whether a spec names an agent of the user's own, ``module:attr``, and none that is built in or recorded."""
+    return spec.partition(":")[0] not in _SCHEMES and not spec.startswith(_TO_COME)
+
+
 def source_of(agent: object, spec: str) -> Source:
     """Return the source for an agent at hand: a callable, a factory, an object with ``reply``, or a source.
 
@@ -98,7 +103,7 @@ def load(spec: str, *, root: Path, what: Literal["agent", "tools"] = "agent") ->
     if not colon or not attribute or not all(part.isidentifier() for part in module_name.split(".")):
         example = f"expected module:attribute, as in my_{what}:{what}"
         raise UsageError(f"{what} {spec!r}: {example}{_suggestion(module_name, attribute or what)}")
-    _search_first(root)
+    search_first(root)
     named = f"{what} {spec!r}"
     found: object = _import(module_name, named, root)
     for done, name in enumerate(attribute.split(".")):
@@ -114,7 +119,8 @@ def _suggestion(module_name: str, attribute: str) -> str:
     return f" (did you mean '{name}:{attribute}'?)"
 
 
-def _search_first(root: Path) -> None:
+def search_first(root: Path) -> None:
+    """Have modules looked for in a folder before any other place."""
     place = str(root)
     if sys.path[:1] != [place]:
         sys.path.insert(0, place)

@@ -29,6 +29,10 @@ class Conversation(Protocol):
         """Stop waiting for the reply that another thread waits for. Best effort; called when the time is over."""
         ...
 
+    def close(self) -> None:
+        """Give back what the agent holds; called once its episode is over."""
+        ...
+
 
 class AgentSource(Protocol):
     """Something that can be talked to.

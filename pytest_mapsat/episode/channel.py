@@ -14,13 +14,9 @@ from threading import Lock
 
 from pytest_mapsat.agents import as_json
 from pytest_mapsat.model import Json, JsonObject, Step, tool_name
-from pytest_mapsat.sandbox import Answer, World
+from pytest_mapsat.sandbox import Answer, ToolsClosed, World
 
 from .limits import Limits
-
-
-class ToolsClosed(RuntimeError):  # noqa: N818  # an agent reads this name
-    """A tool was called when no reply is under way, or too often."""
 
 
 class Channel:
@@ -124,7 +120,7 @@ class Channel:
         return Answer({"status": "error", "message": message}, "error")
 
 
-_OVER = "no reply is under way: tools can be called, and thoughts kept, only while the agent is asked"
+_OVER = str(ToolsClosed())
 #: As many as a reply may return.
 _MOST_THOUGHTS = 10_000
 _channels: dict[int, Channel] = {}

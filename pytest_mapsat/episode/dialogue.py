@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -123,7 +123,7 @@ class _Dialogue:
         self._turns = [Turn(role="user", text=case.visible.query)]
         self._left_behind = left_behind
         self._began_reply = 0.0
-        self._deadline = perf_counter() + limits.timeout
+        self._deadline = 0.0
 
     def run(self) -> Trajectory:
         """Return what happened."""
@@ -149,7 +149,9 @@ class _Dialogue:
             context = partial(context_of, self._case.visible)
             session = session_of(self._case.id, self._trial, think)
             conversation = self._source.open(self._case, toolbox, context, session)
-            with self._caller(conversation) as caller:
+            # An agent that has to be brought up first takes none of the episode's time for it.
+            self._deadline = perf_counter() + self._limits.timeout
+            with closing(conversation), self._caller(conversation) as caller:
                 for _ in range(self._limits.max_turns):
                     session.remember(self._turns)
                     end = self._agent_turn(conversation, caller) or self._user_turn()
@@ -160,7 +162,9 @@ class _Dialogue:
     def _caller(self, conversation: Conversation) -> AbstractContextManager[Caller]:
         """Give a way to call the agent: on another thread, or on this one where it is there for that."""
         left_behind = self._left_behind
-        return leased() if left_behind is None else nullcontext(Here(lambda: left_behind(self._abandoned(conversation))))
+        return (
+            leased() if left_behind is None else nullcontext(Here(lambda: left_behind(self._abandoned(conversation))))
+        )
 
     def _abandoned(self, conversation: Conversation) -> Trajectory:
         """End the episode for the thread that is left behind in it."""

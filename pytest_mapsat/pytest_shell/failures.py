@@ -24,12 +24,16 @@ def again_of(config: pytest.Config, request: RunRequest, place: str) -> str:
     option = config.option
     settings = [("-c", option.inifilename), ("--rootdir", option.rootdir)]
     settings.append(("--mapsat-decisions", option.mapsat_decisions))
+    settings += [("--mapsat-isolate-env", name) for name in option.mapsat_isolate_env or ()]
+    settings.append(("--mapsat-memory", option.mapsat_memory))
     settings += [("-o", text) for text in option.override_ini or ()]
     settings += [("-p", name) for name in option.plugins or () if not name.startswith("no:")]
     # What an ini file adds to the command line, it adds again.
     typed = tuple(map(str, config.invocation_params.args))
     said = [(name, value) for name, value in settings if value and any(word.endswith(value) for word in typed)]
     command = again_command(request, place, given_options(config))
+    if "--mapsat-isolate" in typed:
+        command += " --mapsat-isolate"
     return " ".join([command, *(f"{name} {shlex.quote(value)}" for name, value in said)])
 
 

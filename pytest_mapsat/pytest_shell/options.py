@@ -87,6 +87,18 @@ OPTIONS = (
     ),
     Option("compare-on", "PART", "all (default: runs that are not alike are refused) or common (the cases that are)"),
     Option("inconclusive", "WORD", "what a comparison means that cannot tell: fail (default) or pass"),
+    Option(
+        "sample",
+        "N",
+        "run N cases of each suite, drawn by a digest of their ids, so that a smaller sample lies in a larger one; all (default): every case",
+    ),
+    Option(
+        "sample-by",
+        "LIST",
+        "attributes that the sample is spread over, as scenario,city (or domain, difficulty, language, group): equally over the values of the "
+        "first, in proportion over the others",
+    ),
+    Option("sample-seed", "N", "draw another sample (default 0)"),
     Option("shard", "I/N", "run one part of the cases, as 2/8; mapsat merge puts the parts together"),
     Option("durations", "PATH", "a saved run, by whose durations the parts of --mapsat-shard are balanced"),
     Option(
@@ -110,6 +122,19 @@ OPTIONS = (
     Option("max-tokens", "N", "tokens that models may use in this run, in and out; likewise"),
     Option("rpm", "N", "calls of models a minute, of all processes together"),
     Option("tpm", "N", "tokens of models a minute, in and out, likewise"),
+    Option(
+        "isolate",
+        "",
+        "agents in processes of their own, without suite, truth or environment: what they do to theirs is their failure alone",
+        flag=True,
+    ),
+    Option(
+        "isolate-env",
+        "NAME",
+        "a variable of the environment that isolated agents have, such as a key; repeatable",
+        repeatable=True,
+    ),
+    Option("memory", "MB", "what the process of an isolated agent may use (default: any amount)"),
     Option("resume", "PATH", "go on from the journal or the run file of a run that did not end: run what it lacks"),
 )
 

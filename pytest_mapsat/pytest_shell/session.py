@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pytest
 
-from pytest_mapsat.agents import Source, resolve_source, source_of
+from pytest_mapsat.agents import IsolatedSource, Source, resolve_source, source_of
 from pytest_mapsat.episode import shutdown
 from pytest_mapsat.formats import Journal
 from pytest_mapsat.judges import Decisions, gather_checks, make_judge
@@ -35,6 +35,7 @@ from pytest_mapsat.users import check_user_spec
 from .collector import Collector
 from .failures import again_of, place_failure
 from .hooks import HookError, call_hook, world_of
+from .isolating import isolated_agent
 from .items import CaseFile, CaseParam, agent_of, case_name, param_of, param_or_none, params, place_of, raised_at
 from .passes import mark_trial
 from .reporter import Reporter
@@ -117,6 +118,8 @@ class MapsatSession:
         """The agent object that the spec names."""
         if self._source is None:
             pytest.fail("--mapsat-agent=fixture: no conftest.py overrides the fixture mapsat_agent", pytrace=False)
+        if isinstance(self._source, IsolatedSource):
+            pytest.fail("mapsat_agent: with --mapsat-isolate the agent is in processes of its own only", pytrace=False)
         return self._source.agent
 
     def case(self, param: CaseParam) -> Case:
@@ -258,6 +261,10 @@ class MapsatSession:
         items[:] = [item for item in items if item not in left_out]
         self.config.hook.pytest_deselected(items=others)
 
+    def pytest_report_collectionfinish(self) -> list[str]:
+        """Say of which sample the run is."""
+        return self.suites.sampled()
+
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note which items are left to run."""
         self._collected.selected = {item.nodeid for item in session.items if isinstance(item.parent, CaseFile)}
@@ -329,7 +336,15 @@ class MapsatSession:
 
     def _resolve(self, spec: str) -> Source:
         made = call_hook(self.config, self.config.hook.pytest_mapsat_make_agent, config=self.config, spec=spec)
-        return source_of(made, spec) if made is not None else resolve_source(spec, root=self.root, door=self._door)
+        isolation, timeout = self.settings.isolation, self.settings.request.options.timeout_seconds
+        if made is not None and isolation is not None:
+            raise pytest.UsageError(
+                "--mapsat-isolate: what pytest_mapsat_make_agent makes is an object of this process and cannot be made in another one"
+            )
+        if made is not None:
+            return source_of(made, spec)
+        isolated = isolation and isolated_agent(self.config, isolation, spec, self.root, timeout)
+        return isolated or resolve_source(spec, root=self.root, door=self._door)
 
     def _open_door(self) -> ModelDoor | None:
         """Return the way to models, where anybody in this run is one."""

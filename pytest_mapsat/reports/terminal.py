@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import io
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from pytest_mapsat.metrics import CaseRow, case_rows, votes_agree
-from pytest_mapsat.model import PROVENANCE_KINDS, Aggregate, Gate, Run, Spent
+from pytest_mapsat.model import PROVENANCE_KINDS, USER, Aggregate, Gate, Run, Spent
 
 from .changes import Line, change_lines
 from .text import cell_width, cut, printable, wrap
-from .values import PASS_RATE, card_name, gated_metrics, mean_text, metric_title, missed, span_text
+from .values import PASS_RATE, card_name, gated_metrics, mean_text, metric_title, missed, sample_text, span_text
 
 _WIDEST_NAME = 24
 _GAP = 2
@@ -19,6 +20,7 @@ _GAP = 2
 _TOTALS = 2
 #: The columns that no terminal is too narrow for: name, cases, passed, the first metric.
 _ALWAYS = 4
+_PASSED, _RATE = 2, "passed"
 _FIRST = 2
 _WORST = 5
 _SLOWEST = 3
@@ -92,32 +94,62 @@ def _head(run: Run, width: int) -> Iterator[Line]:
     judge = run.manifest.judge.spec
     yield Line(cut(f"agent  {printable(run.manifest.agent)}", width))
     yield Line(cut(f"suite  {suites} · user {printable(run.manifest.user)} · judge {printable(judge)}", width))
+    if sample := sample_text(run.manifest):
+        yield Line(cut(f"sample {sample}", width))
     if run.manifest.judge.linked is False:
         yield Line("judge  its verdicts are joined by case id only: they may be about other dialogues", "yellow")
 
 
 def _table(run: Run, cases: Sequence[CaseRow], width: int) -> Iterator[Line]:
-    """Give the table of means. Columns that do not fit are dropped from the last on: a digit never is."""
-    from rich import box  # noqa: PLC0415 (90 ms, for the summary only)
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-
+    """Give the table of means; where it is too wide for all families of metrics, one for each."""
     columns = gated_metrics(run)
+    rows = _rows(run, cases, columns)
+    if _width(rows) <= width:
+        yield from _drawn(rows, width)
+        return
+    families = {metric.name: metric.family for metric in run.manifest.metrics}
+    for number, family in enumerate(dict.fromkeys(metric.family for metric in run.manifest.metrics if metric.gated)):
+        rows = _rows(run, cases, [name for name in columns if families[name] == family])
+        yield from [Line("")] if number else []
+        yield from _drawn(rows if not number else [[*row[:_PASSED], *row[_PASSED + 1 :]] for row in rows], width)
+
+
+def _rows(run: Run, cases: Sequence[CaseRow], columns: Sequence[str]) -> list[list[str]]:
+    """Return the head and the lines of the table of means."""
     rows = [
-        ["", "cases", "passed", *(name.upper() for name in columns)],
+        ["", "cases", _RATE, *(name.upper() for name in columns)],
         ["all", *_row(cases, run.summary, columns)],
     ]
     domains = run.groups.get("domain", {})
     for domain in sorted(domains):
         some = [row for row in cases if domain in (row.cards[0].domains or ("none",))]
         rows.append([cut(printable(domain), _WIDEST_NAME), *_row(some, domains[domain], columns)])
-    widths = [max(map(cell_width, column)) for column in zip(*rows, strict=True)]
+    return rows
+
+
+def _width(rows: Sequence[Sequence[str]]) -> int:
+    widths = _widths(rows)
+    return sum(widths) + _GAP * (len(widths) - 1)
+
+
+def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(cell_width, column)) for column in zip(*rows, strict=True)]
+
+
+def _drawn(rows: Sequence[Sequence[str]], width: int) -> Iterator[Line]:
+    """Give one table. Columns that do not fit are dropped from the last on: a digit never is."""
+    from rich import box  # noqa: PLC0415 (90 ms, for the summary only)
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
+    widths = _widths(rows)
     shown = len(widths)
     while shown > _ALWAYS and sum(widths[:shown]) + _GAP * (shown - 1) > width:
         shown -= 1
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False, collapse_padding=True)
     # The rate of passed items closes the table, whatever stands between.
-    order = [0, 1, *range(3, shown), 2]
+    order = [place for place in range(shown) if rows[0][place] != _RATE]
+    order += [rows[0].index(_RATE)] if _RATE in rows[0] else []
     for place in order:
         # Names give way before any digit does.
         table.add_column(
@@ -202,7 +234,19 @@ def _counts(run: Run, width: int) -> Iterator[Line]:
     if unchecked:
         text += f"; {unchecked} tool rules in prose unchecked"
     yield from _wrapped("dialogue ", text, width)
+    yield from _users(run, width)
     yield from _asked_model(run, width)
+
+
+def _users(run: Run, width: int) -> Iterator[Line]:
+    """Say how often simulated users surely departed from their scripts, and how many episodes failed by it; nothing where none did."""
+    slips = [label.factor.partition(".")[2] for card in run.cases for label in card.labels if label.kind == USER]
+    if not slips:
+        return
+    kinds = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(Counter(slips).items()))
+    laid = sum(card.blame == "user" and any(label.kind == USER for label in card.labels) for card in run.cases)
+    text = f"{len(slips)} turns depart from the script ({kinds})" + (f"; {laid} episodes failed by it" if laid else "")
+    yield from _wrapped("users    ", text, width, "yellow")
 
 
 def _asked_model(run: Run, width: int) -> Iterator[Line]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import re
 import sys
 from collections.abc import Iterable, Sequence
@@ -91,7 +92,7 @@ def source_digest(spec: str, agent: object, others: Iterable[Path] = ()) -> str:
 
     Args:
         spec: the agent's spec; its module counts, as the user named it.
-        agent: the object itself, whose module counts where the spec names none.
+        agent: the object itself, whose module counts where the spec names none; None where it is not in this process.
         others: further files that make the agent, such as the ``conftest.py`` of a fixture.
 
     Returns:
@@ -101,7 +102,8 @@ def source_digest(spec: str, agent: object, others: Iterable[Path] = ()) -> str:
     if kind == "baseline":
         return ""
     module = sys.modules.get(kind) or sys.modules.get(getattr(agent, "__module__", None) or type(agent).__module__)
-    files = sorted({*others, *([Path(rest)] if kind == "recorded" else _files_of(module))})
+    own = [Path(rest)] if kind == "recorded" else _files_unloaded(kind) if agent is None and rest else _files_of(module)
+    files = sorted({*others, *own})
     sha = hashlib.sha256()
     read = 0
     for path in files[:_MOST_FILES]:
@@ -111,10 +113,24 @@ def source_digest(spec: str, agent: object, others: Iterable[Path] = ()) -> str:
     return sha.hexdigest()[:16] if read else ""
 
 
+def _files_unloaded(name: str) -> list[Path]:
+    """Return the files of a module that is not loaded in this process, and is not loaded here: what its process loads is the agent's."""
+    found = None
+    with suppress(ImportError, ValueError, AttributeError):
+        found = importlib.util.find_spec(name.partition(".")[0])
+    folders = found.submodule_search_locations if found else None
+    if found is None or not (folders or found.has_location):
+        return []
+    return _python_files(folders or ()) or [Path(found.origin or "")]
+
+
+def _python_files(folders: Iterable[str]) -> list[Path]:
+    return [path for folder in folders for path in Path(folder).rglob("*.py")]
+
+
 def _files_of(module: ModuleType | None) -> list[Path]:
     file = getattr(module, "__file__", None)
     if module is None or not file:
         return []
     top = sys.modules.get(module.__name__.partition(".")[0])
-    folders = list(getattr(top, "__path__", ()))
-    return [path for folder in folders for path in Path(folder).rglob("*.py")] or [Path(file)]
+    return _python_files(getattr(top, "__path__", ())) or [Path(file)]

@@ -9,6 +9,15 @@ from typing import Any
 from pytest_mapsat.model import Json, JsonObject, Tool, canonical_json
 
 
+class ToolsClosed(RuntimeError):  # noqa: N818  # an agent reads this name
+    """A tool was called, or a thought kept, when no reply is under way, or too often."""
+
+    def __init__(
+        self, why: str = "no reply is under way: tools can be called, and thoughts kept, only while the agent is asked"
+    ) -> None:
+        super().__init__(why)
+
+
 class Toolbox:
     """Tools that are called by name: ``tools.search_poi(query="...")`` or ``tools.call("search_poi", {"query": "..."})``.
 

@@ -1,0 +1,258 @@
+"""An agent in a process of its own as a source like any other: a fresh process for each episode."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event, Lock
+from typing import Literal
+
+from pytest_mapsat.agents.context import AgentContext, Session
+from pytest_mapsat.agents.faults import AgentFault, scrubbed
+from pytest_mapsat.agents.reply import Reply
+from pytest_mapsat.agents.reply_check import checked
+from pytest_mapsat.agents.resolve import search_first
+from pytest_mapsat.model import Case, JsonObject, UsageError
+from pytest_mapsat.sandbox import Toolbox, ToolsClosed
+
+from .processes import AgentProcess, Isolation, LostError, Processes
+from .wire import Broken, Call, Ready, Said, Thought, Unusable, WireError
+
+#: How long a reply that is given up may take to come back, seconds.
+_PATIENCE = 1.0
+#: How often a process that was lost before its episode is replaced: the one that takes its place may be lost with the same keeper.
+_TRIES = 2
+#: Characters and lines of a fault's detail.
+_DETAIL, _DETAIL_LINES = 2_000, 5
+
+
+class IsolatedSource:
+    """An agent in a process of its own, made anew for each episode, so that nothing of one is left in the next.
+
+    One process always waits with its agent imported, so that an episode need not.
+
+    Args:
+        spec: ``module:attr``.
+        root: searched first for modules.
+        processes: makes them.
+    """
+
+    kind: Literal["agent"] = "agent"
+    name = "agent"
+    shared = False
+
+    def __init__(self, spec: str, root: Path, processes: Processes) -> None:
+        self.spec = spec
+        self.waits = False
+        self._isolation = processes.isolation
+        self._find = {"spec": spec, "root": str(root)}
+        self._processes = processes
+        self._lock = Lock()
+        self._spare: deque[AgentProcess] = deque()
+
+    @property
+    def agent(self) -> None:
+        """Nothing: the agent's object is in no process that has the source."""
+
+    def check(self) -> None:
+        """Make sure that the agent can be had; the process that found it waits for the first episode.
+
+        Raises:
+            UsageError: there is no such agent, or its process did not live to say so.
+        """
+        process, told = self._brought_up()
+        if not isinstance(told, Ready):
+            process.close()
+            raise UsageError(
+                f"agent {self.spec!r}: {told}" if isinstance(told, AgentFault) else str(self.fault(told.message))
+            )
+        self.waits = told.waits
+        with self._lock:
+            self._spare.appendleft(process)
+
+    def open(
+        self,
+        case: Case,  # noqa: ARG002  # an agent is not given the case
+        toolbox: Toolbox,
+        context: Callable[[], AgentContext],
+        session: Session,
+    ) -> IsolatedConversation:
+        """Return the agent for one episode, in a process that is ready, or the fault of one that is not."""
+        process, told = self._brought_up()
+        if isinstance(told, Unusable):
+            told = self.fault(scrubbed(told.message))
+        fault = told if isinstance(told, AgentFault) else None
+        return IsolatedConversation(self, process, fault, toolbox, context, session)
+
+    def close(self) -> None:
+        """End the process that waits, and no longer than a moment later all others."""
+        self.dismiss()
+        self._processes.close()
+
+    def dismiss(self) -> None:
+        """End the process that waits for the next episode."""
+        with self._lock:
+            while self._spare:
+                process = self._spare.pop()
+                process.kill()
+                process.close()
+
+    def fault(self, message: str, detail: str = "") -> AgentFault:
+        """Return a fault; that of an agent that found no memory says what it may have."""
+        if self._isolation.memory and "MemoryError" in message:
+            message += f"; its process may use {self._isolation.memory} MB (--mapsat-memory)"
+        return AgentFault(message, detail)
+
+    def _brought_up(self) -> tuple[AgentProcess, Ready | Unusable | AgentFault]:
+        """Return a process that has imported the agent, or that says why it has not.
+
+        One that was lost while it waited had nothing of this episode yet: another takes its place.
+        """
+        process = self._taken()
+        try:
+            told = self._word_of(process)
+            for _ in range(_TRIES):
+                if not process.has_ended():
+                    break
+                process.close()
+                self._processes.replace(process.lost_keeper)
+                process = self._taken()
+                told = self._word_of(process)
+        except BaseException:  # the user interrupts
+            process.close()
+            raise
+        return process, told
+
+    def _taken(self) -> AgentProcess:
+        """Return a process, and begin another one for the next episode."""
+        with self._lock:
+            process = self._spare.popleft() if self._spare else self._start()
+            if not self._spare:
+                self._spare.append(self._start())
+        return process
+
+    def _start(self) -> AgentProcess:
+        process = self._processes.start()
+        process.send(self._find)
+        return process
+
+    def _word_of(self, process: AgentProcess) -> Ready | Unusable | AgentFault:
+        """Wait until the agent is imported, and return what the process says, or the fault of one that does not say it."""
+        if process.ready is None:
+            try:
+                with process:
+                    told = process.receive(self._isolation.patience)
+            except (LostError, WireError) as error:
+                return self.fault(f"the agent's process {error}, before its module was imported")
+            if isinstance(told, Unusable):
+                return told
+            if not isinstance(told, Ready):
+                return self.fault("the agent's process spoke before it was asked")
+            process.ready = told
+        return process.ready
+
+
+class IsolatedConversation:
+    """One episode with an agent in its process."""
+
+    def __init__(  # noqa: PLR0917  # one caller
+        self,
+        source: IsolatedSource,
+        process: AgentProcess,
+        fault: AgentFault | None,
+        toolbox: Toolbox,
+        context: Callable[[], AgentContext],
+        session: Session,
+    ) -> None:
+        self._source = source
+        self._process = process
+        self._fault = fault
+        self._toolbox = toolbox
+        self._context = context
+        self._session = session
+        self._turn = 0
+        self._came_back = Event()
+        self._came_back.set()
+
+    def reply(self, message: str) -> Reply:
+        """Have the process answer; see ``Conversation.reply``."""
+        if self._fault is not None:
+            raise self._fault
+        self._came_back.clear()
+        try:
+            with self._process:
+                return self._reply(message)
+        except (LostError, WireError) as error:
+            self._process.kill()
+            raise self._source.fault(f"the agent's process {error}") from None
+        finally:
+            self._came_back.set()
+
+    def cancel(self) -> None:
+        """Kill the process; what it prints from now on belongs to nobody."""
+        self._process.kill()
+        self._came_back.wait(_PATIENCE)
+
+    def close(self) -> None:
+        """Let the process end."""
+        self._process.close()
+
+    def _reply(self, message: str) -> Reply:
+        self._process.check_silent()
+        if not self._turn:
+            self._process.send({"session": self._session.id, "tools": self._toolbox.schemas()})
+        self._turn += 1
+        said = [("user" if one["role"] == "user" else "agent", one["content"]) for one in self._session.messages]
+        self._process.send({"message": message, "context": self._context(), "said": said})
+        while True:
+            told = self._process.receive()
+            if isinstance(told, Ready | Unusable) or told.turn != self._turn:
+                raise WireError("answered what it was not asked")
+            if isinstance(told, Said):
+                return checked(_reply_of(told))
+            if isinstance(told, Broken):
+                raise self._source.fault(scrubbed(told.message), _detail(told.detail))
+            self._process.send(self._served(told))
+
+    def _served(self, asked: Call | Thought) -> JsonObject:
+        """Make the call, or keep the thought, as if the agent itself had."""
+        try:
+            if isinstance(asked, Thought):
+                self._session.think(asked.text)
+                return {"result": None, "refused": ""}
+            return {"result": self._toolbox.call(asked.name, asked.arguments), "refused": ""}
+        except ToolsClosed as refusal:
+            return {"result": None, "refused": str(refusal)}
+
+
+def _reply_of(said: Said) -> object:
+    """Return the reply as the agent might have returned it: nothing of it is known to be what it should."""
+    return Reply(said.text, said.thoughts, said.usage, said.claims)
+
+
+def _detail(text: str) -> str:
+    return "\n".join(scrubbed(line) for line in text[:_DETAIL].splitlines()[:_DETAIL_LINES])
+
+
+def isolated_source(spec: str, root: Path, isolation: Isolation) -> IsolatedSource:
+    """Return the source that runs the agent of a spec in processes of their own.
+
+    Args:
+        spec: ``module:attr``.
+        root: the directory pytest was started in; modules are looked for there first.
+        isolation: how agents are kept apart.
+
+    Raises:
+        UsageError: the spec cannot be resolved in a fresh process.
+    """
+    search_first(root)  # as where the agent is imported here: what of the user's is found must not depend on it
+    source = IsolatedSource(spec, root, Processes(isolation))
+    try:
+        source.check()
+    except BaseException as error:
+        source.close()
+        if isinstance(error, OSError):
+            raise UsageError(f"agent {spec!r}: no process can be started: {error.strerror or error}") from None
+        raise
+    return source

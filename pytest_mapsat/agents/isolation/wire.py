@@ -1,0 +1,145 @@
+"""What pytest and an agent's process say to each other: JSON behind its length, read as what a stranger sends."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from pytest_mapsat.formats import limits, parse_json
+from pytest_mapsat.model import Json, JsonObject, Noun
+
+#: What an agent's process may send at once. Whatever an episode takes fits in, however it is escaped.
+MOST_BYTES = 32 * limits.MIB
+_LENGTH = struct.Struct(">I")
+
+
+class WireError(Exception):
+    """What came is no message; the words follow "the agent's process"."""
+
+
+class Ready(Noun):
+    """The agent has been found; the process waits for an episode. ``waits``: as of an ``AgentSource``."""
+
+    kind: Literal["ready"] = "ready"
+    waits: bool = False
+
+
+class Unusable(Noun):
+    """There is no such agent, or it cannot be had; ``message`` is that of the usage error."""
+
+    kind: Literal["unusable"] = "unusable"
+    message: str
+
+
+class Call(Noun):
+    """The agent calls a tool; ``turn`` counts the messages that it was asked to answer."""
+
+    kind: Literal["call"] = "call"
+    turn: int
+    name: str
+    arguments: Json = None
+
+
+class Thought(Noun):
+    """The agent has a thought."""
+
+    kind: Literal["thought"] = "thought"
+    turn: int
+    text: str
+
+
+class Said(Noun):
+    """The agent's reply, part by part as a ``Reply`` holds them; they are checked as those of any agent."""
+
+    kind: Literal["said"] = "said"
+    turn: int
+    text: Json
+    thoughts: Json = ()
+    usage: Json = None
+    claims: Json = None
+
+
+class Broken(Noun):
+    """The agent's fault instead of a reply."""
+
+    kind: Literal["broken"] = "broken"
+    turn: int
+    message: str
+    detail: str = ""
+
+
+Sent = Ready | Unusable | Call | Thought | Said | Broken
+_SENT: TypeAdapter[Sent] = TypeAdapter(Annotated[Sent, Field(discriminator="kind")])
+
+
+def packed(message: Noun | JsonObject) -> bytes:
+    """Return a message as it is sent.
+
+    Raises:
+        ValueError: JSON cannot hold it.
+    """
+    data = message.model_dump() if isinstance(message, Noun) else message
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False).encode()
+    return _LENGTH.pack(len(text)) + text
+
+
+class Inbox:
+    """The bytes that have come, until they are whole messages.
+
+    Args:
+        most: the bytes that one message may have.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._bytes = bytearray()
+
+    def __bool__(self) -> bool:
+        """Whether anything has come that was not taken out."""
+        return bool(self._bytes)
+
+    def add(self, raw: bytes) -> None:
+        """Put in what has come."""
+        self._bytes += raw
+
+    def take(self) -> str | None:
+        """Return the text of the next message; None where it has not come whole.
+
+        Raises:
+            WireError: it is too long, or not UTF-8.
+        """
+        if len(self._bytes) < _LENGTH.size:
+            return None
+        (length,) = _LENGTH.unpack_from(self._bytes)
+        if length > self._most:
+            raise WireError(f"sent {length:,} bytes at once; at most {self._most:,} are taken")
+        end = _LENGTH.size + length
+        if len(self._bytes) < end:
+            return None
+        try:
+            return self._bytes[_LENGTH.size : end].decode()
+        except UnicodeDecodeError:
+            raise WireError("sent what is not UTF-8") from None
+        finally:
+            del self._bytes[:end]
+
+
+def unpacked(text: str) -> Sent:
+    """Return the message of an agent's process.
+
+    Raises:
+        WireError: it is none.
+    """
+    try:
+        data = parse_json(text, depth=limits.RUN_DEPTH)
+    except (ValueError, RecursionError) as error:
+        raise WireError(f"sent what is no message: {str(error)[:200]}") from None
+    try:
+        return _SENT.validate_python(data, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "it"
+        raise WireError(f"sent what is no message: {where}: {first['msg']}"[:300]) from None

@@ -1,0 +1,423 @@
+"""Agents for tests of isolation; each is played in a process of its own, and some in the test's own process as well."""
+
+import asyncio
+import atexit
+import contextlib
+import ctypes
+import gc
+import inspect
+import json
+import os
+import re
+import signal
+import socket
+import struct
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+
+from pytest_mapsat.agents import Reply
+
+# -- good ones: the same here and there
+
+
+def talks(message, tools, context, session):
+    session.state["asked"] = session.state.get("asked", 0) + 1
+    session.think(f"asked {session.state['asked']} times")
+    found = tools.find(query="cafe")["places"]
+    if session.state["asked"] == 1:
+        return "What time do you leave?"
+    place = context.location
+    said = [one["role"] for one in session.messages]
+    return f"{found} {session.id} {said} {place.lon} {context['now']} {context.history} {len(tools.schemas())} {dir(tools)} {tools!r}"
+
+
+class Keeps:
+    def __init__(self, tools):
+        self.seen = []
+        self.tools = tools
+
+    def reply(self, message):
+        self.seen.append(message)
+        return "What time?" if len(self.seen) == 1 else f"{len(self.seen)}: {self.tools.find(query='cafe')}"
+
+
+def makes():
+    heard = []
+
+    def agent(message, tools):
+        heard.append(message)
+        return f"What time? {len(heard)}"
+
+    return agent
+
+
+async def waits(message, tools):
+    await asyncio.sleep(0)
+    return f"{tools.find(query='cafe')}"
+
+
+def structured(message):
+    return Reply(
+        "Blue Door",
+        ["a thought", "第二"],
+        {"input_tokens": 3, "cost": 0.1},
+        {"proposes": ["x"], "own": [1.5, None, {"é": True}]},
+    )
+
+
+def clumsy(message, tools):
+    kept = [
+        tools.call("nothing", {}),
+        tools.call("find", ["x"]),
+        tools.find(query=object()),
+        tools.find(wrong=1),
+        tools.find(query=float("nan")),
+    ]
+    with contextlib.suppress(TypeError):
+        tools.find("by position")
+    return json.dumps(kept)
+
+
+def raises(message):
+    raise ValueError(f"boom at {object()} in {__file__}")
+
+
+def returns_nothing(message):
+    return None
+
+
+def floods(message):
+    return "x" * 3_000_000
+
+
+def calls_for_ever(message, tools):
+    while True:
+        tools.find(query="cafe")
+
+
+def large_arguments(message, tools):
+    return str(tools.find(query="y" * 1_500_000))
+
+
+def leaves(message):
+    raise SystemExit(0)
+
+
+def interrupts(message):
+    raise KeyboardInterrupt
+
+
+def odd_surrogate(message):
+    return "half \ud800 of it"
+
+
+# -- bad ones: their own failure, and no one else's
+
+
+def ends_at_once(message):
+    print("last words")
+    os._exit(0)
+
+
+def crashes(message):
+    ctypes.string_at(0)
+
+
+def kills_its_group(message):
+    os.killpg(0, signal.SIGTERM)
+
+
+def kills_its_keeper(message):
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(60)
+
+
+def holds_the_interpreter(message):
+    re.match(r"(a+)+$", "a" * 40 + "b")
+
+
+def eats_memory(message):
+    return str(len(bytearray(10**10)))
+
+
+def closes_everything(message):
+    os.closerange(0, 256)
+    time.sleep(60)
+
+
+def forks(message):
+    os.fork()
+    return "Here."
+
+
+def leaves_a_child(message):
+    pid = os.fork()
+    if pid == 0:
+        time.sleep(60)
+        os._exit(0)
+    return f"child {pid}"
+
+
+def leaves_a_daemon(message):
+    reads, writes = os.pipe()
+    if os.fork() == 0:
+        os.setsid()
+        pid = os.fork()
+        if pid == 0:
+            time.sleep(60)
+        else:
+            os.write(writes, str(pid).encode())
+        os._exit(0)
+    return f"child {os.read(reads, 20).decode()}"
+
+
+def never_ends(message):
+    threading.Thread(target=time.sleep, args=(60,)).start()
+    return f"child {os.getpid()}"
+
+
+# -- ones that speak past us, on the line itself
+
+
+def _line():
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            if os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
+                return socket.socket(fileno=os.dup(int(name)))
+    raise AssertionError("no line")
+
+
+def _say(*messages, raw=b""):
+    line = _line()
+    for message in messages:
+        text = message if isinstance(message, bytes) else json.dumps(message).encode()
+        line.sendall(struct.pack(">I", len(text)) + text)
+    if raw:
+        line.sendall(raw)
+    time.sleep(60)
+
+
+GARBAGE = {
+    "no length that is sent": {"raw": b"\xff\xff\xff\xff"},
+    "no JSON": {"raw": struct.pack(">I", 5) + b"hello"},
+    "no UTF-8": {"raw": struct.pack(">I", 2) + b"\xff\xfe"},
+    "nothing": {"raw": struct.pack(">I", 0)},
+    "a number that is none": [b'{"kind": "said", "turn": 1, "text": NaN}'],
+    "a long number": [b'{"kind": "said", "turn": 1' + b"0" * 5000 + b', "text": "x"}'],
+    "lists in lists": [b'{"kind": "said", "turn": 1, "text": "x", "claims": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"],
+    "a key twice": [b'{"kind": "said", "kind": "said", "turn": 1, "text": "x"}'],
+    "a list": [[1, 2]],
+    "a message of no kind": [{"kind": "truth", "turn": 1}],
+    "a message with more in it": [{"kind": "said", "turn": 1, "text": "x", "case": "?"}],
+    "another turn": [{"kind": "said", "turn": 2, "text": "x"}],
+    "a turn that is no number": [{"kind": "said", "turn": True, "text": "x"}],
+    "what is said before": [{"kind": "ready"}],
+    "half a character": [b'{"kind": "said", "turn": 1, "text": "\\ud800"}'],
+    "no text": [{"kind": "said", "turn": 1, "text": ["x"]}],
+    "usage that is none": [{"kind": "said", "turn": 1, "text": "x", "usage": {"cost": -1}}],
+    "claims that are none": [{"kind": "said", "turn": 1, "text": "x", "claims": {"figures": 3}}],
+    "a name that is none": [{"kind": "call", "turn": 1, "name": 3}],
+}
+
+
+def _garbage(what):
+    def agent(message):
+        given = GARBAGE[what]
+        _say(**given) if isinstance(given, dict) else _say(*given)
+
+    return agent
+
+
+for _number, _what in enumerate(GARBAGE):
+    globals()[f"garbage_{_number}"] = _garbage(_what)
+
+
+def answers_twice(message):
+    line = _line()
+    text = json.dumps({"kind": "said", "turn": 1, "text": "What time? I say it myself"}).encode()
+    line.sendall((struct.pack(">I", len(text)) + text) * 2)
+    return "What time? I am asked"
+
+
+def makes_up_calls(message, tools):
+    line = _line()
+    text = json.dumps({"kind": "call", "turn": 1, "name": "find", "arguments": {"query": ["deep"] * 3}}).encode()
+    for _ in range(300):
+        line.sendall(struct.pack(">I", len(text)) + text)
+    time.sleep(60)
+
+
+# -- ones that look around
+
+
+def prints(message, session):
+    print("to stdout", len(session.messages))
+    print("to stderr", file=sys.stderr)
+    os.write(1, b"from C\n")
+    os.system("echo from a program")
+    return "Here."
+
+
+def prints_for_ever(message):
+    for _ in range(40):
+        print("z" * 100_000)
+    return "Here."
+
+
+ROUND = 0
+
+
+def leaves_traces(message, session):
+    global ROUND
+    ROUND += 1
+    os.environ["TRACE"] = os.environ.get("TRACE", "") + "x"
+    Path("trace.txt").write_text("x")
+    sys.modules["trace_of"] = sys
+    return json.dumps(
+        [ROUND, os.environ["TRACE"], os.listdir("."), sorted(os.environ), os.getcwd(), os.environ["HOME"], sys.argv]
+    )
+
+
+def says_goodbye(message, tools):
+    def goodbye():
+        try:
+            tools.find(query="cafe")
+        except RuntimeError as error:
+            Path(os.environ["GOODBYE"]).write_text(f"{type(error).__name__}: {error}")
+
+    atexit.register(goodbye)
+    return "Here."
+
+
+#: What the tests' own process knows and an agent's must not, in a form that does not find itself.
+SOUGHT = re.compile(
+    "case-se[c]ret|se[c]ret-(?:intent|persona|explicit|implicit|fact|param|answer|oracle|record)|se[c]ret_tool|xy[l]ophone|case-id-of-i[t]s-own|ze[b]ra_suite|PYTEST_CURRENT_T[E]ST"
+)
+#: Classes of which an agent's process has no object.
+HIDDEN = (
+    "Truth",
+    "Case",
+    "Record",
+    "ImplicitFactor",
+    "ScriptedAnswer",
+    "Sandbox",
+    "World",
+    "Suite",
+    "Config",
+    "Session",
+)
+
+
+def _links(folder):
+    for name in os.listdir(folder):
+        with contextlib.suppress(OSError):
+            yield os.readlink(f"{folder}/{name}")
+
+
+def _objects():
+    seen, left = set(), [*gc.get_objects(), *sys._current_frames().values(), *sys.modules.values()]
+    while left:
+        thing = left.pop()
+        if id(thing) not in seen:
+            seen.add(id(thing))
+            yield thing
+            left += gc.get_referents(thing)
+
+
+def _memory():
+    """Yield the process's own writable memory, whatever Python knows of it."""
+    with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", 0) as memory:
+        for line in maps.readlines():
+            place, rights, *_ = line.split()
+            begin, end = (int(part, 16) for part in place.split("-"))
+            if rights.startswith("rw") and end - begin < 1 << 28:
+                with contextlib.suppress(OSError, ValueError, OverflowError):
+                    memory.seek(begin)
+                    yield memory.read(end - begin).decode("latin-1")
+
+
+def _peek():
+    with _line() as line:
+        return line.recv(1 << 20, socket.MSG_DONTWAIT | socket.MSG_PEEK)
+
+
+#: What a try gives that has found something without any words.
+FOUND = object()
+
+
+def _found(signs):
+    return FOUND if any(signs) else None
+
+
+def _read(path):
+    with open(path, "rb") as file:
+        return file.read(1 << 20).decode("latin-1")
+
+
+def _tries(message, tools, context, session):
+    """Return what is tried, by name: each gives texts, or whatever can be written as one."""
+    parent = f"/proc/{os.getppid()}"
+    failed = None
+    try:
+        tools.find("by position")
+    except TypeError as error:
+        failed = error
+    tries = {f"sys.{name}": lambda name=name: getattr(sys, name) for name in dir(sys)}
+    tries |= {
+        f"/proc/self/{name}": lambda name=name: _read(f"/proc/self/{name}")
+        for name in ("cmdline", "environ", "maps", "stat", "status", "mountinfo", "limits", "comm")
+    }
+    tries |= {
+        f"parent's {name}": lambda name=name: _read(f"{parent}/{name}")
+        for name in ("cmdline", "environ", "maps", "status", "comm")
+    }
+    tries |= {f"tools.{name}": lambda name=name: getattr(tools, name) for name in dir(type(tools))}
+    tries |= {f"session.{name}": lambda name=name: getattr(session, name) for name in dir(session)}
+    tries |= {f"error.{name}": lambda name=name: getattr(failed, name) for name in dir(failed)}
+    return tries | {
+        "what is handed": lambda: [message, tools.schemas(), dict(context), vars(session), session.messages],
+        "what a miss says": lambda: [
+            tools.find(query="zzz"),
+            tools.find(),
+            tools.call("nothing", {}),
+            tools.call("", {}),
+        ],
+        "what a function holds": lambda: [cell.cell_contents for cell in tools.find.__closure__],
+        "frames of an error": lambda: [frame.f_locals for frame, _ in traceback.walk_tb(failed.__traceback__)],
+        "frames above": lambda: [frame.frame.f_locals for frame in inspect.stack()],
+        "descriptors": lambda: list(_links("/proc/self/fd")),
+        "parent's descriptors": lambda: list(_links(f"{parent}/fd")),
+        "arguments": lambda: [sys.argv, sys.orig_argv],
+        "environment": lambda: [dict(os.environ), os.environb],
+        "folder": lambda: [os.getcwd(), os.listdir("."), os.listdir(".."), os.readlink("/proc/self/cwd")],
+        "threads": lambda: [vars(thread) for thread in threading.enumerate()],
+        "main module": lambda: vars(sys.modules["__main__"]),
+        "bytes on the line": _peek,
+        "standard input": lambda: os.read(0, 100),
+        "texts of objects": lambda: [thing for thing in _objects() if isinstance(thing, str | bytes | bytearray)],
+        "own memory": lambda: list(_memory()),
+        "hidden objects": lambda: _found(
+            type(thing).__name__ in HIDDEN for thing in gc.get_objects() if thing is not session
+        ),
+        "modules of pytest": lambda: _found(
+            name in sys.modules for name in ("pytest", "pytest_mapsat.suite", "pytest_mapsat.runs", "episodes")
+        ),
+    }
+
+
+def searches(message, tools, context, session):
+    """Return how many ways to the truth were tried, and which of them led there."""
+    tries, found = _tries(message, tools, context, session), []
+    for name, attempt in tries.items():
+        try:
+            told = attempt()
+        except Exception as error:
+            told = repr(error)
+        texts = told if isinstance(told, list) else [told]
+        found += [
+            name for text in texts if text is FOUND or SOUGHT.search(text if isinstance(text, str) else repr(text))
+        ]
+    return json.dumps([len(tries), sorted(set(found))])

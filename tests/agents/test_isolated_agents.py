@@ -1,0 +1,271 @@
+"""Agents in processes of their own: they play as they would here, and what they do to their process is their own failure."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import isolated_agents
+import pytest
+from isolated_agents import GARBAGE
+
+from pytest_mapsat.agents import source_of
+from pytest_mapsat.agents.isolation import Isolation
+from pytest_mapsat.agents.isolation.processes import MOST_PRINTED, Processes
+from pytest_mapsat.agents.isolation.source import IsolatedSource
+from pytest_mapsat.episode import Limits, run_episode
+from pytest_mapsat.model import UsageError
+from pytest_mapsat.users import make_user
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "episode"))
+from episodes import CASE, sandbox  # noqa: E402
+
+SAME = [
+    "talks", "Keeps", "makes", "waits", "structured", "clumsy", "raises", "returns_nothing", "floods", "calls_for_ever", "large_arguments",
+    "leaves", "interrupts", "odd_surrogate",
+]  # fmt: skip
+BAD = {
+    "ends_at_once": "the agent's process ended itself (exit status 0)",
+    "crashes": "the agent's process was ended by SIGSEGV",
+    "kills_its_group": "the agent's process was ended by SIGTERM",
+    "kills_its_keeper": "the agent's process was lost with its keeper",
+    "eats_memory": "MemoryError: no message (isolated_agents.py:",
+    "closes_everything": "the agent's process closed its line to pytest",
+    "forks": "RuntimeError: a copy of the process came back from the call",
+}
+
+
+@contextmanager
+def processes(**environment):
+    made = Processes(Isolation(tuple(sys.path), environment, memory=400, patience=60))
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture(scope="module")
+def shared():
+    with processes() as made:
+        yield made
+
+
+@contextmanager
+def isolated(name, made):
+    source = IsolatedSource(f"isolated_agents:{name}", HERE, made)
+    try:
+        yield source
+    finally:
+        source.dismiss()
+
+
+def play(source, **limits):
+    return run_episode(CASE, source, make_user("scripted", CASE), sandbox(), Limits(**limits))
+
+
+def played(name, made, **limits):
+    with isolated(name, made) as source:
+        return play(source, **limits)
+
+
+def plain(trajectory):
+    turns = [turn.model_copy(update={"timing": None}) for turn in trajectory.turns]
+    return trajectory.model_copy(update={"turns": tuple(turns)})
+
+
+def has_ended(pid):
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_an_agent_plays_as_it_does_in_our_own_process(shared, name):
+    here = play(source_of(getattr(isolated_agents, name), f"isolated_agents:{name}"))
+    assert plain(played(name, shared)) == plain(here)
+    assert len(here.turns) > 1 or here.fault is not None
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_an_agent_does_to_its_process_is_its_own_failure(shared, name):
+    trajectory = played(name, shared)
+    assert trajectory.ending == "agent_error"
+    assert trajectory.fault.blame == "agent"
+    assert trajectory.fault.message.startswith(BAD[name])
+    assert played("structured", shared).fault is None, "the next agent has a process as good as new"
+
+
+def test_a_memory_error_says_what_the_process_may_use(shared):
+    assert "its process may use 400 MB (--mapsat-memory)" in played("eats_memory", shared).fault.message
+
+
+def test_a_loop_in_c_that_holds_the_interpreter_ends_with_its_time(shared):
+    started = time.monotonic()
+    trajectory = played("holds_the_interpreter", shared, timeout=0.5)
+    assert (trajectory.ending, trajectory.fault.blame) == ("timeout", "agent")
+    assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize("name", ["leaves_a_child", "never_ends"])
+def test_what_an_agent_has_started_ends_with_its_episode(shared, name):
+    assert has_ended(int(played(name, shared).replies[0].text.split()[1]))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the keeper finds such processes on Linux only")
+def test_what_has_left_the_agents_group_ends_with_the_run():
+    with processes() as made:
+        pid = int(played("leaves_a_daemon", made).replies[0].text.split()[1])
+        os.kill(pid, 0)
+    assert has_ended(pid)
+
+
+@pytest.mark.parametrize("number", range(len(GARBAGE)), ids=list(GARBAGE))
+def test_what_is_no_message_fails_the_episode(shared, number):
+    trajectory = played(f"garbage_{number}", shared, timeout=20)
+    assert trajectory.ending == "agent_error", trajectory
+    assert trajectory.fault.blame == "agent"
+    assert len(trajectory.fault.message) < 500
+    assert not trajectory.replies
+
+
+def test_a_second_answer_fails_the_episode(shared):
+    twice = played("answers_twice", shared)
+    assert twice.fault.message == "the agent's process sent something when nobody asked it"
+    assert [turn.text for turn in twice.replies] == ["What time? I say it myself"]
+
+
+def test_calls_that_are_made_up_count_like_any(shared):
+    trajectory = played("makes_up_calls", shared, timeout=0.7)
+    assert trajectory.fault.message == "the agent made more than 200 tool calls in one reply"
+
+
+def test_what_an_agent_prints_is_printed_here_and_bounded(shared, capsys):
+    played("prints", shared)
+    out, err = capsys.readouterr()
+    assert out == "to stdout 1\nfrom C\nfrom a program\n"
+    assert err == "to stderr\n"
+    played("prints_for_ever", shared)
+    out, _ = capsys.readouterr()
+    assert MOST_PRINTED < len(out) < MOST_PRINTED + 100
+    played("ends_at_once", shared)
+    assert capsys.readouterr().out == "last words\n"
+
+
+def test_an_agent_has_an_empty_folder_and_little_of_the_environment_and_leaves_nothing_to_the_next(monkeypatch):
+    monkeypatch.setenv("SECRET_KEY", "of ours")
+    with processes(PASSED="yes") as made, isolated("leaves_traces", made) as source:
+        for _ in range(2):
+            rounds, trace, folder, names, place, home, arguments = json.loads(play(source).replies[0].text)
+            assert (rounds, trace, folder) == (1, "x", ["trace.txt"])
+            assert place == home
+            assert {"PATH", "HOME", "TMPDIR", "PASSED"} <= set(names)
+            assert not {"SECRET_KEY", "PYTEST_CURRENT_TEST", "PYTHONPATH"} & set(names)
+            assert arguments == ["mapsat-agent"]
+    assert not Path(place).parent.exists()
+
+
+def test_a_process_may_end_in_an_orderly_way_with_its_tools_closed(tmp_path):
+    note = tmp_path / "goodbye.txt"
+    with processes(GOODBYE=str(note)) as made:
+        played("says_goodbye", made)
+    assert note.read_text().startswith("ToolsClosed: no reply is under way")
+
+
+def test_many_episodes_may_be_under_way_at_once(shared):
+    with isolated("Keeps", shared) as source, ThreadPoolExecutor(8) as threads:
+        done = list(threads.map(lambda _: plain(play(source)), range(16)))
+    assert {one.model_dump_json() for one in done} == {plain(played("Keeps", shared)).model_dump_json()}
+
+
+def test_whether_an_agent_waits_is_known(shared):
+    for name, waits in (("waits", True), ("talks", False)):
+        with isolated(name, shared) as source:
+            source.check()
+            assert source.waits is waits
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+def test_an_agent_that_looks_for_the_truth_finds_none(shared):
+    tried, found = json.loads(played("searches", shared).replies[0].text)
+    assert tried > 100
+    assert found == []
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+def test_the_same_search_in_our_own_process_finds_it():
+    _, found = json.loads(play(source_of(isolated_agents.searches, "isolated_agents:searches")).replies[0].text)
+    assert {"texts of objects", "own memory", "hidden objects", "modules of pytest", "environment"} <= set(found)
+
+
+BROKEN = {
+    "import os; os._exit(0)": "the agent's process ended itself (exit status 0), before its module was imported",
+    "import ctypes; ctypes.string_at(0)": "the agent's process was ended by SIGSEGV, before its module was imported",
+    "import sys; sys.exit(0)": "importing 'broken' failed: broken.py:1: SystemExit: 0",
+    "import os; os.fork()": "importing 'broken' failed: RuntimeError: a copy of the process came back",
+    "x = bytearray(10**10)": "MemoryError: no message; its process may use 400 MB",
+    "import time; time.sleep(60)": "the agent's process was not ready after 1 s",
+    "agent = 3": "is an object of type int",
+}
+
+
+@pytest.mark.parametrize("source", BROKEN)
+def test_a_module_that_breaks_its_process_is_a_usage_error(shared, tmp_path, source, monkeypatch):
+    (tmp_path / "broken.py").write_text(source)
+    monkeypatch.setattr(shared, "isolation", Isolation((), {}, memory=400, patience=1 if "sleep" in source else 60))
+    broken = IsolatedSource("broken:agent", tmp_path, shared)
+    try:
+        with pytest.raises(UsageError) as told:
+            broken.check()
+    finally:
+        broken.dismiss()
+    assert "agent 'broken:agent'" in str(told.value)
+    assert BROKEN[source] in str(told.value)
+    assert "broken" not in sys.modules
+
+
+def test_a_module_that_breaks_some_of_its_processes_fails_their_episodes(shared, tmp_path):
+    (tmp_path / "broken.py").write_text(
+        f"import os, pathlib\nonce = pathlib.Path({str(tmp_path)!r}) / 'once'\n"
+        "if once.exists(): os._exit(7)\n\ndef agent(message):\n    once.write_text('x')\n    return 'Here.'\n"
+    )
+    source = IsolatedSource("broken:agent", tmp_path, shared)
+    source.check()
+    endings = [play(source) for _ in range(3)]
+    source.dismiss()
+    assert endings[0].fault is None
+    assert (
+        endings[-1].fault.message == "the agent's process ended itself (exit status 7), before its module was imported"
+    )
+
+
+def test_no_process_outlives_a_pytest_that_is_killed(tmp_path):
+    import subprocess
+
+    script = (
+        "import sys; sys.path[:0] = sys.argv[1:3]\nimport test_isolated_agents as t\n"
+        "with t.processes() as made:\n    print(made.start() and made._keeper.pid, flush=True)\n    t.played('holds_the_interpreter', made)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(HERE), str(HERE.parent)], stdout=subprocess.PIPE, text=True
+    ) as pytest_like:
+        keeper = int(pytest_like.stdout.readline())
+        children = Path(f"/proc/{keeper}/task/{keeper}/children")
+        until = time.monotonic() + 20
+        while time.monotonic() < until and (not children.exists() or len(children.read_text().split()) < 3):
+            time.sleep(0.05)
+        agents = [int(pid) for pid in children.read_text().split()]
+        pytest_like.send_signal(signal.SIGKILL)
+    assert len(agents) == 3
+    assert all(map(has_ended, [keeper, *agents]))

@@ -1,0 +1,186 @@
+"""``--mapsat-isolate`` in whole runs: the same file, contained agents, clear errors."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny_suite
+
+AGENTS = Path(__file__).parents[1] / "agents" / "isolated_agents.py"
+
+#: A package, so that importing it runs more than the agent's own module; it says where it was imported.
+PACKAGE = 'import os, pathlib\nwith (pathlib.Path(__file__).parent / "pids.txt").open("a") as file:\n    file.write(f"{os.getpid()}\\n")\n'
+#: Asks back, keeps state, thinks, misses, and fails in one domain.
+AGENT = """\
+from pytest_mapsat.agents import Reply
+
+
+class Agent:
+    def __init__(self, context, session):
+        self.turns = 0
+        self.session = session
+
+    async def reply(self, message, tools):
+        self.turns += 1
+        if self.turns == 1:
+            self.session.think("which one?")
+            tools.search_poi(query="zzz")
+            return "Which of them do you mean?"
+        tools.search_poi(query="charger")
+        if len(self.session.id) != 16:
+            raise ValueError("no session")
+        print("printed", self.turns)
+        return Reply("I suggest Blue Bay.", ["done"], {"input_tokens": 2}, {"proposes": ["Blue Bay"]})
+"""
+#: The first process ends, the second holds the interpreter, the third is good.
+IN_TURN = """\
+import os, pathlib, re
+
+PLACE = pathlib.Path(__file__).parent
+
+
+def agent(message, tools):
+    number = len(list(PLACE.glob("*.ran")))
+    (PLACE / f"{number}.ran").touch()
+    print("number", number)
+    if number == 0:
+        os._exit(0)
+    if number == 1:
+        re.match(r"(a+)+$", "a" * 40 + "b")
+    return "I suggest Blue Bay."
+"""
+
+
+def _without_timing(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_timing(part) for key, part in value.items() if key != "timing"}
+    return [_without_timing(part) for part in value] if isinstance(value, list) else value
+
+
+def _saved(project: pytest.Pytester, name: str) -> str:
+    return json.dumps(_without_timing(json.loads((project.path / name).read_text())))
+
+
+def test_the_run_file_is_that_of_agents_in_our_own_process(project: pytest.Pytester) -> None:
+    package = project.mkpydir("bots")
+    (package / "__init__.py").write_text(PACKAGE)
+    (package / "fancy.py").write_text(AGENT)
+    options = ("--mapsat-agent=bots.fancy:Agent",)
+    isolated = project.runpytest(*options, "--mapsat-isolate", "--mapsat-save=isolated.json", "-rP")
+    isolated.assert_outcomes(passed=3)
+    isolated.stdout.fnmatch_lines(["*Captured stdout call*", "printed 2"])
+    pids = set((package / "pids.txt").read_text().split())
+    assert len(pids) >= 3
+    assert str(os.getpid()) not in pids
+    project.runpytest_subprocess(*options, "--mapsat-isolate", "--mapsat-save=many.json", "-n2").assert_outcomes(
+        passed=6
+    )
+    project.runpytest(*options, "--mapsat-save=here.json").assert_outcomes(passed=3)
+    here = _saved(project, "here.json")
+    assert _saved(project, "isolated.json") == here
+    assert _saved(project, "many.json") == here
+    assert json.loads(here)["manifest"]["agent_source"]
+
+
+def test_agents_that_end_or_hold_their_process_fail_their_item_and_the_run_goes_on(project: pytest.Pytester) -> None:
+    project.makepyfile(odd=IN_TURN)
+    result = project.runpytest_subprocess("--mapsat-agent=odd:agent", "--mapsat-isolate", "--mapsat-timeout=1")
+    result.assert_outcomes(passed=1, failed=2)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(
+        [
+            "the agent's process ended itself (exit status 0)",
+            "run it again: *--mapsat-isolate*",
+            "number 0",
+            "*not over after 1 s*",
+            "number 1",
+        ]
+    )
+
+
+def test_nothing_in_an_agents_process_leads_to_the_suite_or_the_case(project: pytest.Pytester) -> None:
+    suite = project.path / "elsewhere" / "zebra_suite"
+    case = tiny_suite.case("case-id-of-its-own")
+    case["truth"]["intent"] = "xylophone"
+    tiny_suite.write_suite(suite, {"a.yaml": [case]})
+    (suite / "conftest.py").touch()  # pytest puts its folder on sys.path
+    shutil.copy(AGENTS, project.path)
+    place = "elsewhere/zebra_suite"
+    project.runpytest(
+        place,
+        f"--mapsat-cases={place}",
+        "--mapsat-agent=isolated_agents:searches",
+        "--mapsat-isolate",
+        "--mapsat-save=run.json",
+    )
+    (ended,) = json.loads((project.path / "run.json").read_text())["cases"]
+    tried, found = json.loads(ended["trajectory"]["turns"][1]["text"])
+    assert tried > 100
+    assert found == []
+
+
+REFUSED = {
+    "an agent of a fixture": (("--mapsat-agent=fixture", "--mapsat-isolate"), "*an object of this process*name it as module:attr*"),
+    "nobody's code": (("--mapsat-agent=baseline:silent", "--mapsat-isolate"), "*runs no code of an agent*leave it out*"),
+    "no such module": (("--mapsat-agent=god:agent", "--mapsat-isolate"), "*there is no module 'god' in *did you mean 'good'?*"),
+    "a module that ends its process": (
+        ("--mapsat-agent=ends:agent", "--mapsat-isolate"),
+        "*'ends:agent': the agent's process ended itself (exit status 0), before its module was imported*",
+    ),
+    "memory without isolation": (("--mapsat-agent=good:agent", "--mapsat-memory=100"), "*give --mapsat-isolate as well*"),
+    "too little memory": (("--mapsat-agent=good:agent", "--mapsat-isolate", "--mapsat-memory=1"), "*found '1', expected megabytes*from 64*"),
+    "memory that is no number": (("--mapsat-agent=good:agent", "--mapsat-isolate", "--mapsat-memory=1G"), "*found '1G', expected megabytes*"),
+    "a variable without isolation": (("--mapsat-agent=good:agent", "--mapsat-isolate-env=PATH"), "*give --mapsat-isolate as well*"),
+    "a variable with its value": (
+        ("--mapsat-agent=good:agent", "--mapsat-isolate", "--mapsat-isolate-env=KEY=hush"),
+        "*found KEY=..., expected the name of a variable*",
+    ),
+    "a variable that is not set": (("--mapsat-agent=good:agent", "--mapsat-isolate", "--mapsat-isolate-env=NONE_SUCH"), "*NONE_SUCH: it is not set*"),
+    "the variable that names the case": (
+        ("--mapsat-agent=good:agent", "--mapsat-isolate", "--mapsat-isolate-env=PYTEST_CURRENT_TEST"),
+        "*it names the case*",
+    ),
+    "a word that is neither": (("--mapsat-agent=good:agent", "-o", "mapsat_isolate=maybe"), "*found 'maybe', expected on or off*"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_cannot_be_isolated_is_refused_with_the_reason(project: pytest.Pytester, what: str) -> None:
+    if "memory" in what and not sys.platform.startswith("linux"):
+        pytest.skip("no other system holds a process to it")
+    project.makepyfile(ends="import os\nos._exit(0)\n")
+    options, message = REFUSED[what]
+    result = project.runpytest(*options)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([message])
+    assert "hush" not in result.stderr.str()
+
+
+def test_an_agent_that_a_hook_makes_is_refused(project: pytest.Pytester) -> None:
+    project.makeconftest("def pytest_mapsat_make_agent(spec):\n    return lambda message: 'Blue Bay'\n")
+    result = project.runpytest("--mapsat-agent=good:agent", "--mapsat-isolate")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*what pytest_mapsat_make_agent makes is an object of this process*"])
+
+
+def test_an_ini_file_isolates_what_can_be_and_passes_what_is_set(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.makeini(
+        "[pytest]\nmapsat_isolate = on\nmapsat_memory = 400\nmapsat_isolate_env =\n    KEY_OF_OURS\n    NONE_SUCH\n"
+    )
+    monkeypatch.setenv("KEY_OF_OURS", "hush")
+    project.runpytest("--mapsat-agent=baseline:silent").assert_outcomes(failed=3)
+    project.makepyfile(
+        keyed="import os\ndef agent(message):\n    return 'Blue Bay' if os.environ.get('KEY_OF_OURS') == 'hush' else ''\n",
+        test_object="def test_object(mapsat_agent):\n    raise AssertionError('it has the agent')\n",
+    )
+    result = project.runpytest("--mapsat-agent=keyed:agent")
+    result.assert_outcomes(passed=3, errors=1)
+    result.stdout.fnmatch_lines(["*with --mapsat-isolate the agent is in processes of its own only*"])
