@@ -270,9 +270,12 @@ def grade(
             "line": line,
             "requirements": _requirements(case),
             "stamp": noun_digest(case),
-            "dialogue": trajectory_digest(trajectory),
+            "dialogue": _dialogue(trajectory, verdict, judge),
         }
     )
+
+
+_KINDS = {ExplicitFactor: "explicit", FactRequirement: "fact", Policy: "policy"}
 
 
 def _requirements(case: Case) -> tuple[Requirement, ...]:
@@ -284,8 +287,12 @@ def _requirement(factor: Factor) -> Requirement:
     if isinstance(factor, ImplicitFactor):
         source = "" if factor.source == "unstated" else factor.source
         return Requirement(id=factor.id, kind=factor.severity, text=factor.text, source=source)
-    kind = {ExplicitFactor: "explicit", FactRequirement: "fact", Policy: "policy"}[type(factor)]
-    return Requirement(id=factor.id, kind=kind, text=factor.text)
+    return Requirement(id=factor.id, kind=_KINDS[type(factor)], text=factor.text)
+
+
+def _dialogue(trajectory: Trajectory, verdict: Verdict, judge: Judge) -> str:
+    """Return the digest of a trajectory: a judge that has read it itself has made it already."""
+    return (judge.linked is None and verdict.trajectory) or trajectory_digest(trajectory)
 
 
 def _linked(trajectory: Trajectory, verdict: Verdict, judge: Judge) -> bool | None:
