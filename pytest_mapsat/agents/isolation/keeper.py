@@ -6,8 +6,10 @@ fork costs milliseconds and every process begins alike. It has one thread, which
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import faulthandler
+import gc
 import os
 import resource
 import selectors
@@ -16,6 +18,7 @@ import signal
 import socket
 import sys
 import tempfile
+import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -231,6 +234,19 @@ def _move_in(line: int, out: int, err: int, folder: str, memory: int) -> socket.
     return socket.socket(fileno=line)
 
 
+def _end() -> None:
+    """End an agent's process as Python would, but for taking apart all that the keeper had loaded, which takes 0.1 s.
+
+    As where ``multiprocessing`` forks: threads are waited for, what was left to be done at the exit is done, what was printed goes out.
+    """
+    threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001
+    atexit._run_exitfuncs()  # noqa: SLF001
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):
+            stream.flush()
+    os._exit(0)
+
+
 def keep(told: dict[str, Any]) -> None:
     """Be the keeper, and in each process that it forks the agent's process.
 
@@ -242,9 +258,11 @@ def keep(told: dict[str, Any]) -> None:
         os.dup2(nothing.fileno(), 0)
     sys.argv = ["mapsat-agent"]
     _on_linux(_PR_SET_CHILD_SUBREAPER, 1)
+    gc.freeze()  # so that a collection in a process need not copy what it shares with the keeper
     line = Keeper(control, told["folder"], told["memory"]).run()
     if line is None:
         remove(told["folder"])
         os._exit(0)
     sys.path[:] = told["path"]
     inside.serve(line)
+    _end()
