@@ -41,7 +41,7 @@ EXIT_FINDINGS = 1
 EXIT_ERROR = 2
 
 #: Importable formats, named here so that --help needs no import of theirs; a test holds the two together.
-FORMATS = ("mapsatisfybench",)
+FORMATS = ("mapsatisfybench", "mobilitybench")
 SCHEMAS = ("case", "report", "run", "tools")
 _SEVERITIES = ("error", "warning", "note")
 #: Commands that are named in the design and do not exist yet.
@@ -156,7 +156,7 @@ def _add_import(commands: Any) -> None:
     about = "make a suite from the published files of another benchmark"
     parser = commands.add_parser("import", help=about, description=f"{about[0].upper()}{about[1:]}.")
     parser.add_argument("format", metavar="FORMAT", choices=FORMATS, help=f"one of: {', '.join(FORMATS)}")
-    parser.add_argument("src", metavar="SRC", type=Path, help="the folder with the published files")
+    parser.add_argument("src", metavar="SRC", type=Path, help="the folder with the published files, or the table")
     parser.add_argument("dest", metavar="DEST", type=Path, help="the suite's folder; must not exist, or be empty")
     parser.add_argument("--json", action="store_true", help="print the import report as JSON")
     parser.set_defaults(command=_import)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from threading import Event
 from typing import Literal
 
 from pytest_mapsat.llm import Answer, Door, ModelError, Request, ToolCall, named_model, prompt
-from pytest_mapsat.model import Case, InfrastructureError, Json, JsonObject, UsageError, canonical_json
+from pytest_mapsat.model import Case, InfrastructureError, Json, JsonObject, UsageError, canonical_json, mismatches
 from pytest_mapsat.sandbox import Toolbox
 
 from .context import AgentContext, Session, trial_of
@@ -22,11 +22,13 @@ KINDS: tuple[Kind, ...] = ("react", "plan")
 #: The prompts of each kind, for the manifest.
 AGENT_PROMPTS: dict[Kind, tuple[str, ...]] = {
     "react": ("react", "answer_now", "claims"),
-    "plan": ("react", "plan", "carry_out", "answer_now", "claims"),
+    "plan": ("react", "plan", "understood", "carry_out", "answer_now", "claims"),
 }
 #: Calls of the model for one reply, and how often the same call of a tool is made in an episode.
 MOST_STEPS = 20
 MOST_EQUAL_CALLS = 3
+#: What a case may ask for that is known before the first step: what the user wants, and how it is to be found out.
+_BEFORE = ("intent", "constraints", "plan")
 #: What of the context stands elsewhere in what the model reads.
 _ELSEWHERE = ("instructions", "asks", "locale")
 _SHOWN = 200
@@ -94,6 +96,7 @@ class ModelConversation:
         self._cancelled = Event()
         self._messages: list[JsonObject] = []
         self._made: Counter[str] = Counter()
+        self._taken: list[JsonObject] = []
         self._spent: list[Answer] = []
         self._language = "en"
 
@@ -113,15 +116,17 @@ class ModelConversation:
             self._messages.append(_said("system", self._system(context)))
         self._messages.append(_said("user", message))
         try:
+            claims: JsonObject = {}
             if self._source.name == "plan":
-                self._plan()
+                claims = self._plan(_part(context.asks, _BEFORE))
             text = self._answer()
-            claims = self._claims(context.asks, text)
+            if text.strip():
+                claims = self._claims(context.asks, claims)
         except ModelError as error:
             if error.blame == "agent":
                 raise AgentFault(str(error)) from None
             raise InfrastructureError(str(error)) from None
-        return Reply(text, usage=self._usage(), claims=claims)
+        return Reply(text, usage=self._usage(), claims=claims or None)
 
     def _system(self, context: AgentContext) -> str:
         known = {
@@ -130,15 +135,18 @@ class ModelConversation:
         text = prompt("react", self._language).fill(context=json.dumps(known, ensure_ascii=False, indent=1))
         return f"{text}\n\n{context.instructions}" if context.instructions else text
 
-    def _plan(self) -> None:
-        """Have the model write a plan, which is kept as a thought and stays in what it reads."""
+    def _plan(self, asks: JsonObject) -> JsonObject:
+        """Have the model write a plan, which is kept as a thought and stays in what it reads; return what of it the case asks for as data."""
         tools = "\n".join(
             f"- {tool['function']['name']}: {tool['function']['description']}" for tool in self._toolbox.schemas()
         )
         asked = _said("user", prompt("plan", self._language).fill(tools=tools))
         plan = self._ask([*self._messages, asked]).text
         self._session.think(plan)
-        self._messages += [asked, _said("assistant", plan), _said("user", prompt("carry_out", self._language).text)]
+        self._messages += [asked, _said("assistant", plan)]
+        data = self._data("understood", asks)
+        self._messages.append(_said("user", prompt("carry_out", self._language).text))
+        return data
 
     def _answer(self) -> str:
         """Take steps until the model answers in words."""
@@ -179,20 +187,37 @@ class ModelConversation:
                 f"this call was made {MOST_EQUAL_CALLS} times already and is not made again; go on with what you know"
             )
             return {"status": "error", "message": said}
+        self._taken.append({"tool": call.name, "arguments": self._in_full(call)})
         return self._toolbox.call(call.name, call.arguments)
 
-    def _claims(self, asks: JsonObject, text: str) -> JsonObject | None:
-        """Return what the answer says as data, where the case asks for it; None where the model gives none that can be read."""
-        if not asks or not text.strip():
-            return None
-        asked = _said("user", prompt("claims", self._language).text)
+    def _in_full(self, call: ToolCall) -> JsonObject:
+        """Return the arguments of a call with those that it left out: their defaults, else null."""
+        schemas = {tool["function"]["name"]: tool["function"]["parameters"] for tool in self._toolbox.schemas()}
+        properties = schemas.get(call.name, {}).get("properties", {})
+        return {**{name: schema.get("default") for name, schema in properties.items()}, **(call.arguments or {})}
+
+    def _claims(self, asks: JsonObject, known: JsonObject) -> JsonObject:
+        """Return what the case asks for as data: what is known already, then what the model makes of the rest."""
+        properties = asks.get("properties", {})
+        plan = properties.get("plan")
+        if self._source.name == "react" and plan is not None and not any(mismatches(plan, self._taken)):
+            # Who decides from step to step has planned what it did.
+            known = {**known, "plan": list(self._taken)}
+        rest = _part(asks, properties.keys() - known.keys()) if known else asks
+        return known | self._data("claims", rest)
+
+    def _data(self, name: str, asks: JsonObject) -> JsonObject:
+        """Ask the model for data after a schema, by a prompt; nothing where it is asked for nothing, or gives none that can be read."""
+        if not asks:
+            return {}
+        asked = _said("user", prompt(name, self._language).text)
         try:
-            return self._ask([*self._messages, asked], schema=asks).data
+            return self._ask([*self._messages, asked], schema=asks).data or {}
         except ModelError as error:
             if error.kind != "malformed":
                 raise
             self._session.think(f"the structured answer could not be read: {error}")
-            return None
+            return {}
 
     def _ask(
         self, messages: Sequence[JsonObject], tools: Sequence[JsonObject] = (), schema: JsonObject | None = None
@@ -219,6 +244,13 @@ class ModelConversation:
             "cost": [answer.usage.cost for answer in self._spent],
         }
         return {name: sum(parts) for name, parts in spent.items() if all(part is not None for part in parts)}  # type: ignore[arg-type]  # mypy does not follow the condition
+
+
+def _part(asks: JsonObject, names: Collection[str]) -> JsonObject:
+    """Return the schema of some of the claims that a case asks for; empty where it asks for none of them."""
+    properties = {name: schema for name, schema in asks.get("properties", {}).items() if name in names}
+    required = [name for name in asks.get("required", ()) if name in properties]
+    return {**asks, "properties": properties, "required": required} if properties else {}
 
 
 def _said(role: str, text: str) -> JsonObject:

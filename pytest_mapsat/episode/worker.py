@@ -25,7 +25,7 @@ class Overdue(Exception):  # noqa: N818  # says what happened; nothing is in err
     """The job was not done in its time; its thread is left behind."""
 
 
-class LeftBehind(BaseException):  # noqa: N818  # likewise
+class LeftBehind(BaseException):  # likewise
     """This thread was left behind by an episode that ended without it: there is nothing more for it to do."""
 
 

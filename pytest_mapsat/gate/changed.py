@@ -6,7 +6,17 @@ from collections.abc import Iterable, Sequence
 
 from pytest_mapsat.metrics import PASS_RATE, case_rows
 from pytest_mapsat.metrics.statistics import mean
-from pytest_mapsat.model import Bounds, CaseChange, CaseSide, Direction, FactorChange, Label, Outcome, Scorecard
+from pytest_mapsat.model import (
+    BESIDES,
+    Bounds,
+    CaseChange,
+    CaseSide,
+    Direction,
+    FactorChange,
+    Label,
+    Outcome,
+    Scorecard,
+)
 
 from .finding import TOLERANCE
 from .pairs import Pair
@@ -102,7 +112,8 @@ def _labels(cards: Iterable[Scorecard]) -> dict[str, list[Label]]:
     found: dict[str, list[Label]] = {}
     for card in cards:
         for label in card.labels:
-            found.setdefault(label.factor, []).append(label)
+            if label.kind not in BESIDES:  # steps of two dialogues are not the same
+                found.setdefault(label.factor, []).append(label)
     return found
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pytest_mapsat.model import (
+    OBSERVATION,
+    STATE,
     ComparedRun,
     Lost,
     Run,
@@ -23,9 +25,14 @@ _NAMED = 3
 _NONE = "none"
 #: Options that may differ: they say how much is run and what is made of it, not what happens in an episode.
 _FREE = {
+    *("sample", "sample_by", "sample_seed"),
     *("trials", "pass_rule", "shard", "allow_unevaluated", "fail_under", "fail_under_from"),
     *("compare_fail", "compare_fail_from", "compare_on", "inconclusive", "metrics"),
 }
+
+
+#: Prompts for labels that only some families of metrics read: whoever measures by one family more is compared on the others.
+_BESIDE = tuple(f"/judge_{kind}" for kind in (STATE, OBSERVATION))
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,7 @@ class Side:
             )
             for card in run.cases
         )
-        return cls(run.manifest, cards, run.accounting.lost)
+        return cls(run.manifest, cards, run.accounting.lost, partial=bool(run.manifest.options.sample))
 
     def cases(self) -> dict[str, list[Scorecard]]:
         """Return the scorecards by case, both sorted."""
@@ -175,7 +182,7 @@ def _text(value: object) -> str:
 
 
 def _prompts(manifest: RunManifest) -> dict[str, str]:
-    return {f"prompt {name}": mark for name, mark in manifest.prompts.items()}
+    return {f"prompt {name}": mark for name, mark in manifest.prompts.items() if not name.endswith(_BESIDE)}
 
 
 def _versions(manifest: RunManifest) -> dict[str, str]:

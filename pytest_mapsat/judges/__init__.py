@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .asked import PROMPTS, ModelJudge
+from .asked import BESIDE_PROMPTS, PROMPTS, ModelJudge
 from .checks import ChecksJudge
 from .context import Context
 from .custom import CheckFunction, gather_checks
@@ -15,6 +15,7 @@ from .make import Judge, default_votes, make_judge
 from .recorded import RecordedJudge
 
 __all__ = [
+    "BESIDE_PROMPTS",
     "PROMPTS",
     "CheckFunction",
     "ChecksJudge",

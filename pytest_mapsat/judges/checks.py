@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pytest_mapsat.model import Case, Tool, Trajectory, Verdict, trajectory_digest
 from pytest_mapsat.text import Vocabulary
 
+from .besides import besides
 from .context import Context
 from .custom import CheckFunction
 from .labels import labels_of, unjudgeable
@@ -21,6 +22,7 @@ class ChecksJudge:
         tools: the suite's tools by name.
         custom: the checks that other packages add, by name.
         vocabulary: words of the suite's domain, for the reading of replies.
+        besides: kinds of labels that families of metrics ask for besides those of factors.
         spec: how the user named this judge.
         linked: None, as the verdicts are its own.
     """
@@ -28,6 +30,7 @@ class ChecksJudge:
     tools: Mapping[str, Tool]
     custom: Mapping[str, CheckFunction] = field(default_factory=dict)
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
+    besides: frozenset[str] = frozenset()
     spec: str = "checks"
     linked: bool | None = field(default=None, init=False)
 
@@ -40,11 +43,15 @@ class ChecksJudge:
         broken = unjudgeable(case, trajectory, self.spec, "checks")
         if broken is not None:
             return broken
-        context = Context.of(case, trajectory, self.tools, custom=self.custom, vocabulary=self.vocabulary)
+        context = self.context(case, trajectory)
         return Verdict(
             case=case.id,
             trial=trajectory.trial,
             judge=self.spec,
             trajectory=trajectory_digest(trajectory),
-            labels=labels_of(case, context),
+            labels=(*labels_of(case, context), *(label for _, label in besides(case, context, self.besides))),
         )
+
+    def context(self, case: Case, trajectory: Trajectory) -> Context:
+        """Return the dialogue as the checks read it."""
+        return Context.of(case, trajectory, self.tools, custom=self.custom, vocabulary=self.vocabulary)

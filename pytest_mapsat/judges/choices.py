@@ -81,7 +81,8 @@ def _proposes(context: Context, turn: str) -> bool:
 
 def _none_proposed(check: Recommends, found: Sequence[Standing], context: Context, wanted: str) -> Finding:
     only_asked = all(mention.stance == "asked" for one in found for _, mention in one.mentions)
-    if found and not only_asked and _proposes(context, check.turn):
+    doubted = any(mention.stance == "rejected" for one in found for _, mention in one.mentions)
+    if found and not only_asked and (doubted or _proposes(context, check.turn)) and not context.silent(check.turn):
         return unclear(_quotes(found), "which may be proposed in words that are not understood", wanted)
     if found:
         why = f"{cited(_quotes(found))}, and no such thing is proposed"
@@ -259,6 +260,22 @@ def _fits(check: Recommends, key: str, entities: Sequence[Entity], calls: Sequen
     if check.names and not any(key_of(name, (key,)) for name in check.names):
         return False
     return _has_all(entities, check.where, calls)
+
+
+def breaks(check: Recommends | Avoids, key: str, context: Context) -> bool | None:
+    """Return whether to recommend one thing breaks a check; None where it cannot be told.
+
+    A check that is about other things is not broken, nor is one that asks for any fitting thing by a further one that does not.
+    """
+    entities = _entities(check, context).get(key)
+    if entities is None or (isinstance(check, Recommends) and check.quantifier != "all"):
+        return False
+    if isinstance(check, Recommends):
+        fits = _fits(check, key, entities, context.trajectory.calls)
+        return None if fits is None else not fits
+    if any(key_of(name, (key,)) for name in check.names):
+        return True
+    return bool(check.where) and _has_all(entities, check.where, context.trajectory.calls)
 
 
 def _has_all(entities: Sequence[Entity], where: Mapping[str, Match], calls: Sequence[Step]) -> bool | None:

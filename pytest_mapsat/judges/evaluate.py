@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pytest_mapsat.model import (
+    Addressed,
     All,
     AnyOf,
     Asked,
@@ -18,6 +19,7 @@ from pytest_mapsat.model import (
     Covers,
     Custom,
     Grounded,
+    Located,
     Not,
     NotCalled,
     NotSaid,
@@ -37,6 +39,7 @@ from .custom import custom
 from .figures import clock_time, number
 from .finding import Finding
 from .grounding.grounded import grounded
+from .located import addressed, located
 from .phones import phones
 from .words import asked, not_said, said, travels
 
@@ -53,6 +56,8 @@ EVALUATORS: dict[type, Callable[[Any, Context], Finding]] = {
     Travels: travels,
     Recommends: recommends,
     Avoids: avoids,
+    Located: located,
+    Addressed: addressed,
     Called: called,
     NotCalled: not_called,
     Asked: asked,

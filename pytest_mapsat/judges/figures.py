@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from pytest_mapsat.model import Bound, ClockTime, Json, Number, Quote
 from pytest_mapsat.text import FOREIGN, MONEY, Document, Quantity, Vocabulary
@@ -84,7 +85,24 @@ def number(check: Number, context: Context) -> Finding:
         if foreign:
             why = f"which is in another currency than the suite's, {context.vocabulary.currency}"
             return unclear(foreign[:SHOWN_AT_MOST], why, wanted)
+    if known and not said and check.if_absent == "fail":
+        bare = _bare(check, known, context)
+        if bare:
+            return unclear(bare, f"which may be a {noun}", wanted)
     return _judged(check, said, wanted, noun, context)
+
+
+def _bare(check: Number, known: Sequence[Value], context: Context) -> tuple[Quote, ...]:
+    """Return the numbers without a unit that have one of the values: a figure may be said without its unit."""
+    scale = _UNITS[check.unit][1]
+    values = {value.number / scale for value in known}
+    found = (
+        document.quote(one.span)
+        for document in context.read(check.turn)
+        for one in document.numbers
+        if any(abs(one.value - value) <= check.tolerance * abs(value) + _ROUNDING for value in values)
+    )
+    return tuple(islice(found, SHOWN_AT_MOST))
 
 
 def _foreign(check: Number, context: Context) -> Iterator[tuple[Document, Quantity]]:

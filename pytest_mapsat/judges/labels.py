@@ -44,7 +44,7 @@ def labels_of(case: Case, context: Context) -> tuple[Label, ...]:
     """Return the labels that the checks give the factors of a case, in their order."""
     failed = contradicted(case.truth.facts, context)
     return tuple(
-        _valued(factor, kind, failed[factor.id])
+        label_valued(factor, kind, failed[factor.id])
         if kind == "fact" and factor.id in failed
         else label_of(factor, kind, context)
         for factor, kind in kinds(case)
@@ -56,13 +56,14 @@ def label_of(factor: Factor, kind: LabelKind, context: Context) -> Label:
     if isinstance(factor, ImplicitFactor) and factor.levels:
         return _levelled(factor, context)
     if factor.check is None and isinstance(factor, FactRequirement):
-        return _valued(factor, kind, requirement(factor.text, context))
+        return label_valued(factor, kind, requirement(factor.text, context))
     if factor.check is None:
         return unevaluated(factor, kind, "the factor has no machine check", None)
-    return _valued(factor, kind, evaluate(factor.check, context))
+    return label_valued(factor, kind, evaluate(factor.check, context))
 
 
-def _valued(factor: Factor, kind: LabelKind, finding: Finding) -> Label:
+def label_valued(factor: Factor, kind: LabelKind, finding: Finding) -> Label:
+    """Return the label of what holds or not."""
     return _label(factor, kind, None if finding.passed is None else float(finding.passed), finding)
 
 

@@ -59,6 +59,7 @@ def make_judge(
     vocabulary: Vocabulary | None = None,
     door: Door | None = None,
     votes: int | None = None,
+    besides: frozenset[str] = frozenset(),
 ) -> Judge:
     """Return the judge that a spec names.
 
@@ -70,27 +71,34 @@ def make_judge(
         vocabulary: words of the suite's domain, for the reading of replies.
         door: the way to models; without one a judge that asks a model leaves open what it would ask.
         votes: how many evaluations of a dialogue a model gives; 3 where None.
+        besides: kinds of labels that families of metrics ask for besides those of factors.
 
     Raises:
         UsageError: no judge is named so, or there is no such file.
         SuiteError: the file of recorded verdicts cannot be used.
     """
     kind, colon, rest = spec.partition(":")
-    if spec == "checks" or kind in ("llm", "llm-all"):
-        own = ChecksJudge(tools, gather_checks() if checks is None else checks, vocabulary or Vocabulary())
+    if spec == "checks" or kind in ("llm", "llm-all", "recorded"):
+        own = ChecksJudge(tools, gather_checks() if checks is None else checks, vocabulary or Vocabulary(), besides)
         if spec == "checks":
             return own
+        if kind == "recorded":
+            return RecordedJudge.open(_file_of(spec, root), spec, rest, own)
         model, parameters = named_model(rest, f"--mapsat-judge={spec}")
         every = kind == "llm-all"
         return ModelJudge(own, door or _ClosedDoor(), model, parameters, spec, votes or default_votes(spec), every)
-    if kind == "recorded":
-        if not rest.strip():
-            raise UsageError(f"--mapsat-judge={spec} names no file; give recorded:PATH")
-        return RecordedJudge.open(root / rest, spec, rest)
     hint = did_you_mean(kind, _KNOWN)
     if colon and rest and not hint:
         raise UsageError(f"--mapsat-judge={spec}: judges of your own are not in this version yet; {_EXPECTED}")
     raise UsageError(f"--mapsat-judge={spec} is no judge; {_EXPECTED}" + (f" ({hint})" if hint else ""))
+
+
+def _file_of(spec: str, root: Path) -> Path:
+    """Return the file of recorded verdicts that a spec names. Raises UsageError."""
+    place = spec.partition(":")[2]
+    if not place.strip():
+        raise UsageError(f"--mapsat-judge={spec} names no file; give recorded:PATH")
+    return root / place
 
 
 def default_votes(spec: str) -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_mapsat.formats import PublishedVerdict, layout_of, printable, read_run, read_verdicts, require_file
 from pytest_mapsat.model import (
+    BESIDES,
     Case,
     Factor,
     Label,
@@ -17,6 +19,8 @@ from pytest_mapsat.model import (
     trajectory_digest,
 )
 
+from .besides import besides
+from .checks import ChecksJudge
 from .labels import all_unevaluated, is_level, kinds, unevaluated, unjudgeable
 from .published import BY, published_verdict
 
@@ -37,20 +41,23 @@ class RecordedJudge:
         spec: how the user named this judge.
         entries: what the file holds, by case id and trial.
         linked: whether every verdict of the file is tied to its trajectory.
+        checks: who labels what the file says nothing of and families of metrics ask for besides.
     """
 
     spec: str
     entries: dict[tuple[str, int], Entry]
     linked: bool | None
+    checks: ChecksJudge
 
     @classmethod
-    def open(cls, path: Path, spec: str, name: str) -> RecordedJudge:
+    def open(cls, path: Path, spec: str, name: str, checks: ChecksJudge | None = None) -> RecordedJudge:
         """Read the file and check all of it.
 
         Args:
             path: the file.
             spec: how the user named this judge.
             name: the path as the user typed it.
+            checks: who labels what families of metrics ask for besides the factors.
 
         Raises:
             UsageError: there is no such file.
@@ -58,7 +65,7 @@ class RecordedJudge:
         """
         require_file(path, name)
         entries = _entries(path, printable(name))
-        return cls(spec, entries, all(_digest(entry) for entry in entries.values()))
+        return cls(spec, entries, all(_digest(entry) for entry in entries.values()), checks or ChecksJudge({}))
 
     def judge(self, case: Case, trajectory: Trajectory) -> Verdict:
         """Return the file's labels for the case's factors; what the file does not say is unevaluated."""
@@ -79,8 +86,17 @@ class RecordedJudge:
         )
         base = base.model_copy(update={"trajectory": digest, "warnings": joined})
         if isinstance(entry, Scorecard):
-            return _saved_verdict(case, entry, base)
-        return published_verdict(case, entry, base)
+            return self._with_besides(_saved_verdict(case, entry, base), case, trajectory, entry.labels)
+        return self._with_besides(published_verdict(case, entry, base), case, trajectory, ())
+
+    def _with_besides(self, verdict: Verdict, case: Case, trajectory: Trajectory, saved: Sequence[Label]) -> Verdict:
+        """Return the verdict with what is asked for besides: as the file has it, else by rules."""
+        kinds = self.checks.besides
+        if not kinds:
+            return verdict
+        found = {label.factor: label for _, label in besides(case, self.checks.context(case, trajectory), kinds)}
+        found |= {label.factor: label for label in saved if label.kind in kinds}
+        return verdict.model_copy(update={"labels": (*verdict.labels, *found.values())})
 
 
 def _refused(case: Case, base: Verdict, why: str) -> Verdict:
@@ -102,7 +118,8 @@ def _saved_verdict(case: Case, saved: Scorecard, base: Verdict) -> Verdict:
     """Return ``base`` with the labels that the run gives the case's factors."""
     found = {label.factor: label for label in saved.labels}
     labels = tuple(_label(factor, kind, found.pop(factor.id, None)) for factor, kind in kinds(case))
-    left = (f"the saved run labels {', '.join(sorted(found))}, which the case does not have",) if found else ()
+    stray = sorted(name for name, label in found.items() if label.kind not in BESIDES)
+    left = (f"the saved run labels {', '.join(stray)}, which the case does not have",) if stray else ()
     warnings = (*base.warnings, *left)
     return base.model_copy(update={"labels": labels, "explicit_count": saved.explicit_count, "warnings": warnings})
 

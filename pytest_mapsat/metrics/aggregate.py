@@ -52,8 +52,9 @@ def summarise(cards: Sequence[Scorecard], *, level: float = LEVEL, resamples: in
     """
     trials = _by_case(cards)
     names = dict.fromkeys(name for card in cards for name in card.metrics)
-    rate = _column(PASS_RATE, trials)
-    columns = [*(_column(name, trials) for name in names), rate, *_trial_columns(cards, trials)]
+    drawn_with = [cluster_of(some[0]) for some in trials]
+    rate = _column(PASS_RATE, trials, drawn_with)
+    columns = [*(_column(name, trials, drawn_with) for name in names), rate, *_trial_columns(cards, trials)]
     # All in one call, which shares the resamples; what is decided is drawn once.
     means = [column for column in columns if column is not rate]
     samples = [clustered(column.least, column.clusters) for column in means]
@@ -111,20 +112,24 @@ def _by_case(cards: Iterable[Scorecard]) -> list[list[Scorecard]]:
     return list(trials.values())
 
 
-def _column(name: str, trials: Sequence[Sequence[Scorecard]]) -> _Column:
+def _column(name: str, trials: Sequence[Sequence[Scorecard]], drawn_with: Sequence[str]) -> _Column:
     least: list[float] = []
     most: list[float] = []
     clusters: list[str] = []
     undecided = 0
     left_out: Counter[str] = Counter()
-    for cards in trials:
+    for cards, cluster in zip(trials, drawn_with, strict=True):
         if name != PASS_RATE and not any(name in card.metrics for card in cards):
             continue
-        spans = [span for span in (span_of(card, name) for card in cards) if span is not None]
+        spans = [span for card in cards if (span := span_of(card, name)) is not None]
+        if len(spans) == 1:  # most cases have one trial, and this is asked nine times a case and group
+            low, high = spans[0]
+        elif spans:
+            low, high = mean([low for low, _ in spans]), mean([high for _, high in spans])
         if spans:
-            least.append(_mean([low for low, _ in spans]))
-            most.append(_mean([high for _, high in spans]))
-            clusters.append(cluster_of(cards[0]))
+            least.append(low)
+            most.append(high)
+            clusters.append(cluster)
             undecided += any(low != high for low, high in spans)
         else:
             left_out[_gravest([_class(card, name) for card in cards])] += 1
@@ -142,11 +147,6 @@ def _trial_columns(cards: Sequence[Scorecard], trials: Sequence[Sequence[Scoreca
             undecided = sum(low != high for low, high in spans)
             least, most = [low for low, _ in spans], [high for _, high in spans]
             yield _Column(f"pass{'@^'[place]}{k}", least, most, clusters, undecided, left_out)
-
-
-def _mean(values: Sequence[float]) -> float:
-    # Most cases have one trial, and this is asked nine times a case and group.
-    return values[0] if len(values) == 1 else mean(values)
 
 
 def span_of(card: Scorecard, name: str) -> Bounds | None:

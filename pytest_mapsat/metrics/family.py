@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import copy
 import math
+import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pytest_mapsat.model import (
+    OBSERVATION,
+    STATE,
     Case,
     Fault,
     Label,
@@ -20,6 +23,7 @@ from pytest_mapsat.model import (
     Trajectory,
     UsageError,
     Verdict,
+    did_you_mean,
     shown,
 )
 from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
@@ -28,10 +32,11 @@ from .counts import sum_spent
 from .labels import Measure, index_labels
 from .outcome import class_of, fault_of
 from .satisfaction import Faithfulness, faithfulness
-from .tools import ArgumentProblems, Satisfies, ToolSelection, no_problems, tool_selection
+from .tools import ArgumentProblems, SameValue, Satisfies, ToolSelection, no_problems, tool_selection
 from .weights import DEFAULT_WEIGHTS, WeightTable
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,80}")
+_ASKED = frozenset({STATE, OBSERVATION})
 _NO_VALUE: tuple[Outcome, ...] = ("not_applicable", "unevaluated", "error")
 
 
@@ -48,6 +53,7 @@ class Scene:
         weights: the numbers that weights are computed with (A.2).
         success: the metric that the suite calls its success; None where it names none, and for the family that measures it.
         argument_problems: says why a tool cannot take some arguments (``pytest_mapsat.sandbox.argument_problems``).
+        same_value: says whether two values are one in another spelling (``pytest_mapsat.sandbox.same_value``).
     """
 
     case: Case
@@ -58,6 +64,7 @@ class Scene:
     weights: WeightTable = DEFAULT_WEIGHTS
     success: Measure | None = None
     argument_problems: ArgumentProblems = no_problems
+    same_value: SameValue = operator.eq
 
     @cached_property
     def labels(self) -> Mapping[str, Label]:
@@ -124,6 +131,10 @@ class Family:
             raise UsageError(
                 f"the family {self.name} measures by {shown(self.measure)}, expected a function of a Scene"
             )
+        if strange := sorted(frozenset(self.labels) - _ASKED):
+            hint = did_you_mean(strange[0], _ASKED) or f"known are {', '.join(sorted(_ASKED))}"
+            raise UsageError(f"the family {self.name} reads labels of the kind {shown(strange[0])}; {hint}")
+        object.__setattr__(self, "labels", frozenset(self.labels))
         named = tuple(metric.model_copy(update={"family": self.name}) for metric in self.metrics)
         object.__setattr__(self, "metrics", named)
 

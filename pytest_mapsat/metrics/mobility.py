@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_mapsat.model import Equal, ExpectedTool, Json, JsonObject, Metric, Step, Tool, mismatches
+from pytest_mapsat.model import ExpectedTool, Json, JsonObject, Metric, Step, Tool, mismatches, tool_name
 
 from .family import Family, Scene
 from .labels import Measure, Reading, between, not_applicable, read_label
@@ -59,6 +59,12 @@ def _measure(scene: Scene) -> Mapping[str, Measure]:
     }
 
 
+def _calls(scene: Scene) -> Sequence[Step]:
+    """Return the calls that the agent made, each under its tool's own name."""
+    named = [(call, tool_name(scene.tools, call.tool)) for call in scene.trajectory.calls]
+    return [call if call.tool == name else call.model_copy(update={"tool": name}) for call, name in named]
+
+
 def _claim(scene: Scene, name: str) -> Json:
     """Return what the agent claims under a name, in the last of its replies that says something there; None where none does."""
     given = ((turn.claims or {}).get(name) for turn in reversed(scene.trajectory.replies))
@@ -97,15 +103,13 @@ def _constraints(scene: Scene) -> Measure:
 
 def _same(scene: Scene, gold: Json, given: Json, *, ordered: bool = False) -> bool:
     """Return whether two values say the same: lists as sets where they have no order, and one value as a list of it."""
-
-    def equal(one: Json, other: Json) -> bool:
-        return scene.satisfies(Equal(op="equal", value=one), other) is True
-
     wanted, found = _listed(gold), _listed(given)
+    if scene.same_value(gold, given):
+        return True
     if ordered:
-        return len(wanted) == len(found) and all(map(equal, wanted, found))
-    return all(any(equal(one, other) for other in found) for one in wanted) and all(
-        any(equal(one, other) for one in wanted) for other in found
+        return len(wanted) == len(found) and all(map(scene.same_value, wanted, found))
+    return all(any(scene.same_value(one, other) for other in found) for one in wanted) and all(
+        any(scene.same_value(one, other) for one in wanted) for other in found
     )
 
 
@@ -148,21 +152,20 @@ def _decomposition(scene: Scene) -> Mapping[str, Measure]:
 
 def _actions(scene: Scene) -> Sequence[_Action]:
     """Return the steps of the plan that the agent claims, else the calls that it made."""
-    plan, calls = _claim(scene, "plan"), scene.trajectory.calls
+    plan, calls = _claim(scene, "plan"), _calls(scene)
     if isinstance(plan, list | tuple) and plan:
-        return [_planned(step, calls) for step in plan]
+        return [_planned(step, scene, calls) for step in plan]
     return [
         _Action(call.tool, _with_defaults(scene.tools.get(call.tool), call.arguments), True, calls[:place])
         for place, call in enumerate(calls)
     ]
 
 
-def _planned(step: Json, calls: Sequence[Step]) -> _Action:
+def _planned(step: Json, scene: Scene, calls: Sequence[Step]) -> _Action:
     """Return a step of a plan: the name of a tool, or an object with ``tool`` and perhaps ``arguments``. Anything else names no tool."""
     tool, arguments = (step.get("tool"), step.get("arguments")) if isinstance(step, Mapping) else (step, None)
-    return _Action(
-        tool if isinstance(tool, str) else "", arguments if isinstance(arguments, dict) else {}, False, calls
-    )
+    name = tool_name(scene.tools, tool) if isinstance(tool, str) else ""
+    return _Action(name, arguments if isinstance(arguments, dict) else {}, False, calls)
 
 
 def _with_defaults(tool: Tool | None, arguments: JsonObject) -> JsonObject:
@@ -202,7 +205,7 @@ def _share(found: Sequence[bool | None], of_nothing: str) -> Measure:
 def _selection(scene: Scene) -> Mapping[str, Measure]:
     """Return TS-P and TS-R of one case (equation 4), over the names of tools: coverage, and 1 - redundancy."""
     expected = {one.name for one in scene.case.truth.tools}
-    called = {call.tool for call in scene.trajectory.calls}
+    called = {call.tool for call in _calls(scene)}
     return {
         "mobility_ts_p": _share([name in called for name in sorted(expected)], "the case expects no tool"),
         "mobility_ts_r": _share([name in expected for name in sorted(called)], "the agent called nothing"),
@@ -211,7 +214,7 @@ def _selection(scene: Scene) -> Mapping[str, Measure]:
 
 def _compliance(scene: Scene) -> Measure:
     """Return SC of one case (equation 5): the share of calls whose tool exists and takes these arguments, whatever came of them."""
-    fitting: list[bool | None] = [_complies(scene, call) for call in scene.trajectory.calls]
+    fitting: list[bool | None] = [_complies(scene, call) for call in _calls(scene)]
     return _share(fitting, "the agent called nothing")
 
 
@@ -229,11 +232,11 @@ def _delivery(scene: Scene) -> Measure:
     deliver = next((one for one in scene.case.truth.explicit if one.id == DELIVER), None)
     if deliver is None:
         return not_applicable(f"the case has no explicit factor {DELIVER!r}")
-    trajectory = scene.trajectory
-    if trajectory.ending != "done":
-        return Measure(0.0, why=f"the dialogue did not end by itself: {trajectory.ending}")
-    called = {call.tool for call in trajectory.calls}.intersection(one.name for one in scene.case.truth.tools)
-    answered = {call.tool for call in trajectory.calls if call.status == "ok"}
+    if scene.trajectory.ending != "done":
+        return Measure(0.0, why=f"the dialogue did not end by itself: {scene.trajectory.ending}")
+    calls = _calls(scene)
+    called = {call.tool for call in calls}.intersection(one.name for one in scene.case.truth.tools)
+    answered = {call.tool for call in calls if call.status == "ok"}
     if never := sorted(called - answered):
         return Measure(0.0, why=f"{', '.join(never)}: called, and never answered")
     return _reading(read_label(deliver, scene.labels.get(DELIVER)))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from types import MappingProxyType
 
 from pytest_mapsat.model import (
-    OBSERVATION,
+    BESIDES,
     RESERVED,
-    STATE,
+    USER,
     Bounds,
     Case,
     Fault,
@@ -30,13 +31,11 @@ from .family import Family, Scene, measure
 from .gather import OURS
 from .labels import Measure
 from .msb import MSB
-from .outcome import ASSERTABLE, broken_item, item_outcome
-from .tools import ArgumentProblems, Satisfies, no_problems
+from .outcome import ASSERTABLE, broken_item, class_of, item_outcome
+from .tools import ArgumentProblems, SameValue, Satisfies, no_problems
 from .weights import DEFAULT_WEIGHTS, WeightTable
 
 _SHOWN_MISMATCHES = 3
-#: Labels of these kinds are about no factor of the case.
-_BESIDES = (STATE, OBSERVATION)
 _NO_TOOLS: Mapping[str, Tool] = MappingProxyType({})
 
 #: The attribute that names the sources of a case's implicit factors, joined by ", ".
@@ -56,6 +55,7 @@ def score(
     families: Sequence[Family] = (MSB,),
     success: str | None = None,
     argument_problems: ArgumentProblems = no_problems,
+    same_value: SameValue = operator.eq,
 ) -> Scorecard:
     """Return the scorecard of one judged episode.
 
@@ -71,6 +71,7 @@ def score(
         families: the families of metrics that the suite declares.
         success: the metric that is 1 where the case is done.
         argument_problems: says why a tool cannot take some arguments (``pytest_mapsat.sandbox.argument_problems``).
+        same_value: says whether two values are one in another spelling (``pytest_mapsat.sandbox.same_value``).
 
     Returns:
         The scorecard. An episode that the agent broke scores 0 in the metrics that are earned and fails; one that somebody else broke has no
@@ -80,13 +81,18 @@ def score(
         UsageError: ``asserted`` has an unknown member.
     """
     _check_asserted(asserted)
-    scene = Scene(case, trajectory, verdict, tools, satisfies, weights, argument_problems=argument_problems)
+    scene = Scene(
+        case, trajectory, verdict, tools, satisfies, weights, argument_problems=argument_problems, same_value=same_value
+    )
     fault, calls, replies = scene.fault, trajectory.calls, trajectory.replies
     measures, faults = _measured(families, scene, success)
     if fault is None:
         done = (success, measures[success]) if success in measures else None
         item = item_outcome(case, scene.labels, asserted=asserted, count=verdict.explicit_count, success=done)
-    else:
+        if item.outcome == "failed" and (fault := _misled(verdict)) is not None:
+            # What an agent was told wrong, or not told, is no failure of its own.
+            measures = {name: Measure(None, class_of(fault), fault.message) for name in measures}
+    if fault is not None:
         item = broken_item(fault)
     warnings = dict.fromkeys(one.message for one in faults.values())
     return Scorecard(
@@ -146,6 +152,12 @@ def _measured(
     return measures, faults
 
 
+def _misled(verdict: Verdict) -> Fault | None:
+    """Return what a user did that may have misled the agent; None where it did nothing of the kind."""
+    slips = (label for label in verdict.labels if label.kind == USER and label.blame == "user")
+    return next((Fault(blame="user", message=label.why) for label in slips), None)
+
+
 def _check_asserted(asserted: frozenset[str]) -> None:
     unknown = asserted.difference(ASSERTABLE)
     if unknown:
@@ -188,5 +200,5 @@ def _unasked(case: Case, replies: Sequence[Turn]) -> Iterator[str]:
 
 def _stray_labels(case: Case, labels: Mapping[str, Label]) -> tuple[str, ...]:
     known = {factor.id for factor in case.truth.factors}
-    stray = sorted(name for name, label in labels.items() if name not in known and label.kind not in _BESIDES)
+    stray = sorted(name for name, label in labels.items() if name not in known and label.kind not in BESIDES)
     return (f"the verdict labels factors that the case does not have: {', '.join(stray)}",) if stray else ()

@@ -56,11 +56,11 @@ def clustered(values: Sequence[float], clusters: Sequence[str]) -> list[float]:
         values: one for each case.
         clusters: the name of the cluster of each.
     """
+    if len(set(clusters)) == len(values):  # mostly: each case stands by itself
+        return list(values)
     members: dict[str, list[float]] = {}
     for value, cluster in zip(values, clusters, strict=True):
         members.setdefault(cluster, []).append(value)
-    if len(members) == len(values):
-        return list(values)
     centre, share = mean(values), len(members) / len(values)
     return [centre + share * math.fsum(value - centre for value in some) for some in members.values()]
 

@@ -27,6 +27,13 @@ class ArgumentProblems(Protocol):
         """Say what is wrong with ``arguments``."""
 
 
+class SameValue(Protocol):
+    """Whether two values say the same, however they are written."""
+
+    def __call__(self, wanted: Json, value: Json, /) -> bool:
+        """Compare two values."""
+
+
 def no_problems(_tool: Tool, _arguments: Mapping[str, Json], /) -> Sequence[str]:
     """Find nothing wrong."""
     return ()

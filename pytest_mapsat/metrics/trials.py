@@ -104,15 +104,16 @@ def case_rows(cards: Iterable[Scorecard], rule: str = "") -> tuple[CaseRow, ...]
         cards: scorecards in any order.
         rule: how many trials must pass, as ``3/4``; empty: all that there are.
     """
-    return tuple(_row(key, some, rule) for key, some in sorted(_by_case(cards).items()))
+    given = PassRule.parse(rule, int(rule.partition("/")[2])) if rule else None
+    return tuple(_row(key, some, given) for key, some in sorted(_by_case(cards).items()))
 
 
-def _row(key: tuple[str, str], cards: Sequence[Scorecard], rule: str) -> CaseRow:
+def _row(key: tuple[str, str], cards: Sequence[Scorecard], rule: PassRule | None) -> CaseRow:
     tries = _by_trial(cards)
     last = [trial_outcome(some[-1]) for some in tries]
     passed, failed = last.count("passed"), last.count("failed")
     rescued = any(outcome == "passed" != trial_outcome(some[0]) for outcome, some in zip(last, tries, strict=True))
-    needed = PassRule.parse(rule, int(rule.partition("/")[2])) if rule else PassRule(len(tries), len(tries))
+    needed = rule or PassRule(len(tries), len(tries))
     return CaseRow(
         id=key[0],
         agent=key[1],
@@ -147,8 +148,10 @@ def pass_all(passed: int, trials: int, k: int) -> float:
     return math.comb(passed, k) / math.comb(trials, k)
 
 
-def trial_numbers(cards: Iterable[Scorecard]) -> tuple[int, ...]:
+def trial_numbers(cards: Sequence[Scorecard]) -> tuple[int, ...]:
     """Return the k of which Pass@k and Pass^k are told: from 2 to the number of trials; none where each case ran once."""
+    if len({card.trial for card in cards}) < 2:  # noqa: PLR2004 - one trial each
+        return ()
     most = max((len(_by_trial(some)) for some in _by_case(cards).values()), default=0)
     if most <= _ALL_TOLD:
         return tuple(range(2, most + 1))

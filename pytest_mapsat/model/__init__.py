@@ -38,6 +38,7 @@ from .case import (
     Visible,
 )
 from .checks import (
+    Addressed,
     All,
     AnyOf,
     Asked,
@@ -50,6 +51,7 @@ from .checks import (
     Covers,
     Custom,
     Grounded,
+    Located,
     Not,
     NotCalled,
     NotSaid,
@@ -121,7 +123,7 @@ from .run import (
 from .schema import limits_broken, mismatches, schema_problem
 from .scorecard import CallCounts, EpisodeTiming, Requirement, Scorecard, Spent
 from .structured import RESERVED, Figure, Structured
-from .suite import SUITE_SCHEMA, SuiteManifest
+from .suite import SUITE_SCHEMA, EpisodeDefaults, SuiteManifest
 from .tool import (
     ITEM,
     CutByDistance,
@@ -159,9 +161,11 @@ from .trajectory import (
     total_usage,
 )
 from .verdict import (
+    BESIDES,
     OBSERVATION,
     STATE,
     UNDECIDED,
+    USER,
     Count,
     Label,
     LabelKind,
@@ -171,10 +175,12 @@ from .verdict import (
     reply_of,
     step_name,
     thing_name,
+    user_name,
 )
 
 __all__ = [
     "ANSWER_SCHEMA",
+    "BESIDES",
     "CASE_ID_PATTERN",
     "DECISION_SCHEMA",
     "ITEM",
@@ -187,8 +193,10 @@ __all__ = [
     "STATE",
     "SUITE_SCHEMA",
     "UNDECIDED",
+    "USER",
     "Absent",
     "Accounting",
+    "Addressed",
     "Aggregate",
     "All",
     "AnyOf",
@@ -227,6 +235,7 @@ __all__ = [
     "Direction",
     "Ending",
     "Entities",
+    "EpisodeDefaults",
     "EpisodeTiming",
     "Equal",
     "EqualTo",
@@ -257,6 +266,7 @@ __all__ = [
     "Least",
     "LevelRule",
     "Local",
+    "Located",
     "Location",
     "Lost",
     "MapsatError",
@@ -361,5 +371,6 @@ __all__ = [
     "tool_name",
     "total_usage",
     "trajectory_digest",
+    "user_name",
     "wording_digest",
 ]

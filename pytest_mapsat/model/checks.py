@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from .base import Identifier, JsonObject, Noun, Text
+from .base import Identifier, JsonObject, Latitude, Longitude, Noun, Text
 from .match import Bound, Match
 from .roles import FigureRole, Mode, TimeRole
 
@@ -184,6 +184,41 @@ class Avoids(Noun):
         return self
 
 
+class Located(Noun):
+    """What the reply tells lies at most ``metres`` from ``lon``, ``lat`` (degrees, great circle); without a point, it tells any place.
+
+    A point that the reply gives counts before all words; the user's own is left aside. A name counts by the point that a tool returned of it;
+    ``words`` tell the place as well (its street and number).
+    """
+
+    kind: Literal["located"]
+    lon: Longitude | None = None
+    lat: Latitude | None = None
+    metres: float = Field(default=1000, gt=0)
+    words: tuple[Text, ...] = ()
+    turn: Turn = "last"
+
+    @model_validator(mode="after")
+    def _both(self) -> Located:
+        if (self.lon is None) != (self.lat is None):
+            raise ValueError("located has lon and lat together or not at all")
+        return self
+
+
+class Addressed(Noun):
+    """A part of an address, such as the district, is the right one: one of ``names`` is told, as it is or as a part of a longer one.
+
+    ``endings``: how names of such parts end. Another name with one of them is not the right one; ``besides``: words with such an ending that say
+    nothing of it. Without ``names`` any such name will do.
+    """
+
+    kind: Literal["addressed"]
+    names: tuple[Text, ...] = ()
+    endings: Phrases
+    besides: tuple[Text, ...] = ()
+    turn: Turn = "last"
+
+
 class Order(Noun):
     """The things of ``names`` are all proposed, in this order. An element may list synonyms."""
 
@@ -316,6 +351,8 @@ Check = Annotated[
     | Travels
     | Recommends
     | Avoids
+    | Located
+    | Addressed
     | Order
     | Covers
     | Chooses

@@ -83,13 +83,13 @@ class OpenAt(Noun):
 class Bound(Noun):
     """The value equals one found in an earlier result of the same dialogue.
 
-    ``path`` is a dotted path into the result of ``tool``; ``*`` stands for every element of a list or object.
+    ``path`` is a dotted path into the result of ``tool``; ``*`` stands for every element of a list or object, an empty path for the result itself.
     ``tolerance`` is relative, for numbers (0.05 = 5 %).
     """
 
     op: Literal["bound"]
     tool: str
-    path: str = Field(min_length=1)
+    path: str
     tolerance: float = Field(default=0, ge=0)
 
 

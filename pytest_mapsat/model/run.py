@@ -55,12 +55,13 @@ class SuiteInfo(Noun):
     """A suite as part of the run's manifest.
 
     ``answers``, ``decisions``: digests of its labelled answers and of its own file of people's decisions, which the fingerprint leaves out; empty
-    where it has none.
+    where it has none. ``cases``: how many it has, whatever the run is of; 0 where nobody counted them.
     """
 
     name: str
     version: str
     fingerprint: str
+    cases: int = Field(default=0, ge=0, strict=True)
     answers: str = ""
     decisions: str = ""
 
@@ -71,6 +72,7 @@ class RunOptions(Noun):
     ``timeout_seconds``: wall time per episode. ``asserted`` (``assert`` in a file): the kinds of factors that fail an item, or ``none``
     alone. ``fail_under``: thresholds as they were written, ``fail_under_from`` says where. ``compare_fail``: the drops against an earlier run that fail, as they
     were written; ``compare_on``: whether runs that are alike in part are compared on that; ``inconclusive``: what a comparison means that cannot tell. ``pass_rule``: how many trials of a case must pass, as ``3/4``; empty: all.
+    ``sample``: how many cases of each suite the run is of, 0: all; ``sample_by``: the attributes that they are spread over; ``sample_seed``: what draws them.
     ``shard``: which part of the cases ran, as ``2/8``; empty: all. ``on_miss``: ``record`` where the user's own
     tools were asked for what no record answered, ``simulate:MODEL`` where a model was. ``judge_votes``: evaluations of one dialogue by a judge that asks a model.
     ``profile``: whether what the profile tools would return was given as context. ``metrics``: families of metrics that every suite was measured by besides its own.
@@ -87,6 +89,9 @@ class RunOptions(Noun):
     compare_on: Literal["all", "common"] = "all"
     inconclusive: Literal["fail", "pass"] = "fail"
     pass_rule: str = Field(default="", pattern=r"^([1-9][0-9]{0,5}/[1-9][0-9]{0,5})?$")
+    sample: int = Field(default=0, ge=0, strict=True)
+    sample_by: tuple[str, ...] = ()
+    sample_seed: int = Field(default=0, ge=0, strict=True)
     shard: str = Field(default="", pattern=r"^([1-9][0-9]{0,5}/[1-9][0-9]{0,5})?$")
     allow_unevaluated: int = Field(default=0, ge=0, strict=True)
     on_miss: str = Field(default="strict", pattern=r"^(strict|record|simulate:.{1,200})$")
@@ -98,6 +103,12 @@ class RunOptions(Noun):
     def asserted_kinds(self) -> frozenset[str]:
         """The kinds of factors that fail an item; empty for ``none``."""
         return frozenset(self.asserted) - {"none"}
+
+    @property
+    def drawn(self) -> str:
+        """How a sample was drawn, in words."""
+        by = f"by {', '.join(self.sample_by)} " if self.sample_by else ""
+        return f"{by}(seed {self.sample_seed})"
 
 
 class RunRequest(Noun):

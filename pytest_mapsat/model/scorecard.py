@@ -119,7 +119,7 @@ class Scorecard(Noun):
 
     def bounds_of(self, name: str) -> Bounds | None:
         """Return the least and the most that the metric can come to, both its value where it has one; None where nothing is known of it."""
-        value = self.metric(name)
+        value = self.metrics.get(name)
         return self.bounds.get(name) if value is None else (value, value)
 
     @property

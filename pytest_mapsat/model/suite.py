@@ -18,11 +18,12 @@ _Words = Annotated[tuple[_Word, ...], Field(max_length=500)]
 class EpisodeDefaults(Noun):
     """What an episode of the suite's cases may use where nobody says otherwise; null: what is usual.
 
-    ``max_turns``: agent replies; ``timeout``: wall time, seconds.
+    ``max_turns``: agent replies; ``timeout``: wall time, seconds. ``user``: who speaks for the user.
     """
 
     max_turns: int | None = Field(default=None, ge=1, le=1_000_000, strict=True)
     timeout: float | None = Field(default=None, gt=0, le=86_400)
+    user: Literal["scripted", "silent"] | None = None
 
 
 class SuiteManifest(Noun):
@@ -32,7 +33,7 @@ class SuiteManifest(Noun):
     a suite without places.
     ``currency``: the one that its money is in (ISO 4217); sums in any other stay undecided.
     ``metrics``: the families of metrics that its cases are measured by; ``success``: the one metric that is 1 where a case is done.
-    ``asserted`` (``assert`` in the file): what fails an item, and ``episode``: the limits, where neither command line nor ini says so.
+    ``asserted`` (``assert`` in the file): what fails an item, and ``episode``: the limits and the user, where neither command line nor ini says so.
     ``world``: options for the world in Python that its cases need; a run without such a world is refused.
     ``vocabulary``: words of the suite's domain by group of the language packs (``reject``, or ``role.wait`` where the words have a value).
     """

@@ -16,6 +16,10 @@ LabelKind = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 #: Kinds of labels that a judge gives besides, where a family of metrics asks for them: of the steps of replies, and of the things that replies name.
 STATE: LabelKind = "state"
 OBSERVATION: LabelKind = "observation"
+#: A label of a user's turn, which is a failed one: the user surely departed from the script.
+USER: LabelKind = "user"
+#: Kinds of labels that are about no factor of the case.
+BESIDES = (STATE, OBSERVATION, USER)
 #: How the reason of a label begins that the judge cannot decide, which is nobody's fault.
 UNDECIDED = "undecided"
 
@@ -28,6 +32,11 @@ def step_name(reply: int, step: int) -> str:
 def thing_name(reply: int, thing: int) -> str:
     """Return what the label of a thing that a reply names is about; both count from 1."""
     return f"thing:{reply}.{thing}"
+
+
+def user_name(turn: int, slip: str) -> str:
+    """Return what the label of a user's turn is about: ``turn`` indexes ``Trajectory.turns``."""
+    return f"user:{turn}.{slip}"
 
 
 def reply_of(name: str) -> str:

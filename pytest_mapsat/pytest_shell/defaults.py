@@ -1,4 +1,4 @@
-"""What suites say of options that nobody else has named: the item's assertion and the limits of an episode."""
+"""What suites say of options that nobody else has named: the item's assertion, the limits of an episode, the user."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from pytest_mapsat.suite import Suite
 
 from .settings import Settings
 
-#: Option -> field of a run's options, and the key of the manifest that says it.
+#: Option -> field of a run's request or of its options, and the key of the manifest that says it.
 _FIELDS = {
     "assert": ("asserted", "assert"),
     "max-turns": ("max_turns", "episode"),
     "timeout": ("timeout_seconds", "episode"),
+    "user": ("user", "episode"),
 }
 
 
@@ -31,7 +32,9 @@ def with_suites(settings: Settings, suites: Iterable[Suite]) -> Settings:
             if other != value:
                 names = f"{by.manifest.name} says {_shown(other)} and {suite.manifest.name} {_shown(value)}"
                 raise UsageError(f"--mapsat-{option}: the suites differ, {names}: give the option")
-    return settings.with_options(**{_FIELDS[option][0]: value for option, (value, _) in said.items()})
+    changes = {_FIELDS[option][0]: value for option, (value, _) in said.items()}
+    user = changes.pop("user", settings.request.user)
+    return settings.with_options(**changes).with_user(str(user))
 
 
 def refuse_other_defaults(settings: Settings, suite: Suite) -> None:
@@ -42,7 +45,8 @@ def refuse_other_defaults(settings: Settings, suite: Suite) -> None:
     """
     for option, value in _says(suite, settings).items():
         field, key = _FIELDS[option]
-        now = getattr(settings.request.options, field)
+        request = settings.request
+        now = getattr(request if field == "user" else request.options, field)
         if value != now:
             path, line = suite.manifest_place(key)
             message = f"{key}: it says {_shown(value)} for {option}, and this run has begun with {_shown(now)}"
@@ -55,7 +59,13 @@ def refuse_other_defaults(settings: Settings, suite: Suite) -> None:
 
 def _says(suite: Suite, settings: Settings) -> Mapping[str, object]:
     manifest = suite.manifest
-    said = {"assert": manifest.asserted, "max-turns": manifest.episode.max_turns, "timeout": manifest.episode.timeout}
+    episode = manifest.episode
+    said = {
+        "assert": manifest.asserted,
+        "max-turns": episode.max_turns,
+        "timeout": episode.timeout,
+        "user": episode.user,
+    }
     return {option: value for option, value in said.items() if value is not None and option in settings.unsaid}
 
 

@@ -42,16 +42,15 @@ class CaseFile(pytest.Module):
     suite: Suite
     entries: tuple[CaseEntry, ...]
     agent_fixture: bool
-    claim: Callable[[Suite, tuple[CaseEntry, ...]], None]
+    taken: Callable[[Suite, tuple[CaseEntry, ...]], tuple[CaseEntry, ...]]
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
-        """Read the file's entries, then collect as any module does."""
+        """Read the file's entries, then collect those that the run is of as any module does."""
         try:
-            self.entries = self.suite.entries(self.path)
-            self.claim(self.suite, self.entries)
+            self.entries = self.taken(self.suite, self.suite.entries(self.path))
         except SuiteError as error:
             raise self.CollectError(str(error)) from None
-        return super().collect()
+        return super().collect() if self.entries else []
 
     def _getobj(self) -> ModuleType:
         module = ModuleType(self.path.stem)

@@ -87,6 +87,18 @@ OPTIONS = (
     ),
     Option("compare-on", "PART", "all (default: runs that are not alike are refused) or common (the cases that are)"),
     Option("inconclusive", "WORD", "what a comparison means that cannot tell: fail (default) or pass"),
+    Option(
+        "sample",
+        "N",
+        "run N cases of each suite, drawn by a digest of their ids, so that a smaller sample lies in a larger one; all (default): every case",
+    ),
+    Option(
+        "sample-by",
+        "LIST",
+        "attributes that the sample is spread over, as scenario,city (or domain, difficulty, language, group): equally over the values of the "
+        "first, in proportion over the others",
+    ),
+    Option("sample-seed", "N", "draw another sample (default 0)"),
     Option("shard", "I/N", "run one part of the cases, as 2/8; mapsat merge puts the parts together"),
     Option("durations", "PATH", "a saved run, by whose durations the parts of --mapsat-shard are balanced"),
     Option(

@@ -420,6 +420,15 @@ class Reporter:
         named = self._decides and self.settings.agent_named and self._status is None
         return named and self._session is not None and self._session.exitstatus in _GREEN
 
+    def _why_none(self) -> str:
+        """Say why no case may have been collected."""
+        if self.suites.samples:
+            return "no case of the sample is among what was to be collected"
+        places = (*self.settings.cases, *self.suites.argument_paths(), self.config.rootpath / "benchmark_cases")
+        return (
+            f"looked for a suite in: {looked_for(places, self.config.invocation_params.dir)} (mapsat init writes one)"
+        )
+
     def _tell(self, terminal: pytest.TerminalReporter, *, brief: bool) -> None:
         if self._told or not (self._run or self._faults):
             return
@@ -428,12 +437,7 @@ class Reporter:
             terminal.section("mapsat")
         width = max(terminal._tw.fullwidth, 60)  # noqa: SLF001 (the only way to the width, used by pytest-cov too)
         if self._is_ignored():
-            places = (*self.settings.cases, *self.suites.argument_paths(), self.config.rootpath / "benchmark_cases")
-            where = looked_for(places, self.config.invocation_params.dir)
-            terminal.write_line(
-                f"no case was collected, and no test used mapsat_run; looked for a suite in: {where} (mapsat init writes one)",
-                red=True,
-            )
+            terminal.write_line(f"no case was collected, and no test used mapsat_run; {self._why_none()}", red=True)
         elif self._run is not None:
             full = self.config.get_verbosity() > 0
             for line in summary_lines(self._run, width=width, colour=terminal.hasmarkup, brief=brief, full=full):

@@ -32,6 +32,7 @@ from pytest_mapsat.sandbox import World, WorldHook, installed_worlds
 from pytest_mapsat.strangers import listening
 from pytest_mapsat.users import check_user_spec
 
+from .collector import Collector
 from .failures import again_of, place_failure
 from .hooks import HookError, call_hook, world_of
 from .isolating import isolated_agent
@@ -57,6 +58,7 @@ def start_session(config: pytest.Config) -> MapsatSession:
     config.add_cleanup(interrupts.close)
     try:
         session = MapsatSession(config, settings)
+        config.pluginmanager.register(Collector(config), "mapsat-collector")
         if session.is_controller:
             session.reporter = Reporter(config, session.described(), session.suites, session.episodes, session.families)
             session.reporter.run_name = session.run_name
@@ -258,6 +260,10 @@ class MapsatSession:
         left_out = set(others)
         items[:] = [item for item in items if item not in left_out]
         self.config.hook.pytest_deselected(items=others)
+
+    def pytest_report_collectionfinish(self) -> list[str]:
+        """Say of which sample the run is."""
+        return self.suites.sampled()
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note which items are left to run."""

@@ -85,6 +85,10 @@ class Settings:
         options = self.request.options.model_copy(update=changes)
         return replace(self, request=self.request.model_copy(update={"options": options}))
 
+    def with_user(self, user: str) -> Settings:
+        """Return the settings with another user in the request."""
+        return replace(self, request=self.request.model_copy(update={"user": user}))
+
     def with_source(self, digest: str) -> Settings:
         """Return the settings with a digest of the agent's source in the request."""
         return replace(self, request=self.request.model_copy(update={"agent_source": digest}))
@@ -114,6 +118,7 @@ def read_settings(config: pytest.Config) -> Settings:
         compare_on=_word(config, "compare-on", ("all", "common")),
         inconclusive=_word(config, "inconclusive", ("fail", "pass")),
         shard=_shard(config),
+        **_sample(config),
         max_turns=_whole(config, "max-turns", 10, at_least=1),
         timeout_seconds=_seconds(config, "timeout", 300.0),
         asserted=_asserted(_single(config, "assert", "hard,facts")),
@@ -144,7 +149,7 @@ def read_settings(config: pytest.Config) -> Settings:
         compare=_path(config, "compare"),
         durations=_path(config, "durations"),
         reports=_reports(config),
-        unsaid=frozenset(name for name in ("assert", "max-turns", "timeout") if not _single(config, name, "")),
+        unsaid=frozenset(name for name in ("assert", "max-turns", "timeout", "user") if not _single(config, name, "")),
         models=_models(config),
         isolation=read_isolation(config),
     )
@@ -270,6 +275,23 @@ def _word(config: pytest.Config, name: str, words: tuple[str, ...]) -> Any:
     if found not in words:
         raise pytest.UsageError(f"--mapsat-{name}: found {found!r}, expected {', '.join(words[:-1])} or {words[-1]}")
     return found
+
+
+def _sample(config: pytest.Config) -> dict[str, Any]:
+    """Return which cases the run is of. How a sample is drawn may stand in an ini file for runs of all cases too."""
+    size, names = _single(config, "sample", "all"), _single(config, "sample-by", "")
+    by = tuple(name.strip() for name in names.split(",")) if names else ()
+    if not all(by) or len(set(by)) < len(by):
+        raise pytest.UsageError(
+            f"--mapsat-sample-by: found {names!r}, expected attributes with commas between, each once"
+        )
+    seed = _whole(config, "sample-seed", 0, at_least=0)
+    if size != "all":
+        return {"sample": _whole(config, "sample", 0, at_least=1), "sample_by": by, "sample_seed": seed}
+    lonely = next((name for name in ("sample-by", "sample-seed") if typed(config, name)), None)
+    if lonely is not None:
+        raise pytest.UsageError(f"--mapsat-{lonely} says how a sample is drawn: give --mapsat-sample=N too")
+    return {}
 
 
 def _shard(config: pytest.Config) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from pytest_mapsat.formats import printable
 from pytest_mapsat.metrics import Family
 from pytest_mapsat.model import Problem, SuiteError
 from pytest_mapsat.runs.families import families_of
+from pytest_mapsat.runs.sampling import entries_of
 from pytest_mapsat.sandbox import WorldHook
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 
@@ -38,6 +38,7 @@ class Suites:
 
     Attributes:
         opened: suites by their folder.
+        samples: the ids of the cases that the run is of, by the folder of their suite; all cases where it is not among them.
         settings: what was asked for, with what the suites say of what nobody named.
         touched: folders of the suites that files were collected from; the others were only opened for their domains.
     """
@@ -51,12 +52,16 @@ class Suites:
         self._worlds = tuple(worlds)
         self._begun = False
         self.opened: dict[Path, Suite] = {}
+        self.samples: dict[Path, frozenset[str]] = {}
         self.touched: set[Path] = set()
         self._owners: dict[str, tuple[Path, CaseEntry]] = {}
         self._register_domains(DOMAINS)
         for path in (*settings.cases, *self.argument_paths()):
             self.open_known(path)
-        self.settings = with_suites(settings, self._asked_for())
+        asked = self._asked_for()
+        self.settings = with_suites(settings, asked)
+        for suite in asked:
+            self._draw(suite)
         self._begun = True
 
     def open(self, root: Path) -> Suite:
@@ -71,6 +76,7 @@ class Suites:
             suite.worlds = self._worlds
             if self._begun:
                 refuse_other_defaults(self.settings, suite)
+                self._draw(suite)
             self._register_domains(suite.manifest.domains.items())
             self.opened[root] = suite
         return self.opened[root]
@@ -103,7 +109,7 @@ class Suites:
         def known() -> dict[str, tuple[str, int]]:
             found: dict[str, tuple[str, int]] = {}
             for suite in self.used():
-                for entry in _entries_of(suite):
+                for entry in suite.readable():
                     found |= {
                         case_name(entry.id, number + 1, trials): (entry.id, number + 1) for number in range(trials)
                     }
@@ -119,9 +125,18 @@ class Suites:
         """Return the suites that cases were collected from, by their folder."""
         return [self.opened[root] for root in sorted(self.touched) if root in self.opened]
 
+    def sampled(self) -> list[str]:
+        """Return which sample of which suite the run is of, a line each."""
+        drawn = self.settings.request.options.drawn
+        return [
+            f"mapsat: a sample of {printable(suite.manifest.name)}: {len(self.samples[suite.root])} of {sum(1 for _ in suite.readable())} cases {drawn}"
+            for suite in self.used()
+            if suite.root in self.samples
+        ]
+
     def of_cases(self) -> dict[str, Suite]:
         """Return the suite of each case, by its id."""
-        return {entry.id: suite for suite in self.used() for entry in _entries_of(suite)}
+        return {entry.id: suite for suite in self.used() for entry in suite.readable()}
 
     def _asked_for(self) -> list[Suite]:
         """Return the suites that the run is known to be of before anything is collected."""
@@ -162,7 +177,7 @@ class Suites:
             )
             return broken
         collector: CaseFile = CaseFile.from_parent(parent, path=path)
-        collector.suite, collector.claim = suite, self._claim
+        collector.suite, collector.taken = suite, self._taken
         collector.agent_fixture = agent_fixture
         self.touched.add(root)
         return collector
@@ -176,7 +191,7 @@ class Suites:
         trials = self.settings.request.options.trials
         listed: list[Any] = []
         for suite, path in self._case_files():
-            listed += params(suite, suite.entries(path), trials)
+            listed += params(suite, self._taken(suite, suite.entries(path)), trials)
             self.touched.add(suite.root)
         return listed
 
@@ -188,17 +203,26 @@ class Suites:
             (suite, file) for suite, place in suites for file in suite.files() if file == place or place in file.parents
         ]
 
-    def _claim(self, suite: Suite, entries: tuple[CaseEntry, ...]) -> None:
-        """Note whose ids these are: a run file, a baseline and a report know a case by its id alone.
+    def _taken(self, suite: Suite, entries: tuple[CaseEntry, ...]) -> tuple[CaseEntry, ...]:
+        """Return those cases that the run is of, and note whose ids these are: a run file, a baseline and a report know a case by its id alone.
 
         Raises:
             SuiteError: another suite of this run has a case of the same id.
         """
-        for entry in entries:
+        sample = self.samples.get(suite.root)
+        taken = entries if sample is None else tuple(entry for entry in entries if entry.id in sample)
+        for entry in taken:
             root, other = self._owners.setdefault(entry.id, (suite.root, entry))
             if root != suite.root:
                 message = f"the id {entry.id!r} is taken: {other.path}:{other.line} of another suite has it"
                 raise SuiteError(Problem(str(entry.path), entry.line, message, "ids are unique in a run"))
+        return taken
+
+    def _draw(self, suite: Suite) -> None:
+        """Draw the sample that was asked for, if any. Raises UsageError."""
+        options = self.settings.request.options
+        if options.sample:
+            self.samples[suite.root] = frozenset(entry.id for entry in entries_of(suite, options))
 
     def _register_domains(self, domains: Iterable[tuple[str, str]]) -> None:
         """Make a marker of each domain, once."""
@@ -229,13 +253,6 @@ class Suites:
             raise pytest.UsageError(f"{path}: no suite here: expected a suite.yaml in this folder or one above")
         if root is not None and root in self.opened and not self.opened[root].inventory.cases:
             raise pytest.UsageError(f"{path}: the suite has no cases: expected YAML or JSONL files below {root.name}")
-
-
-def _entries_of(suite: Suite) -> Iterator[CaseEntry]:
-    """Yield the cases of a suite; of a file that cannot be read, which is told where it is collected, none."""
-    for path in suite.inventory.cases:
-        with suppress(SuiteError):
-            yield from suite.entries(path)
 
 
 def _named(name: str, known: Mapping[str, tuple[str, int]]) -> tuple[str, int]:

@@ -21,6 +21,7 @@ from pytest_mapsat.model import (
     Step,
 )
 
+from . import values
 from .text import call_text, cut, printable, wrap
 
 _QUOTE = 160
@@ -30,7 +31,7 @@ _CALLS = 12
 #: Options that decide about the run as a whole, and change nothing for one case: what own tools have answered is a record by then.
 _OF_THE_RUN = frozenset(
     {
-        *("allow_unevaluated", "on_miss", "pass_rule", "shard"),
+        *("allow_unevaluated", "on_miss", "pass_rule", "sample", "sample_by", "sample_seed", "shard"),
         *("fail_under", "fail_under_from", "compare_fail", "compare_fail_from", "compare_on", "inconclusive"),
     }
 )
@@ -122,7 +123,7 @@ def _lines(
 
 def _missed(card: Scorecard, case: Case, asserted: frozenset[str]) -> tuple[list[Label], list[Label]]:
     """Return the labels that are not satisfied in full: those that are asserted, and the others."""
-    missed = [label for label in card.labels if label.value is not None and label.value < 1]
+    missed = values.missed(card)
     told = [label for label in missed if _kind(label, case) in asserted]
     return told, [label for label in missed if label not in told]
 

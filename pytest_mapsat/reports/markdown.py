@@ -59,6 +59,8 @@ def _head(run: Run) -> list[str]:
     manifest = run.manifest
     suites = ", ".join(code(f"{suite.name} {suite.version}") for suite in manifest.suites) or "no suite"
     lines = [f"{code(manifest.agent)} on {suites}: {values.counts_text(values.outcome_counts(run.cases))}."]
+    if sample := values.sample_text(manifest):
+        lines.append(f"A sample: {code(sample)}.")
     return [*lines, *([""] if run.gate.reasons else []), *(f"- {code(reason, 600)}" for reason in run.gate.reasons)]
 
 

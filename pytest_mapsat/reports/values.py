@@ -4,19 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from pytest_mapsat.model import Aggregate, Bounds, Gate, Label, Requirement, Run, Scorecard, Step
+from pytest_mapsat.model import (
+    OBSERVATION,
+    STATE,
+    USER,
+    Aggregate,
+    Bounds,
+    Gate,
+    Label,
+    Requirement,
+    Run,
+    RunManifest,
+    Scorecard,
+    Step,
+    step_name,
+)
 
 from .text import printable
 
 PASS_RATE = "pass_rate"  # noqa: S105  a rate, not a password
 #: Names up to this length are abbreviations.
 _ABBREVIATION = 5
+#: So are names that end so shortly behind the name of their family.
+_LETTERS = 3
 
 #: What a group's dimension is called, in the order in which groups are shown; a suite's own attributes stand between.
 _DIMENSIONS = {"domain": "domain", "factor_source": "source of factors", "difficulty": "difficulty", "group": "group"}
 _TITLES = {"tool": "tool that was called"}
 
-KIND_TITLES = {"hard": "hard constraint", "soft": "preference"}
+KIND_TITLES = {
+    "hard": "hard constraint",
+    "soft": "preference",
+    STATE: "step",
+    USER: "the user's turn",
+    OBSERVATION: "thing that is named",
+}
 _OUTCOMES = {"unevaluated": "undecided", "not_applicable": "not applicable"}
 
 
@@ -24,6 +46,18 @@ def gated_metrics(run: Run) -> tuple[str, ...]:
     """Return the metrics that a threshold may stand on, those first that are told first."""
     gated = [metric for metric in run.manifest.metrics if metric.gated]
     return tuple(metric.name for metric in sorted(gated, key=lambda metric: not metric.headline))
+
+
+def sample_text(manifest: RunManifest) -> str:
+    """Return of which sample of which suites a run is, empty for a run of all cases."""
+    if not manifest.options.sample:
+        return ""
+    several = len(manifest.suites) > 1
+    sizes = (
+        f"{manifest.options.sample} of {one.cases} cases{f' of {one.name}' if several else ''}"
+        for one in manifest.suites
+    )
+    return printable(f"{', '.join(sizes)} {manifest.options.drawn}")
 
 
 def metric_order(run: Run) -> list[str]:
@@ -46,7 +80,9 @@ def shown_metrics(run: Run) -> list[str]:
 
 def metric_title(name: str) -> str:
     """Return how a metric is headed."""
-    return printable(name.upper() if len(name) <= _ABBREVIATION else name.replace("_", " "))
+    family, _, last = name.rpartition("_")
+    short = len(name) <= _ABBREVIATION or (bool(family) and len(last) <= _LETTERS)
+    return printable(name.upper() if short else name.replace("_", " "))
 
 
 def dimension_order(names: Iterable[str]) -> list[str]:
@@ -109,14 +145,29 @@ def outcome_title(outcome: str) -> str:
 
 def missed(card: Scorecard) -> list[Label]:
     """Return the labels that are known and not satisfied in full."""
-    return [label for label in card.labels if label.value is not None and label.value < 1]
+    return [label for label in card.labels if label.value is not None and label.value < 1 and label.kind != USER]
 
 
 def requirements(card: Scorecard) -> dict[str, Requirement]:
     """Return the case's factors by id; those that an older file has labels of only, without words."""
     given = {one.id: one for one in card.requirements}
-    bare = {label.factor: Requirement(id=label.factor, kind=label.kind, text="") for label in card.labels}
+    bare = {one.factor: Requirement(id=one.factor, kind=one.kind, text=_about(one, card)) for one in card.labels}
     return {**bare, **given}
+
+
+def _about(label: Label, card: Scorecard) -> str:
+    """Return in words what a label is about that is about no factor: a call, a thought, a thing; empty for others."""
+    if label.kind == OBSERVATION and label.quotes:
+        return label.quotes[0].text
+    if label.kind != STATE:
+        return ""
+    steps = {
+        step_name(number, place): step
+        for number, reply in enumerate(card.trajectory.replies, 1)
+        for place, step in enumerate(reply.steps, 1)
+    }
+    step = steps.get(label.factor)
+    return "" if step is None else f"the call {step.tool}" if step.kind == "call" else "a thought"
 
 
 def outcome_counts(cards: Iterable[Scorecard]) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from pytest_mapsat.suite import Suite
 from .baseline import comparison_with
 from .models import prompts_of
 from .request import drops_of, thresholds_of
+from .sampling import entries_of
 
 _NAMED = 3
 
@@ -101,6 +102,7 @@ def suite_infos(suites: Sequence[Suite]) -> tuple[SuiteInfo, ...]:
             name=suite.manifest.name,
             version=suite.manifest.version,
             fingerprint=suite.fingerprint(),
+            cases=sum(1 for _ in suite.readable()),
             answers=suite.digest_of_answers(),
             decisions=suite.digest_of_decisions(),
         )
@@ -114,7 +116,8 @@ def _coverage(cards: Sequence[Scorecard], suites: Sequence[Suite], request: RunR
     domains: dict[str, tuple[str, ...]] = {}
     unread: list[str] = []
     for suite in suites:
-        domains |= _domains(suite, unread)
+        domains |= {entry.id: entry.domains for entry in entries_of(suite, request.options)}
+        unread += _unread(suite)
     lost = outcome.accounting.lost
     met = {card.id for card in cards} | {one.id for one in lost}
     left = {domain for case, names in domains.items() if case not in met for domain in names}
@@ -131,16 +134,14 @@ def _coverage(cards: Sequence[Scorecard], suites: Sequence[Suite], request: RunR
     )
 
 
-def _domains(suite: Suite, unread: list[str]) -> dict[str, tuple[str, ...]]:
-    """Return the domains of each case of a suite; the paths of files that cannot be read go to ``unread``."""
-    found: dict[str, tuple[str, ...]] = {}
-    unread += [problem.path for problem in suite.inventory.problems]
+def _unread(suite: Suite) -> Iterator[str]:
+    """Yield the paths of what cannot be read."""
+    yield from (problem.path for problem in suite.inventory.problems)
     for path in suite.inventory.cases:
         try:
-            found.update({entry.id: entry.domains for entry in suite.entries(path)})
+            suite.entries(path)
         except SuiteError as error:
-            unread.extend(problem.path for problem in error.problems)
-    return found
+            yield from (problem.path for problem in error.problems)
 
 
 def _manifest(
@@ -162,7 +163,7 @@ def _manifest(
         decisions=request.decisions,
         options=request.options,
         metrics=tuple(metrics),
-        prompts=prompts_of(request),
+        prompts=prompts_of(request, {label.kind for card in cards for label in card.labels if label.votes}),
         partial=outcome.partial,
         broken=tuple(sorted(set(outcome.broken))),
         unfinished=outcome.unfinished,

@@ -92,7 +92,7 @@ def comparison_with(
     options = manifest.options
     return compare(
         base,
-        Side(manifest, cards, lost, partial=not coverage.complete),
+        Side(manifest, cards, lost, partial=bool(options.sample) or not coverage.complete),
         drops_of(options, metrics),
         common=options.compare_on == "common",
         inconclusive=options.inconclusive,

@@ -33,11 +33,11 @@ from pytest_mapsat.model import (
     trajectory_digest,
 )
 from pytest_mapsat.recording import Kept, OwnTools, RecordingWorld, SimulatingWorld, Simulator
-from pytest_mapsat.sandbox import World, argument_problems, make_world, satisfies
+from pytest_mapsat.sandbox import World, argument_problems, make_world, same_value, satisfies
 from pytest_mapsat.suite import Suite
-from pytest_mapsat.users import make_user
+from pytest_mapsat.users import audit, make_user
 
-from .families import families_of
+from .families import families_of, labels_asked
 from .models import within_ceilings
 from .profile import in_profile_setting
 
@@ -111,6 +111,7 @@ class Runner:
                 decisions=self.decisions,
                 door=self.door,
                 votes=self.request.options.judge_votes,
+                besides=labels_asked(families_of(suite, self.families, self.request.options.metrics)),
             )
         return self._judges[suite.root]
 
@@ -191,6 +192,7 @@ def judge_of(
     decisions: Path | None = None,
     door: Door | None = None,
     votes: int | None = None,
+    besides: frozenset[str] = frozenset(),
 ) -> Judge:
     """Return who labels the dialogues of a suite: people where they have decided, else the judge of the spec.
 
@@ -202,12 +204,22 @@ def judge_of(
         decisions: the file of people's decisions; None: the suite's own, where it has one.
         door: the way to models.
         votes: how many evaluations of a dialogue a model gives; None: as many as usual.
+        besides: kinds of labels that families of metrics ask for besides those of factors.
 
     Raises:
         UsageError: no judge is named so, or there is no such file.
         SuiteError: a file cannot be used.
     """
-    judge = make_judge(spec, suite.tools, root=root, checks=checks, vocabulary=suite.vocabulary, door=door, votes=votes)
+    judge = make_judge(
+        spec,
+        suite.tools,
+        root=root,
+        checks=checks,
+        vocabulary=suite.vocabulary,
+        door=door,
+        votes=votes,
+        besides=besides,
+    )
     return with_decisions(judge, Decisions.read(suite.inventory.decisions if decisions is None else [decisions]))
 
 
@@ -237,6 +249,8 @@ def grade(
         success: the metric that is 1 where the case is done.
     """
     verdict = judge.judge(case, trajectory)
+    if slips := audit(case, trajectory):
+        verdict = verdict.model_copy(update={"labels": (*verdict.labels, *slips)})
     card = score(
         case,
         trajectory,
@@ -248,6 +262,7 @@ def grade(
         families=families,
         success=success,
         argument_problems=argument_problems,
+        same_value=same_value,
     )
     return card.model_copy(
         update={

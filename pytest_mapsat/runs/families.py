@@ -50,6 +50,11 @@ def asked_for(names: Sequence[str], known: Mapping[str, Family]) -> tuple[Family
         raise UsageError(f"--mapsat-metrics: {error}") from None
 
 
+def labels_asked(families: Iterable[Family]) -> frozenset[str]:
+    """Return the kinds of labels that some families read besides those of factors."""
+    return frozenset().union(*(family.labels for family in families))
+
+
 def _at(suite: Suite, key: str, message: str, hint: str) -> SuiteError:
     path, line = suite.manifest_place(key)
     return SuiteError(Problem(shown_path(path), line, f"{key}: {message}", hint))

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pytest_mapsat.gate import Side
-from pytest_mapsat.model import Accounting, Lost, Run, RunTiming, Scorecard, UsageError
+from pytest_mapsat.model import Accounting, Lost, Run, RunOptions, RunTiming, Scorecard, UsageError
 from pytest_mapsat.suite import Suite
 
 from .assemble import Outcome, assemble
 from .regrade import places_in
+from .sampling import entries_of
 from .shards import parse_shard
 
 _NAMED = 5
@@ -43,7 +44,7 @@ def merge(
     changed = {"shard": "", **rules}
     request = first.request.model_copy(update={"options": first.options.model_copy(update=changed)})
     if not partial:
-        _refuse_holes(cards, lost, suites, request.options.trials)
+        _refuse_holes(cards, lost, suites, request.options)
     broken = sorted({place for run in parts.values() for place in run.manifest.broken})
     episodes = {(card.id, card.trial, card.agent) for card in cards}
     accounting = Accounting(collected=len(episodes) + len(lost), lost=tuple(lost))
@@ -138,10 +139,14 @@ def _partial(parts: Mapping[str, Run]) -> tuple[str, ...]:
     return reasons[0] if all(one == reasons[0] for one in reasons) else ()
 
 
-def _refuse_holes(cards: Iterable[Scorecard], lost: Iterable[Lost], suites: Sequence[Suite], trials: int) -> None:
+def _refuse_holes(
+    cards: Iterable[Scorecard], lost: Iterable[Lost], suites: Sequence[Suite], options: RunOptions
+) -> None:
     """Refuse a whole from which an episode of the suites is missing. Raises UsageError."""
     there = {(card.id, card.trial) for card in cards} | {(one.id, one.trial) for one in lost}
-    missing = list(_missing(places_in(suites), there, trials))
+    places_in(suites)  # refuses suites that cannot be told apart
+    cases = [entry.id for suite in suites for entry in entries_of(suite, options)]
+    missing = list(_missing(cases, there, options.trials))
     if missing:
         raise UsageError(f"{len(missing)} episodes are in no part: {_some(missing)}")
 

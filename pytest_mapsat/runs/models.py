@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 from pytest_mapsat.agents import AGENT_PROMPTS
+from pytest_mapsat.judges import BESIDE_PROMPTS
 from pytest_mapsat.judges import PROMPTS as JUDGE_PROMPTS
 from pytest_mapsat.llm import Limits, Mode, ModelDoor, ceilings_met, marks, open_door
 from pytest_mapsat.model import MapsatError, RunRequest
@@ -43,12 +44,18 @@ def asks_models(request: RunRequest) -> bool:
     )
 
 
-def prompts_of(request: RunRequest) -> dict[str, str]:
-    """Return the versions and digests of the prompts that a run's models are asked with, by ``language/name``."""
+def prompts_of(request: RunRequest, judged: Collection[str] = ()) -> dict[str, str]:
+    """Return the versions and digests of the prompts that a run's models are asked with, by ``language/name``.
+
+    Args:
+        request: what the run is asked for.
+        judged: kinds of labels that a model gave: those beside the factors have prompts of their own.
+    """
     names = [name for kind, used in AGENT_PROMPTS.items() if request.agent.partition(":")[0] == kind for name in used]
     names += USER_PROMPTS.get(request.user.partition(":")[0], ())
     if request.judge.partition(":")[0] in ("llm", "llm-all"):
         names += JUDGE_PROMPTS
+        names += (name for kind, name in BESIDE_PROMPTS.items() if kind in judged)
     if request.options.on_miss.startswith("simulate:"):
         names += SIMULATION_PROMPTS
     return marks(*names) if names else {}

@@ -16,7 +16,7 @@ from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 
 from .assemble import Outcome, assemble, suite_infos
 from .case import grade, judge_of
-from .families import families_of, metrics_of, refuse_undeclared
+from .families import families_of, labels_asked, metrics_of, refuse_undeclared
 from .profile import in_profile_setting
 
 _SHOWN_AT_MOST = 5
@@ -146,6 +146,7 @@ def regrade(
             decisions=changes.decisions,
             door=door,
             votes=request.options.judge_votes,
+            besides=labels_asked(families_of(suite, known, request.options.metrics)),
         )
         for suite in suites
     }

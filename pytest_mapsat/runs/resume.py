@@ -14,6 +14,7 @@ from pytest_mapsat.model import (
     Problem,
     Run,
     RunManifest,
+    RunOptions,
     RunRequest,
     Scorecard,
     SuiteError,
@@ -25,7 +26,7 @@ from .models import prompts_of
 
 #: Options that may differ: they say how much is run or what is made of it, not what happens in an episode.
 _FREE = {
-    *("trials", "pass_rule", "allow_unevaluated"),
+    *("sample", "sample_by", "sample_seed", "trials", "pass_rule", "allow_unevaluated"),
     *("fail_under", "fail_under_from", "compare_fail", "compare_fail_from", "compare_on", "inconclusive"),
 }
 
@@ -78,6 +79,8 @@ class Finished:
         ]
         if self.request.options.trials > request.options.trials:
             differs.append(f"trials: it had {self.request.options.trials}, now only {request.options.trials}")
+        if not _within(self.request.options, request.options):
+            differs.append(f"sample: it had {_sample(self.request.options)}, now {_sample(request.options)}")
         prompts = prompts_of(request)
         differs += [
             f"the prompt {name}: it had {mark}, now {prompts[name]}"
@@ -106,6 +109,16 @@ class Finished:
     def _refuse(self, differs: Iterable[str]) -> None:
         if said := "\n".join(f"  {one}" for one in differs):
             raise UsageError(f"--mapsat-resume={shown_path(self.path)}: that run was another one\n{said}")
+
+
+def _within(before: RunOptions, now: RunOptions) -> bool:
+    """Say whether the cases of a run are among those of another: a smaller sample lies in a larger one, and each in the suite."""
+    alike = (before.sample_by, before.sample_seed) == (now.sample_by, now.sample_seed)
+    return not now.sample or (alike and 0 < before.sample <= now.sample)
+
+
+def _sample(options: RunOptions) -> str:
+    return f"{options.sample} cases {options.drawn}" if options.sample else "all cases"
 
 
 def _of_suite(info: SuiteInfo) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from .canonical import UnfitError, canonical
 from .canonical import point as point_of
-from .computing import shape_of
+from .computing import DAY_WORDS, day_of, shape_of
 from .door import WorldSuite, make_world
 from .geo import distance_m
 from .python_world import Refused, WorldFactory, WorldHook, installed_worlds
 from .resolver import MISS_RESULT
-from .satisfy import satisfies, values_at
+from .satisfy import same_value, satisfies, values_at
+from .spec import rule_of
 from .state import Row, Rows, State
 from .tables import Table, View, rows_meant, unmet
 from .text import normalise, text_similarity, tokens
@@ -18,6 +19,7 @@ from .toolbox import Toolbox, ToolsClosed
 from .world import Answer, Sandbox, World, argument_problems, record_key
 
 __all__ = [
+    "DAY_WORDS",
     "MISS_RESULT",
     "Answer",
     "Refused",
@@ -36,6 +38,7 @@ __all__ = [
     "WorldSuite",
     "argument_problems",
     "canonical",
+    "day_of",
     "distance_m",
     "installed_worlds",
     "make_world",
@@ -44,6 +47,8 @@ __all__ = [
     "point_of",
     "record_key",
     "rows_meant",
+    "rule_of",
+    "same_value",
     "satisfies",
     "shape_of",
     "text_similarity",

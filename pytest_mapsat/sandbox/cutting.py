@@ -66,6 +66,8 @@ def cut_to_circle(result: Json, rule: CutByDistance, circle: Circle) -> tuple[Js
         _check_sorted(items, rule.distance)
     kept = [item for item in items if _inside(item, rule, circle)]
     removed = len(items) - len(kept)
+    if removed and not kept and rule.distance is None:
+        raise CannotCutError("none of its items lies within what was asked, and the list need not hold all that do")
     if removed:
         result = _followed(_with(result, rule.items, kept), rule.count, len(kept))
     return result, removed

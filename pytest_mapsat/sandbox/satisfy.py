@@ -23,9 +23,9 @@ from pytest_mapsat.model import (
 )
 
 from .canonical import number, point
-from .geo import distance_m
+from .geo import SAME_POINT_M, distance_m
 from .text import normalise, text_similarity
-from .times import open_at
+from .times import moment, open_at
 
 #: Bounds the values that a path with many ``*`` finds in a large result.
 MAX_VALUES = 10_000
@@ -54,6 +54,29 @@ def satisfies(
         return _OPERATIONS[type(match)](match, value)
     except RecursionError:
         return None
+
+
+def same_value(wanted: Json, value: Json) -> bool:
+    """Return whether two values say the same in their canonical forms: numbers, points, dates and times, texts without case, blanks and punctuation.
+
+    Lists and objects say the same where their members do, in order.
+    """
+    one, other = point(wanted), point(value)
+    if one is not None and other is not None:
+        return distance_m(*one, *other) <= SAME_POINT_M
+    return bool(_spelt(wanted) == _spelt(value))
+
+
+def _spelt(value: Json) -> Any:
+    """Return one form for all spellings of a value; kinds are kept apart."""
+    if isinstance(value, Mapping):
+        return {str(key): _spelt(member) for key, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_spelt(element) for element in value]
+    if not isinstance(value, str) or number(value) is not None:
+        return _loose(value)
+    at = moment(value)
+    return ("text", normalise(value)) if at is None else ("moment", at)
 
 
 def values_at(data: Json, path: str) -> list[Json]:

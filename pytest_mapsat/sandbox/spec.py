@@ -220,5 +220,10 @@ def spec_of(tool: Tool) -> Spec:
     return spec
 
 
+def rule_of(tool: Tool, name: str) -> ParameterMatch:
+    """Return how a parameter of a tool is read: as declared, else by the type in its schema."""
+    return spec_of(tool).rule(name)
+
+
 def _empty(value: Json) -> bool:
     return value is None or (isinstance(value, str | list | tuple | dict) and not value)

@@ -120,7 +120,7 @@ def _about_case(suite: Suite, case: Case, entry: CaseEntry) -> Iterator[LintFind
             Problem(shown_path(entry.path), place, message, "add coordinates: wgs84, or gcj02"),
         )
     remarks = [remark for remark in crosscheck(case, suite.manifest, suite.tools) if remark.severity == "warning"]
-    gaps = list(_gaps(case))
+    gaps = list(_gaps(case, silent=suite.manifest.episode.user == "silent"))
     lines = suite.lines_of(entry) if remarks or gaps else Lines(entry.line)
     for remark in remarks:
         yield LintFinding("warning", remark.rule, placed(remark, entry.path, lines))
@@ -129,7 +129,7 @@ def _about_case(suite: Suite, case: Case, entry: CaseEntry) -> Iterator[LintFind
         yield LintFinding(severity, rule, problem)
 
 
-def _gaps(case: Case) -> Iterator[tuple[Severity, str, tuple[str | int, ...], str]]:
+def _gaps(case: Case, *, silent: bool) -> Iterator[tuple[Severity, str, tuple[str | int, ...], str]]:
     """Give what the truth of a case lacks: severity, rule, place in the truth, message."""
     truth = case.truth
     levels = {factor.id for factor in truth.implicit if factor.levels}
@@ -154,7 +154,7 @@ def _gaps(case: Case) -> Iterator[tuple[Severity, str, tuple[str | int, ...], st
         yield "note", "no-clarification", (), "has no clarification policy: Eff and SES do not apply"
     if not truth.oracle:
         yield "note", "no-oracle", (), "has no oracle dialogue: baseline:oracle cannot run it"
-    if not truth.user.answers:
+    if not truth.user.answers and not silent:
         yield "note", "no-script", (), "has no scripted answers: the scripted user has no preferences"
 
 
@@ -252,7 +252,7 @@ def _undeclared(suite: Suite, records: Iterable[Record]) -> Iterator[LintFinding
     found: dict[str, set[str]] = {}
     for record in records:
         tool = suite.tools.get(record.tool)
-        if tool is not None:
+        if tool is not None and not record.cut:
             found.setdefault(tool.name, set()).update(tool.undeclared(record.result))
     for tool in (tool for tool in suite.tools.values() if tool.answer is not None):
         found.setdefault(tool.name, set()).update(tool.undeclared(suite.shape(tool.name)))

@@ -6,7 +6,8 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -159,6 +160,12 @@ class Suite:
                 self._register(entries)
                 self._listed[path] = entries
             return self._listed[path]
+
+    def readable(self) -> Iterator[CaseEntry]:
+        """Yield the cases of all files; of one that cannot be read, which is told where it is collected, none."""
+        for path in self.inventory.cases:
+            with suppress(SuiteError):
+                yield from self.entries(path)
 
     def load(self, entry: CaseEntry) -> Case:
         """Return the whole case, validated and checked against the manifest and the tools.

@@ -147,6 +147,9 @@ class Before:
             return None
         if side.has("needless") and verb.has("choose"):
             return "plain", None
+        against = next((cue for cue in side.cues if cue.has("than") and cue.end <= verb.start), None)
+        if against is not None and verb.has("choose"):
+            return "compare", against
         negated = self._negated(side.cues, verb)
         if verb.has("reject"):
             return ("propose" if negated else "reject"), verb
@@ -185,7 +188,7 @@ class Before:
     def _led_to(self, side: _Side) -> Found | None:
         """Read a way that leads to the thing, or its place in an order: "walk on to X", "X first"."""
         toward = side.near is not None and side.near.has("toward")
-        if toward and side.has("not", "lack", "needless"):
+        if toward and (side.has("not", "lack", "needless") or self._supposed(side)):
             return "plain", None
         placed = self.named.behind_it(side.name, "order_after")
         if placed and not side.tail.bad:
@@ -193,6 +196,11 @@ class Before:
             return "plan", placed
         side.name.home = toward and side.near is not None and side.near.has("homeward")
         return ("plan", side.near) if toward else None
+
+    def _supposed(self, side: _Side) -> bool:
+        """Return whether a clause only says what a thing would bring: "paying 88 for X would win you two minutes"."""
+        behind = self.scan.cues_between(side.name.hit.end, side.clause.end)
+        return any(cue.has("modal") and not cue.has("plain_modal") for cue in (*side.cues, *behind))
 
     def _in_sequence(self, side: _Side) -> Found | None:
         """Read an arrow that leads to the name or from it: "post → library"."""
@@ -219,11 +227,18 @@ class Before:
             before = self.scan.clauses[place]
             if place in self.named.by_clause or before.end - before.start > _LABEL or before.has("it", "person", "not"):
                 break
+            if any(self._points_back(cue) for cue in before.cues):
+                break
             cues = before.cues + cues
             if before.opens != "|" or clause.opens != "|":
                 break
             clause = before
         return cues
+
+    def _points_back(self, cue: Cue) -> bool:
+        """Return whether a word of choice takes up the thing before, and says nothing of what follows: 就它合适."""
+        text = self.scan.text[cue.start : cue.end]
+        return cue.has("chosen") and any(word in text for word in self.scan.pack.names["anaphor"])
 
     def _introduction(self, name: Name) -> Cue | None:
         """Return the word of an introducing clause that sets the name aside: "As a fallback, ..."."""

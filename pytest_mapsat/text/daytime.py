@@ -17,7 +17,7 @@ _LATER_TODAY = 6 * 60
 
 
 def resolve(
-    times: Sequence[Spoken], now: int | None, *, tomorrow: bool, morning: bool, opening: Sequence[bool]
+    times: Sequence[Spoken], now: int | None, *, tomorrow: bool, morning: bool, roles: Sequence[str | None]
 ) -> list[Spoken]:
     """Return the times with their readings.
 
@@ -26,8 +26,9 @@ def resolve(
         now: the case's time in minutes after midnight, None where it is not known.
         tomorrow: whether the reply is about another day, so that ``now`` tells nothing.
         morning: whether it speaks of the morning of that day.
-        opening: for each time, whether it is when something opens, which may lie in the past.
+        roles: of each time; when something opens may lie in the past, and who has closed may have done so in the evening.
     """
+    opening = [role == "opening" for role in roles]
     resolved: list[Spoken] = []
     last: int | None = None
     for place, spoken in enumerate(times):
@@ -41,12 +42,19 @@ def resolve(
                 else [reading for reading in readings if 0 < end - reading <= _LATER_TODAY] or readings
             )
         if len(readings) > 1 and not opening[place]:
-            readings = _by_neighbours(readings, last, None if tomorrow else now)
+            nearest = _by_neighbours(readings, last, None if tomorrow else now)
+            readings = readings if roles[place] == "closing" and nearest[0] < _HALF_DAY else nearest
         elif len(readings) > 1 and opening[place] and spoken.mate == place + 1:
             readings = readings[:1]
         elif len(readings) > 1 and spoken.mate >= 0 and not spoken.first and len(resolved[-1].minutes) == 1:
             readings = [reading for reading in readings if reading > resolved[-1].minutes[0]][:1] or readings
-        if len(readings) > 1 and tomorrow and morning and _MORNING <= readings[0] < _HALF_DAY:
+        if (
+            len(readings) > 1
+            and tomorrow
+            and morning
+            and roles[place] != "closing"
+            and _MORNING <= readings[0] < _HALF_DAY
+        ):
             readings = readings[:1]
         resolved.append(replace(spoken, minutes=tuple(readings)))
         last = readings[0] if len(readings) == 1 and not opening[place] else last

@@ -161,8 +161,16 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class BareNumber:
+    """A number without a unit, in digits or in words."""
+
+    span: Span
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
-    """One reply, read once. All tuples are in the order of the text. ``negations``: the words that deny ("no", "without", 没有)."""
+    """One reply, read once. All tuples are in the order of the text. ``negations``: the words that deny ("no", "without", 没有). ``numbers``: those that are part of no figure and no time."""
 
     text: str
     language: str
@@ -177,6 +185,7 @@ class Document:
     identifiers: tuple[Identifier, ...]
     questions: tuple[Question, ...]
     negations: tuple[Span, ...] = ()
+    numbers: tuple[BareNumber, ...] = ()
 
     def quote(self, span: Span) -> Quote:
         """Return the words of a span with their place in the dialogue."""

@@ -165,13 +165,14 @@ class _Reader:
         """Return a decimal in words (三点五) with its end and step."""
         if not number.spelled:
             return None
-        point = self.starts.get(number.end)
+        blank = self.text[number.end : number.end + 1] == " "
+        point = self.starts.get(number.end + blank)
         if not point or "decimal_point" not in point.tags:
             return None
-        rest = self.by_start.get(point.end) if self.starts.get(point.end) else None
+        rest = self.by_start.get(point.end + blank) if self.starts.get(point.end + blank) else None
         if rest is None or rest.value >= 100 or not self._unit(rest.end):  # noqa: PLR2004  two decimals at most
             return None
-        digits = rest.end - rest.start
+        digits = len(str(int(rest.value))) if blank else rest.end - rest.start
         return number.value + rest.value / 10**digits, rest.end, 10.0**-digits
 
     def _loosened(self, figure: Figure, more: Cue) -> Figure:
@@ -260,16 +261,18 @@ class _Reader:
                 total = last.value + figure.value
                 result[-1] = replace(last, end=figure.end, value=total, low=total, high=total, step=1.0, scale=1.0)
             elif last and not gap and self._is_tenth(last, figure):
-                total = last.value + figure.value / _TEN
-                result[-1] = replace(last, end=figure.end, value=total, low=total, high=total, step=0.1)
+                total = last.value + figure.value * last.scale / _TEN
+                step = last.scale / _TEN
+                result[-1] = replace(last, end=figure.end, value=total, low=total, high=total, step=step)
             else:
                 result.append(figure)
         return result
 
     def _is_tenth(self, last: Figure, figure: Figure) -> bool:
-        """Return whether a digit right behind a sum of money is its next decimal: 十块五."""
-        whole = last.unit == "yuan" and last.scale == 1 and last.value == int(last.value) and last.approx == "exact"
-        return whole and figure.bare and figure.value < _TEN and not self.text[last.end - 1].isascii()
+        """Return whether a digit right behind a sum of money or a length is its next decimal: 十块五, 一公里八."""
+        large = (last.unit, last.scale) in (("yuan", 1), ("m", 1000))
+        whole = last.value % last.scale == 0 and last.approx == "exact"
+        return large and whole and figure.bare and figure.value < _TEN and not self.text[last.end - 1].isascii()
 
     def _is_range(self, last: Figure, figure: Figure, gap: str) -> bool:
         mark = gap.strip()

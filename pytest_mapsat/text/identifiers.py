@@ -15,7 +15,11 @@ Kind = Literal["phone", "line", "address", "point", "platform", "link"]
 _PHONE = re.compile(
     r"(?<![0-9./-])(?<![0-9][,:])(?:\+[0-9]{1,3}[ -]?)?(?:\([0-9]{2,5}\)[ -]?)?[0-9]{3,12}(?:[ -][0-9]{3,8}){0,4}(?![0-9]|[-.:/][0-9]|,[0-9]{3}(?![0-9]))"
 )
-_POINT = re.compile(r"(?<![0-9.])(-?[0-9]{1,3}\.[0-9]{3,10})[ ,]{1,3}(-?[0-9]{1,3}\.[0-9]{3,10})(?![0-9])")
+_POINT = re.compile(r"(?<![0-9.])(-?[0-9]{1,3}\.[0-9]{3,16})[ ,]{1,3}(-?[0-9]{1,3}\.[0-9]{3,16})(?![0-9])")
+_LON = r"(?:东经|西经|经度|longitude|lon|lng)[^0-9a-z\u4e00-\u9fff]{0,4}[为是约]?[^0-9a-z\u4e00-\u9fff]{0,2}(-?[0-9]{1,3}\.[0-9]{2,15})"
+_LAT = r"(?:北纬|南纬|纬度|latitude|lat)[^0-9a-z\u4e00-\u9fff]{0,4}[为是约]?[^0-9a-z\u4e00-\u9fff]{0,2}(-?[0-9]{1,2}\.[0-9]{2,15})"
+_APART = re.compile(rf"{_LON}[^0-9]{{1,6}}?{_LAT}")
+_APART_TURNED = re.compile(rf"{_LAT}[^0-9]{{1,6}}?{_LON}")
 _LINK = re.compile(r"(?:https?://|www\.)[^\s()<>\[\]\"'。、]{3,500}")
 _LATIN_ADDRESS = re.compile(r"(?<![0-9a-z.:-])[0-9]{1,4}[a-z]?(?= [a-z])((?: [a-z][a-z']{1,20}){1,4})")
 _FEWEST, _MOST = 7, 15
@@ -84,6 +88,10 @@ def _simple(text: str, pack: Pack) -> Iterator[Found]:
         yield Found(match.start(), match.start() + len(value), "link", value)
     for match in _POINT.finditer(text):
         yield Found(match.start(), match.end(), "point", f"{match[1]},{match[2]}")
+    for match in _APART.finditer(text):
+        yield Found(match.start(), match.end(), "point", f"{match[1]},{match[2]}")
+    for match in _APART_TURNED.finditer(text):
+        yield Found(match.start(), match.end(), "point", f"{match[2]},{match[1]}")
     for kind, pattern in _patterns(pack).numbered:
         for match in pattern.finditer(text):
             yield Found(match.start(), match.end(), kind, next(filter(None, match.groups())))

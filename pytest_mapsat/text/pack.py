@@ -20,7 +20,18 @@ from .fold import fold_phrase
 Tags = Mapping[str, Any]
 #: Groups that are looked up rather than looked for: how names are shortened, what stands right beside one.
 _OF_NAMES = frozenset(
-    {"article", "definite", "indefinite", "street", "ordinary", "boundary", "house_number", "branch", "numbered_street"}
+    {
+        "article",
+        "definite",
+        "indefinite",
+        "street",
+        "ordinary",
+        "boundary",
+        "house_number",
+        "branch",
+        "numbered_street",
+        "anaphor",
+    }
     | {"line_before", "line_after", "platform_before", "platform_after"}
     | {"motion", "owned"}
 )

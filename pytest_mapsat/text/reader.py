@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import starmap
 
@@ -12,7 +13,7 @@ from pytest_mapsat.model import TimeRole
 
 from .clock import Spoken, find_times
 from .daytime import resolve
-from .document import Cell, ClockTime, Document, Identifier, Mention, Offer, Quantity, Question, Span
+from .document import BareNumber, Cell, ClockTime, Document, Identifier, Mention, Offer, Quantity, Question, Span
 from .figures import find_figures
 from .identifiers import Found
 from .lexicon import Hit, Lexicon
@@ -74,10 +75,19 @@ def _cut(page: Page, lexicon: Lexicon) -> _Cut:
     hits = tell_apart(hits, lexicon, page.folded.text, [sentence.end for sentence in cut.sentences])
     numbers = _inside_blocks(cut, find_numbers(page.folded.text, cut.cues))
     numbers = _outside(numbers, _places(hits, page.identifiers))
-    times = find_times(page.folded.text, cut.cues, numbers, page.pack)
+    times = find_times(_without(page.folded.text, hits), cut.cues, numbers, page.pack)
     names = [_name(cut, hit) for hit in hits]
     read_stances(cut, names, [time.start for time in times])
     return _Cut(cut, names, numbers, times)
+
+
+def _without(text: str, hits: Sequence[Hit]) -> str:
+    """Return a text in which names are blank, so that the number of a line is no hour: "N3: 23:05"."""
+    parts, at = [], 0
+    for hit in hits:
+        parts += [text[at : hit.start], " " * (hit.end - max(hit.start, at))]
+        at = max(at, hit.end)
+    return "".join((*parts, text[at:])) if parts else text
 
 
 def _places(hits: Sequence[Hit], found: Sequence[Found]) -> list[tuple[int, int]]:
@@ -127,6 +137,8 @@ class _Cut:
     def document(self, turn: int, now: str | None = None) -> Document:
         """Return what was read; without figures, times and identifiers where no ``now`` is given."""
         cut, page = self.cut, self.cut.page
+        quantities = () if now is None else tuple(self._quantities())
+        times = () if now is None else tuple(self._times(now))
         document = Document(
             text=page.text,
             language=page.language,
@@ -136,11 +148,14 @@ class _Cut:
             sentences=tuple(self.span(sentence.start, sentence.end) for sentence in cut.sentences),
             clauses=tuple(self.span(clause.start, clause.end) for clause in cut.clauses),
             mentions=tuple(starmap(self._mention, zip(self.names, reasons(self.names), strict=True))),
-            quantities=() if now is None else tuple(self._quantities()),
-            times=() if now is None else tuple(self._times(now)),
+            quantities=quantities,
+            times=times,
             identifiers=() if now is None else tuple(self._identifiers()),
             questions=tuple(self._questions()),
             negations=tuple(self.span(cue.start, cue.end) for cue in cut.cues if cue.has("not", "lack")),
+            numbers=()
+            if now is None
+            else tuple(self._bare([one.span for found in (quantities, times) for one in found])),
         )
         return take_back(document, cut)
 
@@ -222,9 +237,18 @@ class _Cut:
         roles = [finder.of(spoken) for spoken in self.times]
         tomorrow = any("tomorrow" in cue.tags for cue in self.cut.cues)
         morning = any("am" in cue.tags for cue in self.cut.cues)
-        opening = [role == "opening" for role in roles]
-        resolved = resolve(self.times, _minutes(now), tomorrow=tomorrow, morning=morning, opening=opening)
-        return [self._time(spoken, role) for spoken, role in zip(resolved, roles, strict=True)]
+        resolved = resolve(self.times, _minutes(now), tomorrow=tomorrow, morning=morning, roles=roles)
+        return self._once([self._time(spoken, role) for spoken, role in zip(resolved, roles, strict=True)])
+
+    def _once(self, times: Sequence[ClockTime]) -> list[ClockTime]:
+        """Take the thing from a time that seems to be a further arrival at it, where its own clause does not name it: one arrives once."""
+        first: dict[tuple[str, ...], ClockTime] = {}
+        kept = []
+        for time in times:
+            told = first.setdefault(time.subject, time) if time.role == "arrival" and len(time.subject) == 1 else time
+            named = any(name.clause == time.clause and name.hit.keys == time.subject for name in self.names)
+            kept.append(time if told.minutes == time.minutes or named else replace(time, subject=()))
+        return kept
 
     def _time(self, spoken: Spoken, role: TimeRole | None) -> ClockTime:
         clause, sentence, block = self._place(spoken.start)
@@ -241,6 +265,16 @@ class _Cut:
             stance=self.subjects.stance(spoken.start, clause),
             cell=self._cell(block, span),
         )
+
+    def _bare(self, taken: Sequence[Span]) -> Iterator[BareNumber]:
+        """Yield the numbers outside figures and times."""
+        inside = sorted(taken)
+        starts = [span.start for span in inside]
+        for number in self.numbers:
+            span = self.span(number.start, number.end)
+            place = bisect_right(starts, span.start) - 1
+            if not number.article and (place < 0 or inside[place].end <= span.start):
+                yield BareNumber(span, number.value)
 
     def _identifiers(self) -> list[Identifier]:
         found = []

@@ -147,8 +147,9 @@ def scan(page: Page, names: Sequence[tuple[int, int]]) -> Scan:
                 held.append(cues[at])
                 at += 1
             spoken = _is_spoken(blocks[number], held)
-            asks = spoken and (marked or _asks(folded.text, held, last))
-            sentence = Sentence(first, last, number, len(result.clauses), asks, marked=marked)
+            question = marked and not _is_tag(folded.text, held, last)
+            asks = spoken and (question or _asks(folded.text, held, last))
+            sentence = Sentence(first, last, number, len(result.clauses), asks, marked=question)
             _add_clauses(result, sentence, held, names)
             sentence.last = len(result.clauses)
             result.sentences.append(sentence)
@@ -172,6 +173,14 @@ def _is_spoken(block: Block, cues: Sequence[Cue]) -> bool:
     if block.kind == "heading":
         return block.level > _DEEPEST and any(cue.has("person", "ask") for cue in cues)
     return block.kind != "row"
+
+
+def _is_tag(text: str, cues: Sequence[Cue], end: int) -> bool:
+    """Return whether the question mark at the end of a statement stands behind a mere tag: "Take X, okay?"."""
+    tag = next((cue for cue in reversed(cues) if cue.has("ask_tag")), None)
+    if tag is None or text[tag.end : end].strip(_FINAL + "?"):
+        return False
+    return text[: tag.start].rstrip().endswith(",") and not any(cue.has("ask_word", "which") for cue in cues)
 
 
 def _asks(text: str, cues: Sequence[Cue], end: int) -> bool:

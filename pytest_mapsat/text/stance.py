@@ -161,8 +161,8 @@ class _Signs:
         if sign in ("lead", "plain") and self._in_header(first):
             sign = "option"
         if sign in ("plain", "lead", "plan"):
-            led = self._led_in(first)
-            sign, cue = ("bad", led) if led else (sign, cue)
+            led, other = self._led_in(first), self._among_others(first)
+            sign, cue = ("bad", led) if led else ("compare", other) if other else (sign, cue)
         if self.scan.blocks[first.block].kind == "quote" and sign not in (
             "reject",
             "compare",
@@ -237,9 +237,32 @@ class _Signs:
             negation = negation or (cue if cue.has("not") and not cue.has("lack") else None)
         return None
 
+    def _among_others(self, name: Name) -> Cue | None:
+        """Return the word that sets aside all that a sentence lists behind its colon: "the others open later: A 07:30, B 08:00"."""
+        whole = self.scan.sentences[name.sentence]
+        label = self.scan.clauses[whole.first]
+        opened = (place for place in range(whole.first + 1, whole.last) if self.scan.clauses[place].opens == ":")
+        if next(opened, whole.last) > name.clause or label.end - label.start > _LABEL or label.has("choose", "chosen"):
+            return None
+        return None if whole.first in self.named.by_clause else label.first("other")
+
+    def _asked_above(self, name: Name) -> str:
+        """Return what the question right above a list says of all that stands in it: "Why not the others?"."""
+        place = name.block
+        while place >= 0 and self.scan.blocks[place].kind in ("item", "row"):
+            place -= 1
+        if place < 0 or place == name.block or self.scan.blocks[place].kind != "paragraph":
+            return ""
+        low, high = self.scan.bounds[place]
+        if not self.scan.text[low:high].rstrip(" *_").endswith("?"):
+            return ""
+        start = max(self.scan.text.rfind(mark, low, high - 2) for mark in (".", "!", "?", "\n", "。")) + 1
+        cues = self.scan.cues_between(max(low, start), high)
+        return "reject" if any(cue.has("reject_heading") for cue in cues) else ""
+
     def _under(self, name: Name, *, leads: bool) -> str:
         """Return what the head of its column, or the headings over a name, say of all that stands under them."""
-        over = self._over_column(name)
+        over = self._over_column(name) or self._asked_above(name)
         if over:
             return over
         place = self.scan.blocks[name.block].heading

@@ -143,6 +143,8 @@ class TimeRoles:
             return None
         following = bisect_right(self.scan.starts, start)
         for other in self.scan.clauses[following : min(following + 1, sentence.last)]:
+            if bisect_left(self.clocks, other.start) < bisect_left(self.clocks, other.end):
+                break  # it speaks of a time of its own
             cue = other.first("time_role", "toward")
             if cue is not None and cue.tags.get("time_role") in _TIME_ROLES:
                 return str(cue.tags["time_role"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .make import check_user_spec, make_user
 from .modelled import USER_PROMPTS, UserBrokenError
+from .rules import audit
 from .scripted import ScriptedUser
 from .user import SilentUser, User, UserMove
 
@@ -14,6 +15,7 @@ __all__ = [
     "User",
     "UserBrokenError",
     "UserMove",
+    "audit",
     "check_user_spec",
     "make_user",
 ]

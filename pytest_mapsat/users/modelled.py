@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from pytest_mapsat.llm import Answer, Door, ModelError, Request, named_model, prompt
 from pytest_mapsat.model import Case, Ending, JsonObject, MapsatError, ScriptedAnswer, Turn, Usage, digest, total_usage
-from pytest_mapsat.text import fold_phrase
 
-from . import phrases
-from .reading import Reading, read, wants_something, words
+from .reading import read, words
+from .rules import Slip, against_script, invents, out_of_turn, speaks_amiss
 from .user import UserMove
 
 #: The prompts of each spec, for the manifest.
 USER_PROMPTS: Mapping[str, tuple[str, ...]] = {"llm": ("user", "user_again"), "scripted+llm": ("user_choice",)}
 _ENDINGS = ("no", "done", "stalled")
-#: A user who says more than this, characters, is asked to be brief.
-_LONGEST = 400
 _SCHEMA: JsonObject = {
     "type": "object",
     "properties": {
@@ -36,8 +32,6 @@ _CHOICE: JsonObject = {
     "required": ["fits"],
     "additionalProperties": False,
 }
-#: Figures and times, and names in quotation marks: what nobody may make up.
-_STATED = re.compile(r"\d+(?:[.:]\d+)*|(?<=[“\"「《])[^”\"」》]{2,40}(?=[”\"」》])")
 
 
 class UserBrokenError(MapsatError):
@@ -90,7 +84,8 @@ class ModelUser:
         truth = case.truth
         self._voice = voice
         self._language = case.language
-        self._known = "\n".join((truth.persona, truth.intent, *(answer.say for answer in truth.user.answers)))
+        self._answers = truth.user.answers
+        self._known = (truth.persona, truth.intent, *(answer.say for answer in truth.user.answers))
         self._about = {
             "persona": truth.persona or "-",
             "intent": truth.intent or case.visible.query,
@@ -141,38 +136,21 @@ class ModelUser:
         if not isinstance(asked, list) or not isinstance(message, str) or end not in _ENDINGS or not message.strip():
             return ['the reply needs "asked" (a list), "message" (a text) and "end" (no, done or stalled)']
         heard = turns[-1].text if turns and turns[-1].role == "agent" else ""
-        reading = read(heard, self._language)
-        return [*_out_of_turn(reading, end, asked, heard), *_speaks_amiss(message), *self._invents(message, turns)]
+        return [*_misquotes(asked, heard), *dict.fromkeys(slip.why for slip in self._slips(message, turns, heard, end))]
 
-    def _invents(self, message: str, turns: Sequence[Turn]) -> list[str]:
-        known = " ".join((self._known, *(turn.text for turn in turns)))
-        made_up = [stated for stated in dict.fromkeys(_STATED.findall(message)) if stated not in known]
-        return [f"it invents {stated!r}, which stands nowhere" for stated in made_up]
+    def _slips(self, message: str, turns: Sequence[Turn], heard: str, end: object) -> Iterator[Slip]:
+        ends = end != "no"
+        yield from out_of_turn(read(heard, self._language), ends=ends)
+        yield from speaks_amiss(message)
+        yield from invents(message, [*self._known, *(turn.text for turn in turns)], self._language)
+        yield from against_script(self._answers, turns, message, self._language, ends=ends)
 
 
-def _out_of_turn(reading: Reading, end: str, asked: Sequence[object], heard: str) -> list[str]:
-    """Return what is wrong with speaking, or ending, now."""
-    found = []
+def _misquotes(asked: Sequence[object], heard: str) -> list[str]:
+    """Return what is said to have been asked and was not."""
     folded = words(heard)
-    if strange := [one for one in asked if not isinstance(one, str) or words(one) not in folded]:
-        found.append(f"{str(strange[0])[:60]!r} does not stand in the assistant's message")
-    if not reading.asks and end == "no":
-        found.append("it volunteers: the assistant has asked nothing, so the dialogue ends")
-    if reading.questions and end != "no" and not reading.actions and not reading.gives_up and not reading.stalls:
-        found.append(f"it ends too early: the assistant asks {reading.questions[0][:80]!r}")
-    return found
-
-
-def _speaks_amiss(message: str) -> list[str]:
-    """Return what a user never says."""
-    found = []
-    if wants_something(message):
-        found.append("it asks the assistant for something")
-    if phrases.SPEAKS_FOR_AGENT.search(fold_phrase(message)):
-        found.append("it speaks for the assistant")
-    if len(message) > _LONGEST:
-        found.append(f"it says {len(message)} characters, far more than suffices")
-    return found
+    strange = [one for one in asked if not isinstance(one, str) or words(one) not in folded]
+    return [f"{str(strange[0])[:60]!r} does not stand in the assistant's message"] if strange else []
 
 
 def _move(answer: Answer, spent: Sequence[Usage]) -> UserMove:

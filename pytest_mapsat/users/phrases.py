@@ -101,6 +101,12 @@ GIVES_UP = _any(
     r"(?:无法|不能|没法)(?:为您|为你|帮您|帮你)?(?:完成|继续|提供帮助|处理|帮助|协助|满足|回答)|帮不了|帮不到|做不到|办不到|无能为力",
 )
 
+#: Words by which a user keeps to itself what it was asked for.
+DECLINES = _any(
+    r"\b(?:no (?:particular |special )?preference|i (?:do not|don't) (?:mind|care|know|remember)|(?:either|any|anything|whatever) is (?:fine|ok(?:ay)?)|up to you|not sure)\b",
+    r"都可以|都行|随便|无所谓|不知道|不记得|不清楚|没有(?:特别)?(?:要求|偏好)|没什么要求",
+)
+
 #: Wider than what asks in a reply, for the user's own words: whatever may be meant as a request must not end a dialogue.
 WANTS_SOMETHING = _any(
     r"\?|\bplease\b(?! (?:note|be aware))|\b(?:can|could|would|will) you\b|\b(?:give|tell|show|send|find|book|plan) me\b|\bi (?:want|need) you\b",

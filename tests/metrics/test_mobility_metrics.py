@@ -26,7 +26,7 @@ from pytest_mapsat.model import (
     Visible,
     WithinM,
 )
-from pytest_mapsat.sandbox import argument_problems, satisfies
+from pytest_mapsat.sandbox import argument_problems, same_value, satisfies
 
 ASKS = {
     "type": "object",
@@ -39,6 +39,7 @@ ASKS = {
 PLACE = Tool(
     name="find",
     description="find a place",
+    aliases=("search",),
     parameters={
         "type": "object",
         "required": ["name"],
@@ -95,6 +96,7 @@ def card_of(case, *calls, claims=None, labels=None, **fields):
         tools=TOOLS,
         families=(MOBILITY,),
         argument_problems=argument_problems,
+        same_value=same_value,
     )
 
 
@@ -111,6 +113,7 @@ def found(card, *names):
         ({"intent": "Route-Constrained Planning"}, 1),
         ({"intent": "ｒoute-constrained  planning"}, 1),
         ({"intent": ["Route-Constrained Planning"]}, 1),
+        ({"intent": "route_constrained_planning"}, 1),
         ({"intent": "Point-to-Point Planning"}, 0),
         ({"intent": ["Route-Constrained Planning", "Point-to-Point Planning"]}, 0),
         ({"intent": ""}, 0),
@@ -138,6 +141,9 @@ def test_intent_and_constraints_are_measured_where_asked_for_and_known():
         ({"city": "Ulm", "minutes": 5}, {"minutes": "5", "city": "ulm"}, 1),
         ({"city": "Ulm"}, {"city": "Ulm", "mode": None, "avoid": [], "day": ""}, 1),
         ({"city": "Ulm"}, {"city": ["Ulm"]}, 1),
+        ({"near": "10,50", "arrive_by": "09:00"}, {"near": [10.0, 50.0], "arrive_by": "9:00"}, 1),
+        ({"near": "10,50"}, {"near": "10.01,50"}, 0),
+        ({"minutes": 3.5}, {"minutes": 35}, 0),
         ({"avoid": ["Line 1", "Line 2"]}, {"avoid": ["line2", "line 1"]}, 1),
         ({"waypoints": ["Inn", "Mill"]}, {"waypoints": ["Inn", "Mill"]}, 1),
         ({"waypoints": ["Inn", "Mill"]}, {"waypoints": ["Mill", "Inn"]}, 0),
@@ -253,6 +259,14 @@ def test_steps_that_cannot_be_compared_leave_bounds():
 )
 def test_tool_selection_is_over_the_names_of_tools(calls, coverage, lean):
     assert found(card_of(case_of(tools=STEPS), *calls), "ts_p", "ts_r") == (coverage, lean)
+
+
+def test_a_tool_by_another_of_its_names_is_the_same_tool():
+    inn, missed = call("search", name="Inn"), call("search", status="miss", name="Mill")
+    card = card_of(case_of(tools=STEPS), inn, missed)
+    assert found(card, "dec_p", "dec_r", "ts_p", "ts_r", "sc", "dr") == (2 / 3, 1, 1 / 2, 1, 1, 1)
+    assert found(card_of(case_of(tools=STEPS), missed), "dr") == 0
+    assert found(card_of(case_of(tools=STEPS), claims={"plan": ["search"]}), "dec_p") == 2 / 3
 
 
 def test_tool_selection_where_no_tool_is_expected():

@@ -48,7 +48,7 @@ def run(project: pytest.Pytester, *options: str, agent: str = "good:agent") -> p
 def test_a_family_of_a_conftest_is_measured_gated_told_saved_and_regraded(declared, capsys, monkeypatch):
     result = run(declared, "--mapsat-fail-under=brevity=0.2,search.brevity=0.5", "--junitxml=junit.xml")
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["*AR*SES*BREVITY*ECR*", "*gate*FAILED: search.brevity 0.2500 < 0.5*"])
+    result.stdout.fnmatch_lines(["*AR*SES*ECR*", "*cases*BREVITY", "*gate*FAILED: search.brevity 0.2500 < 0.5*"])
     assert 'name="mapsat.brevity" value="0.25"' in (declared.path / "junit.xml").read_text()
     before = saved(declared)
     one, two = before["cases"][1:]
@@ -142,7 +142,7 @@ def test_families_besides_the_suites_own_are_asked_for_on_the_command_line(proje
     )
     result = run(project, *asked)
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["*AR*SES*BREVITY*ECR*", "*gate*FAILED: search.brevity 0.2500 < 0.5*"])
+    result.stdout.fnmatch_lines(["*AR*SES*ECR*", "*cases*BREVITY", "*gate*FAILED: search.brevity 0.2500 < 0.5*"])
     before = saved(project)
     assert before["manifest"]["options"]["metrics"] == ["brevity"]
     assert [metric["family"] for metric in before["manifest"]["metrics"]] == ["msb"] * 8 + ["brevity"] * 2
@@ -181,3 +181,51 @@ def test_an_installed_package_adds_a_family_by_an_entry_point(project, capsys, m
     result = run(project, "--mapsat-metrics=brevity")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*pytest_mapsat.metrics: brevity_metrics:GONE cannot be loaded: AttributeError*"])
+
+
+def test_pipa_measures_any_suite_and_a_saved_run_alike(project, capsys, monkeypatch):
+    manifest = project.path / "benchmark_cases" / "suite.yaml"
+    manifest.write_text(tiny_suite.MANIFEST + "success: ecr\n")
+    project.makepyfile(
+        guessing="""
+        def agent(message, tools):
+            tools.search_poi(query="P-4711")
+            return "I suggest " + tools.search_poi(query="charger")["pois"][1]["name"] + "."
+        """
+    )
+    monkeypatch.setenv("COLUMNS", "80")
+    plain = run(project, agent="guessing:agent")
+    before = saved(project)
+    asked = ("--mapsat-metrics=pipa", "--mapsat-fail-under=pipa_a=1,navigation.pipa_s=0.9")
+    result = run(project, *asked, "--mapsat-report=html:run.html", agent="guessing:agent")
+    assert (plain.ret, result.ret) == (0, 1)
+    result.stdout.fnmatch_lines(
+        [
+            "*AR*SES*ECR*passed",
+            "",
+            "*cases  PIPA_AVG*PIPA_S*PIPA_A*PIPA_O*",
+            "*gate*FAILED: navigation.pipa_s 0.5000 < 0.9*",
+        ]
+    )
+    found = saved(project)
+    card = found["cases"][0]
+    told = {name: value for name, value in card["metrics"].items() if name.startswith("pipa")}
+    assert told == {
+        "pipa_s": 0.5, "pipa_a": 1, "pipa_o": 1, "pipa_p": None, "pipa_r": 1, "pipa_avg": 0.875, "pipa_turns": 1, "pipa_steps": 2,
+    }  # fmt: skip
+    assert [label["outcome"] for label in card["labels"] if label["kind"] == "state"] == ["failed", "passed"]
+    assert "the call search_poi" in (project.path / "run.html").read_text()
+    # Nothing else has changed.
+    assert {name: card["metrics"][name] for name in before["cases"][0]["metrics"]} == before["cases"][0]["metrics"]
+    assert [one for one in card["labels"] if ":" not in one["factor"]] == before["cases"][0]["labels"]
+    monkeypatch.chdir(project.path)
+    (project.path / "first.json").write_text(json.dumps(found))
+    for judge in ("checks", "recorded:first.json"):
+        assert main(["regrade", "first.json", "--judge", judge, "--save", "again.json"]) == 1
+        again = saved(project, "again.json")
+        assert [one["labels"] for one in again["cases"]] == [one["labels"] for one in found["cases"]]
+        assert again["summary"] == found["summary"]
+    assert main(["show", "first.json", card["id"]]) == 0
+    assert "step:1.1 (step): the call search_poi" in " ".join(capsys.readouterr().out.split())
+    # A run without the family is compared on what both have.
+    assert run(project, "--mapsat-compare=first.json", agent="guessing:agent").ret == 0

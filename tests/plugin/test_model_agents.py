@@ -147,6 +147,40 @@ def test_claims_are_asked_for_where_the_case_asks_for_them(project: pytest.Pytes
     assert models.requests[0]["messages"][0]["content"].endswith("\n\nBe brief.")
 
 
+def test_what_a_route_planner_understood_and_planned_are_claims(
+    project: pytest.Pytester, models: ScriptedModels
+) -> None:
+    step = {"type": "object", "required": ["tool"], "properties": {"tool": {"type": "string"}}}
+    asked = {"intent": {"type": "string"}, "plan": {"type": "array", "items": step}, "proposes": {"type": "array"}}
+    asking = case("asks", language="zh")
+    asking["visible"]["asks"] = {"type": "object", "required": ["intent", "plan"], "properties": asked}
+    write_suite(project.path / "asking", {"nav/a.yaml": [asking]})
+    data = {"intent": "search", "plan": [{"tool": "search_poi"}, {"tool": "get_route"}], "proposes": ["Blue Bay"]}
+
+    def script(body: dict[str, Any], number: int) -> dict[str, Any] | Broken:
+        if "response_format" not in body:
+            planning = body["messages"][-1]["content"].startswith("开始之前")
+            return said("先查，再答。") if planning else well_behaved(body, number)
+        schema = body["response_format"]["json_schema"]["schema"]
+        return said(json.dumps({name: data[name] for name in schema["properties"]}))
+
+    models.script = script
+    claims, schemas = {}, {}
+    for agent in (REACT, PLAN):
+        models.requests.clear()
+        project.runpytest(agent, "--mapsat-save=one.json", "asking").assert_outcomes(passed=1)
+        card = run_file(project.path / "one.json")["cases"][0]
+        claims[agent], warnings = card["trajectory"]["turns"][1]["claims"], card.get("warnings")
+        assert not warnings
+        sent = [body for body in models.requests if "response_format" in body]
+        schemas[agent] = [body["response_format"]["json_schema"]["schema"] for body in sent]
+    assert claims[PLAN] == data
+    assert [list(schema["properties"]) for schema in schemas[PLAN]] == [["intent", "plan"], ["proposes"]]
+    assert [schema["required"] for schema in schemas[PLAN]] == [["intent", "plan"], []]
+    assert claims[REACT] == {**data, "plan": [{"tool": "search_poi", "arguments": {"query": "charger"}}]}
+    assert [list(schema["properties"]) for schema in schemas[REACT]] == [["intent", "proposes"]]
+
+
 def test_what_a_model_does_wrong_is_its_own_fault_and_what_its_service_does_is_not(
     project: pytest.Pytester, models: ScriptedModels
 ) -> None:

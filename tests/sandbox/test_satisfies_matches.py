@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from pytest_mapsat.model import Match, Step
-from pytest_mapsat.sandbox import satisfies, values_at
+from pytest_mapsat.sandbox import same_value, satisfies, values_at
 
 MATCH = TypeAdapter(Match)
 
@@ -187,3 +187,26 @@ def test_no_value_makes_a_match_raise(match, value):
         False,
         None,
     )
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("Route-Constrained Planning", "route_constrained planning", True),
+        ("五棵松(地铁站)", "五棵松（地铁站） ", True),
+        ("5", 5.0, True),
+        ("3.5", "35", False),
+        ("10.0,50.0", {"lon": 10, "lat": 50}, True),
+        ("10,50", "10.001,50", False),
+        ("09:00", "9:00", True),
+        ("09:00", "900", False),
+        ("2026-06-10", "2026-06-11", False),
+        ({"a": ["X", 1]}, {"a": ["x", "1"]}, True),
+        (["a", "b"], ["b", "a"], False),
+        (True, 1, False),
+        (None, "", False),
+    ],
+)
+def test_values_that_are_spelt_otherwise_say_the_same(one, other, same):
+    assert same_value(one, other) is same
+    assert same_value(other, one) is same

@@ -36,11 +36,16 @@ def script(body: dict[str, Any], _number: int) -> dict[str, Any] | Broken:
     return said("First a look.", calls=[(function["name"], dict.fromkeys(required, "x"))])
 
 
+@pytest.fixture(scope="module", autouse=True)
+def litellm() -> None:
+    """Imported once for all runs of this process: pytester forgets what comes later."""
+    library()
+
+
 @pytest.mark.parametrize(("agent", "cases", "count"), RUNS, ids=["react", "plan"])
 def test_models_run_it_and_the_second_run_asks_nobody(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, agent: str, cases: Path, count: int
 ) -> None:
-    library()  # once for all runs of this process
     monkeypatch.setenv("MAPSAT_CACHE_DIR", str(pytester.path / "store"))
     options = (f"--mapsat-user=llm:{MODEL}", f"--mapsat-judge=llm:{MODEL}", "--mapsat-judge-votes=1")
     with scripted_models() as models:

@@ -8,7 +8,9 @@ from typing import Any
 
 from pytest_mapsat.llm import Request, prompt
 from pytest_mapsat.model import (
+    OBSERVATION,
     SOFT_LEVELS,
+    STATE,
     Factor,
     ImplicitFactor,
     Json,
@@ -21,6 +23,8 @@ from .material import Material
 
 #: The prompts in use, by file name: instructions, the material, and the second asking.
 PROMPTS = ("judge", "judge_dialogue", "judge_again")
+#: The instructions for what is judged beside the factors, by kind of label.
+BESIDE_PROMPTS: Mapping[LabelKind, str] = {STATE: "judge_state", OBSERVATION: "judge_observation"}
 #: What the model may say of a factor; a factor with levels takes one of them in place of the first two.
 PASSED, FAILED, NOT_STATED, CANNOT_SAY = "passed", "failed", "not_stated", "cannot_say"
 LEVELS: Mapping[str, float] = {f"{level:g}": level for level in SOFT_LEVELS}
@@ -71,7 +75,7 @@ class Asked:
 
     Attributes:
         case: the case's id.
-        kind: the dimension: explicit, implicit or fact.
+        kind: the dimension: explicit, implicit, fact or policy, or state or observation.
         factors: in this order they are numbered, from 1.
         material: what the model is shown.
         language: BCP 47 tag of the case.
@@ -93,11 +97,11 @@ class Asked:
 
     def messages(self) -> tuple[JsonObject, ...]:
         """Return what the model is told and shown."""
-        instructions = prompt("judge", self.language).fill(fence=self.material.fence)
+        instructions = prompt(BESIDE_PROMPTS.get(self.kind, "judge"), self.language).fill(fence=self.material.fence)
         dialogue = prompt("judge_dialogue", self.language).fill(
             situation=self.material.fenced({"situation"}),
             dialogue=self.material.fenced({"user", "reply"}),
-            calls=self.material.fenced({"call"}) or "-",
+            calls=self.material.fenced({"call", "thought", "thing"}) or "-",
             left_out=str(self.material.left_out),
             requirements="\n".join(self._line(number, factor) for number, factor in enumerate(self.factors, 1)),
         )

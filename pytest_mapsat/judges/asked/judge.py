@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
 
+from pytest_mapsat.judges.besides import besides
 from pytest_mapsat.judges.checks import ChecksJudge
 from pytest_mapsat.judges.context import Context
 from pytest_mapsat.judges.finding import SHOWN_AT_MOST, cite
@@ -27,12 +28,12 @@ from pytest_mapsat.model import (
     trajectory_digest,
 )
 
-from .asking import CANNOT_SAY, NOT_STATED, PROMPTS, Asked, again, request_of
+from .asking import BESIDE_PROMPTS, CANNOT_SAY, NOT_STATED, PROMPTS, Asked, again, request_of
 from .material import Found, material_of
 from .opinions import Opinion, read_reply
 from .votes import NO_VOTE, majority, value_of
 
-__all__ = ["BY", "PROMPTS", "ModelJudge"]
+__all__ = ["BESIDE_PROMPTS", "BY", "PROMPTS", "ModelJudge"]
 
 BY = "model"
 #: Requests of one dialogue that are under way at once.
@@ -98,10 +99,9 @@ class ModelJudge:
             return broken
         verdict = self.checks.judge(case, trajectory)
         labels = {label.factor: label for label in verdict.labels}
-        context = Context.of(
-            case, trajectory, self.checks.tools, custom=self.checks.custom, vocabulary=self.checks.vocabulary
-        )
-        asked = [(factor, kind) for factor, kind in kinds(case) if context.replies and self._asks(labels[factor.id])]
+        context = self.checks.context(case, trajectory)
+        all_kinds = [*kinds(case), *((one, label.kind) for one, label in besides(case, context, self.checks.besides))]
+        asked = [(factor, kind) for factor, kind in all_kinds if context.replies and self._asks(labels[factor.id])]
         votes = self._votes(case, trajectory, asked, context)
         for factor, kind in asked:
             labels[factor.id] = _label(factor, kind, votes[kind], labels[factor.id])

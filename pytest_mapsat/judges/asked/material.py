@@ -8,18 +8,21 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+from pytest_mapsat.judges.besides import Beside
 from pytest_mapsat.judges.context import Context
 from pytest_mapsat.model import Case, Factor, Json, Quote, Step, Trajectory, digest
 from pytest_mapsat.text import fold_phrase
 
 from .words import Words, visible
 
-PartKind = Literal["situation", "user", "reply", "call"]
+PartKind = Literal["situation", "user", "reply", "call", "thought", "thing"]
 
 #: Characters that a request shows of the candidate's replies, of the user's words, and of all calls with their results.
 REPLY_CHARACTERS = 16_000
 USER_CHARACTERS = 6_000
 CALL_CHARACTERS = 32_000
+#: Of all thoughts, and of all names of things, that are judged.
+BESIDE_CHARACTERS = 16_000
 #: What a result is cut to at first: elements of a list that nothing names, then the rest by size.
 _FEW = 3
 _LONGEST_QUOTE = 300
@@ -140,7 +143,15 @@ def material_of(case: Case, trajectory: Trajectory, factors: Sequence[Factor], c
             room -= len(text)
     parts = [Part(f"call-{number}", "call", shown[number]) for number in sorted(shown)]
     situation = Part("situation", "situation", visible(_situation(case)))
-    return Material((situation, *turns, *parts), len(calls) - len(shown))
+    return Material((situation, *turns, *parts, *_besides(factors)), len(calls) - len(shown))
+
+
+def _besides(factors: Sequence[Factor]) -> Iterator[Part]:
+    """Yield the thoughts and the names of things that are judged."""
+    listed = sorted((one for one in factors if isinstance(one, Beside) and one.shown), key=lambda one: one.id)
+    for one in listed:
+        kind: PartKind = "thing" if one.part.startswith("thing") else "thought"
+        yield Part(one.part, kind, visible(_cut(one.shown, BESIDE_CHARACTERS // len(listed))))
 
 
 def _turns(trajectory: Trajectory) -> Iterator[Part]:

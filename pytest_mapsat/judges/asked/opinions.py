@@ -107,7 +107,7 @@ def _opinion(entry: Mapping[str, Any], factor: Factor, asked: Asked, context: Co
     if verdict == CANNOT_SAY:
         return Opinion(verdict, reason)
     quotes = tuple(_quotes(entry.get("quotes"), asked))
-    own = {"reply", "call"} if factor.scope == "trajectory" else {"reply"}
+    own = {"reply", "call", "thought"} if factor.scope == "trajectory" else {"reply"}
     bearing = [quote for quote in quotes if quote.part.kind in own]
     if not bearing:
         raise _BadError("no quote is from a reply of the candidate; give the words that decide, or come nearest")

@@ -48,6 +48,7 @@ def html_report(run: Run) -> str:
             policy=policy,
             title=title,
             state=state,
+            sample=values.sample_text(run.manifest),
             counts=values.counts_text(values.outcome_counts(run.cases)),
             metrics=metric_rows(run),
             dimensions=dimensions(run),

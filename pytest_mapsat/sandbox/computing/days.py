@@ -17,6 +17,11 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _CHINESE_WEEKDAY = re.compile(r"(?:周|星期|礼拜)([一二三四五六日天])")
 _WEEK = 7
+#: Days that words stand for, from the day of the case.
+DAY_WORDS: Mapping[str, int] = {
+    "today": 0, "tonight": 0, "this evening": 0, "this afternoon": 0, "tomorrow": 1, "day after tomorrow": 2,
+    "今天": 0, "今晚": 0, "今日": 0, "明天": 1, "明早": 1, "明晚": 1, "明日": 1, "后天": 2, "大后天": 3,
+}  # fmt: skip
 _DAY_LENGTH = len("2026-05-09")
 
 

@@ -37,8 +37,9 @@ from pytest_mapsat.suite.writer import (
 
 from .msb_cases import COLUMNS, convert_case
 from .msb_records import RECORD_COLUMNS, convert_record
-from .msb_tools import derive_tools, published_tools
+from .msb_tools import derive_tools
 from .report import ImportReport, Journal
+from .shipped import published_tools
 from .workbook import SourceRow, read_workbook
 
 FORMAT = "mapsatisfybench"

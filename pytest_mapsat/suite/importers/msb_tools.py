@@ -1,29 +1,12 @@
-"""The benchmark's tools: the specs that this package ships, and what can be said of tools it does not know."""
+"""What can be said of tools that the benchmark's source names and nobody describes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
-from importlib import resources
-from types import MappingProxyType
 
 from pytest_mapsat.model import Case, JsonObject, Record, Tool, did_you_mean
 
 from .report import Journal
-
-_TOOLS_FILE = "mapsatisfybench_tools.yaml"
-
-
-@cache
-def published_tools() -> Mapping[str, Tool]:
-    """Return the specs of the benchmark's tools by name, sorted."""
-    import yaml  # noqa: PLC0415  heavy
-
-    # Our own file, unlike a suite's: it may spare itself repetition with anchors.
-    text = (resources.files(__package__) / _TOOLS_FILE).read_text(encoding="utf-8")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    tools = [Tool.model_validate(data) for data in yaml.load(text, Loader=loader)]  # noqa: S506  a safe loader, in C
-    return MappingProxyType({tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)})
 
 
 def derive_tools(

@@ -1,0 +1,1 @@
+"""Route planning in two invented towns, and two agents made of rules that plan there."""

@@ -1,0 +1,147 @@
+"""One row of MobilityBench's table becomes a case."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_mapsat.formats import Lines, Located, validate
+from pytest_mapsat.model import Case, JsonObject, Tool
+
+from .mob_calls import expected_tools
+from .mob_checks import factors
+from .mob_doubts import doubts_of
+from .mob_oracle import answer
+from .mob_rows import SCENARIOS, Row, point_of, slots
+from .mob_words import meant_lines
+from .report import Journal
+
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.\d{1,9})?")
+_TEXT: JsonObject = {"type": "string", "maxLength": 200}
+_TEXTS: JsonObject = {"type": "array", "maxItems": 20, "items": _TEXT}
+_WORDS = ("place", "near", "city", "time", "road", "origin", "destination")
+_LISTS = ("waypoints", "strategy", "avoid_lines", "take_lines")
+#: The claims that every case asks for: the same in all, so that they tell nothing of the gold.
+ASKS: JsonObject = {
+    "type": "object",
+    "required": ["intent", "constraints"],
+    "properties": {
+        "intent": {"type": "string", "enum": list(SCENARIOS)},
+        "constraints": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {**dict.fromkeys(_WORDS, _TEXT), **dict.fromkeys(_LISTS, _TEXTS)},
+        },
+        "plan": {
+            "type": "array",
+            "maxItems": 50,
+            "items": {
+                "type": "object",
+                "required": ["tool"],
+                "properties": {"tool": _TEXT, "arguments": {"type": "object"}},
+            },
+        },
+    },
+}
+_NO_QUESTION = {
+    "id": "asks_nothing",
+    "text": "不向用户反问（论文3.1.1：不允许澄清）",
+    "check": {"kind": "asked", "at_most": 0},
+}
+
+
+def convert_case(row: Row, number: int, tools: Mapping[str, Tool], journal: Journal) -> Case | None:
+    """Return the case of a row, or None after noting why it cannot be one.
+
+    Args:
+        row: the row, read.
+        number: which row of the source it is, from 1.
+        tools: the benchmark's tools.
+        journal: hears of what is odd.
+    """
+    doubts = doubts_of(row)
+    for doubt in doubts:
+        journal.note("doubtful", f"{row.place} ({row.id})", doubt)
+    context = _context(row, journal)
+    data: JsonObject = {
+        "id": row.id,
+        "domains": [row.family],
+        "language": "zh",
+        "attributes": _attributes(row, number, doubtful=bool(doubts)),
+        "visible": {"query": row.text("query"), "context": context, "asks": ASKS},
+        "truth": {
+            "intent": row.scenario,
+            **factors(row, str(context.get("now") or "")),
+            "policies": [_NO_QUESTION],
+            "clarification": {"max_turns": 0},
+            "tools": expected_tools(row, tools),
+            "claims": {"intent": row.scenario, "constraints": constraints(row)},
+            "oracle": [
+                {
+                    "calls": [{"tool": call.tool, "arguments": call.arguments} for call in row.calls],
+                    "say": answer(row, str(context.get("now") or "")),
+                }
+            ],
+        },
+    }
+    problems: list[Any] = []
+    case = validate(Case, Located(data, Lines(0)), row.place, problems)
+    for problem in problems:
+        journal.note("unparsable", row.place, f"{problem.message}; the case is left out")
+    return None if problems else case
+
+
+def _attributes(row: Row, number: int, *, doubtful: bool) -> dict[str, str]:
+    given = row.mapping("context").get("city")
+    city = row.text("city") or (given.strip() if isinstance(given, str) else "")
+    found = {"scenario": row.scenario, "city": city, "row": str(number)}
+    found["gold"] = "doubtful" if doubtful else ""
+    found["results"] = "cut" if any(call.cut for call in row.calls) else ""
+    return {name: value for name, value in found.items() if value}
+
+
+def _context(row: Row, journal: Journal) -> JsonObject:
+    """Return what an agent is shown; the moment, where there is a whole one, to the second and with China's offset."""
+    given = row.mapping("context")
+    found: JsonObject = {}
+    point = point_of(given.get("user_current_location"))
+    if point is not None:
+        found["location"] = {"lon": point[0], "lat": point[1]}
+    else:
+        journal.note("location", row.place, "context: no user_current_location of longitude and latitude")
+    if isinstance(given.get("city"), str) and given["city"].strip():
+        found["city"] = given["city"].strip()
+    details = {name: given[name] for name in ("start_datetime", "travel_tool") if given.get(name)}
+    moment = _MOMENT.fullmatch(str(details.get("start_datetime", "")).strip())
+    if moment is not None:
+        found["now"] = f"{moment[1]}T{moment[2]}+08:00"
+    if details:
+        found["details"] = details
+    for name in sorted(given.keys() - {"user_current_location", "city", "start_datetime", "travel_tool"}):
+        journal.note("not_carried", row.place, f"context.{name} has no place in a case")
+        journal.leave(f"context.{name}")
+    return found
+
+
+def constraints(row: Row) -> JsonObject:
+    """Return the constraints of the query, as the columns have them: only those that there are."""
+    lines = meant_lines(row)
+    slot = {
+        "origin": row.text("query_start_poi"),
+        "destination": row.text("query_end_poi"),
+        "waypoints": slots(row, "query_transit_poi"),
+        "strategy": [str(one) for one in row.items("strategy_list")],
+        "place": row.text("near_poi_info"),
+        "near": row.text("query_poi"),
+        "road": row.text("road"),
+        "time": row.text("time"),
+        "avoid_lines": list(lines.avoid),
+        "take_lines": list(lines.take),
+    }
+    first = row.calls[0].arguments
+    if row.scenario == "POI Query":
+        slot["place"] = str(first.get("keywords") or "")
+    if row.scenario == "Weather Query":
+        slot["city"] = str(first.get("city") or "")
+    return {name: value for name, value in slot.items() if value}

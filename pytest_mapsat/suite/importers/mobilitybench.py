@@ -1,0 +1,176 @@
+"""Import of MobilityBench's published table of episodes (CSV, 33 columns of text and Python literals).
+
+What the columns mean was found by looking at the published rows; docs/importing.md describes it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+from pytest_mapsat.formats import content_digest, limits, printable, read_csv, shown_path
+from pytest_mapsat.model import SUITE_SCHEMA, Case, EpisodeDefaults, Problem, Record, SuiteError, SuiteManifest
+from pytest_mapsat.suite.writer import new_folder, write_bytes, write_cases, write_manifest, write_records, write_tool
+
+from .mob_calls import records_of
+from .mob_cases import convert_case
+from .mob_rows import COLUMNS, OddRowError, Row, read_row
+from .report import ImportReport, Journal
+from .shipped import mobility_tools
+
+FORMAT = "mobilitybench"
+_DESCRIPTION = (
+    "MobilityBench (repository AMAP-ML/MobilityBench, no licence stated), imported from its published table; "
+    "snapshot {snapshot}: {cases} cases, {records} records. Nobody may ask the user back."
+)
+_DOMAINS = {
+    "basic_information_retrieval": "places, where the user is, what is nearby, weather, traffic",
+    "route_dependent_information_retrieval": "what only a route tells: its length, when to leave",
+    "basic_route_planning": "from here to there, by way of other places",
+    "preference_constrained_route_planning": "routes under the user's wishes: no highways, not this line",
+}
+_PLACES = ("data/datasets", "datasets", "data", "")
+
+
+def import_mobilitybench(src: Path, dest: Path) -> ImportReport:
+    """Make a suite at ``dest`` from the published table at ``src``.
+
+    Args:
+        src: the CSV file, or the folder (the repository's) that holds it.
+        dest: a folder that does not exist yet, or is empty.
+
+    Returns:
+        What came over, what did not, and what is odd.
+
+    Raises:
+        SuiteError: when the table cannot be read, lacks a column, or has no row that becomes a case.
+        UsageError: when ``dest`` cannot be used.
+    """
+    table = _find(src)
+    with new_folder(dest) as folder:
+        return _build(table, folder)
+
+
+def _find(src: Path) -> Path:
+    if src.is_file():
+        return src
+    tables = next((found for place in _PLACES if (found := sorted((src / place).glob("*.csv")))), [])
+    if len(tables) != 1:
+        hint = "give the published table itself, such as data/datasets/sample_10.csv"
+        listed = f"holds {len(tables)} tables (*.csv)" if tables else "holds no table (*.csv)"
+        raise SuiteError(Problem(shown_path(src), 0, listed, hint))
+    return tables[0]
+
+
+def _build(table: Path, folder: Path) -> ImportReport:
+    """Write the suite in two passes over the table, so that one row at a time is held."""
+    journal = Journal()
+    kept: dict[str, None] = {}
+    write_cases(folder / "cases.jsonl", _cases(table, kept, journal))
+    if not kept:
+        problems = [Problem(note.place, 0, note.message) for note in journal.notes if note.kind == "unparsable"]
+        raise SuiteError(*problems[: limits.PROBLEMS] or [Problem(shown_path(table), 0, "holds no row")])
+    journal.note("assumption", "time", "times stand without an offset in the source; +08:00 is added, China's one zone")
+    by_tool: Counter[str] = Counter()
+    write_records(folder / "records" / "recorded.jsonl", _records(table, kept, by_tool))
+    for name, tool in mobility_tools().items():
+        write_tool(folder / "tools" / f"{name}.yaml", tool)
+    write_manifest(folder / "suite.yaml", _manifest(content_digest(table)[:12], len(kept), by_tool.total()))
+    report = ImportReport(
+        format=FORMAT,
+        cases=len(kept),
+        tools=len(mobility_tools()),
+        records=by_tool.total(),
+        orphans=0,
+        records_by_tool=dict(sorted(by_tool.items())),
+        not_carried=dict(sorted(journal.not_carried.items())),
+        notes=tuple(journal.notes),
+    )
+    text = json.dumps(report.to_json(), ensure_ascii=False, indent=2)
+    write_bytes(folder / "import.json", text.encode() + b"\n")
+    return report
+
+
+def _rows(table: Path, journal: Journal) -> Iterator[tuple[int, Row]]:
+    """Give the rows that can be read, each with its number in the table; others are noted and left out."""
+    numbers = count(1)
+
+    def left_out(place: str, why: str) -> None:
+        journal.note("unparsable", place, f"{why}; the row is left out")
+        journal.leave("rows")
+
+    def torn(problem: Problem) -> None:
+        next(numbers)
+        left_out(f"{printable(table.name)}:{problem.line}", problem.message)
+
+    hint = "the published table has the columns query, context, task_scenario, tool_list, ..."
+    for source in read_csv(table, COLUMNS, hint=hint, torn=torn):
+        number = next(numbers)
+        place = f"{printable(table.name)}:{source.line}"
+        for name in sorted(source.cells.keys() - set(COLUMNS) - {""}) if number == 1 else ():
+            journal.note("column", place, f"the column {printable(name)} is not carried over")
+            journal.leave(f"column {name}")
+        try:
+            yield number, read_row(source, place, mobility_tools(), journal)
+        except OddRowError as error:
+            left_out(place, str(error))
+
+
+def _cases(table: Path, kept: dict[str, None], journal: Journal) -> Iterator[Case]:
+    """Give the cases, and keep their ids."""
+    for number, row in _rows(table, journal):
+        if row.id in kept:
+            journal.note("duplicate_case", row.place, f"the same row as that of {row.id}; the first one is kept")
+            journal.leave("rows")
+            continue
+        case = convert_case(row, number, mobility_tools(), journal)
+        if case is None:
+            journal.leave("rows")
+            continue
+        kept[case.id] = None
+        _remark(row, journal)
+        yield case
+
+
+def _records(table: Path, kept: dict[str, None], by_tool: Counter[str]) -> Iterator[Record]:
+    """Give the records of the cases that are kept, and count them."""
+    left = dict(kept)
+    for _, row in _rows(table, Journal()):
+        if row.id in left:
+            del left[row.id]
+            for record in records_of(row):
+                by_tool[record.tool] += 1
+                yield record
+
+
+def _remark(row: Row, journal: Journal) -> None:
+    """Note the expected calls that nothing will answer."""
+    place = f"{row.place} ({row.id})"
+    for call in row.calls:
+        if call.cut:
+            message = (
+                f"the result of {call.tool} is cut at {len(call.cut)} characters; it is kept, marked, and never served"
+            )
+            journal.note("cut", place, message)
+        elif call.result is None:
+            message = f"no column has what {call.tool} returned; the expected call will miss"
+            journal.note("no_record", place, message)
+
+
+def _manifest(snapshot: str, cases: int, records: int) -> SuiteManifest:
+    return SuiteManifest(
+        name=FORMAT,
+        version=f"snapshot-{snapshot}",
+        license="unknown",
+        schema_version=SUITE_SCHEMA,
+        coordinates="gcj02",
+        language="zh",
+        domains=_DOMAINS,
+        metrics=("mobility",),
+        success="mobility_fpr",
+        episode=EpisodeDefaults(user="silent"),
+        description=_DESCRIPTION.format(snapshot=snapshot, cases=cases, records=records),
+    )
