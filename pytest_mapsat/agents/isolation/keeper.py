@@ -1,6 +1,6 @@
 """The keeper: forks a process for each agent that pytest asks for, and sees each of them to its end.
 
-It runs in an interpreter of its own, started with ``BOOT``. It loads what an agent's process needs, and nothing of the agent, so that a
+It runs in an interpreter of its own, and only there is this module imported. It loads what an agent's process needs, and nothing of the agent, so that a
 fork costs milliseconds and every process begins alike. It has one thread, which is what makes forks safe.
 """
 
@@ -13,7 +13,6 @@ import gc
 import os
 import resource
 import selectors
-import shutil
 import signal
 import socket
 import sys
@@ -27,28 +26,11 @@ from pathlib import Path
 from typing import Any
 
 from . import inside
-
-#: What the keeper's interpreter runs. What it is told comes by its standard input, so that its arguments say nothing. The interpreter's own
-#: places come first: a module of the user's that is named like one of the standard library is the agent's to load, not ours.
-BOOT = """\
-import json, os, sys
-def read(size):
-    raw = b""
-    while len(raw) < size:
-        raw += os.read(0, size - len(raw)) or sys.exit(1)
-    return raw
-told = json.loads(read(int.from_bytes(read(4), "big")))
-sys.path += [place for place in told["path"] if place not in sys.path]
-from pytest_mapsat.agents.isolation.keeper import keep
-keep(told)
-"""
+from .processes import remove
+from .wire import NONE
 
 #: How long a process may take to end by itself once its episode is over, seconds: traces are sent, files closed.
 GRACE = 2.0
-#: What pytest sends: for a new process, with its descriptors; and to have one killed.
-START, KILL = b"+", b"k"
-#: What the keeper says instead of the status of a process's end: it could make none.
-NONE = b"none"
 _DESCRIPTORS = 4
 #: Linux: a process gets a signal when the one that made it ends; a process is given those below it whose own parent has ended.
 _PR_SET_PDEATHSIG = 1
@@ -190,12 +172,6 @@ class Keeper:
         for end in (self._control, self._woken, self._wakes, *(agent.fate for agent in self._agents.values())):
             end.close()
         self._agents.clear()
-
-
-def remove(folder: str) -> None:
-    """Remove a folder as far as it can be: one that is deeper than Python can go stays, and holds nothing of ours."""
-    with suppress(OSError, RecursionError):
-        shutil.rmtree(folder)
 
 
 def _end_strays() -> None:
