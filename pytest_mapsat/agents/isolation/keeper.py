@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import ctypes
 import faulthandler
-import gc
 import os
 import resource
 import selectors
@@ -234,7 +233,6 @@ def keep(told: dict[str, Any]) -> None:
         os.dup2(nothing.fileno(), 0)
     sys.argv = ["mapsat-agent"]
     _on_linux(_PR_SET_CHILD_SUBREAPER, 1)
-    gc.freeze()  # so that a collection in a process need not copy what it shares with the keeper
     line = Keeper(control, told["folder"], told["memory"]).run()
     if line is None:
         remove(told["folder"])
