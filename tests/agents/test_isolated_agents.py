@@ -82,11 +82,14 @@ def plain(trajectory):
 
 
 def has_ended(pid):
+    """Return whether a process is gone within some seconds, or waits only for somebody to ask how it ended."""
     until = time.monotonic() + 10
     while time.monotonic() < until:
         try:
             os.kill(pid, 0)
         except ProcessLookupError:
+            return True
+        if Path(f"/proc/{pid}/stat").exists() and ") Z " in Path(f"/proc/{pid}/stat").read_text():
             return True
         time.sleep(0.02)
     return False

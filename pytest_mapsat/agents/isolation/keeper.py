@@ -111,7 +111,9 @@ class Keeper:
         return None if first == inf else max(first - time.monotonic(), 0)
 
     def _asked(self) -> socket.socket | None:
-        raw, descriptors, _, _ = socket.recv_fds(self._control, 1, _DESCRIPTORS)
+        raw, descriptors = b"", []
+        with suppress(OSError):
+            raw, descriptors, _, _ = socket.recv_fds(self._control, 1, _DESCRIPTORS)
         if not raw:
             self._selector.unregister(self._control)
             self._orphaned = True

@@ -32,9 +32,7 @@ class LostError(Exception):
 class AgentProcess:
     """The talk with one process. One thread talks; any other may ``kill`` or ``close``."""
 
-    def __init__(
-        self, line: socket.socket, out: int, err: int, fate: socket.socket, keeper: object
-    ) -> None:  # one caller
+    def __init__(self, line: socket.socket, out: int, err: int, fate: socket.socket, keeper: object) -> None:
         self._keeper = keeper
         self._line = line
         self._fate = fate
