@@ -160,7 +160,9 @@ class _Dialogue:
     def _caller(self, conversation: Conversation) -> AbstractContextManager[Caller]:
         """Give a way to call the agent: on another thread, or on this one where it is there for that."""
         left_behind = self._left_behind
-        return leased() if left_behind is None else nullcontext(Here(lambda: left_behind(self._abandoned(conversation))))
+        return (
+            leased() if left_behind is None else nullcontext(Here(lambda: left_behind(self._abandoned(conversation))))
+        )
 
     def _abandoned(self, conversation: Conversation) -> Trajectory:
         """End the episode for the thread that is left behind in it."""

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from pytest_mapsat.model import Asserted, RunRequest
     from pytest_mapsat.reports import ReportTarget
 
-#: Evaluations of one dialogue at most.
+#: Evaluations of one dialogue at most, and episodes under way.
 _MOST_VOTES = 99
+_MOST_AT_ONCE = 1_000
 
 CacheMode = Literal["auto", "only", "refresh", "off"]
 
@@ -60,6 +61,7 @@ class Settings:
         reports: the reports that are written at the end.
         unsaid: options that suites have a say in, and neither the command line nor the ini names.
         models: how models are asked, where any is.
+        concurrency: episodes under way at once in this process; 0: as many as usual for the agent.
     """
 
     request: RunRequest
@@ -76,6 +78,7 @@ class Settings:
     reports: tuple[ReportTarget, ...] = ()
     unsaid: frozenset[str] = frozenset()
     models: ModelSettings = ModelSettings()
+    concurrency: int = 0
 
     def with_options(self, **changes: object) -> Settings:
         """Return the settings with other options in the request."""
@@ -142,6 +145,7 @@ def read_settings(config: pytest.Config) -> Settings:
         reports=_reports(config),
         unsaid=frozenset(name for name in ("assert", "max-turns", "timeout") if not _single(config, name, "")),
         models=_models(config),
+        concurrency=_concurrency(config),
     )
 
 
@@ -195,6 +199,15 @@ def _votes(config: pytest.Config, judge: str) -> int:
             f"--mapsat-judge-votes={votes}: the judge {judge} asks no model; it gives one evaluation"
         )
     return votes if usual > 1 else 1
+
+
+def _concurrency(config: pytest.Config) -> int:
+    text = _single(config, "concurrency", "")
+    if text and not (re.fullmatch(r"[0-9]{1,9}", text) and 1 <= int(text) <= _MOST_AT_ONCE):
+        raise pytest.UsageError(
+            f"--mapsat-concurrency: found {text!r}, expected a whole number from 1 to {_MOST_AT_ONCE:,}: the episodes that are under way at once"
+        )
+    return int(text or 0)
 
 
 def _seconds(config: pytest.Config, name: str, default: float) -> float:
