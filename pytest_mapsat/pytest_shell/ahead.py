@@ -98,9 +98,23 @@ class AheadOfItems:
             if not self._asked:
                 self._as_it_was = Surroundings(streams=False)
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self) -> Generator[None, object, object]:
+        """Know the streams that a fixture puts in place, as ``capsys`` does, before anybody else prints on them."""
+        try:
+            return (yield)
+        finally:
+            self._keeper.route()
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_call(self) -> Generator[None, object, object]:
-        """Know the streams that the item's fixtures have put in place."""
+        """Likewise: pytest makes the streams of ``capsys`` anew for each phase."""
+        self._keeper.route()
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_teardown(self) -> Generator[None, object, object]:
+        """Likewise."""
         self._keeper.route()
         return (yield)
 
