@@ -32,6 +32,7 @@ class AheadOfItems:
         grades: whether episodes are graded before their item comes.
         plan: makes plans.
         load: loads the case of an item.
+        give_up: ends the waiting of episodes that nobody wants any more.
         stolen: whether other workers may take over the items that wait here (``--dist worksteal``).
     """
 
@@ -43,11 +44,12 @@ class AheadOfItems:
         grades: bool,
         plan: Plan,
         load: Callable[[CaseParam], Case],
+        give_up: Callable[[], None],
         stolen: bool = False,
     ) -> None:
         self._config = config
         self._window = HELD * width
-        self._ahead = Ahead(width, grades=grades)
+        self._ahead = Ahead(width, grades=grades, give_up=give_up)
         self._plan = plan
         self._load = load
         self._stolen = stolen
