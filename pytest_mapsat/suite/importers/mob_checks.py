@@ -134,7 +134,8 @@ def _geolocation(row: Row, _now: str) -> Made:
     parts = data.get("addressComponent")
     component: JsonObject = parts if isinstance(parts, dict) else {}
     known = [value for value in component.values() if isinstance(value, str)]
-    explicit = [_factor("deliver", "说出一个地址（行政区、道路或地点）", _told(_PARTS))]
+    near = _told(_PARTS, [*known, *_names(data, "roads"), *_names(data, "pois")])
+    explicit = [_factor("deliver", "说出一个地址（行政区、道路或地点）", _any(_told(_PARTS), near))]
     district = component.get("district")
     if isinstance(district, str) and district:
         besides = [value for value in (*known, *_names(data, "businessAreas", component)) if value != district]
@@ -145,10 +146,10 @@ def _geolocation(row: Row, _now: str) -> Made:
     street = row.text("formatted_address")
     for value in sorted(filter(None, known), key=len, reverse=True):
         street = street.replace(value, "")
-    near = [name for name in (street, *roads, *places) if len(name) > 1 and name not in known]
-    if near:
-        text = f"说出所在的道路或附近的地点：{street or near[0]}，或 reverse_geocoding 返回的道路、地点之一"
-        check = _told(_ROADS, near, [*known, *_names(data, "businessAreas", component)])
+    around = [name for name in (street, *roads, *places) if len(name) > 1 and name not in known]
+    if around:
+        text = f"说出所在的道路或附近的地点：{street or around[0]}，或 reverse_geocoding 返回的道路、地点之一"
+        check = _told(_ROADS, around, [*known, *_names(data, "businessAreas", component)])
         explicit.append(_factor("road", text, _from("reverse_geocoding", check)))
     return explicit, [_factor("distances", "说到的距离和坐标与返回的一致", _grounded("distance", "point"))]
 
@@ -184,7 +185,10 @@ def _nearby(row: Row, _now: str) -> Made:
         "quantifier": "any",
         "turn": "any",
     }
-    words = [one for name in names for one in dict.fromkeys((name, re.sub(r"[(（][^()（）]*[)）]", "", name))) if one]
+    bare = [re.sub(r"[(（][^()（）]*[)）]", "", name) for name in names]
+    words = list(
+        dict.fromkeys([*names, *(one for one in bare if one and bare.count(one) == 1)])
+    )  # a chain's name is none
     said: JsonObject = {"kind": "said", "any": words, "about": words}
     explicit = [_factor("deliver", "说出附近至少一个所找的地点", _any(some, *([said] if words else []), _told(_SHOPS)))]
     if names:
@@ -238,6 +242,7 @@ def _signed(degree: float, *, below: bool) -> JsonObject:
     size = f"{abs(degree):g}"
     words = [f"{minus}{size}" for minus in ("-", "−", "零下", "负", "零下约", "-约")]
     words += [f"{minus}{_HAN_DIGITS[int(size)]}" for minus in ("零下", "负") if size.isdigit() and int(size) <= _TEN]
+    words += ["零下两", "负两"] if size == "2" else []
     if not below:
         return {"kind": "not_said", "phrases": words}
     return {"kind": "said", "any": words, "about": words}
