@@ -208,9 +208,10 @@ def test_an_agent_that_looks_for_the_truth_finds_none(shared):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
-def test_the_same_search_in_our_own_process_finds_it():
-    _, found = json.loads(play(source_of(isolated_agents.searches, "isolated_agents:searches")).replies[0].text)
-    assert {"texts of objects", "own memory", "hidden objects", "modules of pytest", "environment"} <= set(found)
+def test_the_same_search_finds_what_a_process_was_given():
+    with processes(NOTE="secret-intent") as made:
+        _, found = json.loads(played("searches", made).replies[0].text)
+    assert {"environment", "/proc/self/environ", "parent's environ", "texts of objects", "own memory"} <= set(found)
 
 
 BROKEN = {
