@@ -111,7 +111,8 @@ class Keeper:
         return None if first == inf else max(first - time.monotonic(), 0)
 
     def _asked(self) -> socket.socket | None:
-        raw, descriptors = b"", list[int]()
+        raw: bytes = b""
+        descriptors: list[int] = []
         with suppress(OSError):
             raw, descriptors, _, _ = socket.recv_fds(self._control, 1, _DESCRIPTORS)
         if not raw:
