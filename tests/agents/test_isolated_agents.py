@@ -240,6 +240,15 @@ def test_a_module_that_breaks_its_process_is_a_usage_error(shared, tmp_path, sou
     assert "broken" not in sys.modules
 
 
+def test_a_keeper_that_cannot_begin_says_why(tmp_path, monkeypatch):
+    monkeypatch.setattr("pytest_mapsat.agents.isolation.processes.BOOT", "import nothing_of_that_name")
+    with processes() as made:
+        source = IsolatedSource("isolated_agents:talks", HERE, made)
+        with pytest.raises(UsageError, match=r"was lost with its keeper, .*No module named 'nothing_of_that_name'"):
+            source.check()
+        source.dismiss()
+
+
 def test_a_module_that_breaks_some_of_its_processes_fails_their_episodes(shared, tmp_path):
     (tmp_path / "broken.py").write_text(
         f"import os, pathlib\nonce = pathlib.Path({str(tmp_path)!r}) / 'once'\n"
