@@ -126,27 +126,31 @@ class Processes:
             self._let_go()
 
     def _controlled(self) -> socket.socket:
-        if self._control is None:
-            self._control = self._start_keeper()
-        return self._control
+        return self._control or self._start_keeper()
 
     def _start_keeper(self) -> socket.socket:
-        self._folder = tempfile.mkdtemp(prefix="mapsat-")
-        self._written = tempfile.TemporaryFile()  # noqa: SIM115  # closed once the keeper has ended
-        ours, theirs = socket.socketpair()
-        with theirs:
-            self._keeper = subprocess.Popen(  # noqa: S603  # our own text, in our own interpreter
-                [sys.executable, "-P", "-u", "-c", BOOT],
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=self._written,
-                env=self.isolation.environment(),
-                cwd=self._folder,
-                start_new_session=True,
-            )
+        with ExitStack() as ours:
+            self._folder = tempfile.mkdtemp(prefix="mapsat-")
+            ours.callback(remove, self._folder)
+            self._written = ours.enter_context(tempfile.TemporaryFile())
+            control, its_end = socket.socketpair()
+            ours.enter_context(control)
+            with its_end:
+                self._keeper = subprocess.Popen(  # noqa: S603  # our own text, in our own interpreter
+                    [sys.executable, "-P", "-u", "-c", BOOT],
+                    stdin=its_end.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=self._written,
+                    env=self.isolation.environment(),
+                    cwd=self._folder,
+                    start_new_session=True,
+                )
+            ours.pop_all()
         told = {"path": self.isolation.path, "folder": self._folder, "memory": self.isolation.memory}
-        ours.sendall(packed(told))
-        return ours
+        with suppress(OSError):  # one that has ended at once is noticed like any that was lost
+            control.sendall(packed(told))
+        self._control = control
+        return control
 
     def _let_go(self) -> None:
         control, keeper, written = self._control, self._keeper, self._written
