@@ -11,7 +11,7 @@ from pytest_mapsat.text import Vocabulary
 from .besides import besides
 from .context import Context
 from .custom import CheckFunction
-from .labels import labels_of, unjudgeable
+from .labels import labels_of, too_long, unjudgeable
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,8 @@ class ChecksJudge:
         custom: the checks that other packages add, by name.
         vocabulary: words of the suite's domain, for the reading of replies.
         besides: kinds of labels that families of metrics ask for besides those of factors.
+        longest: characters of all replies of a dialogue up to which they are read. Reading takes some 2 s for as many, and grows with them.
+        seconds: how long the checks of one dialogue may take, a net for those of others: one that has begun is waited for.
         spec: how the user named this judge.
         linked: None, as the verdicts are its own.
     """
@@ -31,6 +33,8 @@ class ChecksJudge:
     custom: Mapping[str, CheckFunction] = field(default_factory=dict)
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     besides: frozenset[str] = frozenset()
+    longest: int = 100_000
+    seconds: float = 60.0
     spec: str = "checks"
     linked: bool | None = field(default=None, init=False)
 
@@ -38,9 +42,10 @@ class ChecksJudge:
         """Return one label for each factor of the case.
 
         Factors without a check are unevaluated. What an agent said before it broke is judged; the metrics make of such
-        an episode what it has earned. An episode that somebody else broke is not judged.
+        an episode what it has earned. An episode that somebody else broke is not judged, nor is one that is too long to read.
         """
         broken = unjudgeable(case, trajectory, self.spec, "checks")
+        broken = broken or too_long(case, trajectory, self.spec, "checks", self.longest)
         if broken is not None:
             return broken
         context = self.context(case, trajectory)
@@ -49,7 +54,10 @@ class ChecksJudge:
             trial=trajectory.trial,
             judge=self.spec,
             trajectory=trajectory_digest(trajectory),
-            labels=(*labels_of(case, context), *(label for _, label in besides(case, context, self.besides))),
+            labels=(
+                *labels_of(case, context, seconds=self.seconds),
+                *(label for _, label in besides(case, context, self.besides)),
+            ),
         )
 
     def context(self, case: Case, trajectory: Trajectory) -> Context:

@@ -50,6 +50,7 @@ class Context:
         vocabulary: domain words of the suite.
         names: names of things that checks speak of; those of one element mean the same.
         phrases: words that checks look for as they are.
+        checks: the checks that names and phrases are those of.
     """
 
     trajectory: Trajectory
@@ -60,6 +61,7 @@ class Context:
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     names: frozenset[tuple[str, ...]] = frozenset()
     phrases: frozenset[str] = frozenset()
+    checks: tuple[Check, ...] = ()
 
     @classmethod
     def of(
@@ -84,12 +86,14 @@ class Context:
 
     def knowing(self, checks: Iterable[Check]) -> Context:
         """Return the context with replies that are read with the names and words of these checks, too."""
-        listed = tuple(checks)
+        listed = tuple(one for one in checks if not any(one is known for known in self.checks))
+        if not listed:
+            return self
         names = self.names.union(*(names_in(check) for check in listed))
         phrases = self.phrases.union(*(phrases_in(check) for check in listed))
         if names == self.names and phrases == self.phrases:
             return self
-        return replace(self, names=names, phrases=phrases)
+        return replace(self, names=names, phrases=phrases, checks=(*self.checks, *listed))
 
     @cached_property
     def lexicon(self) -> Lexicon:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from math import inf
+from time import perf_counter
 
 from pytest_mapsat.model import (
     SOFT_LEVELS,
@@ -40,15 +43,25 @@ def kinds(case: Case) -> list[tuple[Factor, LabelKind]]:
     return listed + [(factor, "policy") for factor in truth.policies]
 
 
-def labels_of(case: Case, context: Context) -> tuple[Label, ...]:
-    """Return the labels that the checks give the factors of a case, in their order."""
+def labels_of(case: Case, context: Context, *, seconds: float = inf) -> tuple[Label, ...]:
+    """Return the labels that the checks give the factors of a case, in their order.
+
+    Args:
+        case: the case.
+        context: its dialogue.
+        seconds: how long that may take; a factor that is not reached by then is left to nobody, and laid to the judge.
+    """
+    until = perf_counter() + seconds
     failed = contradicted(case.truth.facts, context)
-    return tuple(
-        label_valued(factor, kind, failed[factor.id])
-        if kind == "fact" and factor.id in failed
-        else label_of(factor, kind, context)
-        for factor, kind in kinds(case)
-    )
+    labels: list[Label] = []
+    for factor, kind in kinds(case):
+        if perf_counter() > until:
+            labels.append(unevaluated(factor, kind, f"the checks before it took more than {seconds:g} s"))
+        elif kind == "fact" and factor.id in failed:
+            labels.append(label_valued(factor, kind, failed[factor.id]))
+        else:
+            labels.append(label_of(factor, kind, context))
+    return tuple(labels)
 
 
 def label_of(factor: Factor, kind: LabelKind, context: Context) -> Label:
@@ -120,6 +133,15 @@ def unjudgeable(case: Case, trajectory: Trajectory, judge: str, by: str) -> Verd
         return None
     why = f"the episode was broken by the {blame}: {fault.message if fault else trajectory.ending.replace('_', ' ')}"
     return Verdict(case=case.id, trial=trajectory.trial, judge=judge, labels=all_unevaluated(case, why, blame, by))
+
+
+def too_long(case: Case, trajectory: Trajectory, judge: str, by: str, longest: int) -> Verdict | None:
+    """Return the verdict on a dialogue in which the agent says more characters, claims included, than are read; None where it does not."""
+    said = sum(len(turn.text) + (len(json.dumps(turn.claims)) if turn.claims else 0) for turn in trajectory.replies)
+    if said <= longest:
+        return None
+    why = f"too long to read: the agent said {said:,} characters, at most {longest:,} are read"
+    return Verdict(case=case.id, trial=trajectory.trial, judge=judge, labels=all_unevaluated(case, why, "judge", by))
 
 
 def is_level(factor: Factor, value: float) -> bool:

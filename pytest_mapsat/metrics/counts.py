@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from pytest_mapsat.model import PROVENANCE_KINDS, CallCounts, ProvenanceKind, Spent, Step, Turn, Usage, total_usage
 
+_NOTHING = Usage()
 _QUESTION_MARKS = ("?", "？")
 
 
@@ -40,7 +41,7 @@ def sum_spent(replies: Sequence[Turn]) -> Spent:
 
 def sum_user(turns: Sequence[Turn]) -> Spent | None:
     """Return the totals of what the model that speaks for the user spent; None where no model did."""
-    parts = [turn.usage for turn in turns if turn.role == "user" and turn.usage != Usage()]
+    parts = [turn.usage for turn in turns if turn.role == "user" and turn.usage != _NOTHING]
     return sum_usage(parts) if parts else None
 
 
@@ -52,4 +53,7 @@ def sum_world(calls: Sequence[Step]) -> Spent | None:
 
 def sum_usage(parts: Sequence[Usage]) -> Spent:
     """Return the totals; null where one of the parts does not say, and where there is none."""
-    return Spent(**total_usage(parts).model_dump()) if parts else Spent()
+    if not parts:
+        return Spent()
+    total = total_usage(parts)
+    return Spent(input_tokens=total.input_tokens, output_tokens=total.output_tokens, cost=total.cost)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import gc
 import io
+from collections.abc import Generator
 from contextlib import suppress
 
 import pytest
@@ -31,6 +32,17 @@ class Collector:
         self._thresholds = gc.get_threshold()
         atexit.unregister(_leave)
         atexit.register(_leave)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection(self) -> Generator[None, object, object]:
+        """Collect items without it: whatever is made now stays."""
+        enabled = gc.isenabled()
+        gc.disable()
+        try:
+            return (yield)
+        finally:
+            if enabled:
+                gc.enable()
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self) -> None:

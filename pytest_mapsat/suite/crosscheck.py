@@ -119,7 +119,8 @@ def _expected(case: Case) -> Iterator[Remark]:
                 hint = did_you_mean(factor, factors) or f"its factors: {', '.join(factors) or 'none'}"
                 here = (*place, "evidence", number)
                 yield Remark("error", "expected-tool", here, f"the case has no factor {shown(factor)}", hint)
-    yield from _circles({tool.key: tool.after for tool in tools}, [tool.key for tool in tools])
+    if any(tool.after for tool in tools):
+        yield from _circles({tool.key: tool.after for tool in tools}, [tool.key for tool in tools])
 
 
 def _claims(case: Case) -> Iterator[Remark]:
@@ -164,13 +165,15 @@ def nouns_in(value: Any, place: Place) -> Iterator[tuple[Place, Noun]]:
         here, found = stack.pop()
         if isinstance(found, Noun):
             yield here, found
-            inside = [((*here, name), found.__dict__[field]) for field, name in _fields(type(found))]
+            inside: list[tuple[str | int, Any]] = [
+                (name, found.__dict__[field]) for field, name in _fields(type(found))
+            ]
         elif isinstance(found, tuple):
-            inside = [((*here, index), item) for index, item in enumerate(found)]
+            inside = list(enumerate(found))
         else:
-            inside = [((*here, key), item) for key, item in found.items()]
-        # What cannot hold a noun is not even put on the stack: this runs for every case of a run.
-        stack.extend(pair for pair in reversed(inside) if isinstance(pair[1], (Noun, tuple, dict)))
+            inside = list(found.items())
+        # What holds no noun is not even put on the stack: this runs for every case of a run.
+        stack += [((*here, at), one) for at, one in reversed(inside) if one and isinstance(one, (Noun, tuple, dict))]
 
 
 @cache

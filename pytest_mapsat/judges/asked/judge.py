@@ -13,7 +13,7 @@ from pytest_mapsat.judges.besides import besides
 from pytest_mapsat.judges.checks import ChecksJudge
 from pytest_mapsat.judges.context import Context
 from pytest_mapsat.judges.finding import SHOWN_AT_MOST, cite
-from pytest_mapsat.judges.labels import UNDECIDED, kinds, unjudgeable
+from pytest_mapsat.judges.labels import UNDECIDED, kinds, too_long, unjudgeable
 from pytest_mapsat.llm import OF_THE_REPLY, Answer, Door, ModelError
 from pytest_mapsat.model import (
     Case,
@@ -95,6 +95,7 @@ class ModelJudge:
         An episode that somebody else than the agent broke is not judged; one without words of the agent is left to the checks.
         """
         broken = unjudgeable(case, trajectory, self.spec, BY)
+        broken = broken or too_long(case, trajectory, self.spec, BY, self.checks.longest)
         if broken is not None:
             return broken
         verdict = self.checks.judge(case, trajectory)
