@@ -48,7 +48,9 @@ def pytest_mapsat_world(config: pytest.Config, case: Case, suite: Suite) -> Worl
 
 @pytest.hookspec
 def pytest_mapsat_metrics(config: pytest.Config) -> Sequence[Family] | None:
-    """Return families of metrics of your own; a suite names those it is measured by under ``metrics:`` in ``suite.yaml``.
+    """Return families of metrics of your own.
+
+    A suite names those it is measured by under ``metrics:`` in ``suite.yaml``; ``--mapsat-metrics`` asks for others.
 
     Called once in each process, at its start. Outside pytest the entry points of the group ``pytest_mapsat.metrics`` are known, and what
     ``mapsat regrade -p conftest.py`` loads.

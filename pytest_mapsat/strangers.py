@@ -51,13 +51,17 @@ class StrangerError(Exception):
 
 
 class Surroundings:
-    """What all code of a process shares and an agent, a check or a hook may change: remembered, to be put back."""
+    """What all code of a process shares and an agent, a check or a hook may change: remembered, to be put back.
 
-    def __init__(self) -> None:
+    Args:
+        streams: whether the standard streams are kept open meanwhile.
+    """
+
+    def __init__(self, *, streams: bool = True) -> None:
         self._limit = sys.getrecursionlimit()
         self._directory = _directory()
         self._modules = [(vars(module), vars(module).copy()) for module in _SHARED]
-        self._streams = [stream for stream in (sys.stdout, sys.stderr) if _keep_open(stream)]
+        self._streams = [stream for stream in (sys.stdout, sys.stderr) if streams and _keep_open(stream)]
 
     def restore(self) -> None:
         """Put everything back."""

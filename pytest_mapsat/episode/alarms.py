@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
-from threading import Condition, Thread
+from threading import Condition, Thread, current_thread
 from time import perf_counter
 
 
@@ -66,10 +66,9 @@ class Alarms:
             thread.join(1)
 
     def _work(self) -> None:
-        mine = self._thread
         while True:
             with self._changed:
-                if self._thread is not mine:
+                if self._thread is not current_thread():
                     return
                 now = perf_counter()
                 due = [alarm for alarm in self._set.values() if alarm.at <= now]

@@ -213,7 +213,7 @@ class _Dialogue:
         # Closed first, so that nothing the agent does while it is being cancelled counts.
         self._channel.close()
         conversation.cancel()
-        message = f"the episode was not over after {self._limits.timeout:g} s; the agent was left behind in its reply"
+        message = f"the episode was not over after {self._limits.timeout:g} s; the agent was still in its reply"
         return _End("timeout", Fault(blame="agent", message=message))
 
     def _check_size(self, reply: Reply) -> None:

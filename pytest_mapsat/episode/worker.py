@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from math import inf
 from queue import SimpleQueue
-from threading import Condition, Lock, Thread
+from threading import Condition, Event, Lock, Thread
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -194,6 +194,7 @@ class Here:
 
     def __init__(self, overdue: Callable[[], None]) -> None:
         self._overdue = overdue
+        self._rung = Event()
 
     def run(self, function: Callable[[Any], Any], argument: Any, *, timeout: float) -> Any:
         """See ``Caller.run``."""
@@ -204,11 +205,15 @@ class Here:
             return function(argument)
         finally:
             if not alarm.off():
+                self._rung.wait()  # the episode has ended without this thread by then
                 raise LeftBehind
 
     def _ring(self) -> None:
         _left_behind.append(self)
-        self._overdue()
+        try:
+            self._overdue()
+        finally:
+            self._rung.set()
 
 
 _alarms = Alarms()

@@ -206,7 +206,8 @@ def _number_said(
     low = -math.inf if check.min is None else check.min * scale
     high = math.inf if check.max is None else check.max * scale
     if not _inside(figure, low, high):
-        outcome: Outcome = "open" if figure.stance == "unclear" else "misfit"
+        open_ = figure.stance == "unclear" or _may_reach(figure, low, high)
+        outcome: Outcome = "open" if open_ else "misfit"
         return _Said(quote, ours, outcome, f"not {range_in_words(check.min, check.max, _word(check, context))}")
     if known is None:
         return _Said(quote, ours, "fits")
@@ -311,6 +312,13 @@ def _inside(figure: Quantity, low: float, high: float) -> bool:
     """Return whether a figure lies between two bounds, ends included; one that is said to be about something may lie just outside."""
     slack = _ROUNDING + (_ABOUT * abs(figure.value) if figure.approx == "about" else 0)
     return figure.low - slack <= high and figure.high + slack >= low and low - slack <= figure.value <= high + slack
+
+
+def _may_reach(figure: Quantity, low: float, high: float) -> bool:
+    """Return whether a figure that is said to be just over or just under something may lie between two bounds."""
+    if figure.approx == "at_least":
+        return figure.value <= high and figure.value * (1 + _NEARLY) >= low
+    return figure.approx == "at_most" and figure.value >= low and figure.value * (1 - _NEARLY) <= high
 
 
 def _near(figure: Quantity, value: float, tolerance: float) -> bool:

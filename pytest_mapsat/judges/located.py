@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from pytest_mapsat.model import Addressed, Located, Quote
 from pytest_mapsat.sandbox import distance_m
-from pytest_mapsat.text import Document, Mention, Span, fold_phrase
+from pytest_mapsat.text import Document, Mention, Span
 
 from .context import Context
 from .describe import one_of
 from .finding import SHOWN_AT_MOST, Finding, cited, unclear
-from .things import Standing
+from .things import Standing, word_at
 
 #: Han characters that end a word before a name begins: verbs, prepositions, particles.
 _BEFORE = "在于到从往离距是为的和与及或、了着过这那您你我们它其有位处经沿向约近达去来把将请可以也并"
@@ -89,11 +89,10 @@ def _occurrences(document: Document, names: tuple[str, ...]) -> Iterator[tuple[D
     """Yield where the first of the names stands in each sentence, and whether it is plainly told: not denied, not in a question."""
     asked = {question.sentence for question in document.questions}
     for number, sentence in enumerate(document.sentences):
-        text = document.words(sentence)
-        folded = fold_phrase(text)
+        text = document.words(sentence).lower()
         for name in names:
-            if fold_phrase(name) in folded:
-                at = max(text.lower().find(name.lower()), 0)
+            at = word_at(text, name.lower())
+            if at is not None:
                 span = Span(sentence.start + at, min(sentence.start + at + len(name), sentence.end))
                 denied = any(
                     sentence.start <= denial.start < span.start and _same_clause(document, denial, span)

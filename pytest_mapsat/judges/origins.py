@@ -36,7 +36,8 @@ class Known:
 
     def __init__(self, visible: Visible, language: str) -> None:
         self._language = language
-        self._now = visible.context.now or ""
+        now = visible.context.now or ""
+        self._now = now if _canonical(now, _TIME) else ""  # a moment may be none of the calendar's
         self._texts: list[str] = []
         self._own: list[str] = []
         self._figures: set[float] = set()

@@ -6,7 +6,7 @@ import copy
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -118,7 +118,7 @@ class Family:
     name: str
     metrics: Sequence[Metric]
     measure: Callable[[Scene], Mapping[str, Given]] = field(compare=False)
-    labels: frozenset[str] = frozenset()
+    labels: Collection[str] = frozenset()
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):

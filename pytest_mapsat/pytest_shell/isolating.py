@@ -119,10 +119,11 @@ def isolated_agent(
                 f"--mapsat-isolate: {spec} runs no code of an agent, so there is nothing to keep apart: leave it out"
             )
         return None
-    places = [os.path.normpath(root / place) for place in sys.path]
-    # A conftest.py in a suite brings pytest to put the suite's own folder there.
-    path = tuple(place for place in places if Path(place) == root or find_suite(Path(place)) is None)
-    isolation = Isolation(path, settings.passed, settings.memory, max(timeout, _LEAST_PATIENCE))
+    # A conftest.py in a suite brings pytest to put the suite's own folder there, which tells where it is.
+    own = (None, root, *root.parents)
+    path = [os.path.normpath(root / place) for place in sys.path]
+    path = [place for place in path if find_suite(Path(place)) in own]
+    isolation = Isolation(tuple(path), settings.passed, settings.memory, max(timeout, _LEAST_PATIENCE))
     source = isolated_source(spec, root, isolation)
     config.add_cleanup(source.close)
     return source

@@ -64,6 +64,11 @@ OPTIONS = (
     Option(
         "tools", "SPEC", "your own tools for --mapsat-on-miss=record: module:attr of functions, a module, or an object"
     ),
+    Option(
+        "concurrency",
+        "N",
+        "episodes under way at once in each process (default 16 for coroutines and models, 1 for other agents)",
+    ),
     Option("max-turns", "N", "agent replies per episode (default 10)"),
     Option("timeout", "SECONDS", "wall time per episode (default 300)"),
     Option(
@@ -140,7 +145,6 @@ OPTIONS = (
 
 #: Options of the interface that are still to come, with the one value that already holds.
 PLANNED = {
-    "concurrency": "1",
     "executor": "local",
 }
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
@@ -94,6 +95,8 @@ class Reporter:
         self._heard: set[str] = set()
         self._why = ""
         self._workers: set[str] = set()
+        #: What there is to say of episodes that could not run ahead, and of how many.
+        self._ahead_told: Counter[str] = Counter()
         self._nodes = 0
         self._run: Run | None = None
         #: What went wrong on our own side, told at the end.
@@ -199,6 +202,7 @@ class Reporter:
             "moved": self.moved,
             "run": self.run_name,
             "keeps_lines": self._needs_lines,
+            "dist": getattr(self.config.option, "dist", ""),
         }
 
     # -- collection ------------------------------------------------------------------------
@@ -223,7 +227,7 @@ class Reporter:
 
     def _collection_known(self, any_case: bool) -> None:
         """Fix what the suites are now, and refuse to go on from a run of others."""
-        if not any_case:
+        if not any_case or not self._decides:
             return
         self._begin()
         infos = suite_infos(self.suites.used())
@@ -291,6 +295,8 @@ class Reporter:
         for root in output["roots"]:
             self.suites.touch(Path(root))
         self.episodes.fault = self.episodes.fault or output["fault"]
+        for said, count in output["told"]:
+            self._ahead_told[said] += count
 
     def pytest_internalerror(self) -> None:
         """Note why the run ends."""
@@ -450,15 +456,23 @@ class Reporter:
             full = self.config.get_verbosity() > 0
             for line in summary_lines(self._run, width=width, colour=terminal.hasmarkup, brief=brief, full=full):
                 terminal.write_line(line.text, **({line.style: True} if line.style else {}))
-        for told_of in self._own_answers:
-            terminal.write_line(f"own      {printable(told_of)}", yellow=True)
-        for problem in (problem for suite in self.suites.used() for problem in suite.inventory.unread):
-            terminal.write_line(f"not read  {problem}", yellow=True)
+        for note in self._notes():
+            terminal.write_line(note, yellow=True)
         for fault in self._faults:
             terminal.write_line(f"error  {fault}", red=True)
         if self.settings.save is not None and not self._faults and self._run is not None and not brief:
             terminal.write_line(f"saved    {self.settings.save}")
         self._reports.tell(terminal, brief=brief)
+
+    def _notes(self) -> Iterator[str]:
+        """Give what else there is to say of the run."""
+        ahead = self.config.pluginmanager.get_plugin("mapsat-ahead")
+        for said, count in (*self._ahead_told.items(), *(() if ahead is None else ahead.told())):
+            yield f"at once  {count} {printable(said)}"
+        for told_of in self._own_answers:
+            yield f"own      {printable(told_of)}"
+        for problem in (problem for suite in self.suites.used() for problem in suite.inventory.unread):
+            yield f"not read  {problem}"
 
 
 def _some(names: Sequence[str]) -> str:

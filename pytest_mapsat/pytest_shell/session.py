@@ -21,10 +21,11 @@ from pytest_mapsat.metrics import gather_families
 from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
 from pytest_mapsat.recording import OwnTools
 from pytest_mapsat.reports import failure_text, printable, properties
-from pytest_mapsat.runs.case import Runner
+from pytest_mapsat.runs.ahead import Planned
+from pytest_mapsat.runs.case import Played, Runner
 from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted
 from pytest_mapsat.runs.families import asked_for, metrics_of
-from pytest_mapsat.runs.models import CeilingReachedError, asks_models, door_for
+from pytest_mapsat.runs.models import CeilingReachedError, asks_judge, asks_models, door_for
 from pytest_mapsat.runs.request import source_digest
 from pytest_mapsat.runs.resume import read_finished
 from pytest_mapsat.runs.shards import cases_of_shard, durations_of
@@ -32,18 +33,22 @@ from pytest_mapsat.sandbox import World, WorldHook, installed_worlds
 from pytest_mapsat.strangers import listening
 from pytest_mapsat.users import check_user_spec
 
+from .ahead import AheadOfItems
 from .collector import Collector
 from .failures import again_of, place_failure
 from .hooks import HookError, call_hook, world_of
 from .isolating import isolated_agent
 from .items import CaseFile, CaseParam, agent_of, case_name, param_of, param_or_none, params, place_of, raised_at
 from .passes import mark_trial
+from .printed import Printed
 from .reporter import Reporter
 from .settings import Settings, read_settings
 from .suites import Suites
 from .transport import Collected, packed
 
 ENDED = pytest.StashKey[list[Ended]]()
+#: Episodes under way at once where the agent waits and the user has not said.
+_AT_ONCE = 16
 
 
 def start_session(config: pytest.Config) -> MapsatSession:
@@ -102,6 +107,7 @@ class MapsatSession:
         worlds: tuple[WorldHook, ...] = (*installed_worlds(), partial(world_of, config))
         self.suites = Suites(config, settings, self.families, worlds)
         self.settings = self.suites.settings
+        self._ahead = self._run_ahead()
 
     def described(self) -> Settings:
         """Return the settings with a digest of the agent's source, which a run that goes on from this one compares."""
@@ -124,14 +130,15 @@ class MapsatSession:
 
     def case(self, param: CaseParam) -> Case:
         """Load and validate a case."""
+        known = None if self._ahead is None else self._ahead.case(param)
         try:
-            case = param.suite.load(param.entry)
-        except SuiteError as error:
+            return self._load(param) if known is None else known
+        except (SuiteError, HookError) as error:
             raise pytest.fail.Exception(str(error), pytrace=False) from None
-        try:
-            call_hook(self.config, self.config.hook.pytest_mapsat_case_loaded, case=case)
-        except HookError as error:
-            raise pytest.fail.Exception(str(error), pytrace=False) from None
+
+    def _load(self, param: CaseParam) -> Case:
+        case = param.suite.load(param.entry)
+        call_hook(self.config, self.config.hook.pytest_mapsat_case_loaded, case=case)
         return case
 
     def world(self, request: pytest.FixtureRequest, case: Case) -> World:
@@ -169,10 +176,15 @@ class MapsatSession:
         param, runner = param_of(item), self.runner(agent)
         nodeid = self._nodeid(param)
 
-        def run() -> Scorecard:
-            return runner.run(param.suite, case, trial=param.trial, nodeid=nodeid, line=param.entry.line)
-
         wanted = Wanted(param.suite.root, param.entry.id, param.trial, agent_of(item), agent)
+
+        def in_turn() -> Scorecard:
+            with self.episodes.flights.one(nodeid, param.id, param.trial):
+                return runner.run(param.suite, case, trial=param.trial, nodeid=nodeid, line=param.entry.line)
+
+        def run() -> Scorecard:
+            return in_turn() if self._ahead is None else self._ahead.run(wanted, in_turn)
+
         try:
             self._join_run()
             ended = self.episodes.ended(item.nodeid, wanted, nodeid, run)
@@ -182,6 +194,43 @@ class MapsatSession:
             raise pytest.fail.Exception(str(error), pytrace=False) from None
         item.stash.setdefault(ENDED, []).append(ended)
         return ended.card
+
+    def _run_ahead(self) -> AheadOfItems | None:
+        """Return what runs episodes ahead of their items, where more than one may be under way."""
+        option = self.config.option
+        width = self.settings.concurrency or (_AT_ONCE if self._source is not None and self._source.waits else 1)
+        talks = self._source is None or self._source.kind == "agent"
+        by_hand = any(getattr(option, name, False) for name in ("usepdb", "trace", "setuponly", "setupplan"))
+        if width == 1 or not talks or by_hand:
+            return None
+        ahead = AheadOfItems(
+            self.config,
+            width,
+            grades=asks_judge(self.settings.request),
+            plan=self._planned,
+            load=self._load,
+            stolen=self._told.get("dist") == "worksteal",
+        )
+        self.config.pluginmanager.register(ahead, "mapsat-ahead")
+        return ahead
+
+    def _planned(self, item: pytest.Item, case: Case, printed: Printed) -> Planned | None:
+        """Return the plan of an item's episode; None where it has been run already."""
+        param, runner = param_of(item), self.runner()
+        wanted = Wanted(param.suite.root, param.id, param.trial)
+        self._join_run()
+        if self.episodes.has(wanted):
+            return None
+        nodeid, flights = self._nodeid(param), self.episodes.flights
+
+        def play(left_behind: Callable[[Played], None]) -> Played:
+            return runner.play(param.suite, case, trial=param.trial, left_behind=left_behind)
+
+        def began() -> Callable[[], None]:
+            return partial(flights.end, flights.begin(nodeid, param.id, param.trial))
+
+        grade = partial(runner.grade, param.suite, nodeid=nodeid, line=param.entry.line)
+        return Planned(wanted.key, play, grade, printed.context(), began)
 
     def _join_run(self) -> None:
         """On a worker, open the journal that the controller has begun, and the run that is gone on from."""
@@ -267,7 +316,7 @@ class MapsatSession:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note which items are left to run."""
-        self._collected.selected = {item.nodeid for item in session.items if isinstance(item.parent, CaseFile)}
+        self._collected.selected = [item.nodeid for item in session.items if isinstance(item.parent, CaseFile)]
         self._collected.roots = sorted(self.suites.touched)
         if self.reporter is not None:
             self.reporter.collected(self._collected)
@@ -320,7 +369,8 @@ class MapsatSession:
         """On a worker, tell the controller what was met."""
         output = getattr(self.config, "workeroutput", None)
         if output is not None:
-            output["mapsat"] = {**self._collected.to_json(), "fault": self.episodes.fault}
+            told = [] if self._ahead is None else self._ahead.told()
+            output["mapsat"] = {**self._collected.to_json(), "fault": self.episodes.fault, "told": told}
 
     def pytest_unconfigure(self) -> None:
         """Stop our threads, and close what is open."""

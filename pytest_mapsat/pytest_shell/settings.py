@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from pytest_mapsat.model import Asserted, RunRequest
     from pytest_mapsat.reports import ReportTarget
 
-#: Evaluations of one dialogue at most.
+#: Evaluations of one dialogue at most, and episodes under way.
 _MOST_VOTES = 99
+_MOST_AT_ONCE = 1_000
 
 CacheMode = Literal["auto", "only", "refresh", "off"]
 
@@ -62,6 +63,7 @@ class Settings:
         unsaid: options that suites have a say in, and neither the command line nor the ini names.
         models: how models are asked, where any is.
         isolation: how agents are kept apart; None: they share our process.
+        concurrency: episodes under way at once in this process; 0: as many as usual for the agent.
     """
 
     request: RunRequest
@@ -79,6 +81,7 @@ class Settings:
     unsaid: frozenset[str] = frozenset()
     models: ModelSettings = ModelSettings()
     isolation: IsolationSettings | None = None
+    concurrency: int = 0
 
     def with_options(self, **changes: object) -> Settings:
         """Return the settings with other options in the request."""
@@ -152,6 +155,7 @@ def read_settings(config: pytest.Config) -> Settings:
         unsaid=frozenset(name for name in ("assert", "max-turns", "timeout", "user") if not _single(config, name, "")),
         models=_models(config),
         isolation=read_isolation(config),
+        concurrency=_concurrency(config),
     )
 
 
@@ -205,6 +209,15 @@ def _votes(config: pytest.Config, judge: str) -> int:
             f"--mapsat-judge-votes={votes}: the judge {judge} asks no model; it gives one evaluation"
         )
     return votes if usual > 1 else 1
+
+
+def _concurrency(config: pytest.Config) -> int:
+    text = _single(config, "concurrency", "")
+    if text and not (re.fullmatch(r"[0-9]{1,9}", text) and 1 <= int(text) <= _MOST_AT_ONCE):
+        raise pytest.UsageError(
+            f"--mapsat-concurrency: found {text!r}, expected a whole number from 1 to {_MOST_AT_ONCE:,}: the episodes that are under way at once"
+        )
+    return int(text or 0)
 
 
 def _seconds(config: pytest.Config, name: str, default: float) -> float:

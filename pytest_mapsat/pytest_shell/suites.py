@@ -54,7 +54,6 @@ class Suites:
         self.opened: dict[Path, Suite] = {}
         self.samples: dict[Path, frozenset[str]] = {}
         self.touched: set[Path] = set()
-        self._owners: dict[str, tuple[Path, CaseEntry]] = {}
         self._register_domains(DOMAINS)
         for path in (*settings.cases, *self.argument_paths()):
             self.open_known(path)
@@ -204,18 +203,20 @@ class Suites:
         ]
 
     def _taken(self, suite: Suite, entries: tuple[CaseEntry, ...]) -> tuple[CaseEntry, ...]:
-        """Return those cases that the run is of, and note whose ids these are: a run file, a baseline and a report know a case by its id alone.
+        """Return those cases that the run is of. Their ids are no other suite's: a run file, a baseline and a report know a case by its id alone.
 
         Raises:
             SuiteError: another suite of this run has a case of the same id.
         """
         sample = self.samples.get(suite.root)
         taken = entries if sample is None else tuple(entry for entry in entries if entry.id in sample)
-        for entry in taken:
-            root, other = self._owners.setdefault(entry.id, (suite.root, entry))
-            if root != suite.root:
-                message = f"the id {entry.id!r} is taken: {other.path}:{other.line} of another suite has it"
-                raise SuiteError(Problem(str(entry.path), entry.line, message, "ids are unique in a run"))
+        for other in (self.opened[root] for root in sorted(self.touched - {suite.root}) if root in self.opened):
+            theirs = self.samples.get(other.root)
+            for entry in taken:
+                found = other.listed(entry.id)
+                if found is not None and (theirs is None or found.id in theirs):
+                    message = f"the id {entry.id!r} is taken: {found.path}:{found.line} of another suite has it"
+                    raise SuiteError(Problem(str(entry.path), entry.line, message, "ids are unique in a run"))
         return taken
 
     def _draw(self, suite: Suite) -> None:

@@ -25,13 +25,14 @@ class Collected:
 
     items: dict[str, None] = field(default_factory=dict)
     deselected: set[str] = field(default_factory=set)
-    selected: set[str] = field(default_factory=set)
+    selected: list[str] = field(default_factory=list)
     any_deselected: bool = False
     roots: list[Path] = field(default_factory=list)
 
     def to_json(self) -> JsonObject:
         """Return it as plain data, without the items that are left to run: the controller knows those."""
-        left_out = [nodeid for nodeid in self.items if nodeid not in self.selected]
+        selected = set(self.selected)
+        left_out = [nodeid for nodeid in self.items if nodeid not in selected]
         return {
             "deselected": [nodeid for nodeid in left_out if nodeid in self.deselected],
             "removed": [nodeid for nodeid in left_out if nodeid not in self.deselected],

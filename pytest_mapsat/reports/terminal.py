@@ -110,8 +110,19 @@ def _table(run: Run, cases: Sequence[CaseRow], width: int) -> Iterator[Line]:
     families = {metric.name: metric.family for metric in run.manifest.metrics}
     for number, family in enumerate(dict.fromkeys(metric.family for metric in run.manifest.metrics if metric.gated)):
         rows = _rows(run, cases, [name for name in columns if families[name] == family])
-        yield from [Line("")] if number else []
-        yield from _drawn(rows if not number else [[*row[:_PASSED], *row[_PASSED + 1 :]] for row in rows], width)
+        if number:
+            yield Line("")
+            rows = [[*row[:_PASSED], *row[_PASSED + 1 :]] for row in rows]
+        yield from _drawn(_under_its_name(rows, family), width)
+
+
+def _under_its_name(rows: list[list[str]], family: str) -> list[list[str]]:
+    """Return a table of one family whose heads leave out its name, which then stands above the names of the lines."""
+    prefix = f"{family.upper()}_"
+    heads = [head for head in rows[0][1:] if head not in ("cases", _RATE)]
+    if not all(head.startswith(prefix) for head in heads):
+        return rows
+    return [[cut(printable(family), _WIDEST_NAME), *(head.removeprefix(prefix) for head in rows[0][1:])], *rows[1:]]
 
 
 def _rows(run: Run, cases: Sequence[CaseRow], columns: Sequence[str]) -> list[list[str]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from time import perf_counter
 
 from pytest_mapsat.agents import Source
@@ -80,6 +81,7 @@ class Runner:
     families: Mapping[str, Family] = field(default_factory=gather_families)
     door: ModelDoor | None = None
     own_tools: OwnTools | None = None
+    _making: Lock = field(default_factory=Lock)
     _judges: dict[Path, Judge] = field(default_factory=dict)
     _kept: dict[Path, Kept] = field(default_factory=dict)
 
@@ -102,18 +104,19 @@ class Runner:
 
     def judge_of(self, suite: Suite) -> Judge:
         """Return the judge, made once for each suite since it needs the suite's tools."""
-        if suite.root not in self._judges:
-            self._judges[suite.root] = judge_of(
-                suite,
-                self.request.judge,
-                root=self.root,
-                checks=self.checks,
-                decisions=self.decisions,
-                door=self.door,
-                votes=self.request.options.judge_votes,
-                besides=labels_asked(families_of(suite, self.families, self.request.options.metrics)),
-            )
-        return self._judges[suite.root]
+        with self._making:
+            if suite.root not in self._judges:
+                self._judges[suite.root] = judge_of(
+                    suite,
+                    self.request.judge,
+                    root=self.root,
+                    checks=self.checks,
+                    decisions=self.decisions,
+                    door=self.door,
+                    votes=self.request.options.judge_votes,
+                    besides=labels_asked(families_of(suite, self.families, self.request.options.metrics)),
+                )
+            return self._judges[suite.root]
 
     def run(self, suite: Suite, case: Case, *, trial: int = 1, nodeid: str = "", line: int = 0) -> Scorecard:
         """Run one episode of a case, judge it and score it.
@@ -126,8 +129,16 @@ class Runner:
         """
         return self.grade(suite, self.play(suite, case, trial=trial), nodeid=nodeid, line=line)
 
-    def play(self, suite: Suite, case: Case, *, trial: int = 1) -> Played:
+    def play(
+        self, suite: Suite, case: Case, *, trial: int = 1, left_behind: Callable[[Played], None] | None = None
+    ) -> Played:
         """Play one episode of a case: everything up to its trajectory.
+
+        Args:
+            suite: the suite.
+            case: one of its cases.
+            trial: counts the episodes of the case from 1.
+            left_behind: given where the calling thread is there for this episode alone; see ``run_episode``.
 
         Raises:
             CeilingReachedError: it would have cost more than the run may spend.
@@ -135,16 +146,19 @@ class Runner:
         started = perf_counter()
         options = self.request.options
         case = in_profile_setting(case, suite) if options.profile else case
+
+        def played(trajectory: Trajectory) -> Played:
+            return Played(case, trajectory, perf_counter() - started)
+
+        left = None if left_behind is None else lambda trajectory: left_behind(played(trajectory))
         limits = Limits(max_turns=options.max_turns, timeout=options.timeout_seconds)
         user = make_user(self.request.user, case, door=self.door, trial=trial)
         with within_ceilings():
             try:
                 world = self._answering(suite, case)
             except InfrastructureError as error:
-                trajectory = without_world(case, self.source, str(error), trial=trial)
-            else:
-                trajectory = run_episode(case, self.source, user, world, limits, trial=trial)
-        return Played(case, trajectory, perf_counter() - started)
+                return played(without_world(case, self.source, str(error), trial=trial))
+            return played(run_episode(case, self.source, user, world, limits, trial=trial, left_behind=left))
 
     def grade(self, suite: Suite, played: Played, *, nodeid: str = "", line: int = 0) -> Scorecard:
         """Judge and score an episode that was played; arguments, result and errors as of ``run``."""

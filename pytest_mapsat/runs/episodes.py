@@ -13,6 +13,9 @@ from pytest_mapsat.model import Scorecard
 from .flights import Flights
 from .resume import Finished
 
+#: What tells an episode from those of other suites, cases, trials and agents.
+Key = tuple[Path, str, int, str]
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -33,8 +36,8 @@ class Wanted:
     source: object = None
 
     @property
-    def key(self) -> tuple[Path, str, int, str]:
-        """What tells it from other cases, trials and agents."""
+    def key(self) -> Key:
+        """What tells it from others."""
         return self.suite, self.case, self.trial, self.agent
 
 
@@ -76,9 +79,9 @@ class Episodes:
         self.keeps_lines = False
         #: Why the journal could not be written, once it could not.
         self.fault = ""
-        self._asked: Counter[tuple[str, tuple[Path, str, int, str]]] = Counter()
-        self._attempts: Counter[tuple[Path, str, int, str]] = Counter()
-        self._kept: dict[tuple[Path, str, int, str], list[tuple[object, Ended]]] = {}
+        self._asked: Counter[tuple[str, Key]] = Counter()
+        self._attempts: Counter[Key] = Counter()
+        self._kept: dict[Key, list[tuple[object, Ended]]] = {}
 
     def ended(self, asker: str, wanted: Wanted, nodeid: str, run: Callable[[], Scorecard]) -> Ended:
         """Return the episode that an item asks for.
@@ -98,16 +101,19 @@ class Episodes:
         self._attempts[key] += 1
         attempt = self._attempts[key]
         before = self.finished.card(wanted.case, wanted.trial, wanted.agent, attempt) if self.finished else None
-        if before is None:
-            with self.flights.one(nodeid, wanted.case, wanted.trial):
-                card = run()
-        else:
-            card = before
+        card = run() if before is None else before
         card = card.model_copy(update={"agent": wanted.agent, "attempt": attempt, "nodeid": nodeid})
         one = self._journalled(card, again=before is not None)
         if self.shared:
             self._kept.setdefault(key, []).append((wanted.source, one))
         return one
+
+    def has(self, wanted: Wanted) -> bool:
+        """Return whether the episode need not be run: an earlier run has it, or this one."""
+        if any(source is wanted.source for source, _ in self._kept.get(wanted.key, ())):
+            return True
+        finished = self.finished
+        return finished is not None and finished.card(wanted.case, wanted.trial, wanted.agent, 1) is not None
 
     def _journalled(self, card: Scorecard, *, again: bool) -> Ended:
         if self.journal is None:

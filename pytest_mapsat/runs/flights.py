@@ -44,15 +44,23 @@ class Flights:
         with self._lock:
             return tuple(self._under_way.values())
 
+    def begin(self, nodeid: str, case: str, trial: int) -> int:
+        """Count an episode as under way; return the number that ``end`` takes."""
+        with self._lock:
+            self._begun += 1
+            self._under_way[self._begun] = Flight(nodeid, case, trial, perf_counter())
+            return self._begun
+
+    def end(self, number: int) -> None:
+        """Count an episode as under way no more."""
+        with self._lock:
+            self._under_way.pop(number, None)
+
     @contextmanager
     def one(self, nodeid: str, case: str, trial: int) -> Iterator[None]:
         """Count an episode as under way until the block ends."""
-        with self._lock:
-            self._begun += 1
-            number = self._begun
-            self._under_way[number] = Flight(nodeid, case, trial, perf_counter())
+        number = self.begin(nodeid, case, trial)
         try:
             yield
         finally:
-            with self._lock:
-                del self._under_way[number]
+            self.end(number)

@@ -44,6 +44,11 @@ def asks_models(request: RunRequest) -> bool:
     )
 
 
+def asks_judge(request: RunRequest) -> bool:
+    """Return whether a model judges."""
+    return request.judge.partition(":")[0] in ("llm", "llm-all")
+
+
 def prompts_of(request: RunRequest, judged: Collection[str] = ()) -> dict[str, str]:
     """Return the versions and digests of the prompts that a run's models are asked with, by ``language/name``.
 
@@ -53,7 +58,7 @@ def prompts_of(request: RunRequest, judged: Collection[str] = ()) -> dict[str, s
     """
     names = [name for kind, used in AGENT_PROMPTS.items() if request.agent.partition(":")[0] == kind for name in used]
     names += USER_PROMPTS.get(request.user.partition(":")[0], ())
-    if request.judge.partition(":")[0] in ("llm", "llm-all"):
+    if asks_judge(request):
         names += JUDGE_PROMPTS
         names += (name for kind, name in BESIDE_PROMPTS.items() if kind in judged)
     if request.options.on_miss.startswith("simulate:"):

@@ -161,6 +161,10 @@ class Suite:
                 self._listed[path] = entries
             return self._listed[path]
 
+    def listed(self, case_id: str) -> CaseEntry | None:
+        """Return the case of an id, where its file has been listed."""
+        return self._by_id.get(case_id)
+
     def readable(self) -> Iterator[CaseEntry]:
         """Yield the cases of all files; of one that cannot be read, which is told where it is collected, none."""
         for path in self.inventory.cases:

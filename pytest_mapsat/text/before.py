@@ -190,12 +190,22 @@ class Before:
         toward = side.near is not None and side.near.has("toward")
         if toward and (side.has("not", "lack", "needless") or self._supposed(side)):
             return "plain", None
+        if self._aboard(side) and not side.tail.bad and self.named.behind_it(side.name, "toward"):
+            return "plan", side.near
         placed = self.named.behind_it(side.name, "order_after")
         if placed and not side.tail.bad:
             side.name.timed = True
             return "plan", placed
         side.name.home = toward and side.near is not None and side.near.has("homeward")
         return ("plan", side.near) if toward else None
+
+    def _aboard(self, side: _Side) -> bool:
+        """Return whether a verb of riding stands right before the name, a line that begins with one included: 坐公交16路到Y."""
+        if side.has("not", "modal", "if"):
+            return False
+        last = self.scan.text[side.name.hit.start - 1 : side.name.hit.start]
+        before = side.near.tags if side.near is not None else self.scan.pack.words.get(last, {})
+        return is_han(last or " ") and "weak_choose" in before
 
     def _supposed(self, side: _Side) -> bool:
         """Return whether a clause only says what a thing would bring: "paying 88 for X would win you two minutes"."""
@@ -252,6 +262,9 @@ class Before:
         """Return whether a verb is denied by a word before it that no other verb takes."""
         for cue in reversed([cue for cue in cues if cue.end <= verb.start]):
             spared = cue.has("forward") and not verb.has("reject") and not self.scan.text[cue.end : verb.start].strip()
+            whose = [other for other in cues if cue.end <= other.start and other.end <= verb.start]
+            if cue.has("lack") and any(other.has("person") for other in whose):
+                return False  # "without motorways you can take X"
             if cue.has("not") or spared:
                 return True
             if cue.has("choose", "reject", "chosen") and not verb.has("reject") and not cue.has("choose"):

@@ -10,7 +10,7 @@ from pytest_mapsat.llm import Answer, Door, ModelError, Request, named_model, pr
 from pytest_mapsat.model import Case, Ending, JsonObject, MapsatError, ScriptedAnswer, Turn, Usage, digest, total_usage
 
 from .reading import read, words
-from .rules import Slip, against_script, invents, out_of_turn, speaks_amiss
+from .rules import Script, Slip, out_of_turn, speaks_amiss
 from .user import UserMove
 
 #: The prompts of each spec, for the manifest.
@@ -84,7 +84,7 @@ class ModelUser:
         truth = case.truth
         self._voice = voice
         self._language = case.language
-        self._answers = truth.user.answers
+        self._script = Script.of(case)
         self._known = (truth.persona, truth.intent, *(answer.say for answer in truth.user.answers))
         self._about = {
             "persona": truth.persona or "-",
@@ -142,8 +142,8 @@ class ModelUser:
         ends = end != "no"
         yield from out_of_turn(read(heard, self._language), ends=ends)
         yield from speaks_amiss(message)
-        yield from invents(message, [*self._known, *(turn.text for turn in turns)], self._language)
-        yield from against_script(self._answers, turns, message, self._language, ends=ends)
+        yield from self._script.invented(message, [*self._known, *(turn.text for turn in turns)])
+        yield from self._script.departed(turns, message, ends=ends)
 
 
 def _misquotes(asked: Sequence[object], heard: str) -> list[str]:

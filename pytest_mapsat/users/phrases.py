@@ -101,6 +101,20 @@ GIVES_UP = _any(
     r"(?:无法|不能|没法)(?:为您|为你|帮您|帮你)?(?:完成|继续|提供帮助|处理|帮助|协助|满足|回答)|帮不了|帮不到|做不到|办不到|无能为力",
 )
 
+#: Days of the week, from Monday on, in full: "sun" and "sat" are other words as well.
+WEEKDAY = re.compile(r"\b(mon|tues|wednes|thurs|fri|satur|sun)days?\b|(?:周|星期|礼拜)([一二三四五六日天])")
+_WEEKDAYS = {
+    name: place
+    for names in ("mon tues wednes thurs fri satur sun", "一 二 三 四 五 六 日")
+    for place, name in enumerate(names.split())
+}
+
+
+def weekday_of(found: re.Match[str]) -> int:
+    """Return the day of the week that ``WEEKDAY`` has found, Monday is 0."""
+    return _WEEKDAYS[(found[1] or found[2]).replace("天", "日")]
+
+
 #: Words by which a user keeps to itself what it was asked for.
 DECLINES = _any(
     r"\b(?:no (?:particular |special )?preference|i (?:do not|don't) (?:mind|care|know|remember)|(?:either|any|anything|whatever) is (?:fine|ok(?:ay)?)|up to you|not sure)\b",

@@ -7,12 +7,14 @@ mean; other words may say the same, and decide nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import lru_cache
 from typing import Literal
 
 from pytest_mapsat.model import USER, Case, Label, Quote, ScriptedAnswer, Trajectory, Turn, user_name
+from pytest_mapsat.sandbox import DAY_WORDS
 from pytest_mapsat.text import Span, fold_phrase, lexicon_of
 from pytest_mapsat.text import read as read_text
 
@@ -27,6 +29,11 @@ _SHOWN = 80
 #: Of a longer turn only the end is read, as by the user itself.
 _READ_CHARS = 20_000
 #: Figures and times, and names in quotation marks: what nobody may make up.
+_DATE = len("2026-05-26")
+_WEEK = 7
+_DAY_WORD = re.compile(
+    "|".join(rf"\b{re.escape(word)}\b" if word.isascii() else word for word in sorted(DAY_WORDS, key=len, reverse=True))
+)
 _STATED = re.compile(r"\d+(?:[.:]\d+)*|(?<=[“\"「《])[^”\"」》]{2,40}(?=[”\"」》])")
 
 
@@ -47,11 +54,11 @@ class Slip:
 
 @dataclass(frozen=True)
 class Fact:
-    """A time of day or a figure in somebody's words.
+    """A time of day, a day or a figure in somebody's words.
 
     Attributes:
-        unit: ``clock``, or the canonical unit of a figure.
-        values: minutes after midnight, every reading; or the least and the most that is meant.
+        unit: ``clock``, ``day``, or the canonical unit of a figure.
+        values: minutes after midnight, every reading; the day of the week; or the least and the most that is meant.
         span: the words.
     """
 
@@ -61,17 +68,43 @@ class Fact:
 
     def agrees(self, other: Fact) -> bool:
         """Return whether both may mean the same."""
-        if self.unit == "clock" or other.unit == "clock":
+        if not {self.unit, other.unit}.isdisjoint(("clock", "day")):
             return self.unit == other.unit and not set(self.values).isdisjoint(other.values)
         return self.values[0] <= other.values[1] and other.values[0] <= self.values[1]
 
 
 @lru_cache(maxsize=256)
-def facts_of(said: str, language: str) -> tuple[Fact, ...]:
-    """Return the times of day and the figures that a text states."""
+def facts_of(said: str, language: str, now: str = "") -> tuple[Fact, ...]:
+    """Return the times of day, the days and the figures that a text states.
+
+    Args:
+        said: the text.
+        language: BCP 47 tag of the case.
+        now: the case's moment, from which words like tomorrow count; empty: they are no fact.
+    """
     document = read_text(said, language=language, lexicon=lexicon_of(()))
     times = [Fact("clock", tuple(map(float, one.minutes)), one.span) for one in document.times]
-    return (*times, *(Fact(one.unit, (one.low, one.high), one.span) for one in document.quantities))
+    figures = [Fact(one.unit, (one.low, one.high), one.span) for one in document.quantities]
+    return (*times, *_days(said, now), *figures)
+
+
+def _days(said: str, now: str) -> Iterator[Fact]:
+    lower = said.lower()
+    for found in phrases.WEEKDAY.finditer(lower):
+        yield Fact("day", (float(phrases.weekday_of(found)),), Span(found.start(), found.end()))
+    today = _weekday(now)
+    if today is None:
+        return
+    for found in _DAY_WORD.finditer(lower):
+        yield Fact("day", (float((today + DAY_WORDS[found[0]]) % _WEEK),), Span(found.start(), found.end()))
+
+
+def _weekday(now: str) -> int | None:
+    """Return the day of the week of a moment; None for one that is no day of the calendar."""
+    try:
+        return date.fromisoformat(now[:_DATE]).weekday()
+    except ValueError:
+        return None
 
 
 # -- while a model speaks ------------------------------------------------------------------------------------------------
@@ -102,97 +135,116 @@ def speaks_amiss(message: str) -> Iterator[Slip]:
         yield Slip("misinterpretation", f"it says {len(message)} characters, far more than suffices", misleads=False)
 
 
-def invents(message: str, known: Sequence[str], language: str) -> Iterator[Slip]:
-    """Yield the figures, times and quoted names of a message that stand nowhere, in whatever form.
+# -- against the script --------------------------------------------------------------------------------------------------
 
-    Args:
-        message: the user's words.
-        known: all that the user may know: what it was told of itself, and the dialogue.
+
+@dataclass(frozen=True)
+class Script:
+    """What a user may know and say.
+
+    Attributes:
+        answers: what it has been given to say, each when it is asked for.
         language: BCP 47 tag of the case.
+        now: the case's moment, ISO 8601; empty where there is none.
     """
-    said = "\n".join(known)
-    own = facts_of(message, language)
-    stated = [(found[0], found.start(), found.end()) for found in _STATED.finditer(message)]
-    # A bare number in words ("one") is often none.
-    plain = [fact.span for fact in own if fact.unit != "count" and not any(map(str.isdigit, _text(message, fact)))]
-    stated += [(message[span.start : span.end], span.start, span.end) for span in plain]
-    new = [one for one in stated if one[0] not in said]
-    held = [fact for text in (known if new else ()) for fact in facts_of(text[-_READ_CHARS:], language)]
-    for found_, start, end in new:
-        here = [fact for fact in own if fact.span.start < end and start < fact.span.end]
-        if not any(fact.agrees(other) for fact in here for other in held):
-            yield Slip("contradiction", f"it invents {found_!r}, which stands nowhere")
+
+    answers: tuple[ScriptedAnswer, ...]
+    language: str
+    now: str = ""
+
+    @classmethod
+    def of(cls, case: Case) -> Script:
+        """Return the script of a case."""
+        return cls(case.truth.user.answers, case.language, case.visible.context.now or "")
+
+    def facts(self, said: str) -> tuple[Fact, ...]:
+        """Return the times, days and figures that a text states."""
+        return facts_of(said[-_READ_CHARS:], self.language, self.now)
+
+    def invented(self, message: str, known: Sequence[str]) -> Iterator[Slip]:
+        """Yield the figures, times and quoted names of a message that stand nowhere, in whatever form.
+
+        Args:
+            message: the user's words.
+            known: all that the user may know: what it was told of itself, and the dialogue.
+        """
+        said = "\n".join(known)
+        own = facts_of(message, self.language)
+        stated = [(found[0], found.start(), found.end()) for found in _STATED.finditer(message)]
+        # A bare number in words ("one") is often none, and a day may be meant by what nobody said.
+        spans = [one.span for one in own if one.unit not in ("count", "day") and not _has_digits(message, one)]
+        stated += [(message[span.start : span.end], span.start, span.end) for span in spans]
+        new = [one for one in stated if one[0] not in said]
+        held = [fact for text in (known if new else ()) for fact in self.facts(text)]
+        for text, start, end in new:
+            here = [fact for fact in own if fact.span.start < end and start < fact.span.end]
+            if not any(fact.agrees(other) for fact in here for other in held):
+                yield Slip("contradiction", f"it invents {text!r}, which stands nowhere")
+
+    def departed(self, turns: Sequence[Turn], message: str, *, ends: bool) -> Iterator[Slip]:
+        """Yield how a message surely departs from what there is to say to what was asked.
+
+        Args:
+            turns: the dialogue before the message; the last turn is the agent's.
+            message: the user's words.
+            ends: whether the dialogue ends with it.
+        """
+        reading = read(turns[-1].text if turns and turns[-1].role == "agent" else "", self.language)
+        asking = (*reading.questions, *reading.open_ended)
+        before = [turn.text for turn in turns if turn.role == "user"]
+        left = [one for one in self.answers if not any(self._tells(text, one) for text in before)]
+        asked = [one for one in left if any(mentions(text, phrase) for text in asking for phrase in _topics(one))]
+        unasked = [one for one in left if one not in asked and self._tells(message, one)]
+        if unasked and not reading.asks:
+            why = f"it volunteers {unasked[0].say[:_SHOWN]!r}: nothing was asked"
+            yield Slip("proactivity", why, misleads=False)
+        for answer in asked:
+            say = repr(answer.say[:_SHOWN])
+            if self._tells(message, answer):
+                continue
+            if wrong := self._other_fact(message, answer):
+                yield Slip("contradiction", f"it says {wrong!r}, and the script has {say}")
+            elif unasked:
+                yield Slip("misinterpretation", f"asked for {say}, it says {unasked[0].say[:_SHOWN]!r}")
+            elif self._keeps_back(message, answer, before) and ends:
+                yield Slip("proactivity", f"it ends though it was asked for {say}")
+            elif self._keeps_back(message, answer, before):
+                yield Slip("missing_details", f"it was asked for {say} and does not say it")
+
+    def _tells(self, message: str, answer: ScriptedAnswer) -> bool:
+        """Return whether a message has the words of an answer, or all its facts."""
+        if words(answer.say) in words(message):
+            return True
+        wanted, said = self.facts(answer.say), self.facts(message)
+        return bool(wanted) and all(any(fact.agrees(other) for other in said) for fact in wanted)
+
+    def _other_fact(self, message: str, answer: ScriptedAnswer) -> str:
+        """Return the words of a fact that is of the kind of an answer's and no fact of the script; empty where there is none."""
+        kinds = {fact.unit for fact in self.facts(answer.say)} - {"count"}
+        known = [fact for one in self.answers for fact in self.facts(one.say)]
+        wrong = (fact for fact in facts_of(message, self.language, self.now) if fact.unit in kinds)
+        return next((_text(message, one) for one in wrong if not any(one.agrees(other) for other in known)), "")
+
+    def _keeps_back(self, message: str, answer: ScriptedAnswer, before: Sequence[str]) -> bool:
+        """Return whether a message surely lacks an answer: it declines, or states no fact where the answer has one that was not said."""
+        if phrases.DECLINES.search(fold_phrase(message)):
+            return True
+        said = [fact for text in before for fact in self.facts(text)]
+        new = [fact for fact in self.facts(answer.say) if not any(fact.agrees(other) for other in said)]
+        return bool(new) and not self.facts(message)
+
+
+def _topics(answer: ScriptedAnswer) -> list[str]:
+    """Return the phrases that ask for an answer; one of punctuation alone is in any question, and asks for nothing surely."""
+    return [phrase for phrase in answer.asked if words(phrase)]
 
 
 def _text(message: str, fact: Fact) -> str:
     return message[fact.span.start : fact.span.end]
 
 
-# -- against the script --------------------------------------------------------------------------------------------------
-
-
-def against_script(
-    answers: Sequence[ScriptedAnswer], turns: Sequence[Turn], message: str, language: str, *, ends: bool
-) -> Iterator[Slip]:
-    """Yield how a message surely departs from what the script has for what was asked.
-
-    Args:
-        answers: the script.
-        turns: the dialogue before the message; the last turn is the agent's.
-        message: the user's words.
-        language: BCP 47 tag of the case.
-        ends: whether the dialogue ends with it.
-    """
-    heard = turns[-1].text if turns and turns[-1].role == "agent" else ""
-    reading = read(heard, language)
-    asking = (*reading.questions, *reading.open_ended)
-    before = [turn.text for turn in turns if turn.role == "user"]
-    left = [one for one in answers if not any(_tells(text, one, language) for text in before)]
-    asked = [one for one in left if any(mentions(sentence, phrase) for sentence in asking for phrase in one.asked)]
-    unasked = [one for one in left if one not in asked and _tells(message, one, language)]
-    if unasked and not reading.asks:
-        yield Slip("proactivity", f"it volunteers {unasked[0].say[:_SHOWN]!r}: nothing was asked", misleads=False)
-    for answer in asked:
-        if _tells(message, answer, language):
-            continue
-        wrong = _other_fact(message, answer, answers, language)
-        if wrong:
-            yield Slip("contradiction", f"it says {wrong!r}, and the script has {answer.say[:_SHOWN]!r}")
-        elif unasked:
-            yield Slip("misinterpretation", f"asked for {answer.say[:_SHOWN]!r}, it says {unasked[0].say[:_SHOWN]!r}")
-        elif _is_kept_back(message, answer, before, language):
-            if ends:
-                yield Slip("proactivity", f"it ends though it was asked for {answer.say[:_SHOWN]!r}")
-            else:
-                yield Slip("missing_details", f"it was asked for {answer.say[:_SHOWN]!r} and does not say it")
-
-
-def _tells(message: str, answer: ScriptedAnswer, language: str) -> bool:
-    """Return whether a message has the words of an answer, or all its facts."""
-    if words(answer.say) in words(message):
-        return True
-    wanted, said = facts_of(answer.say, language), facts_of(message, language)
-    return bool(wanted) and all(any(fact.agrees(other) for other in said) for fact in wanted)
-
-
-def _other_fact(message: str, answer: ScriptedAnswer, answers: Iterable[ScriptedAnswer], language: str) -> str:
-    """Return the words of a fact in a message that is of the kind of an answer's and no fact of the script; empty where there is none."""
-    own = facts_of(answer.say, language)
-    known = [fact for one in answers for fact in facts_of(one.say, language)]
-    for fact in facts_of(message, language):
-        alike = [other for other in own if other.unit == fact.unit and fact.unit != "count"]
-        if alike and not any(fact.agrees(other) for other in known):
-            return _text(message, fact)
-    return ""
-
-
-def _is_kept_back(message: str, answer: ScriptedAnswer, before: Sequence[str], language: str) -> bool:
-    """Return whether a message surely lacks an answer: it declines to say, or states no fact where the answer has one that was not said."""
-    if phrases.DECLINES.search(fold_phrase(message)):
-        return True
-    facts = facts_of(answer.say, language)
-    said = [fact for text in before for fact in facts_of(text, language)]
-    return any(not any(fact.agrees(other) for other in said) for fact in facts) and not facts_of(message, language)
+def _has_digits(message: str, fact: Fact) -> bool:
+    return any(map(str.isdigit, _text(message, fact)))
 
 
 # -- afterwards ----------------------------------------------------------------------------------------------------------
@@ -207,8 +259,8 @@ def audit(case: Case, trajectory: Trajectory) -> tuple[Label, ...]:
         case: the case; without prepared answers its script decides nothing.
         trajectory: what was said.
     """
-    answers, turns = case.truth.user.answers, trajectory.turns
-    if not answers or trajectory.fault is not None:
+    script, turns = Script.of(case), trajectory.turns
+    if not script.answers or trajectory.fault is not None:
         return ()
     labels: dict[str, Label] = {}
     for index, turn in enumerate(turns):
@@ -216,10 +268,7 @@ def audit(case: Case, trajectory: Trajectory) -> tuple[Label, ...]:
             continue
         ends = index == len(turns) - 1
         known = [*_known(case), *(one.text for one in turns[:index])]
-        slips = [
-            *against_script(answers, turns[:index], turn.text, case.language, ends=ends),
-            *invents(turn.text, known, case.language),
-        ]
+        slips = [*script.departed(turns[:index], turn.text, ends=ends), *script.invented(turn.text, known)]
         for slip in slips:
             label = _label(slip, index, turn.text)
             labels.setdefault(label.factor, label)

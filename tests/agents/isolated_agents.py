@@ -245,7 +245,7 @@ def answers_twice(message):
 def makes_up_calls(message, tools):
     line = _line()
     text = json.dumps({"kind": "call", "turn": 1, "name": "find", "arguments": {"query": ["deep"] * 3}}).encode()
-    for _ in range(300):
+    for _ in range(20_000):
         line.sendall(struct.pack(">I", len(text)) + text)
     time.sleep(60)
 

@@ -17,8 +17,9 @@ from isolated_agents import GARBAGE
 
 from pytest_mapsat.agents import source_of
 from pytest_mapsat.agents.isolation import Isolation
-from pytest_mapsat.agents.isolation.processes import MOST_PRINTED, Processes
+from pytest_mapsat.agents.isolation.processes import Processes
 from pytest_mapsat.agents.isolation.source import IsolatedSource
+from pytest_mapsat.agents.isolation.talk import MOST_PRINTED
 from pytest_mapsat.episode import Limits, run_episode
 from pytest_mapsat.model import UsageError
 from pytest_mapsat.users import make_user
@@ -81,11 +82,14 @@ def plain(trajectory):
 
 
 def has_ended(pid):
+    """Return whether a process is gone within some seconds, or waits only for somebody to ask how it ended."""
     until = time.monotonic() + 10
     while time.monotonic() < until:
         try:
             os.kill(pid, 0)
         except ProcessLookupError:
+            return True
+        if Path(f"/proc/{pid}/stat").exists() and ") Z " in Path(f"/proc/{pid}/stat").read_text():
             return True
         time.sleep(0.02)
     return False

@@ -1,6 +1,9 @@
 """The example suite for route planners: it is whole, its checks are sound, and its README tells what its agents earn."""
 
+import json
 import re
+import subprocess
+import sys
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -63,6 +66,23 @@ def test_the_page_tells_what_each_agent_earns():
         assert cells.split(" | ") == shown, agent
 
 
+def test_the_command_of_the_page_gates_saves_and_grades_again(tmp_path, capsys):
+    saved, again = tmp_path / "run.json", tmp_path / "again.json"
+    thresholds = "--mapsat-fail-under=mobility_fpr=0.9,basic_route_planning.mobility_sc=0.9,pipa_a=0.9"
+    agent = "--mapsat-agent=examples.mobility.planner:agent"
+    command = [sys.executable, "-m", "pytest", "examples/mobility", agent, f"--mapsat-save={saved}", thresholds]
+    # Plugins of this environment have no part in it.
+    done = subprocess.run(
+        [*command, "-p", "no:cacheprovider", "-p", "no:hypothesispytest"], cwd=ROOT, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stdout.decode()
+    assert main(["regrade", str(saved), "--suite", str(SUITE.root), "--save", str(again)]) == 0
+    capsys.readouterr()
+    one, two = (json.loads(path.read_text(encoding="utf-8")) for path in (saved, again))
+    assert [card["metrics"] for card in one["cases"]] == [card["metrics"] for card in two["cases"]]
+    assert {metric["family"] for metric in one["manifest"]["metrics"]} == {"mobility", "pipa"}
+
+
 @pytest.mark.parametrize("claims", [None, {"route_index": 0}, CASES[0].truth.claims])
 def test_no_constant_answer_passes_any_case(claims):
     text = SENTENCE if claims is None else '{"route_index": "0"}'
@@ -71,6 +91,8 @@ def test_no_constant_answer_passes_any_case(claims):
 
 
 def test_labelled_answers_are_judged_right_and_few_stay_open(capsys):
+    count = len((SUITE.root / "answers" / "answers.jsonl").read_text(encoding="utf-8").splitlines())
+    assert f"{count} labelled answers" in (SUITE.root / "README.md").read_text(encoding="utf-8")
     assert main(["lint", str(SUITE.root), "--answers"]) == 0
     told = capsys.readouterr().out
     right, green, red, _, wrong, passed, caught, _ = re.findall(r"^ +all +(.+)$", told, re.MULTILINE)[0].split()

@@ -155,6 +155,16 @@ def test_only_what_was_told_before_a_step_counts_and_what_the_agent_said_itself_
     assert outcomes == {"step:1.1": "failed", "step:3.1": "passed", "step:3.2": "unevaluated", "step:3.3": "failed"}
 
 
+def test_a_moment_that_is_no_day_of_the_calendar_breaks_nothing():
+    visible = CASE.visible.model_copy(
+        update={"context": CASE.visible.context.model_copy(update={"now": "2026-02-31T09:00"})}
+    )
+    steps = (call("find", None, day="2026-03-01"),)
+    turns = (Turn(role="user", text="Tomorrow, please"), Turn(role="agent", text="There.", steps=steps))
+    found = labels_of(Trajectory(case="c1", turns=turns), CASE.model_copy(update={"visible": visible}))
+    assert found["step:1.1"].undecided
+
+
 def test_a_thought_is_left_to_a_model():
     trajectory = dialogue("Go.", steps=(Step(kind="thought", text="They want tea."),))
     assert labels_of(trajectory)["step:1.1"].why == "undecided: a thought is read by a model only"

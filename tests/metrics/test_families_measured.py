@@ -93,3 +93,5 @@ def test_families_that_cannot_be_told_apart_are_refused():
             gather_families([[one], others])
     with pytest.raises(UsageError, match="the family three has no metrics"):
         Family("three", [], len)
+    with pytest.raises(UsageError, match="reads labels of the kind 'stat'; did you mean 'state'"):
+        Family("four", [Metric(name="four")], len, labels={"stat"})

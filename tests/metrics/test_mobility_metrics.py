@@ -152,6 +152,7 @@ def test_intent_and_constraints_are_measured_where_asked_for_and_known():
         ({"city": "Ulm"}, {"city": "Ulm", "mode": "car"}, 0),
         ({"city": "Ulm", "mode": "car"}, {"city": "Ulm"}, 0),
         ({"city": "Ulm"}, {"town": "Ulm"}, 0),
+        ({"avoid": ["Line 1"]}, {"avoid": ["Line 1"] * 100_000}, 0),
         ({"city": "Ulm"}, "city: Ulm", 0),
         ({"city": "Ulm"}, None, 0),
         ({}, {}, 1),

@@ -203,7 +203,7 @@ def test_pipa_measures_any_suite_and_a_saved_run_alike(project, capsys, monkeypa
         [
             "*AR*SES*ECR*passed",
             "",
-            "*cases  PIPA_AVG*PIPA_S*PIPA_A*PIPA_O*",
+            "pipa*cases*AVG*S*A*O*P*R",
             "*gate*FAILED: navigation.pipa_s 0.5000 < 0.9*",
         ]
     )

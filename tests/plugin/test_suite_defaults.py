@@ -1,11 +1,11 @@
-"""What a suite says of the item's assertion and the limits of an episode, where nobody else does."""
+"""What a suite says of the item's assertion, the limits of an episode and the user, where nobody else does."""
 
 import json
 
 import pytest
 import tiny_suite
 
-SAYS = "assert: [soft]\nepisode: {max_turns: 3, timeout: 7.5}\n"
+SAYS = "assert: [soft]\nepisode: {max_turns: 3, timeout: 7.5, user: silent}\n"
 
 
 @pytest.fixture
@@ -17,15 +17,17 @@ def saying(project: pytest.Pytester) -> pytest.Pytester:
 
 def options_of(project: pytest.Pytester, *given: str) -> tuple[object, ...]:
     result = project.runpytest("--mapsat-agent=good:agent", "--mapsat-save=run.json", *given)
-    options = json.loads((project.path / "run.json").read_text())["manifest"]["options"]
-    return options["assert"], options["max_turns"], options["timeout_seconds"], result.ret
+    manifest = json.loads((project.path / "run.json").read_text())["manifest"]
+    options = manifest["options"]
+    return options["assert"], options["max_turns"], options["timeout_seconds"], manifest["user"], result.ret
 
 
 def test_a_suite_has_a_say_where_nobody_names_the_option(saying):
-    assert options_of(saying) == (["soft"], 3, 7.5, 1)
-    assert options_of(saying, "--mapsat-assert=hard", "--mapsat-timeout=60") == (["hard"], 3, 60, 0)
+    assert options_of(saying) == (["soft"], 3, 7.5, "silent", 1)
+    named = ("--mapsat-assert=hard", "--mapsat-timeout=60", "--mapsat-user=scripted")
+    assert options_of(saying, *named) == (["hard"], 3, 60, "scripted", 0)
     saying.makeini("[pytest]\nmapsat_max_turns = 5\nmapsat_assert = none\n")
-    assert options_of(saying) == (["none"], 5, 7.5, 0)
+    assert options_of(saying) == (["none"], 5, 7.5, "silent", 0)
 
 
 def test_suites_that_differ_need_the_option(saying):

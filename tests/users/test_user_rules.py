@@ -16,6 +16,7 @@ ANSWERS = [
     {"asked": ["how many", "几位"], "say": "There are 4 of us."},
     {"asked": ["budget", "预算"], "say": "60 euros in all."},
     {"asked": ["wishes"], "say": "Somewhere quiet by the water."},
+    {"asked": ["which day", "哪天"], "say": "On Friday."},
 ]
 
 
@@ -50,6 +51,10 @@ def slips(*said: str, **fields: object) -> list[Label]:
         ("Which colour?", "No preference.", "Good."),
         ("What time?", "Around dinner, with 2 hours to spare", "Good."),
         ("Blue Door is the best.", "That is all, thank you."),
+        ("Which day?", "Tomorrow", "Good."),
+        ("哪天去？", "周五吧", "好的。"),
+        ("Which day?", "In 1 day", "Good."),
+        ("What time?", "At 19:30 on Saturday, then", "Good."),
         ("How many?", "There are 4 of us.", "How many, again?", "I have already said that.", "Good."),
         ("Blue Door seats 12 and costs 80 euros. What time?", "At 19:30. 12 seats is plenty.", "Good."),
     ],
@@ -72,6 +77,9 @@ def test_what_may_be_right_is_no_slip(said: tuple[str, ...]) -> None:
         (("Any wishes?", "No preference.", "Good."), "missing_details", "was asked for 'Somewhere quiet"),
         (("How many?", "Just a table", "Good."), "missing_details", "was asked for 'There are 4 of us.'"),
         (("How many?", "60 euros in all.", "Good."), "misinterpretation", "it says '60 euros in all.'"),
+        (("Which day?", "On Saturday", "Good."), "contradiction", "says 'Saturday', and the script has 'On Friday.'"),
+        (("哪天去？", "后天吧", "好的。"), "contradiction", "and the script has 'On Friday.'"),
+        (("Which day?", "Some day soon", "Good."), "missing_details", "was asked for 'On Friday.'"),
         (("How many?", "That is all, thank you."), "proactivity", "ends though it was asked for 'There are 4"),
     ],
 )
@@ -80,6 +88,12 @@ def test_a_slip_is_laid_to_the_user_with_its_turn(said: tuple[str, ...], kind: s
     assert (label.factor, label.kind, label.outcome, label.blame) == (f"user:2.{kind}", "user", "failed", "user")
     assert why in label.why
     assert label.quotes[0].text == said[1]
+
+
+def test_a_moment_that_is_no_day_is_no_reason_to_break() -> None:
+    data = case().model_dump(mode="json")
+    data["visible"]["context"]["now"] = "2026-02-31T09:00"
+    assert audit(Case.model_validate(data), dialogue("Which day?", "Tomorrow", "Good.")) != ()
 
 
 def test_volunteering_misleads_nobody() -> None:

@@ -16,7 +16,8 @@ from pytest_mapsat.agents.resolve import search_first
 from pytest_mapsat.model import Case, JsonObject, UsageError
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
-from .processes import AgentProcess, Isolation, LostError, Processes
+from .processes import Isolation, Processes
+from .talk import AgentProcess, LostError
 from .wire import Broken, Call, Ready, Said, Thought, Unusable, WireError
 
 #: How long a reply that is given up may take to come back, seconds.

@@ -16,6 +16,12 @@ MOST_BYTES = 32 * limits.MIB
 _LENGTH = struct.Struct(">I")
 
 
+#: What pytest sends the keeper: for a new process, with its descriptors; and to have one killed.
+START, KILL = b"+", b"k"
+#: What the keeper says instead of the status of a process's end: it could make none.
+NONE = b"none"
+
+
 class WireError(Exception):
     """What came is no message; the words follow "the agent's process"."""
 

@@ -148,7 +148,7 @@ def material_of(case: Case, trajectory: Trajectory, factors: Sequence[Factor], c
 
 def _besides(factors: Sequence[Factor]) -> Iterator[Part]:
     """Yield the thoughts and the names of things that are judged."""
-    listed = sorted((one for one in factors if isinstance(one, Beside) and one.shown), key=lambda one: one.id)
+    listed = [one for one in factors if isinstance(one, Beside) and one.shown]
     for one in listed:
         kind: PartKind = "thing" if one.part.startswith("thing") else "thought"
         yield Part(one.part, kind, visible(_cut(one.shown, BESIDE_CHARACTERS // len(listed))))

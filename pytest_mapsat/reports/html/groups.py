@@ -63,27 +63,39 @@ class Dimension:
 def metric_rows(run: Run) -> list[Row]:
     """Return a row for each metric of the run that has a value."""
     about = {metric.name: metric.title for metric in run.manifest.metrics}
-    names = values.shown_metrics(run)
-    return [Row(values.metric_title(name), (_cell(run.summary[name]),), about.get(name, "")) for name in names]
+    names, counts = values.shown_metrics(run), _counts(run)
+    return [
+        Row(values.metric_title(name), (_cell(run.summary[name], name not in counts),), about.get(name, ""))
+        for name in names
+    ]
+
+
+def _counts(run: Run) -> frozenset[str]:
+    """Return the metrics that are no share: they lie on no line from 0 to 1."""
+    return frozenset(metric.name for metric in run.manifest.metrics if metric.unit != "share")
 
 
 def dimensions(run: Run) -> list[Dimension]:
     """Return the groups of the run by dimension, with the metrics that have a value in the run."""
-    columns = values.shown_metrics(run)
+    columns, counts = values.shown_metrics(run), _counts(run)
     found = []
     for dimension in values.dimension_order(run.groups):
         groups = run.groups[dimension]
-        rows = tuple(Row(name, tuple(_cell(groups[name].get(column)) for column in columns)) for name in sorted(groups))
+        rows = tuple(
+            Row(name, tuple(_cell(groups[name].get(column), column not in counts) for column in columns))
+            for name in sorted(groups)
+        )
         title = values.dimension_title(dimension)
         titles = tuple(map(values.metric_title, columns))
         found.append(Dimension(title, titles, rows, open=dimension in _OPEN_DIMENSIONS))
     return found
 
 
-def _cell(aggregate: Aggregate | None) -> Cell:
+def _cell(aggregate: Aggregate | None, share: bool) -> Cell:
     if aggregate is None:
         return Cell("", "", "", None)
-    return Cell(values.mean_text(aggregate), values.interval_text(aggregate), _counted(aggregate), _bar(aggregate))
+    bar = _bar(aggregate) if share else None
+    return Cell(values.mean_text(aggregate), values.interval_text(aggregate), _counted(aggregate), bar)
 
 
 def _counted(aggregate: Aggregate) -> str:

@@ -28,7 +28,6 @@ from .mob_words import (
 from .shipped import mobility_tools
 
 Checks = list[JsonObject]
-_TO_RIDE = ("坐", "乘坐", "乘", "搭乘", "换乘", "转乘", "坐地铁", "乘坐地铁", "换乘地铁")
 #: What sort of a name each part of an address is, by its ending.
 _DISTRICTS = ("区", "县", "旗", "市")
 _ROADS = ("路", "街", "道", "高速", "巷", "胡同", "弄")
@@ -56,6 +55,7 @@ _WEATHER_NOT_KNOWN = (
 _CODE = re.compile(r"^[A-Z]\d{1,5}")
 _HAN_DIGITS = "零一二三四五六七八九十"
 _TEN = 10
+_PART = 3
 _HOURS_BEFORE = 150
 _ROUNDING_MIN = 3
 _ROUNDING = 0.05
@@ -145,7 +145,7 @@ def _geolocation(row: Row, _now: str) -> Made:
     street = row.text("formatted_address")
     for value in sorted(filter(None, known), key=len, reverse=True):
         street = street.replace(value, "")
-    near = [name for name in (street, *roads, *places) if len(name) > 1]
+    near = [name for name in (street, *roads, *places) if len(name) > 1 and name not in known]
     if near:
         text = f"说出所在的道路或附近的地点：{street or near[0]}，或 reverse_geocoding 返回的道路、地点之一"
         check = _told(_ROADS, near, [*known, *_names(data, "businessAreas", component)])
@@ -189,10 +189,18 @@ def _nearby(row: Row, _now: str) -> Made:
     explicit = [_factor("deliver", "说出附近至少一个所找的地点", _any(some, *([said] if words else []), _told(_SHOPS)))]
     if names:
         listed_one = {"kind": "recommends", "tool": tool, "names": list(dict.fromkeys(names)), "quantifier": "any"}
-        check = _from(tool, _any(listed_one, said))
+        parts = list(dict.fromkeys(part for one in words for part in _parts_of(one)))
+        told = _told(_SHOPS, words)
+        check = _from(tool, _any(listed_one, told), {"kind": "said", "any": parts, "about": parts})
         explicit.append(_factor("listed", "说出的地点在 search_around_poi 返回的列表里", check))
-    claims = _grounded("name", "address", "point", "distance", "phone")
-    return explicit, [_factor("details", "说到的名称、地址、距离和坐标与返回的一致", claims)]
+    claims = _grounded("name", "address", "point", "phone")
+    return explicit, [_factor("details", "说到的名称、地址和坐标与返回的一致", claims)]
+
+
+def _parts_of(name: str) -> list[str]:
+    """Return the parts of a name of which one stands in whatever it may be shortened to."""
+    bare = re.sub(r"[(（)）\s]", "", name)
+    return [bare[at : at + _PART] for at in range(max(len(bare) - _PART + 1, 1))]
 
 
 def _weather(row: Row, _now: str) -> Made:
@@ -200,7 +208,7 @@ def _weather(row: Row, _now: str) -> Made:
     told = states_in(text, WEATHER)
     every = [word for words in WEATHER.values() for word in words]
     degrees: JsonObject = {"kind": "number", "unit": "celsius", "quantifier": "any"}
-    given = re.search(r"(-?\d+(?:\.\d+)?)\s*[℃度]", text)
+    given = [float(found[1]) for found in re.finditer(r"(-?\d+(?:\.\d+)?)\s*[℃度]", text)]
     if not told and not given:
         words = list(_WEATHER_NOT_KNOWN)
         missing = _all({"kind": "said", "any": words, "about": words}, {"kind": "not_said", "phrases": every})
@@ -213,10 +221,12 @@ def _weather(row: Row, _now: str) -> Made:
             _factor("condition", f"天气状况：{'、'.join(told)}", _from("weather_query", _state(WEATHER, told)))
         )
     if given:
-        degree = float(given[1])
-        figure = {**degrees, "min": abs(degree), "max": abs(degree)}
-        sign = _signed(degree, below=degree < 0)
-        explicit.append(_factor("temperature", f"气温：{degree:g}℃", _from("weather_query", figure, sign)))
+        each = [
+            _all({**degrees, "min": abs(one), "max": abs(one)}, _signed(one, below=one < 0))
+            for one in dict.fromkeys(given)
+        ]
+        listed = "、".join(f"{one:g}℃" for one in dict.fromkeys(given))
+        explicit.append(_factor("temperature", f"气温：{listed}", _from("weather_query", _any(*each))))
     bound = {"op": "bound", "tool": "weather_query", "path": "weather_description"}
     humidity = {"kind": "number", "unit": "percent", "equals": bound, "tolerance": 0, "quantifier": "any"}
     facts = _factor("figures", "说到的湿度与 weather_query 返回的一致", {**humidity, "if_absent": "vacuous"})
@@ -429,15 +439,12 @@ def _lines(row: Row, now: str) -> Made:
     keeps = _any(*(_takes([kept_names(names, lines) for names in found]) for _, found in good))
     refused = [name for _, found in ways for names in found for name in names if name not in kept_names(names, lines)]
     avoid = list(dict.fromkeys(refused)) or list(lines.avoid)
-    taken = [f"{verb}{one}" for name in avoid for one in names_of_line(name) for verb in _TO_RIDE]
     checks = [keeps]
     if avoid:
-        checks += [{"kind": "avoids", "names": avoid}, {"kind": "not_said", "phrases": list(dict.fromkeys(taken))}]
-    explicit.append(
-        _factor(
-            "lines", f"推荐的线路符合要求（{'，'.join(words)}），并且是 bus_route 返回的某个方案的线路", _all(*checks)
-        )
-    )
+        names = list(dict.fromkeys(one for name in avoid for one in names_of_line(name)))
+        checks.append(_any({"kind": "avoids", "names": avoid}, {"kind": "not_said", "phrases": names}))
+    kept = f"符合要求（{'，'.join(words)}），并且" if words else ""
+    explicit.append(_factor("lines", f"推荐的线路{kept}是 bus_route 返回的某个方案的线路", _all(*checks)))
     facts = []
     for what, key, unit, scale in (("time", "duration", "min", 60.0), ("fare", "cost", "yuan", 1.0)):
         values = [float(str(way[key])) / scale for way, _ in good if _is_number(way.get(key))]
@@ -455,10 +462,9 @@ def _lines(row: Row, now: str) -> Made:
 
 
 def _takes(ride_names: list[list[str]]) -> JsonObject:
-    """Return the check that one line of each ride is named."""
+    """Return the check that one line of each ride is told."""
     each = [list(dict.fromkeys(one for name in names for one in names_of_line(name))) for names in ride_names]
-    named = _all(*({"kind": "said", "any": words, "about": words} for words in each))
-    return _any({"kind": "covers", "names": ride_names}, named)
+    return _all(*({"kind": "addressed", "names": words, "endings": ["路", "线"]} for words in each))
 
 
 def _is_number(value: Json) -> bool:
@@ -487,10 +493,14 @@ def _departure(row: Row, now: str) -> Made:
         latest = there - int(min(minutes)) + _ROUNDING_MIN
         earliest = there - int(max(minutes)) - _HOURS_BEFORE
         window = {"after": _clock(earliest), "before": _clock(latest)}
-        check: JsonObject = {"kind": "clock_time", **window, "quantifier": "any"}
+        windows = [window]
         if there < _DAY // 2:  # "8点35分" may be read as the evening, where it is later than that now
-            other = {**check, "after": _clock(earliest + _DAY // 2), "before": _clock(latest + _DAY // 2)}
-            check = _all(_any(check, other), {"kind": "not_said", "phrases": ["晚上", "下午", "傍晚", "今晚"]})
+            windows.append({"after": _clock(earliest + _DAY // 2), "before": _clock(latest + _DAY // 2)})
+        time: JsonObject = {"kind": "clock_time", "quantifier": "any"}
+        told = [{**time, **role, **one} for role in ({}, {"role": "departure"}) for one in windows]
+        check = _any(*told)
+        if len(windows) > 1:
+            check = _all(check, {"kind": "not_said", "phrases": ["晚上", "下午", "傍晚", "今晚"]})
         text = f"建议的出发时间能在{_clock(there)}之前到达，也不早得离谱（{window['after']}到{window['before']}）"
         explicit.append(_factor("departure", text, check))
     return explicit, facts

@@ -14,10 +14,10 @@ from .mob_rows import ROUTES, Row, slots
 #: tool of a route -> way of travelling.
 MODES = dict(zip(ROUTES, ("driving", "walking", "cycling", "transit"), strict=True))
 _WAYS = {
-    "transit": ("地铁", "公交", "轻轨", "坐车", "巴士"),
-    "driving": ("驾车", "开车", "自驾", "驾驶"),
-    "walking": ("步行", "走路", "走过去", "徒步"),
-    "cycling": ("骑行", "骑车", "自行车", "单车", "电动车"),
+    "transit": re.compile(r"地铁(?![站口])|公交(?!站|车站)|轻轨(?!站)|坐巴士"),
+    "driving": re.compile(r"驾车|开车|自驾|驾驶"),
+    "walking": re.compile(r"步行(?!街)|走路|走着去|走过去|徒步"),
+    "cycling": re.compile(r"骑行|骑车|骑单车|自行车(?!店|行)|骑电动车"),
 }
 #: Words for the user's own place.
 OWN_PLACE = re.compile(
@@ -100,9 +100,15 @@ def is_refused(query: str, line: str) -> bool | None:
     return bool(cues) and cues[-1].lastgroup == "no"
 
 
+_SORTS_OF_LINES = ("公交", "地铁", "轨道交通", "轻轨")
+_METRO = re.compile(r"地铁|轨道交通|轻轨|\d号线")
+
+
 def is_line(name: str, wanted: str) -> bool:
     """Return whether a line's full name (``地铁10号线外环(车道沟--车道沟)``) is the one of a short name (``10号线``)."""
     bare = re.split(r"[(（]", name)[0]
+    if wanted in _SORTS_OF_LINES:
+        return _METRO.search(bare) is not None if wanted in _SORTS_OF_LINES[1:] else _METRO.search(bare) is None
     start = bare.find(wanted)
     while start >= 0:
         before = bare[start - 1 : start]
@@ -155,13 +161,13 @@ def ways_asked(row: Row) -> set[str]:
     for column in ("query_start_poi", "query_transit_poi", "query_end_poi"):
         for name in slots(row, column):
             query = query.replace(name, " ")
-    return {mode for mode, words in _WAYS.items() if any(word in query for word in words)}
+    return {mode for mode, words in _WAYS.items() if words.search(query)}
 
 
 def way_given(row: Row) -> str:
     """Return the way of travelling of the context, empty where there is none."""
     tool = str(row.mapping("context").get("travel_tool") or "")
-    return next((mode for mode, words in _WAYS.items() if any(word in tool for word in words)), "")
+    return next((mode for mode, words in _WAYS.items() if words.search(tool)), "")
 
 
 def arrive_by(row: Row) -> int | None:

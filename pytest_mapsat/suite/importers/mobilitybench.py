@@ -171,6 +171,7 @@ def _manifest(snapshot: str, cases: int, records: int) -> SuiteManifest:
         domains=_DOMAINS,
         metrics=("mobility",),
         success="mobility_fpr",
+        asserted=("explicit", "facts", "hard"),
         episode=EpisodeDefaults(user="silent"),
         description=_DESCRIPTION.format(snapshot=snapshot, cases=cases, records=records),
     )

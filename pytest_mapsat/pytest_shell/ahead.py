@@ -1,0 +1,218 @@
+"""pytest's side of episodes that run ahead: which items will ask for them, and when that is known."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+
+from pytest_mapsat.model import Case, MapsatError, Scorecard
+from pytest_mapsat.runs.ahead import HELD, Ahead, Planned
+from pytest_mapsat.runs.episodes import Key, Wanted
+from pytest_mapsat.strangers import Surroundings
+
+from .items import CaseFile, CaseParam, agent_of, param_of
+from .printed import Keeper, Printed
+
+#: The fixtures that a built-in item has where nobody else has a say in it.
+_OURS = frozenset({"mapsat_case", "request"})
+#: Makes the plan of an item's episode, from the item, its case, and what keeps its output; None where there is nothing to run.
+Plan = Callable[[pytest.Item, Case, Printed], Planned | None]
+
+
+class AheadOfItems:
+    """Offers the episodes of the items that come next, and hands them out when these have come.
+
+    Args:
+        config: pytest's.
+        width: how many episodes may be under way.
+        grades: whether episodes are graded before their item comes.
+        plan: makes plans.
+        load: loads the case of an item.
+        stolen: whether other workers may take over the items that wait here (``--dist worksteal``).
+    """
+
+    def __init__(
+        self,
+        config: pytest.Config,
+        width: int,
+        *,
+        grades: bool,
+        plan: Plan,
+        load: Callable[[CaseParam], Case],
+        stolen: bool = False,
+    ) -> None:
+        self._config = config
+        self._window = HELD * width
+        self._ahead = Ahead(width, grades=grades)
+        self._plan = plan
+        self._load = load
+        self._stolen = stolen
+        self._keeper = Keeper(config)
+        self._cases: dict[Key, Case] = {}
+        self._printed: dict[Key, Printed] = {}
+        self._looked_at: set[str] = set()
+        self._items: Sequence[pytest.Item] = ()
+        self._queue: Any = None
+        self._place = 0
+        self._now: tuple[pytest.Item, ...] = ()
+        self._asked = False
+        self._as_it_was = Surroundings(streams=False)
+        #: How many items run in their own turn only, by the fixture that wants it so.
+        self.in_turn: Counter[str] = Counter()
+        #: How many agents were left behind in their replies when the run ended.
+        self.left_behind = 0
+
+    # -- hooks -----------------------------------------------------------------------------
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Keep what episodes print apart; at the end, however it comes, leave nothing running."""
+        if self._config.pluginmanager.has_plugin("dsession"):
+            return (yield)  # the items run on workers
+        self._items = session.items
+        self._queue = _queue_of_worker(self._config)
+        self._as_it_was = Surroundings(streams=False)
+        with self._keeper.keeping():
+            try:
+                return (yield)
+            finally:
+                self.left_behind = self._ahead.close()
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(
+        self, item: pytest.Item, nextitem: pytest.Item | None
+    ) -> Generator[None, object, object]:
+        """Let the episodes of the next items begin; forget that of an item that did not ask."""
+        self._now = (item,) if nextitem is None else (item, nextitem)
+        self._asked = False
+        self._offer()
+        try:
+            return (yield)
+        finally:
+            if isinstance(item.parent, CaseFile):
+                self._forget(_key_of(item))
+            if not self._asked:
+                self._as_it_was = Surroundings(streams=False)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self) -> Generator[None, object, object]:
+        """Know the streams that the item's fixtures have put in place."""
+        self._keeper.route()
+        return (yield)
+
+    # -- what the session asks -------------------------------------------------------------
+
+    def case(self, param: CaseParam) -> Case | None:
+        """Return the case of an item whose episode was offered."""
+        return self._cases.get((param.suite.root, param.id, param.trial, ""))
+
+    def run(self, wanted: Wanted, in_turn: Callable[[], Scorecard]) -> Scorecard:
+        """Return the scorecard of an episode: of the one that has run ahead, else of one that is run now.
+
+        Args:
+            wanted: which.
+            in_turn: runs it now.
+        """
+        if wanted.source is None and self._ahead.knows(wanted.key):
+            self._asked = True
+            printed = self._printed[wanted.key]
+            try:
+                card = self._ahead.ask(wanted.key, self._offer)
+            finally:
+                # Nobody else's code has run since: what has changed for the whole process is the doing of agents.
+                self._as_it_was.restore()
+                self._forget(wanted.key)
+                self._keeper.print(printed)
+            if card is not None:
+                return card
+        with self._ahead.elsewhere():
+            return in_turn()
+
+    def told(self) -> list[tuple[str, int]]:
+        """Return what the summary says of it: sentences, with how many items or agents each is about."""
+        said = [
+            (f"in its own turn: the fixture {name!r} may be meant for it", count)
+            for name, count in self.in_turn.items()
+        ]
+        return [*said, ("left behind in a reply when the run ended", self.left_behind)] if self.left_behind else said
+
+    # -- inside ----------------------------------------------------------------------------
+
+    def _offer(self) -> None:
+        room = self._ahead.room
+        if room <= 0:
+            return
+        for item in self._upcoming():
+            if item.nodeid not in self._looked_at:
+                self._looked_at.add(item.nodeid)
+                room -= self._offered(item)
+                if room <= 0:
+                    return
+
+    def _offered(self, item: pytest.Item) -> bool:
+        if not isinstance(item.parent, CaseFile) or _may_not_run(item):
+            return False
+        foreign = [name for name in getattr(item, "fixturenames", ()) if name not in _OURS]
+        if foreign:
+            self.in_turn[foreign[0]] += 1
+            return False
+        key, printed = _key_of(item), Printed()
+        try:
+            case = self._load(param_of(item))
+        except MapsatError:
+            return False  # told when the item loads it
+        planned = None if self._ahead.knows(key) else self._plan(item, case, printed)
+        if planned is None:
+            return False
+        self._cases[key], self._printed[key] = case, printed
+        self._ahead.offer(planned)
+        return True
+
+    def _forget(self, key: Key) -> None:
+        self._ahead.drop(key)
+        self._cases.pop(key, None)
+        self._printed.pop(key, None)
+
+    def _upcoming(self) -> Sequence[pytest.Item]:
+        """Return the items that come next, the one under way first, as far as this process knows them."""
+        if self._queue is not None:
+            with self._queue.lock() as waiting:
+                places = [place for place in waiting if isinstance(place, int)]
+            known = [*self._now, *(self._items[place] for place in places)]
+            # The half at the end is what others may take.
+            return known[: (len(known) + 1) // 2] if self._stolen else known
+        if self._place >= len(self._items) or self._items[self._place] is not self._now[0]:
+            self._place = self._items.index(self._now[0]) if self._now[0] in self._items else len(self._items)
+        return self._items[self._place : self._place + self._window]
+
+
+def _key_of(item: pytest.Item) -> Key:
+    param = param_of(item)
+    return param.suite.root, param.id, param.trial, agent_of(item)
+
+
+def _may_not_run(item: pytest.Item) -> bool:
+    """Say whether an item bears a mark by which it may be skipped."""
+    if any(True for name in ("skip", "skipif") for _ in item.iter_markers(name)):
+        return True
+    return any(not mark.kwargs.get("run", True) for mark in item.iter_markers("xfail"))
+
+
+def _queue_of_worker(config: pytest.Config) -> Any:
+    """Return the queue of a worker of pytest-xdist, which holds the places of its items; None where this is no worker.
+
+    It is no public name. Where it is not found, only the next item is known to a worker.
+    """
+    if not hasattr(config, "workerinput"):
+        return None
+    queues = (getattr(plugin, "torun", None) for plugin in config.pluginmanager.get_plugins())
+    return next((queue for queue in queues if hasattr(queue, "lock")), _NoQueue())
+
+
+class _NoQueue:
+    def lock(self) -> Any:
+        return nullcontext(())

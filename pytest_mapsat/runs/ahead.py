@@ -1,0 +1,258 @@
+"""Episodes that run ahead of the items that will ask for them, many at once."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator
+from concurrent.futures import CancelledError, Future, wait
+from contextlib import contextmanager
+from contextvars import Context
+from dataclasses import dataclass, field
+from threading import Condition, Thread
+from time import perf_counter
+from typing import Protocol
+
+from pytest_mapsat.episode import LeftBehind, leave_behind
+from pytest_mapsat.model import Scorecard
+
+from .case import Played
+from .models import CeilingReachedError
+
+#: Episodes that are held at once for each one that may be under way, those that have ended and wait for their item included.
+HELD = 4
+#: How long the end of a run waits for episodes that are under way, and then for those that it has given up, seconds.
+_PATIENCE = 5.0
+_LAST = 0.5
+#: How often somebody who waits for an episode looks whether there is more to be started, seconds.
+_GLANCE = 0.1
+
+
+class Playing(Protocol):
+    """How an episode is played."""
+
+    def __call__(self, left_behind: Callable[[Played], None]) -> Played:
+        """Play it on this thread, which is there for it alone.
+
+        Args:
+            left_behind: is called by another thread instead, where the agent outlives its time; ``LeftBehind`` is raised here then.
+        """
+        ...
+
+
+@dataclass(eq=False)
+class Planned:
+    """An episode that somebody will ask for.
+
+    Attributes:
+        key: names it.
+        play: plays it.
+        grade: judges and scores it.
+        context: the context in which it is played.
+        began: is called when it begins, and returns what is called when it has been played.
+        outcome: what has come of it.
+    """
+
+    key: Hashable
+    play: Playing
+    grade: Callable[[Played], Scorecard]
+    context: Context
+    began: Callable[[], Callable[[], None]]
+    outcome: Future[Scorecard | Played] = field(default_factory=Future)
+
+    def cancel(self) -> None:
+        """Tell whoever waits for it that it will not be played."""
+        self.outcome.cancel()
+        self.outcome.set_running_or_notify_cancel()  # who waits hears of it only now
+
+
+class Ahead:
+    """Runs episodes on threads of their own, in the order in which they are offered.
+
+    What has ended waits for whoever asks for it; as long as much is waiting, no more is taken in, so that memory stays bounded.
+
+    Args:
+        width: how many episodes may be under way, those that run elsewhere in this process included.
+        grades: whether episodes are graded on their threads too, as is worth while where the judge waits for a model.
+    """
+
+    def __init__(self, width: int, *, grades: bool) -> None:
+        self._width = width
+        self._grades = grades
+        self._changed = Condition()
+        self._planned: dict[Hashable, Planned] = {}
+        self._queue: deque[Planned] = deque()
+        self._threads = 0
+        self._idle = 0
+        self._busy = 0
+        self._open = True
+        self._wanted = True
+
+    @property
+    def room(self) -> int:
+        """How many more episodes are taken in now; none after ``cancel``."""
+        return HELD * self._width - len(self._planned) if self._open else 0
+
+    def knows(self, key: Hashable) -> bool:
+        """Return whether the episode of this name was offered, and nobody has asked for it yet."""
+        return key in self._planned
+
+    def offer(self, planned: Planned) -> None:
+        """Take in an episode; it begins as soon as there is room for it."""
+        with self._changed:
+            self._planned[planned.key] = planned
+            if not self._open:
+                planned.cancel()
+                return
+            self._queue.append(planned)
+            # One that is idle may have been woken for an earlier episode and not have taken it yet.
+            if len(self._queue) > self._idle and self._threads < self._width:
+                self._start()
+            self._changed.notify()
+
+    def ask(self, key: Hashable, meanwhile: Callable[[], None]) -> Scorecard | None:
+        """Return the scorecard of an episode, as soon as it has ended; None where it was cancelled before it began.
+
+        Args:
+            key: names it.
+            meanwhile: is called now and then while it lasts.
+
+        Raises:
+            BaseException: what playing or grading it raised.
+        """
+        planned = self._planned[key]
+        with self._changed:
+            if planned in self._queue:  # somebody is waiting for this one: it is next
+                self._queue.remove(planned)
+                self._queue.appendleft(planned)
+                self._changed.notify()
+        try:
+            while not wait((planned.outcome,), _GLANCE).done:
+                meanwhile()
+            ended = planned.outcome.result()
+        except CancelledError:
+            return None
+        finally:
+            self.drop(key)
+        return planned.grade(ended) if isinstance(ended, Played) else ended
+
+    def drop(self, key: Hashable) -> None:
+        """Forget an episode that nobody will ask for. One that is under way goes on and is not heard of."""
+        with self._changed:
+            planned = self._planned.pop(key, None)
+            if planned is not None and planned in self._queue:
+                self._queue.remove(planned)
+
+    @contextmanager
+    def elsewhere(self) -> Iterator[None]:
+        """Count an episode that runs on the calling thread as one of those under way; wait until it may begin."""
+        with self._changed:
+            while self._busy >= self._width:
+                self._changed.wait(_GLANCE)
+            self._busy += 1
+        try:
+            yield
+        finally:
+            self._freed()
+
+    def cancel(self) -> None:
+        """Let no further episode begin."""
+        with self._changed:
+            self._open = False
+            while self._queue:
+                self._queue.popleft().cancel()
+            self._changed.notify_all()
+
+    def close(self) -> int:
+        """Cancel what has not begun, wait a little for what has, then give it up.
+
+        Returns:
+            How many episodes were left behind, with their threads.
+        """
+        self.cancel()
+        self._wanted = False
+        with self._changed:
+            self._wait(_PATIENCE)
+        if self._threads:
+            leave_behind()
+        with self._changed:
+            self._wait(_LAST)
+            return self._threads
+
+    def _wait(self, seconds: float) -> None:
+        until = perf_counter() + seconds
+        while self._threads and (left := until - perf_counter()) > 0:
+            self._changed.wait(left)
+
+    # -- the threads -----------------------------------------------------------------------
+
+    def _start(self, first: Callable[[], None] = lambda: None) -> None:
+        self._threads += 1
+        Thread(target=self._work, args=(first,), name="mapsat-ahead", daemon=True).start()
+
+    def _work(self, first: Callable[[], None]) -> None:
+        first()
+        while (planned := self._next()) is not None:
+            replaced = planned.context.run(self._run, planned)
+            # Kept until the next one comes, it would keep a dialogue and its agent alive.
+            del planned
+            if replaced:
+                return
+        with self._changed:
+            self._threads -= 1
+            self._changed.notify_all()
+
+    def _next(self) -> Planned | None:
+        with self._changed:
+            self._idle += 1
+            while self._open and not (self._queue and self._busy < self._width):
+                self._changed.wait()
+            self._idle -= 1
+            if not self._open:
+                return None
+            self._busy += 1
+            return self._queue.popleft()
+
+    def _run(self, planned: Planned) -> bool:
+        """Play an episode; return whether another thread has taken the place of this one meanwhile."""
+        ended = planned.began()
+        replaced = False
+
+        def left_behind(played: Played) -> None:
+            nonlocal replaced
+            ended()
+            if self._wanted:
+                replaced = True
+                with self._changed:
+                    self._threads -= 1
+                    self._start(lambda: planned.context.copy().run(self._finish, planned, played))
+
+        try:
+            played = planned.play(left_behind)
+        except LeftBehind:
+            return replaced
+        except BaseException as error:  # noqa: BLE001  raised again by whoever asks
+            ended()
+            self._failed(planned, error)
+        else:
+            ended()
+            self._finish(planned, played)
+        return False
+
+    def _finish(self, planned: Planned, played: Played) -> None:
+        try:
+            planned.outcome.set_result(planned.grade(played) if self._grades else played)
+        except BaseException as error:  # noqa: BLE001  as above
+            self._failed(planned, error)
+        else:
+            self._freed()
+
+    def _failed(self, planned: Planned, error: BaseException) -> None:
+        planned.outcome.set_exception(error)
+        self._freed()
+        if isinstance(error, CeilingReachedError):
+            self.cancel()  # what has not begun would meet it as well: its item finds that out for itself
+
+    def _freed(self) -> None:
+        with self._changed:
+            self._busy -= 1
+            self._changed.notify()
