@@ -8,6 +8,7 @@ import pytest
 
 from pytest_mapsat.agents import scrubbed
 from pytest_mapsat.model import lighten
+from pytest_mapsat.reports import Tally
 from pytest_mapsat.runs.episodes import Ended
 
 from .transport import without_turns
@@ -18,6 +19,8 @@ class Gathered:
 
     def __init__(self) -> None:
         self._ended: dict[tuple[str, int, str, int, int], Ended] = {}
+        #: What they come to so far, for whoever tells it while the run goes.
+        self.tally = Tally()
 
     def __bool__(self) -> bool:
         return bool(self._ended)
@@ -26,6 +29,7 @@ class Gathered:
         """Take over episodes of a worker; their turns are in the journal."""
         for one in ended:
             card = one.card
+            self.tally.add(card)
             # gw10 stands behind gw9.
             number = int("".join(filter(str.isdigit, worker)) or 0)
             key = (card.id, card.trial, card.agent, number, card.attempt)
