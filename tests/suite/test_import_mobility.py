@@ -278,6 +278,51 @@ def test_a_broken_cell_leaves_its_row_out_and_is_told_with_its_place(tmp_path, c
     assert not (tmp_path / "none").exists()
 
 
+def test_literals_of_another_shape_break_nothing(tmp_path):
+    """Whatever plain data a cell holds, its row becomes a sound case or is left out with its column."""
+    odd = [
+        "None",
+        "[]",
+        "{}",
+        "5",
+        "'x'",
+        "[5, {'name': 3}]",
+        "{'status': 1, 'data': None}",
+        "{'route': {'paths': [5, {'cost': 3}]}}",
+    ]
+    odd += [
+        "{'route': {'transits': [{'segments': [5, {'bus': {'buslines': [1, {'name': ''}]}}], 'cost': []}]}}",
+        "{'location': 'x,y', 'name': 5}",
+    ]
+    odd += [
+        "{'regeocode': {'addressComponent': {'district': []}, 'roads': 'x', 'pois': [5]}}",
+        "{'trafficinfo': {'evaluation': 3}}",
+    ]
+    odd += ["[{'name': 'driving_route', 'arguments': {'origin': 5, 'waypoints': [None], 'strategy': 'a'}}]"]
+    made = rows()
+    columns = (
+        "context",
+        "std_end",
+        "tool_list",
+        "route_ans",
+        "ans",
+        "location_ans",
+        "poi_result",
+        "near_poi_ans",
+        "strategy_list",
+        "weather",
+    )
+    listed = [
+        made[name] | {column: cell}
+        for name in ("where", "lines", "wish", "traffic", "nearby")
+        for column in columns
+        for cell in odd
+    ]
+    report = import_mobilitybench(write_table(tmp_path, *listed), tmp_path / "suite")
+    assert {note.message.partition(":")[0] for note in report.notes if note.kind == "unparsable"} == {"tool_list"}
+    assert [one for one in lint(open_suite(tmp_path / "suite")) if one.severity == "error"] == []
+
+
 def test_other_columns_are_told(tmp_path):
     columns = tuple("task_scenarios" if name == "task_scenario" else name for name in rows()["poi"])
     with pytest.raises(

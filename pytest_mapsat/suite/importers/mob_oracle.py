@@ -52,7 +52,8 @@ def _weather(row: Row) -> str:
 
 def _traffic(row: Row) -> str:
     info = row.mapping("ans").get("trafficinfo")
-    return str(info.get("description") or "") if isinstance(info, dict) else ""
+    told = str(info.get("description") or "") if isinstance(info, dict) else ""
+    return told or "没有查到这条路的路况。"
 
 
 def _route(row: Row) -> str:

@@ -107,7 +107,7 @@ def _windows(values: list[float], slack: float) -> list[JsonObject]:
 def _route_told(row: Row) -> Checks:
     """Return what every answer with a route must hold: something of a route, that the tool was asked, and figures that agree with it."""
     figure: JsonObject = {"kind": "number", "quantifier": "any", "min": 0}
-    told = any_of({**figure, "unit": "km", "role": "travel_distance"}, {**figure, "unit": "min", "role": "travel_time"})
+    told = any_of({**figure, "unit": "km"}, {**figure, "unit": "min"})
     explicit = [factor("deliver", "给出一条路线的里程或用时", told)]
     if row.route is not None:
         called = {"kind": "called", "tool": row.route.tool, "answered": True}
@@ -116,7 +116,7 @@ def _route_told(row: Row) -> Checks:
             return [*explicit, factor("route", text, called)]
         same = [one for what in ("distance", "time") if (one := _figure(row, what, "fail")) is not None]
         text = f"里程或用时与 {row.route.tool} 返回的某条路线一致"
-        explicit.append(factor("route", text, all_of(called, any_of(*same))))
+        explicit.append(factor("route", text, all_of(called, *([any_of(*same)] if same else []))))
     return explicit
 
 
@@ -203,7 +203,8 @@ def lines(row: Row) -> Made:
     checks = [keeps]
     if avoid:
         names = list(dict.fromkeys(one for name in avoid for one in names_of_line(name)))
-        checks.append(any_of({"kind": "avoids", "names": avoid}, {"kind": "not_said", "phrases": names}))
+        unsaid: Checks = [{"kind": "not_said", "phrases": names}] if names else []
+        checks.append(any_of({"kind": "avoids", "names": avoid}, *unsaid))
     kept = f"符合要求（{'，'.join(words)}），并且" if words else ""
     explicit.append(factor("lines", f"推荐的线路{kept}是 bus_route 返回的某个方案的线路", all_of(*checks)))
     facts = []
