@@ -124,7 +124,7 @@ def test_expected_calls_are_answered_exactly_or_their_miss_is_explained(imported
         for call in case.truth.oracle[0].calls:
             kinds.setdefault(imported.worlds[name].call(call.tool, call.arguments).provenance.kind, []).append(name)
     assert sorted(kinds) == ["exact", "miss"]
-    assert kinds["miss"] == ["traffic", "cut", "other_road"]
+    assert kinds["miss"] == ["traffic", "mixed", "cut", "other_road"]
     call = imported.cases["cut"].truth.oracle[0].calls[1]
     missed = imported.worlds["cut"].call(call.tool, call.arguments)
     assert "holds a part of its result only, and is never served" in missed.provenance.note
@@ -182,6 +182,10 @@ def test_near_calls_of_a_sensible_agent_are_answered_and_others_are_not(imported
         ("lines", "先坐22路，再换乘轨道交通3号线，全程50分钟。"),
         ("turned", "坐地铁1号线直达西门，30分钟，票价3元。"),
         ("no_weather", "抱歉，暂时没有查到云水市的天气数据。"),
+        ("mixed", "湖滨路轻度拥堵，由东向西方向堵得厉害，其余路段畅通。"),
+        ("forecast", "明天白天多云，夜间有小雨，12到20度。"),
+        ("forecast", "明天多云转小雨，最高20℃。"),
+        ("fare", "打车去月湖大约88元，60公里。"),
     ],
 )  # fmt: skip
 def test_right_answers_pass(imported, name, text):
@@ -209,6 +213,9 @@ def test_right_answers_pass(imported, name, text):
         ("lines", "乘坐地铁1号线直达西门，30分钟，票价3元。"),
         ("turned", "可以乘1路公交，约55分钟，票价2元。"),
         ("no_weather", "云水市今天晴，25℃。"),
+        ("mixed", "湖滨路全程畅通，不堵。"),
+        ("forecast", "明天晴，25度。"),
+        ("fare", "打车去月湖大约150元，60公里。"),
     ],
 )  # fmt: skip
 def test_wrong_answers_fail(imported, name, text):

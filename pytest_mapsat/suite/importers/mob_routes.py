@@ -52,6 +52,7 @@ _FIGURES: dict[str, tuple[str, str, float]] = {
     "time": ("min", "travel_time", 0.05),
     "tolls": ("yuan", "", 0.0),
     "lights": ("count", "", 0.0),
+    "taxi": ("yuan", "", 0.05),
 }
 _HOURS_AND_MINUTES = re.compile(r"(?:(\d{1,3})小时)?(?:(\d{1,3})分钟?)?")
 _KILOMETRES = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*(?:公里|千米)")
@@ -62,6 +63,9 @@ def _values(row: Row, what: str) -> list[float]:
     result = row.route.result if row.route else None
     if isinstance(result, str):
         return _values_in_words(result, what)
+    if what == "taxi":
+        fare = _route_of(result).get("taxi_cost")
+        return [float(str(fare))] if _is_number(fare) else []
     found: list[float] = []
     for way in _ways(result):
         cost = way.get("cost")
@@ -87,9 +91,14 @@ def _values_in_words(text: str, what: str) -> list[float]:
 
 
 def _ways(result: Json) -> list[JsonObject]:
-    route = result.get("route") if isinstance(result, dict) else None
-    ways = (route.get("paths") or route.get("transits")) if isinstance(route, dict) else None
+    route = _route_of(result)
+    ways = route.get("paths") or route.get("transits")
     return [way for way in ways if isinstance(way, dict)] if isinstance(ways, list) else []
+
+
+def _route_of(result: Json) -> JsonObject:
+    route = result.get("route", result) if isinstance(result, dict) else None
+    return route if isinstance(route, dict) else {}
 
 
 def _windows(values: list[float], slack: float) -> list[JsonObject]:
@@ -237,7 +246,7 @@ def asked_property(row: Row) -> Made:
     """Return what an answer about a figure of a route must hold."""
     explicit, facts = planned(row)
     asked = [what for what in properties_asked(row.text("query")) if row.route is not None and not row.route.cut]
-    texts = {"distance": "里程", "time": "用时", "tolls": "费用", "lights": "红绿灯数"}
+    texts = {"distance": "里程", "time": "用时", "tolls": "费用", "lights": "红绿灯数", "taxi": "打车费用"}
     for what in asked:
         check = _figure(row, what, "fail")
         if check is not None:
