@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -34,6 +35,7 @@ from .gathering import Gathered, was_expected, why_none
 from .hooks import call_each
 from .items import is_case
 from .passes import Passes
+from .progress import Progress, is_wanted
 from .reports import Reports
 from .settings import Settings
 from .suites import Suites
@@ -121,7 +123,13 @@ class Reporter:
         self._session = session
         if self.settings.agent_named or self.settings.save_named or self.settings.resume is not None:
             self._begin()
+        if self._decides and is_wanted(self.config, os.environ):
+            progress = Progress(sys.stdout.fileno(), self._gathered.tally, self.episodes.flights, self._to_run)
+            self.config.pluginmanager.register(progress, "mapsat-progress")
         return (yield)
+
+    def _to_run(self) -> int:
+        return self._ledger.collected - self._ledger.deselected
 
     def _begin(self) -> None:
         """Read what is gone on from, move away what stands where this run writes, and begin the journal."""

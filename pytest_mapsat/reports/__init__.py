@@ -8,6 +8,7 @@ from .dialogue import dialogue_data, dialogue_lines
 from .failure import again_command, failure_text
 from .figures import figures, write_figures
 from .junit import properties
+from .live import Tally, UnderWay, live_line
 from .targets import REPORT_TYPES, ReportTarget, parse_reports, write_reports
 from .terminal import summary_lines
 from .text import call_text, cell_width, cut, printable, wrap
@@ -17,6 +18,8 @@ __all__ = [
     "Line",
     "Report",
     "ReportTarget",
+    "Tally",
+    "UnderWay",
     "again_command",
     "call_text",
     "cell_width",
@@ -26,6 +29,7 @@ __all__ = [
     "dialogue_lines",
     "failure_text",
     "figures",
+    "live_line",
     "parse_reports",
     "printable",
     "properties",

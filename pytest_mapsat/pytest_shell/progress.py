@@ -1,0 +1,193 @@
+"""A line below pytest's own that tells how a run goes, on the terminal of a person who looks at it; nowhere else.
+
+It is written to the terminal itself, past pytest's capturing, a few times a second by a thread of its own, and wiped before pytest writes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from threading import Event, RLock, Thread
+from time import perf_counter
+
+import pytest
+
+from pytest_mapsat.reports import Tally, UnderWay, live_line
+from pytest_mapsat.runs.flights import Flights
+
+from .items import is_case
+
+#: Seconds before the line is first shown, and between two of its states.
+_FIRST, _EVERY = 0.5, 0.2
+#: The cursor stays where it is: make room for a line below, remember the place, write there, go back.
+_BELOW = "\x1bD\x1b[A\x1b7\x1b[B\r\x1b[2K"
+_BACK = "\x1b8"
+_NARROWEST = 30
+
+
+def is_wanted(config: pytest.Config, environment: Mapping[str, str]) -> bool:
+    """Say whether somebody looks at a terminal of pytest's own that a line may be shown on.
+
+    Not so with ``-q``, in a pipe, a log of CI, or a terminal that knows no cursor; with another reporter than pytest's; and where what tests
+    print goes to the terminal as well (``-s``, live logs, a debugger).
+    """
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    option = config.option
+    if type(terminal) is not pytest.TerminalReporter or not terminal.isatty() or config.get_verbosity() < 0:
+        return False
+    if any(environment.get(name) for name in ("CI", "BUILD_NUMBER")) or environment.get("TERM", "") in ("", "dumb"):
+        return False
+    if option.capture in ("no", "tee-sys") or option.usepdb or option.trace:
+        return False
+    return not (config.getini("log_cli") or option.log_cli_level)
+
+
+class Progress:
+    """A plugin of the controller.
+
+    Args:
+        terminal: a file descriptor of the terminal; a copy of it is kept.
+        tally: what has ended.
+        flights: what is under way in this process.
+        expected: returns how many cases there are.
+    """
+
+    def __init__(self, terminal: int, tally: Tally, flights: Flights, expected: Callable[[], int]) -> None:
+        self._terminal = os.dup(terminal)
+        self._tally = tally
+        self._flights = flights
+        self._expected = expected
+        self._lock = RLock()
+        self._over = Event()
+        #: The line that stands there, empty where none does.
+        self._shown = ""
+        #: Whether an item has begun: before that xdist tells of its workers in place.
+        self._running = False
+        self._begun: dict[str, float] = {}
+        self._done = 0
+        self._of = 0
+        self._since = perf_counter()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        """Show the line while items run."""
+        self._since = perf_counter()
+        thread = Thread(target=self._work, name="mapsat-progress", daemon=True)
+        thread.start()
+        try:
+            return (yield)
+        finally:
+            self._over.set()
+            thread.join(1)
+            with self._lock:
+                self._wipe()
+
+    def pytest_unconfigure(self) -> None:
+        """Let go of the terminal."""
+        with self._lock:
+            self._over.set()
+            if self._terminal >= 0:
+                os.close(self._terminal)
+                self._terminal = -1
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_logstart(self, nodeid: str) -> Generator[None, object, object]:
+        """Note that an item has begun."""
+        with self._room():
+            self._running = True
+            if is_case(nodeid):
+                self._begun[nodeid] = perf_counter()
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_logreport(self) -> Generator[None, object, object]:
+        """Make room for what pytest writes."""
+        with self._room():
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_logfinish(self, nodeid: str) -> Generator[None, object, object]:
+        """Note that an item is over."""
+        with self._room():
+            if self._begun.pop(nodeid, None) is not None:
+                self._done += 1
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True, optionalhook=True)
+    def pytest_testnodedown(self) -> Generator[None, object, object]:
+        """Make room for what xdist writes of a worker that died."""
+        with self._room():
+            return (yield)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_internalerror(self) -> None:
+        """Give the terminal back."""
+        self._over.set()
+        with self._lock:
+            self._wipe()
+
+    @contextmanager
+    def _room(self) -> Iterator[None]:
+        """Keep the line away while pytest writes."""
+        with self._lock:
+            line = self._shown
+            self._wipe()
+            yield
+            if line:
+                self._show(line)
+
+    def _work(self) -> None:
+        pause = _FIRST
+        while not self._over.wait(pause):
+            pause = _EVERY
+            with self._lock:
+                if not self._over.is_set():
+                    self._show(self._line() if self._running else "")
+
+    def _line(self) -> str:
+        """Return the line of now; empty where the terminal is too narrow."""
+        try:
+            width = os.get_terminal_size(self._terminal).columns
+        except OSError:
+            return ""
+        self._of = self._of or self._expected()
+        return (
+            ""
+            if width < _NARROWEST
+            else live_line(
+                self._tally,
+                done=self._done,
+                of=self._of,
+                under_way=self._under_way(),
+                seconds=perf_counter() - self._since,
+                width=width,
+            )
+        )
+
+    def _show(self, line: str) -> None:
+        if line:
+            self._shown = line
+            self._write(f"{_BELOW}{line}{_BACK}")
+
+    def _wipe(self) -> None:
+        if self._shown:
+            self._shown = ""
+            self._write(f"{_BELOW}{_BACK}")
+
+    def _write(self, text: str) -> None:
+        with suppress(OSError):  # a terminal that has gone is nobody's fault
+            os.write(self._terminal, text.encode("utf-8", "replace"))
+
+    def _under_way(self) -> list[UnderWay]:
+        """Return the episodes that are under way, the oldest first: of this process, else, with workers, the items that they have begun."""
+        now = perf_counter()
+        flights = self._flights.under_way()
+        if flights:
+            return [
+                UnderWay(f"{one.case}{f' trial {one.trial}' * (one.trial > 1)}", now - one.since) for one in flights
+            ]
+        return [
+            UnderWay(nodeid.partition("::case[")[2].removesuffix("]"), now - since)
+            for nodeid, since in self._begun.items()
+        ]
