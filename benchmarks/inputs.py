@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 _MANIFEST = """name: synthetic
@@ -70,10 +71,18 @@ def unrelated_test(folder: Path) -> Path:
     return folder
 
 
-def suite(folder: Path, count: int, *, padding: int = 0) -> Path:
+def suite(
+    folder: Path,
+    count: int,
+    *,
+    padding: int = 0,
+    record_padding: int = 0,
+    attributes: Callable[[int], dict[str, str]] | None = None,
+) -> Path:
     """Write a suite of ``count`` trivial cases in one JSONL file, and an agent that passes them all.
 
-    Each case has one factor of each kind with a check, one expected tool and one record; ``padding`` adds characters.
+    Each case has one factor of each kind with a check, one expected tool and one record; ``padding`` and ``record_padding`` add characters to case and record,
+    ``attributes`` gives the attributes of a case by its number.
     """
     cases = folder / "benchmark_cases"
     (cases / "tools").mkdir(parents=True)
@@ -85,18 +94,20 @@ def suite(folder: Path, count: int, *, padding: int = 0) -> Path:
     with (cases / "cases.jsonl").open("w") as file, (cases / "records" / "records.jsonl").open("w") as records:
         for number in range(count):
             name = f"case-{number:06}"
-            file.write(json.dumps(_case(name, padding), ensure_ascii=False, separators=(",", ":")) + "\n")
-            records.write(json.dumps(_record(name), separators=(",", ":")) + "\n")
+            own = {} if attributes is None else attributes(number)
+            file.write(json.dumps(_case(name, padding, own), ensure_ascii=False, separators=(",", ":")) + "\n")
+            records.write(json.dumps(_record(name, record_padding), separators=(",", ":")) + "\n")
     return folder
 
 
-def _case(name: str, padding: int) -> dict[str, object]:
+def _case(name: str, padding: int, attributes: dict[str, str]) -> dict[str, object]:
     said = {"kind": "said", "any": ["Blue Bay"]}
     return {
         "id": name,
         "domains": ["navigation", "search"],
         "difficulty": "L1",
         "language": "en",
+        **({"attributes": attributes} if attributes else {}),
         "visible": {
             "query": "Take me to a charger." + "x" * padding,
             "context": {"now": "2026-05-07T18:20:00+08:00", "city": "Town"},
@@ -112,6 +123,7 @@ def _case(name: str, padding: int) -> dict[str, object]:
     }
 
 
-def _record(name: str) -> dict[str, object]:
+def _record(name: str, padding: int) -> dict[str, object]:
     pois = [{"name": "Blue Bay", "lon": 1.0, "lat": 2.0}]
-    return {"case": name, "tool": "search_poi", "arguments": {"query": "charger"}, "result": {"pois": pois}}
+    result = {"pois": pois, **({"about": "x" * padding} if padding else {})}
+    return {"case": name, "tool": "search_poi", "arguments": {"query": "charger"}, "result": result}

@@ -73,14 +73,22 @@ def _plain(node: ast.expr) -> Json:
         return [_plain(element) for element in node.elts]
     if isinstance(node, ast.Dict):
         return _object(node)
-    value: Any = ast.literal_eval(node)
-    if isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
-        raise ValueError("holds half a character")
-    if value is None or isinstance(value, str | bool):
+    value: Any = node.value if isinstance(node, ast.Constant) else ast.literal_eval(node)
+    if isinstance(value, str):
+        _check_characters(value)
+        return value
+    if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int | float) and abs(value) < float("inf"):
         return value
     raise ValueError(f"holds {shown(value)}, expected plain data")
+
+
+def _check_characters(text: str) -> None:
+    try:
+        text.isascii() or text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("holds half a character") from None
 
 
 def _object(node: ast.Dict) -> Json:

@@ -14,7 +14,7 @@ from .answer import (
     reply_digest,
     wording_digest,
 )
-from .base import CASE_ID_PATTERN, Bounds, Json, JsonObject, Noun
+from .base import CASE_ID_PATTERN, Bounds, Json, JsonObject, Noun, lighten
 from .case import (
     SOFT_LEVELS,
     Case,
@@ -356,6 +356,7 @@ __all__ = [
     "evidence_digest",
     "fits",
     "leaves",
+    "lighten",
     "limits_broken",
     "mark_value",
     "meanings_below",

@@ -45,6 +45,7 @@ class ParameterMatch(Noun):
         generic: words that say only what sort of thing is meant ("shop"), which may be absent on either side.
         named: for point: a value that is no point may name a place, where the tool's ``answer`` says how.
         covers: the recorded list was made for a greater value of this parameter and may be cut to a smaller one.
+        open: a call and a record of which only one gives it are near: it steers a search and limits nothing.
         subset: for ``set``: a record made for more members may be cut to those asked for, by the result's own labels.
     """
 
@@ -59,6 +60,7 @@ class ParameterMatch(Noun):
     prefixes: tuple[str, ...] = ()
     generic: tuple[str, ...] = ()
     named: bool = False
+    open: bool = False
     covers: CutByDistance | None = None
     subset: CutByLabel | None = None
 

@@ -32,6 +32,7 @@ class AheadOfItems:
         grades: whether episodes are graded before their item comes.
         plan: makes plans.
         load: loads the case of an item.
+        give_up: ends the waiting of episodes that nobody wants any more.
         stolen: whether other workers may take over the items that wait here (``--dist worksteal``).
     """
 
@@ -43,11 +44,12 @@ class AheadOfItems:
         grades: bool,
         plan: Plan,
         load: Callable[[CaseParam], Case],
+        give_up: Callable[[], None],
         stolen: bool = False,
     ) -> None:
         self._config = config
         self._window = HELD * width
-        self._ahead = Ahead(width, grades=grades)
+        self._ahead = Ahead(width, grades=grades, give_up=give_up)
         self._plan = plan
         self._load = load
         self._stolen = stolen
@@ -98,9 +100,23 @@ class AheadOfItems:
             if not self._asked:
                 self._as_it_was = Surroundings(streams=False)
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self) -> Generator[None, object, object]:
+        """Know the streams that a fixture puts in place, as ``capsys`` does, before anybody else prints on them."""
+        try:
+            return (yield)
+        finally:
+            self._keeper.route()
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_call(self) -> Generator[None, object, object]:
-        """Know the streams that the item's fixtures have put in place."""
+        """Likewise: pytest makes the streams of ``capsys`` anew for each phase."""
+        self._keeper.route()
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_teardown(self) -> Generator[None, object, object]:
+        """Likewise."""
         self._keeper.route()
         return (yield)
 

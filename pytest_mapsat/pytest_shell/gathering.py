@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from pytest_mapsat.agents import scrubbed
+from pytest_mapsat.model import lighten
 from pytest_mapsat.reports import Tally
 from pytest_mapsat.runs.episodes import Ended
 
@@ -32,7 +33,9 @@ class Gathered:
             # gw10 stands behind gw9.
             number = int("".join(filter(str.isdigit, worker)) or 0)
             key = (card.id, card.trial, card.agent, number, card.attempt)
-            self._ended[key] = Ended(without_turns(card), one.place, one.line)
+            kept = without_turns(card)
+            lighten(kept)
+            self._ended[key] = Ended(kept, one.place, one.line)
 
     def in_order(self) -> list[Ended]:
         """Return the episodes in their order, attempts numbered through over all workers."""
@@ -43,7 +46,9 @@ class Gathered:
             one = self._ended[key]
             attempt = attempt + 1 if key[:3] == last else 1
             last = key[:3]
-            ordered.append(Ended(one.card.model_copy(update={"attempt": attempt}), one.place, one.line))
+            if one.card.attempt != attempt:
+                one = Ended(one.card.model_copy(update={"attempt": attempt}), one.place, one.line)
+            ordered.append(one)
         return ordered
 
 

@@ -5,7 +5,6 @@ Loaded in every pytest run, so it imports nothing but pytest and light parts of 
 
 from __future__ import annotations
 
-import argparse
 from typing import NamedTuple
 
 import pytest
@@ -68,6 +67,11 @@ OPTIONS = (
         "concurrency",
         "N",
         "episodes under way at once in each process (default 16 for coroutines and models, 1 for other agents)",
+    ),
+    Option(
+        "executor",
+        "SPEC",
+        "where episodes are played: local (default), or dask:ADDRESS, on the workers of a dask cluster (the extra dask)",
     ),
     Option("max-turns", "N", "agent replies per episode (default 10)"),
     Option("timeout", "SECONDS", "wall time per episode (default 300)"),
@@ -143,11 +147,6 @@ OPTIONS = (
     Option("resume", "PATH", "go on from the journal or the run file of a run that did not end: run what it lacks"),
 )
 
-#: Options of the interface that are still to come, with the one value that already holds.
-PLANNED = {
-    "executor": "local",
-}
-
 
 def add_options(parser: pytest.Parser) -> None:
     """Register every option and its ini value."""
@@ -171,11 +170,6 @@ def add_options(parser: pytest.Parser) -> None:
             parser.addini(dest_of(option.name), option.help, type="linelist")
         else:
             parser.addini(dest_of(option.name), option.help, type="string")
-    for name in PLANNED:
-        # A value may be missing: any of them is refused all the same.
-        group.addoption(
-            f"--mapsat-{name}", dest=dest_of(name), nargs="?", const="", default=None, help=argparse.SUPPRESS
-        )
 
 
 def agent_spec(config: pytest.Config) -> str:
@@ -208,7 +202,7 @@ def refuse_without_agent(config: pytest.Config) -> None:
     if any(not value.strip() for value in typed(config, "agent")):
         raise pytest.UsageError("--mapsat-agent names no agent: expected module:attr, or off")
     names = [option.name for option in OPTIONS if option.name != "agent"]
-    lonely = next((name for name in (*names, *PLANNED) if typed(config, name)), None)
+    lonely = next((name for name in names if typed(config, name)), None)
     if lonely is not None:
         raise pytest.UsageError(f"--mapsat-{lonely} without an agent: give one with --mapsat-agent=module:attr")
 

@@ -23,8 +23,8 @@ _MISSED = "mapsat_missed"
 
 
 def mark_trial(item: pytest.Item, report: pytest.TestReport) -> None:
-    """Note on the report of a built-in item which case and trial it is of, so that the controller knows."""
-    if isinstance(item.parent, CaseFile):
+    """Note on the report of a built-in item's call which case and trial it is of, so that the controller knows."""
+    if report.when == "call" and isinstance(item.parent, CaseFile):
         param = param_of(item)
         report.__dict__[MARK] = [f"{item.parent.nodeid}::{param.id}::{agent_of(item)}", param.id, param.trial]
 

@@ -13,16 +13,17 @@ from uuid import uuid4
 import pytest
 
 from pytest_mapsat.agents import IsolatedSource, Source, resolve_source, source_of
-from pytest_mapsat.episode import shutdown
+from pytest_mapsat.episode import leave_behind, shutdown
 from pytest_mapsat.formats import Journal
 from pytest_mapsat.judges import Decisions, gather_checks, make_judge
 from pytest_mapsat.llm import Limits, ModelDoor
 from pytest_mapsat.metrics import gather_families
-from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
+from pytest_mapsat.model import Case, MapsatError, RunRequest, Scorecard, SuiteError
 from pytest_mapsat.recording import OwnTools
 from pytest_mapsat.reports import failure_text, printable, properties
 from pytest_mapsat.runs.ahead import Planned
 from pytest_mapsat.runs.case import Played, Runner
+from pytest_mapsat.runs.elsewhere import Elsewhere
 from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted
 from pytest_mapsat.runs.families import asked_for, metrics_of
 from pytest_mapsat.runs.models import CeilingReachedError, asks_judge, asks_models, door_for
@@ -35,6 +36,7 @@ from pytest_mapsat.users import check_user_spec
 
 from .ahead import AheadOfItems
 from .collector import Collector
+from .executing import connect
 from .failures import again_of, place_failure
 from .hooks import HookError, call_hook, world_of
 from .isolating import isolated_agent
@@ -49,6 +51,8 @@ from .transport import Collected, packed
 ENDED = pytest.StashKey[list[Ended]]()
 #: Episodes under way at once where the agent waits and the user has not said.
 _AT_ONCE = 16
+#: At most, however large a cluster is.
+_MOST_AT_ONCE = 1_000
 
 
 def start_session(config: pytest.Config) -> MapsatSession:
@@ -63,7 +67,7 @@ def start_session(config: pytest.Config) -> MapsatSession:
     config.add_cleanup(interrupts.close)
     try:
         session = MapsatSession(config, settings)
-        config.pluginmanager.register(Collector(config), "mapsat-collector")
+        config.pluginmanager.register(Collector(), "mapsat-collector")
         if session.is_controller:
             session.reporter = Reporter(config, session.described(), session.suites, session.episodes, session.families)
             session.reporter.run_name = session.run_name
@@ -107,6 +111,9 @@ class MapsatSession:
         worlds: tuple[WorldHook, ...] = (*installed_worlds(), partial(world_of, config))
         self.suites = Suites(config, settings, self.families, worlds)
         self.settings = self.suites.settings
+        self._cluster = connect(
+            config, settings, asks_models=asks_models(request.model_copy(update={"judge": "checks"}))
+        )
         self._ahead = self._run_ahead()
 
     def described(self) -> Settings:
@@ -198,7 +205,10 @@ class MapsatSession:
     def _run_ahead(self) -> AheadOfItems | None:
         """Return what runs episodes ahead of their items, where more than one may be under way."""
         option = self.config.option
-        width = self.settings.concurrency or (_AT_ONCE if self._source is not None and self._source.waits else 1)
+        usual = _AT_ONCE if self._source is not None and self._source.waits else 1
+        if self._cluster is not None:
+            usual = min(max(self._cluster.threads, 1), _MOST_AT_ONCE)
+        width = self.settings.concurrency or usual
         talks = self._source is None or self._source.kind == "agent"
         by_hand = any(getattr(option, name, False) for name in ("usepdb", "trace", "setuponly", "setupplan"))
         if width == 1 or not talks or by_hand:
@@ -209,10 +219,17 @@ class MapsatSession:
             grades=asks_judge(self.settings.request),
             plan=self._planned,
             load=self._load,
+            give_up=self._give_up,
             stolen=self._told.get("dist") == "worksteal",
         )
         self.config.pluginmanager.register(ahead, "mapsat-ahead")
         return ahead
+
+    def _give_up(self) -> None:
+        """End the waiting for episodes that nobody wants any more."""
+        leave_behind()
+        if self._runner is not None and self._runner.elsewhere is not None:
+            self._runner.elsewhere.stop()
 
     def _planned(self, item: pytest.Item, case: Case, printed: Printed) -> Planned | None:
         """Return the plan of an item's episode; None where it has been run already."""
@@ -391,6 +408,10 @@ class MapsatSession:
             raise pytest.UsageError(
                 "--mapsat-isolate: what pytest_mapsat_make_agent makes is an object of this process and cannot be made in another one"
             )
+        if made is not None and self.settings.executor:
+            raise pytest.UsageError(
+                "--mapsat-executor: what pytest_mapsat_make_agent makes is an object of this process, and no other one has it"
+            )
         if made is not None:
             return source_of(made, spec)
         isolated = isolation and isolated_agent(self.config, isolation, spec, self.root, timeout)
@@ -416,6 +437,16 @@ class MapsatSession:
             self.families,
             door=self._door,
             own_tools=self._own_tools,
+            elsewhere=self._elsewhere(request),
+        )
+
+    def _elsewhere(self, request: RunRequest) -> Elsewhere | None:
+        cluster = self._cluster
+        if cluster is None:
+            return None
+        rounds = 1 + (self.settings.concurrency or 1) // max(cluster.threads, 1)
+        return Elsewhere(
+            cluster.executor, request, self.root, self.settings.models.cache, rounds=rounds, gone=cluster.gone
         )
 
     def _moved(self, spec: str) -> str:

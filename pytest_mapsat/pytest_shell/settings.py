@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
+from .executing import read_executor
 from .isolating import IsolationSettings, read_isolation
-from .options import OPTIONS, PLANNED, agent_spec, dest_of, typed
+from .options import OPTIONS, agent_spec, dest_of, typed
 
 if TYPE_CHECKING:
     from pytest_mapsat.model import Asserted, RunRequest
@@ -64,6 +65,7 @@ class Settings:
         models: how models are asked, where any is.
         isolation: how agents are kept apart; None: they share our process.
         concurrency: episodes under way at once in this process; 0: as many as usual for the agent.
+        executor: the address of the scheduler of dask that episodes are handed to; empty: they are played here.
     """
 
     request: RunRequest
@@ -82,6 +84,7 @@ class Settings:
     models: ModelSettings = ModelSettings()
     isolation: IsolationSettings | None = None
     concurrency: int = 0
+    executor: str = ""
 
     def with_options(self, **changes: object) -> Settings:
         """Return the settings with other options in the request."""
@@ -101,11 +104,10 @@ def read_settings(config: pytest.Config) -> Settings:
     """Return the settings of this run.
 
     Raises:
-        pytest.UsageError: a value cannot be used, or an option is still to come.
+        pytest.UsageError: a value cannot be used.
     """
     from pytest_mapsat.model import RunOptions, RunRequest  # noqa: PLC0415 (pydantic: only where an agent is active)
 
-    _refuse_planned(config)
     _refuse_empty(config)
     decisions = _decisions(config)
     tools = _tools(config)
@@ -156,6 +158,7 @@ def read_settings(config: pytest.Config) -> Settings:
         models=_models(config),
         isolation=read_isolation(config),
         concurrency=_concurrency(config),
+        executor=read_executor(config),
     )
 
 
@@ -399,13 +402,3 @@ def _refuse_empty(config: pytest.Config) -> None:
     for option in OPTIONS:
         if not option.flag and any(not value.strip() for value in typed(config, option.name)):
             raise pytest.UsageError(f"--mapsat-{option.name} is empty: expected {option.metavar}")
-
-
-def _refuse_planned(config: pytest.Config) -> None:
-    for name, holds in PLANNED.items():
-        value = config.getoption(dest_of(name))
-        if value is not None and value != holds:
-            holding = f" (only {holds!r})" if holds else ""
-            raise pytest.UsageError(
-                f"--mapsat-{name} is not in this version of pytest-mapsat yet{holding}; see CHANGELOG.md"
-            )

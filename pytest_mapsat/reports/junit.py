@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sys import intern
+
 from pytest_mapsat.model import Scorecard
 
 from . import values
@@ -21,7 +23,7 @@ def properties(card: Scorecard) -> list[tuple[str, object]]:
     for name in card.metrics:
         span = card.bounds_of(name)
         if span is not None and span[0] == span[1]:
-            told.append((f"mapsat.{name}", span[0]))
+            told.append((intern(f"mapsat.{name}"), span[0]))  # pytest keeps it for every item
         elif span is not None:
             told += [(f"mapsat.{name}.least", span[0]), (f"mapsat.{name}.most", span[1])]
     labels = [

@@ -73,10 +73,12 @@ class Ahead:
     Args:
         width: how many episodes may be under way, those that run elsewhere in this process included.
         grades: whether episodes are graded on their threads too, as is worth while where the judge waits for a model.
+        give_up: ends the waiting of episodes that nobody wants any more.
     """
 
-    def __init__(self, width: int, *, grades: bool) -> None:
+    def __init__(self, width: int, *, grades: bool, give_up: Callable[[], None] = leave_behind) -> None:
         self._width = width
+        self._give_up = give_up
         self._grades = grades
         self._changed = Condition()
         self._planned: dict[Hashable, Planned] = {}
@@ -173,7 +175,7 @@ class Ahead:
         with self._changed:
             self._wait(_PATIENCE)
         if self._threads:
-            leave_behind()
+            self._give_up()
         with self._changed:
             self._wait(_LAST)
             return self._threads

@@ -38,6 +38,7 @@ from pytest_mapsat.sandbox import World, argument_problems, make_world, same_val
 from pytest_mapsat.suite import Suite
 from pytest_mapsat.users import audit, make_user
 
+from .elsewhere import Elsewhere
 from .families import families_of, labels_asked
 from .models import within_ceilings
 from .profile import in_profile_setting
@@ -71,6 +72,7 @@ class Runner:
         families: the families of metrics, by name; ours and those of installed packages where none are given.
         door: the way to models, where somebody needs one.
         own_tools: the user's own tools, asked for what the world of a case cannot answer; None: nobody is.
+        elsewhere: has episodes played by other processes; None: they are played here.
     """
 
     source: Source
@@ -81,6 +83,7 @@ class Runner:
     families: Mapping[str, Family] = field(default_factory=gather_families)
     door: ModelDoor | None = None
     own_tools: OwnTools | None = None
+    elsewhere: Elsewhere | None = None
     _making: Lock = field(default_factory=Lock)
     _judges: dict[Path, Judge] = field(default_factory=dict)
     _kept: dict[Path, Kept] = field(default_factory=dict)
@@ -150,6 +153,8 @@ class Runner:
         def played(trajectory: Trajectory) -> Played:
             return Played(case, trajectory, perf_counter() - started)
 
+        if self.elsewhere is not None and self.source.kind == "agent":
+            return played(self.elsewhere.play(case, suite, self.source, trial=trial))
         left = None if left_behind is None else lambda trajectory: left_behind(played(trajectory))
         limits = Limits(max_turns=options.max_turns, timeout=options.timeout_seconds)
         user = make_user(self.request.user, case, door=self.door, trial=trial)

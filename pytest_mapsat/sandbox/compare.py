@@ -67,6 +67,8 @@ def _near(one: Canonical, other: Canonical, metres: float) -> bool:
 def _compared(parameter: Parameter, asked: Canonical, recorded: Canonical) -> Deviation | None:
     if parameter.located:
         return _place(parameter, asked, recorded)
+    if parameter.rule.open and (asked is None or recorded is None):
+        return Deviation(parameter, "differs")
     if asked is not None and recorded is not None:
         rule = parameter.rule
         if rule.covers and asked < recorded:

@@ -49,7 +49,7 @@ class Parameter:
         self.located = rule.type in ("point", "points") or latitude is not None
         self.essential = rule.role == "essential"
         self.lexicon = Lexicon(rule) if rule.type == "text" and rule.near is not None else None
-        self.plain = not (self.located or self.lexicon or rule.covers or rule.subset)
+        self.plain = not (self.located or self.lexicon or rule.covers or rule.subset or rule.open)
         self._canonise = Canoniser(rule)
         self._latitude = latitude
         self.default = rule.default if rule.default is not None else schema.get("default")

@@ -43,10 +43,6 @@ class Before:
     def __init__(self, named: Named) -> None:
         self.named = named
         self.scan = named.scan
-        self.rules = (
-            self._marked, self._beside, self._place, self._particle, self._corrected, self._set_aside, self._governed, self._unfit_for,
-            self._identified, self._led_to, self._in_sequence,
-        )  # fmt: skip
 
     def sign_of(self, name: Name, tail: Tail) -> Found:
         """Return the sign that stands before a name, with the word that gave it."""
@@ -54,8 +50,8 @@ class Before:
         cues = self._governing(name, clause)
         name.leads = self._leads(name)
         side = _Side(name, clause, cues, self.named.adjacent(cues, name.hit.start), tail)
-        for rule in self.rules:
-            found = rule(side)
+        for rule in self._RULES:
+            found = rule(self, side)
             if found:
                 return found
         return ("lead" if name.leads else "plan" if name.timed else "plain"), None
@@ -285,3 +281,8 @@ class Before:
         words = sum(char.isalpha() for char in lead)
         label = block.kind == "item" and lead.rstrip().endswith((":", "-", "·", ")")) and words < 3 * _LEAD
         return (block.kind == "item" and (words < _LEAD // 2 or label)) and self.named.first[name.block] is name
+
+    #: Of the class: held by each object, they would keep it, and the whole reading, until the collector of cycles comes.
+    _RULES = (
+        _marked, _beside, _place, _particle, _corrected, _set_aside, _governed, _unfit_for, _identified, _led_to, _in_sequence,
+    )  # fmt: skip

@@ -208,9 +208,10 @@ def test_an_agent_that_looks_for_the_truth_finds_none(shared):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
-def test_the_same_search_in_our_own_process_finds_it():
-    _, found = json.loads(play(source_of(isolated_agents.searches, "isolated_agents:searches")).replies[0].text)
-    assert {"texts of objects", "own memory", "hidden objects", "modules of pytest", "environment"} <= set(found)
+def test_the_same_search_finds_what_a_process_was_given():
+    with processes(NOTE="secret-intent") as made:
+        _, found = json.loads(played("searches", made).replies[0].text)
+    assert {"environment", "/proc/self/environ", "parent's environ", "texts of objects", "own memory"} <= set(found)
 
 
 BROKEN = {
@@ -237,6 +238,15 @@ def test_a_module_that_breaks_its_process_is_a_usage_error(shared, tmp_path, sou
     assert "agent 'broken:agent'" in str(told.value)
     assert BROKEN[source] in str(told.value)
     assert "broken" not in sys.modules
+
+
+def test_a_keeper_that_cannot_begin_says_why(tmp_path, monkeypatch):
+    monkeypatch.setattr("pytest_mapsat.agents.isolation.processes.BOOT", "import nothing_of_that_name")
+    with processes() as made:
+        source = IsolatedSource("isolated_agents:talks", HERE, made)
+        with pytest.raises(UsageError, match=r"was lost with its keeper, .*No module named 'nothing_of_that_name'"):
+            source.check()
+        source.dismiss()
 
 
 def test_a_module_that_breaks_some_of_its_processes_fails_their_episodes(shared, tmp_path):

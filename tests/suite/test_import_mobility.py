@@ -133,8 +133,8 @@ def test_expected_calls_are_answered_exactly_or_their_miss_is_explained(imported
 
 
 def test_near_calls_of_a_sensible_agent_are_answered_and_others_are_not(imported):
-    def status(name, tool, **arguments):
-        answer = imported.worlds[name].call(tool, arguments)
+    def status(row, tool, **arguments):
+        answer = imported.worlds[row].call(tool, arguments)
         return answer.provenance.kind if answer.provenance else answer.status
 
     ends = {"origin": "110.1000,30.2000", "destination": "110.5004,30.6"}
@@ -148,10 +148,14 @@ def test_near_calls_of_a_sensible_agent_are_answered_and_others_are_not(imported
     assert status("wish", "driving_route", **ends, strategy=["no_highway"]) == "near"
     assert status("via", "driving_route", **ends, waypoints=["110.4003,30.4"]) == "near"
     assert status("drive", "query_poi", keywords="月湖", city="云水") == "exact"
-    assert status("drive", "query_poi", keywords="月湖市") == "exact"
+    assert status("drive", "query_poi", keywords="月湖市") == "near"
     assert status("drive", "query_poi", keywords="月湖", city="别市") == "miss"
     assert status("nearby", "search_around_poi", location="110.3001,30.3", keywords="茶馆店", radius=500) == "composed"
+    assert status("lines", "query_poi", keywords="西门地铁站", city="云水市") == "near"  # the record names no city
+    assert status("traffic", "traffic_status", name="环山路", city="云水") == "exact"
+    assert status("traffic", "traffic_status", name="湖滨路", city="云水") == "miss"
     assert status("weather", "weather_query", city="云水") == "exact"
+    assert status("weather", "weather_query", city="湖北省云水市") == "exact"
     assert status("weather", "weather_query", city="云水市", need_forecast=True) == "miss"
 
 

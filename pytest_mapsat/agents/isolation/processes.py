@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from threading import Lock
+from typing import IO
 
 from .talk import AgentProcess
 from .wire import START, packed
@@ -38,6 +39,8 @@ ENVIRONMENT = (
     *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
     *("PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX", "PYTHONNOUSERSITE", "PYTHONUTF8"),
 )
+#: What is read of a keeper's words, bytes.
+_MOST_WRITTEN = 100_000
 #: How long the keeper may need to end, seconds.
 _PATIENCE = 5.0
 
@@ -69,14 +72,19 @@ class Processes:
 
     Args:
         isolation: how agents are kept apart.
+
+    Attributes:
+        last_words: what the last keeper that ended has written, such as why it could not begin; one line.
     """
 
     def __init__(self, isolation: Isolation) -> None:
         self.isolation = isolation
+        self.last_words = ""
         self._lock = Lock()
         self._keeper: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._folder = ""
+        self._written: IO[bytes] | None = None
 
     def start(self) -> AgentProcess:
         """Return a new process; it may have been lost already.
@@ -118,31 +126,36 @@ class Processes:
             self._let_go()
 
     def _controlled(self) -> socket.socket:
-        if self._control is None:
-            self._control = self._start_keeper()
-        return self._control
+        return self._control or self._start_keeper()
 
     def _start_keeper(self) -> socket.socket:
-        self._folder = tempfile.mkdtemp(prefix="mapsat-")
-        ours, theirs = socket.socketpair()
-        with theirs:
-            self._keeper = subprocess.Popen(  # noqa: S603  # our own text, in our own interpreter
-                [sys.executable, "-P", "-u", "-c", BOOT],
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=self.isolation.environment(),
-                cwd=self._folder,
-                start_new_session=True,
-            )
+        with ExitStack() as ours:
+            self._folder = tempfile.mkdtemp(prefix="mapsat-")
+            ours.callback(remove, self._folder)
+            self._written = ours.enter_context(tempfile.TemporaryFile())
+            control, its_end = socket.socketpair()
+            ours.enter_context(control)
+            with its_end:
+                self._keeper = subprocess.Popen(  # noqa: S603  # our own text, in our own interpreter
+                    [sys.executable, "-P", "-u", "-c", BOOT],
+                    stdin=its_end.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=self._written,
+                    env=self.isolation.environment(),
+                    cwd=self._folder,
+                    start_new_session=True,
+                )
+            ours.pop_all()
         told = {"path": self.isolation.path, "folder": self._folder, "memory": self.isolation.memory}
-        ours.sendall(packed(told))
-        return ours
+        with suppress(OSError):  # one that has ended at once is noticed like any that was lost
+            control.sendall(packed(told))
+        self._control = control
+        return control
 
     def _let_go(self) -> None:
-        control, keeper = self._control, self._keeper
-        self._control = self._keeper = None
-        if control is None or keeper is None:
+        control, keeper, written = self._control, self._keeper, self._written
+        self._control = self._keeper = self._written = None
+        if control is None or keeper is None or written is None:
             return
         control.close()
         try:
@@ -151,6 +164,9 @@ class Processes:
             keeper.kill()
             keeper.wait()
         remove(self._folder)  # which a keeper that was killed has left
+        with written:
+            written.seek(0)
+            self.last_words = (written.read(_MOST_WRITTEN).decode(errors="replace").strip().splitlines() or [""])[-1]
 
 
 def remove(folder: str) -> None:

@@ -65,9 +65,10 @@ class IsolatedSource:
         process, told = self._brought_up()
         if not isinstance(told, Ready):
             process.close()
-            raise UsageError(
-                f"agent {self.spec!r}: {told}" if isinstance(told, AgentFault) else str(self.fault(told.message))
-            )
+            if isinstance(told, Unusable):
+                raise UsageError(str(self.fault(told.message)))
+            why = f": {self._processes.last_words}" if process.lost_keeper and self._processes.last_words else ""
+            raise UsageError(f"agent {self.spec!r}: {told}{why}")
         self.waits = told.waits
         with self._lock:
             self._spare.appendleft(process)

@@ -96,23 +96,36 @@ def records_of(row: Row) -> list[Record]:
 
 
 def _synonyms(call: GoldCall) -> dict[str, tuple[Json, ...]]:
-    """Return further values that ask for the same: the found place by its own name, in its own region, or in no city at all."""
-    if call.tool != "query_poi" or not isinstance(call.result, dict):
+    """Return further values that ask for the same: a place or road by the name that was found, or in its own region."""
+    if not isinstance(call.result, dict):
+        return {}
+    city = str(call.arguments.get("city") or "")
+    if call.tool == "traffic_status":
+        info = call.result.get("trafficinfo")
+        told = re.split(r"[:：]", str(info.get("description") or ""))[0].strip() if isinstance(info, dict) else ""
+        return _others("name", call, [told, *_without_city(str(call.arguments.get("name") or ""), city)])
+    if call.tool != "query_poi":
         return {}
     words, name = str(call.arguments.get("keywords") or ""), str(call.result.get("name") or "")
     regions = str(call.result.get("address") or "").split()[:2]
-    city = str(call.arguments.get("city") or "")
-    bare = re.sub(r"[(（][^()（）]*[)）]", "", words)
-    names = [name, re.sub(r"[(（][^()（）]*[)）]", "", name), bare]
-    names += [words.removeprefix(one) for one in spellings_of_city(city) if city and words.startswith(one)]
-    names += [f"{city}{words}"] if city and not words.startswith(city[:2]) else []
-    keywords = [one for one in dict.fromkeys(names) if one and one != words]
-    cities: list[Json] = [one for one in dict.fromkeys(regions) if one and one != city]
-    return {
-        name: values
-        for name, values in (
-            ("keywords", tuple(keywords)),
-            ("city", (*cities, None) if city else tuple(cities)),
-        )
-        if values
-    }
+    names = [name, _bare(name), _bare(words), *_without_city(words, city)]
+    names += [
+        f"{region}{one}" for region in (*regions, city) for one in (name, words) if region and region[:2] not in one
+    ]
+    return {**_others("keywords", call, names), **(_others("city", call, regions) if city else {})}
+
+
+def _others(parameter: str, call: GoldCall, values: Sequence[str]) -> dict[str, tuple[Json, ...]]:
+    given = call.arguments.get(parameter)
+    found = tuple(one for one in dict.fromkeys(values) if one and one != given)
+    return {parameter: found} if found else {}
+
+
+def _without_city(words: str, city: str) -> list[str]:
+    return [
+        words.removeprefix(one) for one in spellings_of_city(city) if city and words.startswith(one) and words != one
+    ]
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[(（][^()（）]*[)）]", "", name)

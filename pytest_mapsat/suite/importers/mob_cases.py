@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pytest_mapsat.formats import Lines, Located, validate
 from pytest_mapsat.model import Case, JsonObject, Tool
 
 from .mob_calls import expected_tools
-from .mob_checks import factors
 from .mob_doubts import doubts_of
+from .mob_factors import Made
 from .mob_oracle import answer
+from .mob_places import geolocation, nearby, poi, traffic, weather
+from .mob_routes import asked_property, departure, lines, multi_stop, options, planned
 from .mob_rows import SCENARIOS, Row, point_of, slots
 from .mob_words import meant_lines
 from .report import Journal
@@ -51,6 +53,21 @@ _NO_QUESTION = {
 }
 
 
+_SCENARIOS: dict[str, Callable[[Row], Made]] = {
+    "POI Query": poi,
+    "Geolocation Query": geolocation,
+    "Nearby Query": nearby,
+    "Weather Query": weather,
+    "Traffic Info Query": traffic,
+    "Route Property Query": asked_property,
+    "Arrival/Departure Time Query": departure,
+    "Point-to-Point Planning": planned,
+    "Multi-stop Planning": multi_stop,
+    "Option-Constrained Route Planning": options,
+    "Route-Constrained Planning": lines,
+}
+
+
 def convert_case(row: Row, number: int, tools: Mapping[str, Tool], journal: Journal) -> Case | None:
     """Return the case of a row, or None after noting why it cannot be one.
 
@@ -64,6 +81,7 @@ def convert_case(row: Row, number: int, tools: Mapping[str, Tool], journal: Jour
     for doubt in doubts:
         journal.note("doubtful", f"{row.place} ({row.id})", doubt)
     context = _context(row, journal)
+    explicit, facts = _SCENARIOS[row.scenario](row)
     data: JsonObject = {
         "id": row.id,
         "domains": [row.family],
@@ -72,7 +90,8 @@ def convert_case(row: Row, number: int, tools: Mapping[str, Tool], journal: Jour
         "visible": {"query": row.text("query"), "context": context, "asks": ASKS},
         "truth": {
             "intent": row.scenario,
-            **factors(row, str(context.get("now") or "")),
+            "explicit": explicit,
+            "facts": facts,
             "policies": [_NO_QUESTION],
             "clarification": {"max_turns": 0},
             "tools": expected_tools(row, tools),
@@ -80,7 +99,7 @@ def convert_case(row: Row, number: int, tools: Mapping[str, Tool], journal: Jour
             "oracle": [
                 {
                     "calls": [{"tool": call.tool, "arguments": call.arguments} for call in row.calls],
-                    "say": answer(row, str(context.get("now") or "")),
+                    "say": answer(row),
                 }
             ],
         },

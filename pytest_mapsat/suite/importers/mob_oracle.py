@@ -20,28 +20,23 @@ _CUT_FROM = re.compile(r"'(?:paths|transits)': \[")
 _DAY = 24 * 60
 
 
-def answer(row: Row, now: str) -> str:
-    """Return what is told the user.
-
-    Args:
-        row: the row, read.
-        now: the case's time, ISO 8601; empty where it has none.
-    """
-    return _ANSWERS.get(row.scenario, _route)(row, now)
+def answer(row: Row) -> str:
+    """Return what is told the user."""
+    return _ANSWERS.get(row.scenario, _route)(row)
 
 
-def _poi(row: Row, _now: str) -> str:
+def _poi(row: Row) -> str:
     place = row.calls[0].result
     if not isinstance(place, dict):
         return "没有查到这个地点。"
     return f"{place.get('name')}的地址是{place.get('address')}，坐标：{place.get('location')}。"
 
 
-def _geolocation(row: Row, _now: str) -> str:
+def _geolocation(row: Row) -> str:
     return f"您现在位于{row.text('formatted_address')}。"
 
 
-def _nearby(row: Row, _now: str) -> str:
+def _nearby(row: Row) -> str:
     found = row.calls[-1].result
     items = found.get("pois") if isinstance(found, dict) else None
     named = [item for item in items[:3] if isinstance(item, dict)] if isinstance(items, list) else []
@@ -49,18 +44,18 @@ def _nearby(row: Row, _now: str) -> str:
     return "\n".join(["为您找到附近的地点：", *lines]) if lines else "附近没有找到。"
 
 
-def _weather(row: Row, _now: str) -> str:
+def _weather(row: Row) -> str:
     text = row.text("weather_description")
     told = re.split(r"[。]", text)[0]
     return f"{told}。" if re.search(r"\d", told) else "很抱歉，暂无该地的天气数据。"
 
 
-def _traffic(row: Row, _now: str) -> str:
+def _traffic(row: Row) -> str:
     info = row.mapping("ans").get("trafficinfo")
     return str(info.get("description") or "") if isinstance(info, dict) else ""
 
 
-def _route(row: Row, _now: str) -> str:
+def _route(row: Row) -> str:
     figures = _figures(row)
     if row.route is None or figures is None:
         return "很抱歉，没有取得路线。"
@@ -72,7 +67,7 @@ def _route(row: Row, _now: str) -> str:
     return f"为您规划了{mode}路线：{stops}全程{metres / 1000:.1f}公里，预计用时{_duration(seconds)}{more}。"
 
 
-def _lines(row: Row, now: str) -> str:
+def _lines(row: Row) -> str:
     lines = meant_lines(row)
     for way in transits(row):
         found = rides(way)
@@ -80,15 +75,15 @@ def _lines(row: Row, now: str) -> str:
             names = "，再换乘".join(kept_names(one, lines)[0] for one in found)
             metres, seconds = _number(way.get("distance")), _number(way.get("duration"))
             return f"建议乘坐{names}，全程{metres / 1000:.1f}公里，预计用时{_duration(seconds)}，票价{_plain(way.get('cost'))}元。"
-    return _route(row, now)
+    return _route(row)
 
 
-def _departure(row: Row, now: str) -> str:
+def _departure(row: Row) -> str:
     there, figures = arrive_by(row), _figures(row)
     if there is None or figures is None:
-        return _route(row, now)
+        return _route(row)
     leave = (there - figures[1] // 60 - 5) % _DAY
-    return f"{_route(row, now)}建议{leave // 60:02d}:{leave % 60:02d}出发。"
+    return f"{_route(row)}建议{leave // 60:02d}:{leave % 60:02d}出发。"
 
 
 def _figures(row: Row) -> tuple[int, int] | None:
@@ -147,7 +142,7 @@ def _duration(seconds: int) -> str:
     return f"{hours}小时{minutes}分钟" if hours and minutes else f"{hours}小时" if hours else f"{minutes}分钟"
 
 
-_ANSWERS: dict[str, Callable[[Row, str], str]] = {
+_ANSWERS: dict[str, Callable[[Row], str]] = {
     "POI Query": _poi,
     "Geolocation Query": _geolocation,
     "Nearby Query": _nearby,

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
+from typing import IO
 
-from pytest_mapsat.formats import content_digest, limits, printable, read_csv, shown_path
+from pytest_mapsat.formats import content_digest, limits, printable, read_csv, replacing, shown_path
 from pytest_mapsat.model import SUITE_SCHEMA, Case, EpisodeDefaults, Problem, Record, SuiteError, SuiteManifest
-from pytest_mapsat.suite.writer import new_folder, write_bytes, write_cases, write_manifest, write_records, write_tool
+from pytest_mapsat.suite.writer import new_folder, write_bytes, write_cases, write_manifest, write_tool
 
 from .mob_calls import records_of
 from .mob_cases import convert_case
@@ -32,6 +33,20 @@ _DOMAINS = {
     "basic_route_planning": "from here to there, by way of other places",
     "preference_constrained_route_planning": "routes under the user's wishes: no highways, not this line",
 }
+#: Ways that no tool of the benchmark plans, with their verbs: a station is none.
+_OTHER_MEANS = (
+    "坐高铁",
+    "乘高铁",
+    "乘坐高铁",
+    "坐动车",
+    "坐火车",
+    "乘火车",
+    "乘坐火车",
+    "坐飞机",
+    "乘飞机",
+    "坐大巴",
+    "坐客车",
+)
 _PLACES = ("data/datasets", "datasets", "data", "")
 
 
@@ -66,16 +81,16 @@ def _find(src: Path) -> Path:
 
 
 def _build(table: Path, folder: Path) -> ImportReport:
-    """Write the suite in two passes over the table, so that one row at a time is held."""
+    """Write the suite row by row, so that one row at a time is held."""
     journal = Journal()
-    kept: dict[str, None] = {}
-    write_cases(folder / "cases.jsonl", _cases(table, kept, journal))
+    kept: set[str] = set()
+    by_tool: Counter[str] = Counter()
+    with replacing(folder / "records" / "recorded.jsonl") as records:
+        write_cases(folder / "cases.jsonl", _cases(table, kept, journal, _keeper(records, by_tool)))
     if not kept:
         problems = [Problem(note.place, 0, note.message) for note in journal.notes if note.kind == "unparsable"]
         raise SuiteError(*problems[: limits.PROBLEMS] or [Problem(shown_path(table), 0, "holds no row")])
     journal.note("assumption", "time", "times stand without an offset in the source; +08:00 is added, China's one zone")
-    by_tool: Counter[str] = Counter()
-    write_records(folder / "records" / "recorded.jsonl", _records(table, kept, by_tool))
     for name, tool in mobility_tools().items():
         write_tool(folder / "tools" / f"{name}.yaml", tool)
     write_manifest(folder / "suite.yaml", _manifest(content_digest(table)[:12], len(kept), by_tool.total()))
@@ -119,8 +134,18 @@ def _rows(table: Path, journal: Journal) -> Iterator[tuple[int, Row]]:
             left_out(place, str(error))
 
 
-def _cases(table: Path, kept: dict[str, None], journal: Journal) -> Iterator[Case]:
-    """Give the cases, and keep their ids."""
+def _keeper(file: IO[bytes], by_tool: Counter[str]) -> Callable[[Record], None]:
+    """Return what writes a record and counts it."""
+
+    def keep(record: Record) -> None:
+        by_tool[record.tool] += 1
+        file.write(json.dumps(record.to_json(), ensure_ascii=False, allow_nan=False).encode() + b"\n")
+
+    return keep
+
+
+def _cases(table: Path, kept: set[str], journal: Journal, keep: Callable[[Record], None]) -> Iterator[Case]:
+    """Give the cases, note their ids, and hand on their records."""
     for number, row in _rows(table, journal):
         if row.id in kept:
             journal.note("duplicate_case", row.place, f"the same row as that of {row.id}; the first one is kept")
@@ -130,20 +155,11 @@ def _cases(table: Path, kept: dict[str, None], journal: Journal) -> Iterator[Cas
         if case is None:
             journal.leave("rows")
             continue
-        kept[case.id] = None
+        kept.add(case.id)
         _remark(row, journal)
+        for record in records_of(row):
+            keep(record)
         yield case
-
-
-def _records(table: Path, kept: dict[str, None], by_tool: Counter[str]) -> Iterator[Record]:
-    """Give the records of the cases that are kept, and count them."""
-    left = dict(kept)
-    for _, row in _rows(table, Journal()):
-        if row.id in left:
-            del left[row.id]
-            for record in records_of(row):
-                by_tool[record.tool] += 1
-                yield record
 
 
 def _remark(row: Row, journal: Journal) -> None:
@@ -173,5 +189,6 @@ def _manifest(snapshot: str, cases: int, records: int) -> SuiteManifest:
         success="mobility_fpr",
         asserted=("explicit", "facts", "hard"),
         episode=EpisodeDefaults(user="silent"),
+        vocabulary={"means.transit": _OTHER_MEANS},
         description=_DESCRIPTION.format(snapshot=snapshot, cases=cases, records=records),
     )

@@ -1,0 +1,73 @@
+"""``--mapsat-executor``: what it may be asked for together with, and the cluster behind it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .options import agent_spec, dest_of
+
+if TYPE_CHECKING:
+    from pytest_mapsat.runs.cluster import Cluster
+
+    from .settings import Settings
+
+_HERE = "leave --mapsat-executor out"
+
+
+def read_executor(config: pytest.Config) -> str:
+    """Return the address of the scheduler of dask that episodes are handed to; empty where they are played here.
+
+    Raises:
+        pytest.UsageError: it names something else, or an agent that only this process has.
+    """
+    given = config.getoption(dest_of("executor"))
+    spec = str((config.getini(dest_of("executor")) if given is None else given) or "local").strip()
+    if spec == "local":
+        return ""
+    kind, _, address = spec.partition(":")
+    if kind != "dask" or not re.fullmatch(r"[\w.:/\[\]-]{1,300}", address, re.ASCII):
+        raise pytest.UsageError(
+            f"--mapsat-executor: found {spec!r}, expected local, or dask:ADDRESS as in dask:tcp://host:8786"
+        )
+    if agent_spec(config) == "fixture":
+        raise pytest.UsageError(
+            f"--mapsat-executor={spec}: the agent of a fixture is an object of this process: name it as module:attr, or {_HERE}"
+        )
+    return address
+
+
+def connect(config: pytest.Config, settings: Settings, *, asks_models: bool) -> Cluster | None:
+    """Return the cluster that episodes are handed to; None where they are played here.
+
+    Args:
+        config: pytest's.
+        settings: what was asked for.
+        asks_models: whether the agent or the user is a model.
+
+    Raises:
+        pytest.UsageError: something else was asked for that only this process can do.
+        UsageError: there is no cluster there that can be used.
+    """
+    if not settings.executor:
+        return None
+    models = settings.models
+    bounds = (models.max_cost, models.max_tokens, models.requests_a_minute, models.tokens_a_minute)
+    reasons = {
+        "--mapsat-isolate starts processes of its own": settings.isolation is not None,
+        "--mapsat-on-miss asks from this process": settings.request.options.on_miss != "strict",
+        "limits on what models may cost or how often they are asked hold on one machine": asks_models and any(bounds),
+        "worlds of a conftest.py are not known there, those of installed packages are": bool(
+            config.hook.pytest_mapsat_world.get_hookimpls()
+        ),
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            raise pytest.UsageError(f"--mapsat-executor=dask:{settings.executor}: {reason}: {_HERE}, or the other")
+    from pytest_mapsat.runs.cluster import open_cluster  # noqa: PLC0415 (an extra)
+
+    cluster = open_cluster(settings.executor)
+    config.add_cleanup(cluster.close)
+    return cluster

@@ -1,0 +1,235 @@
+"""Episodes that other processes play, on this machine or another: what travels there and back is text.
+
+A case goes with the records, the tables and the tools that its world is made from, and with what of its truth the user that is played
+needs; the trajectory comes back, and is judged here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from threading import Event
+from time import perf_counter
+from typing import Any
+
+from pytest_mapsat import __version__
+from pytest_mapsat.agents import Source, resolve_source, scrubbed
+from pytest_mapsat.episode import Limits, run_episode, without_world
+from pytest_mapsat.llm import Door, Mode
+from pytest_mapsat.model import (
+    Case,
+    MapsatError,
+    Noun,
+    Overlay,
+    Record,
+    RunRequest,
+    SuiteManifest,
+    Tool,
+    Trajectory,
+    Truth,
+)
+from pytest_mapsat.sandbox import Table, WorldHook, WorldSuite, installed_worlds, make_world
+from pytest_mapsat.users import make_user
+
+from .models import door_for
+
+#: How often somebody who waits looks whether an answer can still come, seconds.
+_GLANCE = 1.0
+#: What an episode may need besides its own time, to be sent, to wait for a free process and to come back, seconds.
+_ON_THE_WAY = 60.0
+
+
+@dataclass
+class Elsewhere:
+    """Has episodes played by an executor.
+
+    Args:
+        executor: runs functions in other processes.
+        request: what the run was asked for.
+        root: the folder that modules are looked for in first, where the other process has it too.
+        cache: what kept answers of models are used for.
+        rounds: how many episodes may stand before one in the queue of the executor.
+        gone: says why nobody can answer any more; empty as long as somebody can.
+    """
+
+    executor: Executor
+    request: RunRequest
+    root: Path
+    cache: Mode = "auto"
+    rounds: int = 1
+    gone: Callable[[], str] = str
+    _stopped: Event = field(default_factory=Event)
+    _suites: dict[int, bytes] = field(default_factory=dict)
+
+    def play(self, case: Case, suite: WorldSuite, source: Source, *, trial: int) -> Trajectory:
+        """Return the trajectory of one episode; whatever goes wrong on the way is told in its ending and fault."""
+        if id(suite) not in self._suites:
+            self._suites[id(suite)] = _packed(_of_suite(suite))
+        try:
+            told = json.loads(self._answer(self._suites[id(suite)], _packed(self._asked(case, suite, trial))))
+        except MapsatError as error:
+            return without_world(case, source, str(error), trial=trial)
+        except Exception as error:  # noqa: BLE001  whatever an executor raises when a process is lost
+            why = f"the executor lost the episode: {type(error).__name__}: {scrubbed(str(error))}"
+            return without_world(case, source, why, trial=trial)
+        if "refused" in told:
+            return without_world(case, source, scrubbed(told["refused"]), trial=trial)
+        return Trajectory.model_validate(told["trajectory"])
+
+    def stop(self) -> None:
+        """Wait for no answer any more."""
+        self._stopped.set()
+
+    def _asked(self, case: Case, suite: WorldSuite, trial: int) -> dict[str, Any]:
+        options = self.request.options
+        return {
+            "version": __version__,
+            "root": str(self.root),
+            "agent": self.request.agent,
+            "user": self.request.user,
+            "cache": self.cache,
+            "max_turns": options.max_turns,
+            "timeout": options.timeout_seconds,
+            "trial": trial,
+            "case": _plain(_without_truth(case, self.request)),
+            "records": [_plain(record) for record in suite.records(case.id)],
+            "overlays": [_plain(overlay) for overlay in suite.overlays(case.id)],
+        }
+
+    def _answer(self, suite: bytes, asked: bytes) -> str:
+        future = self.executor.submit(play_elsewhere, suite, asked)
+        until = perf_counter() + (self.request.options.timeout_seconds + _ON_THE_WAY) * (self.rounds + 1)
+        while True:
+            try:
+                answer: str = future.result(_GLANCE)
+            except TimeoutError:
+                if future.done():
+                    raise  # it is what came back
+            else:
+                return answer
+            why = self.gone()
+            if self._stopped.is_set():
+                why = "the run ended before the episode did"
+            elif not why and perf_counter() > until:
+                why = "no answer came in the time of the episode"
+            if why:
+                future.cancel()
+                raise MapsatError(f"the episode was played elsewhere, and {why}")
+
+
+def _without_truth(case: Case, request: RunRequest) -> Case:
+    """Return the case with what a scripted user, or the oracle, needs of its truth; all of it where somebody else may want it."""
+    if request.user not in ("scripted", "silent") or installed_worlds():
+        return case
+    oracle = case.truth.oracle if request.agent == "baseline:oracle" else ()
+    claims = case.truth.claims if oracle else {}
+    truth = Truth(user=case.truth.user, oracle=oracle, claims=claims)
+    return case.model_copy(update={"truth": truth})
+
+
+def _of_suite(suite: WorldSuite) -> dict[str, Any]:
+    return {
+        "manifest": _plain(suite.manifest),
+        "tools": [_plain(tool) for tool in suite.tools.values()],
+        "tables": {name: list(table.rows) for name, table in suite.tables.items()},
+    }
+
+
+def _plain(noun: Noun) -> dict[str, Any]:
+    return noun.model_dump(mode="json")
+
+
+def _packed(data: Mapping[str, Any]) -> bytes:
+    return zlib.compress(json.dumps(data, ensure_ascii=False).encode("utf-8", "surrogatepass"), 1)
+
+
+def _unpacked(packed: bytes) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(zlib.decompress(packed).decode("utf-8", "surrogatepass"))
+    return data
+
+
+# -- in the other process ------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Suite:
+    """What of a suite has travelled: enough to make the world of one of its cases."""
+
+    manifest: SuiteManifest
+    tools: Mapping[str, Tool]
+    tables: Mapping[str, Table]
+    own: Sequence[Record] = ()
+    laid: Sequence[Overlay] = ()
+    worlds: Sequence[WorldHook] | None = None
+
+    def records(self, case_id: str) -> tuple[Record, ...]:
+        """Return the records that came with the case."""
+        return tuple(record for record in self.own if record.case == case_id)
+
+    def overlays(self, name: str) -> tuple[Overlay, ...]:
+        """Return the overlays that came with the case."""
+        del name
+        return tuple(self.laid)
+
+
+def play_elsewhere(suite: bytes, asked: bytes) -> str:
+    """Play an episode in this process for another one.
+
+    Args:
+        suite: what all episodes of a suite need, packed.
+        asked: the case, and how it is to be played, packed.
+
+    Returns:
+        JSON: the trajectory, or why there is none.
+    """
+    wanted = _unpacked(asked)
+    if wanted["version"] != __version__:
+        said = f"a process of the executor has pytest-mapsat {__version__}, the run has {wanted['version']}: install the same"
+        return json.dumps({"refused": said})
+    try:
+        return json.dumps({"trajectory": _plain(_played(suite, wanted))})
+    except MapsatError as error:
+        return json.dumps({"refused": f"in a process of the executor: {error}"})
+
+
+def _played(packed: bytes, wanted: Mapping[str, Any]) -> Trajectory:
+    case = Case.model_validate(wanted["case"])
+    common = _opened(packed)
+    suite = _Suite(
+        common.manifest,
+        common.tools,
+        common.tables,
+        tuple(map(Record.model_validate, wanted["records"])),
+        tuple(map(Overlay.model_validate, wanted["overlays"])),
+    )
+    root = wanted["root"] if Path(wanted["root"]).is_dir() else os.getcwd()  # noqa: PTH109  a text
+    asks = wanted["agent"].partition(":")[0] in ("react", "plan") or "llm:" in wanted["user"]
+    door = _door(wanted["cache"]) if asks else None
+    source = _source(wanted["agent"], root, wanted["cache"] if asks else None)
+    user = make_user(wanted["user"], case, door=door, trial=wanted["trial"])
+    limits = Limits(max_turns=wanted["max_turns"], timeout=wanted["timeout"])
+    return run_episode(case, source, user, make_world(case, suite), limits, trial=wanted["trial"])
+
+
+@lru_cache(maxsize=4)
+def _opened(packed: bytes) -> _Suite:
+    data = _unpacked(packed)
+    tools = map(Tool.model_validate, data["tools"])
+    tables = {name: Table(name, tuple(rows)) for name, rows in data["tables"].items()}
+    return _Suite(SuiteManifest.model_validate(data["manifest"]), {tool.name: tool for tool in tools}, tables)
+
+
+@lru_cache(maxsize=4)
+def _source(spec: str, root: str, cache: Mode | None) -> Source:
+    return resolve_source(spec, root=Path(root), door=None if cache is None else _door(cache))
+
+
+@lru_cache(maxsize=4)
+def _door(mode: Mode) -> Door:
+    return door_for(mode)
