@@ -32,6 +32,24 @@ def agent(message, tools):
     return f"I suggest {found['pois'][0]['name']}."
 """
 
+_WAITING = """
+import asyncio
+import time
+
+async def waits(message, tools):
+    await asyncio.sleep({seconds})
+    return f"I suggest {{tools.search_poi(query='charger')['pois'][0]['name']}}."
+
+def blocks(message, tools):
+    time.sleep({seconds})
+    return f"I suggest {{tools.search_poi(query='charger')['pois'][0]['name']}}."
+"""
+
+
+def waiting_agents(folder: Path, seconds: float) -> None:
+    """Write agents that wait before they answer into the folder of a suite."""
+    (folder / "waiting_agents.py").write_text(_WAITING.format(seconds=seconds))
+
 
 def bare_tests(folder: Path, count: int, *, marks: bool = False) -> Path:
     """Write a test module with one function parametrised ``count`` times."""

@@ -1,4 +1,4 @@
-"""Two commands in turn, A B A B ..., so that drift of the machine hits both alike."""
+"""Commands in turn, A B C A B C ..., so that drift of the machine hits all alike."""
 
 from __future__ import annotations
 
@@ -7,8 +7,17 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command, and the folder that it runs in."""
+
+    argv: tuple[str, ...]
+    cwd: Path
 
 
 @dataclass(frozen=True)
@@ -20,62 +29,58 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Pair:
-    """The samples of two commands that ran in turn."""
+class Timed:
+    """The samples of one command."""
 
-    ours: tuple[Sample, ...]
-    other: tuple[Sample, ...]
-
-    @property
-    def ratio(self) -> float:
-        """Median of the pairwise ratios of wall time, ours to other."""
-        return statistics.median(a.seconds / b.seconds for a, b in zip(self.ours, self.other, strict=True))
+    samples: tuple[Sample, ...]
 
     @property
-    def added_ms(self) -> float:
-        """Median of the pairwise differences of wall time, milliseconds."""
-        return 1000 * statistics.median(a.seconds - b.seconds for a, b in zip(self.ours, self.other, strict=True))
+    def seconds(self) -> float:
+        """Median wall time."""
+        return statistics.median(sample.seconds for sample in self.samples)
 
     @property
-    def seconds(self) -> tuple[float, float]:
-        """Median wall times, ours and other."""
-        return (
-            statistics.median(sample.seconds for sample in self.ours),
-            statistics.median(sample.seconds for sample in self.other),
-        )
+    def megabytes(self) -> float:
+        """Median peak memory."""
+        return statistics.median(sample.megabytes for sample in self.samples)
 
-    @property
-    def megabytes(self) -> tuple[float, float]:
-        """Median peak memory, ours and other."""
-        return (
-            statistics.median(sample.megabytes for sample in self.ours),
-            statistics.median(sample.megabytes for sample in self.other),
-        )
+    def to(self, other: Timed) -> float:
+        """Return the median of the ratios of wall time to another command, pair by pair."""
+        pairs = zip(self.samples, other.samples, strict=True)
+        return statistics.median(mine.seconds / its.seconds for mine, its in pairs)
 
-
-def measure(ours: list[str], other: list[str], *, cwd: Path, rounds: int) -> Pair:
-    """Run both commands ``rounds`` times in turn, after one uncounted round."""
-    samples: list[tuple[Sample, Sample]] = []
-    for number in range(rounds + 1):
-        pair = (_run(ours, cwd), _run(other, cwd))
-        if number:
-            samples.append(pair)
-    return Pair(tuple(a for a, _ in samples), tuple(b for _, b in samples))
+    def above(self, other: Timed) -> float:
+        """Return the median of the differences of wall time to another command, pair by pair, seconds."""
+        pairs = zip(self.samples, other.samples, strict=True)
+        return statistics.median(mine.seconds - its.seconds for mine, its in pairs)
 
 
-def pytest_command(*arguments: str, plugin: bool) -> list[str]:
-    """Return a pytest command line with our plugin or without, and with no other plugin of this environment."""
+def in_turn(commands: Sequence[Command], *, rounds: int, warm: bool = True) -> list[Timed]:
+    """Run commands in turn, ``rounds`` times, after an uncounted round where ``warm``."""
+    samples: list[list[Sample]] = [[] for _ in commands]
+    for number in range(-warm, rounds):
+        for command, kept in zip(commands, samples, strict=True):
+            sample = _run(command)
+            if number >= 0:
+                kept.append(sample)
+    return [Timed(tuple(kept)) for kept in samples]
+
+
+def pytest_command(cwd: Path, *arguments: str, plugin: bool) -> Command:
+    """Return a pytest command with our plugin or without, and with no other plugin of this environment."""
     ours = ["-p", "mapsat"] if plugin else []
-    return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *ours, *arguments]
+    return Command((sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *ours, *arguments), cwd)
 
 
-def _run(command: list[str], cwd: Path) -> Sample:
+def _run(command: Command) -> Sample:
     started = time.perf_counter()
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    process = subprocess.Popen(command, cwd=cwd, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - started
-    process.returncode = os.waitstatus_to_exitcode(status)
+    with subprocess.Popen(
+        command.argv, cwd=command.cwd, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
-        raise RuntimeError(f"exit {process.returncode}: {' '.join(command)}")
+        raise RuntimeError(f"exit {process.returncode}: {' '.join(command.argv)}")
     return Sample(seconds, usage.ru_maxrss / 1024)

@@ -1,8 +1,7 @@
-"""Python's collector of cycles while an agent is active: it comes less often, goes over less, and is spared what ends with the process.
+"""Python's collector of cycles while an agent is active: it rests while items are made, comes less often while they run, and is spared the end.
 
-Episodes leave many small values behind and next to no cycles, so that the collector goes over all of them again and again to find nothing: a fifth
-of the time of a trivial case. What tests have left is still collected once at the end, where pytest tells of exceptions that come of it; and a
-process that lives on after ``pytest.main`` finds the collector as it was.
+Episodes leave many small values behind and next to no cycles, so that the collector goes over all of them again and again to find nothing: a tenth
+of the time of a trivial case, and half of that of collecting 100,000. From the end of the session on it is as it was.
 """
 
 from __future__ import annotations
@@ -21,14 +20,9 @@ _BUFFERED = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
 
 
 class Collector:
-    """A plugin of a session of ours.
+    """A plugin of a session of ours."""
 
-    Args:
-        config: pytest's; the collector is as it was when it is done with.
-    """
-
-    def __init__(self, config: pytest.Config) -> None:
-        config.add_cleanup(self._restore)
+    def __init__(self) -> None:
         self._thresholds = gc.get_threshold()
         atexit.unregister(_leave)
         atexit.register(_leave)
@@ -46,21 +40,14 @@ class Collector:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self) -> None:
-        """Take modules and items out of what is gone over: they stay to the end."""
+        """Let it come less often while items run."""
         often, *others = self._thresholds
         if often:  # nobody has turned it off
             gc.set_threshold(max(often, _OBJECTS), *others)
-        gc.freeze()
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_unconfigure(self) -> None:
-        """Collect once what tests have left; of what is there now no plugin's unconfigure needs to go over anything again."""
-        gc.unfreeze()
-        gc.collect()
-        gc.freeze()
-
-    def _restore(self) -> None:
-        gc.unfreeze()
+    def pytest_sessionfinish(self) -> None:
+        """Restore it."""
         gc.set_threshold(*self._thresholds)
 
 

@@ -428,6 +428,8 @@ class Reporter:
             self._tell(terminal, brief=True)
         if self.episodes.journal is not None:
             self.episodes.journal.close()
+        # Thousands of values that Python would go over again and again while the process ends.
+        self._gathered, self._cards, self._run = Gathered(), [], None
 
     def _ended_early(self) -> bool:
         """Say whether an agent was named, and the session ended green before it could collect anything."""

@@ -67,7 +67,7 @@ def start_session(config: pytest.Config) -> MapsatSession:
     config.add_cleanup(interrupts.close)
     try:
         session = MapsatSession(config, settings)
-        config.pluginmanager.register(Collector(config), "mapsat-collector")
+        config.pluginmanager.register(Collector(), "mapsat-collector")
         if session.is_controller:
             session.reporter = Reporter(config, session.described(), session.suites, session.episodes, session.families)
             session.reporter.run_name = session.run_name

@@ -124,7 +124,7 @@ def test_expected_calls_are_answered_exactly_or_their_miss_is_explained(imported
         for call in case.truth.oracle[0].calls:
             kinds.setdefault(imported.worlds[name].call(call.tool, call.arguments).provenance.kind, []).append(name)
     assert sorted(kinds) == ["exact", "miss"]
-    assert kinds["miss"] == ["traffic", "cut", "other_road"]
+    assert kinds["miss"] == ["traffic", "mixed", "cut", "other_road"]
     call = imported.cases["cut"].truth.oracle[0].calls[1]
     missed = imported.worlds["cut"].call(call.tool, call.arguments)
     assert "holds a part of its result only, and is never served" in missed.provenance.note
@@ -182,6 +182,10 @@ def test_near_calls_of_a_sensible_agent_are_answered_and_others_are_not(imported
         ("lines", "先坐22路，再换乘轨道交通3号线，全程50分钟。"),
         ("turned", "坐地铁1号线直达西门，30分钟，票价3元。"),
         ("no_weather", "抱歉，暂时没有查到云水市的天气数据。"),
+        ("mixed", "湖滨路轻度拥堵，由东向西方向堵得厉害，其余路段畅通。"),
+        ("forecast", "明天白天多云，夜间有小雨，12到20度。"),
+        ("forecast", "明天多云转小雨，最高20℃。"),
+        ("fare", "打车去月湖大约88元，60公里。"),
     ],
 )  # fmt: skip
 def test_right_answers_pass(imported, name, text):
@@ -209,6 +213,9 @@ def test_right_answers_pass(imported, name, text):
         ("lines", "乘坐地铁1号线直达西门，30分钟，票价3元。"),
         ("turned", "可以乘1路公交，约55分钟，票价2元。"),
         ("no_weather", "云水市今天晴，25℃。"),
+        ("mixed", "湖滨路全程畅通，不堵。"),
+        ("forecast", "明天晴，25度。"),
+        ("fare", "打车去月湖大约150元，60公里。"),
     ],
 )  # fmt: skip
 def test_wrong_answers_fail(imported, name, text):
@@ -276,6 +283,51 @@ def test_a_broken_cell_leaves_its_row_out_and_is_told_with_its_place(tmp_path, c
     with pytest.raises(SuiteError, match=r"sample\.csv:2"):
         import_mobilitybench(write_table(tmp_path / "alone", broken), tmp_path / "none")
     assert not (tmp_path / "none").exists()
+
+
+def test_literals_of_another_shape_break_nothing(tmp_path):
+    """Whatever plain data a cell holds, its row becomes a sound case or is left out with its column."""
+    odd = [
+        "None",
+        "[]",
+        "{}",
+        "5",
+        "'x'",
+        "[5, {'name': 3}]",
+        "{'status': 1, 'data': None}",
+        "{'route': {'paths': [5, {'cost': 3}]}}",
+    ]
+    odd += [
+        "{'route': {'transits': [{'segments': [5, {'bus': {'buslines': [1, {'name': ''}]}}], 'cost': []}]}}",
+        "{'location': 'x,y', 'name': 5}",
+    ]
+    odd += [
+        "{'regeocode': {'addressComponent': {'district': []}, 'roads': 'x', 'pois': [5]}}",
+        "{'trafficinfo': {'evaluation': 3}}",
+    ]
+    odd += ["[{'name': 'driving_route', 'arguments': {'origin': 5, 'waypoints': [None], 'strategy': 'a'}}]"]
+    made = rows()
+    columns = (
+        "context",
+        "std_end",
+        "tool_list",
+        "route_ans",
+        "ans",
+        "location_ans",
+        "poi_result",
+        "near_poi_ans",
+        "strategy_list",
+        "weather",
+    )
+    listed = [
+        made[name] | {column: cell}
+        for name in ("where", "lines", "wish", "traffic", "nearby")
+        for column in columns
+        for cell in odd
+    ]
+    report = import_mobilitybench(write_table(tmp_path, *listed), tmp_path / "suite")
+    assert {note.message.partition(":")[0] for note in report.notes if note.kind == "unparsable"} == {"tool_list"}
+    assert [one for one in lint(open_suite(tmp_path / "suite")) if one.severity == "error"] == []
 
 
 def test_other_columns_are_told(tmp_path):

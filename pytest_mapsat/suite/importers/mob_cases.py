@@ -15,12 +15,12 @@ from .mob_factors import Made
 from .mob_oracle import answer
 from .mob_places import geolocation, nearby, poi, traffic, weather
 from .mob_routes import asked_property, departure, lines, multi_stop, options, planned
-from .mob_rows import SCENARIOS, Row, point_of, slots
+from .mob_rows import SCENARIOS, SLOT_CHARS, Row, point_of, slots
 from .mob_words import meant_lines
 from .report import Journal
 
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.\d{1,9})?")
-_TEXT: JsonObject = {"type": "string", "maxLength": 200}
+_TEXT: JsonObject = {"type": "string", "maxLength": SLOT_CHARS}
 _TEXTS: JsonObject = {"type": "array", "maxItems": 20, "items": _TEXT}
 _WORDS = ("place", "near", "city", "time", "road", "origin", "destination")
 _LISTS = ("waypoints", "strategy", "avoid_lines", "take_lines")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pytest_mapsat.model import Json, JsonObject
 
 from .mob_rows import Row
-from .mob_words import MODES, arrive_by, kept_names, meant_lines, obeys, rides, transits
+from .mob_words import MODES, arrive_by, kept_names, meant_lines, obeys, properties_asked, rides, transits
 
 _MODE_WORDS = {"driving": "驾车", "walking": "步行", "cycling": "骑行", "transit": "公共交通"}
 _CUT_FIRST = re.compile(
@@ -52,7 +52,8 @@ def _weather(row: Row) -> str:
 
 def _traffic(row: Row) -> str:
     info = row.mapping("ans").get("trafficinfo")
-    return str(info.get("description") or "") if isinstance(info, dict) else ""
+    told = str(info.get("description") or "") if isinstance(info, dict) else ""
+    return told or "没有查到这条路的路况。"
 
 
 def _route(row: Row) -> str:
@@ -64,6 +65,8 @@ def _route(row: Row) -> str:
     stops = "".join(f"途经{place.get('name')}（{name}），" for name, place in row.places("query_transit_poi"))
     more = "".join(f"，红绿灯{lights}个" for lights in _first(row, "cost", "traffic_lights"))
     more += "".join(f"，过路费{tolls}元" for tolls in _first(row, "cost", "tolls"))
+    if "taxi" in properties_asked(row.text("query")) and (fare := _route_of(row).get("taxi_cost")):
+        more += f"，打车约{_plain(fare)}元"
     return f"为您规划了{mode}路线：{stops}全程{metres / 1000:.1f}公里，预计用时{_duration(seconds)}{more}。"
 
 
@@ -111,10 +114,14 @@ def _in_words(text: str) -> tuple[int, int] | None:
     return round(float(found[1]) * 1000), int(found[2] or 0) * 3600 + int(found[3] or 0) * 60
 
 
-def _first_way(row: Row) -> JsonObject:
+def _route_of(row: Row) -> JsonObject:
     result = row.route.result if row.route else None
     route = result.get("route") if isinstance(result, dict) else None
-    ways = (route.get("paths") or route.get("transits")) if isinstance(route, dict) else None
+    return route if isinstance(route, dict) else {}
+
+
+def _first_way(row: Row) -> JsonObject:
+    ways = _route_of(row).get("paths") or _route_of(row).get("transits")
     return ways[0] if isinstance(ways, list) and ways and isinstance(ways[0], dict) else {}
 
 

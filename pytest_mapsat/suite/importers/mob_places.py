@@ -21,7 +21,7 @@ _NO_NAMES = (
     "一路", "路线", "道路", "公路", "马路", "沿路", "走路", "知道", "街道", "路段", "城市", "市区", "城区", "小区", "社区", "景区", "园区", "校区",
     "超市", "地区", "区域", "附近", "本市", "全市", "该市", "该区", "乡村", "农村", "路口", "路边", "路况", "隧道", "频道", "通道", "渠道", "街区",
 )  # fmt: skip
-_WEATHER_NOT_KNOWN = (
+_NOT_KNOWN = (
     "暂无",
     "没有",
     "无法",
@@ -35,6 +35,7 @@ _WEATHER_NOT_KNOWN = (
     "未返回",
     "不完整",
 )
+_DEGREES = re.compile(r"(?<!\d)(-?\d{1,2}(?:\.\d)?)(?:[℃度]?\s*[~～到至-]\s*(-?\d{1,2}(?:\.\d)?))?\s*[℃度]")
 _CODE = re.compile(r"^[A-Z]\d{1,5}")
 _HAN_DIGITS = "零一二三四五六七八九十"
 _TEN = 10
@@ -157,9 +158,10 @@ def weather(row: Row) -> Made:
     told = states_in(text, WEATHER)
     every = [word for words in WEATHER.values() for word in words]
     degrees: JsonObject = {"kind": "number", "unit": "celsius", "quantifier": "any"}
-    given = [float(found[1]) for found in re.finditer(r"(-?\d+(?:\.\d+)?)\s*[℃度]", text)]
+    ranges = [(float(found[1]), float(found[2] or found[1])) for found in _DEGREES.finditer(text)]
+    given = [degree for pair in ranges for degree in pair]
     if not told and not given:
-        words = list(_WEATHER_NOT_KNOWN)
+        words = list(_NOT_KNOWN)
         missing = all_of({"kind": "said", "any": words, "about": words}, {"kind": "not_said", "phrases": every})
         explicit = [factor("deliver", "说明查不到该地的天气数据", missing)]
     else:
@@ -174,6 +176,8 @@ def weather(row: Row) -> Made:
             all_of({**degrees, "min": abs(one), "max": abs(one)}, _signed(one, below=one < 0))
             for one in dict.fromkeys(given)
         ]
+        between = [(min(abs(low), abs(high)), max(abs(low), abs(high))) for low, high in ranges if low != high]
+        each += [{**degrees, "min": low, "max": high} for low, high in between]
         listed = "、".join(f"{one:g}℃" for one in dict.fromkeys(given))
         explicit.append(factor("temperature", f"气温：{listed}", said_by("weather_query", any_of(*each))))
     bound = {"op": "bound", "tool": "weather_query", "path": "weather_description"}
@@ -209,15 +213,16 @@ def traffic(row: Row) -> Made:
     evaluation = data.get("evaluation")
     overall = str(evaluation.get("description") or "") if isinstance(evaluation, dict) else ""
     told = [state for state in TRAFFIC if state in overall or state in str(data.get("description") or "")]
-    every = [word for words in TRAFFIC.values() for word in words]
-    heard = [*every, "拥堵", "堵", "缓慢", "拥挤"]
+    meant = [state for state in told if state in overall] or told
+    heard = [*(word for words in TRAFFIC.values() for word in words), "拥堵", "堵", "缓慢", "拥挤"]
+    heard += [] if told else _NOT_KNOWN
     explicit = [factor("deliver", "说出道路是否畅通", {"kind": "said", "any": heard, "about": heard})]
-    if told:
-        own = [word for state in told for word in (state, *TRAFFIC[state])]
-        said = {"kind": "said", "any": own, "about": [*own, *(NEGATORS if "畅通" in told else ("堵", "慢", "挤"))]}
+    if meant:
+        own = [word for state in meant for word in (state, *TRAFFIC[state])]
+        said = {"kind": "said", "any": own, "about": [*own, *(NEGATORS if "畅通" in meant else ("堵", "慢", "挤"))]}
         others = {"kind": "not_said", "phrases": list(dict.fromkeys(other_words(TRAFFIC, told)))}
         check = all_of(said, others) if len(told) < len(TRAFFIC) else said
-        explicit.append(factor("status", f"路况：{'、'.join(told)}", said_by("traffic_status", check)))
+        explicit.append(factor("status", f"路况：{'、'.join(meant)}", said_by("traffic_status", check)))
     bound = {"op": "bound", "tool": "traffic_status", "path": "trafficinfo.evaluation.*"}
     share = {"kind": "number", "unit": "percent", "equals": bound, "quantifier": "any", "if_absent": "vacuous"}
     return explicit, [factor("figures", "说到的百分比与 traffic_status 返回的一致", share)]

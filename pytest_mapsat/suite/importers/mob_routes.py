@@ -52,6 +52,7 @@ _FIGURES: dict[str, tuple[str, str, float]] = {
     "time": ("min", "travel_time", 0.05),
     "tolls": ("yuan", "", 0.0),
     "lights": ("count", "", 0.0),
+    "taxi": ("yuan", "", 0.05),
 }
 _HOURS_AND_MINUTES = re.compile(r"(?:(\d{1,3})小时)?(?:(\d{1,3})分钟?)?")
 _KILOMETRES = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*(?:公里|千米)")
@@ -62,6 +63,9 @@ def _values(row: Row, what: str) -> list[float]:
     result = row.route.result if row.route else None
     if isinstance(result, str):
         return _values_in_words(result, what)
+    if what == "taxi":
+        fare = _route_of(result).get("taxi_cost")
+        return [float(str(fare))] if _is_number(fare) else []
     found: list[float] = []
     for way in _ways(result):
         cost = way.get("cost")
@@ -87,9 +91,14 @@ def _values_in_words(text: str, what: str) -> list[float]:
 
 
 def _ways(result: Json) -> list[JsonObject]:
-    route = result.get("route") if isinstance(result, dict) else None
-    ways = (route.get("paths") or route.get("transits")) if isinstance(route, dict) else None
+    route = _route_of(result)
+    ways = route.get("paths") or route.get("transits")
     return [way for way in ways if isinstance(way, dict)] if isinstance(ways, list) else []
+
+
+def _route_of(result: Json) -> JsonObject:
+    route = result.get("route", result) if isinstance(result, dict) else None
+    return route if isinstance(route, dict) else {}
 
 
 def _windows(values: list[float], slack: float) -> list[JsonObject]:
@@ -107,7 +116,7 @@ def _windows(values: list[float], slack: float) -> list[JsonObject]:
 def _route_told(row: Row) -> Checks:
     """Return what every answer with a route must hold: something of a route, that the tool was asked, and figures that agree with it."""
     figure: JsonObject = {"kind": "number", "quantifier": "any", "min": 0}
-    told = any_of({**figure, "unit": "km", "role": "travel_distance"}, {**figure, "unit": "min", "role": "travel_time"})
+    told = any_of({**figure, "unit": "km"}, {**figure, "unit": "min"})
     explicit = [factor("deliver", "给出一条路线的里程或用时", told)]
     if row.route is not None:
         called = {"kind": "called", "tool": row.route.tool, "answered": True}
@@ -116,7 +125,7 @@ def _route_told(row: Row) -> Checks:
             return [*explicit, factor("route", text, called)]
         same = [one for what in ("distance", "time") if (one := _figure(row, what, "fail")) is not None]
         text = f"里程或用时与 {row.route.tool} 返回的某条路线一致"
-        explicit.append(factor("route", text, all_of(called, any_of(*same))))
+        explicit.append(factor("route", text, all_of(called, *([any_of(*same)] if same else []))))
     return explicit
 
 
@@ -203,7 +212,8 @@ def lines(row: Row) -> Made:
     checks = [keeps]
     if avoid:
         names = list(dict.fromkeys(one for name in avoid for one in names_of_line(name)))
-        checks.append(any_of({"kind": "avoids", "names": avoid}, {"kind": "not_said", "phrases": names}))
+        unsaid: Checks = [{"kind": "not_said", "phrases": names}] if names else []
+        checks.append(any_of({"kind": "avoids", "names": avoid}, *unsaid))
     kept = f"符合要求（{'，'.join(words)}），并且" if words else ""
     explicit.append(factor("lines", f"推荐的线路{kept}是 bus_route 返回的某个方案的线路", all_of(*checks)))
     facts = []
@@ -236,7 +246,7 @@ def asked_property(row: Row) -> Made:
     """Return what an answer about a figure of a route must hold."""
     explicit, facts = planned(row)
     asked = [what for what in properties_asked(row.text("query")) if row.route is not None and not row.route.cut]
-    texts = {"distance": "里程", "time": "用时", "tolls": "费用", "lights": "红绿灯数"}
+    texts = {"distance": "里程", "time": "用时", "tolls": "费用", "lights": "红绿灯数", "taxi": "打车费用"}
     for what in asked:
         check = _figure(row, what, "fail")
         if check is not None:

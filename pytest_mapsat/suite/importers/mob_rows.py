@@ -13,6 +13,8 @@ from .report import Journal
 
 #: A spreadsheet's cell holds so many characters; what had more ends here.
 CELL_CHARS = 32_767
+#: What words of a slot (a place, a road, a day) have at most.
+SLOT_CHARS = 200
 _ID_DIGITS = 12
 
 _TEXTS = (
@@ -25,6 +27,7 @@ _LITERALS = (
     "bus_lines_list", "poi_result", "near_poi_ans", "weather",
 )  # fmt: skip
 COLUMNS = (*_TEXTS, *_LITERALS)
+_SLOTS = ("query_start_poi", "query_transit_poi", "query_end_poi", "city", "road", "query_poi", "near_poi_info", "time")
 
 #: The task families of the paper's Table 1 and their scenarios, as the rows spell them.
 FAMILIES = {
@@ -177,6 +180,9 @@ def read_row(source: TableRow, place: str, tools: Mapping[str, Tool], journal: J
         raise OddRowError(f"task_scenario: found {shown(scenario)}, expected a scenario of the paper ({hint})")
     if not cells["query"].strip():
         raise OddRowError("query: found nothing, expected the user's words")
+    for name in _SLOTS:
+        if any(len(one) > SLOT_CHARS for one in _slot(cells[name])):
+            raise OddRowError(f"{name}: found {len(cells[name])} characters, expected at most {SLOT_CHARS}")
     row = Row(place, cells, values, cut)
     calls = tuple(_calls(row, tools, journal))
     if not calls:

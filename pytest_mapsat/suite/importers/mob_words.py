@@ -182,7 +182,9 @@ def arrive_by(row: Row) -> int | None:
 
 def properties_asked(query: str) -> list[str]:
     """Return which figures of a route a query asks for."""
-    return [name for name, words in PROPERTIES.items() if any(word in query for word in words)]
+    asked = [name for name, words in PROPERTIES.items() if any(word in query for word in words)]
+    by_taxi = any(word in query for word in ("打车", "出租车", "打的", "网约车"))
+    return ["taxi" if name == "tolls" and by_taxi else name for name in asked]
 
 
 def states_in(text: str, states: dict[str, tuple[str, ...]]) -> list[str]:

@@ -1,0 +1,189 @@
+"""What single calls cost, measured in this process."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from . import trust, worlds
+from .growth import Growth, grown
+from .row import Row
+
+
+def exact(quick: bool) -> Row:
+    """An exact answer of the sandbox, canonicalisation included."""
+    sandbox = _sandbox(1_000)
+    micro = _median_us(
+        lambda: sandbox.call("search_nearby", {"query": "charger 7", "lon": 1.0, "lat": 2.0, "radius": 500}), quick
+    )
+    return Row(
+        "an exact sandbox answer",
+        f"{micro:.0f} us",
+        "60 us",
+        micro <= 60,
+        "median of single calls, 1,000 records of one tool",
+    )
+
+
+def near(quick: bool) -> Row:
+    """A near answer among 1,000 records of one tool in one case."""
+    sandbox = _sandbox(1_000)
+    arguments = {"query": "charger 7", "lon": 1.0004, "lat": 2.0, "radius": 500}
+    micro = _median_us(lambda: sandbox.call("search_nearby", arguments), quick)
+    return Row(
+        "a near sandbox answer",
+        f"{micro / 1000:.2f} ms",
+        "3 ms",
+        micro <= 3_000,
+        "median of single calls, 1,000 records of one tool",
+    )
+
+
+def searching(quick: bool) -> Row:
+    """A search among 10,000 places, computed: sorts, qualifiers and names, in circles of 3 km."""
+    micro = _median_of(worlds.world(), worlds.searches(), quick)
+    return Row(
+        "a computed search in 10,000 places",
+        f"{micro / 1000:.2f} ms",
+        "2 ms",
+        micro <= 2_000,
+        "median of single calls of five kinds, rows of the case laid over the table",
+    )
+
+
+def routing(quick: bool) -> Row:
+    """Routes on a network of 2,000 ways in both directions, alternatives included."""
+    micro = _median_of(worlds.world(), worlds.trips(), quick)
+    return Row(
+        "computed routes on 2,000 edges",
+        f"{micro / 1000:.2f} ms",
+        "5 ms",
+        micro <= 5_000,
+        "median of single calls between corners of a grid, up to three routes each",
+    )
+
+
+def judging(quick: bool) -> Row:
+    """Every check of a case of the starter suite, and on top the grounding of every claim, on the oracle's dialogue."""
+    judge, cases = _dialogues()
+    samples: list[float] = []
+    for _ in range(3 if quick else 25):
+        for case, trajectory in cases:
+            started = time.perf_counter()
+            judge.judge(case, trajectory)
+            samples.append(time.perf_counter() - started)
+    milli = 1e3 * statistics.median(samples)
+    return Row(
+        "judging a case of normal size",
+        f"{milli:.2f} ms",
+        "5 ms",
+        milli <= 5,
+        f"median of single verdicts, checks and all claims, {len(cases)} oracle dialogues",
+    )
+
+
+def _dialogues():
+    """The starter suite's oracle dialogues, each with its case and one more requirement: that all claims are grounded."""
+    from pytest_mapsat.agents import resolve_source
+    from pytest_mapsat.episode import Limits, run_episode
+    from pytest_mapsat.judges import make_judge
+    from pytest_mapsat.model import FactRequirement
+    from pytest_mapsat.sandbox import make_world
+    from pytest_mapsat.suite import open_suite
+    from pytest_mapsat.users import make_user
+
+    root = Path(__file__).parents[1]
+    suite = open_suite(root / "benchmark_cases")
+    source = resolve_source("baseline:oracle", root=root)
+    every = FactRequirement(id="every-claim", text="Everything that is stated agrees with what the tools said")
+    cases = []
+    for entry in (entry for path in suite.files() for entry in suite.entries(path)):
+        case = suite.load(entry)
+        world = make_world(case, suite)
+        trajectory = run_episode(case, source, make_user("scripted", case), world, Limits(), trial=1)
+        truth = case.truth.model_copy(update={"facts": (*case.truth.facts, every)})
+        cases.append((case.model_copy(update={"truth": truth}), trajectory))
+    return make_judge("checks", suite.tools, root=root, vocabulary=suite.vocabulary), cases
+
+
+def _sandbox(count: int):
+    from pytest_mapsat.model import ParameterMatch, Record, Tool
+    from pytest_mapsat.sandbox import Sandbox
+
+    names = ("query", "lon", "lat", "radius")
+    tool = Tool(
+        name="search_nearby",
+        description="Find places in a circle.",
+        parameters={"type": "object", "properties": {name: {} for name in names}},
+        match={
+            "query": ParameterMatch(type="text", near=0.5),
+            "lon": ParameterMatch(type="lon", pair="lat", within_m=200),
+            "lat": ParameterMatch(type="lat"),
+            "radius": ParameterMatch(type="number", default=1000),
+        },
+    )
+    records = [
+        Record(
+            case="c",
+            tool="search_nearby",
+            arguments={"query": f"charger {number}", "lon": 1.0, "lat": 2.0, "radius": "500"},
+            result={"pois": [{"name": f"place {number}", "lon": 1.0, "lat": 2.0}]},
+        )
+        for number in range(count)
+    ]
+    return Sandbox({"search_nearby": tool}, records)
+
+
+def _median_of(world, calls, quick: bool) -> float:
+    def call() -> None:
+        name, arguments = next(calls)
+        answer = world.call(name, arguments)
+        assert answer.status == "ok", answer
+
+    return _median_us(call, quick)
+
+
+def _median_us(call: Callable[[], object], quick: bool) -> float:
+    call()
+    samples = []
+    for _ in range(200 if quick else 2_000):
+        started = time.perf_counter()
+        call()
+        samples.append(time.perf_counter() - started)
+    return 1e6 * statistics.median(samples)
+
+
+def bootstrap(quick: bool) -> Row:
+    """Intervals of a run's means."""
+    line = trust.speed()
+    return Row(line.what, line.figure, line.budget, line.holds, "median of seven")
+
+
+def of_answers(quick: bool) -> Growth:
+    """Judging of answers of 1 kB to 1 MB."""
+    judge, cases = _dialogues()
+    case, trajectory = max(cases, key=lambda pair: len(pair[1].replies[-1].text))
+    place = max(number for number, turn in enumerate(trajectory.turns) if turn.role == "agent")
+    text = trajectory.turns[place].text + "\n"
+    points = []
+    for size in (1_000, 3_000, 10_000) if quick else (1_000, 3_000, 10_000, 30_000, 100_000, 1_000_000):
+        long = (text * (size // len(text) + 1))[: size - 1]
+        turns = [
+            turn.model_copy(update={"text": long}) if at == place else turn for at, turn in enumerate(trajectory.turns)
+        ]
+        dialogue = trajectory.model_copy(update={"turns": tuple(turns)})
+        samples = []
+        for _ in range(3):
+            started = time.perf_counter()
+            judge.judge(case, dialogue)
+            samples.append(time.perf_counter() - started)
+        points.append((size, statistics.median(samples)))
+    # More than 100,000 characters are not read.
+    return grown("answers", "characters", points)._replace(
+        exponent=grown("", "", [point for point in points if point[0] <= 100_000]).exponent
+    )
+
+
+CALLS = (exact, near, searching, routing, judging, bootstrap)

@@ -1,0 +1,194 @@
+"""What whole runs cost: processes in turn, ours beside bare pytest and beside what users would otherwise pick."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from . import inputs
+from .growth import Growth, grown
+from .paired import Command, Timed, in_turn, pytest_command
+from .peers import Peer
+from .row import Row
+
+AGENT = "--mapsat-agent=trivial_agent:agent"
+WAITING = 0.2
+
+
+class Bench(NamedTuple):
+    """How it is measured.
+
+    Attributes:
+        folder: where inputs are written.
+        quick: a tenth of the sizes, three rounds.
+        peers: what is measured beside.
+    """
+
+    folder: Path
+    quick: bool
+    peers: Sequence[Peer] = ()
+
+    @property
+    def rounds(self) -> int:
+        """How often each command runs."""
+        return 3 if self.quick else 5
+
+    def bare(self, count: int, *, marks: bool = False) -> Path:
+        """Return a project of bare items."""
+        folder = self.folder / f"bare-{count}-{marks}"
+        return folder if folder.exists() else inputs.bare_tests(folder, count, marks=marks)
+
+    def suite(self, count: int, *, padding: int = 0) -> Path:
+        """Return a suite of trivial cases, with its agents."""
+        folder = self.folder / f"suite-{count}-{padding}"
+        return folder if folder.exists() else inputs.suite(folder, count, padding=padding)
+
+    def ours(self, count: int, *arguments: str, agent: str = AGENT) -> Command:
+        """Return a run of trivial cases."""
+        return pytest_command(self.suite(count), "benchmark_cases", agent, *arguments, plugin=True)
+
+
+def unused(bench: Bench) -> Row:
+    """Start of an unrelated one-test run, with the plugin and without."""
+    project = inputs.unrelated_test(bench.folder / "unrelated")
+    commands = [pytest_command(project, plugin=plugin) for plugin in (True, False)]
+    ours, bare = in_turn(commands, rounds=5 if bench.quick else 15)
+    added = 1000 * ours.above(bare)
+    how = f"{ours.seconds:.3f} s with, {bare.seconds:.3f} s without"
+    return Row("installed and unused: added to a run", f"{added:.1f} ms", "20 ms", added <= 20, how)
+
+
+def trivial(bench: Bench) -> Row:
+    """Trivial cases, everything included, against bare parametrised items."""
+    count = 1_000 if bench.quick else 10_000
+    ours, bare = in_turn([bench.ours(count), pytest_command(bench.bare(count), plugin=False)], rounds=bench.rounds)
+    ratio = ours.to(bare)
+    return Row(f"a trivial case, {count:,} cases", f"{ratio:.2f} x bare", "2.0 x", ratio <= 2.0, _both(ours, bare))
+
+
+def memory(bench: Bench) -> Row:
+    """Peak memory of such a run."""
+    count = 1_000 if bench.quick else 10_000
+    (ours,) = in_turn([bench.ours(count)], rounds=1, warm=False)
+    return Row(
+        f"memory of a run of {count:,} cases", f"{ours.megabytes:.0f} MB", "400 MB", ours.megabytes <= 400, "peak"
+    )
+
+
+def collect(bench: Bench) -> Row:
+    """Collect JSONL cases of 4 KB with their marks, against bare parametrised items with as many marks."""
+    count = 10_000 if bench.quick else 100_000
+    only = ("--collect-only", "-qq")
+    suite = bench.suite(count, padding=3_400)
+    ours, bare = in_turn(
+        [
+            pytest_command(suite, "benchmark_cases", AGENT, *only, plugin=True),
+            pytest_command(bench.bare(count, marks=True), *only, plugin=False),
+        ],
+        rounds=bench.rounds,
+    )
+    holds = ours.to(bare) <= 1.25 and ours.megabytes <= 350
+    what = f"{count:,} JSONL cases of 4 KB collected"
+    return Row(what, f"{ours.to(bare):.2f} x bare, {ours.megabytes:.0f} MB", "1.25 x, 350 MB", holds, _both(ours, bare))
+
+
+def waiting(bench: Bench) -> list[Row]:
+    """200 agents that wait 0.2 s, 50 at once, above what the same run without waits takes."""
+    count, width = (40, 20) if bench.quick else (200, 50)
+    ideal = math.ceil(count / width) * WAITING
+    wide = f"--mapsat-concurrency={width}"
+    rows = []
+    for name, agent in (("coroutines", "waits"), ("blocking agents", "blocks")):
+        suite = bench.suite(count)
+        inputs.waiting_agents(suite, WAITING)
+        spec = f"--mapsat-agent=waiting_agents:{agent}"
+        commands = [bench.ours(count, wide, agent=spec), bench.ours(count, wide)]
+        ours, without = in_turn(commands, rounds=bench.rounds)
+        ratio = ours.above(without) / ideal
+        how = f"{ours.seconds:.2f} s, of which {without.seconds:.2f} s are those of a run without waits; ideal {ideal:.1f} s"
+        rows.append(
+            Row(
+                f"{count} waits of {WAITING} s, width {width}, {name}",
+                f"{ratio:.2f} x ideal",
+                "1.5 x",
+                ratio <= 1.5,
+                how,
+            )
+        )
+    return rows
+
+
+def again(bench: Bench) -> Row:
+    """A run whose episodes are all there, gone on from, against the run itself."""
+    count = 100 if bench.quick else 500
+    saved = bench.folder / "saved.json"
+    in_turn([bench.ours(count, f"--mapsat-save={saved}")], rounds=1, warm=False)
+    commands = [bench.ours(count, f"--mapsat-resume={saved}"), bench.ours(count)]
+    resumed, first = in_turn(commands, rounds=bench.rounds)
+    ratio = resumed.to(first)
+    what = f"a run of {count} episodes that are all there (--mapsat-resume)"
+    return Row(
+        what, f"{ratio:.2f} x the run", "2.0 x", ratio <= 2.0, f"{resumed.seconds:.2f} s, the run {first.seconds:.2f} s"
+    )
+
+
+def beside(bench: Bench, *, seconds: float) -> dict[str, Timed]:
+    """Return runs of ours, of bare pytest, and of each peer, in turn.
+
+    Args:
+        bench: how it is measured.
+        seconds: how long each case waits for its agent: 0, or so long that all but width is lost in it.
+    """
+    count, width = (
+        (40, 20) if seconds and bench.quick else (200, 50) if seconds else (100 if bench.quick else 1_000, 50)
+    )
+    peers = [peer for peer in bench.peers if peer.waits or not seconds]
+    wide = f"--mapsat-concurrency={width}"
+    if seconds:
+        inputs.waiting_agents(bench.suite(count), seconds)
+        names = ["pytest-mapsat, coroutines", "pytest-mapsat, blocking"]
+        specs = (f"--mapsat-agent=waiting_agents:{agent}" for agent in ("waits", "blocks"))
+        commands = [bench.ours(count, wide, agent=spec) for spec in specs]
+    else:
+        names = ["pytest-mapsat", "bare pytest"]
+        commands = [bench.ours(count), pytest_command(bench.bare(count), plugin=False)]
+    commands += [peer.command(bench.folder, count, seconds, width) for peer in peers]
+    timed = in_turn(commands, rounds=bench.rounds)
+    return dict(zip([*names, *(f"{peer.package} {peer.version()}" for peer in peers)], timed, strict=True))
+
+
+def of_cases(bench: Bench) -> list[Growth]:
+    """Runs of 10 to 100,000 trivial cases, ours and bare."""
+    sizes = (10, 30, 100, 300, 1_000) if bench.quick else (10, 100, 1_000, 10_000, 100_000)
+    points: list[list[tuple[float, float]]] = [[], []]
+    for count in sizes:
+        commands = [bench.ours(count), pytest_command(bench.bare(count), plugin=False)]
+        timed = in_turn(commands, rounds=1 if count > 1_000 else 3, warm=count <= 1_000)
+        for kept, one in zip(points, timed, strict=True):
+            kept.append((count, one.seconds))
+    return [grown(name, "cases", kept) for name, kept in zip(("pytest-mapsat", "bare pytest"), points, strict=True)]
+
+
+def of_width(bench: Bench) -> list[Growth]:
+    """Waiting agents, 1 to 64 at once."""
+    widths = (1, 2, 4, 8) if bench.quick else (1, 2, 4, 8, 16, 32, 64)
+    suite = bench.suite(64)
+    inputs.waiting_agents(suite, WAITING)
+    grew = []
+    for name, agent in (("coroutines", "waits"), ("blocking agents", "blocks")):
+        points = []
+        for width in widths:
+            command = bench.ours(64, f"--mapsat-concurrency={width}", agent=f"--mapsat-agent=waiting_agents:{agent}")
+            (timed,) = in_turn([command], rounds=1 if bench.quick else 3, warm=False)
+            points.append((width, timed.seconds))
+        grew.append(grown(name, "at once", points))
+    return grew
+
+
+def _both(ours: Timed, bare: Timed) -> str:
+    return f"{ours.seconds:.2f} s and {ours.megabytes:.0f} MB; bare {bare.seconds:.2f} s and {bare.megabytes:.0f} MB"
+
+
+RUNS = (unused, trivial, memory, collect, waiting, again)
