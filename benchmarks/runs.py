@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from . import inputs
+from . import inputs, sampled
 from .growth import Growth, grown
 from .paired import Command, Timed, in_turn, pytest_command
 from .peers import Peer
@@ -92,6 +92,18 @@ def collect(bench: Bench) -> Row:
     holds = ours.to(bare) <= 1.25 and ours.megabytes <= 350
     what = f"{count:,} JSONL cases of 4 KB collected"
     return Row(what, f"{ours.to(bare):.2f} x bare, {ours.megabytes:.0f} MB", "1.25 x, 350 MB", holds, _both(ours, bare))
+
+
+def sample(bench: Bench) -> Row:
+    """Begin with a sample of a large suite: from the start of pytest to the first word to the agent, which ends the process."""
+    cases, size = (10_000, 709) if bench.quick else (100_000, 7_098)
+    project = sampled.suite(bench.folder / "sampled", cases)
+    options = ("--mapsat-agent=first_word:agent", f"--mapsat-sample={size}", "--mapsat-sample-by=scenario,city")
+    (ours,) = in_turn([pytest_command(project, "benchmark_cases", *options, plugin=True)], rounds=bench.rounds)
+    holds = ours.seconds <= 10 and ours.megabytes <= 500
+    what = f"first episode of a sample of {size:,} from {cases:,} cases"
+    figure = f"{ours.seconds:.1f} s, {ours.megabytes:.0f} MB"
+    return Row(what, figure, "10 s, 500 MB", holds, "by scenario and city; 10 KB of records a case")
 
 
 def waiting(bench: Bench) -> list[Row]:
@@ -191,4 +203,4 @@ def _both(ours: Timed, bare: Timed) -> str:
     return f"{ours.seconds:.2f} s and {ours.megabytes:.0f} MB; bare {bare.seconds:.2f} s and {bare.megabytes:.0f} MB"
 
 
-RUNS = (unused, trivial, memory, collect, waiting, again)
+RUNS = (unused, trivial, memory, collect, sample, waiting, again)
