@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import subprocess
 import time
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import inputs
-from .paired import pytest_command
+from .paired import ENVIRONMENT, Command, pytest_command
 
 _CASES = 100_000
 _SAMPLE = 7_098
@@ -43,8 +42,8 @@ def first_episode(folder: Path, *, quick: bool) -> Began:
     cases, sample, rounds = (_CASES // 10, _SAMPLE // 10, 2) if quick else (_CASES, _SAMPLE, 5)
     project = suite(folder / "sampled", cases)
     options = ("--mapsat-agent=first_word:agent", f"--mapsat-sample={sample}", "--mapsat-sample-by=scenario,city")
-    command = pytest_command("benchmark_cases", *options, plugin=True)
-    began = [_began(command, project) for _ in range(rounds + 1)][1:]
+    command = pytest_command(project, "benchmark_cases", *options, plugin=True)
+    began = [_began(command) for _ in range(rounds + 1)][1:]
     return Began(statistics.median(one.seconds for one in began), statistics.median(one.megabytes for one in began))
 
 
@@ -63,13 +62,12 @@ def suite(folder: Path, count: int) -> Path:
     return project
 
 
-def _began(command: list[str], project: Path) -> Began:
-    file = project / "began.json"
+def _began(command: Command) -> Began:
+    file = command.cwd / "began.json"
     file.unlink(missing_ok=True)
     started = time.time()
-    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     subprocess.run(
-        command, cwd=project, env=environment, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command.argv, cwd=command.cwd, env=ENVIRONMENT, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     told = json.loads(file.read_text())
     return Began(told["at"] - started, told["megabytes"])
