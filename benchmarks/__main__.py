@@ -136,7 +136,7 @@ def _page(
             f"| {name} | {one.seconds:.2f} | {one.megabytes:.0f} | {one.to(first):.2f} |" for name, one in timed.items()
         ]
         lines += [""]
-    lines += [f"{name} could not be installed: `{why}`" for name, why in missing.items()]
+    lines += [f"{name} could not be run: `{why}`" for name, why in missing.items()]
     lines += ["## How cost grows", "", "k of the best t = a + b n^k; a is what a run costs before its first case.", ""]
     lines += ["| what | from | to | k |", "| --- | --- | --- | --- |"]
     for growths in grew:

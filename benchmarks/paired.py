@@ -11,6 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+#: With no plugins but those that a command names.
+ENVIRONMENT = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+
 
 @dataclass(frozen=True)
 class Command:
@@ -74,9 +77,8 @@ def pytest_command(cwd: Path, *arguments: str, plugin: bool) -> Command:
 
 def _run(command: Command) -> Sample:
     started = time.perf_counter()
-    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     with subprocess.Popen(
-        command.argv, cwd=command.cwd, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command.argv, cwd=command.cwd, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - started

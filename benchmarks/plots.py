@@ -9,6 +9,9 @@ from html import escape
 
 _WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM = 640, 360, 64, 40, 150, 44
 _TONES = ("#1b4f8a", "#d98324", "#3f8f67", "#7b5aa6", "#6b7077", "#b23a48")
+_FLAMES = ("#f6b26b", "#f9cb9c", "#f4a261", "#ffd28a", "#e9a178", "#f7c59f")
+#: Parts of frames that only pass a call on.
+_PASSING = ("<frozen importlib", "pluggy/", "<frozen runpy")
 _ROW, _NARROWEST = 16, 0.012
 
 
@@ -55,7 +58,8 @@ def flames(title: str, stacks: Iterable[str]) -> str:
     counted: Counter[tuple[str, ...]] = Counter()
     for line in stacks:
         calls, _, count = line.rstrip().rpartition(" ")
-        names = tuple(part.partition(" (")[0] for part in calls.split(";"))
+        told = (part for part in calls.split(";") if not any(one in part for one in _PASSING))
+        names = tuple(part.partition(" (")[0] for part in told)
         for depth in range(1, len(names) + 1):
             counted[names[:depth]] += int(count)
     total = sum(count for names, count in counted.items() if len(names) == 1)
@@ -64,7 +68,7 @@ def flames(title: str, stacks: Iterable[str]) -> str:
     parts = [f'<text x="4" y="16" font-weight="600">{escape(title)}</text>']
     for name, depth, start, share in boxes:
         x, width, y = round(start * 1000, 1), round(share * 1000, 1), 24 + depth * _ROW
-        tone = f"hsl({20 + hash_of(name) % 30},75%,{72 + hash_of(name) % 12}%)"
+        tone = _FLAMES[sum(map(ord, name)) % len(_FLAMES)]
         told = escape(f"{name} {share:.1%}")
         shown = escape(name[: int(width / 6)]) if width > 30 else ""
         parts.append(
@@ -72,11 +76,6 @@ def flames(title: str, stacks: Iterable[str]) -> str:
             f'<text x="{x + 2}" y="{y + 11}" font-size="10">{shown}</text></g>'
         )
     return _svg(1000, 28 + (deepest + 1) * _ROW, parts)
-
-
-def hash_of(name: str) -> int:
-    """Return a number that is the same in every process."""
-    return sum(position * ord(char) for position, char in enumerate(name, 1))
 
 
 def _boxes(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.paired import Command
+from benchmarks.paired import ENVIRONMENT, Command
 
 #: Installed once and kept; git does not see it.
 ENVIRONMENTS = Path(__file__).parents[2] / ".benchmarks"
@@ -47,7 +47,7 @@ PEERS = (Peer("pydantic-evals"), Peer("deepeval"), Peer("inspect-ai"), Peer("pyt
 
 
 def installed(peers: Sequence[Peer]) -> tuple[list[Peer], dict[str, str]]:
-    """Install peers where they are not; return those that are there, and why the others are not."""
+    """Install peers where they are not, and try each; return those that run, and why the others do not."""
     found: list[Peer] = []
     missing: dict[str, str] = {}
     for peer in peers:
@@ -58,6 +58,8 @@ def installed(peers: Sequence[Peer]) -> tuple[list[Peer], dict[str, str]]:
             if peer.package not in {one["name"].replace("_", "-") for one in packages}:
                 print(f"installing {peer.package} ...", file=sys.stderr, flush=True)
                 _pip(peer, "install", "-q", peer.package, "pytest")
+            trial = peer.command(ENVIRONMENTS, 3)
+            subprocess.run(trial.argv, cwd=trial.cwd, env=ENVIRONMENT, capture_output=True, text=True, check=True)
             found.append(peer)
         except (OSError, subprocess.CalledProcessError) as error:
             said = (getattr(error, "stderr", "") or str(error)).strip()

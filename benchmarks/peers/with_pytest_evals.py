@@ -22,8 +22,8 @@ def test_analysis(eval_results):
 count = int(sys.argv[1])
 with tempfile.TemporaryDirectory() as folder:
     (Path(folder) / "test_trivial.py").write_text(MODULE % (count, count))
+    plugins = ["-p", "pytest_harvest.plugin", "-p", "pytest_evals.plugin"]
     for step in ("--run-eval", "--run-eval-analysis"):
-        code = pytest.main(
-            ["-q", "-p", "no:cacheprovider", "-p", "pytest_evals.plugin", step, f"--rootdir={folder}", folder]
-        )
+        # The second step reads what the first has left in the folder.
+        code = pytest.main(["-q", *plugins, step, f"--rootdir={folder}", folder])
         assert code == 0, code
