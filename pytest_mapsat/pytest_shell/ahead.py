@@ -48,7 +48,7 @@ class AheadOfItems:
         stolen: bool = False,
     ) -> None:
         self._config = config
-        self._window = HELD * width
+        self._width = width
         self._ahead = Ahead(width, grades=grades, give_up=give_up)
         self._plan = plan
         self._load = load
@@ -159,7 +159,7 @@ class AheadOfItems:
     # -- inside ----------------------------------------------------------------------------
 
     def _offer(self) -> None:
-        room = self._ahead.room
+        room = min(self._ahead.room, self._width)  # more would keep those waiting that can begin
         if room <= 0:
             return
         for item in self._upcoming():
@@ -203,7 +203,7 @@ class AheadOfItems:
             return known[: (len(known) + 1) // 2] if self._stolen else known
         if self._place >= len(self._items) or self._items[self._place] is not self._now[0]:
             self._place = self._items.index(self._now[0]) if self._now[0] in self._items else len(self._items)
-        return self._items[self._place : self._place + self._window]
+        return self._items[self._place : self._place + HELD * self._width]
 
 
 def _key_of(item: pytest.Item) -> Key:

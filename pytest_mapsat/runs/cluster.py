@@ -33,15 +33,18 @@ class Cluster:
     threads: int
     _client: Any
     _seen: float = inf
+    _looked: float = -inf
 
     def gone(self) -> str:
         """Return why no worker can answer any more, in words that follow "and"; empty as long as one may."""
         if self._client.status == "closed":
             return "its scheduler is gone"
         now = perf_counter()
-        if self._client.status != "running" or self._client.nthreads() or self._seen == inf:
-            self._seen = now
-        return "its cluster has no worker any more" if now - self._seen > _DESERTED else ""
+        if now - self._looked > _PATIENCE:
+            self._looked = now
+            if self._client.status != "running" or self._client.nthreads() or self._seen == inf:
+                self._seen = now
+        return "its cluster has no worker any more" if self._looked - self._seen > _DESERTED else ""
 
     def close(self) -> None:
         """Let go of what is still to be run, and of the connection."""

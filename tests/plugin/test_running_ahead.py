@@ -147,9 +147,8 @@ def test_no_more_run_at_once_than_asked_and_items_that_others_have_a_say_in_run_
     assert max(counts) in (3, 4)
 
 
-@pytest.mark.parametrize("stop", ["-x", "--maxfail=1"])
-def test_a_run_that_stops_starts_no_more_and_accounts_for_all(many, stop):
-    result = run(many, "wrong", stop, SAVE, "--mapsat-concurrency=2")
+def test_a_run_that_stops_starts_no_more_and_accounts_for_all(many):
+    result = run(many, "wrong", "-x", SAVE, "--mapsat-concurrency=2")
     result.assert_outcomes(failed=1)
     asked = (many.path / "asked").read_text().split()
     assert len(asked) <= 2 * 4  # what is held at most
