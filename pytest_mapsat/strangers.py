@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from threading import current_thread, local, main_thread
 from types import FrameType
 from typing import Any, ParamSpec, TextIO, TypeVar
@@ -27,9 +28,11 @@ _SHARED = (builtins, time)
 #: How long a copy of the process may take to come back from a call, seconds, before it counts as one with work of its own.
 _PATIENCE = 0.5
 
-#: The calls under way, the pipes from the copies that they made, the one of a fork under way, and where a copy tells that it came back.
+#: The calls under way, the one of this context, the pipes from the copies that were made and in which call, the pipe of a fork under way, and
+#: where a copy tells that it came back.
 _under_way: set[object] = set()
-_copies: list[int] = []
+_call: ContextVar[object] = ContextVar("mapsat_call", default=None)
+_copies: list[tuple[int, object]] = []
 _forking = local()
 _original: int | None = None
 
@@ -105,15 +108,17 @@ def call_stranger(function: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kw
     raised: BaseException | None = None
     under_way = object()
     _under_way.add(under_way)
+    outer = _call.set(under_way)
     try:
         result = function(*args, **kwargs)
     except BaseException as error:  # noqa: BLE001  # whatever others raise; told apart below
         raised = error
     end_copy_of(process, raised)
+    _call.reset(outer)
     _under_way.discard(under_way)
     if sys.getrecursionlimit() != limit:
         sys.setrecursionlimit(limit)
-    if _copies and _any_came_back() and raised is None:
+    if _copies and _any_came_back(under_way) and raised is None:
         raised = RuntimeError("a copy of the process came back from the call: one made with os.fork ends with os._exit")
     if before is not None:
         before.restore()
@@ -152,13 +157,13 @@ def _after_fork_in_parent() -> None:
     if _forking.pipe is not None:
         reads, writes = _forking.pipe
         os.close(writes)
-        _copies.append(reads)
+        _copies.append((reads, _call.get()))
 
 
 def _after_fork_in_child() -> None:
     global _original  # a process is a copy of one other
     while _copies:
-        os.close(_copies.pop())
+        os.close(_copies.pop()[0])
     if _forking.pipe is not None:
         reads, _original = _forking.pipe
         os.close(reads)
@@ -168,12 +173,16 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
 
 
-def _any_came_back() -> bool:
-    """Wait a moment for the copies that were made, and return whether one of them came back from a call."""
+def _any_came_back(under_way: object) -> bool:
+    """Wait a moment for the copies that were made in a call, or nobody knows where, and return whether one of them came back."""
     until = time.perf_counter() + _PATIENCE
     came_back = False
-    while _copies:
-        reads = _copies.pop()
+    for copy in [copy for copy in _copies if copy[1] in (under_way, None)]:
+        try:
+            _copies.remove(copy)
+        except ValueError:
+            continue  # another call has looked after it
+        reads = copy[0]
         listener = select.poll()
         listener.register(reads, select.POLLIN)
         if listener.poll(max(until - time.perf_counter(), 0) * 1000):

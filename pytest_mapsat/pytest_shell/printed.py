@@ -60,15 +60,16 @@ class Keeper(logging.Handler):
         self._config = config
         self._captures = config.getoption("capture", "fd") != "no"
         self._routed: dict[int, TextIO] = {}
-        plugin = config.pluginmanager.get_plugin("logging-plugin")
-        self._level: int | None = getattr(plugin, "log_level", None)
-        handlers = (getattr(plugin, name, None) for name in ("caplog_handler", "report_handler"))
         #: Those of pytest that gather the log of one item; a record goes to them when its item has come.
-        self._of_items = [handler for handler in handlers if isinstance(handler, logging.Handler)]
+        self._of_items: list[logging.Handler] = []
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
         """Keep what episodes print apart until the block ends."""
+        plugin = self._config.pluginmanager.get_plugin("logging-plugin")  # made after our own
+        handlers = (getattr(plugin, name, None) for name in ("caplog_handler", "report_handler"))
+        self._of_items = [handler for handler in handlers if isinstance(handler, logging.Handler)]
+        least: int | None = getattr(plugin, "log_level", None)
         root = logging.getLogger()
         level = root.level
         with ExitStack() as ended:
@@ -77,8 +78,8 @@ class Keeper(logging.Handler):
             if self._captures:
                 root.addHandler(self)
                 ended.callback(root.removeHandler, self)
-                if self._level is not None:
-                    root.setLevel(min(level, self._level))  # pytest has it so while an item runs, and not between
+                if least is not None:
+                    root.setLevel(min(level, least))  # pytest has it so while an item runs, and not between
                     ended.callback(root.setLevel, level)
                 for handler in self._of_items:
                     handler.addFilter(_is_of_item)

@@ -242,12 +242,20 @@ def answers_twice(message):
     return "What time? I am asked"
 
 
-def makes_up_calls(message, tools):
+def _makes_up_calls(times):
     line = _line()
     text = json.dumps({"kind": "call", "turn": 1, "name": "find", "arguments": {"query": ["deep"] * 3}}).encode()
-    for _ in range(20_000):
+    for _ in range(times):
         line.sendall(struct.pack(">I", len(text)) + text)
-    time.sleep(60)
+
+
+def makes_up_calls(message, tools):
+    _makes_up_calls(300)
+    return "Here."
+
+
+def never_listens(message, tools):
+    _makes_up_calls(1_000_000)
 
 
 # -- ones that look around

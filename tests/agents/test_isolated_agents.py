@@ -119,7 +119,7 @@ def test_a_loop_in_c_that_holds_the_interpreter_ends_with_its_time(shared):
     started = time.monotonic()
     trajectory = played("holds_the_interpreter", shared, timeout=0.5)
     assert (trajectory.ending, trajectory.fault.blame) == ("timeout", "agent")
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 30
 
 
 @pytest.mark.parametrize("name", ["leaves_a_child", "never_ends"])
@@ -151,8 +151,14 @@ def test_a_second_answer_fails_the_episode(shared):
 
 
 def test_calls_that_are_made_up_count_like_any(shared):
-    trajectory = played("makes_up_calls", shared, timeout=0.7)
+    trajectory = played("makes_up_calls", shared)
     assert trajectory.fault.message == "the agent made more than 200 tool calls in one reply"
+
+
+def test_an_agent_that_never_listens_to_its_answers_ends_with_its_time(shared):
+    trajectory = played("never_listens", shared, timeout=0.5)
+    assert trajectory.fault.blame == "agent"
+    assert len([step for turn in trajectory.turns for step in turn.steps]) <= 200
 
 
 def test_what_an_agent_prints_is_printed_here_and_bounded(shared, capsys):
@@ -276,7 +282,7 @@ def test_no_process_outlives_a_pytest_that_is_killed(tmp_path):
     ) as pytest_like:
         keeper = int(pytest_like.stdout.readline())
         children = Path(f"/proc/{keeper}/task/{keeper}/children")
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while time.monotonic() < until and (not children.exists() or len(children.read_text().split()) < 3):
             time.sleep(0.05)
         agents = [int(pid) for pid in children.read_text().split()]

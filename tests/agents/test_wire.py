@@ -30,14 +30,14 @@ def messages(raw):
         yield unpacked(text)
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=60) | st.builds(lambda body: struct.pack(">I", len(body)) + body, st.binary(max_size=40)))
 def test_bytes_are_messages_or_refused(raw):
     with suppress(WireError):
         list(messages(raw))
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(st.dictionaries(FIELDS, JSON), KINDS, st.integers(-1, 3))
 def test_data_are_messages_or_refused(data, kind, turn):
     body = json.dumps({**data, "kind": kind, "turn": turn}).encode()
@@ -48,6 +48,7 @@ def test_data_are_messages_or_refused(data, kind, turn):
     assert message.kind == kind
 
 
+@settings(deadline=None)
 @given(JSON, st.integers(0, 40))
 def test_a_message_comes_out_as_it_went_in_however_it_is_cut(data, cut):
     try:

@@ -158,6 +158,30 @@ def test_a_copy_of_the_process_that_comes_back_is_blamed_on_its_episode_alone(ki
     assert printed_by(code) == f"{said}\ndone\n"
 
 
+def test_a_copy_is_blamed_on_the_episode_that_made_it_and_on_no_other_under_way():
+    code = """
+    import os, threading, time
+    from episodes import play
+    forked, ended = threading.Event(), threading.Event()
+    def forks(message):
+        if os.fork():
+            forked.set()
+            ended.wait(5)
+        return "Here."
+    def good(message):
+        forked.wait(5)
+        return "Here."
+    def other():
+        print(play(good).ending, flush=True)
+        ended.set()
+    thread = threading.Thread(target=other)
+    thread.start()
+    print(play(forks).ending, flush=True)
+    thread.join()
+    """
+    assert printed_by(code) == "done\nagent_error\n"
+
+
 @pytest.mark.parametrize(
     "copy", ["os._exit(0)", "sys.exit(0)", "os.execv(sys.executable, [sys.executable, '-S', '-c', ''])"]
 )

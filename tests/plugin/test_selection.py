@@ -1,6 +1,7 @@
 """-m, -k, -x, --lf, --co, node ids: what a pytest user expects."""
 
 import pytest
+import tiny_suite
 
 AGENT = "--mapsat-agent=good:agent"
 
@@ -19,9 +20,21 @@ AGENT = "--mapsat-agent=good:agent"
     ],
 )
 def test_marker_expressions_choose_cases(project: pytest.Pytester, expression: str, passed: int) -> None:
-    project.makeini("[pytest]\naddopts = --strict-markers\n")
+    project.makeini("[pytest]\naddopts = --strict-markers\npython_functions = check_*\n")
     result = project.runpytest(AGENT, "-m", expression)
     result.assert_outcomes(passed=passed, deselected=3 - passed)
+
+
+def test_a_case_of_several_domains_is_chosen_by_each(pytester: pytest.Pytester) -> None:
+    cases = [tiny_suite.case("both", domains=["navigation", "search"]), tiny_suite.case("one")]
+    tiny_suite.write_suite(pytester.path / "benchmark_cases", {"a.jsonl": cases})
+    pytester.makepyfile(good=tiny_suite.GOOD)
+    for expression in (
+        'search and mapsat(domain="search", difficulty="L1")',
+        'mapsat(case="both", domain="navigation")',
+    ):
+        pytester.runpytest(AGENT, "-m", expression).assert_outcomes(passed=1, deselected=1)
+    pytester.runpytest(AGENT, "-k", "search").assert_outcomes(passed=1, deselected=1)
 
 
 def test_keywords_choose_by_case_id_and_domain(project: pytest.Pytester) -> None:
