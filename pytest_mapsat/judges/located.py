@@ -40,6 +40,8 @@ def located(check: Located, context: Context) -> Finding:
     plainly = _spans([(document, span) for document, span, plain in told_words if plain])
     if plainly:
         return Finding(True, cited(plainly), wanted, plainly)
+    if not check.by_name:
+        return Finding(False, "no reply gives a point" + (f" or {one_of(check.words)}" if check.words else ""), wanted)
     return _by_name(check, context, wanted)
 
 

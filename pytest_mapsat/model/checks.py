@@ -188,7 +188,7 @@ class Located(Noun):
     """What the reply tells lies at most ``metres`` from ``lon``, ``lat`` (degrees, great circle); without a point, it tells any place.
 
     A point that the reply gives counts before all words; the user's own is left aside. A name counts by the point that a tool returned of it;
-    ``words`` tell the place as well (its street and number).
+    ``words`` tell the place as well (its street and number). ``by_name``: whether a name alone tells it.
     """
 
     kind: Literal["located"]
@@ -196,6 +196,7 @@ class Located(Noun):
     lat: Latitude | None = None
     metres: float = Field(default=1000, gt=0)
     words: tuple[Text, ...] = ()
+    by_name: bool = True
     turn: Turn = "last"
 
     @model_validator(mode="after")

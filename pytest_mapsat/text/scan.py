@@ -185,8 +185,11 @@ def _is_tag(text: str, cues: Sequence[Cue], end: int) -> bool:
 
 def _asks(text: str, cues: Sequence[Cue], end: int) -> bool:
     """Return whether the words of a sentence ask: one of asking, or a particle at its end, some of which need a word that asks for something."""
-    if any(cue.has("ask") for cue in cues):
+    asking = [cue for cue in cues if cue.has("ask")]
+    if any(not cue.has("whether") for cue in asking):
         return True
+    if asking and any(cue.has("you") for cue in cues) and not any(cue.has("unsure") for cue in cues):
+        return True  # "whether" alone asks only whom it speaks to: 是否无台阶我也没有核实
     final = next((cue for cue in reversed(cues) if text[cue.start : cue.end].strip(_FINAL)), None)
     if final is None or text[final.end : end].strip(_FINAL):
         return False

@@ -172,6 +172,7 @@ def test_near_calls_of_a_sensible_agent_are_answered_and_others_are_not(imported
         ("weather", "云水市现在多云，零下4度，湿度39%。"),
         ("weather", "多云，-4℃，注意保暖。"),
         ("traffic", "环山路目前不堵，双向畅通。"),
+        ("traffic", "环山路双向畅通，拥堵和缓行的比例都是0。"),
         ("far", "开车去月湖大约60公里，要1个小时。"),
         ("far", "距离约55公里。"),
         ("leave", "开车约1小时，建议早上7:50出发。"),
@@ -196,6 +197,7 @@ def test_right_answers_pass(imported, name, text):
     ("name", "text"),
     [
         ("poi", "您要找的地方坐标是110.3211,30.3006。"),
+        ("poi", "已经找到青石茶馆，点击卡片即可导航。"),
         ("where", "您在云水市北湖区的环山路。"),
         ("where", "您在云水市南湖区的中山路。"),
         ("nearby", "西门附近推荐听雨茶楼(北门店)。"),
@@ -225,6 +227,7 @@ def test_wrong_answers_fail(imported, name, text):
 def test_answers_that_cannot_be_read_are_left_open(imported):
     assert imported.earned("leave", "开车约1小时，九点要到的话建议提前一个多小时走。") == "open"
     assert imported.earned("cut", "大约60公里。") == "open"  # the route is not to be had
+    assert imported.earned("lines", "乘1路公交，大概要坐85分钟，9公里。") != "green"
 
 
 @pytest.mark.parametrize(

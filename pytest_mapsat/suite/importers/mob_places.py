@@ -46,10 +46,14 @@ def poi(row: Row) -> Made:
     """Return what an answer about a place must hold."""
     call = next((one for one in row.calls if one.tool == "query_poi"), None)
     point = point_of(row.text("ans_loc")) or point_of(call.result if call else None)
-    explicit = [factor("deliver", "给出所问地点的地址或坐标", any_of({"kind": "located"}, _told(_PARTS)))]
+    place = call.result if call else None
+    named = str(place.get("name") or "") if isinstance(place, dict) else ""
+    given: JsonObject = {"kind": "located", "by_name": False, "words": _street(place)}
+    told = _told(_PARTS, besides=[one for one in (named, row.text("query")) if one])
+    explicit = [factor("deliver", "给出所问地点的地址或坐标", any_of(given, told))]
     if point is not None:
         where: JsonObject = {"kind": "located", "lon": point[0], "lat": point[1], "metres": 1000}
-        where["words"] = _street(call.result if call else None)
+        where["words"] = _street(place)
         explicit.append(
             factor(
                 "place",
@@ -140,8 +144,10 @@ def nearby(row: Row) -> Made:
         listed_one = {"kind": "recommends", "tool": tool, "names": list(dict.fromkeys(names)), "quantifier": "any"}
         parts = list(dict.fromkeys(part for one in words for part in _parts_of(one)))
         told = _told(_SHOPS, words)
-        check = said_by(tool, any_of(listed_one, told), {"kind": "said", "any": parts, "about": parts})
-        explicit.append(factor("listed", "说出的地点在 search_around_poi 返回的列表里", check))
+        check = said_by(
+            tool, any_of(listed_one, told), {"kind": "said", "any": parts, "about": parts}, grounded("name")
+        )
+        explicit.append(factor("listed", "说出的地点中至少有一个在 search_around_poi 返回的列表里", check))
     claims = grounded("name", "address", "point", "phone")
     return explicit, [factor("details", "说到的名称、地址和坐标与返回的一致", claims)]
 

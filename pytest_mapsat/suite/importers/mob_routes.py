@@ -42,8 +42,14 @@ def _figure(row: Row, what: str, if_absent: str) -> JsonObject | None:
     figure: JsonObject = {"kind": "number", "unit": unit, "quantifier": "any"}
     told = [{**figure, **window} for window in windows]
     if if_absent == "vacuous" and role:
-        told += [{**figure, "role": role, **window, "if_absent": "vacuous"} for window in windows]
+        told += [_unless_surely({**figure, "role": role, **window}) for window in windows]
     return any_of(*told)
+
+
+def _unless_surely(figure: JsonObject) -> JsonObject:
+    """Return the check that passes where no such figure is told, fails where one surely is another, and stays open where one may be."""
+    vacuous = {**figure, "if_absent": "vacuous"}
+    return all_of(vacuous, {**vacuous, "quantifier": "all"})
 
 
 #: what is told of a route -> its unit, its role, and how far a figure may lie off, relatively.
@@ -221,11 +227,11 @@ def lines(row: Row) -> Made:
         values = [float(str(way[key])) / scale for way, _ in good if _is_number(way.get(key))]
         if values:
             windows = _windows(values, 0.05 if what == "time" else 0.0)
-            role = {"role": "travel_time"} if what == "time" else {}
             figure: JsonObject = {"kind": "number", "unit": unit, "quantifier": "any"}
+            role = {"role": "travel_time"} if what == "time" else {}
             check = any_of(
                 *({**figure, **window} for window in windows),
-                *({**figure, **role, **window, "if_absent": "vacuous"} for window in windows),
+                *(_unless_surely({**figure, **role, **window}) for window in windows),
             )
             text = {"time": "说到的用时", "fare": "说到的票价"}[what]
             facts.append(factor(what, f"{text}是符合要求的方案的", check))

@@ -187,7 +187,7 @@ def _manifest(snapshot: str, cases: int, records: int) -> SuiteManifest:
         domains=_DOMAINS,
         metrics=("mobility",),
         success="mobility_fpr",
-        asserted=("explicit", "facts", "hard"),
+        asserted=("explicit", "facts", "hard", "policies"),
         episode=EpisodeDefaults(user="silent"),
         vocabulary={"means.transit": _OTHER_MEANS},
         description=_DESCRIPTION.format(snapshot=snapshot, cases=cases, records=records),
