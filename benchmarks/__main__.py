@@ -65,11 +65,13 @@ def _measured(*, quick: bool, without_peers: bool, folder: Path) -> str:
             found = measurement(bench)
             rows += [found] if isinstance(found, Row) else found
             _told(rows[-1])
-        for call in calls.CALLS:
-            rows.append(call(quick))
-            _told(rows[-1])
         beside = {seconds: runs.beside(bench, seconds=seconds) for seconds in (0, runs.WAITING)}
-        grew = [runs.of_cases(bench), runs.of_width(bench), [calls.of_answers(quick)]]
+        grew = [runs.of_cases(bench), runs.of_width(bench)]
+    # Last: a process counts what it was forked from to its own peak, and this one is large from here on.
+    for call in calls.CALLS:
+        rows.append(call(quick))
+        _told(rows[-1])
+    grew.append([calls.of_answers(quick)])
     (folder / PLOTS.name).mkdir(exist_ok=True)
     for growths, file in zip(grew, ("cases", "width", "answers"), strict=True):
         title = {"cases": "A run of trivial cases", "width": "64 waits of 0.2 s", "answers": "Judging one answer"}[file]
