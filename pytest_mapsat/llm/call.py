@@ -6,8 +6,8 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from threading import Event, Lock, Thread
 from time import perf_counter
 from types import ModuleType
@@ -60,7 +60,11 @@ _SHOWN = 300
 _CLIENT_ERRORS = range(400, 500)
 #: How often somebody who waits looks whether the answer is still wanted, seconds.
 _GLANCE = 0.1
+#: How long the first call of a model is waited for before others are made beside it, seconds.
+_FIRST = 10.0
 _lock = Lock()
+_firsts: dict[str, Lock] = {}
+_met: set[str] = set()
 
 
 class Response(NamedTuple):
@@ -89,6 +93,10 @@ def call_model(request: Request, *, timeout: float, cancelled: Event | None = No
     started = perf_counter()
 
     def complete() -> Any:
+        with _after_the_first(request.model):
+            return completion()
+
+    def completion() -> Any:
         # Models' tools are ours: without the switch litellm looks for tools of MCP servers, and for the package mcp.
         return litellm.completion(
             **request.body(), timeout=timeout, num_retries=0, max_retries=0, _skip_mcp_handler=True
@@ -103,6 +111,26 @@ def call_model(request: Request, *, timeout: float, cancelled: Event | None = No
     if isinstance(outcome, BaseException):
         raise _fault(litellm, outcome, request)
     return Response(outcome.model_dump(mode="json"), _price(litellm, outcome, request.model), seconds)
+
+
+@contextmanager
+def _after_the_first(model: str) -> Iterator[None]:
+    """Let the first call of a model be made alone.
+
+    Libraries of models make a connection for every call that comes before the first has ended, and leave the others open.
+    """
+    with _lock:
+        first = _firsts.setdefault(model, Lock())
+    mine = model not in _met and first.acquire(timeout=_FIRST)
+    if mine and model in _met:  # it has been made meanwhile
+        first.release()
+        mine = False
+    try:
+        yield
+    finally:
+        _met.add(model)
+        if mine:
+            first.release()
 
 
 def has_price(model: str) -> bool:

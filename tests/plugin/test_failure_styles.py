@@ -158,6 +158,8 @@ def test_every_option_that_may_change_a_case_can_stand_in_the_command() -> None:
         *("compare", "compare-fail", "compare-on", "inconclusive", "pass-rule"),
         *("cache", "max-cost", "max-tokens", "rpm", "tpm"),  # how models are asked, not what comes of it
         *("on-miss", "tools"),  # what they answered is a record by then
+        *("sample", "sample-by", "sample-seed"),  # which cases, not what happens in one
+        *("concurrency", "executor", "isolate", "isolate-env", "memory"),  # where an episode runs, not what comes of it
     }
     assert names == {f"--mapsat-{option}" for option in options if option not in of_the_run}
 

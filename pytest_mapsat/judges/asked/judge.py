@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field
-from threading import Event
 from typing import Any
 
 from pytest_mapsat.judges.besides import besides
@@ -87,7 +86,6 @@ class ModelJudge:
     votes: int = 3
     every: bool = False
     linked: bool | None = field(default=None, init=False)
-    _met: Event = field(default_factory=Event, init=False, repr=False)
 
     def judge(self, case: Case, trajectory: Trajectory) -> Verdict:
         """Return one label for each factor of the case, with who gave it and the votes.
@@ -138,24 +136,17 @@ class ModelJudge:
         return found
 
     def _together(self, tasks: Sequence[tuple[Asked, int]], context: Context, trial: int) -> list[Vote]:
-        """Return the vote of each task, several under way at once.
-
-        The first call of all is made alone: libraries of models make a connection for every call that comes before the first has ended, and
-        leave the others open.
-        """
+        """Return the vote of each task, several under way at once."""
 
         def one(task: tuple[Asked, int]) -> Vote:
             return self._vote(task[0], context, trial, task[1])
 
-        alone = [] if self._met.is_set() else [one(task) for task in tasks[:1]]
-        self._met.set()
-        rest = tasks[len(alone) :]
-        if not rest:
-            return alone
+        if not tasks:
+            return []
         _ = context.replies, context.evidence  # read once, before several threads want them
-        with ThreadPoolExecutor(max_workers=min(_AT_ONCE, len(rest))) as pool:
-            asked = [pool.submit(copy_context().run, one, task) for task in rest]
-            return [*alone, *(vote.result() for vote in asked)]
+        with ThreadPoolExecutor(max_workers=min(_AT_ONCE, len(tasks))) as pool:
+            asked = [pool.submit(copy_context().run, one, task) for task in tasks]
+            return [vote.result() for vote in asked]
 
     def _vote(self, asked: Asked, context: Context, trial: int, vote: int) -> Vote:
         """Ask, hold the reply against the dialogue, and ask once more for what does not check."""
