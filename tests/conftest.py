@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+import pytest
+
 with suppress(ImportError):
     # litellm imports this backport, which takes over the search for installed packages from the standard library for good. Where that first
     # happens inside a run of pytester, pytester takes the new finder away again, and pytest finds no plugin in this process any more.
@@ -12,3 +14,20 @@ with suppress(ImportError):
 with suppress(ImportError):
     # It cannot be loaded twice in one process, and pytester makes the process forget what a run has imported.
     import numpy as np  # noqa: F401
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--thorough", action="store_true", help="run with workers, too, what else runs in one process only"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "thorough: runs under --thorough only")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left_out = [] if config.getoption("--thorough") else [item for item in items if item.get_closest_marker("thorough")]
+    items[:] = [item for item in items if item not in left_out]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)

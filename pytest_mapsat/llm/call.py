@@ -62,9 +62,11 @@ _CLIENT_ERRORS = range(400, 500)
 _GLANCE = 0.1
 #: How long the first call of a model is waited for before others are made beside it, seconds.
 _FIRST = 10.0
+#: A model, and where its service is.
+_Service = tuple[str, tuple[tuple[str, str], ...]]
 _lock = Lock()
-_firsts: dict[str, Lock] = {}
-_met: set[str] = set()
+_firsts: dict[_Service, Lock] = {}
+_met: set[_Service] = set()
 
 
 class Response(NamedTuple):
@@ -119,16 +121,18 @@ def _after_the_first(model: str) -> Iterator[None]:
 
     Libraries of models make a connection for every call that comes before the first has ended, and leave the others open.
     """
+    places = ((name, value) for name, value in os.environ.items() if name.endswith(("_API_BASE", "_BASE_URL")))
+    service = (model, tuple(sorted(places)))
     with _lock:
-        first = _firsts.setdefault(model, Lock())
-    mine = model not in _met and first.acquire(timeout=_FIRST)
-    if mine and model in _met:  # it has been made meanwhile
+        first = _firsts.setdefault(service, Lock())
+    mine = service not in _met and first.acquire(timeout=_FIRST)
+    if mine and service in _met:  # it has been made meanwhile
         first.release()
         mine = False
     try:
         yield
     finally:
-        _met.add(model)
+        _met.add(service)
         if mine:
             first.release()
 

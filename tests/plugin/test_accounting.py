@@ -5,8 +5,8 @@ from fnmatch import fnmatch
 
 import pytest
 import tiny_suite
+from workers import EVERYWHERE, THOROUGHLY
 
-EVERYWHERE = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "workers"])
 GOOD = "--mapsat-agent=good:agent"
 SAVE = "--mapsat-save=run.json"
 
@@ -25,13 +25,13 @@ def test_a_run_with_nothing_lost_says_how_many_items_there_were(project, workers
     assert saved(project)["accounting"] == {"collected": 3, "deselected": 0, "lost": []}
 
 
-@EVERYWHERE
+@THOROUGHLY
 def test_deselected_items_are_counted_and_not_lost(project, workers):
     assert project.runpytest(GOOD, SAVE, "-m", "navigation", *workers).ret == 0
     assert saved(project)["accounting"] == {"collected": 3, "deselected": 1, "lost": []}
 
 
-@EVERYWHERE
+@THOROUGHLY
 def test_all_deselected_is_what_pytest_says_of_it(project, workers):
     assert project.runpytest(GOOD, "-k", "nothing_is_called_so", *workers).ret == 5
 
@@ -85,7 +85,7 @@ HOW_TO_LOSE = {
 }
 
 
-@EVERYWHERE
+@THOROUGHLY
 @pytest.mark.parametrize("how", HOW_TO_LOSE)
 def test_an_item_without_a_scorecard_is_lost_and_turns_the_run_red(project, workers, how):
     conftest, agent, reason = HOW_TO_LOSE[how]
@@ -228,7 +228,7 @@ def test_every_worker_of_dist_each_is_accounted_for(project):
 # -- nothing asked for is ignored ----------------------------------------------------------
 
 
-@EVERYWHERE
+@THOROUGHLY
 def test_a_named_agent_that_meets_no_case_is_an_error_that_says_where_a_suite_was_looked_for(pytester, workers):
     pytester.makepyfile(good=tiny_suite.GOOD, test_other="def test_it(): pass")
     result = pytester.runpytest(GOOD, *workers)
@@ -285,7 +285,7 @@ def test_an_option_without_a_value_is_a_usage_error(project, name):
     result.stderr.fnmatch_lines([f"*--mapsat-{name} is empty: expected *"])
 
 
-@EVERYWHERE
+@THOROUGHLY
 def test_a_file_that_looks_like_cases_and_is_not_read_is_named(project, workers):
     (project.path / "benchmark_cases" / "nav" / "more.YAML").write_text(json.dumps([tiny_suite.case("more")]))
     result = project.runpytest(GOOD, *workers)

@@ -1,6 +1,7 @@
 """Agents that raise, hang, or return what is no reply: their own failure, told clearly, and the run goes on."""
 
 import pytest
+from workers import EVERYWHERE, THOROUGHLY
 
 RETURNS = {
     "nothing": ("return None", "*None*"),
@@ -82,7 +83,7 @@ def agent(message, tools):
 """
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "xdist"])
+@THOROUGHLY
 @pytest.mark.parametrize("name", BREAKS)
 def test_what_an_agent_raises_is_its_own_and_never_stops_or_skips_anything(
     project: pytest.Pytester, name: str, workers: tuple[str, ...]
@@ -94,7 +95,7 @@ def test_what_an_agent_raises_is_its_own_and_never_stops_or_skips_anything(
     result.stdout.fnmatch_lines(["all*0.000*0/3"])
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "xdist"])
+@THOROUGHLY
 @pytest.mark.parametrize("name", HARMS)
 def test_what_an_agent_does_to_the_process_harms_no_case(
     project: pytest.Pytester, name: str, workers: tuple[str, ...]
@@ -105,7 +106,7 @@ def test_what_an_agent_does_to_the_process_harms_no_case(
     assert result.ret == pytest.ExitCode.OK
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "xdist"])
+@EVERYWHERE
 def test_a_forked_copy_that_comes_back_fails_its_episode_and_no_other(
     project: pytest.Pytester, workers: tuple[str, ...]
 ) -> None:

@@ -3,8 +3,8 @@
 import json
 
 import pytest
+from workers import EVERYWHERE, THOROUGHLY
 
-WORKERS = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "-n 2"])
 #: What happens to a file once all cases are collected, in the first test that runs.
 CHANGES = {
     "it is gone": "path.unlink()",
@@ -42,7 +42,7 @@ def _run(
     return result, {case["id"]: case["outcome"] for case in run["cases"]}
 
 
-@WORKERS
+@THOROUGHLY
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_file_of_cases_that_changes_is_an_error_of_its_cases_alone(
     project: pytest.Pytester, workers: tuple[str, ...], change: str
@@ -54,7 +54,7 @@ def test_a_file_of_cases_that_changes_is_an_error_of_its_cases_alone(
     assert "INTERNALERROR" not in result.stdout.str()
 
 
-@WORKERS
+@EVERYWHERE
 @pytest.mark.parametrize("name", ["records/all.jsonl", "suite.yaml"])
 @pytest.mark.parametrize("change", CHANGES)
 def test_records_or_a_manifest_that_change_are_an_error_of_every_case_that_needs_them(

@@ -6,12 +6,12 @@ import shlex
 
 import pytest
 import tiny_suite
+from workers import EVERYWHERE, THOROUGHLY
 
 from pytest_mapsat.model import Label, Quote, RunRequest
 from pytest_mapsat.pytest_shell.options import OPTIONS
 from pytest_mapsat.reports import again_command
 
-WORKERS = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "-n 2"])
 BAD = "--mapsat-agent=bad:agent"
 LEVELS = {
     "id": "z2",
@@ -39,7 +39,7 @@ def _again(result: pytest.RunResult) -> list[str]:
     return re.findall(r"(?m)^run it again: (.*)$", result.stdout.str())
 
 
-@WORKERS
+@THOROUGHLY
 def test_tb_line_gives_each_failure_one_line_at_its_case(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
     lines = _failures(_run(project, workers, BAD, "--tb=line"))
     assert sorted(lines) == [
@@ -54,7 +54,7 @@ def _line_of(project: pytest.Pytester, case: str) -> int:
     return next(number for number, line in enumerate(lines) if case in line)
 
 
-@WORKERS
+@EVERYWHERE
 def test_tb_short_gives_what_failed_and_the_words_but_no_dialogue(
     project: pytest.Pytester, workers: tuple[str, ...]
 ) -> None:
@@ -72,7 +72,7 @@ def test_tb_short_gives_what_failed_and_the_words_but_no_dialogue(
     assert "wanted" not in text
 
 
-@WORKERS
+@THOROUGHLY
 def test_tb_no_shows_no_failure(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
     result = _run(project, workers, BAD, "--tb=no")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
@@ -80,7 +80,7 @@ def test_tb_no_shows_no_failure(project: pytest.Pytester, workers: tuple[str, ..
     assert "why  " not in result.stdout.str()
 
 
-@WORKERS
+@THOROUGHLY
 @pytest.mark.parametrize("style", ["auto", "long", "native"])
 def test_other_styles_tell_everything(project: pytest.Pytester, workers: tuple[str, ...], style: str) -> None:
     result = _run(project, workers, BAD, f"--tb={style}", "-k", "nav-one")
@@ -106,7 +106,7 @@ def test_a_failure_in_a_users_own_hook_keeps_its_place_with_tb_line(project: pyt
     result.stdout.fnmatch_lines(["*conftest.py:3: Failed: no world today"])
 
 
-@WORKERS
+@THOROUGHLY
 def test_the_command_runs_the_failed_case_again_as_it_was_run(
     project: pytest.Pytester, workers: tuple[str, ...]
 ) -> None:
@@ -129,7 +129,7 @@ def test_the_command_runs_the_failed_case_again_as_it_was_run(
     assert _again(again) == commands[1:]
 
 
-@WORKERS
+@THOROUGHLY
 def test_the_command_says_where_pytest_was_told_to_look(
     project: pytest.Pytester, workers: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,7 +169,7 @@ def test_a_file_that_looks_like_an_option_is_given_as_a_file() -> None:
     assert again_command(request, "-x.yaml::case[y]") == "pytest './-x.yaml::case[y]' '--mapsat-agent=a b:c'"
 
 
-@WORKERS
+@THOROUGHLY
 def test_a_soft_factor_that_is_met_in_part_is_told(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
     one = tiny_suite.case("nav-one")
     one["truth"]["implicit"][1] = LEVELS
@@ -181,7 +181,7 @@ def test_a_soft_factor_that_is_met_in_part_is_told(project: pytest.Pytester, wor
     other.stdout.fnmatch_lines(["also missed, not asserted: z2 (soft)"])
 
 
-@WORKERS
+@THOROUGHLY
 def test_all_that_a_judge_says_of_a_failed_factor_is_shown(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
     """Long reasons are wrapped, never cut, and every quotation stands beside its place."""
     words = [f"reason{number}" for number in range(80)]
@@ -214,7 +214,7 @@ def test_all_that_a_judge_says_of_a_failed_factor_is_shown(project: pytest.Pytes
     assert all(f"turn 1, chars {number}-{number + 1}: “word{number}”" in text for number in range(5))
 
 
-@WORKERS
+@THOROUGHLY
 def test_what_is_odd_about_recorded_dialogues_is_shown_with_their_cases(
     project: pytest.Pytester, workers: tuple[str, ...]
 ) -> None:

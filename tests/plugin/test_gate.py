@@ -4,6 +4,7 @@ import json
 
 import pytest
 import tiny_suite
+from workers import EVERYWHERE, THOROUGHLY
 
 GOOD = "--mapsat-agent=good:agent"  # AR 0.5 in every case: the soft factor is missed
 
@@ -50,13 +51,13 @@ def test_a_domain_threshold_is_decided_when_the_domain_ran_whole(project: pytest
     result.stdout.fnmatch_lines(["gate*PASSED*"])
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+@THOROUGHLY
 def test_stopping_early_makes_the_gate_invalid(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
     options = ("--mapsat-agent=bad:agent", "-x", "--mapsat-fail-under=ar=0", *workers)
     project.runpytest(*options).stdout.fnmatch_lines(["gate*INVALID*"])
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+@THOROUGHLY
 def test_a_broken_case_file_makes_the_gate_invalid(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
     (project.path / "benchmark_cases" / "nav" / "z.yaml").write_text("id: [unclosed\n")
     result = project.runpytest(GOOD, "--continue-on-collection-errors", *workers)
@@ -65,7 +66,7 @@ def test_a_broken_case_file_makes_the_gate_invalid(project: pytest.Pytester, wor
     assert "Traceback" not in result.stdout.str()
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+@EVERYWHERE
 def test_a_broken_record_fails_its_item_without_a_traceback_and_makes_the_gate_invalid(
     project: pytest.Pytester, workers: tuple[str, ...]
 ) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 import pytest
+from workers import EVERYWHERE
 
-WORKERS = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "workers"])
 HOW_TO_HIDE = {
     "a report of its own": """
         import pytest
@@ -86,7 +86,7 @@ def test_a_named_agent_whose_session_ends_before_the_collection_is_red(project: 
     result.stdout.fnmatch_lines(["error  the run ended before anything was collected"])
 
 
-@WORKERS
+@EVERYWHERE
 def test_a_file_whose_name_is_not_utf8_is_an_error_that_names_it(
     project: pytest.Pytester, workers: tuple[str, ...]
 ) -> None:

@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+from workers import THOROUGHLY
 
 RAISES = [
     "raise KeyboardInterrupt",
@@ -21,7 +22,6 @@ HOOKS = {
     "case_loaded": "case",
     "report": "config, run",
 }
-WORKERS = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "xdist"])
 
 
 def conftest(hook: str, body: str) -> str:
@@ -37,7 +37,7 @@ def test_at_the_start_it_is_a_usage_error(project: pytest.Pytester, hook: str, b
     result.stderr.fnmatch_lines([f"ERROR: pytest_mapsat_{hook} of conftest.py: *"])
 
 
-@WORKERS
+@THOROUGHLY
 @pytest.mark.parametrize("body", RAISES)
 def test_for_one_case_it_is_an_error_of_that_item(
     project: pytest.Pytester, body: str, workers: tuple[str, ...]

@@ -10,10 +10,10 @@ import time
 
 import pytest
 import tiny_suite
+from workers import EVERYWHERE
 
 GOOD = "--mapsat-agent=good:agent"
 SAVE = "--mapsat-save=run.json"
-EVERYWHERE = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "workers"])
 
 #: An agent that takes a moment, so that a kill finds it at work, and that notes each call.
 SLOW = """
@@ -91,7 +91,7 @@ def test_a_run_killed_at_any_moment_loses_no_reported_episode_and_is_gone_on_fro
     assert first.returncode == 0
     whole = run_file(many)
     chance = random.Random(7)
-    for number in range(3):
+    for number in range(2):
         for path in many.path.glob("run.json*"):
             path.unlink()
         process = start(many, *workers)

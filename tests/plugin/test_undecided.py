@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import tiny_suite
+from workers import THOROUGHLY
 
 LOST = "def agent(message, tools):\n    return 'Blue Bay ' + str(tools.search_poi(query='pharmacy')['status'])\n"
 
@@ -48,7 +49,7 @@ def test_an_undecided_asserted_label_leaves_the_item_open_and_the_gate_invalid(p
     assert run["groups"]["domain"]["search"]["ar"]["bounds"] == [0.5, 0.5]
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+@THOROUGHLY
 @pytest.mark.parametrize(
     ("minimum", "ret", "gate"), [("0.5", 0, "PASSED"), ("0.6", 1, "INCONCLUSIVE"), ("0.7", 1, "FAILED")]
 )
