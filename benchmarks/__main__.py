@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import sys
 import tempfile
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from . import calls, plots, runs, trust
-from .growth import Growth
-from .paired import Timed
+from .page import Measured, written
 from .peers import PEERS, installed
 from .row import Row
 
@@ -77,81 +74,11 @@ def _measured(*, quick: bool, without_peers: bool, folder: Path) -> str:
         title = {"cases": "A run of trivial cases", "width": "64 waits of 0.2 s", "answers": "Judging one answer"}[file]
         picture = plots.lines(title, growths[0].unit, {one.name: one.points for one in growths})
         (folder / PLOTS.name / f"{file}.svg").write_text(picture, encoding="utf-8")
-    return _page(rows, beside, grew, missing, quick=quick, load=(load, os.getloadavg()[0]))
+    return written(Measured(rows, beside, grew, missing, quick, (load, os.getloadavg()[0])))
 
 
 def _told(row: Row) -> None:
     print(row.what, row.figure, sep=": ", file=sys.stderr, flush=True)
-
-
-def _page(
-    rows: Sequence[Row],
-    beside: dict[float, dict[str, Timed]],
-    grew: Sequence[Sequence[Growth]],
-    missing: dict[str, str],
-    *,
-    quick: bool,
-    load: tuple[float, float],
-) -> str:
-    missed = [row for row in rows if not row.holds]
-    lines = [
-        "# Benchmarks",
-        "",
-        (
-            f"Written by `python -m benchmarks{' --quick' * quick}` on {datetime.now(UTC):%Y-%m-%d}: CPython {platform.python_version()}, "
-            f"{platform.machine()}, {os.cpu_count()} processors, load {load[0]:.1f} before and {load[1]:.1f} after (our own counts in). Commands run in"
-        ),
-        "turn (A, B, A, B, ...), after a round that does not count; quoted are medians, of ratios pair by pair. Proportions, not promises.",
-        "",
-        *(["**Small sizes, few rounds: this shows that it runs, and not much more.**", ""] if quick else []),
-        f"**{len(rows) - len(missed)} of {len(rows)} budgets hold.**"
-        + (
-            f" Missed: {'; '.join(f'{row.what} ({row.figure}, budget {row.budget})' for row in missed)}."
-            if missed
-            else ""
-        ),
-        "",
-        "## Against the budgets",
-        "",
-        "| what | measured | budget | holds | how |",
-        "| --- | --- | --- | --- | --- |",
-        *(
-            f"| {row.what} | {row.figure} | {row.budget} | {'yes' if row.holds else '**no**'} | {row.how} |"
-            for row in rows
-        ),
-        "",
-        "## Beside what you would otherwise use",
-        "",
-        "The same trivial agent in each. Ours reads and validates a case with its records, answers a tool call, plays the user, reads the reply for",
-        "three checks, scores eight metrics and accounts for every item; the others run the agent and one metric of a line, deepeval the metric alone.",
-        "",
-    ]
-    for seconds, timed in beside.items():
-        first = next(iter(timed.values()))
-        what = (
-            f"cases that wait {seconds:g} s for their agent, at one width"
-            if seconds
-            else "trivial cases, start included"
-        )
-        lines += [f"| {what} | s | MB | times the first |", "| --- | --- | --- | --- |"]
-        lines += [
-            f"| {name} | {one.seconds:.2f} | {one.megabytes:.0f} | {one.to(first):.2f} |" for name, one in timed.items()
-        ]
-        lines += [""]
-    lines += [f"{name} could not be run: `{why}`" for name, why in missing.items()]
-    lines += ["## How cost grows", "", "k of the best t = a + b n^k; a is what a run costs before its first case.", ""]
-    lines += ["| what | from | to | k |", "| --- | --- | --- | --- |"]
-    for growths in grew:
-        for one in growths:
-            (low, fast), (high, slow) = one.points[0], one.points[-1]
-            told = "too few points" if one.exponent is None else f"{one.exponent:.2f}"
-            lines.append(f"| {one.name}, {one.unit} | {low:,g}: {_time(fast)} | {high:,g}: {_time(slow)} | {told} |")
-    lines += ["", *(f"![{name}](plots/{name}.svg)" for name in ("cases", "width", "answers")), ""]
-    return "\n".join(lines)
-
-
-def _time(seconds: float) -> str:
-    return f"{seconds:.2f} s" if seconds >= 0.1 else f"{1000 * seconds:.1f} ms"
 
 
 def _write_trust(rows: Sequence[trust.Line], *, quick: bool) -> None:

@@ -200,7 +200,8 @@ def of_width(bench: Bench) -> list[Growth]:
 
 
 def _both(ours: Timed, bare: Timed) -> str:
-    return f"{ours.seconds:.2f} s and {ours.megabytes:.0f} MB; bare {bare.seconds:.2f} s and {bare.megabytes:.0f} MB"
+    processor = f"{ours.processor / bare.processor:.2f} x in processor time"
+    return f"{ours.seconds:.2f} s and {ours.megabytes:.0f} MB; bare {bare.seconds:.2f} s and {bare.megabytes:.0f} MB; {processor}"
 
 
 RUNS = (unused, trivial, memory, collect, sample, waiting, again)
