@@ -38,7 +38,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Start a session of ours where an agent is given."""
     config.addinivalue_line("markers", "mapsat(case, domain, difficulty, language): a benchmark case of pytest-mapsat")
     if agent_spec(config):
-        from .pytest_shell.session import start_session  # noqa: PLC0415 (pydantic and all rooms)
+        from .pytest_shell.collector import resting  # noqa: PLC0415
+
+        with resting():
+            from .pytest_shell.session import start_session  # noqa: PLC0415 (pydantic and all rooms)
 
         config.pluginmanager.register(start_session(config), _NAME)
     elif not hasattr(config, "workerinput"):  # a worker's arguments are the controller's
@@ -49,7 +52,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Parametrise every test that asks for ``mapsat_case``."""
     session = _session(metafunc.config)
     if session is not None and "mapsat_case" in metafunc.fixturenames:
-        session.parametrise(metafunc)
+        session.collecting.parametrise(metafunc)
 
 
 @pytest.fixture(scope="session")

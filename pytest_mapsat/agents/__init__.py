@@ -5,8 +5,9 @@ Names are fetched when they are first used, so that an agent's own module can im
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pytest_mapsat.on_demand import fetched
 
 from .reply import Reply
 
@@ -20,6 +21,21 @@ if TYPE_CHECKING:
     from .recorded import RecordedSource
     from .resolve import load, names_own_code, resolve_source, source_of
     from .source import AgentSource, Conversation, Source
+else:
+    __getattr__ = fetched(
+        __name__,
+        {
+            "context": ("AgentContext", "Session", "context_of", "session_of"),
+            "faults": ("AgentFault", "describe", "scrubbed"),
+            "isolation": ("IsolatedSource", "Isolation", "isolated_source"),
+            "jsondata": ("as_json",),
+            "loop": ("EventLoop", "shutdown"),
+            "models": ("AGENT_PROMPTS",),
+            "recorded": ("RecordedSource",),
+            "resolve": ("load", "names_own_code", "resolve_source", "source_of"),
+            "source": ("AgentSource", "Conversation", "Source"),
+        },
+    )
 
 __all__ = [
     "AGENT_PROMPTS",
@@ -46,22 +62,3 @@ __all__ = [
     "shutdown",
     "source_of",
 ]
-
-_HOMES = {
-    "context": ("AgentContext", "Session", "context_of", "session_of"),
-    "faults": ("AgentFault", "describe", "scrubbed"),
-    "isolation": ("IsolatedSource", "Isolation", "isolated_source"),
-    "jsondata": ("as_json",),
-    "loop": ("EventLoop", "shutdown"),
-    "models": ("AGENT_PROMPTS",),
-    "recorded": ("RecordedSource",),
-    "resolve": ("load", "names_own_code", "resolve_source", "source_of"),
-    "source": ("AgentSource", "Conversation", "Source"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"{__name__}.{home}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -16,7 +16,6 @@ from pytest_mapsat.model import Case, UsageError, did_you_mean
 from pytest_mapsat.sandbox import Toolbox
 from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
 
-from . import loop
 from .context import AgentContext, Session
 from .faults import AgentFault, describe
 from .reply import Reply
@@ -88,6 +87,8 @@ class CallableConversation:
     def cancel(self) -> None:
         """Cancel the coroutine that is waited for, if there is one."""
         if self._waiting is not None:
+            from . import loop  # noqa: PLC0415 (asyncio: for coroutines only)
+
             loop.cancel(self._waiting)
 
     def close(self) -> None:
@@ -97,16 +98,20 @@ class CallableConversation:
         if self._agent is None:
             self._agent = self._make()
         function, takes = self._agent
-        return checked(self._call(function, takes, self._offered() | {"message": message}))
+        return checked(self._call(function, takes, {**self._offered(takes), "message": message}))
 
-    def _offered(self) -> dict[str, Any]:
-        return {"tools": self._toolbox, "context": self._context(), "session": self._session}
+    def _offered(self, takes: Wants) -> dict[str, Any]:
+        """Return what is offered besides the message; a context is made for a callable that takes one."""
+        offered: dict[str, Any] = {"tools": self._toolbox, "session": self._session}
+        if "context" in takes.by_name or "context" in takes.by_position:
+            offered["context"] = self._context()
+        return offered
 
     def _make(self) -> tuple[Callable[..., Any], Wants]:
         source = self._source
         if not source.is_factory:
             return source.function, source.takes
-        made = self._call(source.function, source.takes, self._offered())
+        made = self._call(source.function, source.takes, self._offered(source.takes))
         return _product(made, source.spec)
 
     def _call(self, function: Callable[..., Any], takes: Wants, offered: Mapping[str, Any]) -> Any:
@@ -114,6 +119,8 @@ class CallableConversation:
         return self._awaited(result) if inspect.isawaitable(result) else result
 
     def _awaited(self, result: Any) -> Any:
+        from . import loop  # noqa: PLC0415 (likewise)
+
         self._waiting = loop.submit(result)
         try:
             value, error = self._waiting.result()

@@ -17,6 +17,10 @@ _MAX_VALUES = 1_000_000
 _MAX_BITS = 1024
 
 
+#: Types that are asked for first: to ask whether a value is any mapping costs more than to copy it.
+_SCALARS = frozenset({int, float, bool, type(None)})
+
+
 def as_json(value: Any) -> Json:
     """Return a deep copy of the value as JSON data.
 
@@ -41,11 +45,14 @@ class _Copy:
 
     def of(self, value: Any, depth: int) -> Json:
         self._left -= 1
-        if not isinstance(value, dict | list | tuple | Mapping):
+        kind = type(value)
+        if kind is str:
+            return text(value)
+        if kind in _SCALARS or not isinstance(value, (dict, list, tuple, Mapping)):
             return _scalar(value)
         if depth >= _MAX_DEPTH or self._left < 0:
             return "<too deep>" if depth >= _MAX_DEPTH else "<too large>"
-        if isinstance(value, list | tuple):
+        if isinstance(value, (list, tuple)):
             return [self.of(item, depth + 1) for item in value]
         return {_key(key): self.of(item, depth + 1) for key, item in value.items()}
 
@@ -55,10 +62,10 @@ def _key(key: object) -> str:
 
 
 def _scalar(value: Any) -> Json:
-    if value is None or isinstance(value, bool):
-        return value
     if isinstance(value, str):
         return text(value)
+    if value is None or isinstance(value, bool):
+        return value
     if isinstance(value, int) and value.bit_length() <= _MAX_BITS:
         return int(value)
     if isinstance(value, float):

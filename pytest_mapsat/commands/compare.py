@@ -21,7 +21,7 @@ _PAIR = 2
 
 def add_compare(commands: Any) -> None:
     """Add ``mapsat compare``."""
-    about = "tell what changed between two saved runs, and whether it may"
+    about = "tell what changed between two runs, and whether it may"
     parser = commands.add_parser(
         "compare",
         help=about,

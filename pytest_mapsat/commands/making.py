@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def add_init(commands: Any) -> None:
     """Add the command ``mapsat init``."""
-    about = "write a small suite, an agent and a CI workflow to begin with"
+    about = "write a suite, an agent and a CI workflow to begin with"
     parser = commands.add_parser(
         "init", help=about, description=f"{about[0].upper()}{about[1:]}. Files that are there are never overwritten."
     )
@@ -24,7 +24,7 @@ def add_init(commands: Any) -> None:
 
 def add_record(commands: Any) -> None:
     """Add the command ``mapsat record``."""
-    about = "call your own tools and keep their answers as records of a suite"
+    about = "call your own tools and keep their answers as records"
     parser = commands.add_parser(
         "record",
         help=about,

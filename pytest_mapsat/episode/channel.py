@@ -7,13 +7,12 @@ module, so that nothing that an agent holds leads to it.
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 
 from pytest_mapsat.agents import as_json
-from pytest_mapsat.model import Json, JsonObject, Step, tool_name
+from pytest_mapsat.model import Json, JsonObject, Step, json_size, tool_name
 from pytest_mapsat.sandbox import Answer, ToolsClosed, World
 
 from .limits import Limits
@@ -112,7 +111,7 @@ class Channel:
 
     def _too_large(self, arguments: Json) -> Answer | None:
         """Refuse arguments that are too large, and forget them: they would be kept in the trajectory."""
-        if len(json.dumps(arguments, ensure_ascii=False)) <= self._limits.max_text:
+        if json_size(arguments) <= self._limits.max_text:
             return None
         if isinstance(arguments, dict):
             arguments.clear()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ from pytest_mapsat.model import (
     Turn,
     TurnTiming,
     Usage,
+    json_size,
 )
 from pytest_mapsat.sandbox import Toolbox, World
 from pytest_mapsat.users import User
@@ -217,7 +217,9 @@ class _Dialogue:
         return _End("timeout", Fault(blame="agent", message=message))
 
     def _check_size(self, reply: Reply) -> None:
-        claims = 0 if reply.claims is None else len(json.dumps(reply.claims, ensure_ascii=False))
+        if not reply.thoughts and reply.claims is None and len(reply.text) <= self._limits.max_text:
+            return
+        claims = 0 if reply.claims is None else json_size(reply.claims)
         sizes = {"a text": len(reply.text), "thoughts": sum(map(len, reply.thoughts)), "claims": claims}
         for what, size in sizes.items():
             if size > self._limits.max_text:

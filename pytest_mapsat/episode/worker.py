@@ -6,6 +6,7 @@ A worker is used for one episode after another; only one whose agent outlived it
 from __future__ import annotations
 
 import concurrent.futures.thread
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -17,6 +18,7 @@ from typing import Any, Protocol
 
 from pytest_mapsat import agents
 from pytest_mapsat.strangers import Surroundings
+from pytest_mapsat.turns import waiting
 
 from .alarms import Alarms
 
@@ -202,7 +204,8 @@ class Here:
             raise Overdue
         alarm = _alarms.set(perf_counter() + timeout, self._ring)
         try:
-            return function(argument)
+            with waiting():
+                return function(argument)
         finally:
             if not alarm.off():
                 self._rung.wait()  # the episode has ended without this thread by then
@@ -248,7 +251,8 @@ def shutdown() -> None:
     while _idle:
         _idle.pop().stop()
     _alarms.stop()
-    agents.shutdown()
+    if "pytest_mapsat.agents.loop" in sys.modules:  # a coroutine has run
+        agents.shutdown()
     if _left_behind:
         _left_behind.clear()
         _forget_executors()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from pytest_mapsat.on_demand import fetched
+
 from . import limits
 from .csvtext import TableRow, check_columns, read_csv
 from .dialogues import Layout, PublishedCall, PublishedDialogue, PublishedMessage, layout_of, read_dialogues
@@ -25,8 +29,13 @@ from .nounlines import Placed, append_lines, read_nouns
 from .replacing import replacing, umask
 from .run_file import is_complete_run, read_run, save_run, scorecard_line, with_attempt, write_run
 from .secrets import MARK, Secrets, is_obvious, redacted
-from .verdicts import Completion, Degree, FactCheck, Faithfulness, PublishedVerdict, Satisfaction, read_verdicts
 from .yamltext import parse_yaml, scalar
+
+if TYPE_CHECKING:
+    from .verdicts import Completion, Degree, FactCheck, Faithfulness, PublishedVerdict, Satisfaction, read_verdicts
+else:
+    _VERDICTS = ("Completion", "Degree", "FactCheck", "Faithfulness", "PublishedVerdict", "Satisfaction")
+    __getattr__ = fetched(__name__, {"verdicts": (*_VERDICTS, "read_verdicts")})
 
 __all__ = [
     "MARK",

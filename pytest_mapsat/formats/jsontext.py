@@ -19,7 +19,7 @@ def decode(raw: bytes, path: str, first_line: int = 1) -> str:
         line = first_line + raw.count(b"\n", 0, nul)
         raise SuiteError(Problem(path, line, "holds a NUL character", "save the file as UTF-8 text"))
     try:
-        return raw.decode("utf-8-sig")
+        return raw.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = first_line + raw.count(b"\n", 0, error.start)
         message = f"is not UTF-8: byte 0x{raw[error.start]:02x} cannot stand here"
@@ -75,7 +75,7 @@ def parse_json(text: str, *, depth: int = limits.DEPTH) -> Json:
         ValueError: for what is not JSON, or JSON that is refused.
     """
     try:
-        data = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite)
+        data = _DECODER.decode(text)
     except RecursionError:
         raise ValueError(_too_deep(depth)) from None
     if text.count("[") + text.count("{") > depth:
@@ -112,19 +112,22 @@ def _finite(text: str) -> float:
     return number
 
 
+#: Made once: to build one costs as much as to read a short line.
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite)
+
+
 def _check_depth(data: Json, depth: int) -> None:
-    level = [data]
+    level = [data] if isinstance(data, (dict, list)) else []
     for _ in range(depth):
-        level = [child for value in level for child in _children(value)]
+        level = [
+            child
+            for value in level
+            for child in (value.values() if type(value) is dict else value)
+            if type(child) is dict or type(child) is list
+        ]
         if not level:
             return
     raise ValueError(_too_deep(depth))
-
-
-def _children(value: Json) -> list[Json]:
-    """Return the lists and objects directly inside a value."""
-    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [child for child in inside if isinstance(child, (dict, list))]
 
 
 def _check_characters(data: Json) -> None:

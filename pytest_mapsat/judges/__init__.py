@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from .asked import BESIDE_PROMPTS, PROMPTS, ModelJudge
+from typing import TYPE_CHECKING
+
+from pytest_mapsat.on_demand import fetched
+
 from .checks import ChecksJudge
 from .context import Context
 from .custom import CheckFunction, gather_checks
@@ -12,7 +15,14 @@ from .finding import Finding
 from .grounding import Judged
 from .labels import unjudgeable
 from .make import Judge, default_votes, make_judge
-from .recorded import RecordedJudge
+
+if TYPE_CHECKING:
+    from .asked import BESIDE_PROMPTS, PROMPTS, ModelJudge
+    from .recorded import RecordedJudge
+else:
+    __getattr__ = fetched(
+        __name__, {"asked": ("BESIDE_PROMPTS", "PROMPTS", "ModelJudge"), "recorded": ("RecordedJudge",)}
+    )
 
 __all__ = [
     "BESIDE_PROMPTS",

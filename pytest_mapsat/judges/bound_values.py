@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import get_args
+from functools import cached_property, lru_cache
+from typing import NamedTuple, get_args
 
 from pytest_mapsat.model import Bound, Json, Mode, Step, Tool
 from pytest_mapsat.sandbox import distance_m, point_of, values_at
@@ -21,10 +20,10 @@ _MODES = frozenset(get_args(Mode))
 _NUMERIC = re.compile(r"[-+]?[0-9]{1,15}(?:\.[0-9]{1,9})?")
 _CLOCK = re.compile(r"(?<![0-9:])([01]?[0-9]|2[0-4]):([0-5][0-9])(?![0-9])")
 DAY = 24 * 60
+_NOTHING: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(NamedTuple):
     """One value that a tool returned.
 
     Attributes:
@@ -44,80 +43,97 @@ class Value:
     several: bool = False
 
 
-def values_of(
-    bounds: Sequence[Bound],
-    answered: Sequence[tuple[int, Step]],
-    tools: Mapping[str, Tool],
-    entities: Sequence[Entity],
-    numbers: Callable[[Json], Iterable[float]],
-) -> tuple[Value, ...]:
-    """Return the values that stand where ``bounds`` point to, in the order of the calls.
+class Returned:
+    """What the answered calls of a dialogue returned. What each call asked about is found once, for all checks that point to its tool.
 
     Args:
-        bounds: tools, each with a path into its results.
         answered: the calls that the world answered, each with the index of its turn.
         tools: the suite's tools by name.
         entities: what has a name in the results.
-        numbers: reads the numbers of one value.
     """
-    found: dict[Value, None] = {}
-    places = {entity.key for entity in entities if entity.sort == "place"}
-    for turn, step in answered:
-        for bound in bounds:
-            if bound.tool == step.tool:
-                about = frozenset(_asked_about(step, tools.get(step.tool), entities))
-                mode = _mode(step, tools.get(step.tool))
-                for value, own, ends in _owned(step.result, bound.path, tools.get(step.tool)):
-                    for number in numbers(value):
-                        found[Value(number, own, about | ends, mode, turn, several=bool(own & places))] = None
-    return tuple(found)
+
+    def __init__(
+        self, answered: Sequence[tuple[int, Step]], tools: Mapping[str, Tool], entities: Sequence[Entity]
+    ) -> None:
+        self._answered = answered
+        self._tools = tools
+        self._entities = entities
+        self._asked: dict[int, tuple[frozenset[str], str]] = {}
+
+    def values(self, bounds: Sequence[Bound], numbers: Callable[[Json], Iterable[float]]) -> tuple[Value, ...]:
+        """Return the values that stand where ``bounds`` point to, in the order of the calls.
+
+        Args:
+            bounds: tools, each with a path into its results.
+            numbers: reads the numbers of one value.
+        """
+        found: dict[Value, None] = {}
+        for index, (turn, step) in enumerate(self._answered):
+            for bound in bounds:
+                if bound.tool == step.tool:
+                    about, mode = self._asked_for(index, step)
+                    for value, own, ends in _owned(step.result, bound.path, self._tools.get(step.tool)):
+                        several = not own.isdisjoint(self._places)
+                        for number in numbers(value):
+                            found[Value(number, own, about | ends, mode, turn, several)] = None
+        return tuple(found)
+
+    @cached_property
+    def _places(self) -> frozenset[str]:
+        return frozenset(entity.key for entity in self._entities if entity.sort == "place")
+
+    @cached_property
+    def _points(self) -> tuple[tuple[str, tuple[float, float]], ...]:
+        """Where the things lie that say it."""
+        lying = ((entity.key, point_of(entity.record)) for entity in self._entities)
+        return tuple((key, point) for key, point in lying if point is not None)
+
+    def _asked_for(self, index: int, step: Step) -> tuple[frozenset[str], str]:
+        """Return the things that a call asked about, and the way of travelling."""
+        if index not in self._asked:
+            tool = self._tools.get(step.tool)
+            self._asked[index] = frozenset(self._asked_about(step, tool)), _mode(step, tool)
+        return self._asked[index]
+
+    def _asked_about(self, step: Step, tool: Tool | None) -> Iterator[str]:
+        """Yield the things that the arguments of a call mean by id or by place."""
+        for name, match in (tool.match if tool else {}).items():
+            argument = step.arguments.get(name)
+            if match.type == "id":
+                yield from (one.key for one in self._entities if one.id and one.id == argument)
+            elif match.type == "point" and (point := point_of(argument)):
+                yield from (key for key, own in self._points if distance_m(*own, *point) <= _SAME_PLACE_M)
 
 
 def _owned(result: Json, path: str, tool: Tool | None) -> Iterator[tuple[Json, frozenset[str], frozenset[str]]]:
     """Yield the values at a path with the named things whose records it leads through, and the ends of the legs it leads through."""
-    nothing: frozenset[str] = frozenset()
-    places: list[tuple[tuple[str, ...], Json, frozenset[str], frozenset[str]]] = [
-        ((), result, _named(result, (), tool, leg=False), nothing)
-    ]
+    at = ""
+    names, ends_in = _naming(tool, at)
+    places: list[tuple[Json, frozenset[str], frozenset[str]]] = [(result, _named(result, names), _NOTHING)]
     for key in path.split(".") if path else ():
+        if key != "*":
+            at = f"{at}.{key}" if at else key
+        names, ends_in = _naming(tool, at)
         places = [
-            (
-                (*at, key),
-                member,
-                own | _named(member, (*at, key), tool, leg=False),
-                ends | _named(member, (*at, key), tool, leg=True),
-            )
-            for at, value, own, ends in places
+            (member, own | _named(member, names), ends | _named(member, ends_in))
+            for value, own, ends in places
             for member in values_at(value, key)
         ]
-    yield from ((value, own, ends) for _, value, own, ends in places)
+    yield from places
 
 
-def _named(value: Json, at: tuple[str, ...], tool: Tool | None, *, leg: bool) -> frozenset[str]:
-    if not isinstance(value, dict) or tool is None:
-        return frozenset()
-    place = ".".join(part for part in at if part != "*")
-    declared = [
-        where for where in tool.entities if where.items.replace(".*", "") == place and (where.sort == "leg") is leg
-    ]
-    names = [value.get(where.name) for where in declared]
+def _naming(tool: Tool | None, at: str) -> tuple[list[str], list[str]]:
+    """Return the fields that name the things, and the ends of the legs, that a tool declares at a place in its results."""
+    declared = [where for where in tool.entities if where.items.replace(".*", "") == at] if tool else []
+    things = [where.name for where in declared if where.sort != "leg"]
+    return things, [where.name for where in declared if where.sort == "leg"]
+
+
+def _named(value: Json, fields: Sequence[str]) -> frozenset[str]:
+    if not fields or not isinstance(value, dict):
+        return _NOTHING
+    names = map(value.get, fields)
     return frozenset(fold_phrase(name) for name in names if isinstance(name, str))
-
-
-def _asked_about(step: Step, tool: Tool | None, entities: Sequence[Entity]) -> Iterator[str]:
-    """Yield the things that the arguments of a call mean by id or by place."""
-    for name, match in (tool.match if tool else {}).items():
-        argument = step.arguments.get(name)
-        if match.type == "id":
-            yield from (one.key for one in entities if one.id and one.id == argument)
-        elif match.type == "point":
-            point = point_of(argument)
-            yield from (one.key for one in entities if point and _lies_at(one, point))
-
-
-def _lies_at(entity: Entity, point: tuple[float, float]) -> bool:
-    own = point_of(entity.record)
-    return own is not None and distance_m(*own, *point) <= _SAME_PLACE_M
 
 
 def _mode(step: Step, tool: Tool | None) -> str:

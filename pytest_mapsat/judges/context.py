@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
-from pytest_mapsat.model import Case, Check, Json, Step, Tool, Trajectory, Visible
+from pytest_mapsat.model import Bound, Case, Check, Json, Step, Tool, Trajectory, Visible
 from pytest_mapsat.text import (
     ClockTime,
     Document,
@@ -27,12 +27,14 @@ from pytest_mapsat.text import (
     read_page,
 )
 
+from .bound_values import Returned, Value
 from .evidence import Evidence, evidence
 from .explained import Explained
 from .grounding import Judged, weigh
 from .handed_over import Contradiction, HandedOver
 from .things import Entity, Standing, find_entities, key_of, names_in, phrases_in, standings, things_of, word_at
 
+_Reply = TypeVar("_Reply", bound=Document | None)
 #: Fewer characters say nothing that could only be copied.
 _SHORTEST_COPY = 12
 
@@ -74,19 +76,22 @@ class Context:
         vocabulary: Vocabulary | None = None,
     ) -> Context:
         """Return the context of a case's dialogue: its replies are read with the names and words of all its checks."""
-        context = cls(
+        checks = tuple(case.truth.checks)
+        return cls(
             trajectory,
             tools,
             case.visible,
             custom=custom or {},
             language=case.language,
             vocabulary=vocabulary or Vocabulary(),
+            names=frozenset(name for check in checks for name in names_in(check)),
+            phrases=frozenset(phrase for check in checks for phrase in phrases_in(check)),
+            checks=checks,
         )
-        return context.knowing(case.truth.checks)
 
     def knowing(self, checks: Iterable[Check]) -> Context:
         """Return the context with replies that are read with the names and words of these checks, too."""
-        listed = tuple(one for one in checks if not any(one is known for known in self.checks))
+        listed = tuple(one for one in checks if id(one) not in self._known)
         if not listed:
             return self
         names = self.names.union(*(names_in(check) for check in listed))
@@ -94,6 +99,11 @@ class Context:
         if names == self.names and phrases == self.phrases:
             return self
         return replace(self, names=names, phrases=phrases, checks=(*self.checks, *listed))
+
+    @cached_property
+    def _known(self) -> frozenset[int]:
+        """The checks by identity: they are held, so that no other object has theirs."""
+        return frozenset(map(id, self.checks))
 
     @cached_property
     def lexicon(self) -> Lexicon:
@@ -126,9 +136,13 @@ class Context:
         return self._named(things) if things else self.replies
 
     @cached_property
-    def means(self) -> tuple[Document, ...]:
-        """The replies, read for the ways of travelling that they tell the user to take."""
-        return self._named(_ways(self.language, self.vocabulary))
+    def means(self) -> tuple[Document | None, ...]:
+        """The replies, read for the ways of travelling that they tell the user to take; None where a reply names none."""
+        lexicon = lexicon_of(_ways(self.language, self.vocabulary), shortened=False)
+        return tuple(
+            read_names(page, lexicon, turn=turn) if any(lexicon.find(page.folded.text)) else None
+            for turn, page in self.pages
+        )
 
     def _page(self, text: str, index: int) -> Page:
         own = self._own(text, index)
@@ -159,24 +173,23 @@ class Context:
 
     @cached_property
     def _handed_over(self) -> dict[int, HandedOver]:
-        by_id = {entity.id: entity.key for entity in self.entities if entity.id}
+        turns = [
+            (index, turn) for index, turn in enumerate(self.trajectory.turns) if turn.role == "agent" and turn.claims
+        ]
+        by_id = {entity.id: entity.key for entity in self.entities if entity.id} if turns else {}
 
         def key_by(named: str) -> str:
             return key_of(named, self.keys) or by_id.get(named, "")
 
-        return {
-            index: HandedOver(turn, key_by, self.money)
-            for index, turn in enumerate(self.trajectory.turns)
-            if turn.role == "agent" and turn.claims
-        }
+        return {index: HandedOver(turn, key_by, self.money) for index, turn in turns}
 
     def read(self, turn: str) -> tuple[Document, ...]:
         """Return the replies that ``turn`` names: all of them (``any``), the ``first``, or the ``last`` one. Blank ones do not count."""
         return _of_turn(self.replies, turn)
 
     def means_of(self, turn: str) -> tuple[Document, ...]:
-        """Return the replies that ``turn`` names, read for ways of travelling."""
-        return _of_turn(self.means, turn)
+        """Return those of the replies that ``turn`` names which name ways of travelling, read for these."""
+        return tuple(document for document in _of_turn(self.means, turn) if document is not None)
 
     def phrased(self, phrases: Iterable[str], turn: str) -> list[tuple[Document, Mention]]:
         """Return the places where one of these phrases stands in full, in the order of the replies."""
@@ -240,6 +253,14 @@ class Context:
         """The things with a name that the tools returned."""
         return find_entities((step for _, step in self.answered), self.tools)
 
+    def values(self, bounds: Sequence[Bound], numbers: Callable[[Json], Iterable[float]]) -> tuple[Value, ...] | None:
+        """Return the values that tools returned where ``bounds`` point to, read by ``numbers``; None where they point nowhere."""
+        return self._returned.values(bounds, numbers) if bounds else None
+
+    @cached_property
+    def _returned(self) -> Returned:
+        return Returned(self.answered, self.tools, self.entities)
+
     def names_things(self, tool: str | None) -> bool:
         """Return whether ``tool`` (any tool when None) declares where in its results things with a name stand."""
         named = self.tools.values() if tool is None else [self.tools[tool]] if tool in self.tools else []
@@ -277,7 +298,7 @@ def _ways(language: str, vocabulary: Vocabulary) -> tuple[Thing, ...]:
     return tuple(Thing(way, tuple(words)) for way, words in sorted(ways.items()))
 
 
-def _of_turn(replies: tuple[Document, ...], turn: str) -> tuple[Document, ...]:
+def _of_turn(replies: tuple[_Reply, ...], turn: str) -> tuple[_Reply, ...]:
     return replies if turn == "any" else replies[:1] if turn == "first" else replies[-1:]
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from pytest_mapsat.model import (
-    All,
-    AnyOf,
-    AtLeast,
     Avoids,
     Check,
     Chooses,
@@ -15,7 +12,6 @@ from pytest_mapsat.model import (
     Covers,
     FactRequirement,
     Grounded,
-    Not,
     Number,
     Order,
     Recommends,
@@ -28,7 +24,7 @@ from .finding import SHOWN_AT_MOST, Finding, cite
 from .grounding.claims import sort_of
 from .grounding.grounded import sorts_spoken_of
 from .handed_over import Contradiction
-from .things import key_of, names_in
+from .things import key_of, leaves_of, names_in
 
 _CHOICES = (Recommends, Avoids, Chooses, Covers, Order, RulesOut)
 
@@ -58,17 +54,7 @@ def _concerns(fact: FactRequirement, found: Contradiction, context: Context) -> 
     """Return whether a fact speaks of what is contradicted: by its check, or by the claims that its text names."""
     if fact.check is None:
         return _asks_for(sorts_spoken_of(fact.text), found)
-    return any(_speaks_of(check, found, context) for check in _leaves(fact.check))
-
-
-def _leaves(check: Check) -> Iterator[Check]:
-    parts = (
-        check.checks if isinstance(check, All | AnyOf | AtLeast) else [check.check] if isinstance(check, Not) else []
-    )
-    if not parts:
-        yield check
-    for part in parts:
-        yield from _leaves(part)
+    return any(_speaks_of(check, found, context) for check in leaves_of(fact.check))
 
 
 def _speaks_of(check: Check, found: Contradiction, context: Context) -> bool:

@@ -7,16 +7,16 @@ sure neither passes nor fails: where no clear figure decides and it could be the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 from pytest_mapsat.model import Bound, ClockTime, Json, Number, Quote
-from pytest_mapsat.text import FOREIGN, MONEY, Document, Quantity, Vocabulary
+from pytest_mapsat.text import FOREIGN, MONEY, Document, Quantity, Span, Vocabulary
 from pytest_mapsat.text import ClockTime as Clock
 
 from .belonging import Beside, Nearby, Outcome, belongs, compared, named_by_then, near_phrases, sorts_of
-from .bound_values import DAY, Value, clock_times, plain_numbers, values_of, written
+from .bound_values import DAY, Value, clock_times, plain_numbers, written
 from .context import Context
 from .describe import clock_of, one_of, range_in_words
 from .finding import SHOWN_AT_MOST, Finding, absent, cited, unclear
@@ -45,12 +45,12 @@ _FAR = 5
 _PLAINLY = {"line": "departure", "place": "arrival"}
 
 
-@dataclass(frozen=True)
-class _Said:
+class _Said(NamedTuple):
     """A figure of a reply, judged.
 
     Attributes:
-        quote: its words.
+        document: the reply.
+        span: its words.
         belongs: whether it is one that the check speaks of; None where that is not sure.
         outcome: whether it lies where it must, if it is; ``explained``: it does not, and is a known figure of something else;
             ``beside``: it does not, and follows from known ones, so that it matters only where no other figure fits.
@@ -58,11 +58,17 @@ class _Said:
         other_role: whether its role alone tells that the check does not speak of it.
     """
 
-    quote: Quote
+    document: Document
+    span: Span
     belongs: bool | None
     outcome: Outcome = "open"
     misfit: str = ""
     other_role: bool = False
+
+    @property
+    def quote(self) -> Quote:
+        """Its words with their place; made only for what is shown."""
+        return self.document.quote(self.span)
 
 
 def number(check: Number, context: Context) -> Finding:
@@ -70,7 +76,7 @@ def number(check: Number, context: Context) -> Finding:
     unit, scale = _UNITS[check.unit]
     if check.equals_unit and _UNITS[check.equals_unit][0] != unit:
         return Finding(None, f"{check.equals_unit} cannot be converted to {check.unit}", broken=True)
-    known = _known(check.bounds, context, lambda value: _scaled(value, check, scale, context.money))
+    known = context.values(check.bounds, lambda value: _scaled(value, check, scale, context.money))
     said: list[_Said] = []
     for document in context.read(check.turn):
         figures = [figure for figure in document.quantities if is_unit(figure.unit, unit)]
@@ -113,7 +119,7 @@ def _foreign(check: Number, context: Context) -> Iterator[tuple[Document, Quanti
 
 def clock_time(check: ClockTime, context: Context) -> Finding:
     """A clock time is said of its thing, and lies in the window."""
-    known = _known(check.bounds, context, clock_times)
+    known = context.values(check.bounds, clock_times)
     said: list[_Said] = []
     for document in context.read(check.turn):
         nearby = near_phrases(check.near, document, document.times)
@@ -137,13 +143,13 @@ def _weighed(
         return said
     why = context.explained(document).of(figure, check.role)
     if why == "user" or (why in ("own", "other") and not sure):
-        return replace(said, outcome="explained")
+        return said._replace(outcome="explained")
     if why == "own":
-        return replace(said, outcome="beside")
+        return said._replace(outcome="beside")
     if why == "derived" and not sure and isinstance(figure, Quantity) and figure.unit == "yuan":
-        return replace(said, outcome="beside")
+        return said._replace(outcome="beside")
     likely = bool(check.role) and isinstance(figure, Quantity) and not figure.cued and figure.unit == "min"
-    return replace(said, outcome="open") if why or likely else said
+    return said._replace(outcome="open") if why or likely else said
 
 
 def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun: str, context: Context) -> Finding:  # noqa: PLR0911  the cases, one after the other
@@ -194,7 +200,6 @@ def _number_said(
     nearby: Nearby,
     context: Context,
 ) -> _Said:
-    quote = document.quote(figure.span)
     scale = _UNITS[check.unit][1]
     ours = belongs(check, document, figure, nearby=nearby, context=context)
     if check.mode and figure.mode not in check.mode:
@@ -202,25 +207,29 @@ def _number_said(
     if check.role and figure.unit == "m" and figure.approx == "at_most" and not figure.subject and not figure.cued:
         ours = False  # how far was looked, not how far something is
     if ours is False:
-        return _Said(quote, belongs=False, other_role=_is_other(check.role, figure.role))
+        return _Said(document, figure.span, belongs=False, other_role=_is_other(check.role, figure.role))
     low = -math.inf if check.min is None else check.min * scale
     high = math.inf if check.max is None else check.max * scale
     if not _inside(figure, low, high):
         open_ = figure.stance == "unclear" or _may_reach(figure, low, high)
         outcome: Outcome = "open" if open_ else "misfit"
-        return _Said(quote, ours, outcome, f"not {range_in_words(check.min, check.max, _word(check, context))}")
+        return _Said(
+            document, figure.span, ours, outcome, f"not {range_in_words(check.min, check.max, _word(check, context))}"
+        )
     if known is None:
-        return _Said(quote, ours, "fits")
+        return _Said(document, figure.span, ours, "fits")
     upto = [value for value in known if value.turn <= document.turn]
     if any(value.mode == figure.mode for value in upto):
         upto = [value for value in upto if not (figure.mode and value.mode) or figure.mode == value.mode]
     if ((figure.role is None or not figure.cued) and _is_far(figure, upto)) or _is_of_several(figure, upto):
-        return _Said(quote, belongs=False)
+        return _Said(document, figure.span, belongs=False)
     named = named_by_then(figure, document)
     ours = ours if named or not ours else None
     shown = [f"{value.number / scale:g} {_word(check, context)}" for value in _relevant(figure, upto)]
     beside = Beside(upto, lambda value: _near(figure, value.number, check.tolerance), named)
-    return _Said(quote, ours, compared(figure, beside, context), f"but {_returned(check.bounds, shown)}")
+    return _Said(
+        document, figure.span, ours, compared(figure, beside, context), f"but {_returned(check.bounds, shown)}"
+    )
 
 
 def _time_said(
@@ -232,22 +241,21 @@ def _time_said(
     nearby: Nearby,
     context: Context,
 ) -> _Said:
-    quote = document.quote(time.span)
     ours = belongs(check, document, time, nearby=nearby, context=context)
     if ours is False:
-        return _Said(quote, belongs=False, other_role=_is_other(check.role, time.role))
+        return _Said(document, time.span, belongs=False, other_role=_is_other(check.role, time.role))
     slack = 0 if time.approx == "exact" else _ABOUT_MINUTES
     outcome: Outcome
     readings = _readings(time, context)
     inside = {any(_in_window(check, minutes + more) for more in (0, -slack, slack)) for minutes in readings}
     if inside != {True}:
         outcome = "open" if True in inside or time.stance == "unclear" else "misfit"
-        return _Said(quote, ours, outcome, f"not {_window(check)}")
+        return _Said(document, time.span, ours, outcome, f"not {_window(check)}")
     plain = time.role is None and any(
         role in check.role and sorts_of(set(time.subject), context) == {sort} for sort, role in _PLAINLY.items()
     )
     if known is None:
-        return _Said(quote, ours or plain or None, "fits")
+        return _Said(document, time.span, ours or plain or None, "fits")
     upto = [value for value in known if value.turn <= document.turn]
     named = named_by_then(time, document)
     ours = ours if named or not ours else None
@@ -258,7 +266,7 @@ def _time_said(
     shown = [clock_of(int(value.number)) for value in _relevant(time, upto)]
     outcome = compared(time, Beside(upto, fits, named), context)
     surely = ours or (plain and outcome == "fits") or None
-    return _Said(quote, surely, outcome, f"but {_returned(check.bounds, shown)}")
+    return _Said(document, time.span, surely, outcome, f"but {_returned(check.bounds, shown)}")
 
 
 def _readings(time: Clock, context: Context) -> Sequence[int]:
@@ -337,12 +345,6 @@ def _near(figure: Quantity, value: float, tolerance: float) -> bool:
         case _:
             loose = _ABOUT if figure.value < _FINE * figure.step else 0
             return abs(figure.value - value) <= max(rounded, loose * abs(value))
-
-
-def _known(
-    bounds: Sequence[Bound], context: Context, numbers: Callable[[Json], Iterable[float]]
-) -> Sequence[Value] | None:
-    return values_of(bounds, context.answered, context.tools, context.entities, numbers) if bounds else None
 
 
 def _scaled(value: Json, check: Number, scale: float, money: Vocabulary) -> list[float]:

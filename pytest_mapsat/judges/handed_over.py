@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import cast, get_args
 
 from pytest_mapsat.model import Figure, FigureRole, Quote, Structured, TimeRole, Turn
@@ -164,6 +165,12 @@ def _value_of(figure: Figure, money: Vocabulary | None) -> Quantity | ClockTime 
     written = f"{value} {figure.unit}".strip()
     if len(written) > _LONGEST:
         return None
+    return _read(written, money)
+
+
+@lru_cache(maxsize=1024)
+def _read(written: str, money: Vocabulary | None) -> Quantity | ClockTime | None:
+    """Return the one figure or time of day that some short words say. Kept: the data of trials say the same again and again."""
     document = read(written, language="en", lexicon=lexicon_of(()), vocabulary=money)
     found: list[Quantity | ClockTime] = [*document.quantities]
     found += [time for time in document.times if len(time.minutes) == 1]

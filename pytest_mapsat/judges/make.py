@@ -11,10 +11,8 @@ from pytest_mapsat.llm import Answer, Door, ModelError, Request, named_model
 from pytest_mapsat.model import Case, Tool, Trajectory, UsageError, Verdict, did_you_mean
 from pytest_mapsat.text import Vocabulary
 
-from .asked import ModelJudge
 from .checks import ChecksJudge
 from .custom import CheckFunction, gather_checks
-from .recorded import RecordedJudge
 
 _KNOWN = ("checks", "recorded", "llm", "llm-all")
 _EXPECTED = "use checks, recorded:PATH, llm:MODEL or llm-all:MODEL"
@@ -83,9 +81,13 @@ def make_judge(
         if spec == "checks":
             return own
         if kind == "recorded":
+            from .recorded import RecordedJudge  # noqa: PLC0415 (only where verdicts are read from a file)
+
             return RecordedJudge.open(_file_of(spec, root), spec, rest, own)
         model, parameters = named_model(rest, f"--mapsat-judge={spec}")
         every = kind == "llm-all"
+        from .asked import ModelJudge  # noqa: PLC0415 (only where a model judges)
+
         return ModelJudge(own, door or _ClosedDoor(), model, parameters, spec, votes or default_votes(spec), every)
     hint = did_you_mean(kind, _KNOWN)
     if colon and rest and not hint:

@@ -6,8 +6,9 @@ proposes nothing. What is not surely read leaves open whether the thing is propo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pytest_mapsat.model import (
     All,
@@ -134,40 +135,46 @@ def _bare(key: str) -> str:
     return fold_phrase(head + rest.partition(")")[2]) if rest else key
 
 
+#: kind -> the names of things in a check, those that mean the same together. By type: each check of each dialogue is looked up here.
+_NAMES: dict[type, Callable[[Any], Iterable[tuple[str, ...]]]] = {
+    **dict.fromkeys((Order, Covers), lambda check: check.names),
+    **dict.fromkeys((Recommends, Avoids, RulesOut), lambda check: ((name,) for name in check.names)),
+    **dict.fromkeys((Number, ClockTime), lambda check: ((name,) for name in check.of)),
+    Chooses: lambda check: ((name,) for name in (*check.option, *check.over)),
+}
+#: kind -> the words of a check that are looked for as they are.
+_PHRASES: dict[type, Callable[[Any], Iterable[str]]] = {
+    Said: lambda check: (*check.any, *check.all),
+    NotSaid: lambda check: check.phrases,
+}
+_PARTS: dict[type, Callable[[Any], Iterable[Check]]] = {
+    **dict.fromkeys((All, AnyOf, AtLeast), lambda check: check.checks),
+    Not: lambda check: (check.check,),
+}
+
+
+def leaves_of(check: Check) -> Iterator[Check]:
+    """Yield the checks that one is made of; a plain one is its own."""
+    parts = _PARTS.get(type(check))
+    if parts is None:
+        yield check
+    else:
+        for part in parts(check):
+            yield from leaves_of(part)
+
+
 def names_in(check: Check) -> Iterator[tuple[str, ...]]:
     """Yield the names of things in a check, those that mean the same together."""
-    match check:
-        case All() | AnyOf() | AtLeast():
-            for part in check.checks:
-                yield from names_in(part)
-        case Not():
-            yield from names_in(check.check)
-        case Order() | Covers():
-            yield from check.names
-        case Recommends() | Avoids() | RulesOut():
-            yield from ((name,) for name in check.names)
-        case Chooses():
-            yield from ((name,) for name in (*check.option, *check.over))
-        case Number() | ClockTime():
-            yield from ((name,) for name in check.of)
-        case _:
-            pass
+    for leaf in leaves_of(check):
+        if type(leaf) in _NAMES:
+            yield from _NAMES[type(leaf)](leaf)
 
 
 def phrases_in(check: Check) -> Iterator[str]:
     """Yield the words of a check that are looked for as they are."""
-    match check:
-        case All() | AnyOf() | AtLeast():
-            for part in check.checks:
-                yield from phrases_in(part)
-        case Not():
-            yield from phrases_in(check.check)
-        case Said():
-            yield from (*check.any, *check.all)
-        case NotSaid():
-            yield from check.phrases
-        case _:
-            pass
+    for leaf in leaves_of(check):
+        if type(leaf) in _PHRASES:
+            yield from _PHRASES[type(leaf)](leaf)
 
 
 #: A mention with its reply.

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from .batch import Taken, Written, read_batch, write_batch
-from .budget import Limits
-from .cache import MODES, Cache, Entry, Imported, Mode, export_entries, import_entries
-from .door import ModelDoor, Patience, ceilings_met, open_door
+from typing import TYPE_CHECKING
+
+from pytest_mapsat.on_demand import fetched
+
+from .ceilings import ceilings_met
 from .errors import OF_THE_REPLY, Kind, ModelError
 from .prompts import Prompt, marks, prompt
 from .request import Answer, Door, Purpose, Request, ToolCall, named_model
+
+if TYPE_CHECKING:
+    from .batch import Taken, Written, read_batch, write_batch
+    from .budget import Limits
+    from .cache import MODES, Cache, Entry, Imported, Mode, export_entries, import_entries
+    from .door import ModelDoor, Patience, open_door
+else:
+    __getattr__ = fetched(
+        __name__,
+        {
+            "batch": ("Taken", "Written", "read_batch", "write_batch"),
+            "budget": ("Limits",),
+            "cache": ("MODES", "Cache", "Entry", "Imported", "Mode", "export_entries", "import_entries"),
+            "door": ("ModelDoor", "Patience", "open_door"),
+        },
+    )
 
 __all__ = [
     "MODES",

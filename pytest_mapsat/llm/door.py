@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
@@ -13,28 +10,18 @@ from zlib import crc32
 
 from pytest_mapsat.model import Usage
 from pytest_mapsat.store import Store, store_folder
+from pytest_mapsat.turns import waiting
 
 from .budget import Budget, Limits, estimated_tokens
 from .cache import Cache, Mode
 from .call import call_model, has_price
+from .ceilings import note_ceiling
 from .errors import Kind, ModelError
 from .reading import answer_of
 from .request import Answer, Request
 
 #: What may go away by itself.
 _PASSING: frozenset[Kind] = frozenset({"rate_limited", "unavailable", "timeout"})
-_ceilings: ContextVar[list[str] | None] = ContextVar("mapsat_ceilings", default=None)
-
-
-@contextmanager
-def ceilings_met() -> Iterator[list[str]]:
-    """Give a list that fills with the ceilings, in words, that refuse a call meanwhile: one made in this context, or in a copy of it."""
-    met: list[str] = []
-    token = _ceilings.set(met)
-    try:
-        yield met
-    finally:
-        _ceilings.reset(token)
 
 
 @dataclass(frozen=True)
@@ -81,7 +68,8 @@ class ModelDoor:
             return found
         if self.mode == "only":
             raise ModelError("not_cached", self._why_not_cached(request), purpose=request.purpose)
-        answer = self._ask_model(request, self.patience.seconds if timeout is None else timeout, cancelled)
+        with waiting():
+            answer = self._ask_model(request, self.patience.seconds if timeout is None else timeout, cancelled)
         if self.cache is None:
             return answer
         if self.mode == "refresh":
@@ -140,8 +128,7 @@ class ModelDoor:
         try:
             self.budget.check(request, priced=self._priced[request.model])
         except ModelError as error:
-            if (met := _ceilings.get()) is not None:
-                met.append(str(error))
+            note_ceiling(str(error))
             raise
         if not self.budget.wait_for(tokens, cancelled):
             raise _cancelled(request)

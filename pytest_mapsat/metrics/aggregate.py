@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 
 from pytest_mapsat.model import PROVENANCE_KINDS, Aggregate, Bounds, Outcome, ProvenanceKind, Scorecard
 
@@ -20,7 +20,7 @@ _GROUP_RESAMPLES = 2_000
 _GRAVITY: dict[Outcome, int] = {"error": 3, "unevaluated": 2, "not_applicable": 1}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Column:
     """One aggregate of each case, at the least and at the most that it can come to, and the cases of which nothing is known.
 
@@ -28,11 +28,27 @@ class _Column:
     """
 
     name: str
-    least: list[float]
-    most: list[float]
-    clusters: list[str]
-    undecided: int
-    left_out: dict[str, int]
+    least: list[float] = field(default_factory=list)
+    most: list[float] = field(default_factory=list)
+    clusters: list[str] = field(default_factory=list)
+    undecided: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)
+
+    def add(self, least: float, most: float, cluster: str) -> None:
+        """Add a case between its bounds."""
+        self.least.append(least)
+        self.most.append(most)
+        self.clusters.append(cluster)
+
+    def take(self, cards: Sequence[Scorecard], cluster: str) -> None:
+        """Add a case by all of its trials: the mean of those that have a value or bounds."""
+        spans = [span for card in cards if (span := span_of(card, self.name)) is not None]
+        if spans:
+            self.add(mean([low for low, _ in spans]), mean([high for _, high in spans]), cluster)
+            self.undecided += any(low != high for low, high in spans)
+        else:
+            why = _gravest([_class(card, self.name) for card in cards])
+            self.left_out[why] = self.left_out.get(why, 0) + 1
 
 
 def summarise(cards: Sequence[Scorecard], *, level: float = LEVEL, resamples: int = RESAMPLES) -> dict[str, Aggregate]:
@@ -51,10 +67,8 @@ def summarise(cards: Sequence[Scorecard], *, level: float = LEVEL, resamples: in
         that the suite of a case does not declare is over the other cases alone.
     """
     trials = _by_case(cards)
-    names = dict.fromkeys(name for card in cards for name in card.metrics)
-    drawn_with = [cluster_of(some[0]) for some in trials]
-    rate = _column(PASS_RATE, trials, drawn_with)
-    columns = [*(_column(name, trials, drawn_with) for name in names), rate, *_trial_columns(cards, trials)]
+    *metrics, rate = _columns(cards, trials)
+    columns = [*metrics, rate, *_trial_columns(cards, trials)]
     # All in one call, which shares the resamples; what is decided is drawn once.
     means = [column for column in columns if column is not rate]
     samples = [clustered(column.least, column.clusters) for column in means]
@@ -112,28 +126,28 @@ def _by_case(cards: Iterable[Scorecard]) -> list[list[Scorecard]]:
     return list(trials.values())
 
 
-def _column(name: str, trials: Sequence[Sequence[Scorecard]], drawn_with: Sequence[str]) -> _Column:
-    least: list[float] = []
-    most: list[float] = []
-    clusters: list[str] = []
-    undecided = 0
-    left_out: Counter[str] = Counter()
-    for cards, cluster in zip(trials, drawn_with, strict=True):
-        if name != PASS_RATE and not any(name in card.metrics for card in cards):
-            continue
-        spans = [span for card in cards if (span := span_of(card, name)) is not None]
-        if len(spans) == 1:  # most cases have one trial, and this is asked nine times a case and group
-            low, high = spans[0]
-        elif spans:
-            low, high = mean([low for low, _ in spans]), mean([high for _, high in spans])
-        if spans:
-            least.append(low)
-            most.append(high)
-            clusters.append(cluster)
-            undecided += any(low != high for low, high in spans)
-        else:
-            left_out[_gravest([_class(card, name) for card in cards])] += 1
-    return _Column(name, least, most, clusters, undecided, dict(sorted(left_out.items())))
+def _columns(cards: Sequence[Scorecard], trials: Sequence[Sequence[Scorecard]]) -> list[_Column]:
+    """Return a column for each metric of the cards, over the cases that have it, then that of ``pass_rate``."""
+    columns: dict[str, _Column] = {}
+    for name in dict.fromkeys(chain.from_iterable([card.metrics for card in cards])):
+        columns[name] = _Column(name)
+    rate = _Column(PASS_RATE)
+    for some in trials:
+        cluster = cluster_of(some[0])
+        rate.take(some, cluster)
+        for name, value in _known(some).items():
+            if value is None:
+                columns[name].take(some, cluster)
+            else:
+                columns[name].add(value, value, cluster)
+    return [*columns.values(), rate]
+
+
+def _known(trials: Sequence[Scorecard]) -> Mapping[str, float | None]:
+    """Return the metrics of a case with their values where it has one trial, as most cases do; those of several are yet to be averaged."""
+    if len(trials) == 1:
+        return trials[0].metrics
+    return dict.fromkeys(chain.from_iterable([card.metrics for card in trials]))
 
 
 def _trial_columns(cards: Sequence[Scorecard], trials: Sequence[Sequence[Scorecard]]) -> Iterator[_Column]:
@@ -191,7 +205,7 @@ def _aggregate(column: _Column, lower: Interval | None, upper: Interval | None) 
         undecided=column.undecided,
         low=None if lower is None else max(lower[0], min(column.least)),
         high=None if upper is None else min(upper[1], max(column.most)),
-        left_out=column.left_out,
+        left_out=dict(sorted(column.left_out.items())),
     )
 
 

@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from pytest_mapsat.model import PROVENANCE_KINDS, CallCounts, ProvenanceKind, Spent, Step, Turn, Usage, total_usage
 
-_NOTHING = Usage()
-_QUESTION_MARKS = ("?", "？")
+_NOBODY_SAYS = Spent()
 
 
 def count_provenance(calls: Sequence[Step]) -> dict[ProvenanceKind, int]:
     """Return how many tool answers came from where; calls that failed on name or arguments have no provenance."""
-    kinds = Counter(call.provenance.kind if call.provenance else "miss" for call in calls if _answered(call))
-    return {kind: kinds[kind] for kind in PROVENANCE_KINDS}
-
-
-def _answered(call: Step) -> bool:
-    return call.provenance is not None or call.status == "miss"
+    found = dict.fromkeys(PROVENANCE_KINDS, 0)
+    for call in calls:
+        if call.provenance is not None:
+            found[call.provenance.kind] += 1
+        elif call.status == "miss":
+            found["miss"] += 1
+    return found
 
 
 def count_calls(calls: Sequence[Step]) -> CallCounts:
     """Return how often tools were called: in all, with an error as the answer, refused, and by name (sorted)."""
-    by_tool = Counter(call.tool for call in calls)
-    failed = sum(call.status == "error" for call in calls)
-    refused = sum(call.status == "refused" for call in calls)
-    return CallCounts(total=len(calls), failed=failed, refused=refused, by_tool=dict(sorted(by_tool.items())))
+    by_tool: dict[str, int] = {}
+    for call in calls:
+        by_tool[call.tool] = by_tool.get(call.tool, 0) + 1
+    statuses = [call.status for call in calls]
+    return CallCounts(
+        total=len(calls),
+        failed=statuses.count("error"),
+        refused=statuses.count("refused"),
+        by_tool=dict(sorted(by_tool.items())),
+    )
 
 
 def count_clarifications(replies: Sequence[Turn]) -> int:
     """Return how many replies ask something: those that contain a question mark."""
-    return sum(any(mark in turn.text for mark in _QUESTION_MARKS) for turn in replies)
+    return sum(["?" in turn.text or "？" in turn.text for turn in replies])
 
 
 def sum_spent(replies: Sequence[Turn]) -> Spent:
@@ -41,7 +46,7 @@ def sum_spent(replies: Sequence[Turn]) -> Spent:
 
 def sum_user(turns: Sequence[Turn]) -> Spent | None:
     """Return the totals of what the model that speaks for the user spent; None where no model did."""
-    parts = [turn.usage for turn in turns if turn.role == "user" and turn.usage != _NOTHING]
+    parts = [turn.usage for turn in turns if turn.role == "user" and _says_anything(turn.usage)]
     return sum_usage(parts) if parts else None
 
 
@@ -53,7 +58,11 @@ def sum_world(calls: Sequence[Step]) -> Spent | None:
 
 def sum_usage(parts: Sequence[Usage]) -> Spent:
     """Return the totals; null where one of the parts does not say, and where there is none."""
-    if not parts:
-        return Spent()
+    if not any(map(_says_anything, parts)):
+        return _NOBODY_SAYS
     total = total_usage(parts)
     return Spent(input_tokens=total.input_tokens, output_tokens=total.output_tokens, cost=total.cost)
+
+
+def _says_anything(usage: Usage) -> bool:
+    return usage.input_tokens is not None or usage.output_tokens is not None or usage.cost is not None

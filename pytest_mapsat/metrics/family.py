@@ -38,6 +38,7 @@ from .weights import DEFAULT_WEIGHTS, WeightTable
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,80}")
 _ASKED = frozenset({STATE, OBSERVATION})
 _NO_VALUE: tuple[Outcome, ...] = ("not_applicable", "unevaluated", "error")
+_NUMBERS = (int, float)
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,12 @@ class Scene:
         """IFS, and how much of it was earned by saying nothing."""
         return faithfulness(self.case, self.labels)
 
+    def knowing(self, success: Measure) -> Scene:
+        """Return the same scene with the metric that the suite calls its success; what was computed of it stays."""
+        known = replace(self, success=success)
+        vars(known).update({**vars(self), "success": success})
+        return known
+
     def copied(self) -> Scene:
         """Return the same scene in values of its own: whoever changes something in it changes nothing else."""
         case, trajectory, verdict, tools = copy.deepcopy((self.case, self.trajectory, self.verdict, dict(self.tools)))
@@ -113,12 +120,14 @@ class Family:
             replies name. A judge gives them only where a family asks.
         measure: from a scene to each of its metrics. It is called for every episode that was not broken, and for one that the agent broke
             where a metric is not earned (``scene.fault`` is set then).
+        names: of its metrics.
     """
 
     name: str
     metrics: Sequence[Metric]
     measure: Callable[[Scene], Mapping[str, Given]] = field(compare=False)
     labels: Collection[str] = frozenset()
+    names: frozenset[str] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
@@ -137,6 +146,7 @@ class Family:
         object.__setattr__(self, "labels", frozenset(self.labels))
         named = tuple(metric.model_copy(update={"family": self.name}) for metric in self.metrics)
         object.__setattr__(self, "metrics", named)
+        object.__setattr__(self, "names", frozenset(metric.name for metric in named))
 
 
 def measure(family: Family, scene: Scene, *, trusted: bool = False) -> tuple[dict[str, Measure], Fault | None]:
@@ -149,26 +159,32 @@ def measure(family: Family, scene: Scene, *, trusted: bool = False) -> tuple[dic
         scene: the episode.
         trusted: whether the family is ours, and gets the scene itself.
     """
-    fault, found = scene.fault, {}
-    if fault is not None and fault.blame != "agent":
+    fault = scene.fault
+    if fault is None:
+        return _measure_asked(family, family.metrics, scene, trusted=trusted)
+    if fault.blame != "agent":
         return {metric.name: Measure(None, class_of(fault), fault.message) for metric in family.metrics}, None
-    if fault is not None:
-        found = {metric.name: Measure(0.0, why=fault.message) for metric in family.metrics if metric.earned}
+    found = {metric.name: Measure(0.0, why=fault.message) for metric in family.metrics if metric.earned}
     asked = [metric for metric in family.metrics if metric.name not in found]
     if not asked:
         return found, None
+    others, broken = _measure_asked(family, asked, scene, trusted=trusted)
+    return {metric.name: (found | others)[metric.name] for metric in family.metrics}, broken
+
+
+def _measure_asked(
+    family: Family, asked: Sequence[Metric], scene: Scene, *, trusted: bool
+) -> tuple[dict[str, Measure], Fault | None]:
+    """Return what the family itself says of some of its metrics, in their order, and what broke in it."""
     try:
-        measures = _checked_all(
-            family, asked, family.measure(scene) if trusted else call_stranger(_measure_copy, family, scene)
-        )
+        given = family.measure(scene) if trusted else call_stranger(_measure_copy, family, scene)
+        return _checked_all(family, asked, given), None
     except StrangerError as broken:
         message = f"the metric family {family.name} broke: {words_of(broken.error)}"
     except _BadError as bad:
         message = f"the metric family {family.name} cannot be used: {bad}"
-    else:
-        return {metric.name: (found | measures)[metric.name] for metric in family.metrics}, None
     unknown = Measure(None, "error", message)
-    return found | {metric.name: unknown for metric in asked}, Fault(blame="infrastructure", message=message)
+    return {metric.name: unknown for metric in asked}, Fault(blame="infrastructure", message=message)
 
 
 def _measure_copy(family: Family, scene: Scene) -> dict[str, Given]:
@@ -181,7 +197,7 @@ class _BadError(Exception):
 
 def _checked_all(family: Family, asked: Sequence[Metric], given: Mapping[str, Given]) -> dict[str, Measure]:
     """Return what a family gives for the metrics asked of it. Raises _BadError."""
-    if stray := given.keys() - {metric.name for metric in family.metrics}:
+    if stray := given.keys() - family.names:
         raise _BadError(f"it gives {shown(min(map(str, stray)))}, which it does not declare")
     return {metric.name: _checked(metric, given) for metric in asked}
 
@@ -191,6 +207,8 @@ def _checked(metric: Metric, given: Mapping[str, Given]) -> Measure:
     if metric.name not in given:
         raise _BadError(f"it gives no {metric.name}")
     value = given[metric.name]
+    if type(value) is Measure and _is_sound(metric, value):
+        return value
     if value is None:
         return Measure(None, "unevaluated", f"the family {metric.family} could not tell")
     if not isinstance(value, Measure):
@@ -214,8 +232,20 @@ def _checked(metric: Metric, given: Mapping[str, Given]) -> Measure:
     return Measure(None, "unevaluated", why, (least, most))
 
 
+def _is_sound(metric: Metric, measure: Measure) -> bool:
+    """Return whether a measure is a value and no more, as most are."""
+    value, outcome_class, why, bounds = measure
+    return (
+        type(value) is float
+        and outcome_class is None
+        and bounds is None
+        and type(why) is str
+        and (0 <= value <= 1 if metric.gated else math.isfinite(value))
+    )
+
+
 def _number(metric: Metric, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, _NUMBERS) or not math.isfinite(value):
         raise _BadError(f"{metric.name} is {shown(value)}, expected a number")
     if metric.gated and not 0 <= value <= 1:
         raise _BadError(f"{metric.name} is {value:g}: a metric that may be gated lies between 0 and 1")

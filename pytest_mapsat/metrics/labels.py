@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from pytest_mapsat.model import SOFT_LEVELS, Blame, Bounds, Factor, ImplicitFactor, Label, Outcome, Verdict
+from pytest_mapsat.model import SOFT_LEVELS, Blame, Bounds, Factor, Label, Outcome, Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(NamedTuple):
     """One metric of one episode.
 
     Attributes:
@@ -47,10 +46,11 @@ def product(one: Measure, other: Measure) -> Measure:
     A factor between bounds leaves the product between theirs, any other factor without a value leaves it without one. What does
     not apply outweighs what is not known: no judge could give such a product a value.
     """
-    if one.span is not None and other.span is not None:
-        return between(
-            one.span[0] * other.span[0], one.span[1] * other.span[1], one.why if one.value is None else other.why
-        )
+    if one.value is not None and other.value is not None:
+        return Measure(one.value * other.value)
+    here, there = one.span, other.span
+    if here is not None and there is not None:
+        return between(here[0] * there[0], here[1] * there[1], one.why if one.value is None else other.why)
     for outcome in ("not_applicable", "error", "unevaluated"):
         for factor in (one, other):
             if factor.outcome_class == outcome:
@@ -61,8 +61,7 @@ def product(one: Measure, other: Measure) -> Measure:
 _BINARY_LEVELS = (0.0, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """The label of one factor as the metrics use it.
 
     Attributes:
@@ -94,7 +93,7 @@ def index_labels(verdict: Verdict) -> dict[str, Label]:
     labels: dict[str, Label] = {}
     for label in verdict.labels:
         known = labels.setdefault(label.factor, label)
-        if (known.outcome, known.value) != (label.outcome, label.value):
+        if known is not label and (known.outcome, known.value) != (label.outcome, label.value):
             labels[label.factor] = Label(
                 factor=label.factor,
                 kind=label.kind,
@@ -107,12 +106,12 @@ def index_labels(verdict: Verdict) -> dict[str, Label]:
 
 def read_labels(factors: Sequence[Factor], labels: Mapping[str, Label]) -> tuple[Reading, ...]:
     """Return one reading per factor, in the order of the factors."""
-    return tuple(read_label(factor, labels.get(factor.id)) for factor in factors)
+    return tuple([read_label(factor, labels.get(factor.id)) for factor in factors])
 
 
 def read_label(factor: Factor, label: Label | None) -> Reading:
     """Return what ``label`` says of ``factor``."""
-    return read_named(factor.id, label, soft=isinstance(factor, ImplicitFactor) and factor.severity == "soft")
+    return read_named(factor.id, label, soft=factor.soft)
 
 
 def read_named(name: str, label: Label | None, *, soft: bool = False) -> Reading:
@@ -123,20 +122,20 @@ def read_named(name: str, label: Label | None, *, soft: bool = False) -> Reading
     """
     if label is None:
         return _unread(name, "the judge gave no label")
-    if label.outcome not in ("passed", "failed"):
-        nobody = label.undecided or label.outcome == "not_applicable"
+    outcome, value = label.outcome, label.value
+    if outcome not in ("passed", "failed"):
+        nobody = label.undecided or outcome == "not_applicable"
         blame = label.blame or (None if nobody else "judge")
-        return Reading(name, None, label.outcome, blame, label.why, bounded=label.bounded)
-    value = label.value
+        return Reading(name, None, outcome, blame, label.why, bounded=label.bounded)
     if value is None and not soft:
-        value = 1.0 if label.outcome == "passed" else 0.0
+        value = 1.0 if outcome == "passed" else 0.0
     if value is None:
         return _unread(name, "the label of a soft factor gives no level")
     if value not in (SOFT_LEVELS if soft else _BINARY_LEVELS):
         return _unread(name, f"the label's value is {value:g}, which is no level of such a factor")
-    if value == (0.0 if label.outcome == "passed" else 1.0):
-        return _unread(name, f"the label says {label.outcome} and {value:g}")
-    return Reading(name, value, label.outcome, label.blame, label.why, label.vacuous)
+    if value == (0.0 if outcome == "passed" else 1.0):
+        return _unread(name, f"the label says {outcome} and {value:g}")
+    return Reading(name, value, outcome, label.blame, label.why, label.vacuous)
 
 
 def _unread(name: str, why: str) -> Reading:
@@ -154,13 +153,19 @@ def weighted_share(weighted: Iterable[tuple[float, Reading]], empty: str = "no f
             numerator and denominator.
         empty: what is said where none applies.
     """
-    counted = [(weight, reading) for weight, reading in weighted if reading.outcome != "not_applicable"]
-    if not counted:
-        return not_applicable(empty)
-    needed = [(weight, reading) for weight, reading in counted if weight > 0]
+    applies = False
+    needed: list[tuple[float, Reading]] = []
+    unknown: list[Reading] = []
+    for weight, reading in weighted:
+        if reading.outcome == "not_applicable":
+            continue
+        applies = True
+        if weight > 0:
+            needed.append((weight, reading))
+            if reading.value is None:
+                unknown.append(reading)
     if not needed:
-        return not_applicable("all weights are 0")
-    unknown = [reading for _, reading in needed if reading.value is None]
+        return not_applicable("all weights are 0" if applies else empty)
     if not unknown:
         return Measure(_share(needed, 0.0))
     worst = next((reading for reading in unknown if not reading.bounded), unknown[0])
@@ -173,6 +178,10 @@ def weighted_share(weighted: Iterable[tuple[float, Reading]], empty: str = "no f
 def _share(weighted: Sequence[tuple[float, Reading]], unknown: float) -> float:
     """Return sum(w c) / sum(w), with ``unknown`` for each label that is not known."""
     # Divided by the greatest first, so that no sum of large weights overflows.
-    greatest = max(weight for weight, _ in weighted)
-    parts = [(weight / greatest, unknown if reading.value is None else reading.value) for weight, reading in weighted]
-    return math.fsum(weight * value for weight, value in parts) / math.fsum(weight for weight, _ in parts)
+    greatest = max([weight for weight, _ in weighted])
+    weights: list[float] = []
+    earned: list[float] = []
+    for weight, reading in weighted:
+        weights.append(weight / greatest)
+        earned.append(weights[-1] * (unknown if reading.value is None else reading.value))
+    return math.fsum(earned) / math.fsum(weights)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pytest_mapsat.model import Blame, Case, Count, Ending, Fault, Label, Outcome, Trajectory
 
@@ -28,7 +28,7 @@ def fault_of(trajectory: Trajectory) -> Fault | None:
     if trajectory.ending in _BLAME_BY_ENDING:
         return Fault(blame=_BLAME_BY_ENDING[trajectory.ending], message=trajectory.ending.replace("_", " "))
     replies = trajectory.replies
-    if any(_visible(turn.text) for turn in replies):
+    if any(map(_visible, [turn.text for turn in replies])):
         return None
     found = f"{len(replies)} blank replies" if replies else "no reply"
     return Fault(blame="agent", message=f"the agent gave no answer ({found})")
@@ -55,8 +55,7 @@ _TOLERANCE = 1e-9
 _UNKNOWN: tuple[Outcome, ...] = ("error", "unevaluated")
 
 
-@dataclass(frozen=True, slots=True)
-class ItemOutcome:
+class ItemOutcome(NamedTuple):
     """How one item ends.
 
     Attributes:
@@ -104,9 +103,9 @@ def item_outcome(
         if kind in asserted
         for reading in (_readings(case, kind, labels, count) if kind != "success" else _success(success))
     ]
-    failing = [(kind, reading) for kind, reading in readings if reading.value is not None and reading.value < 1]
-    unknown = [(kind, reading) for kind, reading in readings if reading.outcome in _UNKNOWN]
-    names = tuple(reading.factor for _, reading in unknown)
+    failing = [one for one in readings if one[1].value is not None and one[1].value < 1]
+    unknown = [one for one in readings if one[1].outcome in _UNKNOWN]
+    names = tuple([reading.factor for _, reading in unknown])
     if failing:
         return ItemOutcome("failed", _blame([reading for _, reading in failing]), _told(failing, "failed:"), names)
     if unknown:

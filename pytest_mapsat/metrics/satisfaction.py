@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from pytest_mapsat.model import Case, Count, Label, Spent, Trajectory
 
@@ -22,12 +22,12 @@ def explicit_completion(case: Case, labels: Mapping[str, Label], count: Count | 
     factors = case.truth.explicit
     if not factors:
         return _without(case, "explicit")
-    share = weighted_share((1.0, reading) for reading in read_labels(factors, labels))
+    share = weighted_share([(1.0, reading) for reading in read_labels(factors, labels)])
     if share.outcome_class != "unevaluated" or count is None:
         return share
     if count.total != len(factors) or count.met > count.total:
         found = f"the verdict counts {count.met} of {count.total} explicit factors, the case has {len(factors)}"
-        return replace(share, why=found)
+        return share._replace(why=found)
     return Measure(count.met / count.total)
 
 
@@ -65,8 +65,7 @@ def acceptance(ecr: Measure, iisr: Measure) -> Measure:
     return product(ecr, iisr)
 
 
-@dataclass(frozen=True, slots=True)
-class Faithfulness:
+class Faithfulness(NamedTuple):
     """IFS, and how much of it was earned by saying nothing.
 
     Attributes:
@@ -89,8 +88,8 @@ def faithfulness(case: Case, labels: Mapping[str, Label]) -> Faithfulness:
     if not factors:
         return Faithfulness(not_applicable("the case has no fact requirement"))
     readings = read_labels(factors, labels)
-    vacuous = sum(reading.vacuous and reading.value == 1 for reading in readings)
-    return Faithfulness(weighted_share((1.0, reading) for reading in readings), vacuous)
+    vacuous = sum([reading.vacuous and reading.value == 1 for reading in readings])
+    return Faithfulness(weighted_share([(1.0, reading) for reading in readings]), vacuous)
 
 
 _MILLION = 1_000_000
@@ -108,7 +107,7 @@ def interaction_efficiency(case: Case, trajectory: Trajectory) -> Measure:
     reference = policy.reference_turns or policy.max_turns
     if not reference:
         return not_applicable("the case's reference is 0 turns")
-    turns = max(1, sum(turn.role == "agent" for turn in trajectory.turns))
+    turns = max(1, len(trajectory.replies))
     return Measure(reference / (reference + turns))
 
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from types import MappingProxyType
+from typing import Any
 
 from pytest_mapsat.model import (
     BESIDES,
     RESERVED,
     USER,
-    Bounds,
     Case,
     Fault,
     Label,
-    Outcome,
     Scorecard,
     Tool,
     Trajectory,
@@ -31,7 +29,7 @@ from .family import Family, Scene, measure
 from .gather import OURS
 from .labels import Measure
 from .msb import MSB
-from .outcome import ASSERTABLE, broken_item, class_of, item_outcome
+from .outcome import ASSERTABLE, ItemOutcome, broken_item, class_of, item_outcome
 from .tools import ArgumentProblems, SameValue, Satisfies, no_problems
 from .weights import DEFAULT_WEIGHTS, WeightTable
 
@@ -49,13 +47,13 @@ def score(
     *,
     asserted: frozenset[str],
     satisfies: Satisfies,
-    nodeid: str = "",
     weights: WeightTable = DEFAULT_WEIGHTS,
     tools: Mapping[str, Tool] = _NO_TOOLS,
     families: Sequence[Family] = (MSB,),
     success: str | None = None,
     argument_problems: ArgumentProblems = no_problems,
     same_value: SameValue = operator.eq,
+    **known: Any,
 ) -> Scorecard:
     """Return the scorecard of one judged episode.
 
@@ -65,13 +63,13 @@ def score(
         verdict: what the judge said of it.
         asserted: what fails the item, members of ``ASSERTABLE``; empty: violations are scored, only a broken episode fails.
         satisfies: compares an argument with a match (``pytest_mapsat.sandbox.satisfies``).
-        nodeid: the item's node id.
         weights: the numbers that weights are computed with (A.2).
         tools: the suite's tools by name.
         families: the families of metrics that the suite declares.
         success: the metric that is 1 where the case is done.
         argument_problems: says why a tool cannot take some arguments (``pytest_mapsat.sandbox.argument_problems``).
         same_value: says whether two values are one in another spelling (``pytest_mapsat.sandbox.same_value``).
+        known: fields of the scorecard that nothing is computed for, such as ``nodeid`` and ``line``.
 
     Returns:
         The scorecard. An episode that the agent broke scores 0 in the metrics that are earned and fails; one that somebody else broke has no
@@ -84,52 +82,86 @@ def score(
     scene = Scene(
         case, trajectory, verdict, tools, satisfies, weights, argument_problems=argument_problems, same_value=same_value
     )
-    fault, calls, replies = scene.fault, trajectory.calls, trajectory.replies
     measures, faults = _measured(families, scene, success)
-    if fault is None:
-        done = (success, measures[success]) if success in measures else None
-        item = item_outcome(case, scene.labels, asserted=asserted, count=verdict.explicit_count, success=done)
-        if item.outcome == "failed" and (fault := _misled(verdict)) is not None:
-            # What an agent was told wrong, or not told, is no failure of its own.
-            measures = {name: Measure(None, class_of(fault), fault.message) for name in measures}
-    if fault is not None:
-        item = broken_item(fault)
-    warnings = dict.fromkeys(one.message for one in faults.values())
+    item, broken = _ended(scene, measures, asserted, success)
+    if broken is not None and scene.fault is None:
+        measures = dict.fromkeys(measures, Measure(None, class_of(broken), broken.message))
     return Scorecard(
-        id=case.id,
-        trial=trajectory.trial,
-        nodeid=nodeid,
-        domains=case.domains,
-        attributes=_attributes(case),
-        group=case.group,
-        outcome=item.outcome,
-        blame=item.blame,
-        reason=item.reason,
-        metrics={name: found.value for name, found in measures.items()},
-        classes=_classes(measures),
-        bounds=_bounds(measures),
+        **_of_case(case),
+        **_of_item(item, measures),
+        **_used(scene),
         faults=faults,
-        unknown=item.unknown,
         labels=verdict.labels,
         explicit_count=verdict.explicit_count,
-        sandbox=count_provenance(calls),
-        calls=count_calls(calls),
-        turns=len(replies),
-        clarifications=count_clarifications(replies),
-        vacuous=0 if fault else scene.faithfulness.vacuous,
-        unchecked_rules=0 if fault else scene.selection.unchecked,
-        spent=scene.spent,
-        user_spent=sum_user(trajectory.turns),
-        judge_spent=None if verdict.usage is None else sum_usage([verdict.usage]),
-        world_spent=sum_world(calls),
-        warnings=(
-            *trajectory.warnings,
-            *verdict.warnings,
-            *_stray_labels(case, scene.labels),
-            *_unasked(case, replies),
-            *warnings,
-        ),
+        vacuous=0 if broken else scene.faithfulness.vacuous,
+        unchecked_rules=0 if broken else scene.selection.unchecked,
+        warnings=_warnings(scene, faults),
         trajectory=trajectory,
+        **known,
+    )
+
+
+def _ended(
+    scene: Scene, measures: Mapping[str, Measure], asserted: frozenset[str], success: str | None
+) -> tuple[ItemOutcome, Fault | None]:
+    """Return how the item ends, and what broke the episode, or made it worth nothing."""
+    fault = scene.fault
+    if fault is None:
+        done = (success, measures[success]) if success is not None and success in measures else None
+        count = scene.verdict.explicit_count
+        item = item_outcome(scene.case, scene.labels, asserted=asserted, count=count, success=done)
+        # What an agent was told wrong, or not told, is no failure of its own.
+        fault = _misled(scene.verdict) if item.outcome == "failed" else None
+        if fault is None:
+            return item, None
+    return broken_item(fault), fault
+
+
+def _of_case(case: Case) -> dict[str, Any]:
+    """Return what a scorecard says of the case alone."""
+    return {"id": case.id, "domains": case.domains, "attributes": _attributes(case), "group": case.group}
+
+
+def _of_item(item: ItemOutcome, measures: Mapping[str, Measure]) -> dict[str, Any]:
+    """Return how the item ended, and each metric with its value, or with why it has none."""
+    classes = {name: found.outcome_class for name, found in measures.items() if found.outcome_class is not None}
+    bounds = {name: found.bounds for name, found in measures.items() if found.bounds is not None}
+    return {
+        "outcome": item.outcome,
+        "blame": item.blame,
+        "reason": item.reason,
+        "unknown": item.unknown,
+        "metrics": {name: found.value for name, found in measures.items()},
+        "classes": classes,
+        "bounds": bounds,
+    }
+
+
+def _used(scene: Scene) -> dict[str, Any]:
+    """Return what the episode used, and by whom."""
+    trajectory, verdict = scene.trajectory, scene.verdict
+    calls, replies = trajectory.calls, trajectory.replies
+    return {
+        "trial": trajectory.trial,
+        "sandbox": count_provenance(calls),
+        "calls": count_calls(calls),
+        "turns": len(replies),
+        "clarifications": count_clarifications(replies),
+        "spent": scene.spent,
+        "user_spent": sum_user(trajectory.turns),
+        "judge_spent": None if verdict.usage is None else sum_usage([verdict.usage]),
+        "world_spent": sum_world(calls),
+    }
+
+
+def _warnings(scene: Scene, faults: Mapping[str, Fault]) -> tuple[str, ...]:
+    """Return what is odd about an episode, about its verdict, and in a family of metrics."""
+    return (
+        *scene.trajectory.warnings,
+        *scene.verdict.warnings,
+        *_stray_labels(scene.case, scene.labels),
+        *_unasked(scene.case, scene.trajectory.replies),
+        *dict.fromkeys(one.message for one in faults.values()),
     )
 
 
@@ -140,16 +172,16 @@ def _measured(
 
     The family of what counts as done is measured first: others may rest on it.
     """
-    measures = {metric.name: Measure(None) for family in families for metric in family.metrics}
+    measures: dict[str, Measure] = {}
     faults: dict[str, Fault] = {}
-    for family in sorted(families, key=lambda one: success not in {metric.name for metric in one.metrics}):
+    for family in sorted(families, key=lambda one: success not in one.names):
         found, fault = measure(family, scene, trusted=any(family is one for one in OURS))
         measures |= found
         if success in found:
-            scene = replace(scene, success=found[success])
+            scene = scene.knowing(found[success])
         if fault is not None:
             faults |= {name: fault for name, one in found.items() if one.value is None}
-    return measures, faults
+    return {metric.name: measures[metric.name] for family in families for metric in family.metrics}, faults
 
 
 def _misled(verdict: Verdict) -> Fault | None:
@@ -162,16 +194,6 @@ def _check_asserted(asserted: frozenset[str]) -> None:
     unknown = asserted.difference(ASSERTABLE)
     if unknown:
         raise UsageError(f"cannot assert {', '.join(sorted(unknown))}; known are {', '.join(ASSERTABLE)}")
-
-
-def _classes(measures: Mapping[str, Measure]) -> dict[str, Outcome]:
-    classes = {name: found.outcome_class for name, found in measures.items()}
-    return {name: outcome for name, outcome in classes.items() if outcome is not None}
-
-
-def _bounds(measures: Mapping[str, Measure]) -> dict[str, Bounds]:
-    bounds = {name: found.bounds for name, found in measures.items()}
-    return {name: found for name, found in bounds.items() if found is not None}
 
 
 def _attributes(case: Case) -> dict[str, str]:
@@ -188,9 +210,11 @@ def _attributes(case: Case) -> dict[str, str]:
 def _unasked(case: Case, replies: Sequence[Turn]) -> Iterator[str]:
     """Yield where the structured claims of replies are not what the case asks for."""
     asks = case.visible.asks
+    if not asks:
+        return
     named = asks.get("properties", {})
     for number, reply in enumerate(replies, 1):
-        if asks and reply.claims is not None:
+        if reply.claims is not None:
             own = {name: value for name, value in reply.claims.items() if name not in RESERVED or name in named}
             found = list(islice(mismatches(asks, own, "claims"), _SHOWN_MISMATCHES + 1))
             more = ", and more" if len(found) > _SHOWN_MISMATCHES else ""
@@ -199,6 +223,6 @@ def _unasked(case: Case, replies: Sequence[Turn]) -> Iterator[str]:
 
 
 def _stray_labels(case: Case, labels: Mapping[str, Label]) -> tuple[str, ...]:
-    known = {factor.id for factor in case.truth.factors}
-    stray = sorted(name for name, label in labels.items() if name not in known and label.kind not in BESIDES)
+    unknown = labels.keys() - {factor.id for factor in case.truth.factors}
+    stray = sorted([name for name in unknown if labels[name].kind not in BESIDES])
     return (f"the verdict labels factors that the case does not have: {', '.join(stray)}",) if stray else ()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from pytest_mapsat.model import Case, ExpectedTool, Json, JsonObject, Match, Step, Tool, Trajectory
 
 from .labels import Measure, not_applicable
+
+_EMPTY = (str, list, tuple, dict)
 
 
 class Satisfies(Protocol):
@@ -39,8 +40,7 @@ def no_problems(_tool: Tool, _arguments: Mapping[str, Json], /) -> Sequence[str]
     return ()
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSelection:
+class ToolSelection(NamedTuple):
     """TS by tool name; the four groups are disjoint and sorted.
 
     Attributes:
@@ -75,13 +75,13 @@ def tool_selection(
         TS with its parts. A called gold tool without a valid call stands in the union only; TS is not applicable where nothing is expected
         and nothing was called.
     """
-    calls = trajectory.calls
+    calls, tools = trajectory.calls, case.truth.tools
     called = {call.tool for call in calls}
-    gold = {expected.name for expected in case.truth.tools}
+    gold = {expected.name for expected in tools}
     if not gold and not called:
         return ToolSelection(not_applicable("no tool is expected and none was called"))
-    named = {one.key: one.name for one in case.truth.tools}
-    expected = [(one, {named.get(key, key) for key in one.after}) for one in case.truth.tools if one.name in called]
+    named = {one.key: one.name for one in tools}
+    expected = [(one, {named.get(key, key) for key in one.after}) for one in tools if one.name in called]
     valid, unchecked = _check_tools(expected, calls, satisfies, approved)
     return ToolSelection(
         measure=Measure(len(valid) / len(gold | called)),
@@ -117,18 +117,20 @@ def _fewest_unknown(
     expected: ExpectedTool, before: set[str], calls: Sequence[Step], satisfies: Satisfies
 ) -> int | None:
     """Return how many machine rules stay unknown in the best valid call, or None where no call is valid."""
-    counts = [
-        _unknown_rules(expected, call, calls[:position], satisfies)
-        for position, call in enumerate(calls)
-        if call.tool == expected.name and before <= {earlier.tool for earlier in calls[:position]}
-    ]
-    return min((count for count in counts if count is not None), default=None)
+    counts: list[int] = []
+    called: set[str] = set()
+    for position, call in enumerate(calls):
+        if call.tool == expected.name and before <= called:
+            count = _unknown_rules(expected, call, calls[:position], satisfies)
+            counts += [] if count is None else [count]
+        called.add(call.tool)
+    return min(counts, default=None)
 
 
 def _unknown_rules(expected: ExpectedTool, call: Step, earlier: Sequence[Step], satisfies: Satisfies) -> int | None:
     """Return how many machine rules cannot be said to hold in ``call``, or None where the call is not valid."""
     arguments: Mapping[str, Json] = call.arguments
-    if any(_empty(arguments.get(name)) for name in expected.required):
+    if any(map(_empty, map(arguments.get, expected.required))):
         return None
     unknown = 0
     for name, match in expected.match.items():
@@ -141,4 +143,4 @@ def _unknown_rules(expected: ExpectedTool, call: Step, earlier: Sequence[Step], 
 
 def _empty(value: Json) -> bool:
     """Say whether a required argument counts as not given: null, "", [] or {}; 0 and false are values."""
-    return value is None or (isinstance(value, str | list | tuple | dict) and not value)
+    return value is None or (not value and isinstance(value, _EMPTY))

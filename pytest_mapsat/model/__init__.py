@@ -14,7 +14,7 @@ from .answer import (
     reply_digest,
     wording_digest,
 )
-from .base import CASE_ID_PATTERN, Bounds, Json, JsonObject, Noun, lighten
+from .base import CASE_ID_PATTERN, Bounds, Json, JsonObject, Noun, fields_of, lighten
 from .case import (
     SOFT_LEVELS,
     Case,
@@ -99,7 +99,7 @@ from .computing import (
     ToolAnswer,
     Words,
 )
-from .digest import canonical_json, digest, noun_digest, trajectory_digest
+from .digest import canonical_json, digest, json_size, noun_digest, trajectory_digest
 from .errors import InfrastructureError, MapsatError, Problem, SuiteError, UsageError, did_you_mean, shown
 from .match import Absent, Between, Bound, Contains, Equal, Match, OneOf, OpenAt, Present, Similar, WithinM
 from .metric import MSB_METRICS, Metric, MetricName
@@ -354,7 +354,9 @@ __all__ = [
     "did_you_mean",
     "digest",
     "evidence_digest",
+    "fields_of",
     "fits",
+    "json_size",
     "leaves",
     "lighten",
     "limits_broken",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic.fields import FieldInfo
 
 #: Case ids stand in node ids and file names; ``-t<digits>`` at the end is kept for trials.
 CASE_ID_PATTERN = r"^[A-Za-z0-9_.-]{1,80}$"
@@ -31,6 +33,10 @@ Json = Any
 JsonObject = dict[str, Any]
 
 
+#: Types of values that are no nouns and hold none. Asking pydantic whether a value is a noun costs more than all else in ``lighten``.
+_PLAIN = frozenset({str, int, float, bool, type(None), dict})
+
+
 class Noun(BaseModel):
     """A value: frozen, no unknown field, equal by content, serialisable to JSON."""
 
@@ -42,6 +48,8 @@ class Noun(BaseModel):
         validate_by_name=True,
         validate_by_alias=True,
         serialize_by_alias=True,
+        # A run uses a third of the nouns: each is compiled when it is first used, with those that it is made of.
+        defer_build=True,
     )
 
     def to_json(self) -> JsonObject:
@@ -56,9 +64,18 @@ def lighten(noun: Noun) -> None:
     """
     object.__setattr__(noun, "__pydantic_fields_set__", _names(type(noun)))
     for value in noun.__dict__.values():
+        if type(value) in _PLAIN:
+            continue
         for one in value if isinstance(value, tuple) else (value,):
-            if isinstance(one, Noun):
+            if type(one) not in _PLAIN and isinstance(one, Noun):
                 lighten(one)
+
+
+def fields_of(noun: type[BaseModel]) -> Mapping[str, FieldInfo]:
+    """Return the fields of a noun by name, with types for annotations: one that names a later noun has them only once it is compiled."""
+    if not noun.__pydantic_fields_complete__:
+        noun.model_rebuild()
+    return noun.model_fields
 
 
 @cache

@@ -112,6 +112,11 @@ class Factor(Noun):
     check: Check | None = None
     scope: Literal["answer", "trajectory", "outcome"] = "answer"
 
+    @property
+    def soft(self) -> bool:
+        """Whether it can be met in part."""
+        return False
+
 
 class ExplicitFactor(Factor):
     """Something that the query states; completed or not (E)."""
@@ -157,13 +162,18 @@ class ImplicitFactor(Factor):
     evidence: tuple[Evidence, ...] = ()
     levels: tuple[LevelRule, ...] = ()
 
+    @property
+    def soft(self) -> bool:
+        """Whether it can be met in part."""
+        return self.severity == "soft"
+
     @model_validator(mode="after")
     def _judgeable(self) -> ImplicitFactor:
         if self.levels and self.severity == "hard":
             raise ValueError("a hard factor holds or not: give it a check, not levels")
         if self.levels and self.check is not None:
             raise ValueError("give a check or levels, not both")
-        if list(self.levels) != sorted(self.levels, key=lambda rule: -rule.level):
+        if self.levels and list(self.levels) != sorted(self.levels, key=lambda rule: -rule.level):
             raise ValueError("levels stand from the highest to the lowest")
         if self.weight is None and not self.evidence:
             raise ValueError("an implicit factor needs a weight, or evidence to compute it from")

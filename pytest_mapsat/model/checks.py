@@ -370,9 +370,6 @@ Check = Annotated[
     Field(discriminator="kind"),
 ]
 
-for _noun in (All, AnyOf, AtLeast, Not):
-    _noun.model_rebuild()
-
 
 def leaves(check: Check) -> Iterator[Check]:
     """Yield the checks that a check is made of, combinations apart."""

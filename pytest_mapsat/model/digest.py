@@ -9,10 +9,19 @@ from typing import Any
 from .base import Noun
 from .trajectory import Trajectory, Turn
 
+#: Made once: ``json.dumps`` would build one for each value, which costs more than to write a short one.
+_canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+_plain = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def json_size(value: Any) -> int:
+    """Return how many characters a JSON value takes when it is written."""
+    return len(_plain(value))
+
 
 def canonical_json(value: Any) -> str:
     """Return JSON text with sorted keys and no spaces; the same value always gives the same text."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _canonical(value)
 
 
 def digest(value: Any, size: int = 16) -> str:

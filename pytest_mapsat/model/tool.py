@@ -313,7 +313,3 @@ class Record(Noun):
     simulated: bool = False
     live: bool = False
     cut: bool = False
-
-
-ParameterMatch.model_rebuild()
-Meaning.model_rebuild()

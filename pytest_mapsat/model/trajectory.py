@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, get_args
 
 from pydantic import Field, model_validator
@@ -72,19 +72,18 @@ class Usage(Noun):
 def total_usage(parts: Iterable[Usage]) -> Usage:
     """Return what several calls spent together; what one of them does not tell is not known of the sum."""
     listed = list(parts)
-
-    def total(values: list[float | None]) -> float | None:
-        known = [value for value in values if value is not None]
-        return math.fsum(known) if len(known) == len(values) else None
-
-    tokens_in, tokens_out = (
-        total([getattr(one, name) for one in listed]) for name in ("input_tokens", "output_tokens")
-    )
+    tokens_in = _total([one.input_tokens for one in listed])
+    tokens_out = _total([one.output_tokens for one in listed])
     return Usage(
         input_tokens=None if tokens_in is None else int(tokens_in),
         output_tokens=None if tokens_out is None else int(tokens_out),
-        cost=total([one.cost for one in listed]),
+        cost=_total([one.cost for one in listed]),
     )
+
+
+def _total(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) if len(known) == len(values) else None
 
 
 class Step(Noun):
@@ -174,9 +173,9 @@ class Trajectory(Noun):
     @property
     def replies(self) -> tuple[Turn, ...]:
         """The agent's turns."""
-        return tuple(turn for turn in self.turns if turn.role == "agent")
+        return tuple([turn for turn in self.turns if turn.role == "agent"])
 
     @property
     def calls(self) -> tuple[Step, ...]:
         """The agent's tool calls, in order; what stands in a user's turn is the user's own doing."""
-        return tuple(step for turn in self.replies for step in turn.steps if step.kind == "call")
+        return tuple([step for turn in self.replies for step in turn.steps if step.kind == "call"])

@@ -13,6 +13,8 @@ from pytest_mapsat.model import Case, MapsatError, Scorecard
 from pytest_mapsat.runs.ahead import HELD, Ahead, Planned
 from pytest_mapsat.runs.episodes import Key, Wanted
 from pytest_mapsat.strangers import Surroundings
+from pytest_mapsat.turns import computing
+from pytest_mapsat.users import learn_to_read
 
 from .items import CaseFile, CaseParam, agent_of, param_of
 from .printed import Keeper, Printed
@@ -33,6 +35,7 @@ class AheadOfItems:
         plan: makes plans.
         load: loads the case of an item.
         give_up: ends the waiting of episodes that nobody wants any more.
+        user_reads: whether replies are read for the user, by the words of the case's language.
         stolen: whether other workers may take over the items that wait here (``--dist worksteal``).
     """
 
@@ -45,6 +48,7 @@ class AheadOfItems:
         plan: Plan,
         load: Callable[[CaseParam], Case],
         give_up: Callable[[], None],
+        user_reads: bool = False,
         stolen: bool = False,
     ) -> None:
         self._config = config
@@ -52,11 +56,13 @@ class AheadOfItems:
         self._ahead = Ahead(width, grades=grades, give_up=give_up)
         self._plan = plan
         self._load = load
+        self._user_reads = user_reads
         self._stolen = stolen
         self._keeper = Keeper(config)
         self._cases: dict[Key, Case] = {}
         self._printed: dict[Key, Printed] = {}
         self._looked_at: set[str] = set()
+        self._learnt: dict[str, bool] = {}
         self._items: Sequence[pytest.Item] = ()
         self._queue: Any = None
         self._place = 0
@@ -92,6 +98,7 @@ class AheadOfItems:
         self._now = (item,) if nextitem is None else (item, nextitem)
         self._asked = False
         self._offer()
+        self._learn_to_read()
         try:
             return (yield)
         finally:
@@ -165,7 +172,8 @@ class AheadOfItems:
         for item in self._upcoming():
             if item.nodeid not in self._looked_at:
                 self._looked_at.add(item.nodeid)
-                room -= self._offered(item)
+                with computing():  # between two of them, those that were offered begin
+                    room -= self._offered(item)
                 if room <= 0:
                     return
 
@@ -185,8 +193,17 @@ class AheadOfItems:
         if planned is None:
             return False
         self._cases[key], self._printed[key] = case, printed
+        self._learnt.setdefault(case.language, False)
         self._ahead.offer(planned)
         return True
+
+    def _learn_to_read(self) -> None:
+        """Learn the languages of the first cases while their agents have yet to reply: nobody could go on in the meantime."""
+        for language, learnt in self._learnt.items():
+            if not learnt and self._user_reads:
+                self._learnt[language] = True
+                with computing():
+                    learn_to_read(language)
 
     def _forget(self, key: Key) -> None:
         self._ahead.drop(key)

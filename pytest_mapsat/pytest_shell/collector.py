@@ -1,4 +1,4 @@
-"""Python's collector of cycles while an agent is active: it rests while items are made, comes less often while they run, and is spared the end.
+"""Python's collector of cycles while an agent is active: it rests while our modules are loaded and items are made, comes less often while they run, and is spared the end.
 
 Episodes leave many small values behind and next to no cycles, so that the collector goes over all of them again and again to find nothing: a tenth
 of the time of a trivial case, and half of that of collecting 100,000. From the end of the session on it is as it was.
@@ -9,14 +9,26 @@ from __future__ import annotations
 import atexit
 import gc
 import io
-from collections.abc import Generator
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 
 import pytest
 
 #: New objects after which the collector comes. Python's own 700 are those of one episode.
 _OBJECTS = 20_000
 _BUFFERED = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
+
+
+@contextmanager
+def resting() -> Iterator[None]:
+    """Keep it from coming where whatever is made stays: items, modules."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 class Collector:
@@ -30,13 +42,8 @@ class Collector:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection(self) -> Generator[None, object, object]:
         """Collect items without it: whatever is made now stays."""
-        enabled = gc.isenabled()
-        gc.disable()
-        try:
+        with resting():
             return (yield)
-        finally:
-            if enabled:
-                gc.enable()
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self) -> None:

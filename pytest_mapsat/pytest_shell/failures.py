@@ -1,16 +1,62 @@
-"""Failures of built-in items as pytest prints them: at the place of the case, as long as ``--tb`` asks for, with a way back."""
+"""Reports of built-in items as pytest prints them: at the place of the case, as long as ``--tb`` asks for, with a way back."""
 
 from __future__ import annotations
 
+import os
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from pytest_mapsat.model import RunRequest
-from pytest_mapsat.reports import again_command
+from pytest_mapsat.metrics import PassRule
+from pytest_mapsat.model import RunOptions, RunRequest
+from pytest_mapsat.reports import again_command, printable
+from pytest_mapsat.runs.models import CeilingReachedError
 
+from .items import param_of, raised_at
 from .options import given_options
+from .passes import mark_trial
+
+
+class Completion:
+    """Says in the reports of built-in items what nobody but us knows.
+
+    Args:
+        config: pytest's.
+        options: what the run was asked for.
+    """
+
+    def __init__(self, config: pytest.Config, options: RunOptions) -> None:
+        self._config = config
+        #: Whether a case may pass though one of its trials failed.
+        self._forgives = PassRule.parse(options.pass_rule, options.trials).forgives
+        #: Those of the last report.
+        self._keywords: Mapping[str, Any] = {}
+
+    def complete(self, report: pytest.TestReport, item: pytest.Item, call: pytest.CallInfo[None], reason: str) -> None:
+        """Complete a report.
+
+        Args:
+            report: of a built-in item.
+            item: the item.
+            call: what the report was made from.
+            reason: of its last episode; empty where there is none.
+        """
+        if self._forgives:
+            mark_trial(item, report)
+        if report.skipped and call.excinfo is not None:
+            ceiling = isinstance(call.excinfo.value.__cause__, CeilingReachedError)
+            report.__dict__["mapsat_by"] = "a ceiling" if ceiling else raised_at(call.excinfo, self._config.rootpath)
+        if report.failed:
+            entry = param_of(item).entry
+            place = os.path.relpath(entry.path, self._config.invocation_params.dir), entry.line
+            place_failure(self._config, report, call, place, printable(reason))
+        # pytest keeps all reports to the end of a run, and the three of an item have the same keywords.
+        if report.keywords == self._keywords:
+            report.keywords = self._keywords
+        else:
+            self._keywords = report.keywords
 
 
 def again_of(config: pytest.Config, request: RunRequest, place: str) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import pytest
 
 from pytest_mapsat.agents import scrubbed
-from pytest_mapsat.model import lighten
+from pytest_mapsat.formats import Journal, with_attempt
+from pytest_mapsat.model import MapsatError, lighten
 from pytest_mapsat.reports import Tally
 from pytest_mapsat.runs.episodes import Ended
 
@@ -19,19 +20,20 @@ class Gathered:
 
     def __init__(self) -> None:
         self._ended: dict[tuple[str, int, str, int, int], Ended] = {}
-        #: What they come to so far, for whoever tells it while the run goes.
-        self.tally = Tally()
+        #: What they come to so far, where somebody tells it while the run goes.
+        self.tally: Tally | None = None
 
     def __bool__(self) -> bool:
         return bool(self._ended)
 
     def add(self, ended: Iterable[Ended], worker: str) -> None:
         """Take over episodes of a worker; their turns are in the journal."""
+        # gw10 stands behind gw9.
+        number = int("".join(filter(str.isdigit, worker)) or 0)
         for one in ended:
             card = one.card
-            self.tally.add(card)
-            # gw10 stands behind gw9.
-            number = int("".join(filter(str.isdigit, worker)) or 0)
+            if self.tally is not None:
+                self.tally.add(card)
             key = (card.id, card.trial, card.agent, number, card.attempt)
             kept = without_turns(card)
             lighten(kept)
@@ -50,6 +52,22 @@ class Gathered:
                 one = Ended(one.card.model_copy(update={"attempt": attempt}), one.place, one.line)
             ordered.append(one)
         return ordered
+
+
+def lines_of(episodes: Iterable[Ended], journal: Journal | None) -> Iterator[bytes]:
+    """Yield the scorecards of episodes with their dialogues, a line each, out of the journal where they stand there.
+
+    Raises:
+        MapsatError: there is no line of one of them.
+        OSError: the journal cannot be read.
+    """
+    for one in episodes:
+        line = one.line
+        if line is None and one.place is not None and journal is not None:
+            line = journal.read(one.place)
+        if line is None:
+            raise MapsatError(f"the dialogue of case {one.card.id} is lost: there was no journal to keep it")
+        yield with_attempt(line, one.card.attempt)
 
 
 def why_none(report: pytest.TestReport) -> str | None:

@@ -11,6 +11,7 @@ import pytest
 
 from pytest_mapsat.model import MapsatError
 from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
+from pytest_mapsat.turns import waiting
 
 if TYPE_CHECKING:
     from pytest_mapsat.model import Case
@@ -29,6 +30,8 @@ def call_hook(config: pytest.Config, caller: pluggy.HookCaller, /, **arguments: 
         HookError: a plugin raised.
         KeyboardInterrupt: the user interrupted the run.
     """
+    if not caller.get_hookimpls():
+        return caller(**arguments)  # of nobody's code, so that nothing needs to be put back
     try:
         return call_stranger(caller, **arguments)
     except StrangerError as broken:
@@ -43,14 +46,18 @@ def world_of(config: pytest.Config, case: Case, suite: Suite) -> WorldFactory | 
         HookError: a plugin raised, or it stands in the suite's own folder.
     """
     caller = config.hook.pytest_mapsat_world
-    for implementation in caller.get_hookimpls():
+    implementations = caller.get_hookimpls()
+    if not implementations:
+        return None
+    for implementation in implementations:
         file = getattr(implementation.plugin, "__file__", None)
         if file and Path(file).is_relative_to(suite.root):
             raise HookError(
                 f"pytest_mapsat_world of {Path(file).name} stands in the suite {suite.manifest.name!r}, whose folder is data: put the hook into "
                 "a conftest.py outside of it, or into a package"
             )
-    made: WorldFactory | None = call_hook(config, caller, config=config, case=case, suite=suite)
+    with waiting():
+        made: WorldFactory | None = call_hook(config, caller, config=config, case=case, suite=suite)
     return made
 
 

@@ -215,3 +215,13 @@ def given_options(config: pytest.Config) -> frozenset[str]:
 def dest_of(name: str) -> str:
     """Return the name under which pytest keeps an option and its ini value."""
     return "mapsat_" + name.replace("-", "_")
+
+
+def partial_reasons(config: pytest.Config, shard: str) -> tuple[str, ...]:
+    """Return why not all of a suite is run, as far as options say it."""
+    option = config.option
+    reasons = [f"-k {option.keyword!r}"] if option.keyword else []
+    reasons += [f"-m {option.markexpr!r}"] if option.markexpr else []
+    reasons += ["--lf"] if getattr(option, "lf", False) else []
+    reasons += [f"shard {shard}"] if shard else []
+    return tuple(reasons)

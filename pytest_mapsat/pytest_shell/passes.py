@@ -15,7 +15,7 @@ import pytest
 from pytest_mapsat.metrics import PassRule
 from pytest_mapsat.model import Outcome
 
-from .items import CaseFile, agent_of, param_of
+from .items import agent_of, param_of
 
 #: What a report of a built-in item carries: its case, and the trial.
 MARK = "mapsat_trial"
@@ -24,7 +24,7 @@ _MISSED = "mapsat_missed"
 
 def mark_trial(item: pytest.Item, report: pytest.TestReport) -> None:
     """Note on the report of a built-in item's call which case and trial it is of, so that the controller knows."""
-    if report.when == "call" and isinstance(item.parent, CaseFile):
+    if report.when == "call" and item.parent is not None:
         param = param_of(item)
         report.__dict__[MARK] = [f"{item.parent.nodeid}::{param.id}::{agent_of(item)}", param.id, param.trial]
 

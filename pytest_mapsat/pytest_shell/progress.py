@@ -34,7 +34,7 @@ def is_wanted(config: pytest.Config, environment: Mapping[str, str]) -> bool:
     """
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     option = config.option
-    if type(terminal) is not pytest.TerminalReporter or not terminal.isatty() or config.get_verbosity() < 0:
+    if type(terminal) is not pytest.TerminalReporter or not terminal.isatty or config.get_verbosity() < 0:
         return False
     if any(environment.get(name) for name in ("CI", "BUILD_NUMBER")) or environment.get("TERM", "") in ("", "dumb"):
         return False
@@ -62,7 +62,7 @@ class Progress:
         self._over = Event()
         #: The line that stands there, empty where none does.
         self._shown = ""
-        #: Whether an item has begun: before that xdist tells of its workers in place.
+        #: Whether items run: before that, and where one has died, xdist tells of its workers in place.
         self._running = False
         self._begun: dict[str, float] = {}
         self._done = 0
@@ -79,7 +79,6 @@ class Progress:
             return (yield)
         finally:
             self._over.set()
-            thread.join(1)
             with self._lock:
                 self._wipe()
 
@@ -101,30 +100,48 @@ class Progress:
             return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_logreport(self) -> Generator[None, object, object]:
-        """Make room for what pytest writes."""
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, object, object]:
+        """Make room for what pytest writes; note that an item is over whose worker has died."""
         with self._room():
+            if report.when not in ("setup", "call", "teardown"):  # xdist's, for such an item
+                self._end(report.nodeid)
             return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_logfinish(self, nodeid: str) -> Generator[None, object, object]:
         """Note that an item is over."""
         with self._room():
-            if self._begun.pop(nodeid, None) is not None:
-                self._done += 1
+            self._end(nodeid)
             return (yield)
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True, optionalhook=True)
-    def pytest_testnodedown(self) -> Generator[None, object, object]:
-        """Make room for what xdist writes of a worker that died."""
-        with self._room():
-            return (yield)
+    @pytest.hookimpl(tryfirst=True, optionalhook=True)
+    def pytest_testnodedown(self) -> None:
+        """Keep away until an item begins: xdist tells of a worker that died, and of the one that takes its place."""
+        self._keep_away()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_enter_pdb(self) -> None:
+        """Keep away while somebody debugs, as with a ``breakpoint()`` in the agent."""
+        self._keep_away()
+
+    def pytest_leave_pdb(self) -> None:
+        """Come back."""
+        self._running = True
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_internalerror(self) -> None:
         """Give the terminal back."""
         self._over.set()
         with self._lock:
+            self._wipe()
+
+    def _end(self, nodeid: str) -> None:
+        if self._begun.pop(nodeid, None) is not None:
+            self._done += 1
+
+    def _keep_away(self) -> None:
+        with self._lock:
+            self._running = False
             self._wipe()
 
     @contextmanager
@@ -172,8 +189,8 @@ class Progress:
 
     def _wipe(self) -> None:
         if self._shown:
-            self._shown = ""
             self._write(f"{_BELOW}{_BACK}")
+            self._shown = ""
 
     def _write(self, text: str) -> None:
         with suppress(OSError):  # a terminal that has gone is nobody's fault

@@ -15,25 +15,24 @@ from typing import Any
 import pytest
 
 from pytest_mapsat.agents import scrubbed
-from pytest_mapsat.formats import Journal, printable, scorecard_line, with_attempt, write_run
-from pytest_mapsat.gate import Side
+from pytest_mapsat.formats import printable, write_run
 from pytest_mapsat.metrics import Family, PassRule
-from pytest_mapsat.model import MapsatError, ProvenanceKind, Run, RunTiming, UsageError
-from pytest_mapsat.reports import summary_lines
+from pytest_mapsat.model import ProvenanceKind, Run, RunTiming, UsageError
+from pytest_mapsat.reports import Tally, summary_lines
 from pytest_mapsat.runs.accounting import Ledger
 from pytest_mapsat.runs.assemble import Outcome, assemble, portable, suite_infos
-from pytest_mapsat.runs.baseline import read_base, refuse_unlike
+from pytest_mapsat.runs.baseline import refuse_unlike
 from pytest_mapsat.runs.episodes import Ended, Episodes
 from pytest_mapsat.runs.families import all_metrics, metrics_of, refuse_undeclared
-from pytest_mapsat.runs.files import check_save_path, journal_of, looked_for, put_aside, put_journal_aside
-from pytest_mapsat.runs.models import prompts_of
+from pytest_mapsat.runs.files import check_save_path, put_aside
 from pytest_mapsat.runs.own_answers import keep_answers, told
 from pytest_mapsat.runs.request import drops_of, thresholds_of
-from pytest_mapsat.runs.resume import read_finished
 
-from .gathering import Gathered, was_expected, why_none
+from .beginning import Beginning
+from .gathering import Gathered, lines_of, was_expected, why_none
 from .hooks import call_each
 from .items import is_case
+from .options import partial_reasons
 from .passes import Passes
 from .progress import Progress, is_wanted
 from .reports import Reports
@@ -53,7 +52,7 @@ class Reporter:
     Attributes:
         fresh: episodes of this process on their way here, by the node id of the item that brought them.
         run_name: names the run among all that share a store.
-        moved: files that the start of the run moved away, and where to.
+        beginning: what the run has done before its first episode.
     """
 
     def __init__(
@@ -69,7 +68,6 @@ class Reporter:
         self.suites = suites
         self.episodes = episodes
         self.fresh: dict[str, list[Ended]] = {}
-        self.moved: dict[str, str] = {}
         self.run_name = ""
         self.families = families
         options, known = settings.request.options, all_metrics(families)
@@ -82,10 +80,7 @@ class Reporter:
         self._reports = Reports(config, settings)
         if self._decides:
             self._reports.check()
-        self._begun = False
-        #: The earlier run that this one is held against.
-        self._base: Side | None = None
-        self._journal_path = self._place_of_journal()
+        self.beginning = Beginning(config, settings, episodes, decides=self._decides)
         self._ledger = Ledger()
         self._gathered = Gathered()
         self._any_deselected = False
@@ -122,8 +117,9 @@ class Reporter:
         """Begin at once where this run was asked for by name: no later step then reads the result of an earlier one."""
         self._session = session
         if self.settings.agent_named or self.settings.save_named or self.settings.resume is not None:
-            self._begin()
+            self.beginning.begin()
         if self._decides and is_wanted(self.config, os.environ):
+            self._gathered.tally = Tally()
             progress = Progress(sys.stdout.fileno(), self._gathered.tally, self.episodes.flights, self._to_run)
             self.config.pluginmanager.register(progress, "mapsat-progress")
         return (yield)
@@ -131,77 +127,17 @@ class Reporter:
     def _to_run(self) -> int:
         return self._ledger.collected - self._ledger.deselected
 
-    def _begin(self) -> None:
-        """Read what is gone on from, move away what stands where this run writes, and begin the journal."""
-        if self._begun or not self._decides:
-            return
-        self._begun = True
-        request = portable(self.settings.request)
-        try:
-            if self.settings.compare is not None:
-                self._base = read_base(self.settings.compare)
-                refuse_unlike(self._base, request)
-            finished = None if self.settings.resume is None else read_finished(self.settings.resume)
-            if finished is not None:
-                finished.refuse_other_request(request)
-            if self.settings.save is not None:
-                moved = put_aside(self.settings.save)
-            else:
-                moved = {} if self._journal_path is None else put_journal_aside(self._journal_path)
-        except MapsatError as error:
-            raise pytest.UsageError(str(error)) from None
-        self.moved = {os.path.realpath(old): str(new) for old, new in moved.items()}
-        if finished is not None:
-            finished.path = Path(self.moved.get(os.path.realpath(finished.path), finished.path))
-        self.episodes.finished = finished
-        self.episodes.journal = self._journal(request.model_dump(mode="json", by_alias=True))
-        if prompts := prompts_of(request):
-            self._note({"prompts": prompts})
-        self.episodes.keeps_lines = self._needs_lines
-        if finished is not None and (journal := self.episodes.journal) is not None:
-            for card in finished.cards():
-                journal.add(scorecard_line(card))  # first of all, so that none is lost whenever this run ends
-
-    def _journal(self, request: dict[str, Any]) -> Journal | None:
-        path = self._journal_path
-        if path is None:
-            return None
-        try:
-            return Journal.begin(path, request)
-        except OSError as error:
-            if self.settings.save is None:
-                return None  # the cache folder cannot be written, which is no reason not to run
-            raise pytest.UsageError(f"--mapsat-save: {error.strerror or error} ({path})") from None
-
-    @property
-    def _needs_lines(self) -> bool:
-        """Whether dialogues are needed at the end, although no journal may take them: for files, or for what own tools answered."""
-        settings = self.settings
-        return settings.save is not None or bool(settings.reports or settings.tools)
-
-    def _place_of_journal(self) -> Path | None:
-        if self.settings.save is not None:
-            return journal_of(self.settings.save)
-        cache = getattr(self.config, "cache", None)
-        if cache is None or not self._decides:
-            return None
-        try:
-            folder: Path = cache.mkdir("mapsat")
-        except OSError:
-            return None
-        return folder / "journal"
-
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         """Tell a worker where the journal stands, and what it needs of the start of the run."""
         self._nodes += 1
         finished = self.episodes.finished
         node.workerinput["mapsat"] = {
-            "journal": None if self._journal_path is None else str(self._journal_path),
+            "journal": None if self.beginning.journal_path is None else str(self.beginning.journal_path),
             "resume": None if finished is None else str(finished.path),
-            "moved": self.moved,
+            "moved": self.beginning.moved,
             "run": self.run_name,
-            "keeps_lines": self._needs_lines,
+            "keeps_lines": self.beginning.needs_lines,
             "dist": getattr(self.config.option, "dist", ""),
         }
 
@@ -229,24 +165,19 @@ class Reporter:
         """Fix what the suites are now, and refuse to go on from a run of others."""
         if not any_case or not self._decides:
             return
-        self._begin()
+        self.beginning.begin()
         infos = suite_infos(self.suites.used())
         try:
             refuse_undeclared(self.settings.request.options, self.suites.used(), self.families)
             if self.episodes.finished is not None:
                 self.episodes.finished.refuse_other_suites(infos)
-            if self._base is not None:
-                refuse_unlike(self._base, portable(self.settings.request), infos)
+            if self.beginning.base is not None:
+                refuse_unlike(self.beginning.base, portable(self.settings.request), infos)
         except UsageError as error:
             raise pytest.UsageError(str(error)) from None
-        self._note({"suites": [info.model_dump(mode="json") for info in infos], "collected": self._ledger.collected})
-
-    def _note(self, entry: dict[str, Any]) -> None:
-        if self.episodes.journal is not None:
-            try:
-                self.episodes.journal.note(entry)
-            except OSError as error:
-                self.episodes.fault = self.episodes.fault or f"{self.episodes.journal.path}: {error.strerror or error}"
+        self.beginning.note(
+            {"suites": [info.model_dump(mode="json") for info in infos], "collected": self._ledger.collected}
+        )
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note a file that could not be collected."""
@@ -266,7 +197,10 @@ class Reporter:
         worker = worker if isinstance(worker, str) else str(worker.id)
         ended = self.fresh.pop(report.nodeid, [])
         ended += map(unpacked, getattr(report, "mapsat", ()))
-        self._gathered.add(ended, worker)
+        if ended:
+            self._gathered.add(ended, worker)
+        elif report.passed and report.when in ("setup", "teardown") and not worker:
+            return  # there is nothing to learn from it
         if not is_case(report.nodeid):
             return
         if report.outcome not in ("passed", "skipped") or was_expected(report):
@@ -367,20 +301,13 @@ class Reporter:
             python=platform.python_version(),
             pytest=pytest.__version__,
         )
-        outcome = Outcome(accounting, self._partial_reasons(), tuple(self._broken))
+        outcome = Outcome(accounting, partial_reasons(self.config, options.shard), tuple(self._broken))
         used = self.suites.used()
         metrics = metrics_of(used, self.families, options.metrics)
         cards = [one.card for one in self._cards]
-        self._run = assemble(cards, used, self.settings.request, outcome, timing, metrics=metrics, base=self._base)
-
-    def _partial_reasons(self) -> tuple[str, ...]:
-        option = self.config.option
-        reasons = [f"-k {option.keyword!r}"] if option.keyword else []
-        reasons += [f"-m {option.markexpr!r}"] if option.markexpr else []
-        reasons += ["--lf"] if getattr(option, "lf", False) else []
-        shard = self.settings.request.options.shard
-        reasons += [f"shard {shard}"] if shard else []
-        return tuple(reasons)
+        self._run = assemble(
+            cards, used, self.settings.request, outcome, timing, metrics=metrics, base=self.beginning.base
+        )
 
     def _is_ignored(self) -> bool:
         """Say whether an agent was named, and neither a case nor a test of the user's has run with it."""
@@ -391,11 +318,11 @@ class Reporter:
     def _save(self, run: Run) -> None:
         path = self.settings.save
         assert path is not None  # noqa: S101 (asked by the caller)
-        if not self._begun:
+        if not self.beginning.begun:
             put_aside(path)
-        former = self.moved.get(os.path.realpath(path))
+        former = self.beginning.moved.get(os.path.realpath(path))
         write_run(path, run, self._lines(self._cards), like=None if former is None else Path(former))
-        self._note({"ended": "complete" if not run.accounting.lost else "stopped"})
+        self.beginning.note({"ended": "complete" if not run.accounting.lost else "stopped"})
 
     def _keep_answers(self) -> None:
         kinds: tuple[ProvenanceKind, ...] = ("recorded", "simulated", "miss")
@@ -404,13 +331,7 @@ class Reporter:
         self._own_answers = told(*keep_answers(self._lines(with_gaps), self.suites.of_cases()), whose)
 
     def _lines(self, cards: Iterable[Ended]) -> Iterable[bytes]:
-        for one in cards:
-            line = one.line
-            if line is None and one.place is not None and self.episodes.journal is not None:
-                line = self.episodes.journal.read(one.place)
-            if line is None:
-                raise MapsatError(f"the dialogue of case {one.card.id} is lost: there was no journal to keep it")
-            yield with_attempt(line, one.card.attempt)
+        return lines_of(cards, self.episodes.journal)
 
     # -- telling ---------------------------------------------------------------------------
 
@@ -436,15 +357,6 @@ class Reporter:
         named = self._decides and self.settings.agent_named and self._status is None
         return named and self._session is not None and self._session.exitstatus in _GREEN
 
-    def _why_none(self) -> str:
-        """Say why no case may have been collected."""
-        if self.suites.samples:
-            return "no case of the sample is among what was to be collected"
-        places = (*self.settings.cases, *self.suites.argument_paths(), self.config.rootpath / "benchmark_cases")
-        return (
-            f"looked for a suite in: {looked_for(places, self.config.invocation_params.dir)} (mapsat init writes one)"
-        )
-
     def _tell(self, terminal: pytest.TerminalReporter, *, brief: bool) -> None:
         if self._told or not (self._run or self._faults):
             return
@@ -453,7 +365,9 @@ class Reporter:
             terminal.section("mapsat")
         width = max(terminal._tw.fullwidth, 60)  # noqa: SLF001 (the only way to the width, used by pytest-cov too)
         if self._is_ignored():
-            terminal.write_line(f"no case was collected, and no test used mapsat_run; {self._why_none()}", red=True)
+            terminal.write_line(
+                f"no case was collected, and no test used mapsat_run; {self.suites.why_none()}", red=True
+            )
         elif self._run is not None:
             full = self.config.get_verbosity() > 0
             for line in summary_lines(self._run, width=width, colour=terminal.hasmarkup, brief=brief, full=full):

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
 import pytest
 
-from pytest_mapsat.agents import IsolatedSource, Source, resolve_source, source_of
+from pytest_mapsat.agents import Source, resolve_source, source_of
 from pytest_mapsat.episode import leave_behind, shutdown
 from pytest_mapsat.formats import Journal
 from pytest_mapsat.judges import Decisions, gather_checks, make_judge
-from pytest_mapsat.llm import Limits, ModelDoor
 from pytest_mapsat.metrics import gather_families
 from pytest_mapsat.model import Case, MapsatError, RunRequest, Scorecard, SuiteError
-from pytest_mapsat.recording import OwnTools
-from pytest_mapsat.reports import failure_text, printable, properties
+from pytest_mapsat.reports import failure_text, properties
 from pytest_mapsat.runs.ahead import Planned
 from pytest_mapsat.runs.case import Played, Runner
 from pytest_mapsat.runs.elsewhere import Elsewhere
@@ -29,24 +27,28 @@ from pytest_mapsat.runs.families import asked_for, metrics_of
 from pytest_mapsat.runs.models import CeilingReachedError, asks_judge, asks_models, door_for
 from pytest_mapsat.runs.request import source_digest
 from pytest_mapsat.runs.resume import read_finished
-from pytest_mapsat.runs.shards import cases_of_shard, durations_of
+from pytest_mapsat.runs.shards import durations_of
 from pytest_mapsat.sandbox import World, WorldHook, installed_worlds
 from pytest_mapsat.strangers import listening
 from pytest_mapsat.users import check_user_spec
 
 from .ahead import AheadOfItems
+from .collecting import Collecting
 from .collector import Collector
 from .executing import connect
-from .failures import again_of, place_failure
+from .failures import Completion, again_of
 from .hooks import HookError, call_hook, world_of
 from .isolating import isolated_agent
-from .items import CaseFile, CaseParam, agent_of, case_name, param_of, param_or_none, params, place_of, raised_at
-from .passes import mark_trial
+from .items import CaseFile, CaseParam, agent_of, case_name, param_of, place_of
 from .printed import Printed
 from .reporter import Reporter
 from .settings import Settings, read_settings
 from .suites import Suites
-from .transport import Collected, packed
+from .transport import packed
+
+if TYPE_CHECKING:
+    from pytest_mapsat.llm import ModelDoor
+    from pytest_mapsat.recording import OwnTools
 
 ENDED = pytest.StashKey[list[Ended]]()
 #: Episodes under way at once where the agent waits and the user has not said.
@@ -71,7 +73,9 @@ def start_session(config: pytest.Config) -> MapsatSession:
         if session.is_controller:
             session.reporter = Reporter(config, session.described(), session.suites, session.episodes, session.families)
             session.reporter.run_name = session.run_name
+            session.collecting.reporter = session.reporter
             config.pluginmanager.register(session.reporter, "mapsat-reporter")
+        config.pluginmanager.register(session.collecting, "mapsat-collecting")
         session.suites.add_defaults()  # on workers too: they read the command line for themselves
     except MapsatError as error:
         raise pytest.UsageError(str(error)) from None
@@ -92,8 +96,8 @@ class MapsatSession:
         self.settings = settings
         self.reporter: Reporter | None = None
         self.episodes = Episodes(str(worker.get("workerid", "")))
-        self._collected = Collected()
-        self._durations = None if settings.durations is None else durations_of(settings.durations)
+        self._completion = Completion(config, settings.request.options)
+        durations = None if settings.durations is None else durations_of(settings.durations)
         request = settings.request
         #: Names the run in the store that its processes share.
         self.run_name: str = self._told.get("run", "") or uuid4().hex
@@ -107,10 +111,19 @@ class MapsatSession:
         check_user_spec(request.user)
         make_judge(self._moved(request.judge), {}, root=self.root)
         Decisions.read([settings.decisions] if settings.decisions else [])
-        self._own_tools = OwnTools.load(settings.tools, root=self.root) if settings.tools else None
+        self._own_tools = self._load_own_tools()
         worlds: tuple[WorldHook, ...] = (*installed_worlds(), partial(world_of, config))
         self.suites = Suites(config, settings, self.families, worlds)
         self.settings = self.suites.settings
+        self.collecting = Collecting(
+            config,
+            self.settings.request.options,
+            self.suites,
+            self.episodes,
+            durations=durations,
+            load=self.case,
+            agent_fixture=self._source is None,
+        )
         self._cluster = connect(
             config, settings, asks_models=asks_models(request.model_copy(update={"judge": "checks"}))
         )
@@ -131,7 +144,8 @@ class MapsatSession:
         """The agent object that the spec names."""
         if self._source is None:
             pytest.fail("--mapsat-agent=fixture: no conftest.py overrides the fixture mapsat_agent", pytrace=False)
-        if isinstance(self._source, IsolatedSource):
+        isolated = self.settings.isolation is not None and self._source.kind == "agent"
+        if isolated and self._source.agent is None:
             pytest.fail("mapsat_agent: with --mapsat-isolate the agent is in processes of its own only", pytrace=False)
         return self._source.agent
 
@@ -180,14 +194,16 @@ class MapsatSession:
 
     def _episode(self, item: pytest.Item, case: Case, agent: object) -> Scorecard:
         """Run the case of an item, or fetch its episode, and keep it for the item's next report."""
-        param, runner = param_of(item), self.runner(agent)
+        param, runner, flights = param_of(item), self.runner(agent), self.episodes.flights
         nodeid = self._nodeid(param)
-
         wanted = Wanted(param.suite.root, param.entry.id, param.trial, agent_of(item), agent)
 
         def in_turn() -> Scorecard:
-            with self.episodes.flights.one(nodeid, param.id, param.trial):
+            number = flights.begin(nodeid, param.id, param.trial)
+            try:
                 return runner.run(param.suite, case, trial=param.trial, nodeid=nodeid, line=param.entry.line)
+            finally:
+                flights.end(number)
 
         def run() -> Scorecard:
             return in_turn() if self._ahead is None else self._ahead.run(wanted, in_turn)
@@ -219,6 +235,7 @@ class MapsatSession:
             grades=asks_judge(self.settings.request),
             plan=self._planned,
             load=self._load,
+            user_reads=self.settings.request.user == "scripted",
             give_up=self._give_up,
             stolen=self._told.get("dist") == "worksteal",
         )
@@ -273,71 +290,6 @@ class MapsatSession:
     def _name(self, param: CaseParam) -> str:
         return case_name(param.entry.id, param.trial, self.settings.request.options.trials)
 
-    # -- collection ------------------------------------------------------------------------
-
-    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-        """Take the files that hold cases of a suite."""
-        return self.suites.collect_file(file_path, parent, agent_fixture=self._source is None)
-
-    def parametrise(self, metafunc: pytest.Metafunc) -> None:
-        """Give a test the cases of its file; a test of the user's own, all cases of the suites."""
-        file = metafunc.definition.getparent(CaseFile)
-        if file is not None:
-            values = list(params(file.suite, file.entries, self.settings.request.options.trials))
-        else:
-            self.episodes.shared = True
-            try:
-                values = self.suites.values()
-            except SuiteError as error:
-                raise pytest.Collector.CollectError(str(error)) from None
-        metafunc.parametrize("mapsat_case", values, indirect=True)
-
-    def pytest_itemcollected(self, item: pytest.Item) -> None:
-        """Note every built-in item, so that none can go missing."""
-        if isinstance(item.parent, CaseFile):
-            self._collected.items[item.nodeid] = None
-
-    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
-        """Note what pytest was told to leave out."""
-        self._collected.any_deselected = self._collected.any_deselected or bool(items)
-        self._collected.deselected.update(item.nodeid for item in items if isinstance(item.parent, CaseFile))
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Drop cases that two arguments reached."""
-        seen: set[tuple[Path, str]] = set()
-        kept = []
-        for item in items:
-            key = (item.path, item.name)
-            if item.getparent(CaseFile) is not None:
-                if key in seen:
-                    continue
-                seen.add(key)
-            kept.append(item)
-        items[:] = kept
-        if self.settings.request.options.shard:
-            self._keep_shard(items)
-
-    def _keep_shard(self, items: list[pytest.Item]) -> None:
-        """Deselect the cases of other shards; tests that are of no case stay in all of them."""
-        cases = {item: param.id for item in items if (param := param_or_none(item)) is not None}
-        mine = cases_of_shard(cases.values(), self.settings.request.options.shard, self._durations)
-        others = [item for item in items if cases.get(item, "") not in ("", *mine)]
-        left_out = set(others)
-        items[:] = [item for item in items if item not in left_out]
-        self.config.hook.pytest_deselected(items=others)
-
-    def pytest_report_collectionfinish(self) -> list[str]:
-        """Say of which sample the run is."""
-        return self.suites.sampled()
-
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Note which items are left to run."""
-        self._collected.selected = [item.nodeid for item in session.items if isinstance(item.parent, CaseFile)]
-        self._collected.roots = sorted(self.suites.touched)
-        if self.reporter is not None:
-            self.reporter.collected(self._collected)
-
     # -- items and their reports -----------------------------------------------------------
 
     @pytest.hookimpl(tryfirst=True)
@@ -347,14 +299,13 @@ class MapsatSession:
             return None
         case = cast("Case", pyfuncitem.funcargs["mapsat_case"])
         card = self._episode(pyfuncitem, case, pyfuncitem.funcargs.get("mapsat_agent"))
-        besides = self.settings.request.options.metrics
-        metrics = metrics_of([param_of(pyfuncitem).suite], self.families, besides)
         pyfuncitem.user_properties += properties(card)
         if card.outcome == "failed":
-            asserted = self.settings.request.options.asserted_kinds
-            short = self.config.option.tbstyle == "short"
-            again = self._again(param_of(pyfuncitem))
-            pytest.fail(failure_text(card, case, asserted, again=again, short=short, metrics=metrics), pytrace=False)
+            options = self.settings.request.options
+            metrics = metrics_of([param_of(pyfuncitem).suite], self.families, options.metrics)
+            again, short = self._again(param_of(pyfuncitem)), self.config.option.tbstyle == "short"
+            text = failure_text(card, case, options.asserted_kinds, again=again, short=short, metrics=metrics)
+            pytest.fail(text, pytrace=False)
         if card.outcome != "passed":
             raise pytest.skip.Exception(f"{card.outcome}: {card.reason}", _use_item_location=True)
         return True
@@ -365,14 +316,9 @@ class MapsatSession:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Hand the episodes that an item has brought to the reporter, from a worker with the item's report."""
         report = yield
-        mark_trial(item, report)
-        if report.skipped and call.excinfo is not None and isinstance(item.parent, CaseFile):
-            ceiling = isinstance(call.excinfo.value.__cause__, CeilingReachedError)
-            report.__dict__["mapsat_by"] = "a ceiling" if ceiling else raised_at(call.excinfo, self.config.rootpath)
         ended = item.stash.get(ENDED, None)
-        if report.failed and isinstance(item.parent, CaseFile):
-            entry, reason = param_of(item).entry, printable(ended[-1].card.reason) if ended else ""
-            place_failure(self.config, report, call, (os.path.relpath(entry.path, self.root), entry.line), reason)
+        if isinstance(item.parent, CaseFile):
+            self._completion.complete(report, item, call, ended[-1].card.reason if ended else "")
         if not ended:
             return report
         del item.stash[ENDED]
@@ -387,7 +333,7 @@ class MapsatSession:
         output = getattr(self.config, "workeroutput", None)
         if output is not None:
             told = [] if self._ahead is None else self._ahead.told()
-            output["mapsat"] = {**self._collected.to_json(), "fault": self.episodes.fault, "told": told}
+            output["mapsat"] = {**self.collecting.collected.to_json(), "fault": self.episodes.fault, "told": told}
 
     def pytest_unconfigure(self) -> None:
         """Stop our threads, and close what is open."""
@@ -422,8 +368,18 @@ class MapsatSession:
         asked = self.settings.models
         if not asks_models(self.settings.request):
             return None
+        from pytest_mapsat.llm import Limits  # noqa: PLC0415 (only where a model is asked)
+
         limits = Limits(asked.requests_a_minute, asked.tokens_a_minute, asked.max_cost, asked.max_tokens)
         return door_for(asked.cache, limits, run=self.run_name)
+
+    def _load_own_tools(self) -> OwnTools | None:
+        """Return the user's own tools, where misses are to be answered by them."""
+        if not self.settings.tools:
+            return None
+        from pytest_mapsat.recording import OwnTools  # noqa: PLC0415 (only where they are named)
+
+        return OwnTools.load(self.settings.tools, root=self.root)
 
     def _make_runner(self, source: Source) -> Runner:
         request = self.settings.request
@@ -452,6 +408,6 @@ class MapsatSession:
     def _moved(self, spec: str) -> str:
         """Return the spec of a recorded file, which the start of the run may have moved out of the way of the new one."""
         kind, _, place = spec.partition(":")
-        moved: dict[str, str] = self._files_moved if self.reporter is None else self.reporter.moved
+        moved: dict[str, str] = self._files_moved if self.reporter is None else self.reporter.beginning.moved
         new = moved.get(os.path.realpath(self.root / place)) if kind == "recorded" else None
         return spec if new is None else f"{kind}:{new}"

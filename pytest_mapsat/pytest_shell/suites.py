@@ -12,14 +12,15 @@ import pytest
 
 from pytest_mapsat.formats import printable
 from pytest_mapsat.metrics import Family
-from pytest_mapsat.model import Problem, SuiteError
+from pytest_mapsat.model import Case, Problem, SuiteError
 from pytest_mapsat.runs.families import families_of
+from pytest_mapsat.runs.files import looked_for
 from pytest_mapsat.runs.sampling import entries_of
 from pytest_mapsat.sandbox import WorldHook
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 
 from .defaults import refuse_other_defaults, with_suites
-from .items import CASE_SUFFIXES, CaseFile, case_name, params, place_of
+from .items import CASE_SUFFIXES, CaseFile, CaseParam, case_name, params, place_of
 from .settings import Settings
 
 #: The domains of the interface, which are markers while an agent is active, whatever the suite.
@@ -89,6 +90,12 @@ class Suites:
             except SuiteError:
                 return  # told where its files are collected
 
+    def use_worlds(self, worlds: Sequence[WorldHook]) -> None:
+        """Ask only some functions for the worlds of cases from now on."""
+        self._worlds = tuple(worlds)
+        for suite in self.opened.values():
+            suite.worlds = self._worlds
+
     def touch(self, root: Path) -> None:
         """Note that cases were collected from the suite in a folder, here or in another process."""
         self.touched.add(root)
@@ -137,6 +144,15 @@ class Suites:
         """Return the suite of each case, by its id."""
         return {entry.id: suite for suite in self.used() for entry in suite.readable()}
 
+    def why_none(self) -> str:
+        """Say why no case may have been collected."""
+        if self.samples:
+            return "no case of the sample is among what was to be collected"
+        places = (*self.settings.cases, *self.argument_paths(), self.config.rootpath / "benchmark_cases")
+        return (
+            f"looked for a suite in: {looked_for(places, self.config.invocation_params.dir)} (mapsat init writes one)"
+        )
+
     def _asked_for(self) -> list[Suite]:
         """Return the suites that the run is known to be of before anything is collected."""
         given = self.config.args_source is pytest.Config.ArgsSource.ARGS
@@ -157,8 +173,17 @@ class Suites:
             self.config.args += map(str, self.settings.cases)
         self.config.args[:] = self._without_overlaps(self.config.args)
 
-    def collect_file(self, path: Path, parent: pytest.Collector, *, agent_fixture: bool) -> pytest.Collector | None:
-        """Return the collector of a file that holds cases of a suite, or None for any other file."""
+    def collect_file(
+        self, path: Path, parent: pytest.Collector, load: Callable[[CaseParam], Case], *, agent_fixture: bool
+    ) -> pytest.Collector | None:
+        """Return the collector of a file that holds cases of a suite, or None for any other file.
+
+        Args:
+            path: the file.
+            parent: the collector of its folder.
+            load: loads a case of it.
+            agent_fixture: whether the agent is that of a fixture.
+        """
         if not path.name.endswith(CASE_SUFFIXES):
             return None
         root = find_suite(path)
@@ -177,7 +202,7 @@ class Suites:
             return broken
         collector: CaseFile = CaseFile.from_parent(parent, path=path)
         collector.suite, collector.taken = suite, self._taken
-        collector.agent_fixture = agent_fixture
+        collector.agent_fixture, collector.load = agent_fixture, load
         self.touched.add(root)
         return collector
 

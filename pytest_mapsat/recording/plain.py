@@ -57,7 +57,7 @@ class _Copy:
             return float(value)
         if depth >= _DEEPEST:
             raise NotPlainError(f"{_at(place)}lists and objects that stand more than {_DEEPEST} deep")
-        if isinstance(value, list | tuple):
+        if isinstance(value, (list, tuple)):
             return [self.of(member, f"{place}.{index}", depth + 1) for index, member in enumerate(value)]
         members = _members(value)
         if members is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sys import intern
+from functools import lru_cache
 
 from pytest_mapsat.model import Scorecard
 
@@ -23,7 +23,7 @@ def properties(card: Scorecard) -> list[tuple[str, object]]:
     for name in card.metrics:
         span = card.bounds_of(name)
         if span is not None and span[0] == span[1]:
-            told.append((intern(f"mapsat.{name}"), span[0]))  # pytest keeps it for every item
+            told.append(_of_metric(name, span[0]))
         elif span is not None:
             told += [(f"mapsat.{name}.least", span[0]), (f"mapsat.{name}.most", span[1])]
     labels = [
@@ -34,3 +34,9 @@ def properties(card: Scorecard) -> list[tuple[str, object]]:
     if card.reason:
         told.append(("mapsat.reason", cut(printable(card.reason), _TEXT)))
     return told
+
+
+@lru_cache(maxsize=4096)
+def _of_metric(name: str, value: float) -> tuple[str, object]:
+    """Return the property of a metric. pytest keeps all of them to the end of a run, and most are one of few values."""
+    return f"mapsat.{name}", value

@@ -18,7 +18,9 @@ def cell_width(text: str) -> int:
 def printable(text: str) -> str:
     """Return the text on one line, with control characters shown as escapes, so that no reply can steer a terminal."""
     folded = " ".join(text.split())
-    return "".join(char if _is_plain(char) else f"\\u{ord(char):04x}" for char in folded)
+    if folded.isprintable():
+        return folded
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in folded)
 
 
 def cut(text: str, width: int) -> str:
@@ -106,7 +108,3 @@ def _char_width(char: str) -> int:
     if unicodedata.combining(char):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
-
-
-def _is_plain(char: str) -> bool:
-    return char == " " or unicodedata.category(char)[0] not in "CZ"

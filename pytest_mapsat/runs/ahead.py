@@ -14,6 +14,7 @@ from typing import Protocol
 
 from pytest_mapsat.episode import LeftBehind, leave_behind
 from pytest_mapsat.model import Scorecard
+from pytest_mapsat.turns import computing
 
 from .case import Played
 from .models import CeilingReachedError
@@ -116,7 +117,7 @@ class Ahead:
 
         Args:
             key: names it.
-            meanwhile: is called now and then while it lasts.
+            meanwhile: is called at once and now and then, as long as it lasts.
 
         Raises:
             BaseException: what playing or grading it raised.
@@ -128,14 +129,18 @@ class Ahead:
                 self._queue.appendleft(planned)
                 self._changed.notify()
         try:
-            while not wait((planned.outcome,), _GLANCE).done:
+            while not planned.outcome.done():
                 meanwhile()
+                wait((planned.outcome,), _GLANCE)
             ended = planned.outcome.result()
         except CancelledError:
             return None
         finally:
             self.drop(key)
-        return planned.grade(ended) if isinstance(ended, Played) else ended
+        if not isinstance(ended, Played):
+            return ended
+        with computing():
+            return planned.grade(ended)
 
     def drop(self, key: Hashable) -> None:
         """Forget an episode that nobody will ask for. One that is under way goes on and is not heard of."""
@@ -192,9 +197,11 @@ class Ahead:
         Thread(target=self._work, args=(first,), name="mapsat-ahead", daemon=True).start()
 
     def _work(self, first: Callable[[], None]) -> None:
-        first()
+        with computing():
+            first()
         while (planned := self._next()) is not None:
-            replaced = planned.context.run(self._run, planned)
+            with computing():
+                replaced = planned.context.run(self._run, planned)
             # Kept until the next one comes, it would keep a dialogue and its agent alive.
             del planned
             if replaced:

@@ -8,21 +8,18 @@ from functools import partial
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
+from typing import TYPE_CHECKING, Any
 
 from pytest_mapsat.agents import Source
 from pytest_mapsat.episode import Limits, run_episode, without_world
 from pytest_mapsat.judges import CheckFunction, Decisions, Judge, make_judge, with_decisions
-from pytest_mapsat.llm import Door, ModelDoor, named_model
+from pytest_mapsat.llm import Door, named_model
 from pytest_mapsat.metrics import MSB, Family, gather_families, score
 from pytest_mapsat.model import (
     Case,
     EpisodeTiming,
-    ExplicitFactor,
     Factor,
-    FactRequirement,
-    ImplicitFactor,
     InfrastructureError,
-    Policy,
     Record,
     Requirement,
     RunRequest,
@@ -33,7 +30,6 @@ from pytest_mapsat.model import (
     noun_digest,
     trajectory_digest,
 )
-from pytest_mapsat.recording import Kept, OwnTools, RecordingWorld, SimulatingWorld, Simulator
 from pytest_mapsat.sandbox import World, argument_problems, make_world, same_value, satisfies
 from pytest_mapsat.suite import Suite
 from pytest_mapsat.users import audit, make_user
@@ -42,6 +38,10 @@ from .elsewhere import Elsewhere
 from .families import families_of, labels_asked
 from .models import within_ceilings
 from .profile import in_profile_setting
+
+if TYPE_CHECKING:
+    from pytest_mapsat.llm import ModelDoor
+    from pytest_mapsat.recording import Kept, OwnTools
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +97,23 @@ class Runner:
         world = self.world(suite, case)
         kind, _, model = self.request.options.on_miss.partition(":")
         if kind == "simulate" and self.door is not None:
+            from pytest_mapsat.recording import SimulatingWorld, Simulator  # noqa: PLC0415 (only where it is asked for)
+
             named, parameters = named_model(model, "--mapsat-on-miss")
             return SimulatingWorld(
                 world, Simulator(self.door, named, parameters), case, partial(_examples, suite, case)
             )
         if self.own_tools is None:
             return world
+        from pytest_mapsat.recording import Kept, RecordingWorld  # noqa: PLC0415 (likewise)
+
         return RecordingWorld(world, self.own_tools, case.id, self._kept.setdefault(suite.root, Kept()))
 
     def judge_of(self, suite: Suite) -> Judge:
         """Return the judge, made once for each suite since it needs the suite's tools."""
+        made = self._judges.get(suite.root)
+        if made is not None:
+            return made
         with self._making:
             if suite.root not in self._judges:
                 self._judges[suite.root] = judge_of(
@@ -121,7 +128,7 @@ class Runner:
                 )
             return self._judges[suite.root]
 
-    def run(self, suite: Suite, case: Case, *, trial: int = 1, nodeid: str = "", line: int = 0) -> Scorecard:
+    def run(self, suite: Suite, case: Case, *, trial: int = 1, nodeid: str = "", line: int | None = None) -> Scorecard:
         """Run one episode of a case, judge it and score it.
 
         Returns:
@@ -165,33 +172,35 @@ class Runner:
                 return played(without_world(case, self.source, str(error), trial=trial))
             return played(run_episode(case, self.source, user, world, limits, trial=trial, left_behind=left))
 
-    def grade(self, suite: Suite, played: Played, *, nodeid: str = "", line: int = 0) -> Scorecard:
+    def grade(self, suite: Suite, played: Played, *, nodeid: str = "", line: int | None = None) -> Scorecard:
         """Judge and score an episode that was played; arguments, result and errors as of ``run``."""
-        started = perf_counter()
         with within_ceilings():
-            card = grade(
+            return grade(
                 played.case,
                 played.trajectory,
                 self.judge_of(suite),
                 asserted=self.request.options.asserted_kinds,
-                nodeid=nodeid,
-                line=line,
                 tools=suite.tools,
                 families=families_of(suite, self.families, self.request.options.metrics),
                 success=suite.manifest.success,
+                seconds=played.seconds,
+                nodeid=nodeid,
+                line=line,
             )
-        judging = perf_counter() - started
-        timing = EpisodeTiming(
-            seconds=round(played.seconds + judging, 6),
-            agent=_seconds(played.trajectory, "agent"),
-            user=_seconds(played.trajectory, "user"),
-            judge=round(judging, 6),
-        )
-        return card.model_copy(update={"timing": timing})
 
 
-def _seconds(trajectory: Trajectory, role: str) -> float:
-    return round(sum(turn.timing.seconds for turn in trajectory.turns if turn.role == role and turn.timing), 6)
+def _timing(trajectory: Trajectory, played: float, judged: float) -> EpisodeTiming:
+    """Return who took how long: playing and judging in all, and in it the agent, the user and the judge."""
+    spoken = {"agent": 0.0, "user": 0.0}
+    for turn in trajectory.turns:
+        if turn.timing is not None:
+            spoken[turn.role] += turn.timing.seconds
+    return EpisodeTiming(
+        seconds=round(played + judged, 6),
+        agent=round(spoken["agent"], 6),
+        user=round(spoken["user"], 6),
+        judge=round(judged, 6),
+    )
 
 
 def _examples(suite: Suite, case: Case) -> Iterator[Record]:
@@ -249,10 +258,10 @@ def grade(
     *,
     asserted: frozenset[str],
     tools: Mapping[str, Tool],
-    nodeid: str = "",
-    line: int | None = None,
     families: Sequence[Family] = (MSB,),
     success: str | None = None,
+    seconds: float | None = None,
+    **known: Any,
 ) -> Scorecard:
     """Return the scorecard of an episode: judged, scored, and joined to the verdict it was judged by.
 
@@ -262,51 +271,49 @@ def grade(
         judge: who labels it.
         asserted: the kinds of factors that fail an item.
         tools: the suite's tools by name.
-        nodeid: the item's node id.
-        line: where in its file the case begins, from 1.
         families: the families of metrics that the suite declares.
         success: the metric that is 1 where the case is done.
+        seconds: how long it took to play; None: nobody timed it.
+        known: fields of the scorecard that nothing is computed for, such as ``nodeid`` and ``line``.
     """
+    started = perf_counter()
     verdict = judge.judge(case, trajectory)
+    if seconds is not None:
+        known["timing"] = _timing(trajectory, seconds, perf_counter() - started)
     if slips := audit(case, trajectory):
         verdict = verdict.model_copy(update={"labels": (*verdict.labels, *slips)})
-    card = score(
+    return score(
         case,
         trajectory,
         verdict,
         asserted=asserted,
         satisfies=satisfies,
-        nodeid=nodeid,
         tools=tools,
         families=families,
         success=success,
         argument_problems=argument_problems,
         same_value=same_value,
+        linked=_linked(trajectory, verdict, judge),
+        requirements=_requirements(case),
+        stamp=noun_digest(case),
+        dialogue=_dialogue(trajectory, verdict, judge),
+        **known,
     )
-    return card.model_copy(
-        update={
-            "linked": _linked(trajectory, verdict, judge),
-            "line": line,
-            "requirements": _requirements(case),
-            "stamp": noun_digest(case),
-            "dialogue": _dialogue(trajectory, verdict, judge),
-        }
-    )
-
-
-_KINDS = {ExplicitFactor: "explicit", FactRequirement: "fact", Policy: "policy"}
 
 
 def _requirements(case: Case) -> tuple[Requirement, ...]:
     """Return the case's factors in words."""
-    return tuple(_requirement(factor) for factor in case.truth.factors)
+    truth = case.truth
+    return (
+        *[_requirement("explicit", factor) for factor in truth.explicit],
+        *[_requirement(factor.severity, factor, factor.source) for factor in truth.implicit],
+        *[_requirement("fact", factor) for factor in truth.facts],
+        *[_requirement("policy", factor) for factor in truth.policies],
+    )
 
 
-def _requirement(factor: Factor) -> Requirement:
-    if isinstance(factor, ImplicitFactor):
-        source = "" if factor.source == "unstated" else factor.source
-        return Requirement(id=factor.id, kind=factor.severity, text=factor.text, source=source)
-    return Requirement(id=factor.id, kind=_KINDS[type(factor)], text=factor.text)
+def _requirement(kind: str, factor: Factor, source: str = "unstated") -> Requirement:
+    return Requirement(id=factor.id, kind=kind, text=factor.text, source="" if source == "unstated" else source)
 
 
 def _dialogue(trajectory: Trajectory, verdict: Verdict, judge: Judge) -> str:

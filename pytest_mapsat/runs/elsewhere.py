@@ -16,12 +16,12 @@ from functools import lru_cache
 from pathlib import Path
 from threading import Event
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_mapsat import __version__
 from pytest_mapsat.agents import Source, resolve_source, scrubbed
 from pytest_mapsat.episode import Limits, run_episode, without_world
-from pytest_mapsat.llm import Door, Mode
+from pytest_mapsat.llm import Door
 from pytest_mapsat.model import (
     Case,
     MapsatError,
@@ -35,9 +35,13 @@ from pytest_mapsat.model import (
     Truth,
 )
 from pytest_mapsat.sandbox import Table, WorldHook, WorldSuite, installed_worlds, make_world
+from pytest_mapsat.turns import waiting
 from pytest_mapsat.users import make_user
 
 from .models import door_for
+
+if TYPE_CHECKING:
+    from pytest_mapsat.llm import Mode
 
 #: How often somebody who waits looks whether an answer can still come, seconds.
 _GLANCE = 1.0
@@ -107,7 +111,8 @@ class Elsewhere:
         until = perf_counter() + (self.request.options.timeout_seconds + _ON_THE_WAY) * (self.rounds + 1)
         while True:
             try:
-                answer: str = future.result(_GLANCE)
+                with waiting():
+                    answer: str = future.result(_GLANCE)
             except TimeoutError:
                 if future.done():
                     raise  # it is what came back

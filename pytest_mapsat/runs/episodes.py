@@ -93,16 +93,18 @@ class Episodes:
             run: runs it anew.
         """
         key = wanted.key
-        self._asked[asker, key] += 1
-        turn = self._asked[asker, key]
-        kept = [one for source, one in self._kept.get(key, ()) if source is wanted.source]
-        if turn <= len(kept):
-            return kept[turn - 1]
+        if self.shared:
+            self._asked[asker, key] += 1
+            turn = self._asked[asker, key]
+            kept = [one for source, one in self._kept.get(key, ()) if source is wanted.source]
+            if turn <= len(kept):
+                return kept[turn - 1]
         self._attempts[key] += 1
         attempt = self._attempts[key]
         before = self.finished.card(wanted.case, wanted.trial, wanted.agent, attempt) if self.finished else None
         card = run() if before is None else before
-        card = card.model_copy(update={"agent": wanted.agent, "attempt": attempt, "nodeid": nodeid})
+        if (card.agent, card.attempt, card.nodeid) != (wanted.agent, attempt, nodeid):
+            card = card.model_copy(update={"agent": wanted.agent, "attempt": attempt, "nodeid": nodeid})
         one = self._journalled(card, again=before is not None)
         if self.shared:
             self._kept.setdefault(key, []).append((wanted.source, one))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 from time import perf_counter
@@ -55,12 +53,3 @@ class Flights:
         """Count an episode as under way no more."""
         with self._lock:
             self._under_way.pop(number, None)
-
-    @contextmanager
-    def one(self, nodeid: str, case: str, trial: int) -> Iterator[None]:
-        """Count an episode as under way until the block ends."""
-        number = self.begin(nodeid, case, trial)
-        try:
-            yield
-        finally:
-            self.end(number)

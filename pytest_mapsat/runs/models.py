@@ -5,15 +5,15 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from pytest_mapsat.agents import AGENT_PROMPTS
-from pytest_mapsat.judges import BESIDE_PROMPTS
-from pytest_mapsat.judges import PROMPTS as JUDGE_PROMPTS
-from pytest_mapsat.llm import Limits, Mode, ModelDoor, ceilings_met, marks, open_door
+from pytest_mapsat.llm import ceilings_met, marks
 from pytest_mapsat.model import MapsatError, RunRequest
-from pytest_mapsat.recording import SIMULATION_PROMPTS
-from pytest_mapsat.store import missing
 from pytest_mapsat.users import USER_PROMPTS
+
+if TYPE_CHECKING:
+    from pytest_mapsat.llm import Limits, Mode, ModelDoor
 
 
 class CeilingReachedError(MapsatError):
@@ -59,9 +59,13 @@ def prompts_of(request: RunRequest, judged: Collection[str] = ()) -> dict[str, s
     names = [name for kind, used in AGENT_PROMPTS.items() if request.agent.partition(":")[0] == kind for name in used]
     names += USER_PROMPTS.get(request.user.partition(":")[0], ())
     if asks_judge(request):
-        names += JUDGE_PROMPTS
+        from pytest_mapsat.judges import BESIDE_PROMPTS, PROMPTS  # noqa: PLC0415 (rooms of models: where there are some)
+
+        names += PROMPTS
         names += (name for kind, name in BESIDE_PROMPTS.items() if kind in judged)
     if request.options.on_miss.startswith("simulate:"):
+        from pytest_mapsat.recording import SIMULATION_PROMPTS  # noqa: PLC0415 (likewise)
+
         names += SIMULATION_PROMPTS
     return marks(*names) if names else {}
 
@@ -78,6 +82,9 @@ def door_for(mode: Mode, limits: Limits | None = None, *, run: str = "") -> Mode
         UsageError: the extra ``llm`` is not installed.
         StoreError: the cache cannot be used.
     """
+    from pytest_mapsat.llm import open_door  # noqa: PLC0415 (likewise)
+    from pytest_mapsat.store import missing  # noqa: PLC0415 (likewise)
+
     if mode != "only" and importlib.util.find_spec("litellm") is None:
         raise missing("litellm", "asking a model")
     return open_door(mode, limits, run=run)

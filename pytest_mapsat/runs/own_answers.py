@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_mapsat.model import Record, Scorecard
-from pytest_mapsat.recording import Keeping, keep_records, recorded_steps, unanswered_steps
 from pytest_mapsat.suite import Suite
+
+if TYPE_CHECKING:
+    from pytest_mapsat.recording import Keeping
 
 #: So many reasons are told of why a tool gave no answer.
 _TOLD = 5
@@ -27,6 +30,8 @@ def keep_answers(lines: Iterable[bytes], suites: Mapping[str, Suite]) -> tuple[l
         SuiteError: a suite or its records cannot be read.
         OSError: records cannot be written.
     """
+    from pytest_mapsat.recording import keep_records, recorded_steps, unanswered_steps  # noqa: PLC0415 (only where asked for)
+
     found: dict[Path, list[Record]] = {}
     unanswered: list[str] = []
     for line in lines:

@@ -20,6 +20,8 @@ from .families import families_of, labels_asked, metrics_of, refuse_undeclared
 from .profile import in_profile_setting
 
 _SHOWN_AT_MOST = 5
+#: What a scorecard says of its episode that no judge can change.
+_KEPT = ("nodeid", "agent", "attempt", "timing")
 
 
 @dataclass(frozen=True)
@@ -137,29 +139,16 @@ def regrade(
     used = [suite for suite in suites if any(places[card.id][0] is suite for card in run.cases)] or list(suites)
     refuse_undeclared(request.options, used, known)  # a bad threshold is told before anything is judged
     metrics = metrics_of(used, known, request.options.metrics)
-    judges = {
-        suite.root: judge_of(
-            suite,
-            request.judge,
-            root=root,
-            checks=checks,
-            decisions=changes.decisions,
-            door=door,
-            votes=request.options.judge_votes,
-            besides=labels_asked(families_of(suite, known, request.options.metrics)),
+
+    def judge(suite: Suite) -> Judge:
+        besides = labels_asked(families_of(suite, known, request.options.metrics))
+        votes, decisions = request.options.judge_votes, changes.decisions
+        return judge_of(
+            suite, request.judge, root=root, checks=checks, decisions=decisions, door=door, votes=votes, besides=besides
         )
-        for suite in suites
-    }
-    cards = [
-        _regraded(
-            card,
-            *places[card.id],
-            judges[places[card.id][0].root],
-            known=known,
-            options=request.options,
-        )
-        for card in run.cases
-    ]
+
+    judges = {suite.root: judge(suite) for suite in suites}
+    cards = [_regraded(card, *places[card.id], judges, known=known, options=request.options) for card in run.cases]
     unfinished = run.manifest.unfinished or _missing(run)
     outcome = Outcome(run.accounting, run.manifest.partial, run.manifest.broken, unfinished)
     return assemble(cards, used, request, outcome, run.timing, metrics=metrics, base=base)
@@ -216,21 +205,20 @@ def _regraded(
     card: Scorecard,
     suite: Suite,
     entry: CaseEntry,
-    judge: Judge,
+    judges: Mapping[Path, Judge],
     *,
     known: Mapping[str, Family],
     options: RunOptions,
 ) -> Scorecard:
     case = in_profile_setting(suite.load(entry), suite) if options.profile else suite.load(entry)
-    graded = grade(
+    return grade(
         case,
         card.trajectory,
-        judge,
+        judges[suite.root],
         asserted=options.asserted_kinds,
         tools=suite.tools,
-        nodeid=card.nodeid,
-        line=entry.line,
         families=families_of(suite, known, options.metrics),
         success=suite.manifest.success,
+        line=entry.line,
+        **{name: getattr(card, name) for name in _KEPT},
     )
-    return graded.model_copy(update={"agent": card.agent, "attempt": card.attempt, "timing": card.timing})

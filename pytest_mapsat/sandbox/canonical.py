@@ -102,7 +102,7 @@ def number(value: Json) -> float | None:
         value = value.strip()
         if not _NUMBER.fullmatch(value):
             return None
-    elif not isinstance(value, int | float):
+    elif not isinstance(value, (int, float)):
         return None
     try:
         found = round(float(value), _DECIMALS)
@@ -115,7 +115,7 @@ def boolean(value: Json) -> bool | None:
     """Return the value as a boolean ("true", "否", 0 and 1 count), or None."""
     if isinstance(value, bool):
         return value
-    word = normalise(str(value)) if isinstance(value, str | int) else ""
+    word = normalise(str(value)) if isinstance(value, (str, int)) else ""
     return True if word in _TRUE else False if word in _FALSE else None
 
 
@@ -126,7 +126,7 @@ def point(value: Json) -> Point | None:
     if isinstance(value, Mapping):
         pairs = zip(_LONGITUDES, _LATITUDES, strict=True)
         value = next(([value[lon], value[lat]] for lon, lat in pairs if lon in value and lat in value), None)
-    if not isinstance(value, list | tuple) or len(value) != 2:  # noqa: PLR2004 - a pair
+    if not isinstance(value, (list, tuple)) or len(value) != 2:  # noqa: PLR2004 - a pair
         return None
     lon, lat = number(value[0]), number(value[1])
     if lon is None or lat is None or abs(lon) > _MAX_LON or abs(lat) > _MAX_LAT:
@@ -176,7 +176,7 @@ def _plain(value: Json) -> str:
     """Return a scalar as text: 5.0 is written as 5."""
     if isinstance(value, str):
         return value
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise UnfitError("text")
     as_number = number(value)
     if as_number is None:
@@ -211,7 +211,7 @@ def members(value: Json) -> list[Json]:
     if isinstance(value, str):
         parsed = _parsed(value) if value.lstrip()[:1] == "[" else None
         value = parsed if isinstance(parsed, list) else _SEPARATORS.split(value)
-    listed = value if isinstance(value, list | tuple) else [value]
+    listed = value if isinstance(value, (list, tuple)) else [value]
     return [member.strip() if isinstance(member, str) else member for member in listed if not _says_nothing(member)]
 
 
@@ -252,9 +252,9 @@ def _points(value: Json, trim: Trimmer) -> Canonical:
         value = [parsed] if isinstance(parsed, dict) else parsed
     elif isinstance(value, Mapping):
         value = [value]
-    if not isinstance(value, list | tuple) or not value:
+    if not isinstance(value, (list, tuple)) or not value:
         raise UnfitError('points: a list of {"lon", "lat"}, or "lon,lat;lon,lat"')
-    if all(isinstance(element, int | float) for element in value):
+    if all(isinstance(element, (int, float)) for element in value):
         value = [value]
     return tuple(_point(element, trim) for element in value)
 
@@ -289,7 +289,7 @@ def _sorted_out(value: Json) -> Json:
     if isinstance(value, Mapping):
         members = {str(key): _sorted_out(member) for key, member in value.items()}
         return {key: member for key, member in members.items() if not _says_nothing(member)}
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return [_sorted_out(element) for element in value]
     found = number(value)
     if found is None:

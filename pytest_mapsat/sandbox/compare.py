@@ -162,6 +162,9 @@ class Candidate(NamedTuple):
 
 def variants(record: Record) -> Iterator[JsonObject]:
     """Yield the record's arguments, and those with declared synonyms in the place of its values."""
+    if not record.synonyms:
+        yield record.arguments
+        return
     names = sorted(record.synonyms)
     values = [(record.arguments.get(name), *record.synonyms[name]) for name in names]
     for choice in islice(product(*values), _MAX_VARIANTS):

@@ -36,7 +36,7 @@ class Fitting:
         as_word = rule.type in _AS_WORDS
         self._canonise = Canoniser(rule.model_copy(update={"type": "enum"}) if as_word else rule)
         allowed = schema.get("enum")
-        self._allowed: list[Json] = list(allowed) if isinstance(allowed, list | tuple) else []
+        self._allowed: list[Json] = list(allowed) if isinstance(allowed, (list, tuple)) else []
         #: The first of several that are written alike counts.
         self._spelled = {self._canonical(value): value for value in reversed(self._allowed)}
         items = schema.get("items")
@@ -54,7 +54,7 @@ class Fitting:
         if kind == "boolean":
             truth = boolean(value)
             return value if truth is None else truth
-        if self._items is not None and isinstance(value, list | tuple):
+        if self._items is not None and isinstance(value, (list, tuple)):
             return [self._items.fitted(item) for item in value]
         return value
 

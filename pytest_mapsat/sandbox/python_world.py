@@ -22,6 +22,7 @@ from pytest_mapsat.model import (
     tool_name,
 )
 from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
+from pytest_mapsat.turns import waiting
 
 from .spec import spec_of
 from .state import State, frozen, thawed
@@ -72,7 +73,8 @@ class PythonWorld:
         self._writes = ""
         self._state = State(tables)
         try:
-            made = call_stranger(make, self._state)
+            with waiting():  # it may start a service
+                made = call_stranger(make, self._state)
             methods = {name: call_stranger(getattr, made, name, None) for name in below.tools}
         except StrangerError as broken:
             raise _broke("the world could not be made", broken) from None

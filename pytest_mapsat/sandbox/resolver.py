@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import NamedTuple
 
@@ -64,15 +65,9 @@ class Resolver:
     def __init__(self, tool: Tool, records: Sequence[Record]) -> None:
         self.spec = spec_of(tool)
         self._exact: dict[tuple[Canonical, ...], list[Entry]] = {}
-        self._alike: dict[tuple[Canonical, ...], list[Entry]] = {}
         self._entries: list[Entry] = []
         self._unreadable: set[str] = set()
         self._cut_short: list[Entry] = []
-        self._cutters = tuple(
-            (index, parameter)
-            for index, parameter in enumerate(self.spec.parameters)
-            if parameter.rule.covers or parameter.rule.subset
-        )
         for record in records:
             self._add(record)
 
@@ -90,8 +85,15 @@ class Resolver:
     def _index(self, entry: Entry) -> None:
         self._entries.append(entry)
         self._exact.setdefault(self._exact_key(entry.call), []).append(entry)
-        if not entry.record.simulated:
-            self._alike.setdefault(self._alike_key(entry.call), []).append(entry)
+
+    @cached_property
+    def _alike(self) -> dict[tuple[Canonical, ...], list[Entry]]:
+        """The records that may answer nearly; most calls are answered without them."""
+        alike: dict[tuple[Canonical, ...], list[Entry]] = {}
+        for entry in self._entries:
+            if not entry.record.simulated:
+                alike.setdefault(self._alike_key(entry.call), []).append(entry)
+        return alike
 
     def _exact_key(self, call: Call) -> tuple[Canonical, ...]:
         """All values, each place as its band of latitude."""
@@ -171,7 +173,7 @@ class Resolver:
     def _cut(self, call: Call, candidate: Candidate) -> tuple[Json, int]:
         recorded = candidate.entry.call
         result, removed = candidate.entry.record.result, 0
-        for index, parameter in self._cutters:
+        for index, parameter in self.spec.cutters:
             asked, made_for, outside = call.values[index], recorded.values[index], 0
             if asked is None or made_for is None:
                 continue

@@ -71,7 +71,7 @@ def _spelt(value: Json) -> Any:
     """Return one form for all spellings of a value; kinds are kept apart."""
     if isinstance(value, Mapping):
         return {str(key): _spelt(member) for key, member in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return [_spelt(element) for element in value]
     if not isinstance(value, str) or number(value) is not None:
         return _loose(value)
@@ -92,10 +92,10 @@ def values_at(data: Json, path: str) -> list[Json]:
 
 def _members(value: Json, key: str) -> Iterable[Json]:
     if key == "*":
-        return value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+        return value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else ()
     if isinstance(value, Mapping):
         return (value[key],) if key in value else ()
-    if isinstance(value, list | tuple) and key.isdecimal() and len(key) <= len(str(MAX_VALUES)):
+    if isinstance(value, (list, tuple)) and key.isdecimal() and len(key) <= len(str(MAX_VALUES)):
         return value[int(key) : int(key) + 1]
     return ()
 
@@ -104,7 +104,7 @@ def _loose(value: Json) -> Any:
     """Return a form in which values that are written differently are equal; kinds are kept apart (true is not 1)."""
     if isinstance(value, Mapping):
         return {str(key): _loose(member) for key, member in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return [_loose(element) for element in value]
     figure = number(value)
     if figure is not None:
@@ -125,7 +125,7 @@ def _one_of(match: OneOf, value: Json) -> bool:
 
 
 def _contains(match: Contains, value: Json) -> bool:
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return any(_loose(match.text) == _loose(element) for element in value)
     text = _text_of(value)
     return text is not None and normalise(match.text) in normalise(text)
@@ -137,7 +137,7 @@ def _similar(match: Similar, value: Json) -> bool:
 
 
 def _text_of(value: Json) -> str | None:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         return None
     return str(value)
 

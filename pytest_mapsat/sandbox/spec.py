@@ -116,6 +116,12 @@ class Spec:
         self._fittings = {name: Fitting(self._schema(name), self._rule(name)) for name in self._properties}
         self._places = {parameter.name: index for index, parameter in enumerate(self.parameters)}
         self.located = tuple(index for index, parameter in enumerate(self.parameters) if parameter.located)
+        #: What a result can be cut by.
+        self.cutters = tuple(
+            (index, parameter)
+            for index, parameter in enumerate(self.parameters)
+            if parameter.rule.covers or parameter.rule.subset
+        )
         #: The essential places, each with its tolerance in metres.
         self.reach = tuple(
             (index, max(self.parameters[index].rule.within_m, SAME_POINT_M))
@@ -226,4 +232,4 @@ def rule_of(tool: Tool, name: str) -> ParameterMatch:
 
 
 def _empty(value: Json) -> bool:
-    return value is None or (isinstance(value, str | list | tuple | dict) and not value)
+    return value is None or (isinstance(value, (str, list, tuple, dict)) and not value)

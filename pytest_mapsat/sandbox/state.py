@@ -44,13 +44,13 @@ def frozen(value: Json, depth: int = 0) -> Json:
     """
     if depth > _DEEPEST:
         raise TypeError(f"nested deeper than {_DEEPEST}")
-    if isinstance(value, Row) or value is None or isinstance(value, str | int | float | bool):
+    if isinstance(value, Row) or value is None or isinstance(value, (str, int, float, bool)):
         return value
     if isinstance(value, Mapping):
         if not all(isinstance(name, str) for name in value):
             raise TypeError("the names of an object are strings")
         return Row({name: frozen(member, depth + 1) for name, member in value.items()})
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return tuple(frozen(item, depth + 1) for item in value)
     raise TypeError(f"{shown(value)} is no JSON value")
 
@@ -59,7 +59,7 @@ def thawed(value: Json) -> Json:
     """Return frozen data as plain data of the caller's own."""
     if isinstance(value, Mapping):
         return {name: thawed(member) for name, member in value.items()}
-    return [thawed(item) for item in value] if isinstance(value, list | tuple) else value
+    return [thawed(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 class Rows(Mapping[str, Row]):

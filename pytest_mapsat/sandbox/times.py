@@ -96,7 +96,7 @@ def moment(value: str | float | None) -> str | None:
     """
     if value is None:
         return None
-    text = f"{value:.0f}" if isinstance(value, int | float) else value.strip()
+    text = f"{value:.0f}" if isinstance(value, (int, float)) else value.strip()
     return _absolute(text) or _dated(text) or _of_day(text)
 
 

@@ -74,7 +74,8 @@ class Sandbox:
     """
 
     def __init__(self, tools: Mapping[str, Tool], records: Sequence[Record], computed: Computed | None = None) -> None:
-        self._tools = dict(tools)
+        # A suite's tools are shown to all its cases; those of anybody else are copied, as they may change.
+        self._tools = tools if isinstance(tools, MappingProxyType) else MappingProxyType(dict(tools))
         self._computed = computed
         self._records: dict[str, list[Record]] = {}
         for record in records:
@@ -84,7 +85,7 @@ class Sandbox:
     @property
     def tools(self) -> Mapping[str, Tool]:
         """The suite's tools by name."""
-        return MappingProxyType(self._tools)
+        return self._tools
 
     def call(self, name: str, arguments: Json, *, writes: str = "") -> Answer:
         """Answer a call; never raises for what an agent may do wrong.

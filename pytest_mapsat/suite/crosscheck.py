@@ -26,6 +26,7 @@ from pytest_mapsat.model import (
     Tool,
     WithinM,
     did_you_mean,
+    fields_of,
     mismatches,
     shown,
 )
@@ -41,6 +42,8 @@ _NAMES_TOOL: dict[type[Noun], str] = {
     Bound: "tool",
     PlannedCall: "tool",
 }
+_TOOL_NAMERS = frozenset(_NAMES_TOOL)
+_NUMBERS = frozenset({Number})
 
 
 @dataclass(frozen=True)
@@ -56,23 +59,39 @@ class Remark:
 
 def crosscheck(case: Case, manifest: SuiteManifest, tools: Mapping[str, Tool]) -> Iterator[Remark]:
     """Give what is wrong between a case and its suite: unknown domains, tools and parameters, a scope that nothing reads."""
+    yield from errors_of(case, manifest, tools)
+    yield from warnings_of(case, tools)
+
+
+def errors_of(case: Case, manifest: SuiteManifest, tools: Mapping[str, Tool]) -> Iterator[Remark]:
+    """Give what keeps a case of a suite from being loaded: all that a run asks for, for each of its cases."""
     yield from _domains(case, manifest)
     yield from _scopes(case)
     yield from _expected(case)
     yield from _claims(case)
     if manifest.currency != "CNY":
         yield from _currencies(case, manifest.currency)
-    for place, noun in nouns_in(case.truth, ("truth",)):
-        field = _NAMES_TOOL.get(type(noun))
-        if field is None or getattr(noun, field) is None:
-            continue
+    for place, noun, field in _naming_tools(case):
         name = getattr(noun, field)
-        tool = tools.get(name)
-        if tool is None:
+        if name not in tools:
             message = f"the suite has no tool {shown(name)}"
             yield Remark("error", "unknown-tool", (*place, field), message, did_you_mean(name, tools) or _known(tools))
-        else:
+
+
+def warnings_of(case: Case, tools: Mapping[str, Tool]) -> Iterator[Remark]:
+    """Give what of a case no call of the suite's tools can ever fulfil."""
+    for place, noun, field in _naming_tools(case):
+        tool = tools.get(getattr(noun, field))
+        if tool is not None:
             yield from _parameters(noun, place, tool)
+
+
+def _naming_tools(case: Case) -> Iterator[tuple[Place, Noun, str]]:
+    """Give the nouns of the truth that name a tool, with their places, and the field that does."""
+    for place, noun in nouns_in(case.truth, ("truth",), _TOOL_NAMERS):
+        field = _NAMES_TOOL[type(noun)]
+        if getattr(noun, field) is not None:
+            yield place, noun, field
 
 
 def _known(tools: Mapping[str, Tool]) -> str:
@@ -100,7 +119,10 @@ def _scopes(case: Case) -> Iterator[Remark]:
 
 def _expected(case: Case) -> Iterator[Remark]:
     """Give what is wrong between the expected tools: ids that stand twice, ``after`` and ``evidence`` that lead nowhere or in a circle."""
-    tools, factors = case.truth.tools, [factor.id for factor in case.truth.factors]
+    tools = case.truth.tools
+    if not any(tool.id is not None or tool.after or tool.evidence for tool in tools):
+        return  # mostly: tools that only have names
+    factors = [factor.id for factor in case.truth.factors]
     keys = Counter(tool.key for tool in tools)
     for index, tool in enumerate(tools):
         place: Place = ("truth", "tools", index)
@@ -126,7 +148,9 @@ def _expected(case: Case) -> Iterator[Remark]:
 def _claims(case: Case) -> Iterator[Remark]:
     """Give where the claims of a right answer are none that the case asks for."""
     claims, asks = case.truth.claims, case.visible.asks
-    if claims and not asks:
+    if not claims:
+        return
+    if not asks:
         message = "claims are given, but the case asks for none"
         yield Remark("error", "claims", ("truth", "claims"), message, "add visible.asks, a JSON Schema of them")
         return
@@ -140,9 +164,9 @@ def _claims(case: Case) -> Iterator[Remark]:
 
 
 def _currencies(case: Case, currency: str) -> Iterator[Remark]:
-    for place, noun in nouns_in(case.truth, ("truth",)):
+    for place, noun in nouns_in(case.truth, ("truth",), _NUMBERS):
         for name in ("unit", "equals_unit"):
-            if isinstance(noun, Number) and getattr(noun, name) == "yuan":
+            if getattr(noun, name) == "yuan":
                 message = f"found yuan, but the suite's currency is {currency}"
                 yield Remark(
                     "error", "currency", (*place, name), message, "write unit: money, or change currency in suite.yaml"
@@ -158,35 +182,65 @@ def _circles(after: Mapping[str, Sequence[str]], keys: Sequence[str]) -> Iterato
         yield Remark("error", "expected-tool", place, f"goes in a circle: {' after '.join(circle)}")
 
 
-def nouns_in(value: Any, place: Place) -> Iterator[tuple[Place, Noun]]:
-    """Give every noun inside a value with its place in the file, in the file's order."""
+def nouns_in(value: Any, place: Place, sorts: frozenset[type[Noun]] | None = None) -> Iterator[tuple[Place, Noun]]:
+    """Give every noun inside a value with its place in the file, in the file's order.
+
+    Args:
+        value: where to look.
+        place: its own place.
+        sorts: the types of nouns to give, so that nothing is walked which cannot hold one; None: all.
+    """
     stack = [(place, value)]
     while stack:
         here, found = stack.pop()
-        if isinstance(found, Noun):
-            yield here, found
-            inside: list[tuple[str | int, Any]] = [
-                (name, found.__dict__[field]) for field, name in _fields(type(found))
-            ]
-        elif isinstance(found, tuple):
-            inside = list(enumerate(found))
-        else:
+        if isinstance(found, tuple):
+            inside: list[tuple[str | int, Any]] = list(enumerate(found))
+        elif isinstance(found, dict):
             inside = list(found.items())
+        else:
+            sort: type[Noun] = found.__class__
+            if sorts is None or sort in sorts:
+                yield here, found
+            inside = [(name, found.__dict__[field]) for field, name in _fields(sort, sorts)]
         # What holds no noun is not even put on the stack: this runs for every case of a run.
-        stack += [((*here, at), one) for at, one in reversed(inside) if one and isinstance(one, (Noun, tuple, dict))]
+        stack += [((*here, at), one) for at, one in reversed(inside) if one and _may_hold(one.__class__, sorts)]
 
 
 @cache
-def _fields(noun: type[Noun]) -> tuple[tuple[str, str], ...]:
-    """Return the fields of a noun that may hold nouns, with their names in a file."""
-    fields = noun.model_fields.items()
-    return tuple((name, field.alias or name) for name, field in fields if _holdsnouns_in(field.annotation))
+def _may_hold(kind: type[Any], sorts: frozenset[type[Noun]] | None) -> bool:
+    """Return whether a value of this type may be, or hold, a noun of some types."""
+    if not issubclass(kind, Noun):
+        return issubclass(kind, (tuple, dict))
+    return sorts is None or kind in sorts or bool(_fields(kind, sorts))
 
 
-def _holdsnouns_in(annotation: Any) -> bool:
+@cache
+def _fields(noun: type[Noun], sorts: frozenset[type[Noun]] | None) -> tuple[tuple[str, str], ...]:
+    """Return the fields of a noun that may hold nouns of some types, with their names in a file."""
+    return tuple(
+        (name, field.alias or name)
+        for name, field in fields_of(noun).items()
+        if any(sorts is None or sorts & _reached(one) for one in _nouns_of(field.annotation))
+    )
+
+
+@cache
+def _reached(noun: type[Noun]) -> frozenset[type[Noun]]:
+    """Return a type of nouns and all that nouns of it may hold, however deep."""
+    reached, waiting = {noun}, [noun]
+    while waiting:
+        for field in fields_of(waiting.pop()).values():
+            new = _nouns_of(field.annotation) - reached
+            reached |= new
+            waiting += new
+    return frozenset(reached)
+
+
+def _nouns_of(annotation: Any) -> set[type[Noun]]:
+    """Return the types of nouns that an annotation names."""
     if isinstance(annotation, type) and issubclass(annotation, Noun):
-        return True
-    return any(_holdsnouns_in(argument) for argument in get_args(annotation))
+        return {annotation}
+    return {noun for argument in get_args(annotation) for noun in _nouns_of(argument)}
 
 
 def _parameters(noun: Noun, place: Place, tool: Tool) -> Iterator[Remark]:

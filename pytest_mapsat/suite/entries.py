@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,6 +36,7 @@ _Identifier = Annotated[str, StringConstraints(pattern=CASE_ID_PATTERN)]
 _TRIAL = re.compile(r"-t\d+$")
 #: The fields that an entry holds, in the order of a canonical line.
 HEADER = ("id", "domains", "difficulty", "language", "attributes", "group")
+_header_of = attrgetter(*HEADER)
 _CANONICAL = re.compile(
     rb'(?:\xef\xbb\xbf)?\{"id": ?"([A-Za-z0-9_.-]{1,80})"'
     rb'(?:, ?"domains": ?(\[[A-Za-z0-9_.", -]*\]))?'
@@ -89,7 +91,9 @@ class _Header(Noun):
 
 def header_differs(entry: CaseEntry, case: Case) -> str:
     """Return the name of the first header field in which the case is not what its entry said, or an empty string."""
-    return next((name for name in HEADER if getattr(entry, name) != getattr(case, name)), "")
+    if _header_of(entry) == _header_of(case):
+        return ""
+    return next(name for name in HEADER if getattr(entry, name) != getattr(case, name))
 
 
 def list_jsonl(path: Path, language: str) -> tuple[CaseEntry, ...]:

@@ -23,7 +23,7 @@ from pytest_mapsat.model import (
 )
 
 from .answers import read_answers, stale_decisions
-from .crosscheck import crosscheck, nouns_in
+from .crosscheck import nouns_in, warnings_of
 from .entries import CaseEntry
 from .opened import Suite, placed
 from .records import PlacedRecord, read_records
@@ -119,7 +119,7 @@ def _about_case(suite: Suite, case: Case, entry: CaseEntry) -> Iterator[LintFind
             "no-coordinates",
             Problem(shown_path(entry.path), place, message, "add coordinates: wgs84, or gcj02"),
         )
-    remarks = [remark for remark in crosscheck(case, suite.manifest, suite.tools) if remark.severity == "warning"]
+    remarks = list(warnings_of(case, suite.tools))
     gaps = list(_gaps(case, silent=suite.manifest.episode.user == "silent"))
     lines = suite.lines_of(entry) if remarks or gaps else Lines(entry.line)
     for remark in remarks:

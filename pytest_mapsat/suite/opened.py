@@ -28,7 +28,7 @@ from pytest_mapsat.sandbox import Table, WorldHook, shape_of
 from pytest_mapsat.text import Vocabulary
 
 from .answering import answer_problems
-from .crosscheck import Remark, crosscheck
+from .crosscheck import Remark, errors_of
 from .entries import (
     CaseEntry,
     case_of,
@@ -112,11 +112,12 @@ class Suite:
         self._yaml: dict[Path, list[bytes]] = {}
         self._spans: dict[str, list[Span]] | None = None
         self._fingerprint = ""
-        self._stamps = {path: _stamp(path) for path in (root / MANIFEST, *inventory.records)}
+        self._manifest_path = root / MANIFEST
+        self._stamps = {path: _stamp(path) for path in (self._manifest_path, *inventory.records)}
 
     def manifest_place(self, key: str) -> tuple[Path, int]:
         """Return the manifest and the line that a key stands on. The file is read again: this is for error messages."""
-        path = self.root / MANIFEST
+        path = self._manifest_path
         return path, parse_yaml(read_bytes(path, limits.YAML_BYTES), shown_path(path))[0].lines.at([key])
 
     def files(self) -> tuple[Path, ...]:
@@ -177,10 +178,9 @@ class Suite:
         Raises:
             SuiteError: with all problems of the case.
         """
-        self._refuse_changed(self.root / MANIFEST, entry.path)
+        self._refuse_changed(self._manifest_path, entry.path)
         case = self._read(entry)
-        errors = [remark for remark in crosscheck(case, self.manifest, self.tools) if remark.severity == "error"]
-        if errors:
+        if errors := list(errors_of(case, self.manifest, self.tools)):
             lines = self.lines_of(entry)
             raise SuiteError(*(placed(remark, entry.path, lines) for remark in errors[: limits.PROBLEMS]))
         return case
@@ -191,7 +191,7 @@ class Suite:
         Raises:
             SuiteError: with the problems of these records.
         """
-        return tuple(placed.record for placed in self.placed_records(case_id))
+        return tuple([placed.record for placed in self.placed_records(case_id)])
 
     def placed_records(self, case_id: str) -> tuple[PlacedRecord, ...]:
         """Return the case's records with their places. Raises SuiteError."""
@@ -244,7 +244,7 @@ class Suite:
 
     def _digest(self) -> str:
         roles = {
-            "manifest": (self.root / MANIFEST,),
+            "manifest": (self._manifest_path,),
             "tools": self.inventory.tools,
             "records": self.inventory.records,
             "state": self.inventory.state,
@@ -277,8 +277,8 @@ class Suite:
             case = case_of(document, name, self.manifest.language, problems)
             if case is None:
                 continue
-            remarks = crosscheck(case, self.manifest, self.tools)
-            problems.extend(placed(remark, path, document.lines) for remark in remarks if remark.severity == "error")
+            errors = errors_of(case, self.manifest, self.tools)
+            problems.extend(placed(remark, path, document.lines) for remark in errors)
             entries.append(entry_of_yaml(case, path, document, index))
             kept.append(json.dumps(document.data, ensure_ascii=False).encode())
         if problems:
@@ -333,7 +333,7 @@ class _Stamp(NamedTuple):
 
 def _stamp(path: Path) -> _Stamp | None:
     try:
-        found = path.stat()
+        found = os.stat(path)  # noqa: PTH116  a Path's own method would cost more than the call
     except OSError:
         return None
     return _Stamp(found.st_size, found.st_mtime_ns, found.st_ino)

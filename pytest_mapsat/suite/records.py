@@ -109,10 +109,14 @@ class SpanReader:
             raise unreadable(path, error) from error
 
     def _open(self, path: Path) -> IO[bytes]:
-        if self._kept is None or self._kept[0] != path:
-            self.close()
-            self._kept = (path, open_bytes(path))
-        return self._kept[1]
+        kept = self._kept
+        # Mostly it is the very path: comparing two costs more than reading.
+        if kept is not None and (kept[0] is path or kept[0] == path):
+            return kept[1]
+        self.close()
+        file = open_bytes(path)
+        self._kept = (path, file)
+        return file
 
     def close(self) -> None:
         """Close the file that is kept open, if any."""

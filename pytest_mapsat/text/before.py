@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .behind import Tail
 from .fold import is_han
@@ -18,8 +18,7 @@ _FAR = 120
 Found = tuple[str, Cue | None]
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
+class _Side(NamedTuple):
     """One name with what stands before it: its clause, the words that govern it, the one right before it, what is said behind it."""
 
     name: Name
@@ -30,7 +29,10 @@ class _Side:
 
     def has(self, *groups: str) -> bool:
         """Return whether a word that governs the name does one of these."""
-        return any(cue.has(*groups) for cue in self.cues)
+        for cue in self.cues:  # noqa: SIM110  asked by rule after rule
+            if cue.has(*groups):
+                return True
+        return False
 
 
 class Before:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from .document import Approx
 from .numerals import Number
@@ -15,7 +15,10 @@ _HALF_DAY = 12 * 60
 _COLON = re.compile(r"(?<![0-9.])(?<![0-9]:)([0-2]?[0-9]):([0-5][0-9])(?::[0-5][0-9])?(?![0-9:])")
 _DOTTED = re.compile(r"(?<![0-9:.])([01]?[0-9])\.([0-5][0-9])(?= ?[ap]\.?m)")
 _GLUED = re.compile(r"[ap]\.?m(?![a-z])")
+_DIGIT = re.compile("[0-9]")
 _LETTER_H = re.compile(r"(?<![0-9:.])([01]?[0-9]|2[0-4])h([0-5][0-9])(?![0-9])")
+#: What words do that make a time of day with the numbers around them.
+_CLOCK_WORDS = frozenset({"clock_word", "clock_past", "clock_to", "half_past", "oclock", "hour_mark"})
 _HOURS = 24
 _SIXTY = 60
 _LONGEST_WORD = 16
@@ -27,8 +30,7 @@ _MORNING = 7 * 60
 _LATER_TODAY = 6 * 60
 
 
-@dataclass(frozen=True, slots=True)
-class Spoken:
+class Spoken(NamedTuple):
     """A time of day in a folded text.
 
     Attributes:
@@ -106,7 +108,8 @@ class _Clock:
             for match in pattern.finditer(self.text)
             if int(match[1]) <= _HOURS
         ]
-        found += [spoken for cue in self.cues if (spoken := self._from_cue(cue))]
+        clocks = (cue for cue in self.cues if not _CLOCK_WORDS.isdisjoint(cue.tags))
+        found += [spoken for cue in clocks if (spoken := self._from_cue(cue))]
         taken = {position for spoken in found for position in range(spoken.start, spoken.end)}
         found += [spoken for number in self.listed if number.start not in taken and (spoken := self._bare(number))]
         found.sort(key=lambda spoken: (spoken.start, -spoken.end))
@@ -355,15 +358,17 @@ def _joined(text: str, one: Spoken, other: Spoken, pack: Pack) -> bool:
 
 
 def find_times(text: str, cues: Sequence[Cue], numbers: Sequence[Number], pack: Pack) -> list[Spoken]:
-    """Return the times of a folded text, ascending."""
+    """Return the times of a folded text, ascending. Without a number there is none but noon and midnight."""
+    if not numbers and not _DIGIT.search(text) and not any("clock_word" in cue.tags for cue in cues):
+        return []
     day24 = "day24" in pack.groups
     day24 = day24 or any(int(match[1]) > 12 for match in _COLON.finditer(text))  # noqa: PLR2004  the 12-hour clock
     found = _Clock(text, cues, numbers, day24=day24, at_words=pack.groups.get("at", frozenset())).find()
     for place in range(len(found) - 1):
         one, other = found[place], found[place + 1]
         if one.mate < 0 and _joined(text, one, other, pack):
-            found[place] = replace(one, mate=place + 1, first=True)
-            found[place + 1] = replace(other, mate=place, half=other.half)
+            found[place] = one._replace(mate=place + 1, first=True)
+            found[place + 1] = other._replace(mate=place, half=other.half)
             if other.half == "pm" and not one.half and not one.sure and one.hour < other.hour:
-                found[place] = replace(found[place], half="")
+                found[place] = found[place]._replace(half="")
     return found

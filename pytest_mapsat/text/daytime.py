@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from .clock import Spoken
 
@@ -56,7 +55,7 @@ def resolve(
             and _MORNING <= readings[0] < _HALF_DAY
         ):
             readings = readings[:1]
-        resolved.append(replace(spoken, minutes=tuple(readings)))
+        resolved.append(spoken._replace(minutes=tuple(readings)))
         last = readings[0] if len(readings) == 1 and not opening[place] else last
     return resolved
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from .clock import Spoken, is_glued
 from .document import Approx
@@ -29,8 +29,7 @@ _LIST_MARKS = frozenset({",", "、", "/", "+"})
 _OF_NOUNS = frozenset({"ordinary", "street", "role", "mode"})
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(NamedTuple):
     """A figure in a folded text, in the canonical unit; ``per`` is what it is counted by ("hour", "head")."""
 
     start: int
@@ -120,7 +119,7 @@ class _Reader:
         if number.article and not (unit and unit[0][0] in ("min", "m", "people") and unit[1] > amount.end):
             return None
         if unit is None:
-            return replace(amount, value=amount.low)
+            return amount._replace(value=amount.low)
         (name, scale), stop = unit
         low, high, step = amount.low, amount.high, amount.step
         tail = self.next_cue(stop)
@@ -231,8 +230,8 @@ class _Reader:
                 and (not gap.strip() or self.pack.words.get(gap.strip(), {}).keys() & {"and", "joint"})
             ):
                 total = last.value + figure.value
-                result[-1] = replace(
-                    last, end=figure.end, value=total, low=total, high=total, step=figure.step, scale=figure.scale
+                result[-1] = last._replace(
+                    end=figure.end, value=total, low=total, high=total, step=figure.step, scale=figure.scale
                 )
             elif last and self._is_range(last, figure, gap):
                 low = last.low * (figure.scale if last.bare else 1.0)
@@ -259,11 +258,11 @@ class _Reader:
                 and figure.approx != "range"
             ):
                 total = last.value + figure.value
-                result[-1] = replace(last, end=figure.end, value=total, low=total, high=total, step=1.0, scale=1.0)
+                result[-1] = last._replace(end=figure.end, value=total, low=total, high=total, step=1.0, scale=1.0)
             elif last and not gap and self._is_tenth(last, figure):
                 total = last.value + figure.value * last.scale / _TEN
                 step = last.scale / _TEN
-                result[-1] = replace(last, end=figure.end, value=total, low=total, high=total, step=step)
+                result[-1] = last._replace(end=figure.end, value=total, low=total, high=total, step=step)
             else:
                 result.append(figure)
         return result
@@ -298,8 +297,7 @@ class _Reader:
                 and other.unit in ("min", "m", "yuan")
                 and (gap in _LIST_MARKS or "and" in self.pack.words.get(gap.strip(", "), {}))
             ):
-                result[place] = replace(
-                    one,
+                result[place] = one._replace(
                     value=one.value * other.scale,
                     low=one.low * other.scale,
                     high=one.high * other.scale,
@@ -323,7 +321,7 @@ class _Reader:
         for cue, suffix in ((before, ""), (after, "_after")):
             for group, hedge in _HEDGES:
                 if cue and group + suffix in cue.tags:
-                    return hedge(replace(figure, end=max(figure.end, cue.end)) if suffix else figure)
+                    return hedge(figure._replace(end=max(figure.end, cue.end)) if suffix else figure)
         return figure
 
     def _kept(self, figure: Figure) -> bool:
@@ -346,17 +344,17 @@ class _Reader:
 
 
 def _about(figure: Figure) -> Figure:
-    return replace(
-        figure, approx="about", low=figure.value * (1 - _ABOUT_SHARE), high=figure.value * (1 + _ABOUT_SHARE)
+    return figure._replace(
+        approx="about", low=figure.value * (1 - _ABOUT_SHARE), high=figure.value * (1 + _ABOUT_SHARE)
     )
 
 
 def _at_most(figure: Figure) -> Figure:
-    return replace(figure, approx="at_most", low=figure.value * _LEAST_SHARE, high=figure.value)
+    return figure._replace(approx="at_most", low=figure.value * _LEAST_SHARE, high=figure.value)
 
 
 def _at_least(figure: Figure) -> Figure:
-    return replace(figure, approx="at_least", low=figure.value, high=figure.value * _MOST_SHARE)
+    return figure._replace(approx="at_least", low=figure.value, high=figure.value * _MOST_SHARE)
 
 
 #: What words before a figure do to it, those that bound it first.
@@ -375,7 +373,7 @@ def find_figures(
 def _people(figure: Figure, before: Cue | None) -> Figure:
     """Read "for six" as six people."""
     return (
-        replace(figure, unit="people", bare=False)
+        figure._replace(unit="people", bare=False)
         if before and "for_people" in before.tags and figure.value == int(figure.value)
         else figure
     )
@@ -388,4 +386,4 @@ def _counted(text: str, pack: Pack, figure: Figure) -> Figure:
         return figure
     noun = word[1].removesuffix("'s")
     noun = noun[:-1] if noun.endswith("s") and not noun.endswith("ss") else noun
-    return replace(figure, unit=f"count:{noun}")
+    return figure._replace(unit=f"count:{noun}")

@@ -23,6 +23,8 @@ _DROPPED = re.compile(
     rf"|(?<=[{_HAN}]) +|(?<=[{_HAN}][*`]) +| +(?=[{_HAN}])"
     r"|(?<![a-z0-9])_+|_+(?![a-z0-9_])"
 )
+#: Phrases that are folded as they are, as most words of the packs: small letters and digits, single blanks, common Chinese characters.
+_PLAIN = re.compile(r"[a-z0-9']+(?: [a-z0-9']+)*|[\u4e00-\u9fff]+")
 #: Stands for characters that are dropped.
 _DROP = "\u200b"
 _IS_HAN = re.compile(f"[{_HAN}]")
@@ -91,7 +93,11 @@ class Folded:
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Return the original span of folded characters ``start`` to ``end``."""
         first = self.origin(start)
-        return (first, max(self.origin(end - 1) + 1, first)) if end > start else (first, first)
+        if end <= start:
+            return first, first
+        if len(self._starts) == 1:  # nothing is dropped inside: most texts are one piece
+            return first, max(min(first + end - 1 - start, len(self.original)) + 1, first)
+        return first, max(self.origin(end - 1) + 1, first)
 
     def at(self, origin: int) -> int:
         """Return the folded position of the first kept character at or behind ``origin`` of the original."""
@@ -150,6 +156,8 @@ def _dropped(original: str, same: str, places: list[int] | None) -> Folded:
 
 def fold_phrase(phrase: str) -> str:
     """Return a phrase in the form in which it is found in a folded text."""
+    if _PLAIN.fullmatch(phrase):
+        return phrase
     return _fold_short(phrase) if len(phrase) <= _SHORT else _fold_phrase(phrase)
 
 

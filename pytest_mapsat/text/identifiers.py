@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from .fold import Folded, is_han
 from .pack import Pack
@@ -26,8 +26,7 @@ _FEWEST, _MOST = 7, 15
 _SAMPLE = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """An identifier in a folded text, with its normal form."""
 
     start: int
@@ -82,8 +81,13 @@ def _patterns(pack: Pack) -> _Patterns:
     return _Patterns(tuple(numbered), re.compile(address) if address else None)
 
 
+def may_link(text: str) -> bool:
+    """Return whether a folded text can have a link: most have none, and need not be searched for one."""
+    return "://" in text or "www." in text
+
+
 def _simple(text: str, pack: Pack) -> Iterator[Found]:
-    for match in _LINK.finditer(text):
+    for match in _LINK.finditer(text) if may_link(text) else ():
         value = match.group().rstrip(".,;:!?")
         yield Found(match.start(), match.start() + len(value), "link", value)
     for match in _POINT.finditer(text):

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from .document import Form
 from .fold import fold_phrase, is_han
-from .pack import languages, load_pack
+from .pack import words_of_names
 
 _BRACKETED = re.compile(r"\(([^()]*)\)")
 _LATIN = re.compile(r"[a-z0-9]")
@@ -47,8 +47,7 @@ class Thing:
     marks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """A form of a name in a folded text, and the things that it may mean."""
 
     start: int
@@ -76,8 +75,7 @@ class Lexicon:
     def __init__(self, things: Sequence[Thing] = (), *, shortened: bool = True) -> None:
         self.things = tuple(things)
         self.shortened = shortened
-        branches = frozenset().union(*(load_pack(language).names["branch"] for language in languages()))
-        self.marks = {thing.key: tuple(_marks(thing, branches)) for thing in self.things}
+        self.marks = {thing.key: tuple(_marks(thing)) for thing in self.things}
         self._forms = self._all_forms()
         self._by_start: dict[str, list[str]] = {}
         for form in sorted(self._forms, key=lambda form: (-len(form), form)):
@@ -108,11 +106,8 @@ class Lexicon:
                 for form in _full_forms(name):
                     forms.setdefault(form, _Form({}, "full", "full")).keys[thing.key] = None
         short: dict[str, _Form] = {}
-        packs = [load_pack(language) for language in languages()]
-        streets = frozenset().union(*(pack.names["street"] for pack in packs))
-        common = streets.union(*(pack.names["ordinary"] for pack in packs))
         for thing in self.things if self.shortened else ():
-            for form, way in _short_forms(thing, common, streets):
+            for form, way in _short_forms(thing):
                 known = short.get(form)
                 if form in forms or (known and known.way == "head" != way):
                     continue
@@ -174,7 +169,9 @@ def _full_forms(name: str) -> Iterator[str]:
     yield from sorted(form for form in forms if form)
 
 
-def _short_forms(thing: Thing, ordinary: frozenset[str], streets: frozenset[str]) -> Iterator[tuple[str, Way]]:
+def _short_forms(thing: Thing) -> Iterator[tuple[str, Way]]:
+    streets = words_of_names("street")
+    ordinary = words_of_names("street", "ordinary")
     for name in thing.names:
         full = fold_phrase(name)
         base = fold_phrase(_BRACKETED.sub(" ", full)) or full
@@ -224,8 +221,9 @@ def _short_han(name: str) -> Iterator[tuple[str, Way]]:
             yield name[-size:], "back"
 
 
-def _marks(thing: Thing, branches: frozenset[str]) -> Iterator[str]:
+def _marks(thing: Thing) -> Iterator[str]:
     """Yield the folded texts that tell a thing from its namesakes, the surest first."""
+    branches = words_of_names("branch")
     for name in thing.names:
         for branch in _BRACKETED.findall(fold_phrase(name)):
             yield branch

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import replace
 
 from .fold import is_han
 from .lexicon import Hit, Lexicon
@@ -187,7 +186,7 @@ def tell_apart(hits: list[Hit], lexicon: Lexicon, text: str, ends: list[int]) ->
             if hit.keys not in whole:
                 whole[hit.keys] = _marked(hit.keys, lexicon, text)
             keys = _marked(hit.keys, lexicon, near) or _recent(hit, seen[-_LOOK_BACK:]) or whole[hit.keys]
-            resolved = replace(hit, keys=keys or hit.keys)
+            resolved = hit._replace(keys=keys or hit.keys)
         seen.append(resolved)
     return seen
 

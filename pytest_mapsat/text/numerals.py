@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .pack import Cue
 
@@ -15,8 +15,7 @@ _MOST_WORDS = 12
 _TEN = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(NamedTuple):
     """A number in a folded text.
 
     Attributes:

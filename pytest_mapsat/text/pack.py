@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
+from itertools import chain, groupby
 from types import MappingProxyType
 from typing import Any, get_args
 
@@ -40,7 +41,7 @@ _SEVERAL = frozenset({"role", "role_ahead", "role_behind"})
 _MOVING = frozenset({"choose", "toward", "from", "homeward"})
 _HANDED_DOWN = ("mode", "time_role")
 _LATIN = re.compile("[a-z0-9]")
-_NOT_GOING_ON = "(?![a-z0-9])"
+_RUN = re.compile("[a-z0-9]+")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 #: So many values are named where one is not known.
 _SHOWN_VALUES = 20
@@ -70,9 +71,9 @@ class Vocabulary:
         return tuple((name, tuple(listed)) for name, listed in sorted(self.groups.items()))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Cue:
-    """A word of a pack found in a folded text: where, and what it does."""
+    """A word of a pack found in a folded text: where, and what it does. Never changed; not frozen, as hundreds are made for a reply."""
 
     start: int
     end: int
@@ -117,14 +118,60 @@ class Pack:
         self.several = tuple(word for word, tags in words.items() if tags.get("numeral", 0) > 1) + tuple("23456789")
 
     @cached_property
-    def _regex(self) -> re.Pattern[str]:
-        return re.compile(_pattern({word: tags for word, tags in self.words.items() if not _OF_NAMES.issuperset(tags)}))
+    def _cues(self) -> Mapping[str, Tags]:
+        return {word: tags for word, tags in self.words.items() if not _OF_NAMES.issuperset(tags)}
+
+    @cached_property
+    def _lengths(self) -> Mapping[str, Sequence[int]]:
+        """How long the words are that begin with a run of letters and digits, or with another character; the longest first."""
+        lengths: dict[str, set[int]] = {}
+        for word in self._cues:
+            lengths.setdefault(_start(word), set()).add(len(word))
+        return {start: sorted(held, reverse=True) for start, held in lengths.items()}
+
+    @cached_property
+    def _glued(self) -> Mapping[str, Sequence[str]]:
+        """The words that may begin inside a run of letters and digits ("n't"), by what they have of the run; the longest first."""
+        glued = [word for word, tags in self._cues.items() if "glued" in tags and _LATIN.match(word)]
+        glued.sort(key=lambda word: (-len(_start(word)), -len(word), word))
+        return {start: tuple(words) for start, words in groupby(glued, _start)}
+
+    @cached_property
+    def _starts(self) -> re.Pattern[str]:
+        """Where words may begin: runs of letters and digits, and of all other characters those with which a word does."""
+        chars = "".join(re.escape(start) for start in self._lengths if not _LATIN.match(start))
+        return re.compile(f"[a-z0-9]+|[{chars}]" if chars else "[a-z0-9]+")
 
     def find(self, text: str) -> Iterator[Cue]:
         """Yield the words found in a folded text, the longest at each place, none overlapping another."""
-        words = self.words
-        for match in self._regex.finditer(text):
-            yield Cue(match.start(), match.end(), words[match.group().replace("\n", " ")])
+        text = text.replace("\n", " ")
+        cues, lengths, glued = self._cues, self._lengths, tuple(self._glued)
+        end = 0
+        for found in self._starts.finditer(text):
+            start = found.start()
+            if start < end:
+                continue
+            run = found.group()
+            for length in lengths.get(run, ()):
+                word = text[start : start + length]
+                if word in cues and (word == run or not _goes_on(text, word, start)):
+                    end = start + len(word)
+                    yield Cue(start, end, cues[word])
+                    break
+            else:
+                if run.endswith(glued) and (cue := self._inside(text, run, start)):
+                    end = cue.end
+                    yield cue
+
+    def _inside(self, text: str, run: str, start: int) -> Cue | None:
+        """Return the word that begins inside a run of letters and digits, if one does."""
+        for part, words in self._glued.items():
+            if run.endswith(part) and run != part:
+                place = start + len(run) - len(part)
+                for word in words:
+                    if text.startswith(word, place) and not _goes_on(text, word, place):
+                        return Cue(place, place + len(word), self._cues[word])
+        return None
 
     def with_words(self, groups: Mapping[str, Sequence[str]]) -> Pack:
         """Return the pack with words of a domain; ``role.wait`` names the value ``wait`` in the group ``role``."""
@@ -133,6 +180,17 @@ class Pack:
             group, _, value = name.partition(".")
             _add(words, group, value or True, listed)
         return Pack(self.language, words)
+
+
+def _start(word: str) -> str:
+    """Return what a word is looked up by: the letters and digits that it begins with, or its first character."""
+    run = _RUN.match(word)
+    return run.group() if run else word[0]
+
+
+def _goes_on(text: str, word: str, start: int) -> bool:
+    """Return whether a word that stands at a place of a text is only a part of one there."""
+    return _LATIN.match(text, start + len(word)) is not None and _LATIN.match(word[-1]) is not None
 
 
 @cache
@@ -192,8 +250,21 @@ def _is_money(words: Mapping[str, Mapping[str, Any]], word: str, group: str) -> 
 def _files(language: str) -> tuple[Mapping[str, Any], ...]:
     """Return what stands in the files of a language and in those of all languages."""
     entries = [entry for folder in (_room(), _room() / language) for entry in sorted(folder.iterdir(), key=_name_of)]
-    texts = [entry.read_text("utf-8") for entry in entries if entry.name.endswith(".yaml")]
-    return tuple(yaml.load(text, Loader=_loader()) for text in texts)  # noqa: S506  plain strings only
+    return tuple(_content(entry) for entry in entries if entry.name.endswith(".yaml"))
+
+
+@cache
+def _content(entry: Any) -> Mapping[str, Any]:
+    content: Mapping[str, Any] = yaml.load(entry.read_text("utf-8"), Loader=_loader())  # noqa: S506  plain strings only
+    return content
+
+
+@cache
+def words_of_names(*groups: str) -> frozenset[str]:
+    """Return the words of groups of ``names.yaml`` in all languages: names are shortened in one way, whatever a text is written in."""
+    files_of_names = [_content(_room() / language / "names.yaml") for language in languages()]
+    listed = chain.from_iterable(held.get(group, ()) for held in files_of_names for group in groups)
+    return frozenset(fold_phrase(word) for entry in listed for word in entry.split(" / "))
 
 
 def _name_of(entry: Any) -> str:
@@ -291,30 +362,3 @@ def _inherited(words: Mapping[str, Tags]) -> Mapping[str, Tags]:
                 tags
             )
     return result
-
-
-def _pattern(words: Mapping[str, Tags]) -> str:
-    """Return a regular expression that matches the longest of the words, as whole words in scripts that write spaces."""
-    latin: dict[str, Any] = {}
-    other: dict[str, Any] = {}
-    for word, tags in words.items():
-        node = latin if _LATIN.match(word) and "glued" not in tags else other
-        for char in word:
-            node = node.setdefault(char, {})
-        node[""] = bool(_LATIN.match(word[-1:]))
-    parts = []
-    if latin:
-        parts.append(f"(?<![a-z0-9]){_branch(latin)}")
-    if other:
-        parts.append(_branch(other))
-    return "|".join(parts) or "(?!)"
-
-
-def _branch(node: Mapping[str, Any]) -> str:
-    """Return the alternation of all words that go on from a node of the trie."""
-    parts = [
-        ("[ \\n]" if char == " " else re.escape(char)) + _branch(child) for char, child in sorted(node.items()) if char
-    ]
-    if "" in node:
-        parts.append(_NOT_GOING_ON if node[""] else "")
-    return parts[0] if len(parts) == 1 else f"(?:{'|'.join(parts)})"

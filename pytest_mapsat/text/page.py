@@ -4,30 +4,33 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from .document import Block
 from .fold import Folded, fold, is_han
-from .identifiers import Found, find_identifiers
+from .identifiers import Found, find_identifiers, may_link
 from .layout import lay_out
 from .pack import Cue, Pack, Vocabulary, languages, pack_of
 
+#: Texts up to this length are kept: replies are shorter, and what is kept stays small however long a text may be.
+KEPT = 4000
 _SAMPLE = 2000
+#: What words do that make a figure or a time of day, alone or with others.
+_COUNTING = ("numeral", "multiplier", "fraction", "one", "couple", "hour_quarter", "clock_word")
 #: So much of a reply in the case's language is hardly that language; so much Chinese in another one is Chinese.
 _HARDLY, _MOSTLY = 0.1, 0.5
 _WORDS = re.compile(r"[a-z]+")
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class Page:
-    """A text folded and laid out, with the words of its language and the identifiers in it.
+    """A text folded and laid out, with the words of its language and the identifiers in it, each found when it is first asked for.
 
     Attributes:
         text: as it was written; quotes are cut from it.
         language: BCP 47 tag of the case.
         folded: what is read of it.
         pack: the words of the language it is written in, with those of the domain.
-        cues: these words where they stand.
-        identifiers: telephone numbers, lines, addresses, points, links.
         blocks: headings, items, rows, paragraphs.
         bounds: where the blocks begin and end in the folded text.
     """
@@ -36,10 +39,31 @@ class Page:
     language: str
     folded: Folded
     pack: Pack
-    cues: tuple[Cue, ...]
-    identifiers: tuple[Found, ...]
     blocks: tuple[Block, ...]
     bounds: tuple[tuple[int, int], ...]
+
+    @cached_property
+    def cues(self) -> tuple[Cue, ...]:
+        """The words of the pack where they stand."""
+        return tuple(self.pack.find(self.folded.text))
+
+    @cached_property
+    def identifiers(self) -> tuple[Found, ...]:
+        """Telephone numbers, lines, addresses, points, links."""
+        return tuple(find_identifiers(self.folded, self.pack))
+
+    @property
+    def may_count(self) -> bool:
+        """Whether it may state a figure, a time of day or an identifier: without a number, in digits or words, it states none."""
+        counts = any(map(str.isdigit, self.folded.text)) or any(cue.has(*_COUNTING) for cue in self.cues)
+        return counts or bool(self.identifiers)
+
+    @cached_property
+    def links(self) -> tuple[Found, ...]:
+        """The links among the identifiers."""
+        if not may_link(self.folded.text):
+            return ()
+        return tuple(one for one in self.identifiers if one.kind == "link")
 
 
 def open_page(text: str, *, language: str, vocabulary: Vocabulary | None = None, written: str | None = None) -> Page:
@@ -51,19 +75,26 @@ def open_page(text: str, *, language: str, vocabulary: Vocabulary | None = None,
         vocabulary: domain words of the suite.
         written: the text as it was written, where parts of it are blank in ``text``; as long as that.
     """
-    folded = fold(text)
-    pack = pack_of(_script(folded.text, language), vocabulary)
-    blocks = lay_out(text)
-    return Page(
-        text=text if written is None else written,
-        language=language,
-        folded=folded,
-        pack=pack,
-        cues=tuple(pack.find(folded.text)),
-        identifiers=tuple(find_identifiers(folded, pack)),
-        blocks=blocks,
-        bounds=tuple((folded.at(block.span.start), folded.at(block.span.end)) for block in blocks),
-    )
+    opened = _opened if len(text) <= KEPT else _opened.__wrapped__
+    return opened(text, language, vocabulary or _PLAIN, text if written is None else written)
+
+
+#: What stands for no words of a domain, so that pages with and without a vocabulary that says nothing are one.
+_PLAIN = Vocabulary()
+
+
+@lru_cache(maxsize=128)
+def _opened(text: str, language: str, vocabulary: Vocabulary, written: str) -> Page:
+    """Return a text ready to be read. Kept: the user and the judge read the same replies, and so do votes and trials."""
+    folded, blocks, bounds = (_laid_out if len(text) <= KEPT else _laid_out.__wrapped__)(text)
+    return Page(written, language, folded, pack_of(_script(folded.text, language), vocabulary), blocks, bounds)
+
+
+@lru_cache(maxsize=128)
+def _laid_out(text: str) -> tuple[Folded, tuple[Block, ...], tuple[tuple[int, int], ...]]:
+    """Return a text folded, its blocks and their bounds. Kept for itself: the user knows nothing of the words of a suite's domain."""
+    folded, blocks = fold(text), lay_out(text)
+    return folded, blocks, tuple((folded.at(block.span.start), folded.at(block.span.end)) for block in blocks)
 
 
 def _script(text: str, language: str) -> str:

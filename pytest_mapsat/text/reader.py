@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import starmap
 
 from pytest_mapsat.model import TimeRole
@@ -21,7 +21,7 @@ from .named import Name
 from .names import find_names, tell_apart
 from .numerals import Number, find_numbers
 from .pack import Vocabulary
-from .page import Page, open_page
+from .page import KEPT, Page, open_page
 from .roles import Roles
 from .scan import Scan, Sentence, scan
 from .stance import read_stances
@@ -59,19 +59,31 @@ def read(
 
 def read_page(page: Page, lexicon: Lexicon, *, now: str = "", turn: int = 0) -> Document:
     """Return the reading of a page: see ``read``."""
-    return _cut(page, lexicon).document(turn, now)
+    return _read(page, lexicon, turn, now)
 
 
 def read_names(page: Page, lexicon: Lexicon, *, turn: int = 0) -> Document:
     """Return the reading of a page for names alone: no figures, times and identifiers, of which other words are looked for."""
-    return _cut(page, lexicon).document(turn)
+    return _read(page, lexicon, turn, None)
 
 
-def _cut(page: Page, lexicon: Lexicon) -> _Cut:
-    """Find the names of a page and what it does with them, and the figures in between."""
+def _read(page: Page, lexicon: Lexicon, turn: int, now: str | None) -> Document:
+    """Return the reading of a page, for names alone where no ``now`` is given."""
+    return (_kept if len(page.text) <= KEPT else _kept.__wrapped__)(page, lexicon, turn, now)
+
+
+@lru_cache(maxsize=128)
+def _kept(page: Page, lexicon: Lexicon, turn: int, now: str | None) -> Document:
+    """Read a page. Kept: trials have the same query and texts of tools, and often the same replies, and cases the same words to look for."""
+    return _cut(page, lexicon, figures=now is not None).document(turn, now)
+
+
+def _cut(page: Page, lexicon: Lexicon, *, figures: bool) -> _Cut:
+    """Find the names of a page and what it does with them, and the figures in between, which stances depend on."""
     hits = find_names(page, lexicon)
-    links = [one for one in page.identifiers if one.kind == "link"]
-    cut = scan(page, _places(hits, links))
+    cut = scan(page, _places(hits, page.links))
+    if not hits and not figures:
+        return _Cut(cut, [], (), ())
     hits = tell_apart(hits, lexicon, page.folded.text, [sentence.end for sentence in cut.sentences])
     numbers = _inside_blocks(cut, find_numbers(page.folded.text, cut.cues))
     numbers = _outside(numbers, _places(hits, page.identifiers))

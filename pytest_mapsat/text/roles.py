@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import cast, get_args
+from typing import NamedTuple, cast, get_args
 
 from pytest_mapsat.model import FigureRole
 
@@ -48,8 +47,7 @@ _LONG = 180
 _DAY = 24 * 60
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(NamedTuple):
     """What is known of a figure: its unit, its role, the way of travelling."""
 
     unit: str
@@ -80,7 +78,7 @@ class Roles:
             for one, other in ((place, place + 1), (place + 1, place)):
                 way = told[other].role == "travel_distance" and figures[one].unit == "min" and told[one].role is None
                 if way and figures[one].value < _LONG and self._beside(figures[place], figures[place + 1]):
-                    told[one] = replace(told[one], role="travel_time", mode=told[other].mode, cued=False)
+                    told[one] = told[one]._replace(role="travel_time", mode=told[other].mode, cued=False)
         return told
 
     def _bare_total(self, price: Figure, figure: Figure) -> Told | None:

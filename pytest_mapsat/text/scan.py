@@ -29,7 +29,7 @@ _DEEPEST = 6
 _LONGEST = 600
 _NAME_BEFORE = 24
 #: Words that begin a clause of their own.
-LINKS = ("but", "although", "because", "so", "if", "whereas", "then")
+LINKS = frozenset({"but", "although", "because", "so", "if", "whereas", "then"})
 #: What behind "and" shows that a clause of its own begins.
 _FRESH = ("choose", "reject", "person", "it", "then", "but", "so")
 
@@ -53,11 +53,17 @@ class Clause:
 
     def first(self, *groups: str, start: int = 0) -> Cue | None:
         """Return the first word that does one of these, from ``start`` on."""
-        return next((cue for cue in self.cues if cue.start >= start and cue.has(*groups)), None)
+        for cue in self.cues:
+            if cue.start >= start and cue.has(*groups):
+                return cue
+        return None
 
     def has(self, *groups: str) -> bool:
         """Return whether a word in it does one of these."""
-        return any(cue.has(*groups) for cue in self.cues)
+        for cue in self.cues:  # noqa: SIM110  called hundreds of times for a reply
+            if cue.has(*groups):
+                return True
+        return False
 
 
 @dataclass(slots=True)
@@ -81,6 +87,11 @@ class Scan:
         cues: the words of the page outside names.
         starts: where the clauses begin.
         cue_starts: where the words begin.
+        folded: the folded text with the way back to the original.
+        text: the folded text.
+        pack: the words of the language.
+        blocks: headings, items, rows, paragraphs.
+        bounds: where the blocks begin and end in the folded text.
     """
 
     page: Page
@@ -88,32 +99,18 @@ class Scan:
     sentences: list[Sentence]
     clauses: list[Clause]
     starts: list[int]
-    cue_starts: list[int] = field(default_factory=list)
+    cue_starts: list[int]
+    folded: Folded = field(init=False)
+    text: str = field(init=False)
+    pack: Pack = field(init=False)
+    blocks: tuple[Block, ...] = field(init=False)
+    bounds: tuple[tuple[int, int], ...] = field(init=False)
 
-    @property
-    def folded(self) -> Folded:
-        """The folded text with the way back to the original."""
-        return self.page.folded
-
-    @property
-    def text(self) -> str:
-        """The folded text."""
-        return self.page.folded.text
-
-    @property
-    def pack(self) -> Pack:
-        """The words of the language."""
-        return self.page.pack
-
-    @property
-    def blocks(self) -> tuple[Block, ...]:
-        """Headings, items, rows, paragraphs."""
-        return self.page.blocks
-
-    @property
-    def bounds(self) -> tuple[tuple[int, int], ...]:
-        """Where the blocks begin and end in the folded text."""
-        return self.page.bounds
+    def __post_init__(self) -> None:
+        """Hold what is looked up hundreds of times for a reply."""
+        page = self.page
+        self.folded, self.text, self.pack = page.folded, page.folded.text, page.pack
+        self.blocks, self.bounds = page.blocks, page.bounds
 
     def clause_at(self, position: int) -> int:
         """Return the index of the clause that a folded character stands in."""
@@ -270,8 +267,10 @@ def _add_clauses(result: Scan, sentence: Sentence, cues: list[Cue], names: Seque
     }
     for place, cue in enumerate(cues):
         following = cues[place + 1] if place + 1 < len(cues) else None
-        fresh = cue.has("and") and following and following.has(*_FRESH) and not text[cue.end : following.start].strip()
-        if fresh or (cue.has(*LINKS) and not cue.has("plain")):
+        fresh = (
+            "and" in cue.tags and following and following.has(*_FRESH) and not text[cue.end : following.start].strip()
+        )
+        if fresh or not (LINKS.isdisjoint(cue.tags) or "plain" in cue.tags):
             cuts.setdefault(cue.start, "")
     number = len(result.sentences)
     edges = [sentence.start, *sorted(cut for cut in cuts if sentence.start < cut < sentence.end), sentence.end]
@@ -292,6 +291,6 @@ def _links(text: str, clause: Clause) -> frozenset[str]:
     for cue in clause.cues:
         if len(text[end : cue.start].strip(" \n\"'([")) > 1:
             break
-        links.update(group for group in LINKS if group in cue.tags)
+        links |= LINKS.intersection(cue.tags)
         end = cue.end
     return frozenset(links)

@@ -31,6 +31,8 @@ def take_back(document: Document, cut: Scan) -> Document:
 def _taken_back(cut: Scan) -> list[tuple[int, int]]:
     """Return the folded spans that are taken back, ascending, none overlapping another."""
     found: list[tuple[int, int]] = []
+    if not any(cue.has("takes_back_rest", "takes_back_sentence", "not") for cue in cut.cues):
+        return found
     for clause in cut.clauses:
         if found and clause.start < found[-1][1]:
             continue

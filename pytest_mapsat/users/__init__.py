@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .make import check_user_spec, make_user
 from .modelled import USER_PROMPTS, UserBrokenError
+from .reading import learn_to_read
 from .rules import audit
 from .scripted import ScriptedUser
 from .user import SilentUser, User, UserMove
@@ -17,5 +18,6 @@ __all__ = [
     "UserMove",
     "audit",
     "check_user_spec",
+    "learn_to_read",
     "make_user",
 ]

@@ -76,7 +76,7 @@ def read(message: str, language: str = "en") -> Reading:
         message: the agent's words.
         language: of the case; a message in another one is read in that.
     """
-    document = text.read(message[-_READ_CHARS:], language=language, lexicon=text.lexicon_of(()))
+    document = text.read_names(text.open_page(message[-_READ_CHARS:], language=language), text.lexicon_of(()))
     asks = {question.sentence: question.offer for question in document.questions}
     sentences: list[str] = []
     kinds: dict[str, list[str]] = {}
@@ -95,6 +95,11 @@ def read(message: str, language: str = "en") -> Reading:
         stalls=not sentences or ("placeholder" in kinds and kinds.keys() <= {"placeholder", "filler"}),
         gives_up=any(phrases.GIVES_UP.search(sentence) for sentence in sentences),
     )
+
+
+def learn_to_read(language: str) -> None:
+    """Read the first message in a language before there is one: it takes as long as hundreds of others."""
+    read("", language)
 
 
 def wants_something(said: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 
 from pytest_mapsat.model import ScriptedAnswer, Turn, UserScript
@@ -39,7 +38,7 @@ class ScriptedUser:
         self._notes = []
         move = self._move(read(_last_words(turns), self._language))
         spent = self._chooser.take_spent() if self._chooser is not None else None
-        return replace(move, usage=spent, notes=tuple(self._notes))
+        return UserMove(move.text, move.ending, spent, tuple(self._notes))
 
     def _move(self, message: Reading) -> UserMove:
         answers = self._answers_to(message)

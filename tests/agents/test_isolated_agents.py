@@ -221,8 +221,8 @@ def test_the_same_search_finds_what_a_process_was_given():
 
 
 BROKEN = {
-    "import os; os._exit(0)": "the agent's process ended itself (exit status 0), before its module was imported",
-    "import ctypes; ctypes.string_at(0)": "the agent's process was ended by SIGSEGV, before its module was imported",
+    "import os; os._exit(0)": "the agent's process ended itself (exit status 0), before its module 'broken' was imported",
+    "import ctypes; ctypes.string_at(0)": "the agent's process was ended by SIGSEGV, before its module 'broken' was imported",
     "import sys; sys.exit(0)": "importing 'broken' failed: broken.py:1: SystemExit: 0",
     "import os; os.fork()": "importing 'broken' failed: RuntimeError: a copy of the process came back",
     "x = bytearray(10**10)": "MemoryError: no message; its process may use 400 MB",
@@ -266,7 +266,8 @@ def test_a_module_that_breaks_some_of_its_processes_fails_their_episodes(shared,
     source.dismiss()
     assert endings[0].fault is None
     assert (
-        endings[-1].fault.message == "the agent's process ended itself (exit status 7), before its module was imported"
+        endings[-1].fault.message
+        == "the agent's process ended itself (exit status 7), before its module 'broken' was imported"
     )
 
 

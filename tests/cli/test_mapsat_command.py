@@ -36,11 +36,14 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "options.md"
 COMMANDS = re.findall(r"^\| `mapsat ([\w-]+)", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 
 
-def test_help_names_the_commands_of_the_page_of_options_and_no_others(capsys):
+def test_help_names_the_commands_of_the_page_of_options_in_its_order_with_a_line_for_each(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     assert main(["--help"]) == 0
     found = re.search(r"^  COMMAND\n((?:    .*\n)+)", capsys.readouterr().out, re.MULTILINE)
     assert found is not None
-    assert set(re.findall(r"^    ([\w-]+)", found[1], re.MULTILINE)) == set(COMMANDS)
+    told = re.findall(r"^    ([\w-]+)(?:\n {5})? +(.*)\n", found[1], re.MULTILINE)
+    assert [name for name, _ in told] == COMMANDS
+    assert len(found[1].splitlines()) == len(COMMANDS) + 1, "the longest name alone has its line below it"
     assert not set(COMMANDS) & set(LATER)
 
 

@@ -113,6 +113,12 @@ def test_one_that_is_asked_for_goes_before_those_that_are_not(ahead):
     assert began[0] == 8
 
 
+def test_what_is_to_be_done_meanwhile_is_done_before_anybody_waits(ahead):
+    done = threading.Event()
+    offer(ahead, 1, lambda message: "Here." if done.wait(10) else "Never.")
+    assert ahead.ask(1, done.set).turns[1].text == "Here."
+
+
 @pytest.mark.parametrize("kind", ["blocking", "coroutine"])
 def test_an_agent_that_outlives_its_time_ends_its_episode_and_holds_up_no_other(ahead, kind):
     release = threading.Event()

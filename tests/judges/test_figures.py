@@ -109,3 +109,35 @@ def test_a_length_of_time_whose_role_no_word_says_fails_nothing():
     fields = {"unit": "min", "role": "travel_time", "equals": equals, "if_absent": "vacuous", "steps": steps}
     assert judge_reply("Old Mill: 20 min.", "number", **fields).passed is not False
     assert judge_reply("The walk to Old Mill takes 20 min.", "number", **fields).passed is False
+
+
+def fare(reply, **fields):
+    """The finding of a check that the fare is said, where the route costs 36."""
+    steps = [call("route", {"fare": 36})]
+    return judge_reply(reply, "number", steps=steps, unit="money", equals=bound("fare"), **fields)
+
+
+@pytest.mark.parametrize(
+    "reply", ["Price: 36/head", "Taxi 36/bus 4", "Fare 36pp", "费用：36", "出租车：三十六", "三十六就够了"]
+)
+def test_a_number_without_its_unit_leaves_open_whether_the_figure_is_said(reply):
+    finding = fare(reply)
+    assert finding.passed is None
+    assert "36" in finding.why or "三十六" in finding.why
+    assert "which may be a sum of money" in finding.why
+
+
+@pytest.mark.parametrize("reply", ["Take the taxi.", "Price: 40/head", "坐出租车去。", "费用：40", "四十就够了"])
+def test_another_number_or_none_leaves_nothing_open(reply):
+    assert fare(reply).passed is False
+
+
+@pytest.mark.parametrize("reply", ["Fare 36/trip, that is 36 yuan.", "费用：36，即36元。"])
+def test_a_number_without_its_unit_beside_the_figure_itself_changes_nothing(reply):
+    assert fare(reply).passed is True
+
+
+@pytest.mark.parametrize("reply", ["Price: 36/head", "费用：36"])
+def test_where_a_figure_may_be_absent_a_number_without_its_unit_opens_nothing(reply):
+    finding = fare(reply, if_absent="vacuous")
+    assert (finding.passed, finding.vacuous) == (True, True)

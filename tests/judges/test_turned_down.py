@@ -76,3 +76,48 @@ def test_what_is_praised_is_never_turned_down(reply):
 
 def test_a_comma_alone_makes_no_list():
     assert kept("Skip Cafe Luna, Old Mill is better.") <= {"Old Mill"}
+
+
+def recommended(reply, name):
+    return judge_reply(reply, "recommends", names=[name], quantifier="any", steps=(FOUND,))
+
+
+@pytest.mark.parametrize(
+    ("reply", "name"),
+    [
+        ("Cafe Luna is full at noon, go at two.", "Cafe Luna"),
+        ("Cafe Luna is fully booked until two. Your table is at half past two.", "Cafe Luna"),
+        ("Cafe Luna is too far for a walk but ten minutes by car.", "Cafe Luna"),
+        ("Cafe Luna, though it is not cheap.", "Cafe Luna"),
+        ("青石茶馆中午满了，两点去。", "青石茶馆"),
+        ("青石茶馆两点前满了。您的座位是两点半。", "青石茶馆"),
+        ("青石茶馆离您太远了，走路去不了，打车十分钟。", "青石茶馆"),
+        ("青石茶馆有点远，不过环境很好。", "青石茶馆"),
+    ],
+)
+def test_what_is_turned_down_in_passing_is_left_open_where_nothing_else_is_proposed(reply, name):
+    finding = recommended(reply, name)
+    assert finding.passed is None
+    assert [quote.text for quote in finding.quotes] == [name]
+
+
+@pytest.mark.parametrize(
+    ("reply", "name", "other"),
+    [
+        ("Cafe Luna is full at noon, so go to Old Mill.", "Cafe Luna", "Old Mill"),
+        ("Cafe Luna is fully booked until two. I recommend Old Mill.", "Cafe Luna", "Old Mill"),
+        ("青石茶馆中午满了，推荐听雨轩。", "青石茶馆", "听雨轩"),
+        ("青石茶馆离您太远了，走路去不了，建议去听雨轩。", "青石茶馆", "听雨轩"),
+    ],
+)
+def test_where_something_else_is_proposed_it_is_turned_down(reply, name, other):
+    assert recommended(reply, name).passed is False
+    assert recommended(reply, other).passed is True
+
+
+@pytest.mark.parametrize(
+    ("reply", "name"),
+    [("Skip Cafe Luna.", "Cafe Luna"), ("I ruled out Cafe Luna.", "Cafe Luna"), ("不推荐青石茶馆。", "青石茶馆")],
+)
+def test_what_is_turned_down_and_nothing_more_is_not_recommended(reply, name):
+    assert recommended(reply, name).passed is False

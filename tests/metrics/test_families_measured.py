@@ -95,3 +95,35 @@ def test_families_that_cannot_be_told_apart_are_refused():
         Family("three", [], len)
     with pytest.raises(UsageError, match="reads labels of the kind 'stat'; did you mean 'state'"):
         Family("four", [Metric(name="four")], len, labels={"stat"})
+
+
+def test_a_metric_of_success_reaches_the_families_after_its_own_whatever_their_order():
+    found = []
+
+    def measure(scene):
+        found.append((scene.success, scene.labels.keys(), scene.selection.measure.value))
+        return {"late": 0.0, "words": 1}
+
+    case, verdict = make_case(explicit=1), make_verdict({"e1": 1})
+    families = (Family("lateness", METRICS, measure), MSB)
+    card = score(
+        case, make_trajectory(), verdict, asserted=frozenset(), satisfies=always, families=families, success="ar"
+    )
+    assert [(success.value, list(labels)) for success, labels, _ in found] == [(1.0, ["e1"])]
+    assert list(card.metrics)[:3] == ["late", "words", "ecr"]
+
+
+def test_a_measure_of_a_kind_of_its_own_is_taken_for_its_parts():
+    class Own(Measure):
+        pass
+
+    card = card_by(lambda scene: {"late": Own(1, why="so"), "words": Own(2.5)})
+    assert (card.metrics["late"], card.metrics["words"], card.classes.get("late")) == (1.0, 2.5, None)
+
+
+def test_a_scorecard_takes_what_is_known_and_refuses_what_it_does_not_have():
+    arguments = (make_case(explicit=1), make_trajectory(), make_verdict({"e1": 1}))
+    card = score(*arguments, asserted=frozenset(), satisfies=always, nodeid="cases::x", line=7)
+    assert (card.nodeid, card.line) == ("cases::x", 7)
+    with pytest.raises(ValueError, match="lines"):
+        score(*arguments, asserted=frozenset(), satisfies=always, lines=7)

@@ -102,7 +102,7 @@ def test_an_item_without_a_scorecard_is_lost_and_turns_the_run_red(project, work
     result.stdout.fnmatch_lines(["gate*INVALID*"])
 
 
-@EVERYWHERE
+@THOROUGHLY
 def test_an_agent_from_the_ini_is_held_to_the_same(project, workers):
     project.makeini("[pytest]\nmapsat_agent = fixture\nmapsat_save = run.json\n")
     project.makeconftest("import pytest\n@pytest.fixture\ndef mapsat_agent(): pytest.skip('offline')\n")
@@ -110,7 +110,7 @@ def test_an_agent_from_the_ini_is_held_to_the_same(project, workers):
     assert len(lost(project)) == 3
 
 
-@EVERYWHERE
+@THOROUGHLY
 def test_what_minus_x_leaves_is_lost(project, workers):
     result = project.runpytest("--mapsat-agent=bad:agent", SAVE, "-x", *workers)
     assert result.ret != 0
@@ -121,7 +121,7 @@ def test_what_minus_x_leaves_is_lost(project, workers):
     assert saved(project)["gate"]["outcome"] == "invalid"
 
 
-@EVERYWHERE
+@THOROUGHLY
 def test_an_internal_error_loses_what_it_keeps_from_ending(project, workers):
     project.makeconftest("def pytest_runtest_makereport(item, call):\n    raise RuntimeError('broken reporter')\n")
     result = project.runpytest_subprocess(GOOD, SAVE, *workers)
@@ -182,7 +182,7 @@ def agent(message, tools, session):
 """
 
 
-@EVERYWHERE
+@THOROUGHLY
 def test_a_rerun_is_a_further_attempt_that_is_kept_and_averaged(project, workers):
     pytest.importorskip("pytest_rerunfailures")
     project.makepyfile(flaky=FLAKY)
@@ -199,7 +199,7 @@ def test_a_rerun_is_a_further_attempt_that_is_kept_and_averaged(project, workers
     result.stdout.fnmatch_lines(["*flaky*find-one*"])
 
 
-@EVERYWHERE
+@THOROUGHLY
 def test_a_parametrised_agent_brings_an_episode_for_each_parameter(project, workers):
     project.makeconftest(
         "import pytest, good, bad\n"

@@ -1,11 +1,18 @@
-"""--mapsat-executor=dask:ADDRESS: episodes on a real scheduler and two workers, one of which is lost on the way."""
+"""--mapsat-executor=dask:ADDRESS: episodes on a real scheduler and workers, some of which are lost on the way."""
 
 import json
+import os
+import shutil
+import socket
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 import tiny_suite
+
+from pytest_mapsat.model import UsageError
+from pytest_mapsat.runs import cluster as clusters
 
 #: One of its episodes takes the worker that plays it down, the first time.
 AGENT = """
@@ -22,11 +29,23 @@ def agent(message, tools, session):
         os.kill(os.getpid(), signal.SIGKILL)
     return good(message, tools)
 """
+#: One case takes down every worker that plays it.
+DEADLY = """
+import os, signal
+from good import agent as good
+
+def agent(message, tools, session):
+    with open(os.path.join(os.path.dirname(__file__), "asked"), "a") as file:
+        file.write(f"{session.id} {os.getpid()}\\n")
+    if "deadly" in message:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return good(message, tools)
+"""
 WAIT = """
 import sys
 from distributed import Client
 client = Client(scheduler_file=sys.argv[1], timeout=60)
-client.wait_for_workers(2, timeout=60)
+client.wait_for_workers(4, timeout=60)
 print(client.scheduler.address)
 """
 
@@ -40,23 +59,23 @@ def project(pytester):
     return pytester
 
 
-@pytest.fixture
-def cluster(tmp_path, monkeypatch):
-    """The address of a scheduler with two workers of two threads, each a process of its own, none of which is started again."""
-    monkeypatch.setenv("MAPSAT_TEST_WORKER", "1")
-    place = str(tmp_path / "scheduler.json")
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """The address of a scheduler with workers of one thread, each a process of its own, none of which is started again; tests kill three."""
+    folder = tmp_path_factory.mktemp("cluster")
+    place = str(folder / "scheduler.json")
     common = ["--scheduler-file", place, "--host", "127.0.0.1", "--no-dashboard"]
     commands = [
         ["distributed.cli.dask_scheduler", *common, "--port", "0"],
-        *[["distributed.cli.dask_worker", *common, "--no-nanny", "--nthreads", "2"]] * 2,
+        *[["distributed.cli.dask_worker", *common, "--no-nanny", "--nthreads", "1"]] * 4,
     ]
-    quiet = {"cwd": tmp_path, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    quiet = {"cwd": folder, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    quiet["env"] = {**os.environ, "MAPSAT_TEST_WORKER": "1"}
     processes = [subprocess.Popen([sys.executable, "-m", *command], **quiet) for command in commands]
     try:
         done = subprocess.run(
             [sys.executable, "-c", WAIT, place], capture_output=True, text=True, timeout=120, check=True
         )
-        monkeypatch.delenv("MAPSAT_TEST_WORKER")
         yield done.stdout.strip()
     finally:
         for process in processes:
@@ -84,7 +103,7 @@ def test_a_cluster_gives_the_file_of_a_local_run_even_where_a_worker_is_killed(p
     killed, pid = asked[4]
     assert next(other for who, other in asked if who == killed) == pid
     assert len({other for who, other in asked if who == killed}) == 2
-    assert len({other for _, other in asked}) == 2
+    assert len({other for _, other in asked}) > 1
     assert max(sum(who == one for who, _ in asked) for one, _ in asked) == 2
 
     project.makeconftest(
@@ -96,6 +115,20 @@ def test_a_cluster_gives_the_file_of_a_local_run_even_where_a_worker_is_killed(p
     result.assert_outcomes(skipped=2, deselected=10)
     assert "there is no module 'ghost'" in " ".join(result.stdout.str().split())
     assert result.ret == 1
+
+
+def test_an_episode_that_is_lost_twice_is_played_no_third_time(project, cluster):
+    cases = [tiny_suite.case(f"nav-{number}") for number in range(5)]
+    cases[1]["visible"]["query"] += " A deadly one."
+    shutil.rmtree(project.path / "benchmark_cases")
+    tiny_suite.write_suite(project.path / "benchmark_cases", {"nav/b.jsonl": cases})
+    project.makepyfile(deadly=DEADLY)
+    result = project.runpytest_subprocess("--mapsat-agent=deadly:agent", f"--mapsat-executor=dask:{cluster}", "-rs")
+    result.assert_outcomes(passed=4, skipped=1)
+    assert "lost twice with its worker: it is not played a third time" in " ".join(result.stdout.str().split())
+    asked = [line.split() for line in (project.path / "asked").read_text().splitlines()]
+    counts = Counter(who for who, _ in asked)
+    assert sorted(counts.values()) == [1, 1, 1, 1, 2]
 
 
 def test_what_cannot_be_handed_to_a_cluster_is_a_usage_error(project):
@@ -112,3 +145,49 @@ def test_what_cannot_be_handed_to_a_cluster_is_a_usage_error(project):
     result = project.runpytest_subprocess("--mapsat-agent=good:agent", "--mapsat-executor=dask:127.0.0.1:1")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*no scheduler answers there within 5 s*"])
+
+
+def test_whoever_is_no_scheduler_is_told_so_and_not_waited_for(monkeypatch):
+    monkeypatch.setattr(clusters, "_PATIENCE", 0.5)
+    for address in ("nowhere", "tcp://127.0.0.1", "http://127.0.0.1:1"):
+        with pytest.raises(UsageError, match="that is no address of a scheduler, such as tcp://host:8786"):
+            clusters.open_cluster(address)
+    with socket.create_server(("127.0.0.1", 0)) as listens_and_says_nothing:
+        port = listens_and_says_nothing.getsockname()[1]
+        with pytest.raises(UsageError, match="no scheduler answers there within"):
+            clusters.open_cluster(f"127.0.0.1:{port}")
+
+
+def test_the_address_of_a_worker_is_told_to_be_none_of_a_scheduler(monkeypatch):
+    async def worker(address):
+        return "Worker"
+
+    monkeypatch.setattr(clusters, "_kind_of", worker)
+    with pytest.raises(UsageError, match="a worker answers there: name the address of the scheduler"):
+        clusters.open_cluster("127.0.0.1:1")
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ("0.0.1", r"the worker tcp://far:1 has pytest-mapsat 0\.0\.1, this is .*: install the same"),
+        (LookupError("pytest-mapsat"), r"the worker tcp://far:1 has no pytest-mapsat; this is .*: install it there"),
+    ],
+)
+def test_a_worker_of_another_version_or_of_none_is_named_and_the_cluster_let_go(monkeypatch, found, said):
+    closed = []
+
+    class Client:
+        def __init__(self, *_, **__):
+            self.wait_for_workers = lambda *_, **__: None
+            self.run = lambda *_, **__: {"tcp://far:1": found}
+            self.close = lambda **_: closed.append(True)
+
+    async def scheduler(address):
+        return "Scheduler"
+
+    monkeypatch.setattr(clusters, "_kind_of", scheduler)
+    monkeypatch.setattr("distributed.Client", Client)
+    with pytest.raises(UsageError, match=said):
+        clusters.open_cluster("far:8786")
+    assert closed

@@ -128,7 +128,7 @@ REFUSED = {
     "no such module": (("--mapsat-agent=god:agent", "--mapsat-isolate"), "*there is no module 'god' in *did you mean 'good'?*"),
     "a module that ends its process": (
         ("--mapsat-agent=ends:agent", "--mapsat-isolate"),
-        "*'ends:agent': the agent's process ended itself (exit status 0), before its module was imported*",
+        "*'ends:agent': the agent's process ended itself (exit status 0), before its module 'ends' was imported*",
     ),
     "memory without isolation": (("--mapsat-agent=good:agent", "--mapsat-memory=100"), "*give --mapsat-isolate as well*"),
     "too little memory": (("--mapsat-agent=good:agent", "--mapsat-isolate", "--mapsat-memory=1"), "*found '1', expected megabytes*from 64*"),

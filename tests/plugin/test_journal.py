@@ -10,7 +10,7 @@ import time
 
 import pytest
 import tiny_suite
-from workers import EVERYWHERE
+from workers import EVERYWHERE, THOROUGHLY
 
 GOOD = "--mapsat-agent=good:agent"
 SAVE = "--mapsat-save=run.json"
@@ -84,7 +84,7 @@ def test_each_episode_stands_in_the_journal_before_its_item_is_reported(many, wo
     assert len(set((many.path / "reported").read_text().splitlines())) == 12
 
 
-@EVERYWHERE
+@THOROUGHLY
 def test_a_run_killed_at_any_moment_loses_no_reported_episode_and_is_gone_on_from(many, workers):
     first = start(many, *workers)
     first.communicate()
@@ -160,7 +160,7 @@ def test_going_on_with_another_source_or_another_suite_is_refused(many):
     result.stderr.fnmatch_lines(["*the suite tiny: it had *"])
 
 
-@EVERYWHERE
+@THOROUGHLY
 def test_an_interrupted_run_is_saved_as_partial_and_never_takes_the_place_of_a_complete_one(many, workers, monkeypatch):
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # set where these tests themselves run on workers
     many.runpytest(GOOD, SAVE)

@@ -182,3 +182,20 @@ def test_reruns_are_run_anew_and_a_run_is_gone_on_from(many):
     )
     result.assert_outcomes(passed=24)
     assert len((many.path / "asked").read_text().split()) == 24
+
+
+def test_agents_of_the_first_cases_wait_while_later_cases_are_loaded(many):
+    many.makeconftest(
+        """
+        import sys
+        def pytest_mapsat_case_loaded(case):
+            if case.id == "nav-01":
+                assert sys.modules["ahead_agents"].asked.wait(10)
+        """
+    )
+    agents = (
+        AGENTS
+        + "\nasked = threading.Event()\ndef tells(message, tools):\n    asked.set()\n    return good(message, tools)\n"
+    )
+    many.makepyfile(ahead_agents=agents)
+    run(many, "tells", "--mapsat-concurrency=4").assert_outcomes(passed=12)

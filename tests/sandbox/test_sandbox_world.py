@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sandbox_samples import AROUND, LAT, LON, ROUTE, TOOLS, around, places, record, sandbox
 
-from pytest_mapsat.sandbox import Answer, argument_problems
+from pytest_mapsat.sandbox import Answer, Sandbox, argument_problems
 
 CALL = {"query": "咖啡", "x": LON, "y": LAT, "range": 1000}
 
@@ -28,6 +28,14 @@ def test_an_unknown_tool_is_an_error_with_a_hint():
 def test_an_unknown_parameter_is_an_error_with_a_hint():
     assert "unknown parameter 'qurey' (did you mean 'query'?)" in message(sandbox().call("around", CALL | {"qurey": 1}))
     assert "it has query, x, y" in message(sandbox().call("around", CALL | {"zzz": 1}))
+
+
+def test_tools_that_are_added_later_are_not_in_a_world_made_before():
+    tools = {"around": TOOLS["around"]}
+    box = Sandbox(tools, ())
+    tools["route"] = TOOLS["route"]
+    assert list(box.tools) == ["around"]
+    assert "there is no tool" in message(box.call("route", {}))
 
 
 def test_all_that_is_wrong_is_said_at_once():

@@ -41,13 +41,13 @@ def test_entries_hold_the_header_of_each_line(tmp_path):
 class _Counter:
     def __init__(self, monkeypatch):
         self.long = 0
-        loads = json.loads
+        decode = json.JSONDecoder.decode
 
-        def counting(text, **options):
+        def counting(decoder, text):
             self.long += len(text) > 200
-            return loads(text, **options)
+            return decode(decoder, text)
 
-        monkeypatch.setattr(json, "loads", counting)
+        monkeypatch.setattr(json.JSONDecoder, "decode", counting)
 
 
 def test_canonical_lines_are_listed_without_being_parsed(tmp_path, monkeypatch):
@@ -159,6 +159,11 @@ def test_all_bad_lines_are_reported_up_to_a_limit(tmp_path):
 def test_bytes_that_are_not_utf_8_are_refused_with_their_line(tmp_path):
     (problem,) = problems_of(tmp_path, case_line("a").encode() + b'{"id": "\xe9"}\n')
     assert (problem.line, "not UTF-8" in problem.message) == (2, True)
+
+
+def test_the_byte_is_named_that_is_not_utf_8_behind_a_byte_order_mark(tmp_path):
+    (problem,) = problems_of(tmp_path, b'\xef\xbb\xbf{"id": "\xe9"}\n')
+    assert "byte 0xe9" in problem.message
 
 
 def test_a_line_longer_than_a_case_may_be_is_refused(tmp_path):

@@ -262,3 +262,77 @@ def test_what_is_copied_word_for_word_is_told():
 def test_a_topic_is_touched_by_any_of_its_words():
     assert reading("雨天路滑").touches(["下雨", "雨天"])
     assert not reading("Sunny all day").touches(["rain"])
+
+
+def test_a_page_is_kept_by_its_words_language_and_vocabulary():
+    text = "Amber Hall is haunted, go to Birch Cafe."
+    haunted = Vocabulary({"unfit": ("haunted",)})
+    opened = open_page(text, language="en")
+    assert open_page(text, language="en", vocabulary=Vocabulary()) is opened
+    assert open_page(text, language="en", vocabulary=Vocabulary({"unfit": ("haunted",)})) is open_page(
+        text, language="en", vocabulary=haunted
+    )
+    others = (
+        open_page(text, language="en", vocabulary=haunted),
+        open_page(text, language="zh"),
+        open_page(text, language="en", written="?" * len(text)),
+        open_page(text + " ", language="en"),
+    )
+    assert opened not in others
+    assert read_page(others[0], ENGLISH).of("amber")[0].stance == "rejected"
+
+
+@pytest.mark.parametrize("times", [1, 200], ids=["kept", "too long to be kept"])
+def test_a_text_reads_the_same_again_and_for_another_turn_or_time(times):
+    text = "Go to Amber Hall at 7, 12 min on foot, not to Birch Cafe (555-0101). " * times
+    first, again = (read(text, language="en", lexicon=ENGLISH, now="18:00", turn=1) for _ in range(2))
+    assert first == again
+    assert first.turn == 1
+    assert read(text, language="en", lexicon=ENGLISH, now="18:00", turn=3).turn == 3
+    early = read(text, language="en", lexicon=ENGLISH, now="05:00", turn=1)
+    assert (early.times[0].minutes, first.times[0].minutes) == ((420,), (1140,))
+    assert read(text, language="en", lexicon=lexicon_of(()), turn=1).mentions == ()
+
+
+def test_long_texts_are_not_kept():
+    text = "Go to Amber Hall, it is near. " * 200
+    assert open_page(text, language="en") is not open_page(text, language="en")
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "counts"),
+    [
+        ("Which pharmacy is near?", "en", False),
+        ("Which pharmacy is near at noon?", "en", True),
+        ("It takes a quarter of an hour.", "en", True),
+        ("Take the 7.", "en", True),
+        ("See www.example.org for more.", "en", True),
+        ("附近哪家药店好?", "zh", False),
+        ("走三刻钟。", "zh", True),
+        ("大约半小时。", "zh", True),
+    ],
+)
+def test_a_text_that_may_count_nothing_states_no_figure_time_or_identifier(text, language, counts):
+    opened = open_page(text, language=language)
+    document = read_page(opened, lexicon_of(()))
+    assert opened.may_count is counts
+    assert counts or not (document.quantities or document.times or document.identifiers)
+
+
+def test_a_link_is_an_identifier_in_which_no_name_ends_a_sentence():
+    document = reading("See https://amber.example/hall?x=1 or www.birch.example. Go to Amber Hall.")
+    assert [one.kind for one in document.identifiers] == ["link", "link"]
+    assert len(document.sentences) == 2
+
+
+def test_noon_is_a_time_without_a_number():
+    assert [one.minutes for one in reading("Be at Amber Hall at noon.").times] == [(720,)]
+    assert reading("Be at Amber Hall soon.").times == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["Go to Amber Hall!", "**Go** to  *Amber Hall*!", "…  Go to Amber Hall!", "Ｇo to Amber Hall!"]
+)
+def test_a_name_is_quoted_as_written_whatever_was_dropped_before_it(text):
+    document = reading(text)
+    assert [document.words(one.span).strip("*") for one in document.mentions] == ["Amber Hall"]

@@ -146,7 +146,8 @@ class IsolatedSource:
                 with process:
                     told = process.receive(self._isolation.patience)
             except (LostError, WireError) as error:
-                return self.fault(f"the agent's process {error}, before its module was imported")
+                module = self.spec.partition(":")[0]
+                return self.fault(f"the agent's process {error}, before its module {module!r} was imported")
             if isinstance(told, Unusable):
                 return told
             if not isinstance(told, Ready):

@@ -8,7 +8,7 @@ from typing import Any, cast, get_args
 
 from pytest_mapsat.model import FigureRole, Json, JsonObject, Meaning, Step, TimeRole, Tool, Trajectory, Visible
 from pytest_mapsat.sandbox import distance_m, opening_hours, point_of
-from pytest_mapsat.text import Document, Vocabulary, fold_phrase, lexicon_of, read
+from pytest_mapsat.text import Document, Vocabulary, fold_phrase, lexicon_of, open_page, read_page
 
 from .kinds import USER, Evidence, Figure, Identity, Known, Moment, Point, Source
 from .results import Element, clock, elements_of, measured
@@ -240,9 +240,9 @@ class _Gathering:
         now = (visible.context.now or "") if visible else ""
         for source, text, subject in self.texts:
             if len(text) <= _MOST_CHARACTERS and (source.origin != "tool" or any(map(str.isdigit, text))):
-                self._read(
-                    read(text, language=language, lexicon=lexicon, vocabulary=self._money, now=now), subject, source
-                )
+                page = open_page(text, language=language, vocabulary=self._money)
+                if page.may_count:
+                    self._read(read_page(page, lexicon, now=now), subject, source)
         texts = tuple((source.turn, source.origin, text) for source, text, _ in self.texts)
         return Evidence(
             things,

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from pytest_mapsat.model import FigureRole, Json, TimeRole
 from pytest_mapsat.text import Lexicon, Thing, fold_phrase, lexicon_of
@@ -20,8 +20,7 @@ _PIECE = 2
 USER = "\x00user"
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """Where a piece of evidence stands.
 
     Attributes:
@@ -39,8 +38,7 @@ class Source:
     path: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(NamedTuple):
     """A value with its meaning.
 
     Attributes:
@@ -64,8 +62,7 @@ class Figure:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(NamedTuple):
     """A time of day in ``minutes`` after midnight (more than 1440 where it lies behind midnight), else as ``Figure``."""
 
     minutes: int
@@ -76,8 +73,7 @@ class Moment:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(NamedTuple):
     """A place on the map, degrees."""
 
     lon: float
@@ -86,8 +82,7 @@ class Point:
     source: Source
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(NamedTuple):
     """A telephone number, an address, a line, a platform: ``value`` in the normal form of ``text.Identifier``."""
 
     kind: Literal["phone", "address", "line", "platform", "link"]

@@ -33,7 +33,7 @@ def day_of(value: Json, now: str | None, words: Mapping[str, int]) -> str | None
         now: the moment from which words count, ISO 8601; None: words, and days without a year, mean none.
         words: word -> days from then.
     """
-    if not isinstance(value, str | int) or isinstance(value, bool):
+    if not isinstance(value, (str, int)) or isinstance(value, bool):
         return None
     text = str(value).strip().lower()
     whole = _WHOLE.match(text)

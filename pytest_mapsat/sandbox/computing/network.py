@@ -193,7 +193,7 @@ def closed(span: Json, minute: int | None) -> bool:
         span: the times from which and until which it is closed, "HH:MM"; None: it never is.
         minute: minutes after midnight; None: at no time.
     """
-    if minute is None or not isinstance(span, list | tuple) or len(span) != 2:  # noqa: PLR2004 - a pair
+    if minute is None or not isinstance(span, (list, tuple)) or len(span) != 2:  # noqa: PLR2004 - a pair
         return False
     start, end = (60 * int(clock[:2]) + int(clock[3:5]) for clock in span)
     return start <= minute < end if start <= end else minute >= start or minute < end

@@ -143,7 +143,7 @@ class RowsCall:
             return self._on_day(name, rule, given)
         if isinstance(rule, OwnUser):
             return self._own_user(name, rule, given)
-        if isinstance(rule, OpenThen | Least | Most):
+        if isinstance(rule, (OpenThen, Least, Most)):
             return _open_then(name, rule, given) if isinstance(rule, OpenThen) else _bounded(name, rule, given)
         return self._equal(name, rule, given)
 

@@ -299,5 +299,5 @@ def texts(value: Json) -> Iterator[str]:
     """Give the texts of a value: itself, or those of a list."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, (list, tuple)):
         yield from (member for member in value if isinstance(member, str))

@@ -1,0 +1,118 @@
+"""What a run does before its first episode: it reads what it goes on from, moves away what stands where it writes, and begins the journal."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_mapsat.formats import Journal, scorecard_line
+from pytest_mapsat.gate import Side
+from pytest_mapsat.model import MapsatError
+from pytest_mapsat.runs.assemble import portable
+from pytest_mapsat.runs.baseline import read_base, refuse_unlike
+from pytest_mapsat.runs.episodes import Episodes
+from pytest_mapsat.runs.files import journal_of, put_aside, put_journal_aside
+from pytest_mapsat.runs.models import prompts_of
+from pytest_mapsat.runs.resume import read_finished
+
+from .settings import Settings
+
+
+class Beginning:
+    """The beginning of a run, on the controller.
+
+    Args:
+        config: pytest's.
+        settings: what was asked for.
+        episodes: given the journal, and what an earlier run has finished.
+        decides: whether this run comes to a result.
+
+    Attributes:
+        begun: whether it has begun.
+        base: the earlier run that this one is held against.
+        moved: files that were moved away, and where to.
+        journal_path: where the journal is to stand; None where there is no place for it.
+    """
+
+    def __init__(self, config: pytest.Config, settings: Settings, episodes: Episodes, *, decides: bool) -> None:
+        self._config = config
+        self._settings = settings
+        self._episodes = episodes
+        self._decides = decides
+        self.begun = False
+        self.base: Side | None = None
+        self.moved: dict[str, str] = {}
+        self.journal_path = self._place_of_journal()
+
+    def begin(self) -> None:
+        """Read what is gone on from, move away what stands where this run writes, and begin the journal."""
+        if self.begun or not self._decides:
+            return
+        self.begun = True
+        request = portable(self._settings.request)
+        try:
+            if self._settings.compare is not None:
+                self.base = read_base(self._settings.compare)
+                refuse_unlike(self.base, request)
+            finished = None if self._settings.resume is None else read_finished(self._settings.resume)
+            if finished is not None:
+                finished.refuse_other_request(request)
+            if self._settings.save is not None:
+                moved = put_aside(self._settings.save)
+            else:
+                moved = {} if self.journal_path is None else put_journal_aside(self.journal_path)
+        except MapsatError as error:
+            raise pytest.UsageError(str(error)) from None
+        self.moved = {os.path.realpath(old): str(new) for old, new in moved.items()}
+        if finished is not None:
+            finished.path = Path(self.moved.get(os.path.realpath(finished.path), finished.path))
+        self._episodes.finished = finished
+        self._episodes.journal = self._journal(request.model_dump(mode="json", by_alias=True))
+        if prompts := prompts_of(request):
+            self.note({"prompts": prompts})
+        self._episodes.keeps_lines = self.needs_lines
+        if finished is not None and (journal := self._episodes.journal) is not None:
+            for card in finished.cards():
+                journal.add(scorecard_line(card))  # first of all, so that none is lost whenever this run ends
+
+    def _journal(self, request: dict[str, Any]) -> Journal | None:
+        path = self.journal_path
+        if path is None:
+            return None
+        try:
+            return Journal.begin(path, request)
+        except OSError as error:
+            if self._settings.save is None:
+                return None  # the cache folder cannot be written, which is no reason not to run
+            raise pytest.UsageError(f"--mapsat-save: {error.strerror or error} ({path})") from None
+
+    @property
+    def needs_lines(self) -> bool:
+        """Whether dialogues are needed at the end, although no journal may take them: for files, or for what own tools answered."""
+        settings = self._settings
+        return settings.save is not None or bool(settings.reports or settings.tools)
+
+    def _place_of_journal(self) -> Path | None:
+        if self._settings.save is not None:
+            return journal_of(self._settings.save)
+        cache = getattr(self._config, "cache", None)
+        if cache is None or not self._decides:
+            return None
+        try:
+            folder: Path = cache.mkdir("mapsat")
+        except OSError:
+            return None
+        return folder / "journal"
+
+    def note(self, entry: dict[str, Any]) -> None:
+        """Write what is no episode into the journal, where there is one."""
+        if self._episodes.journal is not None:
+            try:
+                self._episodes.journal.note(entry)
+            except OSError as error:
+                self._episodes.fault = (
+                    self._episodes.fault or f"{self._episodes.journal.path}: {error.strerror or error}"
+                )
