@@ -70,7 +70,9 @@ class Turns:
                 if called.acquire(timeout=_PATIENCE):
                     return True
         except BaseException:
-            self._leave(called)
+            if not self._leave(called):  # nobody may be left with it
+                self._mine.held = True
+                self._give()
             raise
         return not self._leave(called)
 

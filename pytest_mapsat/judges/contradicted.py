@@ -16,6 +16,7 @@ from pytest_mapsat.model import (
     Order,
     Recommends,
     RulesOut,
+    leaves,
 )
 
 from .context import Context
@@ -24,7 +25,7 @@ from .finding import SHOWN_AT_MOST, Finding, cite
 from .grounding.claims import sort_of
 from .grounding.grounded import sorts_spoken_of
 from .handed_over import Contradiction
-from .things import key_of, leaves_of, names_in
+from .things import key_of, names_in
 
 _CHOICES = (Recommends, Avoids, Chooses, Covers, Order, RulesOut)
 
@@ -54,7 +55,7 @@ def _concerns(fact: FactRequirement, found: Contradiction, context: Context) -> 
     """Return whether a fact speaks of what is contradicted: by its check, or by the claims that its text names."""
     if fact.check is None:
         return _asks_for(sorts_spoken_of(fact.text), found)
-    return any(_speaks_of(check, found, context) for check in leaves_of(fact.check))
+    return any(_speaks_of(check, found, context) for check in leaves(fact.check))
 
 
 def _speaks_of(check: Check, found: Contradiction, context: Context) -> bool:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_mapsat.model import (
     Absent,
     Between,
     Bound,
+    ClockTime,
     Contains,
     Equal,
     Match,
+    Number,
     OneOf,
     OpenAt,
     Present,
@@ -18,6 +20,8 @@ from pytest_mapsat.model import (
     WithinM,
     shown,
 )
+
+from .finding import SHOWN_AT_MOST
 
 
 def one_of(phrases: Iterable[str]) -> str:
@@ -76,3 +80,43 @@ def times_in_words(low: int, high: int | None) -> str:
 def clock_of(minutes: int) -> str:
     """Return minutes after midnight as ``HH:MM``."""
     return f"{minutes // 60 % 24:02d}:{minutes % 60:02d}"
+
+
+def number_in_words(check: Number, known: Iterable[float], unit: str) -> str:
+    """Return what a number must be. ``known``: what tools returned for it, in ``unit``."""
+    parts = []
+    if check.min is not None or check.max is not None:
+        parts.append(range_in_words(check.min, check.max, unit))
+    if check.bounds:
+        values = [f"{value:g}" for value in dict.fromkeys(known)][:SHOWN_AT_MOST]
+        source = f"{' or '.join(values)} {unit}" if values else _sources(check.bounds)
+        parts.append(f"within {check.tolerance * 100:g} % of {source}")
+    return " and ".join(parts) + thing_in_words(check)
+
+
+def time_in_words(check: ClockTime, known: Iterable[float]) -> str:
+    """Return what a time of day must be. ``known``: what tools returned for it, minutes after midnight."""
+    parts = [window_in_words(check)] if check.after or check.before else []
+    if check.bounds:
+        values = [clock_of(int(value)) for value in dict.fromkeys(known)][:SHOWN_AT_MOST]
+        parts.append(f"within {check.tolerance_min} min of {' or '.join(values) or _sources(check.bounds)}")
+    return " and ".join(parts) + thing_in_words(check)
+
+
+def _sources(bounds: Sequence[Bound]) -> str:
+    return " or ".join(f"{bound.path} of a {bound.tool} result" for bound in bounds)
+
+
+def thing_in_words(check: Number | ClockTime) -> str:
+    """Return what a figure is looked for of: its role, its thing, the words beside it."""
+    role = f" ({' or '.join(role.replace('_', ' ') for role in check.role)})" if check.role else ""
+    of = f" of {one_of(check.of)}" if check.of else ""
+    near = f" in a sentence with {one_of(check.near)}" if check.near else ""
+    return f"{role}{of}{near}"
+
+
+def window_in_words(check: ClockTime) -> str:
+    """Return the hours between which a time of day must lie."""
+    if check.after and check.before:
+        return f"from {check.after} to {check.before}"
+    return f"at or after {check.after}" if check.after else f"at or before {check.before}"

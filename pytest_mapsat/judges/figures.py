@@ -18,7 +18,7 @@ from pytest_mapsat.text import ClockTime as Clock
 from .belonging import Beside, Nearby, Outcome, belongs, compared, named_by_then, near_phrases, sorts_of
 from .bound_values import DAY, Value, clock_times, plain_numbers, written
 from .context import Context
-from .describe import clock_of, one_of, range_in_words
+from .describe import clock_of, number_in_words, range_in_words, thing_in_words, time_in_words, window_in_words
 from .finding import SHOWN_AT_MOST, Finding, absent, cited, unclear
 
 #: unit of a check -> unit of a reading, and how many of the latter it is.
@@ -85,7 +85,8 @@ def number(check: Number, context: Context) -> Finding:
             judged = _number_said(check, document, one, known, nearby=nearby, context=context)
             said.append(_weighed(one, judged, check, document, context))
     noun = _NOUNS.get(unit, "number")
-    wanted = f"a {noun} {_number_wanted(check, known, scale, _word(check, context))}"
+    numbers = [value.number / scale for value in known or ()]
+    wanted = f"a {noun} {number_in_words(check, numbers, _word(check, context))}"
     if unit == MONEY and all(one.belongs is False for one in said):
         foreign = [document.quote(one.span) for document, one in _foreign(check, context)]
         if foreign:
@@ -126,7 +127,8 @@ def clock_time(check: ClockTime, context: Context) -> Finding:
         for one in document.times:
             judged = _time_said(check, document, one, known, nearby=nearby, context=context)
             said.append(_weighed(one, judged, check, document, context))
-    return _judged(check, said, f"a clock time {_time_wanted(check, known)}", "clock time", context)
+    wanted = f"a clock time {time_in_words(check, [value.number for value in known or ()])}"
+    return _judged(check, said, wanted, "clock time", context)
 
 
 def _weighed(
@@ -179,7 +181,7 @@ def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun:
     others = _quotes([one for one in said if one.other_role])
     if others and check.if_absent == "fail" and not context.silent(check.turn):
         return unclear(others, "which seems to be a figure of something else", wanted)
-    return absent(check.if_absent, f"no reply says a {noun}{_of_words(check)}", wanted)
+    return absent(check.if_absent, f"no reply says a {noun}{thing_in_words(check)}", wanted)
 
 
 def _decided(check: Number | ClockTime, deciding: Sequence[_Said], wanted: str, context: Context) -> Finding:
@@ -250,7 +252,7 @@ def _time_said(
     inside = {any(_in_window(check, minutes + more) for more in (0, -slack, slack)) for minutes in readings}
     if inside != {True}:
         outcome = "open" if True in inside or time.stance == "unclear" else "misfit"
-        return _Said(document, time.span, ours, outcome, f"not {_window(check)}")
+        return _Said(document, time.span, ours, outcome, f"not {window_in_words(check)}")
     plain = time.role is None and any(
         role in check.role and sorts_of(set(time.subject), context) == {sort} for sort, role in _PLAINLY.items()
     )
@@ -383,39 +385,3 @@ def _returned(bounds: Sequence[Bound], values: Iterable[str]) -> str:
 
 def _word(check: Number, context: Context) -> str:
     return context.vocabulary.currency if check.unit == "money" else check.unit
-
-
-def _number_wanted(check: Number, known: Sequence[Value] | None, scale: float, unit: str) -> str:
-    parts = []
-    if check.min is not None or check.max is not None:
-        parts.append(range_in_words(check.min, check.max, unit))
-    if check.bounds:
-        values = [f"{value / scale:g}" for value in dict.fromkeys(one.number for one in known or ())][:SHOWN_AT_MOST]
-        source = f"{' or '.join(values)} {unit}" if values else _sources(check.bounds)
-        parts.append(f"within {check.tolerance * 100:g} % of {source}")
-    return " and ".join(parts) + _of_words(check)
-
-
-def _time_wanted(check: ClockTime, known: Sequence[Value] | None) -> str:
-    parts = [_window(check)] if check.after or check.before else []
-    if check.bounds:
-        values = [clock_of(int(one)) for one in dict.fromkeys(value.number for value in known or ())][:SHOWN_AT_MOST]
-        parts.append(f"within {check.tolerance_min} min of {' or '.join(values) or _sources(check.bounds)}")
-    return " and ".join(parts) + _of_words(check)
-
-
-def _sources(bounds: Sequence[Bound]) -> str:
-    return " or ".join(f"{bound.path} of a {bound.tool} result" for bound in bounds)
-
-
-def _of_words(check: Number | ClockTime) -> str:
-    role = f" ({' or '.join(role.replace('_', ' ') for role in check.role)})" if check.role else ""
-    of = f" of {one_of(check.of)}" if check.of else ""
-    near = f" in a sentence with {one_of(check.near)}" if check.near else ""
-    return f"{role}{of}{near}"
-
-
-def _window(check: ClockTime) -> str:
-    if check.after and check.before:
-        return f"from {check.after} to {check.before}"
-    return f"at or after {check.after}" if check.after else f"at or before {check.before}"

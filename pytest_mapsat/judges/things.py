@@ -11,9 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_mapsat.model import (
-    All,
-    AnyOf,
-    AtLeast,
     Avoids,
     Check,
     Chooses,
@@ -21,7 +18,6 @@ from pytest_mapsat.model import (
     Covers,
     Entities,
     Json,
-    Not,
     NotSaid,
     Number,
     Order,
@@ -30,6 +26,7 @@ from pytest_mapsat.model import (
     Said,
     Step,
     Tool,
+    leaves,
 )
 from pytest_mapsat.sandbox import values_at
 from pytest_mapsat.text import Document, Mention, Thing, fold_phrase
@@ -147,32 +144,18 @@ _PHRASES: dict[type, Callable[[Any], Iterable[str]]] = {
     Said: lambda check: (*check.any, *check.all),
     NotSaid: lambda check: check.phrases,
 }
-_PARTS: dict[type, Callable[[Any], Iterable[Check]]] = {
-    **dict.fromkeys((All, AnyOf, AtLeast), lambda check: check.checks),
-    Not: lambda check: (check.check,),
-}
-
-
-def leaves_of(check: Check) -> Iterator[Check]:
-    """Yield the checks that one is made of; a plain one is its own."""
-    parts = _PARTS.get(type(check))
-    if parts is None:
-        yield check
-    else:
-        for part in parts(check):
-            yield from leaves_of(part)
 
 
 def names_in(check: Check) -> Iterator[tuple[str, ...]]:
     """Yield the names of things in a check, those that mean the same together."""
-    for leaf in leaves_of(check):
+    for leaf in leaves(check):
         if type(leaf) in _NAMES:
             yield from _NAMES[type(leaf)](leaf)
 
 
 def phrases_in(check: Check) -> Iterator[str]:
     """Yield the words of a check that are looked for as they are."""
-    for leaf in leaves_of(check):
+    for leaf in leaves(check):
         if type(leaf) in _PHRASES:
             yield from _PHRASES[type(leaf)](leaf)
 

@@ -10,8 +10,8 @@ The field ``kind`` names the check. ``turn`` says which of the agent's replies a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, Literal
+from collections.abc import Callable, Iterable, Iterator
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -371,12 +371,18 @@ Check = Annotated[
 ]
 
 
+#: combination -> what it combines. By type: each check of each dialogue is looked up here.
+_PARTS: dict[type, Callable[[Any], Iterable[Check]]] = {
+    **dict.fromkeys((All, AnyOf, AtLeast), lambda check: check.checks),
+    Not: lambda check: (check.check,),
+}
+
+
 def leaves(check: Check) -> Iterator[Check]:
-    """Yield the checks that a check is made of, combinations apart."""
-    if isinstance(check, All | AnyOf | AtLeast):
-        for part in check.checks:
-            yield from leaves(part)
-    elif isinstance(check, Not):
-        yield from leaves(check.check)
-    else:
+    """Yield the checks that a check is made of, combinations apart; a plain one is its own."""
+    parts = _PARTS.get(type(check))
+    if parts is None:
         yield check
+    else:
+        for part in parts(check):
+            yield from leaves(part)

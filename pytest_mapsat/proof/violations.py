@@ -20,6 +20,7 @@ from pytest_mapsat.model import (
     ImplicitFactor,
     Not,
     Number,
+    leaves,
 )
 
 from .oracle_run import Mutant, OracleRun
@@ -89,17 +90,6 @@ class _Reader:
             return None
         turns = self._judged.trajectory.turns
         return frozenset(around_of(turns[quote.turn].text, quote.start, quote.end) for quote in finding.quotes)
-
-
-def leaves(check: Check) -> Iterator[Check]:
-    """Yield the checks that a check is made of."""
-    if isinstance(check, Not):
-        yield from leaves(check.check)
-    elif isinstance(check, All | AnyOf | AtLeast):
-        for part in check.checks:
-            yield from leaves(part)
-    else:
-        yield check
 
 
 def checks_of(factor: Factor) -> Iterator[Check]:

@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from .hooks import call_hook
 from .options import agent_spec, dest_of, typed
 
 if TYPE_CHECKING:
     from pytest_mapsat.agents import Source
+    from pytest_mapsat.llm import ModelDoor
+
+    from .settings import Settings
 
 #: Megabytes: what Python and the agent's side of ours need, and more than any machine has.
 _LEAST_MEMORY, _MOST_MEMORY = 64, 16_000_000
@@ -94,22 +98,41 @@ def _memory(config: pytest.Config) -> int:
     return int(text)
 
 
-def isolated_agent(
-    config: pytest.Config, settings: IsolationSettings, spec: str, root: Path, timeout: float
-) -> Source | None:
-    """Return the agent of a spec in processes of its own; None where it is none of the user's own code.
+def source_for(config: pytest.Config, settings: Settings, spec: str, *, door: ModelDoor | None) -> Source:
+    """Return the agent of a run: what a plugin makes of the spec, else what the spec names, in processes of its own where that is asked for.
 
     Args:
         config: pytest's.
-        settings: how it is kept apart.
+        settings: what was asked for.
         spec: what ``--mapsat-agent`` names.
-        root: the directory pytest was started in.
-        timeout: wall time of an episode, seconds.
+        door: the way to models, where anybody in the run is one.
 
     Raises:
-        pytest.UsageError: it cannot be isolated.
+        pytest.UsageError: it cannot be used with what else was asked for.
         UsageError: it cannot be resolved.
     """
+    from pytest_mapsat.agents import resolve_source, source_of  # noqa: PLC0415 (an agent is active)
+
+    made = call_hook(config, config.hook.pytest_mapsat_make_agent, config=config, spec=spec)
+    if made is None:
+        root, timeout = config.invocation_params.dir, settings.request.options.timeout_seconds
+        isolated = settings.isolation and _isolated(config, settings.isolation, spec, root, timeout)
+        return isolated or resolve_source(spec, root=root, door=door)
+    if settings.isolation is not None:
+        raise pytest.UsageError(
+            "--mapsat-isolate: what pytest_mapsat_make_agent makes is an object of this process and cannot be made in another one"
+        )
+    if settings.executor:
+        raise pytest.UsageError(
+            "--mapsat-executor: what pytest_mapsat_make_agent makes is an object of this process, and no other one has it"
+        )
+    return source_of(made, spec)
+
+
+def _isolated(
+    config: pytest.Config, settings: IsolationSettings, spec: str, root: Path, timeout: float
+) -> Source | None:
+    """Return the agent of a spec in processes of its own; None where it is none of the user's own code."""
     from pytest_mapsat.agents import Isolation, isolated_source, names_own_code  # noqa: PLC0415 (an agent is active)
     from pytest_mapsat.suite import find_suite  # noqa: PLC0415 (likewise)
 

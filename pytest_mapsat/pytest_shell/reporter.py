@@ -70,16 +70,11 @@ class Reporter:
         self.fresh: dict[str, list[Ended]] = {}
         self.run_name = ""
         self.families = families
-        options, known = settings.request.options, all_metrics(families)
-        _ = thresholds_of(options, known), drops_of(options, known)  # a bad one is told before anything runs
         self._decides = not any(
             getattr(config.option, name, False) for name in ("collectonly", "setuponly", "setupplan")
         )
-        if settings.save is not None and self._decides:
-            check_save_path(settings.save, settings.decisions)
         self._reports = Reports(config, settings)
-        if self._decides:
-            self._reports.check()
+        self._refuse()
         self.beginning = Beginning(config, settings, episodes, decides=self._decides)
         self._ledger = Ledger()
         self._gathered = Gathered()
@@ -99,7 +94,7 @@ class Reporter:
         self._told = False
         #: What became of the answers of the user's own tools.
         self._own_answers: list[str] = []
-        rule = PassRule.parse(options.pass_rule, options.trials)
+        rule = PassRule.parse(settings.request.options.pass_rule, settings.request.options.trials)
         self._passes = Passes(rule) if rule.forgives else None
         if self._passes is not None:
             config.pluginmanager.register(self._passes, "mapsat-passes")
@@ -109,6 +104,15 @@ class Reporter:
         config.add_cleanup(self._hold_status)
         self._started = perf_counter()
         self._started_at = datetime.now(UTC)
+
+    def _refuse(self) -> None:
+        """Refuse bounds and files that cannot be used, before anything runs."""
+        options, known = self.settings.request.options, all_metrics(self.families)
+        _ = thresholds_of(options, known), drops_of(options, known)
+        if self._decides:
+            if self.settings.save is not None:
+                check_save_path(self.settings.save, self.settings.decisions)
+            self._reports.check()
 
     # -- the start -------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pytest
 
-from pytest_mapsat.agents import Source, resolve_source, source_of
+from pytest_mapsat.agents import Source, source_of
 from pytest_mapsat.episode import leave_behind, shutdown
 from pytest_mapsat.formats import Journal
 from pytest_mapsat.judges import Decisions, gather_checks, make_judge
@@ -38,7 +38,7 @@ from .collector import Collector
 from .executing import connect
 from .failures import Completion, again_of
 from .hooks import HookError, call_hook, world_of
-from .isolating import isolated_agent
+from .isolating import source_for
 from .items import CaseFile, CaseParam, agent_of, case_name, param_of, place_of
 from .printed import Printed
 from .reporter import Reporter
@@ -102,7 +102,9 @@ class MapsatSession:
         #: Names the run in the store that its processes share.
         self.run_name: str = self._told.get("run", "") or uuid4().hex
         self._door = self._open_door()
-        self._source = None if request.agent == "fixture" else self._resolve(self._moved(request.agent))
+        self._source: Source | None = None
+        if request.agent != "fixture":
+            self._source = source_for(config, settings, self._moved(request.agent), door=self._door)
         self._runner: Runner | None = None
         self._checks = gather_checks(call_hook(config, config.hook.pytest_mapsat_check, config=config))
         self.families = gather_families(call_hook(config, config.hook.pytest_mapsat_metrics, config=config))
@@ -346,22 +348,6 @@ class MapsatSession:
             self._door.close()
 
     # -- inside ----------------------------------------------------------------------------
-
-    def _resolve(self, spec: str) -> Source:
-        made = call_hook(self.config, self.config.hook.pytest_mapsat_make_agent, config=self.config, spec=spec)
-        isolation, timeout = self.settings.isolation, self.settings.request.options.timeout_seconds
-        if made is not None and isolation is not None:
-            raise pytest.UsageError(
-                "--mapsat-isolate: what pytest_mapsat_make_agent makes is an object of this process and cannot be made in another one"
-            )
-        if made is not None and self.settings.executor:
-            raise pytest.UsageError(
-                "--mapsat-executor: what pytest_mapsat_make_agent makes is an object of this process, and no other one has it"
-            )
-        if made is not None:
-            return source_of(made, spec)
-        isolated = isolation and isolated_agent(self.config, isolation, spec, self.root, timeout)
-        return isolated or resolve_source(spec, root=self.root, door=self._door)
 
     def _open_door(self) -> ModelDoor | None:
         """Return the way to models, where anybody in this run is one."""

@@ -219,53 +219,45 @@ class _Reader:
         """Join what is one figure in two units (1 h 20 min, 1小时20分) and ranges (12-18 min)."""
         result: list[Figure] = []
         for figure in found:
-            last = result[-1] if result else None
-            gap = self.text[last.end : figure.start] if last else ""
-            if (
-                last
-                and not last.bare
-                and last.unit == figure.unit
-                and last.scale > figure.scale
-                and figure.unit in _NEXT
-                and (not gap.strip() or self.pack.words.get(gap.strip(), {}).keys() & {"and", "joint"})
-            ):
-                total = last.value + figure.value
-                result[-1] = last._replace(
-                    end=figure.end, value=total, low=total, high=total, step=figure.step, scale=figure.scale
-                )
-            elif last and self._is_range(last, figure, gap):
-                low = last.low * (figure.scale if last.bare else 1.0)
-                result[-1] = Figure(
-                    last.start,
-                    figure.end,
-                    (low + figure.high) / 2,
-                    low,
-                    figure.high,
-                    "range",
-                    figure.unit,
-                    figure.step,
-                    figure.scale,
-                    figure.bare,
-                )
-            elif (
-                last
-                and last.unit == "min"
-                and last.scale == _SIXTY
-                and figure.bare
-                and not gap.strip()
-                and figure.value < _SIXTY
-                and last.value == int(last.value)
-                and figure.approx != "range"
-            ):
-                total = last.value + figure.value
-                result[-1] = last._replace(end=figure.end, value=total, low=total, high=total, step=1.0, scale=1.0)
-            elif last and not gap and self._is_tenth(last, figure):
-                total = last.value + figure.value * last.scale / _TEN
-                step = last.scale / _TEN
-                result[-1] = last._replace(end=figure.end, value=total, low=total, high=total, step=step)
-            else:
+            whole = self._together(result[-1], figure) if result else None
+            if whole is None:
                 result.append(figure)
+            else:
+                result[-1] = whole
         return result
+
+    def _together(self, last: Figure, figure: Figure) -> Figure | None:
+        """Return the figure that two which follow each other are, if they are one."""
+        gap = self.text[last.end : figure.start]
+        total = last.value + figure.value
+        if (
+            not last.bare
+            and last.unit == figure.unit
+            and last.scale > figure.scale
+            and figure.unit in _NEXT
+            and (not gap.strip() or self.pack.words.get(gap.strip(), {}).keys() & {"and", "joint"})
+        ):
+            return last._replace(
+                end=figure.end, value=total, low=total, high=total, step=figure.step, scale=figure.scale
+            )
+        if self._is_range(last, figure, gap):
+            low = last.low * (figure.scale if last.bare else 1.0)
+            return figure._replace(start=last.start, value=(low + figure.high) / 2, low=low, approx="range")
+        if (
+            last.unit == "min"
+            and last.scale == _SIXTY
+            and figure.bare
+            and not gap.strip()
+            and figure.value < _SIXTY
+            and last.value == int(last.value)
+            and figure.approx != "range"
+        ):
+            return last._replace(end=figure.end, value=total, low=total, high=total, step=1.0, scale=1.0)
+        if not gap and self._is_tenth(last, figure):
+            step = last.scale / _TEN
+            total = last.value + figure.value * step
+            return last._replace(end=figure.end, value=total, low=total, high=total, step=step)
+        return None
 
     def _is_tenth(self, last: Figure, figure: Figure) -> bool:
         """Return whether a digit right behind a sum of money or a length is its next decimal: 十块五, 一公里八."""
