@@ -5,19 +5,18 @@ import cost use a process of their own.
 """
 
 from importlib import import_module
+from pkgutil import walk_packages
 
 import pytest
 import tiny_suite
 
-for _name in (
-    "numpy",
-    "openpyxl",
-    "rapidfuzz",
-    "yaml",
-    "pytest_mapsat.cli",
-    "pytest_mapsat.pytest_shell.reporter",
-):
+import pytest_mapsat
+
+for _name in ("hypothesis", "numpy", "openpyxl", "rapidfuzz", "rich.console", "rich.table", "yaml"):
     import_module(_name)
+for _module in walk_packages(pytest_mapsat.__path__, "pytest_mapsat."):
+    if not _module.name.endswith("__main__"):
+        import_module(_module.name)
 
 
 @pytest.fixture

@@ -212,7 +212,8 @@ def test_it_is_not_shown_where_another_or_nobody_reports(tmp_path: Path, argumen
 
 
 def wants(pytester: pytest.Pytester, *arguments: str, tty: bool = True, **environment: str) -> bool:
-    config = pytester.parseconfigure(*arguments)
+    # That plugin collects all cycles of this process at the end of each configuration.
+    config = pytester.parseconfigure("-p", "no:unraisableexception", *arguments)
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if terminal is not None:
         terminal.isatty = tty
