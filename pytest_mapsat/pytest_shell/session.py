@@ -40,6 +40,7 @@ from .failures import Completion, again_of
 from .hooks import HookError, call_hook, world_of
 from .isolating import source_for
 from .items import CaseFile, CaseParam, agent_of, case_name, param_of, place_of
+from .leaving import no_green_exit
 from .printed import Printed
 from .reporter import Reporter
 from .settings import Settings, read_settings
@@ -64,11 +65,13 @@ def start_session(config: pytest.Config) -> MapsatSession:
         pytest.UsageError: an option, the agent's spec, the judge's or the user's cannot be used.
     """
     settings = read_settings(config)
-    interrupts = ExitStack()
-    interrupts.enter_context(listening())
-    config.add_cleanup(interrupts.close)
+    noticed = ExitStack()
+    noticed.enter_context(listening())
+    flights = noticed.enter_context(no_green_exit(config))
+    config.add_cleanup(noticed.close)
     try:
         session = MapsatSession(config, settings)
+        flights.append(session.episodes.flights)
         config.pluginmanager.register(Collector(), "mapsat-collector")
         if session.is_controller:
             session.reporter = Reporter(config, session.described(), session.suites, session.episodes, session.families)

@@ -102,3 +102,40 @@ def test_lost_trials_are_named_by_their_case_where_another_file_cannot_be_read(p
     (project.path / "benchmark_cases" / "nav" / "a.yaml").write_text("[")
     result = project.runpytest("--mapsat-agent=good:agent", "--mapsat-trials=2")
     result.stdout.fnmatch_lines(["lost*find-one trial 1: *", "*find-one trial 2: *"])
+
+
+ENDS = {
+    "in a reply": "import os\n\ndef agent(message):\n    os._exit(0)\n",
+    "in a reply, on a loop": "import os\n\nasync def agent(message):\n    os._exit(0)\n",
+    "at import": "from os import _exit\n_exit(0)\n",
+}
+
+
+@pytest.mark.parametrize("capture", ["-s", "--capture=fd"])
+@pytest.mark.parametrize("where", ENDS)
+def test_an_agent_that_ends_the_process_ends_no_green_run(project: pytest.Pytester, where: str, capture: str) -> None:
+    project.makepyfile(ends=ENDS[where])
+    result = project.runpytest_subprocess("--mapsat-agent=ends:agent", capture)
+    assert result.ret == pytest.ExitCode.INTERNAL_ERROR
+    during = " during nav-one*" if "reply" in where else ""
+    result.stderr.fnmatch_lines([f"mapsat: os._exit(0) ended pytest{during}, before the run had come to a result*"])
+
+
+def test_a_copy_of_the_process_may_end_itself_and_so_may_everybody_afterwards(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        copies=(
+            "import os\n\ndef agent(message):\n"
+            "    copy = os.fork()\n"
+            "    if not copy:\n        os._exit(0)\n"
+            "    assert os.waitpid(copy, 0)[1] == 0\n"
+            "    return 'Blue Bay.'\n"
+        ),
+        around=(
+            "import os, pytest\nbefore = os._exit\n"
+            "status = pytest.main(['--mapsat-agent=copies:agent', '-rP'])\n"
+            "print('as before' if os._exit is before else 'changed', int(status), flush=True)\nos._exit(0)\n"
+        ),
+    )
+    result = project.runpython(project.path / "around.py")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*3 passed*", "as before 0"])
