@@ -14,7 +14,7 @@ _AGENT = """
 import os
 
 def agent(message, tools):
-    os._exit(0)
+    os.execvp("true", ["true"])
 """
 
 
