@@ -20,7 +20,7 @@ three checks, scores eight metrics and accounts for every item; the others run t
 
 _GROWTH = """## How cost grows
 
-k of the best t = a + b n^k; a is what a run costs before its first case.
+k of the best t = a + b n^k; a is what a run costs before its first case. Of an answer no more than 100,000 characters are read, and k is of those below.
 
 | what | from | to | k |
 | --- | --- | --- | --- |"""
@@ -95,7 +95,7 @@ def _growths(grew: Sequence[Sequence[Growth]]) -> Iterator[str]:
     for one in (growth for growths in grew for growth in growths):
         (low, fast), (high, slow) = one.points[0], one.points[-1]
         told = "too few points" if one.exponent is None else f"{one.exponent:.2f}"
-        yield f"| {one.name}, {one.unit} | {low:,g}: {_time(fast)} | {high:,g}: {_time(slow)} | {told} |"
+        yield f"| {one.name}, {one.unit} | {low:,.0f}: {_time(fast)} | {high:,.0f}: {_time(slow)} | {told} |"
 
 
 def _time(seconds: float) -> str:

@@ -255,11 +255,12 @@ class _Cut:
     def _once(self, times: Sequence[ClockTime]) -> list[ClockTime]:
         """Take the thing from a time that seems to be a further arrival at it, where its own clause does not name it: one arrives once."""
         first: dict[tuple[str, ...], ClockTime] = {}
+        named = {(name.clause, name.hit.keys) for name in self.names}
         kept = []
         for time in times:
             told = first.setdefault(time.subject, time) if time.role == "arrival" and len(time.subject) == 1 else time
-            named = any(name.clause == time.clause and name.hit.keys == time.subject for name in self.names)
-            kept.append(time if told.minutes == time.minutes or named else replace(time, subject=()))
+            stays = told.minutes == time.minutes or (time.clause, time.subject) in named
+            kept.append(time if stays else replace(time, subject=()))
         return kept
 
     def _time(self, spoken: Spoken, role: TimeRole | None) -> ClockTime:
