@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from contextlib import suppress
 
+import hypothesis  # noqa: F401  its plugin would load it at the end, and look for what is left out of collections by then
 import pytest
 
 with suppress(ImportError):

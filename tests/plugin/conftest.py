@@ -12,7 +12,7 @@ import tiny_suite
 
 import pytest_mapsat
 
-for _name in ("hypothesis", "numpy", "openpyxl", "rapidfuzz", "rich.console", "rich.table", "yaml"):
+for _name in ("numpy", "openpyxl", "rapidfuzz", "rich.console", "rich.table", "yaml"):
     import_module(_name)
 for _module in walk_packages(pytest_mapsat.__path__, "pytest_mapsat."):
     if not _module.name.endswith("__main__"):
