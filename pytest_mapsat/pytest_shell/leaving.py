@@ -26,11 +26,11 @@ def no_green_exit(config: pytest.Config) -> Iterator[list[Flights]]:
     Yields:
         A list for what tells which episodes are under way, once somebody knows.
     """
-    process, leave = os.getpid(), os._exit
+    process, leave, over = os.getpid(), os._exit, False
     known: list[Flights] = []
 
     def noticed(status: int) -> NoReturn:
-        if status == 0 and os.getpid() == process:
+        if status == 0 and os.getpid() == process and not over:
             status = pytest.ExitCode.INTERNAL_ERROR
             with suppress(Exception):  # whatever is broken, the process ends
                 _tell(config, [flight.case for flights in known for flight in flights.under_way()])
@@ -40,6 +40,7 @@ def no_green_exit(config: pytest.Config) -> Iterator[list[Flights]]:
     try:
         yield known
     finally:
+        over = True  # for who has taken it by its name
         if os._exit is noticed:
             os._exit = leave
 

@@ -124,7 +124,7 @@ def test_an_agent_that_ends_the_process_ends_no_green_run(project: pytest.Pytest
 def test_a_copy_of_the_process_may_end_itself_and_so_may_everybody_afterwards(project: pytest.Pytester) -> None:
     project.makepyfile(
         copies=(
-            "import os\n\ndef agent(message):\n"
+            "import os\nfrom os import _exit\n\ndef agent(message):\n"
             "    copy = os.fork()\n"
             "    if not copy:\n        os._exit(0)\n"
             "    assert os.waitpid(copy, 0)[1] == 0\n"
@@ -133,7 +133,8 @@ def test_a_copy_of_the_process_may_end_itself_and_so_may_everybody_afterwards(pr
         around=(
             "import os, pytest\nbefore = os._exit\n"
             "status = pytest.main(['--mapsat-agent=copies:agent', '-rP'])\n"
-            "print('as before' if os._exit is before else 'changed', int(status), flush=True)\nos._exit(0)\n"
+            "print('as before' if os._exit is before else 'changed', int(status), flush=True)\n"
+            "import copies\ncopies._exit(0)\n"
         ),
     )
     result = project.runpython(project.path / "around.py")
