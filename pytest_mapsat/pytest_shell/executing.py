@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +11,9 @@ import pytest
 from .options import agent_spec, dest_of
 
 if TYPE_CHECKING:
+    from pytest_mapsat.model import RunRequest
     from pytest_mapsat.runs.cluster import Cluster
+    from pytest_mapsat.runs.elsewhere import Elsewhere
 
     from .settings import Settings
 
@@ -71,3 +74,18 @@ def connect(config: pytest.Config, settings: Settings, *, asks_models: bool) -> 
     cluster = open_cluster(settings.executor)
     config.add_cleanup(cluster.close)
     return cluster
+
+
+def elsewhere(cluster: Cluster, settings: Settings, request: RunRequest, root: Path) -> Elsewhere:
+    """Return the way in which episodes are played on a cluster.
+
+    Args:
+        cluster: where.
+        settings: what was asked for.
+        request: the run that they are of.
+        root: the directory pytest was started in.
+    """
+    from pytest_mapsat.runs.elsewhere import Elsewhere  # noqa: PLC0415 (an agent is active)
+
+    rounds = 1 + (settings.concurrency or 1) // max(cluster.threads, 1)
+    return Elsewhere(cluster.executor, request, root, settings.models.cache, rounds=rounds, gone=cluster.gone)

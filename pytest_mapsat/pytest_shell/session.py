@@ -17,11 +17,10 @@ from pytest_mapsat.episode import leave_behind, shutdown
 from pytest_mapsat.formats import Journal
 from pytest_mapsat.judges import Decisions, gather_checks, make_judge
 from pytest_mapsat.metrics import gather_families
-from pytest_mapsat.model import Case, MapsatError, RunRequest, Scorecard, SuiteError
+from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
 from pytest_mapsat.reports import failure_text, properties
 from pytest_mapsat.runs.ahead import Planned
 from pytest_mapsat.runs.case import Played, Runner
-from pytest_mapsat.runs.elsewhere import Elsewhere
 from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted
 from pytest_mapsat.runs.families import asked_for, metrics_of
 from pytest_mapsat.runs.models import CeilingReachedError, asks_judge, asks_models, door_for
@@ -35,7 +34,7 @@ from pytest_mapsat.users import check_user_spec
 from .ahead import AheadOfItems
 from .collecting import Collecting
 from .collector import Collector
-from .executing import connect
+from .executing import connect, elsewhere
 from .failures import Completion, again_of
 from .hooks import HookError, call_hook, world_of
 from .isolating import source_for
@@ -382,16 +381,7 @@ class MapsatSession:
             self.families,
             door=self._door,
             own_tools=self._own_tools,
-            elsewhere=self._elsewhere(request),
-        )
-
-    def _elsewhere(self, request: RunRequest) -> Elsewhere | None:
-        cluster = self._cluster
-        if cluster is None:
-            return None
-        rounds = 1 + (self.settings.concurrency or 1) // max(cluster.threads, 1)
-        return Elsewhere(
-            cluster.executor, request, self.root, self.settings.models.cache, rounds=rounds, gone=cluster.gone
+            elsewhere=None if self._cluster is None else elsewhere(self._cluster, self.settings, request, self.root),
         )
 
     def _moved(self, spec: str) -> str:
