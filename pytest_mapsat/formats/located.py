@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from pytest_mapsat.model import CASE_ID_PATTERN, Json, Problem, did_you_mean, fields_of, shown
+from pytest_mapsat.model import CASE_ID_PATTERN, Json, Problem, did_you_mean, shown, types_of
 
 from . import limits
 
@@ -209,7 +209,7 @@ def _below(candidates: set[type[BaseModel]], part: str | int) -> set[type[BaseMo
     if isinstance(part, int):
         return candidates
     named = [
-        field.annotation for one in candidates for name, field in fields_of(one).items() if part in {name, field.alias}
+        sort for one in candidates for name, sort in types_of(one).items() if part in {name, one.model_fields[name].alias}
     ]
     # A key of a free mapping (match: {city: ...}) leaves the candidates: they are the mapping's values already.
     return {model for annotation in named for model in _models_in(annotation)} if named else candidates

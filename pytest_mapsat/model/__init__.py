@@ -14,7 +14,7 @@ from .answer import (
     reply_digest,
     wording_digest,
 )
-from .base import CASE_ID_PATTERN, Bounds, Json, JsonObject, Noun, fields_of, lighten
+from .base import CASE_ID_PATTERN, Bounds, Json, JsonObject, Noun, lighten, types_of
 from .case import (
     SOFT_LEVELS,
     Case,
@@ -354,7 +354,6 @@ __all__ = [
     "did_you_mean",
     "digest",
     "evidence_digest",
-    "fields_of",
     "fits",
     "json_size",
     "leaves",
@@ -374,6 +373,7 @@ __all__ = [
     "tool_name",
     "total_usage",
     "trajectory_digest",
+    "types_of",
     "user_name",
     "wording_digest",
 ]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
-from pydantic.fields import FieldInfo
 
 #: Case ids stand in node ids and file names; ``-t<digits>`` at the end is kept for trials.
 CASE_ID_PATTERN = r"^[A-Za-z0-9_.-]{1,80}$"
@@ -71,11 +70,13 @@ def lighten(noun: Noun) -> None:
                 lighten(one)
 
 
-def fields_of(noun: type[BaseModel]) -> Mapping[str, FieldInfo]:
-    """Return the fields of a noun by name, with types for annotations: one that names a later noun has them only once it is compiled."""
-    if not noun.__pydantic_fields_complete__:
-        noun.model_rebuild()
-    return noun.model_fields
+@cache
+def types_of(noun: type[BaseModel]) -> Mapping[str, Any]:
+    """Return the types of a noun's fields, by the fields' names; those that name a later noun too, for which nothing is compiled."""
+    if noun.__pydantic_fields_complete__:
+        return {name: field.annotation for name, field in noun.model_fields.items()}
+    types = get_type_hints(noun)
+    return {name: types[name] for name in noun.model_fields}
 
 
 @cache

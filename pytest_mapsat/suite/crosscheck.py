@@ -26,9 +26,9 @@ from pytest_mapsat.model import (
     Tool,
     WithinM,
     did_you_mean,
-    fields_of,
     mismatches,
     shown,
+    types_of,
 )
 
 Place = tuple[str | int, ...]
@@ -218,9 +218,9 @@ def _may_hold(kind: type[Any], sorts: frozenset[type[Noun]] | None) -> bool:
 def _fields(noun: type[Noun], sorts: frozenset[type[Noun]] | None) -> tuple[tuple[str, str], ...]:
     """Return the fields of a noun that may hold nouns of some types, with their names in a file."""
     return tuple(
-        (name, field.alias or name)
-        for name, field in fields_of(noun).items()
-        if any(sorts is None or sorts & _reached(one) for one in _nouns_of(field.annotation))
+        (name, noun.model_fields[name].alias or name)
+        for name, kind in types_of(noun).items()
+        if any(sorts is None or sorts & _reached(one) for one in _nouns_of(kind))
     )
 
 
@@ -229,8 +229,8 @@ def _reached(noun: type[Noun]) -> frozenset[type[Noun]]:
     """Return a type of nouns and all that nouns of it may hold, however deep."""
     reached, waiting = {noun}, [noun]
     while waiting:
-        for field in fields_of(waiting.pop()).values():
-            new = _nouns_of(field.annotation) - reached
+        for kind in types_of(waiting.pop()).values():
+            new = _nouns_of(kind) - reached
             reached |= new
             waiting += new
     return frozenset(reached)
