@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .models import AGENT_PROMPTS
     from .recorded import RecordedSource
     from .resolve import load, names_own_code, resolve_source, source_of
-    from .source import AgentSource, Conversation, Source
+    from .source import MODEL_KINDS, AgentSource, Conversation, Source
 else:
     __getattr__ = fetched(
         __name__,
@@ -33,12 +33,13 @@ else:
             "models": ("AGENT_PROMPTS",),
             "recorded": ("RecordedSource",),
             "resolve": ("load", "names_own_code", "resolve_source", "source_of"),
-            "source": ("AgentSource", "Conversation", "Source"),
+            "source": ("MODEL_KINDS", "AgentSource", "Conversation", "Source"),
         },
     )
 
 __all__ = [
     "AGENT_PROMPTS",
+    "MODEL_KINDS",
     "AgentContext",
     "AgentFault",
     "AgentSource",

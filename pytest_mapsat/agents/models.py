@@ -16,11 +16,10 @@ from pytest_mapsat.sandbox import Toolbox
 from .context import AgentContext, Session, trial_of
 from .faults import AgentFault
 from .reply import Reply
+from .source import ModelKind
 
-Kind = Literal["react", "plan"]
-KINDS: tuple[Kind, ...] = ("react", "plan")
 #: The prompts of each kind, for the manifest.
-AGENT_PROMPTS: dict[Kind, tuple[str, ...]] = {
+AGENT_PROMPTS: dict[ModelKind, tuple[str, ...]] = {
     "react": ("react", "answer_now", "claims"),
     "plan": ("react", "plan", "understood", "carry_out", "answer_now", "claims"),
 }
@@ -46,7 +45,7 @@ class ModelSource:
         door: the way to it.
     """
 
-    name: Kind
+    name: ModelKind
     spec: str
     model: str
     parameters: JsonObject
@@ -71,7 +70,7 @@ class ModelSource:
         return ModelConversation(self, toolbox, context, session)
 
 
-def model_source(kind: Kind, rest: str, spec: str, door: Door | None) -> ModelSource:
+def model_source(kind: ModelKind, rest: str, spec: str, door: Door | None) -> ModelSource:
     """Return the source that ``react:MODEL`` or ``plan:MODEL`` names.
 
     Raises:

@@ -7,23 +7,24 @@ import os
 import sys
 from pathlib import Path
 from traceback import extract_tb
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from pytest_mapsat import strangers
-from pytest_mapsat.llm import Door
 from pytest_mapsat.model import UsageError, did_you_mean
 from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
 
-from .baselines import BaselineSource
 from .callables import callable_source
-from .models import KINDS, ModelSource, model_source
-from .recorded import RecordedSource, open_recorded
-from .source import Source
+from .source import MODEL_KINDS, Source
+
+if TYPE_CHECKING:
+    from pytest_mapsat.llm import Door
+
+    from .baselines import BaselineSource
 
 _Baseline = Literal["silent", "constant", "oracle"]
 _BASELINES: tuple[_Baseline, ...] = get_args(_Baseline)
 _TO_COME = ("baseline:surface", "http:", "https:")
-_SCHEMES = ("baseline", "recorded", *KINDS)
+_SCHEMES = ("baseline", "recorded", *MODEL_KINDS)
 
 
 def resolve_source(spec: str, *, root: Path, door: Door | None = None) -> Source:
@@ -45,11 +46,15 @@ def resolve_source(spec: str, *, root: Path, door: Door | None = None) -> Source
             f"agent {spec!r}: not in this version yet; there are module:attr, recorded:PATH and {_baselines()}"
         )
     if scheme == "recorded":
+        from .recorded import open_recorded  # noqa: PLC0415 (each kind of source only where it is asked for)
+
         return open_recorded(rest, root=root)
     if scheme == "baseline":
         return _baseline(rest)
-    for kind in KINDS:
+    for kind in MODEL_KINDS:
         if scheme == kind:
+            from .models import model_source  # noqa: PLC0415 (likewise)
+
             return model_source(kind, rest, spec, door)
     try:
         return callable_source(load(spec, root=root), spec)
@@ -71,12 +76,18 @@ def source_of(agent: object, spec: str) -> Source:
     Raises:
         UsageError: it is none of these.
     """
+    from .baselines import BaselineSource  # noqa: PLC0415 (likewise)
+    from .models import ModelSource  # noqa: PLC0415 (likewise)
+    from .recorded import RecordedSource  # noqa: PLC0415 (likewise)
+
     if isinstance(agent, BaselineSource | RecordedSource | ModelSource):
         return agent
     return callable_source(agent, spec)
 
 
 def _baseline(name: str) -> BaselineSource:
+    from .baselines import BaselineSource  # noqa: PLC0415 (likewise)
+
     for known in _BASELINES:
         if name == known:
             return BaselineSource(known)

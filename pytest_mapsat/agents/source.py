@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
 
 from pytest_mapsat.model import Case
 from pytest_mapsat.sandbox import Toolbox
 
 from .context import AgentContext, Session
-from .recorded import RecordedSource
 from .reply import Reply
+
+if TYPE_CHECKING:
+    from .recorded import RecordedSource
+
+#: How a model is asked that is the agent.
+ModelKind = Literal["react", "plan"]
+MODEL_KINDS: tuple[ModelKind, ...] = get_args(ModelKind)
 
 
 class Conversation(Protocol):
@@ -71,4 +77,4 @@ class AgentSource(Protocol):
         ...
 
 
-Source = AgentSource | RecordedSource
+Source: TypeAlias = "AgentSource | RecordedSource"

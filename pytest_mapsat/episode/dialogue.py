@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from pytest_mapsat.agents import (
     AgentFault,
     AgentSource,
     Conversation,
-    RecordedSource,
     Reply,
     Source,
     context_of,
@@ -39,6 +39,9 @@ from pytest_mapsat.users import User
 from .channel import Channel, port
 from .limits import Limits
 from .worker import Caller, Here, Overdue, leased
+
+if TYPE_CHECKING:
+    from pytest_mapsat.agents import RecordedSource
 
 _UNKNOWN = Usage()
 

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from pytest_mapsat.on_demand import fetched
 
 from . import limits
-from .csvtext import TableRow, check_columns, read_csv
-from .dialogues import Layout, PublishedCall, PublishedDialogue, PublishedMessage, layout_of, read_dialogues
 from .files import (
     READ_ERRORS,
     RawLine,
@@ -23,7 +21,6 @@ from .files import (
 )
 from .journal import Journal, JournalContent, JournalEpisode, Place, is_journal, read_journal
 from .jsontext import parse_json, parse_json_line
-from .literals import parse_literal
 from .located import DataPath, Lines, Located, dotted, validate
 from .nounlines import Placed, append_lines, read_nouns
 from .replacing import replacing, umask
@@ -32,10 +29,22 @@ from .secrets import MARK, Secrets, is_obvious, redacted
 from .yamltext import parse_yaml, scalar
 
 if TYPE_CHECKING:
+    from .csvtext import TableRow, check_columns, read_csv
+    from .dialogues import Layout, PublishedCall, PublishedDialogue, PublishedMessage, layout_of, read_dialogues
+    from .literals import parse_literal
     from .verdicts import Completion, Degree, FactCheck, Faithfulness, PublishedVerdict, Satisfaction, read_verdicts
 else:
+    _DIALOGUES = ("Layout", "PublishedCall", "PublishedDialogue", "PublishedMessage", "layout_of", "read_dialogues")
     _VERDICTS = ("Completion", "Degree", "FactCheck", "Faithfulness", "PublishedVerdict", "Satisfaction")
-    __getattr__ = fetched(__name__, {"verdicts": (*_VERDICTS, "read_verdicts")})
+    __getattr__ = fetched(
+        __name__,
+        {
+            "csvtext": ("TableRow", "check_columns", "read_csv"),
+            "dialogues": _DIALOGUES,
+            "literals": ("parse_literal",),
+            "verdicts": (*_VERDICTS, "read_verdicts"),
+        },
+    )
 
 __all__ = [
     "MARK",

@@ -209,7 +209,10 @@ def _below(candidates: set[type[BaseModel]], part: str | int) -> set[type[BaseMo
     if isinstance(part, int):
         return candidates
     named = [
-        sort for one in candidates for name, sort in types_of(one).items() if part in {name, one.model_fields[name].alias}
+        sort
+        for one in candidates
+        for name, sort in types_of(one).items()
+        if part in {name, one.model_fields[name].alias}
     ]
     # A key of a free mapping (match: {city: ...}) leaves the candidates: they are the mapping's values already.
     return {model for annotation in named for model in _models_in(annotation)} if named else candidates

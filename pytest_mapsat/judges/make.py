@@ -4,28 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from threading import Event
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from pytest_mapsat.llm import Answer, Door, ModelError, Request, named_model
 from pytest_mapsat.model import Case, Tool, Trajectory, UsageError, Verdict, did_you_mean
 from pytest_mapsat.text import Vocabulary
 
 from .checks import ChecksJudge
 from .custom import CheckFunction, gather_checks
 
+if TYPE_CHECKING:
+    from pytest_mapsat.llm import Door
+
 _KNOWN = ("checks", "recorded", "llm", "llm-all")
 _EXPECTED = "use checks, recorded:PATH, llm:MODEL or llm-all:MODEL"
 #: Evaluations of one dialogue where nobody says how many.
 _VOTES = 3
-
-
-class _ClosedDoor:
-    """Stands where nobody opened a way to models: every call says so."""
-
-    def ask(self, request: Request, *, timeout: float | None = None, cancelled: Event | None = None) -> Answer:  # noqa: ARG002
-        """Raise ModelError."""
-        raise ModelError("unavailable", "no way to models is open here", purpose=request.purpose)
 
 
 class Judge(Protocol):
@@ -84,11 +77,13 @@ def make_judge(
             from .recorded import RecordedJudge  # noqa: PLC0415 (only where verdicts are read from a file)
 
             return RecordedJudge.open(_file_of(spec, root), spec, rest, own)
+        from pytest_mapsat.llm import named_model  # noqa: PLC0415 (only where a model judges)
+
+        from .asked import ClosedDoor, ModelJudge  # noqa: PLC0415 (likewise)
+
         model, parameters = named_model(rest, f"--mapsat-judge={spec}")
         every = kind == "llm-all"
-        from .asked import ModelJudge  # noqa: PLC0415 (only where a model judges)
-
-        return ModelJudge(own, door or _ClosedDoor(), model, parameters, spec, votes or default_votes(spec), every)
+        return ModelJudge(own, door or ClosedDoor(), model, parameters, spec, votes or default_votes(spec), every)
     hint = did_you_mean(kind, _KNOWN)
     if colon and rest and not hint:
         raise UsageError(f"--mapsat-judge={spec}: judges of your own are not in this version yet; {_EXPECTED}")

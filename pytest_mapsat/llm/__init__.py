@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from pytest_mapsat.on_demand import fetched
 
 from .ceilings import ceilings_met
-from .errors import OF_THE_REPLY, Kind, ModelError
-from .prompts import Prompt, marks, prompt
-from .request import Answer, Door, Purpose, Request, ToolCall, named_model
 
 if TYPE_CHECKING:
     from .batch import Taken, Written, read_batch, write_batch
     from .budget import Limits
     from .cache import MODES, Cache, Entry, Imported, Mode, export_entries, import_entries
     from .door import ModelDoor, Patience, open_door
+    from .errors import OF_THE_REPLY, Kind, ModelError
+    from .prompts import Prompt, marks, prompt
+    from .request import Answer, Door, Purpose, Request, ToolCall, named_model
 else:
     __getattr__ = fetched(
         __name__,
@@ -24,6 +24,9 @@ else:
             "budget": ("Limits",),
             "cache": ("MODES", "Cache", "Entry", "Imported", "Mode", "export_entries", "import_entries"),
             "door": ("ModelDoor", "Patience", "open_door"),
+            "errors": ("OF_THE_REPLY", "Kind", "ModelError"),
+            "prompts": ("Prompt", "marks", "prompt"),
+            "request": ("Answer", "Door", "Purpose", "Request", "ToolCall", "named_model"),
         },
     )
 

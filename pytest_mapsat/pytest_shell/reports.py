@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_mapsat.agents import scrubbed
 from pytest_mapsat.model import MapsatError, Run, Scorecard, UsageError
-from pytest_mapsat.reports import ReportTarget, write_reports
 from pytest_mapsat.runs.files import check_save_path
 
 from .settings import Settings
+
+if TYPE_CHECKING:
+    from pytest_mapsat.reports import ReportTarget
 
 
 class Reports:
@@ -50,6 +53,8 @@ class Reports:
         """
         if not self.settings.reports or not (run.cases or run.accounting.collected):
             return []
+        from pytest_mapsat.reports import write_reports  # noqa: PLC0415 (only where reports are asked for)
+
         whole = run.model_copy(update={"cases": tuple(map(Scorecard.model_validate_json, lines))})
         faults = []
         for target in self.settings.reports:

@@ -360,19 +360,23 @@ def _refuse_no_model(mode: str) -> None:
 
 def _reports(config: pytest.Config) -> tuple[ReportTarget, ...]:
     """Return the reports: paths start from where pytest was started, or from the root where the ini file names them."""
+    given: list[str] | None = config.getoption(dest_of("report"))
+    root = config.rootpath if given is None else config.invocation_params.dir
+    texts = config.getini(dest_of("report")) if given is None else given
+    if not texts:
+        return ()
     from pytest_mapsat.model import UsageError  # noqa: PLC0415 (pydantic: only where an agent is active)
     from pytest_mapsat.reports import parse_reports  # noqa: PLC0415 (likewise)
 
-    given: list[str] | None = config.getoption(dest_of("report"))
     try:
-        if given is None:
-            return parse_reports(config.getini(dest_of("report")), config.rootpath)
-        return parse_reports(given, config.invocation_params.dir)
+        return parse_reports(texts, root)
     except UsageError as error:
         raise pytest.UsageError(f"--mapsat-report: {error}") from None
 
 
 def _digest(decisions: Path | None) -> str:
+    if decisions is None:
+        return ""
     from pytest_mapsat.model import MapsatError  # noqa: PLC0415 (pydantic: only where an agent is active)
     from pytest_mapsat.runs.regrade import decisions_digest  # noqa: PLC0415 (likewise)
 

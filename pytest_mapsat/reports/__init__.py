@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from pytest_mapsat.on_demand import fetched
+
 from .changes import Line, change_lines
-from .data import Report
 from .dialogue import dialogue_data, dialogue_lines
 from .failure import again_command, failure_text
-from .figures import figures, write_figures
 from .junit import properties
 from .live import Tally, UnderWay, live_line
-from .targets import REPORT_TYPES, ReportTarget, parse_reports, write_reports
 from .terminal import summary_lines
 from .text import call_text, cell_width, cut, printable, wrap
+
+if TYPE_CHECKING:
+    from .data import Report
+    from .paper import figures, write_figures
+    from .targets import REPORT_TYPES, ReportTarget, parse_reports, write_reports
+else:
+    __getattr__ = fetched(
+        __name__,
+        {
+            "data": ("Report",),
+            "paper": ("figures", "write_figures"),
+            "targets": ("REPORT_TYPES", "ReportTarget", "parse_reports", "write_reports"),
+        },
+    )
 
 __all__ = [
     "REPORT_TYPES",

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from pytest_mapsat.agents import Source
 from pytest_mapsat.episode import Limits, run_episode, without_world
 from pytest_mapsat.judges import CheckFunction, Decisions, Judge, make_judge, with_decisions
-from pytest_mapsat.llm import Door, named_model
 from pytest_mapsat.metrics import MSB, Family, gather_families, score
 from pytest_mapsat.model import (
     Case,
@@ -34,14 +33,15 @@ from pytest_mapsat.sandbox import World, argument_problems, make_world, same_val
 from pytest_mapsat.suite import Suite
 from pytest_mapsat.users import audit, make_user
 
-from .elsewhere import Elsewhere
 from .families import families_of, labels_asked
 from .models import within_ceilings
 from .profile import in_profile_setting
 
 if TYPE_CHECKING:
-    from pytest_mapsat.llm import ModelDoor
+    from pytest_mapsat.llm import Door, ModelDoor
     from pytest_mapsat.recording import Kept, OwnTools
+
+    from .elsewhere import Elsewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,8 @@ class Runner:
         world = self.world(suite, case)
         kind, _, model = self.request.options.on_miss.partition(":")
         if kind == "simulate" and self.door is not None:
-            from pytest_mapsat.recording import SimulatingWorld, Simulator  # noqa: PLC0415 (only where it is asked for)
+            from pytest_mapsat.llm import named_model  # noqa: PLC0415 (only where it is asked for)
+            from pytest_mapsat.recording import SimulatingWorld, Simulator  # noqa: PLC0415 (likewise)
 
             named, parameters = named_model(model, "--mapsat-on-miss")
             return SimulatingWorld(

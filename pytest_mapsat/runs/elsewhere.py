@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 from pytest_mapsat import __version__
 from pytest_mapsat.agents import Source, resolve_source, scrubbed
 from pytest_mapsat.episode import Limits, run_episode, without_world
-from pytest_mapsat.llm import Door
 from pytest_mapsat.model import (
     Case,
     MapsatError,
@@ -41,7 +40,7 @@ from pytest_mapsat.users import make_user
 from .models import door_for
 
 if TYPE_CHECKING:
-    from pytest_mapsat.llm import Mode
+    from pytest_mapsat.llm import Door, Mode
 
 #: How often somebody who waits looks whether an answer can still come, seconds.
 _GLANCE = 1.0

@@ -7,10 +7,9 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from pytest_mapsat.agents import AGENT_PROMPTS
-from pytest_mapsat.llm import ceilings_met, marks
+from pytest_mapsat.agents import MODEL_KINDS
+from pytest_mapsat.llm import ceilings_met
 from pytest_mapsat.model import MapsatError, RunRequest
-from pytest_mapsat.users import USER_PROMPTS
 
 if TYPE_CHECKING:
     from pytest_mapsat.llm import Limits, Mode, ModelDoor
@@ -39,7 +38,7 @@ def asks_models(request: RunRequest) -> bool:
     simulated = request.options.on_miss.startswith("simulate:")
     return (
         simulated
-        or request.agent.partition(":")[0] in AGENT_PROMPTS
+        or request.agent.partition(":")[0] in MODEL_KINDS
         or not kinds.isdisjoint({"llm", "llm-all", "scripted+llm"})
     )
 
@@ -56,10 +55,16 @@ def prompts_of(request: RunRequest, judged: Collection[str] = ()) -> dict[str, s
         request: what the run is asked for.
         judged: kinds of labels that a model gave: those beside the factors have prompts of their own.
     """
+    if not asks_models(request):
+        return {}
+    from pytest_mapsat.agents import AGENT_PROMPTS  # noqa: PLC0415 (rooms of models: where there are some)
+    from pytest_mapsat.llm import marks  # noqa: PLC0415 (likewise)
+    from pytest_mapsat.users import USER_PROMPTS  # noqa: PLC0415 (likewise)
+
     names = [name for kind, used in AGENT_PROMPTS.items() if request.agent.partition(":")[0] == kind for name in used]
     names += USER_PROMPTS.get(request.user.partition(":")[0], ())
     if asks_judge(request):
-        from pytest_mapsat.judges import BESIDE_PROMPTS, PROMPTS  # noqa: PLC0415 (rooms of models: where there are some)
+        from pytest_mapsat.judges import BESIDE_PROMPTS, PROMPTS  # noqa: PLC0415 (likewise)
 
         names += PROMPTS
         names += (name for kind, name in BESIDE_PROMPTS.items() if kind in judged)
@@ -67,7 +72,7 @@ def prompts_of(request: RunRequest, judged: Collection[str] = ()) -> dict[str, s
         from pytest_mapsat.recording import SIMULATION_PROMPTS  # noqa: PLC0415 (likewise)
 
         names += SIMULATION_PROMPTS
-    return marks(*names) if names else {}
+    return marks(*names)
 
 
 def door_for(mode: Mode, limits: Limits | None = None, *, run: str = "") -> ModelDoor:

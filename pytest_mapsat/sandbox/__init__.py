@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from pytest_mapsat.on_demand import fetched
+
 from .canonical import UnfitError, canonical
 from .canonical import point as point_of
-from .computing import DAY_WORDS, day_of, shape_of
+from .computing import DAY_WORDS, day_of
 from .door import WorldSuite, make_world
 from .geo import distance_m
 from .python_world import Refused, WorldFactory, WorldHook, installed_worlds
@@ -17,6 +21,11 @@ from .text import normalise, text_similarity, tokens
 from .times import opening_hours
 from .toolbox import Toolbox, ToolsClosed
 from .world import Answer, Sandbox, World, argument_problems, record_key
+
+if TYPE_CHECKING:
+    from .computing import shape_of
+else:
+    __getattr__ = fetched(__name__, {"computing": ("shape_of",)})
 
 __all__ = [
     "DAY_WORDS",

@@ -7,7 +7,6 @@ from typing import Protocol
 
 from pytest_mapsat.model import Case, InfrastructureError, Overlay, Record, SuiteManifest, Tool
 
-from .computing import Computed
 from .python_world import PythonWorld, WorldHook, factory_of, installed_worlds
 from .tables import Table, as_seen
 from .world import Sandbox, World
@@ -62,8 +61,11 @@ def make_world(case: Case, suite: WorldSuite) -> World:
 
     def data(written: tuple[Overlay, ...] = ()) -> Sandbox:
         laid = (*overlays, *written)
-        computed = Computed(suite.tools, tables, laid, case.visible.context) if tables else None
-        return Sandbox(suite.tools, records, computed)
+        if not tables:
+            return Sandbox(suite.tools, records)
+        from .computing import Computed  # noqa: PLC0415 (only where a suite has tables)
+
+        return Sandbox(suite.tools, records, Computed(suite.tools, tables, laid, case.visible.context))
 
     make = factory_of(case, suite, installed_worlds() if suite.worlds is None else suite.worlds)
     if make is None and suite.manifest.world:

@@ -24,6 +24,10 @@ _BY_SCHEMA: dict[str, ParameterType] = {
 }
 
 
+class UnanswerableError(ValueError):
+    """A call that the world refuses as a real service would; the message tells the agent why."""
+
+
 class BadArgumentsError(ValueError):
     """A call that the tool cannot take; ``problems`` says why, one sentence each."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from pytest_mapsat.model import (
     Json,
@@ -22,9 +22,11 @@ from pytest_mapsat.model import (
 )
 
 from .compare import Entry
-from .computing import Computed, UnanswerableError
 from .resolver import Resolver
-from .spec import BadArgumentsError, Call, spec_of
+from .spec import BadArgumentsError, Call, UnanswerableError, spec_of
+
+if TYPE_CHECKING:
+    from .computing import Computed
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from pytest_mapsat.formats import (
     shown_path,
 )
 from pytest_mapsat.model import Case, Json, Overlay, Problem, Record, SuiteError, SuiteManifest, Tool, shown
-from pytest_mapsat.sandbox import Table, WorldHook, shape_of
+from pytest_mapsat.sandbox import Table, WorldHook
 from pytest_mapsat.text import Vocabulary
 
 from .answering import answer_problems
@@ -205,6 +205,8 @@ class Suite:
 
     def shape(self, tool: str) -> Json:
         """Return a made-up result with every field that a computed answer of the tool may have, None where it computes none."""
+        from pytest_mapsat.sandbox import shape_of  # noqa: PLC0415 (only where results are made up)
+
         return shape_of(self.tools[tool], {name: [row for row, _ in self.state.rows(name)] for name in self.tables})
 
     def record_spans(self) -> Mapping[str, list[Span]]:

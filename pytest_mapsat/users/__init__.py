@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from pytest_mapsat.on_demand import fetched
+
 from .make import check_user_spec, make_user
-from .modelled import USER_PROMPTS, UserBrokenError
 from .reading import learn_to_read
 from .rules import audit
 from .scripted import ScriptedUser
-from .user import SilentUser, User, UserMove
+from .user import SilentUser, User, UserBrokenError, UserMove
+
+if TYPE_CHECKING:
+    from .modelled import USER_PROMPTS
+else:
+    __getattr__ = fetched(__name__, {"modelled": ("USER_PROMPTS",)})
 
 __all__ = [
     "USER_PROMPTS",

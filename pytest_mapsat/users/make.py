@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from pytest_mapsat.llm import Door, named_model
+from typing import TYPE_CHECKING
+
 from pytest_mapsat.model import Case, UsageError, did_you_mean
 
-from .modelled import Chooser, ModelUser, voice_of
 from .scripted import ScriptedUser
 from .user import SilentUser, User
+
+if TYPE_CHECKING:
+    from pytest_mapsat.llm import Door
 
 _NAMES = ("scripted", "silent", "llm", "scripted+llm")
 _EXPECTED = "expected scripted, silent, llm:MODEL or scripted+llm:MODEL"
@@ -33,6 +36,8 @@ def make_user(spec: str, case: Case, *, door: Door | None = None, trial: int = 1
         return ScriptedUser(case.truth.user, language=case.language)
     if door is None:
         raise UsageError(f"user {spec!r}: models are asked in a run only, with --mapsat-agent")
+    from .modelled import Chooser, ModelUser, voice_of  # noqa: PLC0415 (only where a model is the user)
+
     voice = voice_of(model, spec, door, trial)
     if kind == "llm":
         return ModelUser(case, voice)
@@ -47,6 +52,8 @@ def check_user_spec(spec: str) -> None:
     """
     kind, colon, model = spec.partition(":")
     if kind in ("llm", "scripted+llm"):
+        from pytest_mapsat.llm import named_model  # noqa: PLC0415 (likewise)
+
         named_model(model, f"--mapsat-user={spec}")
     elif colon and not did_you_mean(kind, _NAMES):
         raise UsageError(f"user {spec!r}: a user of your own is not in this version yet; {_EXPECTED}")

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import cast
 
 from pytest_mapsat.llm import Answer, Door, ModelError, Request, named_model, prompt
-from pytest_mapsat.model import Case, Ending, JsonObject, MapsatError, ScriptedAnswer, Turn, Usage, digest, total_usage
+from pytest_mapsat.model import Case, Ending, JsonObject, ScriptedAnswer, Turn, Usage, digest, total_usage
 
 from .reading import read, words
 from .rules import Script, Slip, out_of_turn, speaks_amiss
-from .user import UserMove
+from .user import UserBrokenError, UserMove
 
 #: The prompts of each spec, for the manifest.
 USER_PROMPTS: Mapping[str, tuple[str, ...]] = {"llm": ("user", "user_again"), "scripted+llm": ("user_choice",)}
@@ -32,10 +32,6 @@ _CHOICE: JsonObject = {
     "required": ["fits"],
     "additionalProperties": False,
 }
-
-
-class UserBrokenError(MapsatError):
-    """A simulated user broke the rules twice."""
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from pytest_mapsat.model import ScriptedAnswer, Turn, UserScript
 
-from .modelled import Chooser
 from .phrases import Stock, stock_of
 from .reading import Reading, mentions, read, wants_something, words
 from .user import UserMove
+
+if TYPE_CHECKING:
+    from .modelled import Chooser
 
 
 class ScriptedUser:

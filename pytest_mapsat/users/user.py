@@ -6,7 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from pytest_mapsat.model import Ending, Turn, Usage
+from pytest_mapsat.model import Ending, MapsatError, Turn, Usage
+
+
+class UserBrokenError(MapsatError):
+    """A simulated user broke the rules twice."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .judge import BESIDE_PROMPTS, PROMPTS, ModelJudge
+from .judge import BESIDE_PROMPTS, PROMPTS, ClosedDoor, ModelJudge
 
-__all__ = ["BESIDE_PROMPTS", "PROMPTS", "ModelJudge"]
+__all__ = ["BESIDE_PROMPTS", "PROMPTS", "ClosedDoor", "ModelJudge"]

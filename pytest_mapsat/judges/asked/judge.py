@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field
+from threading import Event
 from typing import Any
 
 from pytest_mapsat.judges.besides import besides
@@ -13,7 +14,7 @@ from pytest_mapsat.judges.checks import ChecksJudge
 from pytest_mapsat.judges.context import Context
 from pytest_mapsat.judges.finding import SHOWN_AT_MOST, cite
 from pytest_mapsat.judges.labels import UNDECIDED, kinds, too_long, unjudgeable
-from pytest_mapsat.llm import OF_THE_REPLY, Answer, Door, ModelError
+from pytest_mapsat.llm import OF_THE_REPLY, Answer, Door, ModelError, Request
 from pytest_mapsat.model import (
     Case,
     Factor,
@@ -61,6 +62,14 @@ class Vote:
         if factor.id in self.opinions:
             return self.opinions[factor.id].verdict
         return NO_VOTE if self.fault else CANNOT_SAY
+
+
+class ClosedDoor:
+    """Stands where nobody opened a way to models: every call says so."""
+
+    def ask(self, request: Request, *, timeout: float | None = None, cancelled: Event | None = None) -> Answer:  # noqa: ARG002
+        """Raise ModelError."""
+        raise ModelError("unavailable", "no way to models is open here", purpose=request.purpose)
 
 
 @dataclass(frozen=True)

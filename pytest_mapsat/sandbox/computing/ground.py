@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from pytest_mapsat.model import Context, Json, JsonObject, Overlay, Reference, did_you_mean, shown
 from pytest_mapsat.sandbox.canonical import Point, number, point
+from pytest_mapsat.sandbox.spec import UnanswerableError
 from pytest_mapsat.sandbox.tables import Part, Table, View
 from pytest_mapsat.sandbox.text import normalise
 
@@ -17,10 +18,6 @@ from .wording import Wordbook
 _NO_WORDS = Table("", ())
 #: Characters of a text that is looked up; no sensible one is longer, and time grows with it.
 _LONGEST = 300
-
-
-class UnanswerableError(ValueError):
-    """A call that the world refuses as a real service would; the message tells the agent why."""
 
 
 class Place(NamedTuple):

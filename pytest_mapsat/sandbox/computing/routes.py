@@ -11,9 +11,9 @@ from pytest_mapsat.model import Json, JsonObject, RoundAnswer, RoutesAnswer, did
 from pytest_mapsat.sandbox.canonical import Point, boolean, members, number, point
 from pytest_mapsat.sandbox.cutting import fresh
 from pytest_mapsat.sandbox.geo import SAME_POINT_M, distance_m
-from pytest_mapsat.sandbox.spec import Call, Spec
+from pytest_mapsat.sandbox.spec import Call, Spec, UnanswerableError
 
-from .ground import Ground, Place, UnanswerableError, place_of
+from .ground import Ground, Place, place_of
 from .network import Network, Route, local_route, networks_of
 
 

@@ -28,12 +28,12 @@ from pytest_mapsat.model import (
 from pytest_mapsat.sandbox.canonical import Canoniser, Point, UnfitError, number
 from pytest_mapsat.sandbox.cutting import fresh
 from pytest_mapsat.sandbox.geo import distance_m
-from pytest_mapsat.sandbox.spec import Call, Spec
+from pytest_mapsat.sandbox.spec import Call, Spec, UnanswerableError
 from pytest_mapsat.sandbox.tables import Part
 from pytest_mapsat.sandbox.times import moment, open_at
 
 from .days import day_of
-from .ground import Ground, Keep, UnanswerableError, place_of, point_index
+from .ground import Ground, Keep, place_of, point_index
 from .search import Columns, texts
 
 _DAY = 24 * 60
