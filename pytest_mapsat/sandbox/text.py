@@ -10,14 +10,13 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 
 from pytest_mapsat.model import ParameterMatch
 
 #: Separators, punctuation and control characters carry no meaning; symbols ("+", "|") do.
 _SILENT = frozenset("ZPC")
 _CJK = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-_WORD = re.compile(rf"[{_CJK}]+|[^\W\d_{_CJK}]+|\d+(?:[.,]\d+)*")
 #: Each round of folding may open the way for one more; none was ever seen to need more than three.
 _ROUNDS = 8
 
@@ -48,7 +47,12 @@ def normalise(text: str) -> str:
 @lru_cache(maxsize=4096)
 def tokens(text: str) -> tuple[str, ...]:
     """Return the words of a text, folded: runs of one script, digits apart. Chinese has no spaces: a run is a word."""
-    return tuple(_WORD.findall(_folded(text)))
+    return tuple(_word().findall(_folded(text)))
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    return re.compile(rf"[{_CJK}]+|[^\W\d_{_CJK}]+|\d+(?:[.,]\d+)*")
 
 
 def text_similarity(a: str, b: str) -> float:

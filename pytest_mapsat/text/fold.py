@@ -27,7 +27,6 @@ _DROPPED = re.compile(
 _PLAIN = re.compile(r"[a-z0-9']+(?: [a-z0-9']+)*|[\u4e00-\u9fff]+")
 #: Stands for characters that are dropped.
 _DROP = "\u200b"
-_IS_HAN = re.compile(f"[{_HAN}]")
 
 
 class _Table(dict[int, int | str]):
@@ -68,7 +67,15 @@ _TABLE = _Table()
 
 def is_han(char: str) -> bool:
     """Return whether the character belongs to a script that is written without spaces between words."""
-    return _IS_HAN.match(char) is not None
+    if char < "\u3040":  # most are: nothing at all, too
+        return False
+    first = char[0]
+    return (
+        first <= "\u30ff"
+        or "\u3400" <= first <= "\u9fff"
+        or "\uf900" <= first <= "\ufaff"
+        or "\U00020000" <= first <= "\U0003ffff"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
 from .fold import Folded, is_han
@@ -18,8 +18,6 @@ _PHONE = re.compile(
 _POINT = re.compile(r"(?<![0-9.])(-?[0-9]{1,3}\.[0-9]{3,16})[ ,]{1,3}(-?[0-9]{1,3}\.[0-9]{3,16})(?![0-9])")
 _LON = r"(?:东经|西经|经度|longitude|lon|lng)[^0-9a-z\u4e00-\u9fff]{0,4}[为是约]?[^0-9a-z\u4e00-\u9fff]{0,2}(-?[0-9]{1,3}\.[0-9]{2,15})"
 _LAT = r"(?:北纬|南纬|纬度|latitude|lat)[^0-9a-z\u4e00-\u9fff]{0,4}[为是约]?[^0-9a-z\u4e00-\u9fff]{0,2}(-?[0-9]{1,2}\.[0-9]{2,15})"
-_APART = re.compile(rf"{_LON}[^0-9]{{1,6}}?{_LAT}")
-_APART_TURNED = re.compile(rf"{_LAT}[^0-9]{{1,6}}?{_LON}")
 _LINK = re.compile(r"(?:https?://|www\.)[^\s()<>\[\]\"'。、]{3,500}")
 _LATIN_ADDRESS = re.compile(r"(?<![0-9a-z.:-])[0-9]{1,4}[a-z]?(?= [a-z])((?: [a-z][a-z']{1,20}){1,4})")
 _FEWEST, _MOST = 7, 15
@@ -81,6 +79,12 @@ def _patterns(pack: Pack) -> _Patterns:
     return _Patterns(tuple(numbered), re.compile(address) if address else None)
 
 
+@cache
+def _worded_points() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Points whose numbers have words: longitude first, latitude first. Compiled for the few texts that may have one."""
+    return re.compile(rf"{_LON}[^0-9]{{1,6}}?{_LAT}"), re.compile(rf"{_LAT}[^0-9]{{1,6}}?{_LON}")
+
+
 def may_link(text: str) -> bool:
     """Return whether a folded text can have a link: most have none, and need not be searched for one."""
     return "://" in text or "www." in text
@@ -92,10 +96,12 @@ def _simple(text: str, pack: Pack) -> Iterator[Found]:
         yield Found(match.start(), match.start() + len(value), "link", value)
     for match in _POINT.finditer(text):
         yield Found(match.start(), match.end(), "point", f"{match[1]},{match[2]}")
-    for match in _APART.finditer(text):
-        yield Found(match.start(), match.end(), "point", f"{match[1]},{match[2]}")
-    for match in _APART_TURNED.finditer(text):
-        yield Found(match.start(), match.end(), "point", f"{match[2]},{match[1]}")
+    if "lat" in text or "纬" in text:
+        apart, turned = _worded_points()
+        for match in apart.finditer(text):
+            yield Found(match.start(), match.end(), "point", f"{match[1]},{match[2]}")
+        for match in turned.finditer(text):
+            yield Found(match.start(), match.end(), "point", f"{match[2]},{match[1]}")
     for kind, pattern in _patterns(pack).numbered:
         for match in pattern.finditer(text):
             yield Found(match.start(), match.end(), kind, next(filter(None, match.groups())))
