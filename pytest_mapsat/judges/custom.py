@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from importlib.metadata import entry_points
 
 from pytest_mapsat.model import Custom, UsageError, did_you_mean, shown
-from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
+from pytest_mapsat.strangers import StrangerError, call_stranger, installed, words_of
 
 from .context import Context
 from .finding import Finding
@@ -61,7 +60,7 @@ def gather_checks(given: Iterable[Mapping[str, CheckFunction] | None] = ()) -> d
 
 def _installed() -> dict[str, CheckFunction]:
     found: dict[str, CheckFunction] = {}
-    for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
+    for point in installed(GROUP):
         if point.name in found:
             raise UsageError(f"{GROUP}: two packages add a check {shown(point.name)}")
         try:

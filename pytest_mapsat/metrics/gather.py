@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from importlib.metadata import entry_points
 from typing import Any
 
 from pytest_mapsat.model import UsageError, did_you_mean, shown
-from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
+from pytest_mapsat.strangers import StrangerError, call_stranger, installed, words_of
 
 from .family import Family
 from .mobility import MOBILITY
@@ -72,7 +71,7 @@ def _listed(some: Any) -> list[object]:
 
 
 def _installed() -> Iterator[object]:
-    for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
+    for point in installed(GROUP):
         try:
             yield call_stranger(point.load)
         except StrangerError as broken:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from importlib.metadata import entry_points
 from typing import Any
 
 from pytest_mapsat.model import (
@@ -21,7 +20,7 @@ from pytest_mapsat.model import (
     shown,
     tool_name,
 )
-from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
+from pytest_mapsat.strangers import StrangerError, call_stranger, installed, words_of
 from pytest_mapsat.turns import waiting
 
 from .spec import spec_of
@@ -138,9 +137,8 @@ def installed_worlds() -> tuple[WorldHook, ...]:
     Raises:
         InfrastructureError: one cannot be loaded.
     """
-    points = sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value))
     try:
-        return tuple(call_stranger(point.load) for point in points)
+        return tuple(call_stranger(point.load) for point in installed(GROUP))
     except StrangerError as broken:
         raise _broke(f"{GROUP}: a package cannot be loaded", broken) from None
 
