@@ -1,24 +1,34 @@
-"""An end of the process that nobody would take for one: ``os._exit(0)`` in an agent's code, and pytest's status is that of a green run."""
+"""Ends of the process that nobody would take for one: ``os._exit(0)`` in an agent's code, and pytest's status is that of a green run.
+
+So may be what the agent leaves behind for the time after the run: a function that is called when Python ends, a thread that outlives it.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import NoReturn
+from functools import partial
+from itertools import product
+from typing import Any, NoReturn
 
 import pytest
 
 from pytest_mapsat.runs.flights import Flights
 
 _SHOWN_AT_MOST = 3
+#: Functions that put another program in the place of this process; all others of ``os`` end in one of them.
+_REPLACING = ("execv", "execve")
 
 
 @contextmanager
 def no_green_exit(config: pytest.Config) -> Iterator[list[Flights]]:
-    """While it is open, let ``os._exit(0)`` end this process as the internal error that it is, with a word about it.
+    """Let no code of others end this process as a green one that is none, or put another program in its place.
 
-    Copies of the process, and processes of its own that an agent starts, end as they like.
+    While it is open, ``os._exit(0)`` ends the process as the internal error that it is, with a word about it, and ``os.execv`` is refused.
+    Afterwards ``os._exit(0)`` ends it with the run's own status. Copies of the process, and processes of its own that an agent starts,
+    end as they like.
 
     Args:
         config: pytest's.
@@ -26,23 +36,65 @@ def no_green_exit(config: pytest.Config) -> Iterator[list[Flights]]:
     Yields:
         A list for what tells which episodes are under way, once somebody knows.
     """
-    process, leave, over = os.getpid(), os._exit, False
-    known: list[Flights] = []
-
-    def noticed(status: int) -> NoReturn:
-        if status == 0 and os.getpid() == process and not over:
-            status = pytest.ExitCode.INTERNAL_ERROR
-            with suppress(Exception):  # whatever is broken, the process ends
-                _tell(config, [flight.case for flights in known for flight in flights.under_way()])
-        leave(status)
-
-    os._exit = noticed
+    guard = _Guard(config)
+    ours: dict[str, Callable[..., NoReturn]] = {"_exit": guard}
+    ours |= {name: partial(guard.replace, getattr(os, name)) for name in _REPLACING}
+    homes = (os, sys.modules[os.name])  # that of ``os``, and where it has them from
+    before = {name: getattr(os, name) for name in _REPLACING} | {"_exit": guard.leave}
+    for home, name in product(homes, ours):
+        setattr(home, name, ours[name])
     try:
-        yield known
+        yield guard.flights
     finally:
-        over = True  # for who has taken it by its name
-        if os._exit is noticed:
-            os._exit = leave
+        session = config.pluginmanager.get_plugin("session")
+        guard.status = int(getattr(session, "exitstatus", 0))
+        # Python ends later than a run: one that was not green stays guarded, unless it is a run within another.
+        stays = guard.status != 0 and not isinstance(guard.leave, _Guard)
+        for home, name in product(homes, ours):
+            if getattr(home, name) is ours[name] and not (stays and name == "_exit"):
+                setattr(home, name, before[name])
+
+
+class _Guard:
+    """What stands in the place of ``os._exit``.
+
+    Attributes:
+        leave: what stood there, guards of runs that are over aside.
+        flights: tell which episodes are under way.
+        status: the run's own, once it is over.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._process = os.getpid()
+        self.flights: list[Flights] = []
+        self.status: int | None = None
+        self.leave: Callable[[int], NoReturn] = os._exit
+        while isinstance(self.leave, _Guard) and self.leave.status is not None:
+            self.leave = self.leave.leave
+
+    def __call__(self, status: int) -> NoReturn:
+        """End the process, as ``os._exit`` does."""
+        if status == 0 and os.getpid() == self._process:
+            if self.status is None:
+                status = pytest.ExitCode.INTERNAL_ERROR
+                with suppress(Exception):  # whatever is broken, the process ends
+                    _tell(self._config, [flight.case for flights in self.flights for flight in flights.under_way()])
+            else:
+                status = self.status
+        self.leave(status)
+
+    def replace(self, replace: Callable[..., NoReturn], *given: Any) -> NoReturn:
+        """Put another program in the place of the process, if it is a copy, or the run is over.
+
+        Raises:
+            PermissionError: it is the run's own.
+        """
+        if self.status is None and os.getpid() == self._process:
+            raise PermissionError(
+                f"os.{replace.__name__} would end pytest: start a process for it, or use --mapsat-isolate"
+            )
+        replace(*given)
 
 
 def _tell(config: pytest.Config, cases: list[str]) -> None:

@@ -121,6 +121,66 @@ def test_an_agent_that_ends_the_process_ends_no_green_run(project: pytest.Pytest
     result.stderr.fnmatch_lines([f"mapsat: os._exit(0) ended pytest{during}, before the run had come to a result*"])
 
 
+LATER = {
+    "when Python ends": "import atexit, os\natexit.register(os._exit, 0)\n",
+    "when Python ends, looked up then": "import atexit, os\natexit.register(lambda: os._exit(0))\n",
+    "from where os has it": "import atexit, posix\natexit.register(lambda: posix._exit(0))\n",
+    "in a thread that outlives the run": (
+        "import os, threading\n"
+        "def leave():\n    threading.main_thread().join()\n    os._exit(0)\n"
+        "threading.Thread(target=leave).start()\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("when", LATER)
+def test_what_ends_the_process_after_a_red_run_ends_it_red(project: pytest.Pytester, when: str) -> None:
+    project.makepyfile(later=f"{LATER[when]}def agent(message):\n    return 'Nowhere.'\n")
+    assert project.runpytest_subprocess("--mapsat-agent=later:agent").ret == pytest.ExitCode.TESTS_FAILED
+
+
+def test_a_program_that_runs_pytest_twice_ends_as_the_second_run_did(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        red="def agent(message):\n    return 'Nowhere.'\n",
+        twice=(
+            "import os, pytest\nbefore = os._exit\n"
+            "first = pytest.main(['--mapsat-agent=red:agent'])\n"
+            "kept = os._exit is not before\n"
+            "second = pytest.main(['--mapsat-agent=good:agent'])\n"
+            "print('told', int(first), kept, int(second), os._exit is before, flush=True)\nos._exit(0)\n"
+        ),
+    )
+    result = project.runpython(project.path / "twice.py")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["told 1 True 0 True"])
+
+
+@pytest.mark.parametrize("place", ["in a reply", "at import"])
+def test_an_agent_cannot_put_another_program_in_the_place_of_pytest(project: pytest.Pytester, place: str) -> None:
+    leave = "os.execvp(sys.executable, [sys.executable, '-c', ''])"
+    reply = f"    if 'charger' in message:\n        {leave}\n    return 'Blue Bay.'\n"
+    source = reply if place == "in a reply" else f"    return ''\n{leave}\n"
+    project.makepyfile(goes=f"import os, sys\n\ndef agent(message):\n{source}")
+    result = project.runpytest_subprocess("--mapsat-agent=goes:agent")
+    if place == "at import":
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        result.stderr.fnmatch_lines(["ERROR: *goes.py:5: PermissionError: os.execv would end pytest*--mapsat-isolate"])
+    else:
+        assert result.ret == pytest.ExitCode.TESTS_FAILED
+        result.stdout.fnmatch_lines(["*PermissionError: os.execv would end pytest*"])
+
+
+def test_a_copy_of_the_process_may_become_another_program(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        becomes=(
+            "import os, sys\n\ndef agent(message):\n    copy = os.fork()\n"
+            "    if not copy:\n        os.execv(sys.executable, [sys.executable, '-c', ''])\n"
+            "    assert os.waitpid(copy, 0)[1] == 0\n    return 'Blue Bay.'\n"
+        )
+    )
+    assert project.runpytest_subprocess("--mapsat-agent=becomes:agent").ret == 0
+
+
 def test_a_copy_of_the_process_may_end_itself_and_so_may_everybody_afterwards(project: pytest.Pytester) -> None:
     project.makepyfile(
         copies=(
