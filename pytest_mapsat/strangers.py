@@ -24,6 +24,9 @@ from typing import Any, ParamSpec, TextIO, TypeVar
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _SHOWN = 500
+#: What a process that may use so much memory only keeps for the time when others have used it up, bytes: to say so takes some.
+SPARE = 8 << 20
+_spare: list[bytearray] = []
 #: Modules whose names all code looks up as it goes.
 _SHARED = (builtins, time)
 
@@ -55,15 +58,31 @@ class StrangerError(Exception):
         super().__init__(type(error).__name__)
 
 
+def forget_installed() -> None:
+    """Have packages looked for anew: others may be installed when another run begins in this process."""
+    _select_installed.cache_clear()
+
+
 def installed(group: str) -> list[EntryPoint]:
     """Return what installed packages add under the name of a group, in a fixed order."""
-    return sorted(_installed(tuple(sys.path)).select(group=group), key=lambda point: (point.name, point.value))
+    return sorted(_select_installed(tuple(sys.path))(group=group), key=lambda point: (point.name, point.value))
 
 
 @lru_cache(maxsize=1)
-def _installed(path: tuple[str, ...]) -> EntryPoints:  # noqa: ARG001  where packages are looked for
+def _select_installed(path: tuple[str, ...]) -> Callable[..., EntryPoints]:  # noqa: ARG001  where packages are looked for
     """Look through the packages of a process once: it takes 5 ms with a hundred of them, and three rooms ask."""
-    return entry_points()
+    return entry_points().select
+
+
+def keep_spare() -> None:
+    """Keep memory for the time when there is none."""
+    _spare.append(bytearray(SPARE))
+
+
+def make_room(error: BaseException) -> None:
+    """Let go of the memory that was kept, where code of others has found none; called before anything is made of what it raised."""
+    if isinstance(error, MemoryError):
+        _spare.clear()
 
 
 class Surroundings:
@@ -126,6 +145,7 @@ def call_stranger(function: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kw
         result = function(*args, **kwargs)
     except BaseException as error:  # noqa: BLE001  # whatever others raise; told apart below
         raised = error
+        make_room(error)
     end_copy_of(process, raised)
     _call.reset(outer)
     _under_way.discard(under_way)
@@ -204,13 +224,20 @@ def _any_came_back(under_way: object) -> bool:
     return came_back
 
 
+def plain(text: str) -> str:
+    """Return what others wrote so that it cannot steer a terminal: control characters become escapes, lines stay lines."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char in "\n\t" else f"\\u{ord(char):04x}" for char in text)
+
+
 def words_of(error: BaseException) -> str:
     """Return the type and the words of what others raised, cut to a readable length."""
     try:
         words = call_stranger(str, error)
     except StrangerError:
         words = "its message cannot be read"
-    words = words.encode(errors="replace").decode() or "no message"
+    words = plain(words.encode(errors="replace").decode()) or "no message"
     return f"{type(error).__name__}: {words if len(words) <= _SHOWN else words[: _SHOWN - 3] + '...'}"
 
 

@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
-from pytest_mapsat.strangers import end_copy_of
+from pytest_mapsat.strangers import end_copy_of, make_room
 
 #: How long a loop may need to answer after a coroutine was cancelled, seconds, before it counts as blocked.
 _PATIENCE = 0.5
@@ -80,6 +80,7 @@ async def _outcome(awaitable: Awaitable[Any]) -> tuple[Any, BaseException | None
         raise
     except BaseException as error:  # noqa: BLE001  # raised again by the thread that waits
         raised = error
+        make_room(error)
         return None, error
     finally:
         end_copy_of(process, raised)

@@ -28,7 +28,7 @@ from pytest_mapsat.runs.request import source_digest
 from pytest_mapsat.runs.resume import read_finished
 from pytest_mapsat.runs.shards import durations_of
 from pytest_mapsat.sandbox import World, WorldHook, installed_worlds
-from pytest_mapsat.strangers import listening
+from pytest_mapsat.strangers import forget_installed, listening
 from pytest_mapsat.users import check_user_spec
 
 from .ahead import AheadOfItems
@@ -63,6 +63,7 @@ def start_session(config: pytest.Config) -> MapsatSession:
     Raises:
         pytest.UsageError: an option, the agent's spec, the judge's or the user's cannot be used.
     """
+    forget_installed()
     settings = read_settings(config)
     noticed = ExitStack()
     noticed.enter_context(listening())

@@ -143,6 +143,29 @@ def eats_memory(message):
     return str(len(bytearray(10**10)))
 
 
+_HOARD = []
+
+
+def hoards(message):
+    while True:
+        _HOARD.append({})
+
+
+async def hoards_in_a_loop(message):
+    while True:
+        _HOARD.append(str(len(_HOARD)))
+
+
+def hoards_and_replies(message):
+    with contextlib.suppress(MemoryError):
+        hoards(message)
+    return "I have it all"
+
+
+def claims_much(message):
+    return Reply("Blue Bay", claims={"x": [{}] * 8_000_000})
+
+
 def closes_everything(message):
     os.closerange(0, 256)
     time.sleep(60)
@@ -215,6 +238,9 @@ GARBAGE = {
     "another turn": [{"kind": "said", "turn": 2, "text": "x"}],
     "a turn that is no number": [{"kind": "said", "turn": True, "text": "x"}],
     "what is said before": [{"kind": "ready"}],
+    "more values than pytest has room for": [
+        b'{"kind": "said", "turn": 1, "text": "x", "claims": [' + b"{}," * 2_000_000 + b"{}]}"
+    ],
     "half a character": [b'{"kind": "said", "turn": 1, "text": "\\ud800"}'],
     "no text": [{"kind": "said", "turn": 1, "text": ["x"]}],
     "usage that is none": [{"kind": "said", "turn": 1, "text": "x", "usage": {"cost": -1}}],

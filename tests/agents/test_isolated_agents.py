@@ -38,6 +38,10 @@ BAD = {
     "kills_its_group": "the agent's process was ended by SIGTERM",
     "kills_its_keeper": "the agent's process was lost with its keeper",
     "eats_memory": "MemoryError: no message (isolated_agents.py:",
+    "hoards": "MemoryError: no message (isolated_agents.py:",
+    "hoards_in_a_loop": "MemoryError: no message",
+    "hoards_and_replies": "MemoryError: ",
+    "claims_much": "MemoryError: ",
     "closes_everything": "the agent's process closed its line to pytest",
     "forks": "RuntimeError: a copy of the process came back from the call",
 }
@@ -111,8 +115,14 @@ def test_what_an_agent_does_to_its_process_is_its_own_failure(shared, name):
     assert played("structured", shared).fault is None, "the next agent has a process as good as new"
 
 
-def test_a_memory_error_says_what_the_process_may_use(shared):
-    assert "its process may use 400 MB (--mapsat-memory)" in played("eats_memory", shared).fault.message
+@pytest.mark.parametrize("name", ["eats_memory", "hoards", "hoards_in_a_loop", "hoards_and_replies", "claims_much"])
+def test_a_memory_error_says_what_the_process_may_use(shared, name):
+    assert "its process may use 400 MB (--mapsat-memory)" in played(name, shared).fault.message
+
+
+def test_many_values_in_a_message_take_no_room_here(shared):
+    number = list(isolated_agents.GARBAGE).index("more values than pytest has room for")
+    assert "values at once; at most 1,500,000 are taken" in played(f"garbage_{number}", shared).fault.message
 
 
 def test_a_loop_in_c_that_holds_the_interpreter_ends_with_its_time(shared):
@@ -244,6 +254,14 @@ def test_a_module_that_breaks_its_process_is_a_usage_error(shared, tmp_path, sou
     assert "agent 'broken:agent'" in str(told.value)
     assert BROKEN[source] in str(told.value)
     assert "broken" not in sys.modules
+
+
+def test_no_word_of_a_module_steers_the_terminal(shared, tmp_path):
+    (tmp_path / "broken.py").write_text("raise ValueError('\\x1b[31mred')")
+    broken = IsolatedSource("broken:agent", tmp_path, shared)
+    with pytest.raises(UsageError, match=r"ValueError: \\u001b\[31mred"):
+        broken.check()
+    broken.dismiss()
 
 
 def test_a_keeper_that_cannot_begin_says_why(tmp_path, monkeypatch):

@@ -18,7 +18,7 @@ from pytest_mapsat.agents.resolve import resolve_source
 from pytest_mapsat.agents.source import AgentSource, Conversation
 from pytest_mapsat.model import Case, Json, JsonObject, MapsatError, Noun, Tool, Turn
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
-from pytest_mapsat.strangers import listening
+from pytest_mapsat.strangers import keep_spare, listening, make_room
 
 from .wire import MOST_BYTES, Broken, Call, Inbox, Ready, Said, Thought, Unusable, packed
 
@@ -126,6 +126,9 @@ class _Episode:
             self._line.send(message)
         except ValueError as error:
             self._line.send(Broken(turn=turn, message=f"the agent's reply cannot be sent: {error}"))
+        except MemoryError as error:
+            make_room(error)
+            self._line.send(Broken(turn=turn, message="MemoryError: none is left to send the agent's reply"))
 
     def _reply(self, turn: int, message: str) -> Said | Broken:
         try:
@@ -133,6 +136,7 @@ class _Episode:
         except AgentFault as error:
             return Broken(turn=turn, message=error.fault.message, detail=error.fault.detail)
         except BaseException as error:  # noqa: BLE001  # whatever is left of it, such as no memory for ours
+            make_room(error)
             fault = describe(error, blame="agent")
             return Broken(turn=turn, message=fault.message, detail=fault.detail)
         return Said(turn=turn, text=reply.text, thoughts=list(reply.thoughts), usage=reply.usage, claims=reply.claims)
@@ -160,6 +164,7 @@ def serve(end: socket.socket) -> None:
 
     The module is imported on the main thread and the agent called on another one, as in pytest's process.
     """
+    keep_spare()
     line = _Line(end)
     with suppress(EOFError, OSError):
         source = _found(line)

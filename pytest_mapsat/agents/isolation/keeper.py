@@ -24,6 +24,8 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from pytest_mapsat.strangers import SPARE
+
 from . import inside
 from .processes import remove
 from .wire import NONE
@@ -207,7 +209,8 @@ def _move_in(line: int, out: int, err: int, folder: str, memory: int) -> socket.
     tempfile.tempdir = None  # the keeper has looked it up for itself
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory:
-        resource.setrlimit(resource.RLIMIT_DATA, (memory << 20, memory << 20))
+        most = (memory << 20) + SPARE
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     faulthandler.enable()
     return socket.socket(fileno=line)
 

@@ -15,6 +15,7 @@ from pytest_mapsat.agents.reply_check import checked
 from pytest_mapsat.agents.resolve import search_first
 from pytest_mapsat.model import Case, JsonObject, UsageError
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
+from pytest_mapsat.strangers import plain
 
 from .processes import Isolation, Processes
 from .talk import AgentProcess, LostError
@@ -66,9 +67,9 @@ class IsolatedSource:
         if not isinstance(told, Ready):
             process.close()
             if isinstance(told, Unusable):
-                raise UsageError(str(self.fault(told.message)))
+                raise UsageError(str(self.fault(plain(told.message))))
             why = f": {self._processes.last_words}" if process.lost_keeper and self._processes.last_words else ""
-            raise UsageError(f"agent {self.spec!r}: {told}{why}")
+            raise UsageError(plain(f"agent {self.spec!r}: {told}{why}"))
         self.waits = told.waits
         with self._lock:
             self._spare.appendleft(process)

@@ -13,6 +13,8 @@ from pytest_mapsat.model import Json, JsonObject, Noun
 
 #: What an agent's process may send at once. Whatever an episode takes fits in, however it is escaped.
 MOST_BYTES = 32 * limits.MIB
+#: How many values may be in it: each takes many times the room here that it has in a message.
+_MOST_VALUES = 1_500_000
 _LENGTH = struct.Struct(">I")
 
 
@@ -139,6 +141,9 @@ def unpacked(text: str) -> Sent:
     Raises:
         WireError: it is none.
     """
+    # What stands in texts counts too: none that is taken has so much of it.
+    if (values := sum(map(text.count, ",[{"))) > _MOST_VALUES:
+        raise WireError(f"sent about {values:,} values at once; at most {_MOST_VALUES:,} are taken")
     try:
         data = parse_json(text, depth=limits.RUN_DEPTH)
     except (ValueError, RecursionError) as error:
