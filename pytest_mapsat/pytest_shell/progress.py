@@ -48,13 +48,17 @@ class Progress:
 
     Args:
         terminal: a file descriptor of the terminal; a copy of it is kept.
+        column: returns how many columns pytest has filled of its line.
         tally: what has ended.
         flights: what is under way in this process.
         expected: returns how many cases there are.
     """
 
-    def __init__(self, terminal: int, tally: Tally, flights: Flights, expected: Callable[[], int]) -> None:
+    def __init__(
+        self, terminal: int, column: Callable[[], int], tally: Tally, flights: Flights, expected: Callable[[], int]
+    ) -> None:
         self._terminal = os.dup(terminal)
+        self._column = column
         self._tally = tally
         self._flights = flights
         self._expected = expected
@@ -162,12 +166,16 @@ class Progress:
                 if not self._over.is_set():
                     self._show(self._line() if self._running else "")
 
+    def _width(self) -> int:
+        """Return the columns of the terminal, 0 where nobody knows."""
+        try:
+            return os.get_terminal_size(self._terminal).columns
+        except OSError:
+            return 0
+
     def _line(self) -> str:
         """Return the line of now; empty where the terminal is too narrow."""
-        try:
-            width = os.get_terminal_size(self._terminal).columns
-        except OSError:
-            return ""
+        width = self._width()
         self._of = self._of or self._expected()
         return (
             ""
@@ -183,9 +191,14 @@ class Progress:
         )
 
     def _show(self, line: str) -> None:
-        if line:
+        if line and not self._is_at_the_edge():
             self._shown = line
             self._write(f"{_BELOW}{line}{_BACK}")
+
+    def _is_at_the_edge(self) -> bool:
+        """Return whether pytest has just filled its line: any movement would take the cursor back onto the last character."""
+        filled, width = self._column(), self._width()
+        return filled > 0 and width > 0 and filled % width == 0
 
     def _wipe(self) -> None:
         if self._shown:

@@ -124,7 +124,14 @@ class Reporter:
             self.beginning.begin()
         if self._decides and is_wanted(self.config, os.environ):
             self._gathered.tally = Tally()
-            progress = Progress(sys.stdout.fileno(), self._gathered.tally, self.episodes.flights, self._to_run)
+            writer = self.config.get_terminal_writer()
+            progress = Progress(
+                sys.stdout.fileno(),
+                lambda: writer.width_of_current_line,
+                self._gathered.tally,
+                self.episodes.flights,
+                self._to_run,
+            )
             self.config.pluginmanager.register(progress, "mapsat-progress")
         return (yield)
 

@@ -62,10 +62,13 @@ def debugs(message, tools):
 class Person:
     """Somebody who looks at the terminal of a run in a folder."""
 
-    def __init__(self, folder: Path, *arguments: str, columns: int = 60, **environment: str) -> None:
+    def __init__(
+        self, folder: Path, *arguments: str, columns: int = 60, file: str = "a.yaml", **environment: str
+    ) -> None:
         self.folder = folder
         self.written = b""
-        tiny_suite.write_suite(folder / "benchmark_cases")
+        nav = tiny_suite.write_suite(folder / "benchmark_cases") / "nav"
+        (nav / "a.yaml").rename(nav / file)
         (folder / "slow.py").write_text(AGENT)
         self.process, self._terminal = pty.fork()
         if self.process == 0:
@@ -197,6 +200,22 @@ def test_it_keeps_away_while_somebody_debugs(tmp_path: Path) -> None:
     person.allows("go1")
     assert person.looks_to_the_end() == pytest.ExitCode.OK
     assert nothing_of_it_is_left(person)
+
+
+def test_it_keeps_away_while_pytest_has_filled_its_line_to_the_last_column(tmp_path: Path) -> None:
+    file = "stations_near_the_mall.yaml"
+    columns = len(f"benchmark_cases/nav/{file} F")
+    style = ("-o", "console_output_style=classic")
+    person = Person(tmp_path, "-k", "nav-one or nav-two", *style, file=file, columns=columns, NO_COLOR="1")
+    person.sees("mapsat 0/2")
+    person.allows("go0", "go1")
+    assert person.looks_to_the_end() == pytest.ExitCode.TESTS_FAILED
+    before = [
+        uncoloured(LINE.sub(b"", person.written[: line.start()]).decode()) for line in LINE.finditer(person.written)
+    ]
+    filled = [len(text.rpartition("\n")[2]) for text in before]
+    assert columns not in filled, "the cursor would come back onto the last mark"
+    assert f"{file} F" in person.rest
 
 
 @pytest.mark.parametrize("arguments", [("-q",), ("-p", "no:terminal")])
