@@ -12,7 +12,7 @@ from pytest_mapsat.on_demand import fetched
 from .reply import Reply
 
 if TYPE_CHECKING:
-    from .context import AgentContext, Session, context_of, session_of
+    from .context import AgentContext, Session, context_of, session_id
     from .faults import AgentFault, describe, scrubbed
     from .isolation import IsolatedSource, Isolation, isolated_source
     from .jsondata import as_json
@@ -25,7 +25,7 @@ else:
     __getattr__ = fetched(
         __name__,
         {
-            "context": ("AgentContext", "Session", "context_of", "session_of"),
+            "context": ("AgentContext", "Session", "context_of", "session_id"),
             "faults": ("AgentFault", "describe", "scrubbed"),
             "isolation": ("IsolatedSource", "Isolation", "isolated_source"),
             "jsondata": ("as_json",),
@@ -59,7 +59,7 @@ __all__ = [
     "names_own_code",
     "resolve_source",
     "scrubbed",
-    "session_of",
+    "session_id",
     "shutdown",
     "source_of",
 ]

@@ -7,10 +7,7 @@ from copy import deepcopy
 from hashlib import sha256
 from typing import Any
 
-from pytest_mapsat.model import Turn, Visible, did_you_mean
-
-#: Keeps the session's id from being the digest of a case id that anybody could look up.
-_SALT = "mapsat session"
+from pytest_mapsat.model import Case, Turn, Visible, did_you_mean, noun_digest
 
 
 class AgentContext(dict[str, Any]):
@@ -61,9 +58,12 @@ class Session:
         return f"Session(id={self.id!r}, messages={len(self._said)})"
 
 
-def session_of(case_id: str, trial: int, think: Callable[[str], object]) -> Session:
-    """Return the session of a new episode; ``think`` takes the agent's thoughts."""
-    return Session(sha256(f"{_SALT}\n{case_id}\n{trial}".encode()).hexdigest()[:16], think, trial)
+def session_id(case: Case, trial: int) -> str:
+    """Return what names an episode for the agent: the same for the same case and trial.
+
+    It goes over the truth, which no agent has: from a list of case ids alone nobody finds out which case this is.
+    """
+    return sha256(f"{case.id}\n{trial}\n{noun_digest(case.truth)}".encode()).hexdigest()[:16]
 
 
 def trial_of(session: Session) -> int:

@@ -14,10 +14,11 @@ from pytest_mapsat.agents import (
     AgentSource,
     Conversation,
     Reply,
+    Session,
     Source,
     context_of,
     describe,
-    session_of,
+    session_id,
 )
 from pytest_mapsat.model import (
     Blame,
@@ -62,6 +63,7 @@ def run_episode(
     limits: Limits | None = None,
     *,
     trial: int = 1,
+    identity: str = "",
     left_behind: Callable[[Trajectory], None] | None = None,
 ) -> Trajectory:
     """Run one dialogue of a case, or fetch the recorded one.
@@ -75,13 +77,15 @@ def run_episode(
         sandbox: the world that answers tool calls.
         limits: what the episode may use.
         trial: counts the episodes of one case from 1.
+        identity: the session's id, where the case has come without its truth; else it is told from the case.
         left_behind: given where the calling thread is there for this dialogue alone: the agent is called on it, without a hand-over. Where it
             outlives its time, another thread ends the episode and gives its trajectory to this function; whenever the agent is done, LeftBehind
             is raised here.
     """
     if source.kind == "recorded":
         return _recorded(case, source, trial)
-    return _Dialogue(case, source, user, sandbox, limits or Limits(), trial, left_behind).run()
+    identity = identity or session_id(case, trial)
+    return _Dialogue(case, source, user, sandbox, limits or Limits(), trial, identity, left_behind).run()
 
 
 def without_world(case: Case, source: Source, why: str, *, trial: int = 1) -> Trajectory:
@@ -114,6 +118,7 @@ class _Dialogue:
         world: World,
         limits: Limits,
         trial: int,
+        identity: str,
         left_behind: Callable[[Trajectory], None] | None,
     ) -> None:
         self._case = case
@@ -122,6 +127,7 @@ class _Dialogue:
         self._world = world
         self._limits = limits
         self._trial = trial
+        self._identity = identity
         self._channel = Channel(world, limits)
         self._turns = [Turn(role="user", text=case.visible.query)]
         self._left_behind = left_behind
@@ -150,7 +156,7 @@ class _Dialogue:
         with port(self._channel) as (call, think):
             toolbox = Toolbox(self._world.tools, call)
             context = partial(context_of, self._case.visible)
-            session = session_of(self._case.id, self._trial, think)
+            session = Session(self._identity, think, self._trial)
             conversation = self._source.open(self._case, toolbox, context, session)
             # An agent that has to be brought up first takes none of the episode's time for it.
             self._deadline = perf_counter() + self._limits.timeout

@@ -19,7 +19,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from pytest_mapsat import __version__
-from pytest_mapsat.agents import Source, resolve_source, scrubbed
+from pytest_mapsat.agents import Source, resolve_source, scrubbed, session_id
 from pytest_mapsat.episode import Limits, run_episode, without_world
 from pytest_mapsat.model import (
     Case,
@@ -100,6 +100,7 @@ class Elsewhere:
             "max_turns": options.max_turns,
             "timeout": options.timeout_seconds,
             "trial": trial,
+            "session": session_id(case, trial),
             "case": _plain(_without_truth(case, self.request)),
             "records": [_plain(record) for record in suite.records(case.id)],
             "overlays": [_plain(overlay) for overlay in suite.overlays(case.id)],
@@ -218,7 +219,8 @@ def _played(packed: bytes, wanted: Mapping[str, Any]) -> Trajectory:
     source = _source(wanted["agent"], root, wanted["cache"] if asks else None)
     user = make_user(wanted["user"], case, door=door, trial=wanted["trial"])
     limits = Limits(max_turns=wanted["max_turns"], timeout=wanted["timeout"])
-    return run_episode(case, source, user, make_world(case, suite), limits, trial=wanted["trial"])
+    world, trial, identity = make_world(case, suite), wanted["trial"], wanted["session"]
+    return run_episode(case, source, user, world, limits, trial=trial, identity=identity)
 
 
 @lru_cache(maxsize=4)

@@ -3,8 +3,8 @@ import json
 
 import pytest
 
-from pytest_mapsat.agents import context_of, session_of
-from pytest_mapsat.model import Context, Location, Turn, Visible
+from pytest_mapsat.agents import Session, context_of, session_id
+from pytest_mapsat.model import Case, Context, Location, Truth, Turn, Visible
 
 _CONTEXT = Context(
     now="2026-05-01T09:00:00+08:00",
@@ -16,6 +16,10 @@ _CONTEXT = Context(
     details={"seats": [4]},
 )
 CONTEXT = Visible(query="?", context=_CONTEXT, instructions="Be brief.", asks={"type": "object"})
+
+
+def a_case(name):
+    return Case(id=name, visible=CONTEXT, truth=Truth(intent="a quiet place"))
 
 
 def test_the_context_is_a_dict_and_has_attributes():
@@ -61,16 +65,20 @@ def test_an_unknown_attribute_gets_a_suggestion():
 
 
 def test_the_session_id_is_opaque_and_the_same_for_the_same_episode():
-    assert session_of("case-1", 1, print).id == session_of("case-1", 1, print).id
-    assert (
-        len({session_of("case-1", 1, print).id, session_of("case-1", 2, print).id, session_of("case-2", 1, print).id})
-        == 3
-    )
-    assert "case" not in session_of("case-1", 1, print).id
+    one, other = a_case("case-1"), a_case("case-2")
+    assert session_id(one, 1) == session_id(a_case("case-1"), 1)
+    assert len({session_id(one, 1), session_id(one, 2), session_id(other, 1)}) == 3
+    assert "case" not in session_id(one, 1)
+
+
+def test_who_knows_all_but_the_truth_of_a_case_cannot_tell_it_by_its_session_id():
+    case = a_case("case-1")
+    guessed = case.model_copy(update={"truth": Truth(intent="somebody guesses")})
+    assert session_id(guessed, 1) != session_id(case, 1)
 
 
 def test_the_messages_are_copies():
-    session = session_of("c", 1, print)
+    session = Session("c", print)
     session.remember([Turn(role="user", text="q"), Turn(role="agent", text="a")])
     session.messages.clear()
     session.messages.append({})
