@@ -172,6 +172,8 @@ class Meaning(Noun):
 
 
 Fields = dict[str, Meaning]
+#: Values without parts, by their exact types. To ask of each whether it is any mapping costs more than all else.
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 #: Keys of paths, each with the tree below it; under "" the meaning of what lies here.
 MeaningTree = dict[str, Any]
 
@@ -247,17 +249,15 @@ class Tool(Noun):
 
     def undeclared(self, result: Json) -> Iterator[str]:
         """Yield the paths of the values in a result of which nothing says what they mean, ``*`` for members of lists."""
-        waiting: list[tuple[Json, list[MeaningTree], str]] = [(result, [self.meanings], "")]
+        waiting: list[tuple[Json, list[MeaningTree], tuple[str, ...]]] = [(result, [self.meanings], ())]
         while waiting:
             value, nodes, path = waiting.pop()
             kinds = {node[""].kind for node in nodes if "" in node}
-            if not isinstance(value, Mapping | list):
+            if type(value) in _PLAIN or not isinstance(value, (dict, list, Mapping)):
                 if value is not None and not kinds:
-                    yield path
+                    yield ".".join(path)
             elif not kinds & {"ignored", "text"} and (isinstance(value, Mapping) or not kinds):
-                waiting += [
-                    (member, below, f"{path}.{key}".lstrip(".")) for key, member, below in _members(value, nodes)
-                ]
+                waiting += [(member, below, (*path, str(key))) for key, member, below in _members(value, nodes)]
 
 
 def _members(

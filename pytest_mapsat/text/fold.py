@@ -163,8 +163,6 @@ def _dropped(original: str, same: str, places: list[int] | None) -> Folded:
 
 def fold_phrase(phrase: str) -> str:
     """Return a phrase in the form in which it is found in a folded text."""
-    if _PLAIN.fullmatch(phrase):
-        return phrase
     return _fold_short(phrase) if len(phrase) <= _SHORT else _fold_phrase(phrase)
 
 
@@ -174,4 +172,6 @@ def _fold_short(phrase: str) -> str:
 
 
 def _fold_phrase(phrase: str) -> str:
+    if _PLAIN.fullmatch(phrase):
+        return phrase
     return fold(" ".join(phrase.split())).text.replace("\n", " ").strip()

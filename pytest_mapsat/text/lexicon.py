@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from .document import Form
@@ -107,7 +108,7 @@ class Lexicon:
                     forms.setdefault(form, _Form({}, "full", "full")).keys[thing.key] = None
         short: dict[str, _Form] = {}
         for thing in self.things if self.shortened else ():
-            for form, way in _short_forms(thing):
+            for form, way in chain.from_iterable(map(_short_forms, thing.names)):
                 known = short.get(form)
                 if form in forms or (known and known.way == "head" != way):
                     continue
@@ -157,8 +158,12 @@ def _form_end(text: str, form: str, start: int) -> int | None:
     return None
 
 
-def _full_forms(name: str) -> Iterator[str]:
-    """Yield the ways to write a name in full: with and without its brackets, its article, with "and" for "&"."""
+@lru_cache(maxsize=256)
+def _full_forms(name: str) -> tuple[str, ...]:
+    """Return the ways to write a name in full: with and without its brackets, its article, with "and" for "&".
+
+    Kept, as are the short ones: the lexicon of what the tools told of has mostly the names of the one that checks ask about.
+    """
     full = fold_phrase(name)
     forms = {full, fold_phrase(full.replace("(", " ").replace(")", " ")), fold_phrase(_BRACKETED.sub(" ", full))}
     forms |= {form.removeprefix("the ") for form in forms}
@@ -166,19 +171,19 @@ def _full_forms(name: str) -> Iterator[str]:
     forms |= {form.replace("'", "") for form in forms}
     forms |= {form.replace("·", "") for form in forms}
     forms |= {form[:-1] for form in forms if form.endswith("s") and " " in form and not form.endswith(("ss", "'s"))}
-    yield from sorted(form for form in forms if form)
+    return tuple(sorted(form for form in forms if form))
 
 
-def _short_forms(thing: Thing) -> Iterator[tuple[str, Way]]:
+@lru_cache(maxsize=256)
+def _short_forms(name: str) -> tuple[tuple[str, Way], ...]:
+    """Return the ways to shorten a name."""
     streets = words_of_names("street")
     ordinary = words_of_names("street", "ordinary")
-    for name in thing.names:
-        full = fold_phrase(name)
-        base = fold_phrase(_BRACKETED.sub(" ", full)) or full
-        yield from _short_han(base) if any(map(is_han, base)) else _short_latin(base, ordinary, streets)
-        for branch in _BRACKETED.findall(full):
-            if len(branch) > 1 and branch not in ordinary:
-                yield branch, ("front" if is_han(branch[0]) else "words")
+    full = fold_phrase(name)
+    base = fold_phrase(_BRACKETED.sub(" ", full)) or full
+    forms = list(_short_han(base) if any(map(is_han, base)) else _short_latin(base, ordinary, streets))
+    branches = (branch for branch in _BRACKETED.findall(full) if len(branch) > 1 and branch not in ordinary)
+    return (*forms, *((branch, "front" if is_han(branch[0]) else "words") for branch in branches))
 
 
 def _short_latin(name: str, ordinary: frozenset[str], streets: frozenset[str]) -> Iterator[tuple[str, Way]]:

@@ -37,7 +37,7 @@ class _Context:
                 self.cues[cue.end] = cue
                 self.cue_starts.add(cue.start)
         self.full = {key for hit in hits if hit.way == "full" for key in hit.keys}
-        self.careless = not any(char.isupper() for char in page.folded.original)
+        self.careless = not any(map(str.isupper, page.folded.original))
 
     def in_address(self, hit: Hit) -> bool:
         """Return whether a house number stands right before: then the name is that of a street."""

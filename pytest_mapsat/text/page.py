@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
 from .document import Block
 from .fold import Folded, fold, is_han
 from .identifiers import Found, find_identifiers, may_link
 from .layout import lay_out
 from .pack import Cue, Pack, Vocabulary, languages, pack_of
+
+if TYPE_CHECKING:
+    from .scan import Scan
 
 #: Texts up to this length are kept: replies are shorter, and what is kept stays small however long a text may be.
 KEPT = 4000
@@ -51,6 +55,11 @@ class Page:
     def identifiers(self) -> tuple[Found, ...]:
         """Telephone numbers, lines, addresses, points, links."""
         return tuple(find_identifiers(self.folded, self.pack))
+
+    @cached_property
+    def scans(self) -> dict[tuple[tuple[int, int], ...], Scan]:
+        """How it was cut to pieces, by the places of the names that were found in it."""
+        return {}
 
     @property
     def may_count(self) -> bool:
@@ -101,7 +110,7 @@ def _script(text: str, language: str) -> str:
     """Return the language to read in: that of the case, unless the reply is written in another script. Two Chinese characters are a word."""
     sample = text[:_SAMPLE]
     latin = len(_WORDS.findall(sample))
-    han = sum(map(is_han, sample)) / 2
+    han = 0.0 if sample.isascii() else sum(map(is_han, sample)) / 2
     if not latin + han:
         return language
     share = han / (latin + han)

@@ -75,16 +75,23 @@ def _read(page: Page, lexicon: Lexicon, turn: int, now: str | None) -> Document:
 @lru_cache(maxsize=128)
 def _kept(page: Page, lexicon: Lexicon, turn: int, now: str | None) -> Document:
     """Read a page. Kept: trials have the same query and texts of tools, and often the same replies, and cases the same words to look for."""
-    return _cut(page, lexicon, figures=now is not None).document(turn, now)
+    found = find_names(page, lexicon)
+    sentences = scan(page, _places(found, page.links)).sentences
+    hits = tell_apart(found, lexicon, page.folded.text, [sentence.end for sentence in sentences])
+    return (_of_names if len(page.text) <= KEPT else _of_names.__wrapped__)(page, tuple(hits), turn, now)
 
 
-def _cut(page: Page, lexicon: Lexicon, *, figures: bool) -> _Cut:
-    """Find the names of a page and what it does with them, and the figures in between, which stances depend on."""
-    hits = find_names(page, lexicon)
+@lru_cache(maxsize=128)
+def _of_names(page: Page, hits: tuple[Hit, ...], turn: int, now: str | None) -> Document:
+    """Read a page whose names are known. Kept: what the checks ask about and what the tools told of are mostly the same things."""
+    return _cut(page, hits, figures=now is not None).document(turn, now)
+
+
+def _cut(page: Page, hits: Sequence[Hit], *, figures: bool) -> _Cut:
+    """Find what a page does with its names, and the figures in between, which stances depend on."""
     cut = scan(page, _places(hits, page.links))
     if not hits and not figures:
         return _Cut(cut, [], (), ())
-    hits = tell_apart(hits, lexicon, page.folded.text, [sentence.end for sentence in cut.sentences])
     numbers = _inside_blocks(cut, find_numbers(page.folded.text, cut.cues))
     numbers = _outside(numbers, _places(hits, page.identifiers))
     times = find_times(_without(page.folded.text, hits), cut.cues, numbers, page.pack)
@@ -102,10 +109,10 @@ def _without(text: str, hits: Sequence[Hit]) -> str:
     return "".join((*parts, text[at:])) if parts else text
 
 
-def _places(hits: Sequence[Hit], found: Sequence[Found]) -> list[tuple[int, int]]:
+def _places(hits: Sequence[Hit], found: Sequence[Found]) -> tuple[tuple[int, int], ...]:
     """Return the places in which no figure is looked for: names and identifiers."""
     spans = [(hit.start, hit.end) for hit in hits]
-    return sorted(spans + [(one.start, one.end) for one in found])
+    return tuple(sorted(spans + [(one.start, one.end) for one in found]))
 
 
 def _inside_blocks(cut: Scan, numbers: Sequence[Number]) -> list[Number]:

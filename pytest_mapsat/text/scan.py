@@ -128,8 +128,14 @@ class Scan:
         return self.clauses[whole.first : whole.last]
 
 
-def scan(page: Page, names: Sequence[tuple[int, int]]) -> Scan:
-    """Cut a page into sentences and clauses. Nothing is looked for inside ``names``."""
+def scan(page: Page, names: tuple[tuple[int, int], ...]) -> Scan:
+    """Cut a page into sentences and clauses. Nothing is looked for inside ``names``. Nobody changes what comes of it: the page keeps it."""
+    if names not in page.scans:
+        page.scans[names] = _scan(page, names)
+    return page.scans[names]
+
+
+def _scan(page: Page, names: tuple[tuple[int, int], ...]) -> Scan:
     folded, blocks, bounds = page.folded, page.blocks, page.bounds
     cues = [cue for cue in _outside(page.cues, names) if not _in_a_name(folded, page.pack, cue)]
     result = Scan(page, cues, [], [], [], [cue.start for cue in cues])

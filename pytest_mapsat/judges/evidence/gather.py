@@ -15,6 +15,8 @@ from .results import Element, clock, elements_of, measured
 
 _TIME_ROLES = frozenset(get_args(TimeRole))
 _ROLES = frozenset(get_args(FigureRole))
+#: The kinds of values that are evidence of their own, besides figures.
+_VALUED = frozenset({"clock", "hours", "phone", "address", "line", "platform", "labelled", "text"})
 #: What lies within this of a point that a call was made for is the place that was meant, metres.
 _SAME_PLACE_M = 60
 #: Figures in longer texts of tools are not read.
@@ -169,7 +171,8 @@ class _Gathering:
         subject = tuple(dict.fromkeys((*element.subject, *about)))
         mode = element.mode or mode
         for meaning, value, path in element.leaves:
-            self._leaf(meaning, value, subject, mode, Source("tool", source.turn, source.call, source.tool, path))
+            if meaning.measures or meaning.kind in _VALUED:
+                self._leaf(meaning, value, subject, mode, Source("tool", source.turn, source.call, source.tool, path))
 
     def _leaf(self, meaning: Meaning, value: Json, subject: tuple[str, ...], mode: str, source: Source) -> None:
         if value is None or isinstance(value, bool) or not isinstance(value, str | int | float):

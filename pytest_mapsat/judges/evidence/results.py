@@ -6,6 +6,8 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, get_args
 
 from pytest_mapsat.model import ITEM, Json, Meaning, MeaningTree, Tool, meanings_below, name_of
 from pytest_mapsat.sandbox import point_of
@@ -25,6 +27,13 @@ _LARGEST = 1e15
 _CLOCK = re.compile(r"(?<!\d)(\d{2})(\d{2})$|(\d{1,2}):(\d{2})")
 
 
+#: Values without parts, by their exact types: most of a result are such.
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+#: What names a thing, or says of which sort it is.
+Naming = Literal["name", "end", "kind", "alias", "id", "address", "mode"]
+_NAMING = frozenset(get_args(Naming))
+_PLACING = frozenset({"lon", "lat", "point"})
+
 #: The element around a list, the path of the list, and all elements.
 _Place = tuple["Element", str, list["Element"]]
 
@@ -37,15 +46,27 @@ class Element:
     parent: Element | None
     leaves: list[tuple[Meaning, Json, str]] = field(default_factory=list)
 
-    def texts(self, *kinds: str) -> list[str]:
-        """Return the texts of its values of these kinds; what stands for nothing is left out."""
-        found = (m.words.get(str(v), str(v)) for m, v, _ in self.leaves if m.kind in kinds and isinstance(v, str | int))
-        return [text for text in found if fold_phrase(text)]
+    @cached_property
+    def _texts(self) -> dict[str, list[str]]:
+        """The texts of its values by their kind, once it is complete, all names under "" as well; what stands for nothing is left out."""
+        texts: dict[str, list[str]] = {}
+        for meaning, value, _ in self.leaves:
+            if meaning.kind in _NAMING and isinstance(value, (str, int)):
+                text = meaning.words.get(str(value), str(value))
+                if fold_phrase(text):
+                    texts.setdefault(meaning.kind, []).append(text)
+                    if meaning.kind in ("name", "end"):
+                        texts.setdefault("", []).append(text)
+        return texts
+
+    def texts(self, kind: Naming) -> list[str]:
+        """Return the texts of its values of a kind; what stands for nothing is left out."""
+        return self._texts.get(kind, [])
 
     @property
     def subject(self) -> tuple[str, ...]:
         """Keys of the names in it, else of those in the nearest one around it."""
-        names = self.texts("name", "end")
+        names = self._texts.get("", ())
         return tuple(map(fold_phrase, names)) if names or self.parent is None else self.parent.subject
 
     @property
@@ -57,7 +78,9 @@ class Element:
     @property
     def place(self) -> tuple[float, float] | None:
         """Where its thing lies: longitude and latitude, degrees."""
-        parts = {meaning.kind: value for meaning, value, _ in self.leaves if meaning.kind in ("lon", "lat", "point")}
+        parts = {meaning.kind: value for meaning, value, _ in self.leaves if meaning.kind in _PLACING}
+        if not parts:
+            return None
         return point_of(parts.get("point", [parts.get("lon"), parts.get("lat")]))
 
 
@@ -71,6 +94,9 @@ def elements_of(result: Json, tool: Tool) -> list[Element]:
 def _spread(value: Json, nodes: Sequence[MeaningTree], element: Element, path: str, elements: list[Element]) -> None:
     """Put the declared values of a result into the elements they stand in."""
     meanings = [node[""] for node in nodes if "" in node]
+    if type(value) in _PLAIN:
+        element.leaves += [(meaning, value, path) for meaning in meanings]
+        return
     for node in nodes:
         if ITEM in node:
             _spread_items(value, node[ITEM], element, path, elements)
