@@ -7,7 +7,7 @@ from copy import deepcopy
 from hashlib import sha256
 from typing import Any
 
-from pytest_mapsat.model import Case, Turn, Visible, did_you_mean, noun_digest
+from pytest_mapsat.model import Case, Turn, Visible, did_you_mean
 
 
 class AgentContext(dict[str, Any]):
@@ -61,9 +61,10 @@ class Session:
 def session_id(case: Case, trial: int) -> str:
     """Return what names an episode for the agent: the same for the same case and trial.
 
-    It goes over the truth, which no agent has: from a list of case ids alone nobody finds out which case this is.
+    It goes over words of the truth, which no agent has: from a list of case ids alone nobody finds out which case this is.
     """
-    return sha256(f"{case.id}\n{trial}\n{noun_digest(case.truth)}".encode()).hexdigest()[:16]
+    words = (case.id, str(trial), case.truth.intent, *(factor.text for factor in case.truth.factors))
+    return sha256("\n".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def trial_of(session: Session) -> int:
