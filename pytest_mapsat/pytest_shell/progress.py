@@ -6,6 +6,7 @@ It is written to the terminal itself, past pytest's capturing, a few times a sec
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from threading import Event, RLock, Thread
@@ -47,18 +48,15 @@ class Progress:
     """A plugin of the controller.
 
     Args:
-        terminal: a file descriptor of the terminal; a copy of it is kept.
-        column: returns how many columns pytest has filled of its line.
+        config: pytest's, which has the terminal; a copy of its file descriptor is kept.
         tally: what has ended.
         flights: what is under way in this process.
         expected: returns how many cases there are.
     """
 
-    def __init__(
-        self, terminal: int, column: Callable[[], int], tally: Tally, flights: Flights, expected: Callable[[], int]
-    ) -> None:
-        self._terminal = os.dup(terminal)
-        self._column = column
+    def __init__(self, config: pytest.Config, tally: Tally, flights: Flights, expected: Callable[[], int]) -> None:
+        self._terminal = os.dup(sys.stdout.fileno())
+        self._writer = config.get_terminal_writer()
         self._tally = tally
         self._flights = flights
         self._expected = expected
@@ -197,7 +195,7 @@ class Progress:
 
     def _is_at_the_edge(self) -> bool:
         """Return whether pytest has just filled its line: any movement would take the cursor back onto the last character."""
-        filled, width = self._column(), self._width()
+        filled, width = self._writer.width_of_current_line, self._width()
         return filled > 0 and width > 0 and filled % width == 0
 
     def _wipe(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -124,14 +123,7 @@ class Reporter:
             self.beginning.begin()
         if self._decides and is_wanted(self.config, os.environ):
             self._gathered.tally = Tally()
-            writer = self.config.get_terminal_writer()
-            progress = Progress(
-                sys.stdout.fileno(),
-                lambda: writer.width_of_current_line,
-                self._gathered.tally,
-                self.episodes.flights,
-                self._to_run,
-            )
+            progress = Progress(self.config, self._gathered.tally, self.episodes.flights, self._to_run)
             self.config.pluginmanager.register(progress, "mapsat-progress")
         return (yield)
 
