@@ -46,8 +46,7 @@ def no_green_exit(config: pytest.Config) -> Iterator[list[Flights]]:
     try:
         yield guard.flights
     finally:
-        session = config.pluginmanager.get_plugin("session")
-        guard.status = int(getattr(session, "exitstatus", 0))
+        guard.end()
         # Python ends later than a run: one that was not green stays guarded, unless it is a run within another.
         stays = guard.status != 0 and not isinstance(guard.leave, _Guard)
         for home, name in product(homes, ours):
@@ -65,7 +64,7 @@ class _Guard:
     """
 
     def __init__(self, config: pytest.Config) -> None:
-        self._config = config
+        self._config: pytest.Config | None = config
         self._process = os.getpid()
         self.flights: list[Flights] = []
         self.status: int | None = None
@@ -76,13 +75,18 @@ class _Guard:
     def __call__(self, status: int) -> NoReturn:
         """End the process, as ``os._exit`` does."""
         if status == 0 and os.getpid() == self._process:
-            if self.status is None:
-                status = pytest.ExitCode.INTERNAL_ERROR
-                with suppress(Exception):  # whatever is broken, the process ends
+            status = pytest.ExitCode.INTERNAL_ERROR if self.status is None else self.status
+            with suppress(Exception):  # whatever is broken, the process ends
+                if self._config is not None:
                     _tell(self._config, [flight.case for flights in self.flights for flight in flights.under_way()])
-            else:
-                status = self.status
         self.leave(status)
+
+    def end(self) -> None:
+        """Note how the run has ended, and hold nothing else of it."""
+        session = self._config and self._config.pluginmanager.get_plugin("session")
+        self.status = int(getattr(session, "exitstatus", 0))
+        self._config = None
+        self.flights = []
 
     def replace(self, replace: Callable[..., NoReturn], *given: Any) -> NoReturn:
         """Put another program in the place of the process, if it is a copy, or the run is over.

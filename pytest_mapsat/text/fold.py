@@ -16,7 +16,9 @@ _SAME = {
     "＂": '"', "⟶": "→", "➡": "→", "➔": "→", "⇒": "→", "➜": "→", "➝": "→",
     "…": "…", "⋯": "…", "℃": "℃", "½": "½", "¼": "¼", "¾": "¾", "：": ":", "⭐": "⭐",
 }  # fmt: skip
-_HAN = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+#: From where to where characters lie that are written without spaces, the most frequent ones first.
+_HAN_RANGES = (("\u3400", "\u9fff"), ("\u3040", "\u30ff"), ("\uf900", "\ufaff"), ("\U00020000", "\U0003ffff"))
+_HAN = "".join(f"{first}-{last}" for first, last in _HAN_RANGES)
 #: What is dropped: emphasis, invisible characters, selectors, more than one blank, blanks beside Chinese characters and at line ends.
 _DROPPED = re.compile(
     r"[*`\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\x00]+|(?<=[ \n])[ \t*]+| +(?=[*`]*\n)"
@@ -69,13 +71,10 @@ def is_han(char: str) -> bool:
     """Return whether the character belongs to a script that is written without spaces between words."""
     if char < "\u3040":  # most are: nothing at all, too
         return False
-    first = char[0]
-    return (
-        first <= "\u30ff"
-        or "\u3400" <= first <= "\u9fff"
-        or "\uf900" <= first <= "\ufaff"
-        or "\U00020000" <= first <= "\U0003ffff"
-    )
+    for first, last in _HAN_RANGES:  # noqa: SIM110  called for every character of some texts
+        if first <= char[0] <= last:
+            return True
+    return False
 
 
 @dataclass(frozen=True, slots=True)
