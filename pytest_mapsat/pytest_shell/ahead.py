@@ -21,6 +21,8 @@ from .printed import Keeper, Printed
 
 #: The fixtures that a built-in item has where nobody else has a say in it.
 _OURS = frozenset({"mapsat_case", "request"})
+#: Packages whose fixtures of every item are about their own tests: that of pytest-asyncio sets the loop that its tests run in, and agents have another.
+_ASIDE = frozenset({"pytest_asyncio"})
 #: Makes the plan of an item's episode, from the item, its case, and what keeps its output; None where there is nothing to run.
 Plan = Callable[[pytest.Item, Case, Printed], Planned | None]
 
@@ -180,7 +182,9 @@ class AheadOfItems:
     def _offered(self, item: pytest.Item) -> bool:
         if not isinstance(item.parent, CaseFile) or _may_not_run(item):
             return False
-        foreign = [name for name in getattr(item, "fixturenames", ()) if name not in _OURS]
+        foreign = [
+            name for name in getattr(item, "fixturenames", ()) if name not in _OURS and not _is_aside(item, name)
+        ]
         if foreign:
             self.in_turn[foreign[0]] += 1
             return False
@@ -226,6 +230,13 @@ class AheadOfItems:
 def _key_of(item: pytest.Item) -> Key:
     param = param_of(item)
     return param.suite.root, param.id, param.trial, agent_of(item)
+
+
+def _is_aside(item: pytest.Item, name: str) -> bool:
+    """Say whether a fixture comes from a plugin whose own tests alone it is for; one of the user's that takes its place is not."""
+    info = getattr(item, "_fixtureinfo", None)  # no public name; without it the item runs in its own turn
+    found = () if info is None else info.name2fixturedefs.get(name, ())
+    return bool(found) and all(one.func.__module__.partition(".")[0] in _ASIDE for one in found)
 
 
 def _may_not_run(item: pytest.Item) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import textwrap
 
 import pytest
 import tiny_suite
@@ -145,6 +146,23 @@ def test_no_more_run_at_once_than_asked_and_items_that_others_have_a_say_in_run_
     assert "at once" not in result.stdout.str()
     counts = set(map(int, (many.path / "most").read_text().split()))
     assert max(counts) in (3, 4)
+
+
+def test_the_fixture_that_pytest_asyncio_gives_every_item_is_about_its_own_tests_only(many):
+    fixture = """
+        import pytest
+        @pytest.fixture(scope="session", autouse=True)
+        def event_loop_policy():
+            return None
+    """
+    many.mkpydir("pytest_asyncio").joinpath("plugin.py").write_text(textwrap.dedent(fixture))
+    many.syspathinsert()
+    result = run(many, "meeting", "--mapsat-concurrency=4", "-p", "pytest_asyncio.plugin")
+    assert "at once" not in result.stdout.str()
+    assert max(map(int, (many.path / "most").read_text().split())) > 1
+    many.makeconftest(textwrap.dedent(fixture))
+    result = run(many, "meeting", "--mapsat-concurrency=4", "-p", "pytest_asyncio.plugin")
+    result.stdout.fnmatch_lines(["at once  12 in its own turn: the fixture 'event_loop_policy'*"])
 
 
 def test_a_run_that_stops_starts_no_more_and_accounts_for_all(many):
