@@ -145,6 +145,7 @@ from .tool import (
 )
 from .trajectory import (
     PROVENANCE_KINDS,
+    STOPPED,
     Blame,
     Difference,
     Ending,
@@ -191,6 +192,7 @@ __all__ = [
     "RUN_SCHEMA",
     "SOFT_LEVELS",
     "STATE",
+    "STOPPED",
     "SUITE_SCHEMA",
     "UNDECIDED",
     "USER",

@@ -25,6 +25,7 @@ _FIRST = 2
 _WORST = 5
 _SLOWEST = 3
 _LOST = 10
+_STOPPED = 3
 _FLAKY = 10
 #: From this share of calls on, a miss is no single gap but a suite that does not fit its agent.
 _MANY_MISSES = 0.1
@@ -41,7 +42,7 @@ def summary_lines(run: Run, *, width: int, colour: bool, brief: bool = False, fu
         full: with a comparison, name every case, factor and group that changed.
     """
     if brief:
-        lines = [*_lost(run, width), *_gate(run.gate, width, brief=True)]
+        lines = [*_stopped(run, width), *_lost(run, width), *_gate(run.gate, width, brief=True)]
     else:
         lines = [*_head(run, width), Line("")]
         if run.comparison is not None:
@@ -63,7 +64,7 @@ def summary_lines(run: Run, *, width: int, colour: bool, brief: bool = False, fu
                 *_flaky(rows, width),
             ]
             lines += _slowest(run, width)
-        lines += [*_warnings(run, width), *_lost(run, width), *_gate(run.gate, width)]
+        lines += [*_warnings(run, width), *_stopped(run, width), *_lost(run, width), *_gate(run.gate, width)]
     return lines if colour else [Line(line.text) for line in lines]
 
 
@@ -347,6 +348,21 @@ def _warnings(run: Run, width: int) -> Iterator[Line]:
             "them stay open; mapsat lint SUITE --misses RUN offers synonyms and records"
         )
         yield from _wrapped("warning  ", text, width, "yellow")
+
+
+def _stopped(run: Run, width: int) -> Iterator[Line]:
+    """Say what the infrastructure did to episodes, the most frequent reasons first."""
+    by_reason: dict[str, list[str]] = {}
+    for card in run.cases:
+        if card.blame == "infrastructure":
+            by_reason.setdefault(card.reason, []).append(card_name(card))
+    reasons = sorted(by_reason.items(), key=lambda pair: -len(pair[1]))
+    for number, (reason, names) in enumerate(reasons[:_STOPPED]):
+        label = "" if number else "stopped"
+        text = f"{len(names)} by the infrastructure: {printable(reason)} ({_first(names, _FIRST)})"
+        yield from _wrapped(f"{label:8} ", text, width, "red")
+    if more := sum(len(names) for _, names in reasons[_STOPPED:]):
+        yield Line(f"{'':8} and {more} more for other reasons", "red")
 
 
 def _lost(run: Run, width: int) -> Iterator[Line]:

@@ -79,7 +79,8 @@ class Elsewhere:
         except MapsatError as error:
             return without_world(case, source, str(error), trial=trial)
         except Exception as error:  # noqa: BLE001  whatever an executor raises when a process is lost
-            why = f"the executor lost the episode: {type(error).__name__}: {scrubbed(str(error))}"
+            told = self.gone() or f"the executor lost it: {type(error).__name__}: {scrubbed(str(error))}"
+            why = f"the episode was played elsewhere, and {told}"
             return without_world(case, source, why, trial=trial)
         if "refused" in told:
             return without_world(case, source, scrubbed(told["refused"]), trial=trial)

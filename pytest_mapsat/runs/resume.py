@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from pytest_mapsat.formats import is_journal, read_journal, read_run, shown_path
 from pytest_mapsat.model import (
+    STOPPED,
     Gate,
     JudgeInfo,
     Problem,
@@ -34,7 +35,7 @@ Key = tuple[str, int, str]
 
 
 class Finished:
-    """The finished episodes of an earlier run.
+    """The finished episodes of an earlier run: those that the infrastructure stopped are none, and are played again.
 
     Attributes:
         path: the file they were read from.
@@ -55,7 +56,8 @@ class Finished:
         self.request = request
         self.suites = tuple(suites)
         self.prompts = prompts
-        self._cards = cards
+        played = ((key, _without_stopped(attempts)) for key, attempts in cards.items())
+        self._cards = {key: attempts for key, attempts in played if attempts}
 
     def card(self, case: str, trial: int, agent: str, attempt: int) -> Scorecard | None:
         """Return the scorecard of an episode that has finished, or None."""
@@ -218,6 +220,12 @@ def journal_prompts(notes: Iterable[Mapping[str, object]]) -> dict[str, str]:
 def _broken(path: Path, error: ValidationError) -> SuiteError:
     first = error.errors()[0]
     return SuiteError(Problem(shown_path(path), 0, f"{'.'.join(map(str, first['loc']))}: {first['msg']}"))
+
+
+def _without_stopped(attempts: Sequence[Scorecard]) -> list[Scorecard]:
+    """Return the attempts of an episode up to the last that the infrastructure let end."""
+    last = max((n for n, card in enumerate(attempts, 1) if card.trajectory.ending != STOPPED), default=0)
+    return list(attempts[:last])
 
 
 def _attempts(episodes: Iterable[tuple[str, Scorecard]]) -> dict[Key, list[Scorecard]]:

@@ -128,7 +128,7 @@ def test_what_an_executor_raises_or_never_says_ends_the_episode(far):
             future.set_exception(OSError("the worker died"))
             return future
 
-    assert "the executor lost the episode: OSError: the worker died" in far(Broken()).fault.message
+    assert "the executor lost it: OSError: the worker died" in far(Broken()).fault.message
     deserted = far(Silent(), gone=lambda: "its cluster has no worker any more").fault.message
     assert deserted == "the episode was played elsewhere, and its cluster has no worker any more"
     far(Wire())

@@ -217,6 +217,29 @@ def test_without_a_run_file_the_journal_stands_in_the_cache(many):
     assert len(ended(many.path / ".pytest_cache" / "d" / "mapsat" / "journal")) == 12
 
 
+def test_what_the_infrastructure_stopped_is_told_with_its_reason_and_played_again(many):
+    away = many.path / "away"
+    many.makeconftest(
+        f"from pathlib import Path\n\ndef pytest_mapsat_world(case, suite):\n    if case.id in Path({str(away)!r}).read_text():\n"
+        "        raise OSError('the map server is away')\n"
+    )
+    away.write_text("nav-03 nav-04 nav-05 nav-06")
+    slow = "--mapsat-agent=slow:agent"
+    for options in ((SAVE,), ("-q", "--mapsat-save=quiet.json")):
+        stopped = many.runpytest(slow, *options)
+        told = " ".join(stopped.stdout.str().split())
+        assert "stopped 4 by the infrastructure:" in told
+        assert "OSError: the map server is away (nav-03, nav-04 and 2 more)" in told
+        assert stopped.ret == pytest.ExitCode.TESTS_FAILED
+    (many.path / "asked").unlink()
+    away.write_text("")
+    again = many.runpytest(slow, "--mapsat-resume=run.json", "--mapsat-save=again.json")
+    again.assert_outcomes(passed=12)
+    assert len((many.path / "asked").read_text().split()) == 4
+    many.runpytest(slow, "--mapsat-save=whole.json").assert_outcomes(passed=12)
+    assert run_file(many, "again.json") == run_file(many, "whole.json")
+
+
 def test_a_run_may_read_the_run_file_that_it_replaces(many):
     many.runpytest(GOOD, SAVE)
     for workers in ((), ("-n", "2")):
