@@ -18,10 +18,11 @@ ENVIRONMENT["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
 
 @dataclass(frozen=True)
 class Command:
-    """A command, and the folder that it runs in."""
+    """A command, the folder that it runs in, and the status that it ends with."""
 
     argv: tuple[str, ...]
     cwd: Path
+    status: int = 0
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,6 @@ def _run(command: Command) -> Sample:
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - started
         process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
+    if process.returncode != command.status:
         raise RuntimeError(f"exit {process.returncode}: {' '.join(command.argv)}")
     return Sample(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)

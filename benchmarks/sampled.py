@@ -10,11 +10,13 @@ _SCENARIOS = 11
 #: Cities, of which the first is by far the largest: the n-th has a share of 1/n.
 _CITIES = 350
 _RECORD = 10_000
-_AGENT = """
+#: The status that the process ends with.
+ENDED = 17
+_AGENT = f"""
 import os
 
 def agent(message, tools):
-    os.execvp("true", ["true"])
+    os._exit({ENDED})
 """
 
 
