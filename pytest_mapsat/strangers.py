@@ -246,10 +246,22 @@ def listening() -> Iterator[None]:
     """Note the user's interrupts, so that they can be told from an exception that somebody raises; each is passed on."""
     global _listeners  # noqa: PLW0603  # signals belong to the process
     former = signal.getsignal(signal.SIGINT)
-    if not _on_main_thread() or not callable(former):
+    if not _on_main_thread() or former is None:
         yield
         return
+    listener = _listener(former) if callable(former) else former  # where it is ignored, no interrupt is the user's
+    if listener is not former:
+        signal.signal(signal.SIGINT, listener)
+    _listeners += 1
+    try:
+        yield
+    finally:
+        _listeners -= 1
+        if listener is not former and signal.getsignal(signal.SIGINT) is listener:
+            signal.signal(signal.SIGINT, former)
 
+
+def _listener(former: Callable[[int, FrameType | None], Any]) -> Callable[[int, FrameType | None], None]:
     def note(number: int, frame: FrameType | None) -> None:
         global _heard  # noqa: PLW0603
         try:
@@ -258,14 +270,7 @@ def listening() -> Iterator[None]:
             _heard += 1
             raise
 
-    signal.signal(signal.SIGINT, note)
-    _listeners += 1
-    try:
-        yield
-    finally:
-        _listeners -= 1
-        if signal.getsignal(signal.SIGINT) is note:
-            signal.signal(signal.SIGINT, former)
+    return note
 
 
 def _is_interrupted(heard: int, raised: BaseException | None) -> bool:

@@ -31,6 +31,16 @@ def test_a_signal_is_the_users_whatever_the_code_makes_of_it(made_of_it):
         call_stranger(function)
 
 
+def test_where_interrupts_are_ignored_as_in_the_background_none_is_the_users():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with listening(), pytest.raises(StrangerError):
+            call_stranger(raises, KeyboardInterrupt())
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_while_nobody_listens_an_interrupt_is_taken_for_the_users():
     with pytest.raises(KeyboardInterrupt):
         call_stranger(raises, KeyboardInterrupt())
