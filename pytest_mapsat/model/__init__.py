@@ -14,7 +14,7 @@ from .answer import (
     reply_digest,
     wording_digest,
 )
-from .base import CASE_ID_PATTERN, Bounds, Json, JsonObject, Noun, lighten, types_of
+from .base import CASE_ID_PATTERN, SCALARS, Bounds, Json, JsonObject, Noun, lighten, types_of
 from .case import (
     SOFT_LEVELS,
     Case,
@@ -145,7 +145,6 @@ from .tool import (
 )
 from .trajectory import (
     PROVENANCE_KINDS,
-    STOPPED,
     Blame,
     Difference,
     Ending,
@@ -190,9 +189,9 @@ __all__ = [
     "PROVENANCE_KINDS",
     "RESERVED",
     "RUN_SCHEMA",
+    "SCALARS",
     "SOFT_LEVELS",
     "STATE",
-    "STOPPED",
     "SUITE_SCHEMA",
     "UNDECIDED",
     "USER",

@@ -32,8 +32,10 @@ Json = Any
 JsonObject = dict[str, Any]
 
 
-#: Types of values that are no nouns and hold none. Asking pydantic whether a value is a noun costs more than all else in ``lighten``.
-_PLAIN = frozenset({str, int, float, bool, type(None), dict})
+#: The exact types of JSON values without parts. To ask of each value whether it is a mapping or a noun costs more than what is done with it.
+SCALARS = frozenset({str, int, float, bool, type(None)})
+#: Types of values that are no nouns and hold none.
+_PLAIN = SCALARS | {dict}
 
 
 class Noun(BaseModel):

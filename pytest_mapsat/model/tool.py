@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from .base import Identifier, Json, JsonObject, Level, Noun, Text
+from .base import SCALARS, Identifier, Json, JsonObject, Level, Noun, Text
 from .computing import ToolAnswer
 from .roles import FigureRole, TimeRole
 
@@ -172,8 +172,6 @@ class Meaning(Noun):
 
 
 Fields = dict[str, Meaning]
-#: Values without parts, by their exact types. To ask of each whether it is any mapping costs more than all else.
-_PLAIN = frozenset({str, int, float, bool, type(None)})
 #: Keys of paths, each with the tree below it; under "" the meaning of what lies here.
 MeaningTree = dict[str, Any]
 
@@ -253,7 +251,7 @@ class Tool(Noun):
         while waiting:
             value, nodes, path = waiting.pop()
             kinds = {node[""].kind for node in nodes if "" in node}
-            if type(value) in _PLAIN or not isinstance(value, (dict, list, Mapping)):
+            if type(value) in SCALARS or not isinstance(value, (dict, list, Mapping)):
                 if value is not None and not kinds:
                     yield ".".join(path)
             elif not kinds & {"ignored", "text"} and (isinstance(value, Mapping) or not kinds):

@@ -20,8 +20,6 @@ Blame = Literal["agent", "user", "judge", "sandbox", "infrastructure"]
 
 #: Why an episode ended. ``done``: the user had nothing more to say; ``stalled``: the user gave up on an agent that brings nothing new.
 Ending = Literal["done", "stalled", "max_turns", "timeout", "agent_error", "user_error", "infrastructure_error"]
-#: The ending that says nothing of agent or user: whatever carried the episode broke.
-STOPPED: Ending = "infrastructure_error"
 
 
 class Difference(Noun):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .options import agent_spec, dest_of
+from .options import agent_spec, text_of
 
 if TYPE_CHECKING:
     from pytest_mapsat.model import RunRequest
@@ -26,8 +26,7 @@ def read_executor(config: pytest.Config) -> str:
     Raises:
         pytest.UsageError: it names something else, or an agent that only this process has.
     """
-    given = config.getoption(dest_of("executor"))
-    spec = str((config.getini(dest_of("executor")) if given is None else given) or "local").strip()
+    spec = text_of(config, "executor", "local")
     if spec == "local":
         return ""
     kind, _, address = spec.partition(":")

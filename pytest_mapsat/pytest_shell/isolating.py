@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from .hooks import call_hook
-from .options import agent_spec, dest_of, typed
+from .options import agent_spec, dest_of, text_of, typed
 
 if TYPE_CHECKING:
     from pytest_mapsat.agents import Source
@@ -86,7 +86,7 @@ def _passed(config: pytest.Config) -> dict[str, str]:
 
 
 def _memory(config: pytest.Config) -> int:
-    text = str(config.getoption(dest_of("memory")) or config.getini(dest_of("memory")) or "").strip()
+    text = text_of(config, "memory", "")
     if not text:
         return 0
     if not re.fullmatch(r"[0-9]{1,9}", text) or not _LEAST_MEMORY <= int(text) <= _MOST_MEMORY:

@@ -1,11 +1,13 @@
-"""The options: what exists and what each means; settings.py reads what was asked for.
+"""The options: what exists, what each means, and how the value of one is read; settings.py reads what was asked for in all.
 
 Loaded in every pytest run, so it imports nothing but pytest and light parts of the standard library.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -225,3 +227,44 @@ def partial_reasons(config: pytest.Config, shard: str) -> tuple[str, ...]:
     reasons += ["--lf"] if getattr(option, "lf", False) else []
     reasons += [f"shard {shard}"] if shard else []
     return tuple(reasons)
+
+
+def text_of(config: pytest.Config, name: str, default: str) -> str:
+    """Return what an option was given, on the command line, else in the ini file, else the default."""
+    given = config.getoption(dest_of(name))
+    value = config.getini(dest_of(name)) if given is None else given
+    return str(value or "").strip() or default
+
+
+def whole_of(config: pytest.Config, name: str, default: int, *, at_least: int) -> int:
+    """Return the whole number that an option was given. Raises pytest.UsageError."""
+    text = text_of(config, name, str(default))
+    if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < at_least:
+        raise pytest.UsageError(f"--mapsat-{name}: found {text!r}, expected a whole number from {at_least}")
+    return int(text)
+
+
+def seconds_of(config: pytest.Config, name: str, default: float) -> float:
+    """Return the seconds that an option was given. Raises pytest.UsageError."""
+    text = text_of(config, name, str(default))
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 < value <= 86_400:  # noqa: PLR2004 (a day)
+        raise pytest.UsageError(f"--mapsat-{name}: found {text!r}, expected seconds, more than 0 and at most a day")
+    return value
+
+
+def word_of(config: pytest.Config, name: str, words: tuple[str, ...]) -> Any:
+    """Return which of some words an option was given, the first where none was. Raises pytest.UsageError."""
+    found = text_of(config, name, words[0])
+    if found not in words:
+        raise pytest.UsageError(f"--mapsat-{name}: found {found!r}, expected {', '.join(words[:-1])} or {words[-1]}")
+    return found
+
+
+def path_of(config: pytest.Config, name: str) -> Path | None:
+    """Return the absolute path that an option was given, from where pytest was started; None where none was."""
+    given = text_of(config, name, "")
+    return (config.invocation_params.dir / given).absolute() if given else None

@@ -12,7 +12,7 @@ import pytest
 
 from .executing import read_executor
 from .isolating import IsolationSettings, read_isolation
-from .options import OPTIONS, agent_spec, dest_of, typed
+from .options import OPTIONS, agent_spec, dest_of, path_of, seconds_of, text_of, typed, whole_of, word_of
 
 if TYPE_CHECKING:
     from pytest_mapsat.model import Asserted, RunRequest
@@ -106,55 +106,23 @@ def read_settings(config: pytest.Config) -> Settings:
     Raises:
         pytest.UsageError: a value cannot be used.
     """
-    from pytest_mapsat.model import RunOptions, RunRequest  # noqa: PLC0415 (pydantic: only where an agent is active)
-
     _refuse_empty(config)
     decisions = _decisions(config)
     tools = _tools(config)
-    fail_under, origin = _expressions(config, "fail-under")
-    drops, drops_from = _drops(config)
-    rule, trials = _trials(config)
-    judge = _single(config, "judge", "checks")
-    options = RunOptions(
-        trials=trials,
-        pass_rule=rule,
-        compare_fail=drops,
-        compare_fail_from=drops_from,
-        compare_on=_word(config, "compare-on", ("all", "common")),
-        inconclusive=_word(config, "inconclusive", ("fail", "pass")),
-        shard=_shard(config),
-        **_sample(config),
-        max_turns=_whole(config, "max-turns", 10, at_least=1),
-        timeout_seconds=_seconds(config, "timeout", 300.0),
-        asserted=_asserted(_single(config, "assert", "hard,facts")),
-        fail_under=fail_under,
-        fail_under_from=origin,
-        allow_unevaluated=_whole(config, "allow-unevaluated", 0, at_least=0),
-        on_miss=_single(config, "on-miss", "strict"),
-        judge_votes=_votes(config, judge),
-        profile=_word(config, "profile", ("off", "on")) == "on",
-        metrics=_families(_single(config, "metrics", "")),
-    )
     return Settings(
-        request=RunRequest(
-            agent=agent_spec(config),
-            user=_single(config, "user", "scripted"),
-            judge=judge,
-            decisions=_digest(decisions),
-            options=options,
-        ),
+        request=_request(config, decisions),
         cases=_cases(config),
         cases_named=config.getoption(dest_of("cases")) is not None,
-        save=_path(config, "save"),
-        resume=_path(config, "resume"),
+        save=path_of(config, "save"),
+        resume=path_of(config, "resume"),
         agent_named=bool(typed(config, "agent")),
         save_named=bool(typed(config, "save")),
         decisions=decisions,
         tools=tools,
-        compare=_path(config, "compare"),
-        durations=_path(config, "durations"),
+        compare=path_of(config, "compare"),
+        durations=path_of(config, "durations"),
         reports=_reports(config),
-        unsaid=frozenset(name for name in ("assert", "max-turns", "timeout", "user") if not _single(config, name, "")),
+        unsaid=frozenset(name for name in ("assert", "max-turns", "timeout", "user") if not text_of(config, name, "")),
         models=_models(config),
         isolation=read_isolation(config),
         concurrency=_concurrency(config),
@@ -162,19 +130,56 @@ def read_settings(config: pytest.Config) -> Settings:
     )
 
 
+def _request(config: pytest.Config, decisions: Path | None) -> RunRequest:
+    """Return what the run file says of what was asked for."""
+    from pytest_mapsat.model import RunOptions, RunRequest  # noqa: PLC0415 (pydantic: only where an agent is active)
+
+    fail_under, origin = _expressions(config, "fail-under")
+    drops, drops_from = _drops(config)
+    rule, trials = _trials(config)
+    judge = text_of(config, "judge", "checks")
+    options = RunOptions(
+        trials=trials,
+        pass_rule=rule,
+        compare_fail=drops,
+        compare_fail_from=drops_from,
+        compare_on=word_of(config, "compare-on", ("all", "common")),
+        inconclusive=word_of(config, "inconclusive", ("fail", "pass")),
+        shard=_shard(config),
+        **_sample(config),
+        max_turns=whole_of(config, "max-turns", 10, at_least=1),
+        timeout_seconds=seconds_of(config, "timeout", 300.0),
+        asserted=_asserted(text_of(config, "assert", "hard,facts")),
+        fail_under=fail_under,
+        fail_under_from=origin,
+        allow_unevaluated=whole_of(config, "allow-unevaluated", 0, at_least=0),
+        on_miss=text_of(config, "on-miss", "strict"),
+        judge_votes=_votes(config, judge),
+        profile=word_of(config, "profile", ("off", "on")) == "on",
+        metrics=_families(text_of(config, "metrics", "")),
+    )
+    return RunRequest(
+        agent=agent_spec(config),
+        user=text_of(config, "user", "scripted"),
+        judge=judge,
+        decisions=_digest(decisions),
+        options=options,
+    )
+
+
 def _models(config: pytest.Config) -> ModelSettings:
-    tokens = _whole(config, "max-tokens", 0, at_least=0)
+    tokens = whole_of(config, "max-tokens", 0, at_least=0)
     return ModelSettings(
-        cache=_word(config, "cache", ("auto", "only", "refresh", "off")),
+        cache=word_of(config, "cache", ("auto", "only", "refresh", "off")),
         max_cost=_dollars(config),
         max_tokens=tokens or None,
-        requests_a_minute=_whole(config, "rpm", 0, at_least=0),
-        tokens_a_minute=_whole(config, "tpm", 0, at_least=0),
+        requests_a_minute=whole_of(config, "rpm", 0, at_least=0),
+        tokens_a_minute=whole_of(config, "tpm", 0, at_least=0),
     )
 
 
 def _dollars(config: pytest.Config) -> float | None:
-    text = _single(config, "max-cost", "")
+    text = text_of(config, "max-cost", "")
     if not text:
         return None
     try:
@@ -186,25 +191,12 @@ def _dollars(config: pytest.Config) -> float | None:
     return value
 
 
-def _single(config: pytest.Config, name: str, default: str) -> str:
-    given = config.getoption(dest_of(name))
-    value = config.getini(dest_of(name)) if given is None else given
-    return str(value or "").strip() or default
-
-
-def _whole(config: pytest.Config, name: str, default: int, *, at_least: int) -> int:
-    text = _single(config, name, str(default))
-    if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < at_least:
-        raise pytest.UsageError(f"--mapsat-{name}: found {text!r}, expected a whole number from {at_least}")
-    return int(text)
-
-
 def _votes(config: pytest.Config, judge: str) -> int:
     """Return how many evaluations a judge gives: one that asks no model gives one, whatever an ini file says."""
     from pytest_mapsat.judges import default_votes  # noqa: PLC0415
 
     usual = default_votes(judge)
-    votes = _whole(config, "judge-votes", usual, at_least=1)
+    votes = whole_of(config, "judge-votes", usual, at_least=1)
     if votes > _MOST_VOTES:
         raise pytest.UsageError(f"--mapsat-judge-votes: found {votes}, expected at most {_MOST_VOTES}")
     if usual == 1 and votes > 1 and typed(config, "judge-votes"):
@@ -215,23 +207,12 @@ def _votes(config: pytest.Config, judge: str) -> int:
 
 
 def _concurrency(config: pytest.Config) -> int:
-    text = _single(config, "concurrency", "")
+    text = text_of(config, "concurrency", "")
     if text and not (re.fullmatch(r"[0-9]{1,9}", text) and 1 <= int(text) <= _MOST_AT_ONCE):
         raise pytest.UsageError(
             f"--mapsat-concurrency: found {text!r}, expected a whole number from 1 to {_MOST_AT_ONCE:,}: the episodes that are under way at once"
         )
     return int(text or 0)
-
-
-def _seconds(config: pytest.Config, name: str, default: float) -> float:
-    text = _single(config, name, str(default))
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1
-    if not 0 < value <= 86_400:  # noqa: PLR2004 (a day)
-        raise pytest.UsageError(f"--mapsat-{name}: found {text!r}, expected seconds, more than 0 and at most a day")
-    return value
 
 
 def _asserted(text: str) -> tuple[Asserted, ...]:
@@ -263,7 +244,7 @@ def _expressions(config: pytest.Config, name: str) -> tuple[tuple[str, ...], Lit
 def _drops(config: pytest.Config) -> tuple[tuple[str, ...], Literal["command line", "ini"]]:
     """Return how much means may fall; nothing where there is no run to compare with, which from an ini file is meant so."""
     drops, origin = _expressions(config, "compare-fail")
-    if _single(config, "compare", ""):
+    if text_of(config, "compare", ""):
         return drops, origin
     lonely = next((name for name in ("compare-fail", "compare-on", "inconclusive") if typed(config, name)), None)
     if lonely is not None:
@@ -276,9 +257,9 @@ def _trials(config: pytest.Config) -> tuple[str, int]:
     from pytest_mapsat.metrics import PassRule  # noqa: PLC0415 (pydantic: only where an agent is active)
     from pytest_mapsat.model import UsageError  # noqa: PLC0415 (likewise)
 
-    rule = _single(config, "pass-rule", "")
+    rule = text_of(config, "pass-rule", "")
     last = rule.rpartition("/")[2]
-    trials = _whole(config, "trials", int(last) if re.fullmatch(r"[1-9][0-9]{0,5}", last) else 1, at_least=1)
+    trials = whole_of(config, "trials", int(last) if re.fullmatch(r"[1-9][0-9]{0,5}", last) else 1, at_least=1)
     try:
         PassRule.parse(rule, trials)
     except UsageError as error:
@@ -286,24 +267,17 @@ def _trials(config: pytest.Config) -> tuple[str, int]:
     return rule, trials
 
 
-def _word(config: pytest.Config, name: str, words: tuple[str, ...]) -> Any:
-    found = _single(config, name, words[0])
-    if found not in words:
-        raise pytest.UsageError(f"--mapsat-{name}: found {found!r}, expected {', '.join(words[:-1])} or {words[-1]}")
-    return found
-
-
 def _sample(config: pytest.Config) -> dict[str, Any]:
     """Return which cases the run is of. How a sample is drawn may stand in an ini file for runs of all cases too."""
-    size, names = _single(config, "sample", "all"), _single(config, "sample-by", "")
+    size, names = text_of(config, "sample", "all"), text_of(config, "sample-by", "")
     by = tuple(name.strip() for name in names.split(",")) if names else ()
     if not all(by) or len(set(by)) < len(by):
         raise pytest.UsageError(
             f"--mapsat-sample-by: found {names!r}, expected attributes with commas between, each once"
         )
-    seed = _whole(config, "sample-seed", 0, at_least=0)
+    seed = whole_of(config, "sample-seed", 0, at_least=0)
     if size != "all":
-        return {"sample": _whole(config, "sample", 0, at_least=1), "sample_by": by, "sample_seed": seed}
+        return {"sample": whole_of(config, "sample", 0, at_least=1), "sample_by": by, "sample_seed": seed}
     lonely = next((name for name in ("sample-by", "sample-seed") if typed(config, name)), None)
     if lonely is not None:
         raise pytest.UsageError(f"--mapsat-{lonely} says how a sample is drawn: give --mapsat-sample=N too")
@@ -311,7 +285,7 @@ def _sample(config: pytest.Config) -> dict[str, Any]:
 
 
 def _shard(config: pytest.Config) -> str:
-    text = _single(config, "shard", "")
+    text = text_of(config, "shard", "")
     found = re.fullmatch(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})", text)
     if text and (found is None or int(found[1]) > int(found[2])):
         raise pytest.UsageError(f"--mapsat-shard: found {text!r}, expected I/N as in 2/8, I from 1 to N")
@@ -320,21 +294,16 @@ def _shard(config: pytest.Config) -> str:
     return text
 
 
-def _path(config: pytest.Config, name: str) -> Path | None:
-    given = _single(config, name, "")
-    return (config.invocation_params.dir / given).absolute() if given else None
-
-
 def _decisions(config: pytest.Config) -> Path | None:
     """Return the file of people's decisions: from where pytest was started, or from the root where the ini file names it."""
-    text = _single(config, "decisions", "")
+    text = text_of(config, "decisions", "")
     base = config.rootpath if config.getoption(dest_of("decisions")) is None else config.invocation_params.dir
     return (base / text).absolute() if text else None
 
 
 def _tools(config: pytest.Config) -> str:
     """Return the spec of the tools that are asked where no record answers; empty where none are."""
-    mode, tools = _single(config, "on-miss", "strict"), _single(config, "tools", "")
+    mode, tools = text_of(config, "on-miss", "strict"), text_of(config, "tools", "")
     if mode not in ("strict", "record") and not mode.startswith("simulate:"):
         raise pytest.UsageError(f"--mapsat-on-miss: found {mode!r}, expected strict, record or simulate:MODEL")
     if mode.startswith("simulate:"):

@@ -6,6 +6,8 @@ import json
 import unicodedata
 from typing import Any
 
+from pytest_mapsat.strangers import plain
+
 _OPENING = frozenset("'\"“‘([{（「《")
 _CLOSING = frozenset("'\"”’)]},.;:!?、，。；：！？）」》")
 
@@ -17,10 +19,7 @@ def cell_width(text: str) -> int:
 
 def printable(text: str) -> str:
     """Return the text on one line, with control characters shown as escapes, so that no reply can steer a terminal."""
-    folded = " ".join(text.split())
-    if folded.isprintable():
-        return folded
-    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in folded)
+    return plain(" ".join(text.split()))
 
 
 def cut(text: str, width: int) -> str:

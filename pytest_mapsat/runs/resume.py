@@ -9,7 +9,6 @@ from pydantic import ValidationError
 
 from pytest_mapsat.formats import is_journal, read_journal, read_run, shown_path
 from pytest_mapsat.model import (
-    STOPPED,
     Gate,
     JudgeInfo,
     Problem,
@@ -224,7 +223,7 @@ def _broken(path: Path, error: ValidationError) -> SuiteError:
 
 def _without_stopped(attempts: Sequence[Scorecard]) -> list[Scorecard]:
     """Return the attempts of an episode up to the last that the infrastructure let end."""
-    last = max((n for n, card in enumerate(attempts, 1) if card.trajectory.ending != STOPPED), default=0)
+    last = max((n for n, card in enumerate(attempts, 1) if card.trajectory.ending != "infrastructure_error"), default=0)
     return list(attempts[:last])
 
 

@@ -122,7 +122,7 @@ def test_a_memory_error_says_what_the_process_may_use(shared, name):
 
 def test_many_values_in_a_message_take_no_room_here(shared):
     number = list(isolated_agents.GARBAGE).index("more values than pytest has room for")
-    assert "values at once; at most 1,500,000 are taken" in played(f"garbage_{number}", shared).fault.message
+    assert "values at once; at most 3,000,000 are taken" in played(f"garbage_{number}", shared).fault.message
 
 
 def test_a_loop_in_c_that_holds_the_interpreter_ends_with_its_time(shared):

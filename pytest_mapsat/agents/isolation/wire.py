@@ -14,7 +14,7 @@ from pytest_mapsat.model import Json, JsonObject, Noun
 #: What an agent's process may send at once. Whatever an episode takes fits in, however it is escaped.
 MOST_BYTES = 32 * limits.MIB
 #: How many values may be in it: each takes many times the room here that it has in a message.
-_MOST_VALUES = 1_500_000
+_MOST_VALUES = 3_000_000
 _LENGTH = struct.Struct(">I")
 
 
@@ -141,7 +141,7 @@ def unpacked(text: str) -> Sent:
     Raises:
         WireError: it is none.
     """
-    # What stands in texts counts too: none that is taken has so much of it.
+    # What stands in texts counts too: a reply may have a million characters of text, of thoughts and of claims.
     if (values := sum(map(text.count, ",[{"))) > _MOST_VALUES:
         raise WireError(f"sent about {values:,} values at once; at most {_MOST_VALUES:,} are taken")
     try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, get_args
 
-from pytest_mapsat.model import ITEM, Json, Meaning, MeaningTree, Tool, meanings_below, name_of
+from pytest_mapsat.model import ITEM, SCALARS, Json, Meaning, MeaningTree, Tool, meanings_below, name_of
 from pytest_mapsat.sandbox import point_of
 from pytest_mapsat.text import MONEY, Vocabulary, fold_phrase, lexicon_of, read
 
@@ -27,8 +27,6 @@ _LARGEST = 1e15
 _CLOCK = re.compile(r"(?<!\d)(\d{2})(\d{2})$|(\d{1,2}):(\d{2})")
 
 
-#: Values without parts, by their exact types: most of a result are such.
-_PLAIN = frozenset({str, int, float, bool, type(None)})
 #: What names a thing, or says of which sort it is.
 Naming = Literal["name", "end", "kind", "alias", "id", "address", "mode"]
 _NAMING = frozenset(get_args(Naming))
@@ -94,7 +92,7 @@ def elements_of(result: Json, tool: Tool) -> list[Element]:
 def _spread(value: Json, nodes: Sequence[MeaningTree], element: Element, path: str, elements: list[Element]) -> None:
     """Put the declared values of a result into the elements they stand in."""
     meanings = [node[""] for node in nodes if "" in node]
-    if type(value) in _PLAIN:
+    if type(value) in SCALARS:
         element.leaves += [(meaning, value, path) for meaning in meanings]
         return
     for node in nodes:
