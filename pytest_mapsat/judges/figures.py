@@ -50,7 +50,7 @@ class _Said(NamedTuple):
 
     Attributes:
         document: the reply.
-        span: its words.
+        figure: the figure.
         belongs: whether it is one that the check speaks of; None where that is not sure.
         outcome: whether it lies where it must, if it is; ``explained``: it does not, and is a known figure of something else;
             ``beside``: it does not, and follows from known ones, so that it matters only where no other figure fits.
@@ -59,7 +59,7 @@ class _Said(NamedTuple):
     """
 
     document: Document
-    span: Span
+    figure: Quantity | Clock
     belongs: bool | None
     outcome: Outcome = "open"
     misfit: str = ""
@@ -68,7 +68,7 @@ class _Said(NamedTuple):
     @property
     def quote(self) -> Quote:
         """Its words with their place; made only for what is shown."""
-        return self.document.quote(self.span)
+        return self.document.quote(self.figure.span)
 
 
 def number(check: Number, context: Context) -> Finding:
@@ -140,7 +140,7 @@ def _weighed(
     """
     if said.belongs is False or said.outcome == "fits" or check.quantifier == "any":
         return said
-    sure = said.belongs is True and len(figure.subject) == 1 and (isinstance(figure, Clock) or figure.cued)
+    sure = said.belongs is True and len(figure.subject) == 1 and (isinstance(figure, Clock) or figure.cued or bool(check.near))
     if said.outcome == "open" and sure:
         return said
     why = context.explained(document).of(figure, check.role)
@@ -148,8 +148,10 @@ def _weighed(
         return said._replace(outcome="explained")
     if why == "own":
         return said._replace(outcome="beside")
-    if why == "derived" and not sure and isinstance(figure, Quantity) and figure.unit == "yuan":
-        return said._replace(outcome="beside")
+    if isinstance(figure, Quantity) and figure.unit == "yuan":
+        reckoned = figure.approx == "about" and figure.role == "fee"  # what so many hours come to
+        if reckoned or (why == "derived" and not sure):
+            return said._replace(outcome="beside")
     likely = bool(check.role) and isinstance(figure, Quantity) and not figure.cued and figure.unit == "min"
     return said._replace(outcome="open") if why or likely else said
 
@@ -163,7 +165,10 @@ def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun:
         asked = check.if_absent == "fail"
         unsure = [one for one in maybe if one.outcome != "fits" and (asked or one.outcome != "explained")]
         unsure += [one for one in clear if one.outcome == "beside"]
-        deciding, turning = wrong, open_ if fits else [*open_, *unsure]
+        if fits:  # for their own things
+            answered = {one.figure.subject for one in fits}
+            unsure = [one for one in unsure if len(one.figure.subject) == 1 and one.figure.subject not in answered]
+        deciding, turning = wrong, [*open_, *unsure]
     if deciding:
         return _decided(check, deciding, wanted, context)
     if turning:
@@ -209,28 +214,28 @@ def _number_said(
     if check.role and figure.unit == "m" and figure.approx == "at_most" and not figure.subject and not figure.cued:
         ours = False  # how far was looked, not how far something is
     if ours is False:
-        return _Said(document, figure.span, belongs=False, other_role=_is_other(check.role, figure.role))
+        return _Said(document, figure, belongs=False, other_role=_is_other(check.role, figure.role))
     low = -math.inf if check.min is None else check.min * scale
     high = math.inf if check.max is None else check.max * scale
     if not _inside(figure, low, high):
         open_ = figure.stance == "unclear" or _may_reach(figure, low, high)
         outcome: Outcome = "open" if open_ else "misfit"
         return _Said(
-            document, figure.span, ours, outcome, f"not {range_in_words(check.min, check.max, _word(check, context))}"
+            document, figure, ours, outcome, f"not {range_in_words(check.min, check.max, _word(check, context))}"
         )
     if known is None:
-        return _Said(document, figure.span, ours, "fits")
+        return _Said(document, figure, ours, "fits")
     upto = [value for value in known if value.turn <= document.turn]
     if any(value.mode == figure.mode for value in upto):
         upto = [value for value in upto if not (figure.mode and value.mode) or figure.mode == value.mode]
     if ((figure.role is None or not figure.cued) and _is_far(figure, upto)) or _is_of_several(figure, upto):
-        return _Said(document, figure.span, belongs=False)
+        return _Said(document, figure, belongs=False)
     named = named_by_then(figure, document)
     ours = ours if named or not ours else None
     shown = [f"{value.number / scale:g} {_word(check, context)}" for value in _relevant(figure, upto)]
     beside = Beside(upto, lambda value: _near(figure, value.number, check.tolerance), named)
     return _Said(
-        document, figure.span, ours, compared(figure, beside, context), f"but {_returned(check.bounds, shown)}"
+        document, figure, ours, compared(figure, beside, context), f"but {_returned(check.bounds, shown)}"
     )
 
 
@@ -245,19 +250,19 @@ def _time_said(
 ) -> _Said:
     ours = belongs(check, document, time, nearby=nearby, context=context)
     if ours is False:
-        return _Said(document, time.span, belongs=False, other_role=_is_other(check.role, time.role))
+        return _Said(document, time, belongs=False, other_role=_is_other(check.role, time.role))
     slack = 0 if time.approx == "exact" else _ABOUT_MINUTES
     outcome: Outcome
     readings = _readings(time, context)
     inside = {any(_in_window(check, minutes + more) for more in (0, -slack, slack)) for minutes in readings}
     if inside != {True}:
         outcome = "open" if True in inside or time.stance == "unclear" else "misfit"
-        return _Said(document, time.span, ours, outcome, f"not {window_in_words(check)}")
+        return _Said(document, time, ours, outcome, f"not {window_in_words(check)}")
     plain = time.role is None and any(
         role in check.role and sorts_of(set(time.subject), context) == {sort} for sort, role in _PLAINLY.items()
     )
     if known is None:
-        return _Said(document, time.span, ours or plain or None, "fits")
+        return _Said(document, time, ours or plain or None, "fits")
     upto = [value for value in known if value.turn <= document.turn]
     named = named_by_then(time, document)
     ours = ours if named or not ours else None
@@ -268,7 +273,7 @@ def _time_said(
     shown = [clock_of(int(value.number)) for value in _relevant(time, upto)]
     outcome = compared(time, Beside(upto, fits, named), context)
     surely = ours or (plain and outcome == "fits") or None
-    return _Said(document, time.span, surely, outcome, f"but {_returned(check.bounds, shown)}")
+    return _Said(document, time, surely, outcome, f"but {_returned(check.bounds, shown)}")
 
 
 def _readings(time: Clock, context: Context) -> Sequence[int]:

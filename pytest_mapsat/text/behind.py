@@ -127,7 +127,7 @@ class Behind:
         elif hypothetical and cue.has("chosen", "fit") and not negation:
             tail.perhaps = tail.perhaps or cue
         elif cue.has("chosen", "choose") and negation:
-            tail.reject = tail.reject or negation
+            tail.reject = tail.reject or (None if cue.has("enough") else negation)
         elif cue.has("chosen"):
             tail.chosen = tail.chosen or cue
 
