@@ -165,8 +165,8 @@ def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun:
         asked = check.if_absent == "fail"
         unsure = [one for one in maybe if one.outcome != "fits" and (asked or one.outcome != "explained")]
         unsure += [one for one in clear if one.outcome == "beside"]
-        if fits:  # for their own things
-            answered = {one.figure.subject for one in fits}
+        answered = {one.figure.subject for one in fits if one.figure.stance == "affirmed"}
+        if answered:  # each for its own thing
             unsure = [one for one in unsure if len(one.figure.subject) == 1 and one.figure.subject not in answered]
         deciding, turning = wrong, [*open_, *unsure]
     if deciding:

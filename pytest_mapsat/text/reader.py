@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import starmap
 
-from pytest_mapsat.model import TimeRole
+from pytest_mapsat.model import FigureRole, TimeRole
 
 from .clock import Spoken, find_times
 from .daytime import resolve
@@ -20,7 +20,7 @@ from .lexicon import Hit, Lexicon
 from .named import Name
 from .names import find_names, tell_apart
 from .numerals import Number, find_numbers
-from .pack import Vocabulary
+from .pack import MONEY, Cue, Vocabulary
 from .page import KEPT, Page, open_page
 from .roles import Roles
 from .scan import Scan, Sentence, scan
@@ -249,7 +249,31 @@ class _Cut:
                     cued=told.cued,
                 )
             )
-        return found
+        nothing = [cue for cue in self.cut.cues if "none_of" in cue.tags]
+        return sorted([*found, *map(self._nothing, nothing)], key=lambda one: one.span) if nothing else found
+
+    def _nothing(self, cue: Cue) -> Quantity:
+        """Return the figure that words say which deny that there is any: a price of 0, a wait of 0. It is never surely read."""
+        clause, sentence, block = self._place(cue.start)
+        span = self.span(cue.start, cue.end)
+        role: FigureRole = cue.tags["none_of"]
+        stance = self.subjects.stance(cue.start, clause)
+        return Quantity(
+            span=span,
+            value=0,
+            low=0,
+            high=0,
+            approx="exact",
+            unit="min" if role == "wait" else MONEY,
+            role=role,
+            subject=self.subjects.subject(cue.start, cue.end, clause, travel=False),
+            mode="",
+            stance="unclear" if stance == "affirmed" else stance,
+            sentence=sentence,
+            clause=clause,
+            step=1,
+            cell=self._cell(block, span),
+        )
 
     def _times(self, now: str) -> list[ClockTime]:
         finder = TimeRoles(self.cut, self.subjects, self.times)
