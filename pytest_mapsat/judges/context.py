@@ -309,8 +309,11 @@ def _plain_words(document: Document, wanted: Mapping[str, str]) -> Iterator[Ment
         text = document.words(sentence).lower()
         for key, phrase in wanted.items():
             start = word_at(text, key)
-            if start is not None:
-                span = Span(sentence.start + start, sentence.start + start + len(key))
+            if start is None:
+                continue
+            span = Span(sentence.start + start, sentence.start + start + len(key))
+            # In 没有营业中, 没有营业 has been read, and with it what denies 营业中.
+            if not any(one.span.start < span.start < one.span.end < span.end for one in document.mentions):
                 yield Mention((phrase,), span, "full", "asked" if number in asked else "affirmed", "", number, 0)
 
 
