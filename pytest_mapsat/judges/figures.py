@@ -167,7 +167,7 @@ def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun:
         unsure += [one for one in clear if one.outcome == "beside"]
         answered = {one.figure.subject for one in fits if one.figure.stance == "affirmed"}
         if answered:  # each for its own thing
-            unsure = [one for one in unsure if len(one.figure.subject) == 1 and one.figure.subject not in answered]
+            unsure = [one for one in unsure if one.belongs and one.figure.subject not in answered]
         deciding, turning = wrong, [*open_, *unsure]
     if deciding:
         return _decided(check, deciding, wanted, context)

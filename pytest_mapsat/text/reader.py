@@ -7,7 +7,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import starmap
+from itertools import starmap, zip_longest
+from typing import cast
 
 from pytest_mapsat.model import FigureRole, TimeRole
 
@@ -33,6 +34,10 @@ from .whole import reasons
 _ISO_TIME = re.compile(r"[T ]([0-2][0-9]):([0-5][0-9])")
 _CLOCK = re.compile(r"([0-2]?[0-9]):([0-5][0-9])")
 _MOST_CELLS = 40
+#: What a word that denies that there is something says with the next one: "no toll", "no queue".
+_DENIED = ("fee", "wait")
+#: 不收费的路 tells one road from others and says nothing of those named before.
+_OF_WHAT_FOLLOWS = "的"
 
 
 def read(
@@ -249,15 +254,23 @@ class _Cut:
                     cued=told.cued,
                 )
             )
-        nothing = [cue for cue in self.cut.cues if "none_of" in cue.tags]
-        return sorted([*found, *map(self._nothing, nothing)], key=lambda one: one.span) if nothing else found
+        nothing = list(self._nothing())
+        return sorted([*found, *nothing], key=lambda one: one.span) if nothing else found
 
-    def _nothing(self, cue: Cue) -> Quantity:
-        """Return the figure that words say which deny that there is any: a price of 0, a wait of 0. It is never surely read."""
-        clause, sentence, block = self._place(cue.start)
-        span = self.span(cue.start, cue.end)
-        role: FigureRole = cue.tags["none_of"]
-        stance = self.subjects.stance(cue.start, clause)
+    def _nothing(self) -> Iterator[Quantity]:
+        """Yield the figures that words say which deny that there is any: a price of 0, a wait of 0. They are never surely read."""
+        for cue, following in zip_longest(self.cut.cues, self.cut.cues[1:]):
+            role: FigureRole | None = cue.tags.get("none_of")
+            end = cue.end
+            if cue.has("lack") and following and not self.cut.text[cue.end : following.start].strip():
+                role, end = cast("FigureRole | None", following.role(_DENIED) or None), following.end
+            if role is not None and not self.cut.text.startswith(_OF_WHAT_FOLLOWS, end):
+                yield self._zero(role, cue.start, end)
+
+    def _zero(self, role: FigureRole, start: int, end: int) -> Quantity:
+        clause, sentence, block = self._place(start)
+        span = self.span(start, end)
+        stance = self.subjects.stance(start, clause)
         return Quantity(
             span=span,
             value=0,
@@ -266,9 +279,9 @@ class _Cut:
             approx="exact",
             unit="min" if role == "wait" else MONEY,
             role=role,
-            subject=self.subjects.subject(cue.start, cue.end, clause, travel=False),
+            subject=self.subjects.subject(start, end, clause, travel=False),
             mode="",
-            stance="unclear" if stance == "affirmed" else stance,
+            stance="asked" if stance == "asked" else "unclear",
             sentence=sentence,
             clause=clause,
             step=1,
