@@ -92,7 +92,9 @@ def near_phrases(near: Sequence[str], document: Document, figures: Sequence[Quan
 def _is_of(check: Number | ClockTime, document: Document, figure: Quantity | Clock, context: Context) -> bool | None:
     """Return whether a figure is said of one of the check's things. What is said of the end of a way may be said of the way."""
     keys = {key for name in check.of if (key := key_of(name, context.keys))}
-    to_an_end = figure.role in (*_OF_WAYS, None) and not sorts_of(keys, context) & sorts_of(set(figure.subject), context)
+    to_an_end = figure.role in (*_OF_WAYS, None) and not sorts_of(keys, context) & sorts_of(
+        set(figure.subject), context
+    )
     if not figure.subject or (to_an_end and not keys & set(figure.subject)):
         way = _way_before(document, figure, keys, context) if to_an_end else ""
         return way in keys if way else _only_proposed(keys, context, check.turn)

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from pytest_mapsat.model import Bound, ClockTime, Json, Number, Quote
-from pytest_mapsat.text import FOREIGN, MONEY, Document, Quantity, Span, Vocabulary
+from pytest_mapsat.text import FOREIGN, MONEY, Document, Quantity, Vocabulary
 from pytest_mapsat.text import ClockTime as Clock
 
 from .belonging import Beside, Nearby, Outcome, belongs, compared, named_by_then, near_phrases, sorts_of
@@ -140,7 +140,11 @@ def _weighed(
     """
     if said.belongs is False or said.outcome == "fits" or check.quantifier == "any":
         return said
-    sure = said.belongs is True and len(figure.subject) == 1 and (isinstance(figure, Clock) or figure.cued or bool(check.near))
+    sure = (
+        said.belongs is True
+        and len(figure.subject) == 1
+        and (isinstance(figure, Clock) or figure.cued or bool(check.near))
+    )
     if said.outcome == "open" and sure:
         return said
     why = context.explained(document).of(figure, check.role)
@@ -158,17 +162,8 @@ def _weighed(
 
 def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun: str, context: Context) -> Finding:  # noqa: PLR0911  the cases, one after the other
     clear, maybe = ([one for one in said if one.belongs is sure] for sure in (True, None))
-    fits, wrong, open_ = ([one for one in clear if one.outcome == outcome] for outcome in ("fits", "misfit", "open"))
-    if check.quantifier == "any":
-        deciding, turning = fits, [*open_, *(one for one in maybe if one.outcome != "misfit")]
-    else:
-        asked = check.if_absent == "fail"
-        unsure = [one for one in maybe if one.outcome != "fits" and (asked or one.outcome != "explained")]
-        unsure += [one for one in clear if one.outcome == "beside"]
-        answered = {one.figure.subject for one in fits if one.figure.stance == "affirmed"}
-        if answered:  # each for its own thing
-            unsure = [one for one in unsure if one.belongs and one.figure.subject not in answered]
-        deciding, turning = wrong, [*open_, *unsure]
+    fits, wrong = ([one for one in clear if one.outcome == outcome] for outcome in ("fits", "misfit"))
+    deciding, turning = (fits if check.quantifier == "any" else wrong), _turning(check, clear, maybe)
     if deciding:
         return _decided(check, deciding, wanted, context)
     if turning:
@@ -187,6 +182,21 @@ def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun:
     if others and check.if_absent == "fail" and not context.silent(check.turn):
         return unclear(others, "which seems to be a figure of something else", wanted)
     return absent(check.if_absent, f"no reply says a {noun}{thing_in_words(check)}", wanted)
+
+
+def _turning(check: Number | ClockTime, clear: Sequence[_Said], maybe: Sequence[_Said]) -> list[_Said]:
+    """Return the figures that could turn the result, if only it were sure what they are said of, or whether they fit."""
+    open_ = [one for one in clear if one.outcome == "open"]
+    if check.quantifier == "any":
+        return [*open_, *(one for one in maybe if one.outcome != "misfit")]
+    asked = check.if_absent == "fail"
+    unsure = [one for one in maybe if one.outcome != "fits" and (asked or one.outcome != "explained")]
+    unsure += [one for one in clear if one.outcome == "beside"]
+    # One that fits answers for its own thing only.
+    answered = {one.figure.subject for one in clear if one.outcome == "fits" and one.figure.stance == "affirmed"}
+    if answered:
+        unsure = [one for one in unsure if one.belongs and one.figure.subject not in answered]
+    return [*open_, *unsure]
 
 
 def _decided(check: Number | ClockTime, deciding: Sequence[_Said], wanted: str, context: Context) -> Finding:
@@ -234,9 +244,7 @@ def _number_said(
     ours = ours if named or not ours else None
     shown = [f"{value.number / scale:g} {_word(check, context)}" for value in _relevant(figure, upto)]
     beside = Beside(upto, lambda value: _near(figure, value.number, check.tolerance), named)
-    return _Said(
-        document, figure, ours, compared(figure, beside, context), f"but {_returned(check.bounds, shown)}"
-    )
+    return _Said(document, figure, ours, compared(figure, beside, context), f"but {_returned(check.bounds, shown)}")
 
 
 def _time_said(

@@ -21,7 +21,7 @@ from .lexicon import Hit, Lexicon
 from .named import Name
 from .names import find_names, tell_apart
 from .numerals import Number, find_numbers
-from .pack import MONEY, Cue, Vocabulary
+from .pack import MONEY, Vocabulary
 from .page import KEPT, Page, open_page
 from .roles import Roles
 from .scan import Scan, Sentence, scan

@@ -1,9 +1,9 @@
 """Numbers and clock times: bounds, and what tools returned."""
 
 import pytest
-from judging import call, dialogue, judge_dialogue, judge_reply
+from judging import call, dialogue, found_places, judge_dialogue, judge_reply
 
-from pytest_mapsat.model import Trajectory, Turn
+from pytest_mapsat.model import Tool, Trajectory, Turn
 
 
 def test_a_number_must_lie_within_its_bounds():
@@ -141,3 +141,75 @@ def test_a_number_without_its_unit_beside_the_figure_itself_changes_nothing(repl
 def test_where_a_figure_may_be_absent_a_number_without_its_unit_opens_nothing(reply):
     finding = fare(reply, if_absent="vacuous")
     assert (finding.passed, finding.vacuous) == (True, True)
+
+
+def tool(name, things, sort, **fields):
+    """A tool that declares what the values of its things mean."""
+    entities = [{"items": things, "name": "name", "sort": sort, "fields": fields}]
+    parameters = {"type": "object", "properties": {"query": {"type": "string"}}}
+    spec = {"name": name, "description": "Finds.", "parameters": parameters, "entities": entities}
+    return Tool.model_validate(spec)
+
+
+DECLARED = {
+    "search_poi": tool("search_poi", "pois", "place", price="price", fee="price", free="count"),
+    "rides": tool("rides", "options", "ride"),
+}
+TICKETS = {
+    "pois": [
+        {"name": "Science Barn", "price": 30},
+        {"name": "Clay Studio", "price": 55},
+        {"name": "Amber Hall", "price": 15},
+    ]
+}
+
+
+def judged(reply, kind, result, path, **fields):
+    """The finding of a check on what a tool said that declares its values."""
+    steps = [call(result=result, query="something")]
+    return judge_reply(reply, kind, steps=steps, tools=DECLARED, equals=bound(path, "search_poi"), **fields)
+
+
+def priced(reply, result=TICKETS, if_absent="vacuous"):
+    fields = {"unit": "yuan", "role": ["price"], "if_absent": if_absent}
+    return judged(reply, "number", result, "pois.*.price", **fields)
+
+
+def test_a_figure_that_fits_answers_for_its_own_thing_only():
+    assert priced("Science Barn (30 yuan), then Clay Studio (55 yuan).").passed is True
+    # 45 is 30 and 15, but nothing says that it is.
+    assert priced("Science Barn (30 yuan), then Clay Studio (45 yuan).").passed is None
+
+
+@pytest.mark.parametrize(
+    "reply", ["Science Barn is free of charge.", "Clay Studio is 55 yuan. Then Science Barn, which is free."]
+)
+def test_words_that_deny_a_price_leave_open_one_that_a_tool_returned(reply):
+    assert priced(reply).passed is None
+
+
+def test_words_that_deny_a_price_hold_where_there_is_none():
+    result = {"pois": [{"name": "Science Barn", "price": 0}]}
+    assert priced("Science Barn is free of charge.", result, if_absent="fail").passed is True
+
+
+@pytest.mark.parametrize(("said", "passed"), [("35", True), ("12", None)])
+def test_a_count_beside_its_words_is_not_explained_away_by_another_thing(said, passed):
+    result = {"pois": [{"name": "Quay Deck", "free": 35}, {"name": "Hill Deck", "free": 12}]}
+    fields = {"unit": "count", "near": ["spaces"], "tolerance": 0, "if_absent": "vacuous"}
+    reply = f"Take Quay Deck.\n\n- Still {said} spaces left"
+    assert judged(reply, "number", result, "pois.*.free", **fields).passed is passed
+
+
+def test_what_some_hours_come_to_about_is_no_wrong_fee():
+    result = {"pois": [{"name": "Quay Deck", "fee": 6}]}
+    fields = {"unit": "yuan", "role": ["fee"]}
+    reply = "| Car park | Fee |\n|---|---|\n| Quay Deck | 6 yuan an hour, about 18 yuan for the evening |"
+    assert judged(reply, "number", result, "pois.*.fee", **fields).passed is True
+
+
+def test_a_time_at_the_end_of_a_way_may_be_that_of_what_takes_one_there():
+    steps = [call("rides", {"options": [{"name": "Access Van"}]}), found_places()]
+    fields = {"of": ["Access Van"], "role": ["arrival"], "after": "10:08", "before": "10:10", "if_absent": "vacuous"}
+    reply = "Access Van, 36 yuan. Comes in 9 min, at the Old Mill by 10:00."
+    assert judge_reply(reply, "clock_time", steps=steps, tools=DECLARED, **fields).passed is None

@@ -1,7 +1,9 @@
 """The checks on words, with what is denied and what only looks so."""
 
 import pytest
-from judging import dialogue, judge_dialogue, judge_reply
+from judging import check_of, dialogue, judge_dialogue, judge_reply
+
+from pytest_mapsat.judges import Context, evaluate
 
 STANDING = [
     ("Take the bus.", "bus"),
@@ -147,3 +149,9 @@ def test_an_option_that_holds_the_name_of_the_other_is_not_the_other():
 )
 def test_travels_fails_where_the_user_is_told_to_take_another_way(reply, passed):
     assert judge_reply(reply, "travels", by=["walking"]).passed is passed
+
+
+def test_a_phrase_that_overlaps_a_denied_one_is_not_said():
+    trajectory = dialogue("现在附近没有营业中的药店。")
+    both = check_of("all", checks=[{"kind": "said", "any": ["没有营业"]}, {"kind": "not_said", "phrases": ["营业中"]}])
+    assert evaluate(both, Context(trajectory, {}, language="zh").knowing([both])).passed is True

@@ -275,3 +275,23 @@ def test_a_bare_number_for_so_many_people_behind_a_price_is_their_total():
         (480, "yuan", "total"),
         (12, "count", "capacity"),
     ]
+
+
+NOTHING = [
+    ("Amber Hall is free of charge.", "price", "amber"),
+    ("There are no tolls on the way to Amber Hall.", "fee", "amber"),
+    ("Birch Cafe has no queue.", "wait", "birch"),
+    ("听松书局免费。", "price", "听松书局"),
+    ("红枫面馆不用排队。", "wait", "红枫面馆"),
+    ("临江大桥没有过路费。", "fee", "临江大桥"),
+]
+
+
+@pytest.mark.parametrize(("text", "role", "thing"), NOTHING, ids=[row[0] for row in NOTHING])
+def test_words_that_deny_a_price_a_toll_or_a_wait_say_nothing_of_it_and_never_surely(text, role, thing):
+    (figure,) = reading(text).quantities
+    assert (figure.value, figure.role, figure.subject, figure.stance) == (0, role, (thing,), "unclear")
+
+
+def test_what_is_free_by_its_name_alone_is_said_of_what_follows():
+    assert reading("临江大桥5元。不收费的路来不及。").quantities[1:] == ()

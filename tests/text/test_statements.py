@@ -18,6 +18,8 @@ def figures(document):
     ("text", "questions"),
     [
         ("Just go to Birch Cafe, okay?", 0),
+        ("You don't want to sweat over it, do you?", 0),
+        ("Do you?", 1),
         ("Would Birch Cafe be okay?", 1),
         ("When do you leave, and which one would you like, okay?", 1),
         ("去红枫面馆，行吗？", 0),
