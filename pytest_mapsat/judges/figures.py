@@ -136,7 +136,7 @@ def _weighed(
 ) -> _Said:
     """Return the judgement of a figure that does not fit: one that something else explains fails nothing.
 
-    A figure whose thing and role words tell stays open where another thing or arithmetic has its value: then it may be said wrongly.
+    A figure whose thing and role words tell stays open where another thing has its value, or several of its own come to it: then it may be said wrongly.
     """
     if said.belongs is False or said.outcome == "fits" or check.quantifier == "any":
         return said
@@ -156,6 +156,8 @@ def _weighed(
         reckoned = figure.approx == "about" and figure.role == "fee"  # what so many hours come to
         if reckoned or (why == "derived" and not sure):
             return said._replace(outcome="beside")
+    if why == "derived" and sure and not _is_multiple(figure, context):
+        return said  # nearly every figure is the sum or difference of two others
     likely = bool(check.role) and isinstance(figure, Quantity) and not figure.cued and figure.unit == "min"
     return said._replace(outcome="open") if why or likely else said
 
@@ -306,6 +308,14 @@ def _is_of_several(figure: Quantity, known: Sequence[Value]) -> bool:
     prices = {value.number for value in known if value.number > 0}
     sums = {*own, *(one + other for one in own or prices for other in prices)}
     return any(abs(figure.value - count * one) < _ROUNDING for one in sums for count in range(1, _MOST_PEOPLE + 1))
+
+
+def _is_multiple(figure: Quantity | Clock, context: Context) -> bool:
+    """Return whether a sum of money is what a known one of its thing comes to for several: "two rides, 116 yuan"."""
+    if not isinstance(figure, Quantity) or figure.unit != MONEY:
+        return False
+    own = (one for one in context.evidence.figures if one.unit == MONEY and set(one.subject) & set(figure.subject))
+    return any(one.value > 0 and figure.value % one.value == 0 for one in own)
 
 
 def _is_other(wanted: Sequence[str], role: str | None) -> bool:
