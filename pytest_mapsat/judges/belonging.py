@@ -22,7 +22,7 @@ _OF_WAYS = ("arrival", "departure", "travel_time", "travel_distance")
 #: Roles that are always said in words: a time without any is none of these.
 _HOURS = {"opening", "closing"}
 
-Outcome = Literal["fits", "misfit", "open", "explained", "beside"]
+Outcome = Literal["fits", "misfit", "open", "given", "explained", "beside"]
 #: The figures that are said of a check's phrases, those that may be, and the sentences in which one of these stands.
 Nearby = tuple[set[Span], set[Span], set[int]]
 

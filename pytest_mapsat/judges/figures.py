@@ -41,6 +41,8 @@ _MOST_PEOPLE = 8
 #: A figure of no sure role that lies further off than so many times from all that it could be compared with is another one.
 _FAR = 5
 
+#: What became of figures that are known otherwise.
+_KNOWN = ("given", "explained")
 #: What a time of day that is said of a thing of a sort, without a word about it, is likely to be.
 _PLAINLY = {"line": "departure", "place": "arrival"}
 
@@ -52,7 +54,7 @@ class _Said(NamedTuple):
         document: the reply.
         figure: the figure.
         belongs: whether it is one that the check speaks of; None where that is not sure.
-        outcome: whether it lies where it must, if it is; ``explained``: it does not, and is a known figure of something else;
+        outcome: whether it lies where it must, if it is; ``given``, ``explained``: it does not, and is one that the user gave, or a known figure of something else;
             ``beside``: it does not, and follows from known ones, so that it matters only where no other figure fits.
         misfit: where it does not lie, in words.
         other_role: whether its role alone tells that the check does not speak of it.
@@ -148,18 +150,18 @@ def _weighed(
     if said.outcome == "open" and sure:
         return said
     why = context.explained(document).of(figure, check.role)
-    if why == "user" or (why in ("own", "other") and not sure):
-        return said._replace(outcome="explained")
-    if why == "own":
-        return said._replace(outcome="beside")
-    if isinstance(figure, Quantity) and figure.unit == "yuan":
-        reckoned = figure.approx == "about" and figure.role == "fee"  # what so many hours come to
-        if reckoned or (why == "derived" and not sure):
-            return said._replace(outcome="beside")
-    if why == "derived" and sure and not _is_multiple(figure, context):
-        return said  # nearly every figure is the sum or difference of two others
-    likely = bool(check.role) and isinstance(figure, Quantity) and not figure.cued and figure.unit == "min"
-    return said._replace(outcome="open") if why or likely else said
+    outcome = said.outcome
+    if why == "user":
+        outcome = "given"
+    elif why in ("own", "other") and not sure:
+        outcome = "explained"
+    elif why == "own" or _is_reckoned(figure, why, sure=sure):
+        outcome = "beside"
+    elif why == "derived" and sure and not _is_multiple(figure, context):
+        pass  # nearly every figure is the sum or difference of two others
+    elif why or (check.role and isinstance(figure, Quantity) and not figure.cued and figure.unit == "min"):
+        outcome = "open"
+    return said._replace(outcome=outcome)
 
 
 def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun: str, context: Context) -> Finding:  # noqa: PLR0911  the cases, one after the other
@@ -176,10 +178,12 @@ def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun:
         return _decided(check, wrong, wanted, context)
     if maybe and check.quantifier == "all" and check.if_absent == "fail":
         return unclear(_quotes(maybe), "of which it is open what it is said of", wanted)
-    if maybe and check.quantifier == "all":
-        return Finding(True, f"{cited(_quotes(maybe))}, which fits whatever it is said of", wanted, _quotes(maybe))
-    if clear and check.if_absent == "fail":
-        return unclear(_quotes(clear), "which is a known figure of something else", wanted)
+    known = [one for one in clear if one.outcome == "explained" or check.if_absent == "fail"]
+    if known:
+        return unclear(_quotes(known), "which is a known figure of something else", wanted)
+    fits = [one for one in maybe if one.outcome == "fits"]
+    if fits and check.quantifier == "all":
+        return Finding(True, f"{cited(_quotes(fits))}, which fits whatever it is said of", wanted, _quotes(fits))
     others = _quotes([one for one in said if one.other_role])
     if others and check.if_absent == "fail" and not context.silent(check.turn):
         return unclear(others, "which seems to be a figure of something else", wanted)
@@ -192,7 +196,7 @@ def _turning(check: Number | ClockTime, clear: Sequence[_Said], maybe: Sequence[
     if check.quantifier == "any":
         return [*open_, *(one for one in maybe if one.outcome != "misfit")]
     asked = check.if_absent == "fail"
-    unsure = [one for one in maybe if one.outcome != "fits" and (asked or one.outcome != "explained")]
+    unsure = [one for one in maybe if one.outcome != "fits" and (asked or one.outcome not in _KNOWN)]
     unsure += [one for one in clear if one.outcome == "beside"]
     # One that fits answers for its own thing only.
     answered = {one.figure.subject for one in clear if one.outcome == "fits" and one.figure.stance == "affirmed"}
@@ -308,6 +312,13 @@ def _is_of_several(figure: Quantity, known: Sequence[Value]) -> bool:
     prices = {value.number for value in known if value.number > 0}
     sums = {*own, *(one + other for one in own or prices for other in prices)}
     return any(abs(figure.value - count * one) < _ROUNDING for one in sums for count in range(1, _MOST_PEOPLE + 1))
+
+
+def _is_reckoned(figure: Quantity | Clock, why: str, *, sure: bool) -> bool:
+    """Return whether a sum of money is reckoned from others, or is what so many hours come to."""
+    if not isinstance(figure, Quantity) or figure.unit != MONEY:
+        return False
+    return (figure.approx == "about" and figure.role == "fee") or (why == "derived" and not sure)
 
 
 def _is_multiple(figure: Quantity | Clock, context: Context) -> bool:
