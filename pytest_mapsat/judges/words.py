@@ -46,9 +46,9 @@ def said(check: Said, context: Context) -> Finding:
 
 
 def not_said(check: NotSaid, context: Context) -> Finding:
-    """None of ``phrases`` is said, unless under a negation, as a comparison, or in a question."""
+    """None of ``phrases`` is said, unless under a negation or in a question; a comparison leaves it open."""
     wanted = f"nothing said of {one_of(check.phrases)}"
-    found = [one for one in context.phrased(check.phrases, check.turn) if not _set_aside(*one)]
+    found = [one for one in context.phrased(check.phrases, check.turn) if not _turned_down(*one)]
     for meant in (True, None):
         quotes = _quotes(one for one in found if _surely(*one) is meant)
         if quotes and meant:
@@ -141,10 +141,9 @@ def _sent(document: Document, mention: Mention, groups: Groups) -> bool | None:
     return None if open_ and any(word in follows for word in groups.get("motion", ())) else True
 
 
-def _set_aside(document: Document, mention: Mention) -> bool:
-    """Return whether words are only compared, or are turned down by what is said around them."""
-    turned_down = mention.stance in ("denied", "rejected") and mention.why not in document.words(mention.span)
-    return turned_down or mention.stance == "compared"
+def _turned_down(document: Document, mention: Mention) -> bool:
+    """Return whether words are turned down by what is said around them."""
+    return mention.stance in ("denied", "rejected") and mention.why not in document.words(mention.span)
 
 
 def _meant(document: Document, mention: Mention) -> bool | None:

@@ -14,6 +14,7 @@ from .scan import Clause
 _LEAD = 12
 _LABEL = 40
 _FAR = 120
+_OF_WAYS = frozenset({"travel_time", "travel_distance"})
 #: What a rule finds: the sign, and the word that gave it.
 Found = tuple[str, Cue | None]
 
@@ -89,8 +90,37 @@ class Before:
             return None
         if self._through(side.name):
             return "propose", near
-        there = near.has("choose") or self.named.behind_it(side.name, "order_after")
-        return None if there else ("landmark", near)
+        if near.has("choose") or self.named.behind_it(side.name, "order_after"):
+            return None
+        if "whence" not in last:
+            return "landmark", near
+        return self._gotten(side, near) or (("landmark", near) if self._measured(side, near) else ("plain", None))
+
+    def _gotten(self, side: _Side, near: Cue) -> Found | None:
+        """Read a place that one orders or gets something from: "get lunch from X", 从X点餐."""
+        behind = self.named.behind_it(side.name, "orders")
+        if behind:
+            return self._weighed(side, behind)
+        verb = next((cue for cue in reversed(side.cues) if cue.end <= near.start and cue.has("orders")), None)
+        if verb is None:
+            return None
+        between = self.scan.cues_between(verb.end, near.start)
+        moves = any(cue.has("unit", "mode", "toward", "it", "near") for cue in between)
+        return None if moves else self._weighed(side, verb)
+
+    def _weighed(self, side: _Side, verb: Cue) -> Found:
+        return ("reject", verb) if self._negated(side.cues, verb) else self._chosen(side, verb)
+
+    def _measured(self, side: _Side, near: Cue) -> bool:
+        """Return whether a clause says how far it is from the thing, how one goes there, or begins with where one leaves."""
+        begins = not any(map(str.isalnum, self.scan.text[side.clause.start : near.start]))
+        return begins or any(
+            cue.has("unit", "mode", "mode_before_figure", "toward", "near")
+            or cue.tags.get("time_role") == "departure"
+            or not _OF_WAYS.isdisjoint(cue.tags.get("role", ()))
+            for cue in (*side.cues, *self.scan.cues_between(side.name.hit.end, side.clause.end))
+            if cue is not near
+        )
 
     def _through(self, name: Name) -> bool:
         """Return whether a verb of going ends the clause right behind a name, so that the way leads through the thing: 从X走."""
@@ -148,10 +178,9 @@ class Before:
         against = next((cue for cue in side.cues if cue.has("than") and cue.end <= verb.start), None)
         if against is not None and verb.has("choose"):
             return "compare", against
-        negated = self._negated(side.cues, verb)
         if verb.has("reject"):
-            return ("propose" if negated else "reject"), verb
-        return ("reject", verb) if negated else self._chosen(side, verb)
+            return ("propose" if self._negated(side.cues, verb) else "reject"), verb
+        return self._weighed(side, verb)
 
     def _chosen(self, side: _Side, verb: Cue) -> Found:
         """Weigh a verb of choice against what is said behind the name: "going to X would take too long" chooses nothing."""
