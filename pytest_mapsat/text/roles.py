@@ -40,6 +40,9 @@ _DEFAULT = {
 #: Ways of travelling whose words name a vehicle: a time beside one may be that until it comes.
 _VEHICLES = ("taxi", "transit")
 _WAITS = frozenset({"wait", "slack", "stay", "frequency"})
+#: "a 4.9 rating": the noun behind a number that is no number of ratings.
+_RATED = frozenset({"count:rating", "count:score"})
+_BEST = 10
 _TALL = 10
 _NEAR = 3
 _FAR = 40
@@ -120,6 +123,8 @@ class Roles:
             unit = "yuan"
         elif unit == "count" and role in _MONEY:
             role = None
+        elif figure.value <= _BEST and ((unit == "count" and role == "rating") or (unit in _RATED and figure.step < 1)):
+            unit, role = "star", "rating"
         cued = cued and role is not None
         if role is None:
             role = "count" if unit.startswith("count:") else _DEFAULT.get(unit)
