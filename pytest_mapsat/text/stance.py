@@ -154,7 +154,7 @@ class _Signs:
         if sign not in ("propose", "reject", "compare", "landmark", "deny"):
             sign, cue = tail.sign(sign) or (sign, cue)
         if self.scan.sentences[first.sentence].asks and sign != "reject":
-            sign = "ask"
+            sign = "perhaps" if self._suggests(group) else "ask"
         under = self._under(first, leads=sign == "lead")
         if under and sign in ("plain", "lead", "bad", "plan", "perhaps"):
             sign, cue = under, None
@@ -182,6 +182,12 @@ class _Signs:
                 tail.but is not None and (tail.no is not None or tail.worse is not None)
             )
             name.doubtful = name.bad or tail.but is not None or tail.no is not None
+
+    def _suggests(self, group: Sequence[Name]) -> bool:
+        """Return whether a question puts the only thing that it names to the user: "How about X?"."""
+        whole = self.scan.sentences[group[0].sentence]
+        named = {name.key for place in range(whole.first, whole.last) for name in self.named.by_clause.get(place, ())}
+        return len(named) == 1 and any(cue.has("suggest") for cue in self.scan.cues_between(whole.start, whole.end))
 
     def _spread(self, first: Name, tail: Tail) -> None:
         """Give what is said of both to the one before too: "X is A and Y is B, so neither will do"."""
