@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from pytest_mapsat.judges.context import Context
 from pytest_mapsat.judges.finding import SHOWN_AT_MOST, Finding, cite, unclear
 from pytest_mapsat.model import Grounded, Quote
-from pytest_mapsat.text import fold_phrase
+from pytest_mapsat.text import ClockTime, fold_phrase
 
 from .weigh import Judged
 
@@ -54,7 +54,8 @@ def sorts_spoken_of(text: str) -> tuple[str, ...]:
 
 def _judged(sorts: Collection[str], about: Sequence[str], context: Context) -> Finding:
     """Fail on a claim that is wrong, leave open what is undecided, and pass where all that matters is supported."""
-    claims = [one for one in context.claims if one.matters and _asked_for(one, sorts) and _concerns(one, about)]
+    asked_for = [one for one in context.claims if _asked_for(one, sorts) and _concerns(one, about)]
+    claims = [one for one in asked_for if one.matters]
     named = " or ".join(sorts) if sorts else "any kind"
     wanted = f"claims ({named}) borne out by tool results, the context or the user's words"
     wrong = [one for one in claims if one.verdict in ("contradicted", "unsupported")]
@@ -63,6 +64,9 @@ def _judged(sorts: Collection[str], about: Sequence[str], context: Context) -> F
         more = f"; and {len(wrong) - SHOWN_AT_MOST} more" if len(wrong) > SHOWN_AT_MOST else ""
         return Finding(False, f"{shown}{more}", wanted, _quotes(wrong))
     if not claims:
+        rivals = [one for one in asked_for if _has_rival(one, context)]
+        if rivals:
+            return unclear(_quotes(rivals), "which may be a plan, and is not what a tool returned of the kind", wanted)
         return Finding(True, f"no reply makes a claim ({named}), so nothing is claimed", wanted, vacuous=True)
     undecided = [one for one in claims if one.verdict == "undecided"]
     if undecided:
@@ -77,6 +81,14 @@ def reason(one: Judged) -> str:
 
 def _asked_for(one: Judged, sorts: Collection[str]) -> bool:
     return not sorts or one.claim.sort in sorts or one.claim.type in sorts
+
+
+def _has_rival(one: Judged, context: Context) -> bool:
+    """Return whether a tool returned a time of the role of one that the agent may have planned: then it may be said wrongly."""
+    said = one.claim.said
+    if not isinstance(said, ClockTime) or said.role is None:
+        return False
+    return any(time.role == said.role and time.source.origin == "tool" for time in context.evidence.times)
 
 
 def _concerns(one: Judged, about: Sequence[str]) -> bool:
