@@ -140,7 +140,7 @@ def _weighed(
 
     A figure whose thing and role words tell stays open where another thing has its value, or several of its own come to it: then it may be said wrongly.
     """
-    if said.belongs is False or said.outcome == "fits" or check.quantifier == "any":
+    if said.belongs is False or said.outcome in ("fits", "beside") or check.quantifier == "any":
         return said
     sure = (
         said.belongs is True
@@ -244,8 +244,10 @@ def _number_said(
     upto = [value for value in known if value.turn <= document.turn]
     if any(value.mode == figure.mode for value in upto):
         upto = [value for value in upto if not (figure.mode and value.mode) or figure.mode == value.mode]
-    if ((figure.role is None or not figure.cued) and _is_far(figure, upto)) or _is_of_several(figure, upto):
+    if (figure.role is None or not figure.cued) and _is_far(figure, upto):
         return _Said(document, figure, belongs=False)
+    if _is_of_several(figure, upto):
+        return _Said(document, figure, ours, "beside")
     named = named_by_then(figure, document)
     ours = ours if named or not ours else None
     shown = [f"{value.number / scale:g} {_word(check, context)}" for value in _relevant(figure, upto)]

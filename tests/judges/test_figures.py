@@ -1,8 +1,9 @@
 """Numbers and clock times: bounds, and what tools returned."""
 
 import pytest
-from judging import call, dialogue, found_places, judge_dialogue, judge_reply
+from judging import call, check_of, dialogue, found_places, judge_dialogue, judge_reply
 
+from pytest_mapsat.judges import Context, evaluate
 from pytest_mapsat.model import Tool, Trajectory, Turn
 
 
@@ -213,3 +214,22 @@ def test_a_time_at_the_end_of_a_way_may_be_that_of_what_takes_one_there():
     fields = {"of": ["Access Van"], "role": ["arrival"], "after": "10:08", "before": "10:10", "if_absent": "vacuous"}
     reply = "Access Van, 36 yuan. Comes in 9 min, at the Old Mill by 10:00."
     assert judge_reply(reply, "clock_time", steps=steps, tools=DECLARED, **fields).passed is None
+
+
+def test_a_figure_that_is_known_of_something_else_is_not_absent():
+    result = {"pois": [{"name": "Green Fork", "price": 12, "fee": 2.5}, {"name": "Quay Deck", "price": 8, "fee": 2}]}
+    for said in ("8 yuan", "12 yuan"):
+        fields = {"unit": "yuan", "role": ["fee"], "if_absent": "vacuous"}
+        finding = judged(f"The delivery fee is {said}.", "number", result, "pois.*.fee", **fields)
+        assert finding.passed is not True
+
+
+def test_what_the_user_gave_is_no_claim():
+    steps = (call("rides", {"options": [{"name": "Access Van"}]}),)
+    turns = (
+        Turn(role="user", text="I must be there by 17:30."),
+        Turn(role="agent", text="The Access Van gets you there before 17:30.", steps=steps),
+    )
+    check = check_of("clock_time", role=["arrival"], equals=bound("options.*.at", "rides"), if_absent="vacuous")
+    finding = evaluate(check, Context(Trajectory(case="c1", turns=turns), DECLARED))
+    assert finding.passed is True

@@ -155,3 +155,15 @@ def test_a_phrase_that_overlaps_a_denied_one_is_not_said():
     trajectory = dialogue("现在附近没有营业中的药店。")
     both = check_of("all", checks=[{"kind": "said", "any": ["没有营业"]}, {"kind": "not_said", "phrases": ["营业中"]}])
     assert evaluate(both, Context(trajectory, {}, language="zh").knowing([both])).passed is True
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "The rest goes back to your card.",
+        "I will send the other half back to your card.",
+        "You can have all of it back to your card if you prefer.",
+    ],
+)
+def test_what_may_be_set_beside_something_else_is_not_surely_unsaid(reply):
+    assert judge_reply(reply, "not_said", phrases=["back to your card"]).passed is not True

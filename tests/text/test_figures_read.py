@@ -5,6 +5,13 @@ from reading_help import reading
 
 #: Text; value, role and thing of each figure ("*": whichever).
 ROLES = [
+    ("Birch Cafe is rated 4.9.", [(4.9, "rating", "birch")]),
+    ("Birch Cafe has a 4.9 rating.", [(4.9, "rating", "birch")]),
+    ("Birch Cafe has 120 ratings.", [(120, "count", "birch")]),
+    ("The total of your order was 99 yuan.", [(99, "total", "*")]),
+    ("Amber Hall costs 36 yuan (was 45 yuan).", [(36, "price", "amber"), (45, "former_price", "*")]),
+    ("It is 62 yuan, well within your usual 80 yuan.", [(62, "price", "*"), (80, "budget", "*")]),
+    ("老城路要多开将近十分钟。", [(10, "slack", "*")]),
     ("Birch Cafe is three minutes quicker.", [(3, "slack", "birch")]),
     ("The driver takes 27 minutes to come.", [(27, "wait", "*")]),
     ("You've got about eighteen minutes.", [(18, "slack", "*")]),
