@@ -244,9 +244,10 @@ def _number_said(
     upto = [value for value in known if value.turn <= document.turn]
     if any(value.mode == figure.mode for value in upto):
         upto = [value for value in upto if not (figure.mode and value.mode) or figure.mode == value.mode]
-    if (figure.role is None or not figure.cued) and _is_far(figure, upto):
+    far = (figure.role is None or not figure.cued) and _is_far(figure, upto)
+    if far and figure.unit != MONEY:
         return _Said(document, figure, belongs=False)
-    if _is_of_several(figure, upto):
+    if far or _is_of_several(figure, upto):
         return _Said(document, figure, ours, "beside")
     named = named_by_then(figure, document)
     ours = ours if named or not ours else None
