@@ -73,7 +73,7 @@ def small_case(**changes):
             {"id": "quiet", "text": "The cafe is quiet", "severity": "hard", "weight": 1},
             {"id": "view", "text": "The cafe has a view", "severity": "soft", "weight": 1},
         ],
-        "facts": [{"id": "rating", "text": "Every rating that is stated is that of its place"}],
+        "facts": [{"id": "phone", "text": "Every phone number that is stated is that of its place"}],
     }
     return case_of(**(parts | changes))
 

@@ -17,7 +17,7 @@ def test_the_model_is_asked_for_what_the_checks_leave_open_one_request_a_dimensi
     verdict, door = judged(lambda text, vote, again: entry("1" if "view" in text else "passed"), votes=3)
     found = labels(verdict)
     assert {name: label.by for name, label in found.items()} == {
-        "place": "checks", "nice": "model", "quiet": "model", "view": "model", "rating": "checks",
+        "place": "checks", "nice": "model", "quiet": "model", "view": "model", "phone": "checks",
     }  # fmt: skip
     asked = sorted((request.vote, sorted(requirements(request))) for request in door.requests)
     each = [["The answer is nice"], ["The cafe has a view", "The cafe is quiet"]]
