@@ -10,7 +10,7 @@ import pytest
 from .pytest_shell.options import add_options, agent_spec, refuse_without_agent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
     from pathlib import Path
 
     from pytest_mapsat.model import Case, Scorecard
@@ -46,6 +46,22 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(start_session(config), _NAME)
     elif not hasattr(config, "workerinput"):  # a worker's arguments are the controller's
         refuse_without_agent(config)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> Generator[None, int | pytest.ExitCode, int | pytest.ExitCode | None]:
+    """Hold the status of a red run, whatever ends pytest: somebody's ``sys.exit(0)`` while it is summed up is no result."""
+    try:
+        status = yield
+    except SystemExit as ended:
+        session = _session(config)
+        if session is None or session.reporter is None or ended.code:
+            raise
+        status = session.reporter.held(pytest.ExitCode.OK)
+    session = _session(config)
+    if session is None or session.reporter is None or status is None:
+        return status
+    return session.reporter.held(status)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -27,6 +27,7 @@ _SHOWN = 500
 #: What a process that may use so much memory only keeps for the time when others have used it up, bytes: to say so takes some.
 SPARE = 8 << 20
 _spare: list[bytearray] = []
+_NAME = type.__dict__["__name__"].__get__
 #: Modules whose names all code looks up as it goes.
 _SHARED = (builtins, time)
 
@@ -55,7 +56,18 @@ class StrangerError(Exception):
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
-        super().__init__(type(error).__name__)
+        super().__init__(name_of(type(error)))
+
+
+def is_a(value: object, *kinds: type) -> bool:
+    """Return whether a value of others is of one of the types, whatever it says of itself: ``isinstance`` would ask it."""
+    return issubclass(type(value), kinds)
+
+
+def name_of(kind: type) -> str:
+    """Return the name of a type of others, whatever its own type says."""
+    name: str = _NAME(kind)
+    return name
 
 
 def forget_installed() -> None:
@@ -81,7 +93,7 @@ def keep_spare() -> None:
 
 def make_room(error: BaseException) -> None:
     """Let go of the memory that was kept, where code of others has found none; called before anything is made of what it raised."""
-    if isinstance(error, MemoryError):
+    if is_a(error, MemoryError):
         _spare.clear()
 
 
@@ -169,7 +181,7 @@ def end_copy_of(process: int, raised: BaseException | None = None) -> None:
     """
     if os.getpid() == process:
         return
-    if _original is not None and not isinstance(raised, SystemExit):
+    if _original is not None and not is_a(raised, SystemExit):
         with suppress(OSError):
             os.write(_original, b".")
     os._exit(1)
@@ -237,8 +249,8 @@ def words_of(error: BaseException) -> str:
         words = call_stranger(str, error)
     except StrangerError:
         words = "its message cannot be read"
-    words = plain(words.encode(errors="replace").decode()) or "no message"
-    return f"{type(error).__name__}: {words if len(words) <= _SHOWN else words[: _SHOWN - 3] + '...'}"
+    words = plain(words[: 2 * _SHOWN].encode(errors="replace").decode()) or "no message"
+    return f"{name_of(type(error))}: {words if len(words) <= _SHOWN else words[: _SHOWN - 3] + '...'}"
 
 
 @contextmanager
@@ -277,7 +289,7 @@ def _is_interrupted(heard: int, raised: BaseException | None) -> bool:
     """Return whether the user interrupted this thread. While nobody listens, any interrupt is taken for the user's."""
     if not _on_main_thread():
         return False
-    return _heard != heard if _listeners else isinstance(raised, KeyboardInterrupt)
+    return _heard != heard if _listeners else is_a(raised, KeyboardInterrupt)
 
 
 def _on_main_thread() -> bool:

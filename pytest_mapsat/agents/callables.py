@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 from pytest_mapsat.model import Case, UsageError, did_you_mean
 from pytest_mapsat.sandbox import Toolbox
-from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
+from pytest_mapsat.strangers import StrangerError, call_stranger, is_a, words_of
 
 from .context import AgentContext, Session
-from .faults import AgentFault, describe
+from .faults import AgentFault, described
 from .reply import Reply
 from .reply_check import checked
 
@@ -79,9 +79,9 @@ class CallableConversation:
         try:
             return call_stranger(self._answer, message)
         except StrangerError as broken:
-            if isinstance(broken.error, AgentFault):
+            if is_a(broken.error, AgentFault):
                 raise broken.error from None
-            fault = describe(broken.error, blame="agent")
+            fault = described(broken.error)
         raise AgentFault(fault.message, fault.detail)
 
     def cancel(self) -> None:

@@ -10,12 +10,15 @@ from traceback import walk_tb
 from types import FrameType
 
 from pytest_mapsat.model import Blame, Fault
-from pytest_mapsat.strangers import StrangerError, call_stranger
+from pytest_mapsat.strangers import StrangerError, call_stranger, is_a, name_of
 
 from .jsondata import text as writable
 
 _SHOWN = 500
 _FRAMES = 5
+#: Of the words of an exception no more is looked at.
+_READ = 20_000
+_TRACEBACK = BaseException.__dict__["__traceback__"].__get__
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")
 #: An absolute path of at least two parts; not the path of a URL.
 _PATH = re.compile(r"(?<![\w.:/\\])(?:[A-Za-z]:)?(?:[/\\][^\s'\"<>:,;()/\\]+)+[/\\]([^\s'\"<>:,;()/\\]+)")
@@ -38,7 +41,7 @@ class AgentFault(Exception):  # noqa: N818  # it carries a fault, and is not an 
 
 def scrubbed(text: str) -> str:
     """Return the text without memory addresses and absolute paths (the file name stays), cut to a readable length."""
-    words = writable(_PATH.sub(r"\1", _ADDRESS.sub("0x...", text)))
+    words = writable(_PATH.sub(r"\1", _ADDRESS.sub("0x...", text[:_READ])))
     return words if len(words) <= _SHOWN else words[: _SHOWN - 3] + "..."
 
 
@@ -47,12 +50,20 @@ def describe(error: BaseException, *, blame: Blame) -> Fault:
     frames = _frames(error)
     where = f" ({frames[-1]})" if frames else ""
     return Fault(
-        blame=blame, message=f"{type(error).__name__}: {_words(error)}{where}", detail="\n".join(frames[-_FRAMES:])
+        blame=blame, message=f"{name_of(type(error))}: {_words(error)}{where}", detail="\n".join(frames[-_FRAMES:])
     )
 
 
+def described(error: BaseException) -> Fault:
+    """Return the fault for what an agent raised; nothing that it has made of its exceptions is anybody else's."""
+    try:
+        return call_stranger(describe, error, blame="agent")
+    except StrangerError:
+        return Fault(blame="agent", message="what the agent raised cannot be told")
+
+
 def _words(error: BaseException) -> str:
-    if isinstance(error, RecursionError):
+    if is_a(error, RecursionError):
         return "maximum recursion depth exceeded"
     try:
         return scrubbed(call_stranger(str, error)) or "no message"
@@ -64,7 +75,7 @@ def _frames(error: BaseException) -> list[str]:
     """Return ``file:line in function`` of the frames in the user's code, outermost first; failing those, in installed code."""
     frames = [
         (frame, line)
-        for frame, line in walk_tb(error.__traceback__)
+        for frame, line in walk_tb(_TRACEBACK(error))
         if not frame.f_code.co_filename.startswith(_OURS) and not _is_standard(frame.f_code.co_filename)
     ]
     own = [(frame, line) for frame, line in frames if not frame.f_code.co_filename.startswith(_INSTALLED)]

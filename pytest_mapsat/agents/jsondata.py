@@ -66,8 +66,10 @@ def _scalar(value: Any) -> Json:
         return text(value)
     if value is None or isinstance(value, bool):
         return value
-    if isinstance(value, int) and value.bit_length() <= _MAX_BITS:
-        return int(value)
+    # By the methods of the types themselves: those of a number of somebody's own may say anything.
+    if isinstance(value, int) and int.bit_length(value) <= _MAX_BITS:
+        return int.__pos__(value)
     if isinstance(value, float):
-        return float(value) if isfinite(value) else f"<{value}>"
+        number = float.__pos__(value)
+        return number if isfinite(number) else f"<{number}>"
     return f"<{type(value).__name__}>"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from typing import Any
 
 from pytest_mapsat.formats import Lines, Located, validate
@@ -15,6 +14,8 @@ from .reply import Reply
 
 _EXPECTED = 'expected a string or a Reply, as in: return "text"'
 _USAGE = ("input_tokens", "output_tokens", "cost")
+#: More tokens, or dollars, than anybody will ever use in one reply.
+_MOST = 10**15
 #: The most thoughts in one reply; they are kept in the run file.
 _MANY = 10_000
 
@@ -62,9 +63,8 @@ def _usage(usage: object) -> dict[str, Any] | None:
         raise AgentFault(
             f"the agent returned a Reply whose usage is {_named(usage)}; expected a dict of {', '.join(_USAGE)}"
         )
-    for name, amount in usage.items():
-        _check_amount(name, amount)
-    return {name: usage[name] for name in _USAGE if usage.get(name) is not None}
+    given = [_amount(name, amount) for name, amount in usage.items()]
+    return {name: amount for name, amount in given if amount is not None}
 
 
 def _claims(claims: object) -> JsonObject | None:
@@ -81,15 +81,17 @@ def _claims(claims: object) -> JsonObject | None:
     return data
 
 
-def _check_amount(name: object, amount: object) -> None:
-    if name not in _USAGE:
+def _amount(name: object, amount: object) -> tuple[str, int | float | None]:
+    """Return the name and the number as plain ones."""
+    name = text(name) if isinstance(name, str) else as_json(name)
+    if not isinstance(name, str) or name not in _USAGE:
         hint = did_you_mean(name, _USAGE)
         raise AgentFault(f"usage has {name!r}; expected {', '.join(_USAGE)}" + (f" ({hint})" if hint else ""))
     if amount is None:
-        return
+        return name, None
+    number = as_json(amount)
     whole = name != "cost"
-    good = isinstance(amount, int) if whole else isinstance(amount, int | float)
-    if isinstance(amount, bool) or not good or not isfinite(amount) or amount < 0:  # type: ignore[arg-type,operator]
-        raise AgentFault(
-            f"usage gives {name} {as_json(amount)!r}; expected a {'whole ' if whole else ''}number, at least 0"
-        )
+    good = isinstance(number, int) if whole else isinstance(number, int | float)
+    if isinstance(number, bool) or not good or not 0 <= number <= _MOST:
+        raise AgentFault(f"usage gives {name} {number!r}; expected a {'whole ' if whole else ''}number, at least 0")
+    return name, number

@@ -34,11 +34,13 @@ class Channel:
         self._lock = Lock()
         self._open = False
         self._steps: list[Step] = []
+        self._thought = self._thoughts = 0
         self._numbers = itertools.count(1)
 
     def open(self) -> None:
         """Let calls through, for one reply."""
         self._steps = []
+        self._thought = self._thoughts = 0  # characters, and how many
         self._open = True
 
     def close(self) -> tuple[Step, ...]:
@@ -60,7 +62,7 @@ class Channel:
             if refusal := self._refusal():
                 return None, refusal
             steps = self._steps
-            step = self._answered(name, arguments)
+            step = self._answered(name[:_LONGEST_NAME], arguments)
             # The reply may have ended while the world was working; its steps are taken by then.
             if step is None or not self._open or steps is not self._steps:
                 return None, "the world of tools broke" if step is None else _OVER
@@ -72,9 +74,9 @@ class Channel:
         with self._lock:
             if not self._open:
                 return _OVER
-            thoughts = [step for step in self._steps if step.kind == "thought"]
-            size = len(text) + sum(len(step.text) for step in thoughts)
-            if size > self._limits.max_text or len(thoughts) >= _MOST_THOUGHTS:
+            self._thought += len(text)
+            self._thoughts += 1
+            if self._thought > self._limits.max_text or self._thoughts > _MOST_THOUGHTS:
                 self.overrun = f"thought more than {self._limits.max_text:,} characters or {_MOST_THOUGHTS:,} times"
                 return f"a reply may not hold thoughts of more than {self._limits.max_text:,} characters"
             self._steps.append(Step(kind="thought", text=text))
@@ -122,6 +124,8 @@ class Channel:
 _OVER = str(ToolsClosed())
 #: As many as a reply may return.
 _MOST_THOUGHTS = 10_000
+#: No tool has a longer name: what is longer is cut, and unknown.
+_LONGEST_NAME = 200
 _channels: dict[int, Channel] = {}
 _numbers = itertools.count(1)
 

@@ -162,7 +162,7 @@ class _Dialogue:
             self._deadline = perf_counter() + self._limits.timeout
             with closing(conversation), self._caller(conversation) as caller:
                 for _ in range(self._limits.max_turns):
-                    session.remember(self._turns)
+                    Session.remember(session, self._turns)  # its own name may be another's by now
                     end = self._agent_turn(conversation, caller) or self._user_turn()
                     if end is not None:
                         return end

@@ -206,12 +206,14 @@ class Reporter:
             return  # there is nothing to learn from it
         if not is_case(report.nodeid):
             return
-        if report.outcome not in ("passed", "skipped") or was_expected(report):
+        # A mark is the user's own word; what a hook makes of a report is not.
+        forged = was_expected(report) and "xfail" not in report.keywords
+        if report.outcome not in ("passed", "skipped") or (was_expected(report) and not forged):
             self._heard.add(report.nodeid)
         if ended:
             self._ledger.card(report.nodeid)
             # Where a case may pass though a trial failed, the reports are changed on our own side.
-            if self._passes is None and any(one.card.outcome == "failed" for one in ended):
+            if (self._passes is None or forged) and any(one.card.outcome == "failed" for one in ended):
                 self._failed[report.nodeid] = None
         elif (reason := why_none(report)) is not None:
             self._ledger.lose(report.nodeid, reason)
@@ -277,10 +279,18 @@ class Reporter:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         self._status = session.exitstatus if self._run is not None or self._faults else pytest.ExitCode.OK
 
+    def held(self, status: int | pytest.ExitCode) -> int | pytest.ExitCode:
+        """Return a status with which pytest may end: that of the run where one would be green and the run is red."""
+        if not self._decides or status not in _GREEN:
+            return status
+        if self._status is None and self._session is not None:
+            return pytest.ExitCode.INTERNAL_ERROR  # it never came to a result
+        return status if self._status is None else self._status
+
     def _hold_status(self) -> None:
         """Keep a red run red, whatever a hook that comes after ours makes of the exit status."""
-        if self._session is not None and self._status is not None and self._session.exitstatus in _GREEN:
-            self._session.exitstatus = self._status
+        if self._session is not None and self._status is not None:
+            self._session.exitstatus = self.held(self._session.exitstatus)
 
     def _guarded(self, what: str, step: Callable[[], object]) -> None:
         """Take a step of the end; whatever it raises is told, and the other steps are still taken."""
