@@ -146,3 +146,63 @@ def _matches(text: str, pattern: str) -> bool:
     from fnmatch import fnmatch
 
     return any(fnmatch(line, pattern) for line in text.splitlines())
+
+
+LIES = {
+    "an exception that answers for its class": "raise Sly",
+    "an exception whose class has no name": "raise Nameless",
+    "an exception without a traceback": "raise Traceless",
+    "a whole number that lies about its size": "tools.call('search_poi', {'query': Long(10**5000)})",
+    "a number that turns into none": "tools.call('search_poi', {'query': Odd(1.0)})",
+    "a usage that differs each time": "return Reply('Nowhere.', usage=Usage(cost=1))",
+    "a price beyond all bounds": "return Reply('Blue Bay', usage={'cost': 10**400})",
+    "a session that remembers nothing": "session.remember = None; return 'Which one, what time?'",
+    "the name of a tool without end": "tools.call('x' * 1_000_000, {})",
+}
+LIARS = """
+import math
+from pytest_mapsat import Reply
+
+class Sly(Exception):
+    @property
+    def __class__(self): raise SystemExit(0)
+
+class Type(type):
+    @property
+    def __name__(cls): raise ValueError("no name")
+
+class Nameless(Exception, metaclass=Type): pass
+
+class Traceless(Exception):
+    @property
+    def __traceback__(self): raise ValueError("no traceback")
+
+class Long(int):
+    def bit_length(self): return 1
+
+class Odd(float):
+    def __float__(self): return math.nan
+
+class Usage(dict):
+    def get(self, *names): return -5
+    def __getitem__(self, name): return "x"
+
+def agent(message, tools, session):
+    BODY
+    return "Nowhere."
+"""
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_nothing_that_it_makes_of_its_values_is_laid_to_anybody_else(project: pytest.Pytester, lie: str) -> None:
+    project.makepyfile(liar=LIARS.replace("BODY", LIES[lie]))
+    result = project.runpytest("--mapsat-agent=liar:agent", "--mapsat-allow-unevaluated=3")
+    result.assert_outcomes(failed=3)
+    result.stdout.no_fnmatch_line("*INTERNALERROR*")
+    result.stdout.no_fnmatch_line("stopped *")
+
+
+def test_a_name_that_no_tool_has_is_kept_only_as_far_as_tools_have_names(project: pytest.Pytester) -> None:
+    project.makepyfile(liar=LIARS.replace("BODY", LIES["the name of a tool without end"]))
+    project.runpytest("--mapsat-agent=liar:agent", "--mapsat-save=run.json")
+    assert (project.path / "run.json").stat().st_size < 100_000

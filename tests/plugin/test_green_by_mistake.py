@@ -34,6 +34,24 @@ HOW_TO_HIDE = {
             except BaseException:
                 pytest.skip("known")
         """,
+    "an expected failure that no mark expects": """
+        import pytest
+        @pytest.hookimpl(wrapper=True)
+        def pytest_runtest_makereport(item, call):
+            report = yield
+            if report.when == "call" and report.failed:
+                report.outcome, report.wasxfail = "skipped", "quarantined"
+            return report
+        """,
+    "an expected failure in place of a failure": """
+        import pytest
+        @pytest.hookimpl(wrapper=True)
+        def pytest_runtest_call():
+            try:
+                yield
+            except BaseException:
+                pytest.xfail("known")
+        """,
 }
 
 
@@ -43,6 +61,12 @@ def test_a_hook_that_hides_failures_turns_the_run_red(project: pytest.Pytester, 
     result = project.runpytest("--mapsat-agent=bad:agent")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["error  a hook hides that these items failed: *case?nav-one?, *case?nav-two?, *"])
+
+
+def test_a_failed_case_that_a_hook_calls_expected_is_told_beside_a_pass_rule(project: pytest.Pytester) -> None:
+    project.makeconftest(HOW_TO_HIDE["an expected failure that no mark expects"])
+    result = project.runpytest("--mapsat-agent=bad:agent", "--mapsat-trials=2", "--mapsat-pass-rule=1/2")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
 
 
 def test_a_hidden_failure_is_told_with_workers_too(project: pytest.Pytester) -> None:
@@ -72,6 +96,40 @@ def test_the_end_of_the_session_cannot_turn_a_red_run_green(project: pytest.Pyte
     project.makeconftest(f"import pytest\n@pytest.hookimpl(trylast=True)\ndef pytest_sessionfinish(session): {way}\n")
     assert project.runpytest("--mapsat-agent=good:agent", "--mapsat-fail-under=ar=1").ret == 1
     assert project.runpytest("--mapsat-agent=good:agent").ret == 0
+
+
+@pytest.mark.parametrize("hook", ["sessionfinish(session)", "terminal_summary(config)", "unconfigure(config)"])
+def test_an_exit_with_status_0_at_the_end_is_no_result(project: pytest.Pytester, hook: str) -> None:
+    project.makeconftest(f"import sys\ndef pytest_{hook}: sys.exit(0)\n")
+    red = project.runpytest_subprocess("--mapsat-agent=good:agent", "--mapsat-fail-under=ar=1")
+    assert red.ret != pytest.ExitCode.OK
+    green = project.runpytest_subprocess("--mapsat-agent=good:agent")
+    assert green.ret == pytest.ExitCode.OK
+
+
+def test_a_cleanup_that_sets_the_status_turns_nothing_green(project: pytest.Pytester) -> None:
+    project.makeconftest(
+        "def pytest_sessionstart(session):\n"
+        "    session.config.add_cleanup(lambda: setattr(session, 'exitstatus', 0))\n"
+    )
+    assert project.runpytest("--mapsat-agent=good:agent", "--mapsat-fail-under=ar=1").ret == 1
+
+
+def test_an_agent_that_keeps_pytest_from_summing_up_ends_no_green_run(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        audits="""
+        import sys
+
+        def hook(event, arguments):
+            if event == "open":
+                raise SystemExit(0)
+
+        def agent(message):
+            sys.addaudithook(hook)
+            return "No."
+        """
+    )
+    assert project.runpytest_subprocess("--mapsat-agent=audits:agent").ret != pytest.ExitCode.OK
 
 
 def test_a_report_hook_cannot_turn_the_gate(project: pytest.Pytester) -> None:
