@@ -17,6 +17,9 @@ _MINUTE = 60.0
 #: Characters of UTF-8 that make a token, at the least; and tokens of a reply that nobody has bounded.
 _BYTES_A_TOKEN = 3
 _REPLY_TOKENS = 500
+#: How often a call that has to wait for others looks again, and how long one is under way at most before it counts as lost, seconds.
+_GLANCE = 0.05
+_LOST = 600.0
 
 
 @dataclass(frozen=True)
@@ -78,19 +81,75 @@ class Budget:
         if limits.max_tokens is not None and tokens >= limits.max_tokens:
             raise self._reached(request, f"--mapsat-max-tokens={limits.max_tokens}: the run has used {tokens:,} tokens")
 
+    def reserve(self, request: Request, tokens: int, *, priced: bool, cancelled: Event | None = None) -> bool:
+        """Wait until a call fits into what is left below the ceilings beside the calls under way, and count it as one of these.
+
+        A call that would go beyond goes out alone, so that of many at once no more than one does.
+
+        Args:
+            request: what is to be asked.
+            tokens: what it will need, estimated.
+            priced: whether the price of the model is known.
+            cancelled: ends the waiting.
+
+        Returns:
+            Whether it may go out; not where the waiting was ended.
+
+        Raises:
+            ModelError: as of ``check``.
+        """
+        pause = cancelled or Event()
+        while not self._reserved(request, tokens, priced=priced):
+            if pause.wait(_GLANCE):
+                return False
+        return True
+
+    def _reserved(self, request: Request, tokens: int, *, priced: bool) -> bool:
+        if not self._bounded:
+            return True
+        with self.store.alone():
+            self.check(request, priced=priced)
+            spent, now = self.store.get(self._spent) or {}, time()
+            out = [one for one in spent.get("out", ()) if now - _LOST < one[1] <= now]
+            if out and not self._fits(spent, tokens + sum(one[0] for one in out)):
+                return False
+            self.store.put(self._spent, {**spent, "out": [*out, [tokens, now]]})
+        return True
+
+    @property
+    def _bounded(self) -> bool:
+        return self.limits.max_cost is not None or self.limits.max_tokens is not None
+
+    def _fits(self, spent: Any, coming: int) -> bool:
+        """Return whether so many tokens more stay below the ceilings, at the price of those that were used so far."""
+        cost, tokens, limits = spent.get("cost", 0.0), spent.get("tokens", 0), self.limits
+        if limits.max_tokens is not None and tokens + coming > limits.max_tokens:
+            return False
+        return limits.max_cost is None or (tokens > 0 and cost + cost / tokens * coming <= limits.max_cost)
+
     @staticmethod
     def _reached(request: Request, said: str) -> ModelError:
         return ModelError("ceiling", said, purpose=request.purpose)
 
-    def spend(self, usage: Usage, estimated: int) -> None:
-        """Add what a call has cost; where the service did not say, the tokens that were estimated."""
+    def spend(self, usage: Usage, estimated: int, reserved: int = 0) -> None:
+        """Add what a call has cost; where the service did not say, the tokens that were estimated. It is under way no more.
+
+        Args:
+            usage: what the service says.
+            estimated: the tokens that count where it does not.
+            reserved: those with which the call was counted as one under way.
+        """
         tokens = estimated if usage.input_tokens is None else usage.input_tokens + (usage.output_tokens or 0)
-        if self.limits.max_cost is None and self.limits.max_tokens is None:
+        if not self._bounded:
             return
         with self.store.alone():
             spent = self.store.get(self._spent) or {}
+            out = list(spent.get("out", ()))
+            mine = next((place for place, one in enumerate(out) if one[0] == reserved), None)
+            if mine is not None:
+                del out[mine]
             total = {"cost": spent.get("cost", 0.0) + (usage.cost or 0.0), "tokens": spent.get("tokens", 0) + tokens}
-            self.store.put(self._spent, total)
+            self.store.put(self._spent, {**total, "out": out})
 
     def forget(self) -> None:
         """Drop what the run has spent."""

@@ -125,17 +125,20 @@ class ModelDoor:
             return tokens
         if request.model not in self._priced:
             self._priced[request.model] = self.budget.limits.max_cost is None or has_price(request.model)
+        priced = self._priced[request.model]
         try:
-            self.budget.check(request, priced=self._priced[request.model])
+            self.budget.check(request, priced=priced)
+            admitted = self.budget.wait_for(tokens, cancelled)
+            admitted = admitted and self.budget.reserve(request, tokens, priced=priced, cancelled=cancelled)
         except ModelError as error:
             note_ceiling(str(error))
             raise
-        if not self.budget.wait_for(tokens, cancelled):
+        if not admitted:
             raise _cancelled(request)
         return tokens
 
     def _attempt(self, request: Request, tokens: int, seconds: float, cancelled: Event | None) -> Answer:
-        usage = Usage()
+        usage, reserved = Usage(), tokens
         try:
             response = call_model(request, timeout=min(self.patience.attempt, seconds), cancelled=cancelled)
             answer = answer_of(response.body, request, cost=response.cost, seconds=response.seconds)
@@ -145,7 +148,7 @@ class ModelDoor:
             raise
         finally:
             if self.budget is not None:
-                self.budget.spend(usage, tokens)
+                self.budget.spend(usage, tokens, reserved)
         return answer
 
     def _pause(self, request: Request, error: ModelError, attempt: int) -> float | None:

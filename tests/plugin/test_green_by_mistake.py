@@ -109,8 +109,7 @@ def test_an_exit_with_status_0_at_the_end_is_no_result(project: pytest.Pytester,
 
 def test_a_cleanup_that_sets_the_status_turns_nothing_green(project: pytest.Pytester) -> None:
     project.makeconftest(
-        "def pytest_sessionstart(session):\n"
-        "    session.config.add_cleanup(lambda: setattr(session, 'exitstatus', 0))\n"
+        "def pytest_sessionstart(session):\n    session.config.add_cleanup(lambda: setattr(session, 'exitstatus', 0))\n"
     )
     assert project.runpytest("--mapsat-agent=good:agent", "--mapsat-fail-under=ar=1").ret == 1
 
