@@ -1,5 +1,8 @@
 """Text similarity for Chinese and English, the words of a text, and distance on the ground."""
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,3 +68,36 @@ def test_distance_is_a_metric(a, b, c):
     assert distance_m(*a, *a) == 0
     assert distance_m(*a, *b) == pytest.approx(distance_m(*b, *a))
     assert distance_m(*a, *c) <= distance_m(*a, *b) + distance_m(*b, *c) + 1e-3
+
+
+_TWO_AT_ONCE = """
+import sys, threading
+from pytest_mapsat.sandbox.computing.wording import Wordbook
+from pytest_mapsat.sandbox.text import text_similarity
+
+book = Wordbook([{"sort": "cafe", "words": ["restaurant"]}])
+ways = [lambda: text_similarity("Old Mill", "Old Hill"), lambda: book.respelt("restaraunt")]
+met, broken = threading.Barrier(8), []
+
+def go(way):
+    met.wait()
+    try:
+        way()
+    except BaseException as error:
+        broken.append(error)
+
+assert "rapidfuzz" not in sys.modules
+sys.setswitchinterval(1e-6)
+threads = [threading.Thread(target=go, args=(way,)) for way in ways * 4]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+sys.exit(repr(broken) if broken else 0)
+"""
+
+
+def test_threads_that_compare_texts_for_the_first_time_at_once_load_the_library_whole():
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", _TWO_AT_ONCE], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
