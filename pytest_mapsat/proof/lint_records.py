@@ -1,17 +1,18 @@
-"""What shows only in the world of a case: oracle calls that no record answers, and paths that no result has."""
+"""What shows only in the world of a case: oracles that are not answered, or do not pass, and paths that no result has."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from pytest_mapsat.formats import shown_path
-from pytest_mapsat.judges import Context
+from pytest_mapsat.judges import CheckFunction, ChecksJudge, Context, gather_checks
 from pytest_mapsat.model import (
     Absent,
     Avoids,
     Bound,
     Case,
+    Custom,
     Json,
     Problem,
     Recommends,
@@ -20,6 +21,7 @@ from pytest_mapsat.model import (
     SuiteError,
     Trajectory,
     Turn,
+    Verdict,
     did_you_mean,
     shown,
 )
@@ -31,34 +33,46 @@ from .oracle_run import play_oracle
 
 _CALL = 120
 _KEYS = 8
+#: What an oracle must keep. Preferences it may trade.
+_KEPT = ("explicit", "hard", "fact", "policy")
+#: Rules about what an oracle does by its own checks.
+_JUDGED = ("oracle-fails", "oracle-open")
 _Place = tuple[str | int, ...]
 _Found = tuple[Severity, str, _Place, str, str]
 
 
-def lint_records(suite: Suite) -> list[LintFinding]:
-    """Play each oracle of a suite in its world, look up each path of its checks, and return what is amiss, sorted.
+def lint_records(suite: Suite, checks: Mapping[str, CheckFunction] | None = None) -> list[LintFinding]:
+    """Play and judge each oracle of a suite, look up each path of its checks, and return what is amiss, sorted.
 
     Files and cases that cannot be read are left to ``suite.lint``, which tells them.
+
+    Args:
+        suite: the suite.
+        checks: those that other packages add, by name; None: those of installed packages.
     """
+    known = gather_checks() if checks is None else checks
     findings: list[LintFinding] = []
     for path in suite.inventory.cases:
         with suppress(SuiteError):
             for entry in suite.entries(path):
-                findings += _of_entry(suite, entry)
+                findings += _of_entry(suite, entry, known)
     return sorted(findings, key=lambda finding: finding.order)
 
 
-def _of_entry(suite: Suite, entry: CaseEntry) -> Iterator[LintFinding]:
+def _of_entry(suite: Suite, entry: CaseEntry, checks: Mapping[str, CheckFunction]) -> Iterator[LintFinding]:
     with suppress(SuiteError):
         case, records = suite.load(entry), suite.records(entry.id)
-        found = [*_oracle(case, suite), *_paths(case, records, suite)]
+        paths = [*_paths(case, records, suite), *_unknown_checks(case, checks)]
+        oracle = _oracle(case, suite, checks)
+        # What is wrong with a check is why its oracle fails.
+        found = [*(one for one in oracle if one[1] not in _JUDGED or not paths), *paths]
         lines = suite.lines_of(entry) if found else None
         for severity, rule, place, message, hint in found:
             line = lines.at(place) if lines else entry.line
             yield LintFinding(severity, rule, Problem(shown_path(entry.path), line, f"case {case.id}: {message}", hint))
 
 
-def _oracle(case: Case, suite: Suite) -> Iterator[_Found]:
+def _oracle(case: Case, suite: Suite, checks: Mapping[str, CheckFunction]) -> Iterator[_Found]:
     oracle = case.truth.oracle
     if not oracle:
         return
@@ -76,6 +90,43 @@ def _oracle(case: Case, suite: Suite) -> Iterator[_Found]:
     elif said < len(oracle):
         message = f"the user ends the dialogue after {said} of {len(oracle)} replies of the oracle"
         yield "warning", "oracle-rest", (*place, said), message, "the rest is never said"
+    elif all(step.status == "ok" for step in trajectory.calls):
+        yield from _unfit(case, ChecksJudge(suite.tools, checks, suite.vocabulary).judge(case, trajectory))
+
+
+def _unfit(case: Case, verdict: Verdict) -> Iterator[_Found]:
+    """Give what the oracle itself does not keep, and what nobody can tell of it."""
+    places = {
+        factor.id: ("truth", kind, number)
+        for kind in ("explicit", "implicit", "facts", "policies")
+        for number, factor in enumerate(getattr(case.truth, kind))
+        if factor.check is not None
+    }
+    hard = {factor.id for factor in case.truth.implicit if factor.severity == "hard"}
+    for label in verdict.labels:
+        kind = "hard" if label.factor in hard else label.kind
+        if label.factor in places and kind in _KEPT and label.outcome in ("failed", "unevaluated"):
+            failed = label.outcome == "failed"
+            done = "fails" if failed else "leaves open"
+            message = f"the oracle {done} {label.factor}: {printable(label.why.removeprefix('undecided: '))}"
+            hint = "an oracle is a dialogue that passes: mend its words or the check" if failed else ""
+            yield (
+                "warning" if failed else "note",
+                _JUDGED[not failed],
+                places[label.factor],
+                message,
+                hint,
+            )
+
+
+def _unknown_checks(case: Case, checks: Mapping[str, CheckFunction]) -> Iterator[_Found]:
+    for place, noun in nouns_in(case.truth, ("truth",), frozenset({Custom})):
+        if isinstance(noun, Custom) and noun.name not in checks:
+            message = (
+                f"no installed package and no module of -p has the check {shown(noun.name)}: its factor is never judged"
+            )
+            hint = did_you_mean(noun.name, checks) or "name the module that adds it: -p conftest.py"
+            yield "warning", "unknown-check", (*place, "name"), message, hint
 
 
 def _unanswered(step: Step) -> tuple[str, str]:

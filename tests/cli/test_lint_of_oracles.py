@@ -133,3 +133,22 @@ def test_a_case_that_cannot_be_read_hides_nothing_of_the_others(tmp_path, capsys
     assert "a.jsonl:2: case two: the oracle calls" in out
     assert "the manifest has no domain 'nowhere'" in out
     assert "b.yaml:" in out
+
+
+def test_an_oracle_that_its_own_case_fails_is_warned_of_at_the_check(tmp_path, capsys):
+    status, found = _lint(tmp_path, capsys, SOUND | _hard({"kind": "said", "any": ["parking"], "about": ["park"]}))
+    (failed,) = [one for one in found if one["rule"] == "oracle-fails"]
+    assert (status, failed["severity"]) == (0, "warning")
+    assert failed["message"] == "case one: the oracle fails z1: no reply says 'parking'"
+    assert failed["line"] == _line(tmp_path, '"z1"') - 1
+
+
+def test_a_check_that_nobody_adds_is_warned_of(tmp_path, capsys):
+    _, found = _lint(tmp_path, capsys, SOUND | _hard({"kind": "custom", "name": "shrt"}))
+    assert [one["rule"] for one in found] == ["unknown-check"]
+    assert found[0]["hint"] == "name the module that adds it: -p conftest.py"
+    (tmp_path / "adds.py").write_text(
+        "def pytest_mapsat_check(config):\n    return {'shrt': lambda check, context: (True, 'it is short')}\n"
+    )
+    assert main(["lint", str(tmp_path / "suite"), "-p", str(tmp_path / "adds.py"), "--json"]) == 0
+    assert [one for one in json.loads(capsys.readouterr().out) if one["severity"] == "warning"] == []
