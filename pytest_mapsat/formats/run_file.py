@@ -20,6 +20,8 @@ from .replacing import replacing
 _HINT = "a run file is what --mapsat-save writes"
 #: Keys are sorted: only the agent and the attributes stand before the attempt.
 _ATTEMPT_WITHIN = 100_000
+#: What a sum of shares may be off.
+_ROUNDING = 1e-9
 _HALVES = re.compile("[\ud800-\udfff]")
 _SPACE = re.compile(r"[ \t\r\n]*")
 
@@ -123,7 +125,11 @@ def _contradictions(run: Run) -> Iterator[tuple[DataPath, str]]:
             f"found {gone} episodes deselected or lost, expected at most the {accounting.collected} collected",
         )
     first: dict[tuple[str, int, str, int], int] = {}
+    shares = {metric.name for metric in run.manifest.metrics if metric.gated}
     for index, card in enumerate(run.cases):
+        for name, value in card.metrics.items():
+            if name in shares and value is not None and not -_ROUNDING <= value <= 1 + _ROUNDING:
+                yield ["cases", index, "metrics", name], f"found {value:g}, expected 0 to 1"
         of_card, of_dialogue = (card.id, card.trial), (card.trajectory.case, card.trajectory.trial)
         if of_dialogue != of_card:
             said = (
