@@ -115,6 +115,11 @@ class _AgainOnce(Executor):
         """Wait for an answer, and pass it on."""
         answer: Any
         (answer,) = await gather(self._client.gather([theirs], asynchronous=True), return_exceptions=True)
+        if type(answer).__name__ == "KilledWorker":
+            # dask counts all calls that a worker has taken, whichever of them it died of.
+            answer = InfrastructureError(
+                "more of its workers died, with it or beside it, than the scheduler allows (allowed-failures)"
+            )
         if ours.set_running_or_notify_cancel():
             if isinstance(answer, BaseException):
                 ours.set_exception(answer)
