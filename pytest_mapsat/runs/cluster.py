@@ -118,7 +118,7 @@ class _AgainOnce(Executor):
         if type(answer).__name__ == "KilledWorker":
             # dask counts all calls that a worker has taken, whichever of them it died of.
             answer = InfrastructureError(
-                "more of its workers died, with it or beside it, than the scheduler allows (allowed-failures)"
+                "the episode was given up elsewhere: more workers died, with it or beside it, than the scheduler allows (allowed-failures)"
             )
         if ours.set_running_or_notify_cancel():
             if isinstance(answer, BaseException):
