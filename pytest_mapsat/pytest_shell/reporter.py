@@ -90,7 +90,7 @@ class Reporter:
         self._run: Run | None = None
         #: What went wrong on our own side, told at the end.
         self._faults: list[str] = []
-        self._told = False
+        self._told = self._saved = False
         #: What became of the answers of the user's own tools.
         self._own_answers: list[str] = []
         rule = PassRule.parse(settings.request.options.pass_rule, settings.request.options.trials)
@@ -335,6 +335,7 @@ class Reporter:
             put_aside(path)
         former = self.beginning.moved.get(os.path.realpath(path))
         write_run(path, run, self._lines(self._cards), like=None if former is None else Path(former))
+        self._saved = True
         self.beginning.note({"ended": "complete" if not run.accounting.lost else "stopped"})
 
     def _keep_answers(self) -> None:
@@ -389,7 +390,7 @@ class Reporter:
             terminal.write_line(note, yellow=True)
         for fault in self._faults:
             terminal.write_line(f"error  {fault}", red=True)
-        if self.settings.save is not None and not self._faults and self._run is not None and not brief:
+        if self._saved and not self._faults and not brief:
             terminal.write_line(f"saved    {self.settings.save}")
         self._reports.tell(terminal, brief=brief)
 

@@ -113,3 +113,11 @@ def test_a_reply_with_a_lone_surrogate_breaks_nothing(project: pytest.Pytester, 
     project.runpytest(*options).assert_outcomes(passed=3)
     run = json.loads(Path(project.path / "run.json").read_text(encoding="utf-8"))
     assert run["cases"][0]["trajectory"]["turns"][1]["text"] == "Blue Bay \ufffd"
+
+
+def test_nothing_is_called_saved_where_there_was_nothing_to_save(project: pytest.Pytester) -> None:
+    project.makeconftest("def pytest_collection(): raise KeyboardInterrupt\n")
+    result = project.runpytest("--mapsat-agent=good:agent", "--mapsat-save=run.json")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.no_fnmatch_line("saved *")
+    assert not (project.path / "run.json").exists()
