@@ -18,6 +18,9 @@ from .items import param_of, raised_at
 from .options import given_options
 from .passes import mark_trial
 
+#: Columns of the text of a failure.
+_NARROWEST, _WIDEST = 58, 78
+
 
 class Completion:
     """Says in the reports of built-in items what nobody but us knows.
@@ -109,3 +112,10 @@ def place_failure(
         crash.message = reason or crash.message.partition("\n")[0].removeprefix("Failed: ")
         traceback: Any = getattr(report.longrepr, "reprtraceback", None)
         traceback.reprentries = []
+
+
+def columns_of(config: pytest.Config) -> int:
+    """Return how wide the text of a failure is: as the terminal, where there is one, within what is easy to read."""
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    wide = _WIDEST if terminal is None else terminal._tw.fullwidth - 2  # noqa: SLF001  as pytest-cov asks for it
+    return min(max(wide, _NARROWEST), _WIDEST)

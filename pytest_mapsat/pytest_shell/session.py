@@ -35,7 +35,7 @@ from .ahead import AheadOfItems
 from .collecting import Collecting
 from .collector import Collector
 from .executing import connect, elsewhere
-from .failures import Completion, again_of
+from .failures import Completion, again_of, columns_of
 from .hooks import HookError, call_hook, world_of
 from .isolating import source_for
 from .items import CaseFile, CaseParam, agent_of, case_name, param_of, place_of
@@ -309,7 +309,15 @@ class MapsatSession:
             options = self.settings.request.options
             metrics = metrics_of([param_of(pyfuncitem).suite], self.families, options.metrics)
             again, short = self._again(param_of(pyfuncitem)), self.config.option.tbstyle == "short"
-            text = failure_text(card, case, options.asserted_kinds, again=again, short=short, metrics=metrics)
+            text = failure_text(
+                card,
+                case,
+                options.asserted_kinds,
+                again=again,
+                width=columns_of(self.config),
+                short=short,
+                metrics=metrics,
+            )
             pytest.fail(text, pytrace=False)
         if card.outcome != "passed":
             raise pytest.skip.Exception(f"{card.outcome}: {card.reason}", _use_item_location=True)

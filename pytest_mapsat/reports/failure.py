@@ -28,6 +28,8 @@ _QUOTE = 160
 _QUOTES = 8
 _RESULT = 100
 _CALLS = 12
+#: A blank at which no line is broken.
+_HELD = "\N{NO-BREAK SPACE}"
 #: Options that decide about the run as a whole, and change nothing for one case: what own tools have answered is a record by then.
 _OF_THE_RUN = frozenset(
     {
@@ -102,7 +104,8 @@ def _lines(
 ) -> Iterator[str]:
     told, rest = _missed(card, case, asserted)
     yield from wrap(_title(card, told), width)
-    yield from wrap(_scores(card, metrics), width)
+    # A metric and its value stay on one line.
+    yield from (line.replace(_HELD, " ") for line in wrap(_scores(card, metrics), width))
     yield from wrap(f"query: {printable(case.visible.query)}", width, hang=7)
     for label in told:
         yield ""
@@ -137,7 +140,7 @@ def _title(card: Scorecard, told: list[Label]) -> str:
 def _scores(card: Scorecard, metrics: Sequence[Metric]) -> str:
     spans = {metric.name: card.bounds_of(metric.name) for metric in metrics if metric.gated}
     known = [
-        f"{name.upper()} {' to '.join(dict.fromkeys(f'{end:.2f}' for end in span))}"
+        f"{name.upper()} {' to '.join(dict.fromkeys(f'{end:.2f}' for end in span))}".replace(" ", _HELD)
         for name, span in spans.items()
         if span
     ]

@@ -232,3 +232,16 @@ def test_what_is_odd_about_recorded_dialogues_is_shown_with_their_cases(
     run = json.loads((project.path / "run.json").read_text())
     assert len(run["manifest"]["warnings"]) == 3
     assert [len(case["warnings"]) for case in run["cases"]] == [1, 2, 2]
+
+
+def test_the_text_of_a_failure_fits_a_narrow_terminal_with_each_metric_beside_its_value(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = project.runpytest_subprocess("--mapsat-agent=bad:agent", "-k", "nav-one").outlines
+    text = lines[next(at for at, line in enumerate(lines) if "case[nav-one]" in line) :]
+    told = [line for line in text if not line.startswith("run it again")]
+    assert max(map(len, told)) <= 60
+    scores = [line for line in text if line.startswith(("ECR", "SES", "EFF"))]
+    assert scores
+    assert all(re.fullmatch(r"([A-Z]+ [0-9.]+( to [0-9.]+)?(  |$))+", line) for line in scores), scores
