@@ -11,13 +11,20 @@ from pytest_mapsat.model import ClockTime, Number
 from pytest_mapsat.text import ClockTime as Clock
 from pytest_mapsat.text import Document, Quantity, Span
 
-from .bound_values import Value
+from .bound_values import DAY, Value
 from .context import Context
 from .things import key_of
 from .words import place_of
 
 #: Roles of figures that a way has, and that are easily said of its end.
 _OF_WAYS = ("arrival", "departure", "travel_time", "travel_distance")
+
+ROUNDING = 1e-6
+#: How far, relatively, a figure that is said to be about, just under or just over something may lie from it.
+_ABOUT = 0.12
+_NEARLY = 0.25
+#: A figure of so many steps is given finely; "about" adds nothing to it.
+_FINE = 100
 
 #: Roles that are always said in words: a time without any is none of these.
 _HOURS = {"opening", "closing"}
@@ -169,3 +176,50 @@ def _among(beside: Beside, known: Sequence[Value], context: Context) -> Outcome:
         groups[value.own] = groups.get(value.own, False) or beside.fits(value)
     meant = [held for own, held in groups.items() if own & proposed]
     return "fits" if all(groups.values()) or (meant and all(meant)) else "open"
+
+
+def lies_between(figure: Quantity, low: float, high: float) -> bool:
+    """Return whether a figure lies between two bounds, ends included; one that is said to be about something may lie just outside."""
+    slack = ROUNDING + (_ABOUT * abs(figure.value) if figure.approx == "about" else 0)
+    return figure.low - slack <= high and figure.high + slack >= low and low - slack <= figure.value <= high + slack
+
+
+def may_reach(figure: Quantity, low: float, high: float) -> bool:
+    """Return whether a figure that is said to be just over or just under something may lie between two bounds."""
+    if figure.approx == "at_least":
+        return figure.value <= high and figure.value * (1 + _NEARLY) >= low
+    return figure.approx == "at_most" and figure.value >= low and figure.value * (1 - _NEARLY) <= high
+
+
+def meets(figure: Quantity, value: float, tolerance: float) -> bool:
+    """Return whether a figure says a value: exactly, rounded as it is written, or about, under or over it as it says."""
+    within = tolerance * abs(value) + ROUNDING
+    rounded = max(within, figure.step / 2 + ROUNDING if figure.value != int(figure.value) or figure.step > 1 else 0)
+    match figure.approx:
+        case "exact":
+            return abs(figure.value - value) <= rounded
+        case "range":
+            return figure.low - within <= value <= figure.high + within
+        case "at_most":
+            return figure.value * (1 - _NEARLY) - rounded <= value <= figure.value + rounded
+        case "at_least":
+            return figure.value - rounded <= value <= figure.value * (1 + _NEARLY) + rounded
+        case _:
+            loose = _ABOUT if figure.value < _FINE * figure.step else 0
+            return abs(figure.value - value) <= max(rounded, loose * abs(value))
+
+
+def in_window(check: ClockTime, minutes: int) -> bool:
+    """Return whether a time of day, in minutes after midnight, lies in the window of a check, which may run past midnight."""
+    after, before = _minutes(check.after or "00:00"), _minutes(check.before or "23:59")
+    at = minutes % DAY
+    return after <= at <= before if after <= before else at >= after or at <= before
+
+
+def _minutes(clock: str) -> int:
+    return int(clock[:2]) * 60 + int(clock[3:])
+
+
+def apart(one: float, other: float) -> float:
+    """Return the minutes between two clock times, the short way round."""
+    return min((one - other) % DAY, (other - one) % DAY)

@@ -15,7 +15,22 @@ from pytest_mapsat.model import Bound, ClockTime, Json, Number, Quote
 from pytest_mapsat.text import FOREIGN, MONEY, Document, Quantity, Vocabulary
 from pytest_mapsat.text import ClockTime as Clock
 
-from .belonging import Beside, Nearby, Outcome, belongs, compared, named_by_then, near_phrases, sorts_of
+from .belonging import (
+    ROUNDING,
+    Beside,
+    Nearby,
+    Outcome,
+    apart,
+    belongs,
+    compared,
+    in_window,
+    lies_between,
+    may_reach,
+    meets,
+    named_by_then,
+    near_phrases,
+    sorts_of,
+)
 from .bound_values import DAY, Value, clock_times, plain_numbers, written
 from .context import Context
 from .describe import clock_of, number_in_words, range_in_words, thing_in_words, time_in_words, window_in_words
@@ -27,12 +42,6 @@ _UNITS = {
     "percent": ("percent", 1.0), "celsius": ("celsius", 1.0), "star": ("star", 1.0), "count": ("count", 1.0),
 }  # fmt: skip
 _NOUNS = {"min": "duration", "m": "length", "yuan": "sum of money", "percent": "percentage", "celsius": "temperature"}
-_ROUNDING = 1e-6
-#: How far, relatively, a figure that is said to be about, just under or just over something may lie from it.
-_ABOUT = 0.12
-_NEARLY = 0.25
-#: A figure of so many steps is given finely; "about" adds nothing to it.
-_FINE = 100
 #: Minutes that a clock time may lie from one that it is said to be about.
 _ABOUT_MINUTES = 5
 #: So many people may share a price without a word about it.
@@ -109,7 +118,7 @@ def _bare(check: Number, known: Sequence[Value], context: Context) -> tuple[Quot
         document.quote(one.span)
         for document in context.read(check.turn)
         for one in document.numbers
-        if any(abs(one.value - value) <= check.tolerance * abs(value) + _ROUNDING for value in values)
+        if any(abs(one.value - value) <= check.tolerance * abs(value) + ROUNDING for value in values)
     )
     return tuple(islice(found, SHOWN_AT_MOST))
 
@@ -233,8 +242,8 @@ def _number_said(
         return _Said(document, figure, belongs=False, other_role=_is_other(check.role, figure.role))
     low = -math.inf if check.min is None else check.min * scale
     high = math.inf if check.max is None else check.max * scale
-    if not _inside(figure, low, high):
-        open_ = figure.stance == "unclear" or _may_reach(figure, low, high)
+    if not lies_between(figure, low, high):
+        open_ = figure.stance == "unclear" or may_reach(figure, low, high)
         outcome: Outcome = "open" if open_ else "misfit"
         return _Said(
             document, figure, ours, outcome, f"not {range_in_words(check.min, check.max, _word(check, context))}"
@@ -252,7 +261,7 @@ def _number_said(
     named = named_by_then(figure, document)
     ours = ours if named or not ours else None
     shown = [f"{value.number / scale:g} {_word(check, context)}" for value in _relevant(figure, upto)]
-    beside = Beside(upto, lambda value: _near(figure, value.number, check.tolerance), named)
+    beside = Beside(upto, lambda value: meets(figure, value.number, check.tolerance), named)
     return _Said(document, figure, ours, compared(figure, beside, context), f"but {_returned(check.bounds, shown)}")
 
 
@@ -271,7 +280,7 @@ def _time_said(
     slack = 0 if time.approx == "exact" else _ABOUT_MINUTES
     outcome: Outcome
     readings = _readings(time, context)
-    inside = {any(_in_window(check, minutes + more) for more in (0, -slack, slack)) for minutes in readings}
+    inside = {any(in_window(check, minutes + more) for more in (0, -slack, slack)) for minutes in readings}
     if inside != {True}:
         outcome = "open" if True in inside or time.stance == "unclear" else "misfit"
         return _Said(document, time, ours, outcome, f"not {window_in_words(check)}")
@@ -285,7 +294,7 @@ def _time_said(
     ours = ours if named or not ours else None
 
     def fits(value: Value) -> bool:
-        return any(_apart(minutes, value.number) <= max(check.tolerance_min, slack) for minutes in readings)
+        return any(apart(minutes, value.number) <= max(check.tolerance_min, slack) for minutes in readings)
 
     shown = [clock_of(int(value.number)) for value in _relevant(time, upto)]
     outcome = compared(time, Beside(upto, fits, named), context)
@@ -314,7 +323,7 @@ def _is_of_several(figure: Quantity, known: Sequence[Value]) -> bool:
         return False
     prices = {value.number for value in known if value.number > 0}
     sums = {*own, *(one + other for one in own or prices for other in prices)}
-    return any(abs(figure.value - count * one) < _ROUNDING for one in sums for count in range(1, _MOST_PEOPLE + 1))
+    return any(abs(figure.value - count * one) < ROUNDING for one in sums for count in range(1, _MOST_PEOPLE + 1))
 
 
 def _is_reckoned(figure: Quantity | Clock, why: str, *, sure: bool) -> bool:
@@ -355,56 +364,10 @@ def is_unit(unit: str, wanted: str) -> bool:
     return unit == wanted or (wanted == "count" and (unit == "people" or unit.startswith("count:")))
 
 
-def _inside(figure: Quantity, low: float, high: float) -> bool:
-    """Return whether a figure lies between two bounds, ends included; one that is said to be about something may lie just outside."""
-    slack = _ROUNDING + (_ABOUT * abs(figure.value) if figure.approx == "about" else 0)
-    return figure.low - slack <= high and figure.high + slack >= low and low - slack <= figure.value <= high + slack
-
-
-def _may_reach(figure: Quantity, low: float, high: float) -> bool:
-    """Return whether a figure that is said to be just over or just under something may lie between two bounds."""
-    if figure.approx == "at_least":
-        return figure.value <= high and figure.value * (1 + _NEARLY) >= low
-    return figure.approx == "at_most" and figure.value >= low and figure.value * (1 - _NEARLY) <= high
-
-
-def _near(figure: Quantity, value: float, tolerance: float) -> bool:
-    """Return whether a figure says a value: exactly, rounded as it is written, or about, under or over it as it says."""
-    within = tolerance * abs(value) + _ROUNDING
-    rounded = max(within, figure.step / 2 + _ROUNDING if figure.value != int(figure.value) or figure.step > 1 else 0)
-    match figure.approx:
-        case "exact":
-            return abs(figure.value - value) <= rounded
-        case "range":
-            return figure.low - within <= value <= figure.high + within
-        case "at_most":
-            return figure.value * (1 - _NEARLY) - rounded <= value <= figure.value + rounded
-        case "at_least":
-            return figure.value - rounded <= value <= figure.value * (1 + _NEARLY) + rounded
-        case _:
-            loose = _ABOUT if figure.value < _FINE * figure.step else 0
-            return abs(figure.value - value) <= max(rounded, loose * abs(value))
-
-
 def _scaled(value: Json, check: Number, scale: float, money: Vocabulary) -> list[float]:
     factor = _UNITS[check.equals_unit][1] if check.equals_unit else scale
     plain = [one * factor * check.times for one in plain_numbers(value)]
     return plain or [one * check.times for one in written(value, _UNITS[check.unit][0], money)]
-
-
-def _in_window(check: ClockTime, minutes: int) -> bool:
-    after, before = _minutes(check.after or "00:00"), _minutes(check.before or "23:59")
-    at = minutes % DAY
-    return after <= at <= before if after <= before else at >= after or at <= before
-
-
-def _minutes(clock: str) -> int:
-    return int(clock[:2]) * 60 + int(clock[3:])
-
-
-def _apart(one: float, other: float) -> float:
-    """Return the minutes between two clock times, the short way round."""
-    return min((one - other) % DAY, (other - one) % DAY)
 
 
 def _quotes(said: Sequence[_Said]) -> tuple[Quote, ...]:
