@@ -45,8 +45,11 @@ def _held(one: Identifier, owners: dict[str, set[str]], context: Context) -> boo
         return True
     if len(one.subject) == 1 and any(one.subject[0] in others for others in owners.values()):
         return one.subject[0] in whose
-    proposed = {key for key, standing in context.standings("any").items() if standing.proposed}
-    return True if whose & proposed else None
+    standings = context.standings("any")
+    proposed = {key for key, standing in standings.items() if standing.proposed}
+    reachable = set(standings) & set().union(*owners.values())
+    # That of the only thing named which has a number is said of it.
+    return True if whose & proposed or (reachable and reachable <= whose) else None
 
 
 def _owners(context: Context) -> dict[str, set[str]]:
