@@ -80,3 +80,7 @@ def test_yuan_in_a_suite_of_another_currency_is_told_with_its_place(tmp_path):
     )
     with pytest.raises(SuiteError, match=r"currency: found 'EURO', expected one of .*did you mean 'EUR'"):
         open_suite(make_suite(tmp_path / "b", {"suite.yaml": MANIFEST + "currency: EURO\n"}))
+
+
+def test_evidence_is_quoted_in_the_money_of_the_suite():
+    assert "30 USD (find)" in judged("Old Mill, dinner is $50 per person.", AT_MOST)["f"].why

@@ -171,7 +171,10 @@ def measured(
         return None
     scaled = [end * meaning.scale * factor for end in (low, high)]
     shown = "-".join(f"{end * meaning.scale:g}" for end in dict.fromkeys((low, high)))
-    return min(scaled), max(scaled), unit, f"{shown} {meaning.noun or meaning.unit}"
+    named = meaning.noun or meaning.unit or ""
+    if unit == MONEY and money is not None and money.currency != Vocabulary().currency:
+        named = money.currency
+    return min(scaled), max(scaled), unit, f"{shown} {named}"
 
 
 def clock(text: str) -> int | None:
