@@ -267,7 +267,8 @@ class _Reader:
 
     def _is_range(self, last: Figure, figure: Figure, gap: str) -> bool:
         mark = gap.strip()
-        same = last.bare or last.unit == figure.unit
+        rated = self.last_cue(last.start) if last.bare else None
+        same = (last.bare and not (rated and rated.role(("rating",)))) or last.unit == figure.unit
         if not same or figure.low <= last.low * (figure.scale if last.bare else 1.0):
             return False
         words = self.pack.words.get(mark, {})

@@ -146,7 +146,7 @@ class Roles:
         for cue in reversed(self.scan.cues_between(max(figure.start - _FAR, 0), figure.start)):
             if self.scan.text[cue.end : end].strip(" *"):
                 return None
-            if not cue.has("about", "under", "over", "one"):
+            if not cue.has("about", "under", "over", "one", "unit_name"):
                 return cue.role(allowed, "role_ahead") or None
             end = cue.start
         return None

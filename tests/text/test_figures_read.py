@@ -3,8 +3,16 @@
 import pytest
 from reading_help import reading
 
+from pytest_mapsat.text import Lexicon, Thing
+
 #: Text; value, role and thing of each figure ("*": whichever).
 ROLES = [
+    (
+        "Amber Hall: 899 yuan, rating 4.9 - 14 hours.",
+        [(899, "price", "amber"), (4.9, "rating", "amber"), (840, None, "amber")],
+    ),
+    ("Amber Hall – ⭐ 4.9 – 14 h", [(4.9, "rating", "amber"), (840, None, "amber")]),
+    ("Amber Hall costs ¥899, down from ¥999.", [(899, "price", "amber"), (999, "former_price", "*")]),
     ("Birch Cafe is rated 4.9.", [(4.9, "rating", "birch")]),
     ("Birch Cafe has a 4.9 rating.", [(4.9, "rating", "birch")]),
     ("Birch Cafe has 120 ratings.", [(120, "count", "birch")]),
@@ -302,3 +310,9 @@ def test_words_that_deny_a_price_a_toll_or_a_wait_say_nothing_of_it_and_never_su
 
 def test_what_is_free_by_its_name_alone_is_said_of_what_follows():
     assert reading("临江大桥5元。不收费的路来不及。").quantities[1:] == ()
+
+
+def test_a_chinese_comma_between_digits_groups_none():
+    lexicon = Lexicon([Thing("aero", ("Aero 14",))])
+    (figure,) = reading("推荐 Aero 14，799 元。", lexicon=lexicon).quantities
+    assert (figure.value, figure.role, figure.subject) == (799, "price", ("aero",))

@@ -203,6 +203,11 @@ class Figures:
         alike = [one for one in self.evidence.figures if _comparable(said, one, mode=False)]
         if any(agrees(said, one.value, one.high, _near(said)) for one in alike):
             return "undecided", "the evidence has it of something else", alike
+        otherwise = [
+            one for one in self.evidence.figures if one.unit == said.unit and agrees(said, one.value, one.high)
+        ]
+        if any(not said.subject or {*said.subject} & {*one.subject} for one in otherwise):
+            return "undecided", "the evidence has it for something else", otherwise
         told = any(one.role is not None for one in alike) and len(said.subject) != 1
         counted = said.unit.startswith("count")
         if said.role in _TOLD_ROLES and not counted and self.evidence.complete and not told:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from pytest_mapsat.judges.context import Context
 from pytest_mapsat.judges.finding import SHOWN_AT_MOST, Finding, cite, unclear
 from pytest_mapsat.model import Grounded, Quote
-from pytest_mapsat.text import ClockTime, fold_phrase
+from pytest_mapsat.text import ClockTime, Quantity, fold_phrase
 
 from .weigh import Judged
 
@@ -84,11 +84,12 @@ def _asked_for(one: Judged, sorts: Collection[str]) -> bool:
 
 
 def _has_rival(one: Judged, context: Context) -> bool:
-    """Return whether a tool returned a time of the role of one that the agent may have planned: then it may be said wrongly."""
+    """Return whether a tool returned a time or a figure of the role of one that the agent may have planned: then it may be said wrongly."""
     said = one.claim.said
-    if not isinstance(said, ClockTime) or said.role is None:
+    if not isinstance(said, ClockTime | Quantity) or said.role is None:
         return False
-    return any(time.role == said.role and time.source.origin == "tool" for time in context.evidence.times)
+    known = context.evidence.times if isinstance(said, ClockTime) else context.evidence.figures
+    return any(other.role == said.role and other.source.origin == "tool" for other in known)
 
 
 def _concerns(one: Judged, about: Sequence[str]) -> bool:
