@@ -184,12 +184,18 @@ def covers(check: Covers, context: Context) -> Finding:
     unnamed = sum(not found for found in each)
     missing = [names[0] for names, found in zip(check.names, each, strict=True) if not any(o.proposed for o in found)]
     why = f"{len(there)} of {len(check.names)} are proposed" + (f"; not proposed: {one_of(missing)}" if missing else "")
-    few_surely = len(there) + len(open_) + unnamed < least or (not open_ and context.silent(check.turn))
+    # What is only set beside the others, or located, may be offered all the same: "for more power there's X".
+    beside = [found for found in each if found and all(one.proposed is False and _is_beside(one) for one in found)]
+    few_surely = len(there) + len(open_) + unnamed + len(beside) < least or (not open_ and context.silent(check.turn))
     if len(there) > most or (len(there) < least and few_surely):
         return Finding(False, why, wanted, _quotes(there))
     if len(there) >= least and len(there) + len(open_) <= most:
         return Finding(True, why, wanted, _quotes(there))
     return unclear(_quotes(open_), _OPEN if open_ else f"{why}; {_LEFT_OPEN}", wanted)
+
+
+def _is_beside(one: Standing) -> bool:
+    return all(mention.stance in ("compared", "landmark") for _, mention in one.mentions)
 
 
 def order(check: Order, context: Context) -> Finding:

@@ -360,7 +360,7 @@ def find_figures(
     """Return the figures of a folded text that are no part of a time of day, ascending."""
     reader = _Reader(text, pack, cues, numbers, times)
     found = [_people(figure, reader.last_cue(figure.start)) if figure.bare else figure for figure in reader.read()]
-    return [_counted(text, pack, figure) if figure.bare else figure for figure in found]
+    return [_counted(text, pack, figure, reader.next_cue(figure.end)) if figure.bare else figure for figure in found]
 
 
 def _people(figure: Figure, before: Cue | None) -> Figure:
@@ -372,8 +372,10 @@ def _people(figure: Figure, before: Cue | None) -> Figure:
     )
 
 
-def _counted(text: str, pack: Pack, figure: Figure) -> Figure:
-    """Name what a bare number counts by the word behind it."""
+def _counted(text: str, pack: Pack, figure: Figure, following: Cue | None) -> Figure:
+    """Name what a bare number counts by the words behind it: "three rooms", "18 in stock"."""
+    if following is not None and following.has("counted"):
+        return figure._replace(unit=f"count:{text[following.start : following.end]}")
     word = _WORD.match(text, figure.end)
     if word is None or not text[figure.start].isascii() or not _OF_NOUNS.issuperset(pack.words.get(word[1], ())):
         return figure

@@ -98,6 +98,8 @@ def test_covers_counts_the_things_that_are_proposed():
     assert judge_reply(reply, "covers", names=names, at_least=2).passed is True
     assert judge_reply(reply, "covers", names=names).passed is None
     assert judge_reply("Skip the museum.", "covers", names=[["museum"]]).passed is False
+    beside = "Take the museum. If you want more, there's the zoo."
+    assert judge_reply(beside, "covers", names=[["museum"], ["zoo"]]).passed is None
 
 
 @pytest.mark.parametrize(

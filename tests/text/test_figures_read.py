@@ -7,6 +7,7 @@ from pytest_mapsat.text import Lexicon, Thing
 
 #: Text; value, role and thing of each figure ("*": whichever).
 ROLES = [
+    ("Get Amber Hall; we have 18 in stock.", [(18, "count", "amber")]),
     (
         "Amber Hall: 899 yuan, rating 4.9 - 14 hours.",
         [(899, "price", "amber"), (4.9, "rating", "amber"), (840, None, "amber")],
