@@ -117,7 +117,7 @@ def test_a_reply_with_a_lone_surrogate_breaks_nothing(project: pytest.Pytester, 
 
 def test_nothing_is_called_saved_where_there_was_nothing_to_save(project: pytest.Pytester) -> None:
     project.makeconftest("def pytest_collection(): raise KeyboardInterrupt\n")
-    result = project.runpytest("--mapsat-agent=good:agent", "--mapsat-save=run.json")
+    result = project.runpytest_subprocess("--mapsat-agent=good:agent", "--mapsat-save=run.json")
     assert result.ret == pytest.ExitCode.INTERRUPTED
     result.stdout.no_fnmatch_line("saved *")
     assert not (project.path / "run.json").exists()
