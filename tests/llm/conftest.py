@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,3 +26,6 @@ def models(server: ScriptedModels, monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     server.requests.clear()
     yield server
     server.release()
+    with warnings.catch_warnings():  # litellm leaves connections to the collector: no later test shall hear of them
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()

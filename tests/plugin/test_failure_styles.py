@@ -239,9 +239,11 @@ def test_the_text_of_a_failure_fits_a_narrow_terminal_with_each_metric_beside_it
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     lines = project.runpytest_subprocess("--mapsat-agent=bad:agent", "-k", "nav-one").outlines
-    text = lines[next(at for at, line in enumerate(lines) if "case[nav-one]" in line) :]
-    told = [line for line in text if not line.startswith("run it again")]
-    assert max(map(len, told)) <= 60
+    first, last = (
+        next(at for at, line in enumerate(lines) if words in line) for words in ("case[nav-one]", "run it again")
+    )
+    text = lines[first:last]
+    assert max(map(len, text)) <= 60
     scores = [line for line in text if line.startswith(("ECR", "SES", "EFF"))]
     assert scores
     assert all(re.fullmatch(r"([A-Z]+ [0-9.]+( to [0-9.]+)?(  |$))+", line) for line in scores), scores
