@@ -196,6 +196,10 @@ def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun:
     others = _quotes([one for one in said if one.other_role])
     if others and check.if_absent == "fail" and not context.silent(check.turn):
         return unclear(others, "which seems to be a figure of something else", wanted)
+    strange = [one for one in said if one.other_role and isinstance(one.figure, Quantity)]
+    strange = [one for one in strange if not context.explained(one.document).of(one.figure, check.role)]
+    if strange and check.if_absent != "fail":
+        return unclear(_quotes(strange), "which nothing known has, and may be the one that is meant", wanted)
     return absent(check.if_absent, f"no reply says a {noun}{thing_in_words(check)}", wanted)
 
 

@@ -288,6 +288,7 @@ class _Reader:
                 one.bare
                 and not other.bare
                 and other.unit in ("min", "m", "yuan")
+                and not self._of_its_own(one, other)
                 and (gap in _LIST_MARKS or "and" in self.pack.words.get(gap.strip(", "), {}))
             ):
                 result[place] = one._replace(
@@ -300,6 +301,12 @@ class _Reader:
                     bare=False,
                 )
         return result
+
+    def _of_its_own(self, one: Figure, other: Figure) -> bool:
+        """Return whether the word right before a number says that it is no sum of money, as the next one is: "capacity 10, 30 yuan"."""
+        before = self.last_cue(one.start)
+        roles = before.tags.get("role", ()) if before is not None else ()
+        return other.unit == "yuan" and bool(roles) and _OF_MONEY.isdisjoint(roles)
 
     def _hedged(self, figure: Figure) -> Figure:
         """Return the figure with what stands before or behind it about how exact it is."""

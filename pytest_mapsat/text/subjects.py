@@ -245,10 +245,12 @@ class Subjects:
         return [*self._headers[cell.header], *label]
 
     def stance(self, start: int, place: int) -> Stance:
-        """Return the stance of the statement that a figure stands in: asked, denied, or unclear under a condition."""
+        """Return the stance of the statement that a figure stands in: asked, denied, or unclear under a condition or in a question that suggests."""
         clause = self.scan.clauses[place]
-        if self.scan.sentences[clause.sentence].asks:
-            return "asked"
+        sentence = self.scan.sentences[clause.sentence]
+        if sentence.asks:
+            cues = self.scan.cues_between(sentence.start, sentence.end)
+            return "unclear" if any(cue.has("suggest") for cue in cues) else "asked"
         for cue in reversed([cue for cue in clause.cues if cue.end <= start]):
             if self.scan.text[cue.end : start].strip():
                 break

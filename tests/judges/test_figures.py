@@ -233,3 +233,16 @@ def test_what_the_user_gave_is_no_claim():
     check = check_of("clock_time", role=["arrival"], equals=bound("options.*.at", "rides"), if_absent="vacuous")
     finding = evaluate(check, Context(Trajectory(case="c1", turns=turns), DECLARED))
     assert finding.passed is True
+
+
+def test_a_figure_in_another_role_that_nothing_known_has_may_be_the_one():
+    result = {"pois": [{"name": "Beacon", "seats": 10}]}
+    fields = {"unit": "count", "role": ["capacity"], "if_absent": "vacuous", "tolerance": 0}
+    assert judged("Beacon has 14 seats.", "number", result, "pois.*.seats", **fields).passed is not True
+    assert judged("Beacon is nice.", "number", result, "pois.*.seats", **fields).vacuous is True
+
+
+def test_a_time_that_a_question_suggests_leaves_it_open_whether_it_is_said():
+    fields = {"after": "11:15", "before": "11:15", "quantifier": "any"}
+    assert judge_reply("How about 11:15?", "clock_time", **fields).passed is None
+    assert judge_reply("Is it open at 11:15?", "clock_time", **fields).passed is False

@@ -7,6 +7,7 @@ from pytest_mapsat.text import Lexicon, Thing
 
 #: Text; value, role and thing of each figure ("*": whichever).
 ROLES = [
+    ("Take Amber Hall (capacity 10, 30 yuan an hour).", [(10, "capacity", "amber"), (30, "price", "amber")]),
     ("Get Amber Hall; we have 18 in stock.", [(18, "count", "amber")]),
     (
         "Amber Hall: 899 yuan, rating 4.9 - 14 hours.",

@@ -5,6 +5,7 @@ from reading_help import reading, stances
 
 #: Text, what it proposes, what it names and does not propose.
 PLAIN = [
+    ("Any of them except Birch Cafe will do. Take Amber Hall.", "amber", "birch"),
     ("Amber Hall is sold out. Birch Cafe instead?", "birch", "amber"),
     ("Amber Hall: out of stock. Take Birch Cafe.", "birch", "amber"),
     ("云溪茶社缺货。推荐红枫面馆。", "红枫面馆", "云溪茶社"),

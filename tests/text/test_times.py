@@ -4,6 +4,8 @@ import pytest
 from reading_help import reading
 
 SAID = [
+    ("15:15: everyone is free", ["15:15"]),
+    ("How about 15:15?", ["15:15"]),
     ("It goes at three forty.", ["15:40"]),
     ("ten to midnight", ["23:50"]),
     ("half past midnight", ["0:30"]),
