@@ -50,6 +50,8 @@ _MOST_PEOPLE = 8
 #: A figure of no sure role that lies further off than so many times from all that it could be compared with is another one.
 _FAR = 5
 
+#: Roles that a figure is not read in by mistake.
+_APART = ("budget", "saving", "slack", "former_price")
 #: What became of figures that are known otherwise.
 _KNOWN = ("given", "explained")
 #: What a time of day that is said of a thing of a sort, without a word about it, is likely to be.
@@ -196,7 +198,9 @@ def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun:
     others = _quotes([one for one in said if one.other_role])
     if others and check.if_absent == "fail" and not context.silent(check.turn):
         return unclear(others, "which seems to be a figure of something else", wanted)
-    strange = [one for one in said if one.other_role and isinstance(one.figure, Quantity)]
+    strange = [
+        one for one in said if one.other_role and isinstance(one.figure, Quantity) and one.figure.role not in _APART
+    ]
     strange = [one for one in strange if not context.explained(one.document).of(one.figure, check.role)]
     if strange and check.if_absent != "fail":
         return unclear(_quotes(strange), "which nothing known has, and may be the one that is meant", wanted)
