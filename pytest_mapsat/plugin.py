@@ -51,17 +51,19 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> Generator[None, int | pytest.ExitCode, int | pytest.ExitCode | None]:
     """Hold the status of a red run, whatever ends pytest: somebody's ``sys.exit(0)`` while it is summed up is no result."""
+    ended = None
     try:
         status = yield
-    except SystemExit as ended:
-        session = _session(config)
-        if session is None or session.reporter is None or ended.code:
+    except SystemExit as error:
+        if error.code:
             raise
-        status = session.reporter.held(pytest.ExitCode.OK)
+        status, ended = pytest.ExitCode.OK, error
     session = _session(config)
-    if session is None or session.reporter is None or status is None:
-        return status
-    return session.reporter.held(status)
+    if session is not None and session.reporter is not None:
+        return session.reporter.ending.held(status)
+    if ended is not None:
+        raise ended
+    return status
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from pytest_mapsat.metrics import PassRule
-from pytest_mapsat.model import RunOptions, RunRequest
-from pytest_mapsat.reports import again_command, printable
+from pytest_mapsat.model import Case, Metric, RunOptions, RunRequest, Scorecard
+from pytest_mapsat.reports import again_command, failure_text, printable
 from pytest_mapsat.runs.models import CeilingReachedError
 
 from .items import param_of, raised_at
@@ -114,8 +114,27 @@ def place_failure(
         traceback.reprentries = []
 
 
-def columns_of(config: pytest.Config) -> int:
-    """Return how wide the text of a failure is: as the terminal, where there is one, within what is easy to read."""
+def text_of(
+    config: pytest.Config, request: RunRequest, card: Scorecard, case: Case, *, place: str, metrics: Sequence[Metric]
+) -> str:
+    """Return the text of a failed item: as long as ``--tb`` asks for, as wide as the terminal within what is easy to read.
+
+    Args:
+        config: pytest's.
+        request: what the run was asked for.
+        card: the failed episode.
+        case: its case.
+        place: what to give pytest for the case.
+        metrics: those of the suite.
+    """
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     wide = _WIDEST if terminal is None else terminal._tw.fullwidth - 2  # noqa: SLF001  as pytest-cov asks for it
-    return min(max(wide, _NARROWEST), _WIDEST)
+    return failure_text(
+        card,
+        case,
+        request.options.asserted_kinds,
+        again=again_of(config, request, place),
+        width=min(max(wide, _NARROWEST), _WIDEST),
+        short=config.option.tbstyle == "short",
+        metrics=metrics,
+    )

@@ -22,6 +22,38 @@ _SHOWN_AT_MOST = 3
 _REPLACING = ("execv", "execve")
 
 
+class HeldStatus:
+    """The exit status of a run, held against whatever comes after it and would end pytest as a green one.
+
+    Args:
+        config: pytest's; when it is done, its session has the status again, for whoever asks it while Python ends.
+
+    Attributes:
+        session: the session, once it has begun.
+        status: the run's own, once it has come to its end.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.session: pytest.Session | None = None
+        self.status: int | None = None
+        config.add_cleanup(self._restore)
+
+    def held(self, status: int | pytest.ExitCode | None) -> int | pytest.ExitCode | None:
+        """Return the status with which pytest may end: another one where this would be green and the run is not."""
+        if status != pytest.ExitCode.OK or self.session is None:
+            return status
+        return pytest.ExitCode.INTERNAL_ERROR if self.status is None else self.status
+
+    @property
+    def is_green_so_far(self) -> bool:
+        """Whether the session has begun, nothing is against it, and it has come to no end."""
+        return self.session is not None and self.status is None and self.session.exitstatus == pytest.ExitCode.OK
+
+    def _restore(self) -> None:
+        if self.session is not None and self.status is not None:
+            self.session.exitstatus = self.held(self.session.exitstatus) or pytest.ExitCode.OK
+
+
 @contextmanager
 def no_green_exit(config: pytest.Config) -> Iterator[list[Flights]]:
     """Let no code of others end this process as a green one that is none, or put another program in its place.

@@ -31,6 +31,7 @@ from .beginning import Beginning
 from .gathering import Gathered, lines_of, was_expected, why_none
 from .hooks import call_each
 from .items import is_case
+from .leaving import HeldStatus
 from .options import partial_reasons
 from .passes import Passes
 from .progress import Progress, is_wanted
@@ -40,7 +41,6 @@ from .suites import Suites
 from .transport import Collected, unpacked
 
 #: Only these are turned into a failure where the gate does not hold; every graver status stays.
-_GREEN = (pytest.ExitCode.OK,)
 _GREEN_OR_EMPTY = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 _NAMED = 3
 
@@ -97,10 +97,8 @@ class Reporter:
         self._passes = Passes(rule) if rule.forgives else None
         if self._passes is not None:
             config.pluginmanager.register(self._passes, "mapsat-passes")
-        self._session: pytest.Session | None = None
-        #: The exit status that the end of the session may not turn green; None until the session has come to its end.
-        self._status: int | None = None
-        config.add_cleanup(self._hold_status)
+        #: Of a run that decides.
+        self.ending = HeldStatus(config)
         self._started = perf_counter()
         self._started_at = datetime.now(UTC)
 
@@ -118,7 +116,7 @@ class Reporter:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionstart(self, session: pytest.Session) -> Generator[None, object, object]:
         """Begin at once where this run was asked for by name: no later step then reads the result of an earlier one."""
-        self._session = session
+        self.ending.session = session if self._decides else None
         if self.settings.agent_named or self.settings.save_named or self.settings.resume is not None:
             self.beginning.begin()
         if self._decides and is_wanted(self.config, os.environ):
@@ -207,13 +205,15 @@ class Reporter:
         if not is_case(report.nodeid):
             return
         # A mark is the user's own word; what a hook makes of a report is not.
-        forged = was_expected(report) and "xfail" not in report.keywords
-        if report.outcome not in ("passed", "skipped") or (was_expected(report) and not forged):
+        expected, marked = was_expected(report), "xfail" in report.keywords
+        if report.outcome not in ("passed", "skipped") or (expected and marked):
             self._heard.add(report.nodeid)
         if ended:
             self._ledger.card(report.nodeid)
             # Where a case may pass though a trial failed, the reports are changed on our own side.
-            if (self._passes is None or forged) and any(one.card.outcome == "failed" for one in ended):
+            if (self._passes is None or (expected and not marked)) and any(
+                one.card.outcome == "failed" for one in ended
+            ):
                 self._failed[report.nodeid] = None
         elif (reason := why_none(report)) is not None:
             self._ledger.lose(report.nodeid, reason)
@@ -275,22 +275,11 @@ class Reporter:
         if self.settings.request.options.shard and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
             session.exitstatus = pytest.ExitCode.OK  # one part of few cases may well be empty
         red = self._faults or not holds
-        if (red and session.exitstatus in _GREEN) or (self._is_ignored() and session.exitstatus in _GREEN_OR_EMPTY):
+        if (red and session.exitstatus == pytest.ExitCode.OK) or (
+            self._is_ignored() and session.exitstatus in _GREEN_OR_EMPTY
+        ):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        self._status = session.exitstatus if self._run is not None or self._faults else pytest.ExitCode.OK
-
-    def held(self, status: int | pytest.ExitCode) -> int | pytest.ExitCode:
-        """Return a status with which pytest may end: that of the run where one would be green and the run is red."""
-        if not self._decides or status not in _GREEN:
-            return status
-        if self._status is None and self._session is not None:
-            return pytest.ExitCode.INTERNAL_ERROR  # it never came to a result
-        return status if self._status is None else self._status
-
-    def _hold_status(self) -> None:
-        """Keep a red run red, whatever a hook that comes after ours makes of the exit status."""
-        if self._session is not None and self._status is not None:
-            self._session.exitstatus = self.held(self._session.exitstatus)
+        self.ending.status = session.exitstatus if self._run is not None or self._faults else pytest.ExitCode.OK
 
     def _guarded(self, what: str, step: Callable[[], object]) -> None:
         """Take a step of the end; whatever it raises is told, and the other steps are still taken."""
@@ -355,8 +344,8 @@ class Reporter:
 
     def pytest_unconfigure(self) -> None:
         """Tell at least the gate where pytest printed no summary: with ``--no-summary``, or after an internal error."""
-        if self._ended_early():
-            self._status = pytest.ExitCode.TESTS_FAILED
+        if self.settings.agent_named and self.ending.is_green_so_far:
+            self.ending.status = pytest.ExitCode.TESTS_FAILED
             self._faults.append("the run ended before anything was collected")
         terminal = self.config.pluginmanager.get_plugin("terminalreporter")
         if terminal is not None:
@@ -365,11 +354,6 @@ class Reporter:
             self.episodes.journal.close()
         # Thousands of values that Python would go over again and again while the process ends.
         self._gathered, self._cards, self._run = Gathered(), [], None
-
-    def _ended_early(self) -> bool:
-        """Say whether an agent was named, and the session ended green before it could collect anything."""
-        named = self._decides and self.settings.agent_named and self._status is None
-        return named and self._session is not None and self._session.exitstatus in _GREEN
 
     def _tell(self, terminal: pytest.TerminalReporter, *, brief: bool) -> None:
         if self._told or not (self._run or self._faults):

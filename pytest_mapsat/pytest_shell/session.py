@@ -18,7 +18,7 @@ from pytest_mapsat.formats import Journal
 from pytest_mapsat.judges import Decisions, gather_checks, make_judge
 from pytest_mapsat.metrics import gather_families
 from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
-from pytest_mapsat.reports import failure_text, properties
+from pytest_mapsat.reports import properties
 from pytest_mapsat.runs.ahead import Planned
 from pytest_mapsat.runs.case import Played, Runner
 from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted
@@ -35,7 +35,7 @@ from .ahead import AheadOfItems
 from .collecting import Collecting
 from .collector import Collector
 from .executing import connect, elsewhere
-from .failures import Completion, again_of, columns_of
+from .failures import Completion, text_of
 from .hooks import HookError, call_hook, world_of
 from .isolating import source_for
 from .items import CaseFile, CaseParam, agent_of, case_name, param_of, place_of
@@ -287,10 +287,9 @@ class MapsatSession:
         """Return the built-in item's node id; for a suite outside the root, from the suite's own folder on."""
         return f"{place_of(param.entry.path, self.config.rootpath, param.suite.root)}::case[{self._name(param)}]"
 
-    def _again(self, param: CaseParam) -> str:
-        """Return the command that runs one case again, from where pytest was started."""
-        place = f"{os.path.relpath(param.entry.path, self.root)}::case[{self._name(param)}]"
-        return again_of(self.config, self.settings.request, place)
+    def _place(self, param: CaseParam) -> str:
+        """Return what to give pytest for a case, from where it was started."""
+        return f"{os.path.relpath(param.entry.path, self.root)}::case[{self._name(param)}]"
 
     def _name(self, param: CaseParam) -> str:
         return case_name(param.entry.id, param.trial, self.settings.request.options.trials)
@@ -306,18 +305,9 @@ class MapsatSession:
         card = self._episode(pyfuncitem, case, pyfuncitem.funcargs.get("mapsat_agent"))
         pyfuncitem.user_properties += properties(card)
         if card.outcome == "failed":
-            options = self.settings.request.options
-            metrics = metrics_of([param_of(pyfuncitem).suite], self.families, options.metrics)
-            again, short = self._again(param_of(pyfuncitem)), self.config.option.tbstyle == "short"
-            text = failure_text(
-                card,
-                case,
-                options.asserted_kinds,
-                again=again,
-                width=columns_of(self.config),
-                short=short,
-                metrics=metrics,
-            )
+            param, request = param_of(pyfuncitem), self.settings.request
+            metrics = metrics_of([param.suite], self.families, request.options.metrics)
+            text = text_of(self.config, request, card, case, place=self._place(param), metrics=metrics)
             pytest.fail(text, pytrace=False)
         if card.outcome != "passed":
             raise pytest.skip.Exception(f"{card.outcome}: {card.reason}", _use_item_location=True)
