@@ -34,13 +34,13 @@ class Channel:
         self._lock = Lock()
         self._open = False
         self._steps: list[Step] = []
-        self._thought = self._thoughts = 0
+        self._thought_size = self._thought_count = 0
         self._numbers = itertools.count(1)
 
     def open(self) -> None:
         """Let calls through, for one reply."""
         self._steps = []
-        self._thought = self._thoughts = 0  # characters, and how many
+        self._thought_size = self._thought_count = 0
         self._open = True
 
     def close(self) -> tuple[Step, ...]:
@@ -74,9 +74,9 @@ class Channel:
         with self._lock:
             if not self._open:
                 return _OVER
-            self._thought += len(text)
-            self._thoughts += 1
-            if self._thought > self._limits.max_text or self._thoughts > _MOST_THOUGHTS:
+            self._thought_size += len(text)
+            self._thought_count += 1
+            if self._thought_size > self._limits.max_text or self._thought_count > _MOST_THOUGHTS:
                 self.overrun = f"thought more than {self._limits.max_text:,} characters or {_MOST_THOUGHTS:,} times"
                 return f"a reply may not hold thoughts of more than {self._limits.max_text:,} characters"
             self._steps.append(Step(kind="thought", text=text))

@@ -19,6 +19,7 @@ from .words import place_of
 #: Roles of figures that a way has, and that are easily said of its end.
 _OF_WAYS = ("arrival", "departure", "travel_time", "travel_distance")
 
+#: By how much numbers may differ that are the same.
 ROUNDING = 1e-6
 #: How far, relatively, a figure that is said to be about, just under or just over something may lie from it.
 _ABOUT = 0.12

@@ -51,7 +51,7 @@ _MOST_PEOPLE = 8
 _FAR = 5
 
 #: Roles that a figure is not read in by mistake.
-_APART = ("budget", "saving", "slack", "former_price")
+_SURE_ROLES = ("budget", "saving", "slack", "former_price")
 #: What became of figures that are known otherwise.
 _KNOWN = ("given", "explained")
 #: What a time of day that is said of a thing of a sort, without a word about it, is likely to be.
@@ -198,13 +198,17 @@ def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun:
     others = _quotes([one for one in said if one.other_role])
     if others and check.if_absent == "fail" and not context.silent(check.turn):
         return unclear(others, "which seems to be a figure of something else", wanted)
-    strange = [
-        one for one in said if one.other_role and isinstance(one.figure, Quantity) and one.figure.role not in _APART
-    ]
-    strange = [one for one in strange if not context.explained(one.document).of(one.figure, check.role)]
+    strange = [one for one in said if one.other_role and _is_strange(one, check, context)]
     if strange and check.if_absent != "fail":
         return unclear(_quotes(strange), "which nothing known has, and may be the one that is meant", wanted)
     return absent(check.if_absent, f"no reply says a {noun}{thing_in_words(check)}", wanted)
+
+
+def _is_strange(one: _Said, check: Number | ClockTime, context: Context) -> bool:
+    """Return whether a figure may have been read in another role by mistake: nothing known explains it."""
+    if not isinstance(one.figure, Quantity) or one.figure.role in _SURE_ROLES:
+        return False
+    return not context.explained(one.document).of(one.figure, check.role)
 
 
 def _turning(check: Number | ClockTime, clear: Sequence[_Said], maybe: Sequence[_Said]) -> list[_Said]:

@@ -33,10 +33,8 @@ from .oracle_run import play_oracle
 
 _CALL = 120
 _KEYS = 8
-#: What an oracle must keep. Preferences it may trade.
-_KEPT = ("explicit", "hard", "fact", "policy")
 #: Rules about what an oracle does by its own checks.
-_JUDGED = ("oracle-fails", "oracle-open")
+_FAILS, _OPEN = "oracle-fails", "oracle-open"
 _Place = tuple[str | int, ...]
 _Found = tuple[Severity, str, _Place, str, str]
 
@@ -65,7 +63,7 @@ def _of_entry(suite: Suite, entry: CaseEntry, checks: Mapping[str, CheckFunction
         paths = [*_paths(case, records, suite), *_unknown_checks(case, checks)]
         oracle = _oracle(case, suite, checks)
         # What is wrong with a check is why its oracle fails.
-        found = [*(one for one in oracle if one[1] not in _JUDGED or not paths), *paths]
+        found = [*(one for one in oracle if not paths or one[1] not in (_FAILS, _OPEN)), *paths]
         lines = suite.lines_of(entry) if found else None
         for severity, rule, place, message, hint in found:
             line = lines.at(place) if lines else entry.line
@@ -104,19 +102,14 @@ def _unfit(case: Case, verdict: Verdict) -> Iterator[_Found]:
     }
     hard = {factor.id for factor in case.truth.implicit if factor.severity == "hard"}
     for label in verdict.labels:
-        kind = "hard" if label.factor in hard else label.kind
-        if label.factor in places and kind in _KEPT and label.outcome in ("failed", "unevaluated"):
-            failed = label.outcome == "failed"
-            done = "fails" if failed else "leaves open"
-            message = f"the oracle {done} {label.factor}: {printable(label.why.removeprefix('undecided: '))}"
-            hint = "an oracle is a dialogue that passes: mend its words or the check" if failed else ""
-            yield (
-                "warning" if failed else "note",
-                _JUDGED[not failed],
-                places[label.factor],
-                message,
-                hint,
-            )
+        if label.factor not in places or (label.kind == "implicit" and label.factor not in hard):
+            continue  # a preference may be traded
+        place, why = places[label.factor], printable(label.why.removeprefix("undecided: "))
+        if label.outcome == "failed":
+            hint = "an oracle is a dialogue that passes: mend its words or the check"
+            yield "warning", _FAILS, place, f"the oracle fails {label.factor}: {why}", hint
+        elif label.outcome == "unevaluated":
+            yield "note", _OPEN, place, f"the oracle leaves open {label.factor}: {why}", ""
 
 
 def _unknown_checks(case: Case, checks: Mapping[str, CheckFunction]) -> Iterator[_Found]:

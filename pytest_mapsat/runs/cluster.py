@@ -113,9 +113,11 @@ class _AgainOnce(Executor):
 
     async def _hand_over(self, theirs: Any, ours: Future[Any], flags: Sequence[str]) -> None:
         """Wait for an answer, and pass it on."""
+        from distributed import KilledWorker  # noqa: PLC0415  an extra
+
         answer: Any
         (answer,) = await gather(self._client.gather([theirs], asynchronous=True), return_exceptions=True)
-        if type(answer).__name__ == "KilledWorker":
+        if isinstance(answer, KilledWorker):
             # dask counts all calls that a worker has taken, whichever of them it died of.
             answer = InfrastructureError(
                 "the episode was given up elsewhere: more workers died, with it or beside it, than the scheduler allows (allowed-failures)"

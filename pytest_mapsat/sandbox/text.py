@@ -60,12 +60,12 @@ def text_similarity(a: str, b: str) -> float:
 
     The measure is the normalised Indel similarity, 2 x common subsequence / (length + length), on normalised text.
     """
-    # As everywhere by way of the package: two threads that load it by two ways meet half of it.
-    from rapidfuzz import fuzz  # noqa: PLC0415 - heavy; only loaded where texts differ
-
     left, right = normalise(a), normalise(b)
     if left == right:
         return 1.0
+    # As everywhere by way of the package: two threads that load it by two ways meet half of it.
+    from rapidfuzz import fuzz  # noqa: PLC0415 - heavy; only loaded where texts differ
+
     in_order = fuzz.ratio(left, right)
     by_word = fuzz.ratio(" ".join(sorted(tokens(a))), " ".join(sorted(tokens(b))))
     return float(max(in_order, by_word)) / 100

@@ -16,13 +16,14 @@ from .document import (
 from .fold import Folded, fold_phrase
 from .fold import fold as fold_text
 from .lexicon import Lexicon, Thing, lexicon_of
-from .pack import FOREIGN, MONEY, Vocabulary, pack_of, vocabulary_problem
+from .pack import FOREIGN, MONEY, YUAN, Vocabulary, pack_of, vocabulary_problem
 from .page import Page, open_page
 from .reader import read, read_names, read_page
 
 __all__ = [
     "FOREIGN",
     "MONEY",
+    "YUAN",
     "Approx",
     "Block",
     "Cell",

@@ -92,11 +92,11 @@ class Before:
             return "propose", near
         if near.has("choose") or self.named.behind_it(side.name, "order_after"):
             return None
-        if "whence" not in last:
+        if "source" not in last:
             return "landmark", near
-        return self._gotten(side, near) or (("landmark", near) if self._measured(side, near) else ("plain", None))
+        return self._got_from(side, near) or (("landmark", near) if self._measured(side, near) else ("plain", None))
 
-    def _gotten(self, side: _Side, near: Cue) -> Found | None:
+    def _got_from(self, side: _Side, near: Cue) -> Found | None:
         """Read a place that one orders or gets something from: "get lunch from X", 从X点餐."""
         behind = self.named.behind_it(side.name, "orders")
         if behind:

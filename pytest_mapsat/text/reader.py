@@ -272,7 +272,7 @@ class _Cut:
         for cue, following in zip_longest(self.cut.cues, self.cut.cues[1:]):
             role: FigureRole | None = cue.tags.get("none_of")
             end = cue.end
-            if cue.has("lack") and following and not self.cut.text[cue.end : following.start].strip():
+            if role is None and cue.has("lack") and following and not self.cut.text[cue.end : following.start].strip():
                 role, end = cast("FigureRole | None", following.role(_DENIED) or None), following.end
             if role is not None and not self.cut.text.startswith(_OF_WHAT_FOLLOWS, end):
                 yield self._zero(role, cue.start, end)

@@ -82,16 +82,18 @@ def test_a_call_that_is_given_up_while_it_waits_for_others_never_goes_out(tmp_pa
     over.set()
     assert not budget.reserve(ASKED, 150, priced=True, cancelled=over)
     budget.spend(Usage(input_tokens=1), 0, 150)
-    assert budget.reserve(ASKED, 150, priced=True)
+    assert budget.reserve(ASKED, 150, priced=True, cancelled=over)
 
 
 def test_a_call_whose_process_was_killed_is_waited_for_no_longer_than_calls_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    budget = Budget(Store(tmp_path), "run", Limits(max_tokens=200))
+    budget, over = Budget(Store(tmp_path), "run", Limits(max_tokens=200)), Event()
+    over.set()
     assert budget.reserve(ASKED, 150, priced=True)
+    assert not budget.reserve(ASKED, 150, priced=True, cancelled=over)
     monkeypatch.setattr(budgets, "_LOST", 0.0)
-    assert budget.reserve(ASKED, 150, priced=True)
+    assert budget.reserve(ASKED, 150, priced=True, cancelled=over)
 
 
 def test_tokens_of_a_minute_are_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 from pytest_mapsat.model import ITEM, SCALARS, Json, Meaning, MeaningTree, Tool, meanings_below, name_of
 from pytest_mapsat.sandbox import point_of
-from pytest_mapsat.text import MONEY, Vocabulary, fold_phrase, lexicon_of, read
+from pytest_mapsat.text import MONEY, YUAN, Vocabulary, fold_phrase, lexicon_of, read
 
 #: canonical unit of the reading <- what a tool writes in, and the factor between them.
 _UNITS: dict[str, tuple[str, float]] = {
@@ -172,7 +172,7 @@ def measured(
     scaled = [end * meaning.scale * factor for end in (low, high)]
     shown = "-".join(f"{end * meaning.scale:g}" for end in dict.fromkeys((low, high)))
     named = meaning.noun or meaning.unit or ""
-    if unit == MONEY and money is not None and money.currency != Vocabulary().currency:
+    if unit == MONEY and money is not None and money.currency != YUAN:
         named = money.currency
     return min(scaled), max(scaled), unit, f"{shown} {named}"
 
