@@ -9,7 +9,7 @@ from typing import Literal
 
 from pytest_mapsat.model import ClockTime, Number
 from pytest_mapsat.text import ClockTime as Clock
-from pytest_mapsat.text import Document, Quantity, Span
+from pytest_mapsat.text import Document, Quantity, Span, pack_of
 
 from .bound_values import DAY, Value
 from .context import Context
@@ -103,12 +103,34 @@ def _is_of(check: Number | ClockTime, document: Document, figure: Quantity | Clo
     to_an_end = figure.role in (*_OF_WAYS, None) and not sorts_of(keys, context) & sorts_of(
         set(figure.subject), context
     )
+    if not figure.subject and _leads_back(document, figure, context):
+        return None
     if not figure.subject or (to_an_end and not keys & set(figure.subject)):
         way = _way_before(document, figure, keys, context) if to_an_end else ""
         return way in keys if way else _only_proposed(keys, context, check.turn)
     if len(figure.subject) == 1:
         return figure.subject[0] in keys
     return None if keys & set(figure.subject) else False
+
+
+def readings_of(time: Clock, context: Context) -> Sequence[int]:
+    """Return what a time of day can mean: of two readings the one that tools know of its thing, else of any."""
+    own = {one.minutes % DAY for key in time.subject for one in context.evidence.times_of(key, role=time.role)}
+    for known in (own, {one.minutes % DAY for one in context.evidence.times}):
+        found = [minutes for minutes in time.readings if minutes in known]
+        if found:
+            return found
+    return time.minutes
+
+
+def _leads_back(document: Document, figure: Quantity | Clock, context: Context) -> bool:
+    """Return whether the clause of a figure speaks of the way back, whose end has no name: "back where you started at 16:31"."""
+    words = pack_of(context.language, context.vocabulary).groups.get("homeward", ())
+    return any(
+        place_of(document.words(clause), words)
+        for clause in document.clauses
+        if clause.start <= figure.span.start < clause.end
+    )
 
 
 def named_by_then(figure: Quantity | Clock, document: Document) -> bool:

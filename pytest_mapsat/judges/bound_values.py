@@ -29,7 +29,7 @@ class Value(NamedTuple):
     Attributes:
         number: it, in the unit that it is compared in.
         own: the things in whose records it stands.
-        about: the things that the call asked about, and the ends of a leg: a way belongs to both its ends.
+        about: the things that the call asked about, and the ends of a leg or a line: a way belongs to both its ends.
         mode: the way of travelling that the call asked for; empty where it names none.
         turn: index of the turn it came with.
         several: whether it belongs to a place, which several people may pay at.
@@ -106,7 +106,7 @@ class Returned:
 
 
 def _owned(result: Json, path: str, tool: Tool | None) -> Iterator[tuple[Json, frozenset[str], frozenset[str]]]:
-    """Yield the values at a path with the named things whose records it leads through, and the ends of the legs it leads through."""
+    """Yield the values at a path with the named things whose records it leads through, and the ends of the legs and lines it leads through."""
     at = ""
     names, ends_in = _naming(tool, at)
     places: list[tuple[Json, frozenset[str], frozenset[str]]] = [(result, _named(result, names), _NOTHING)]
@@ -123,10 +123,11 @@ def _owned(result: Json, path: str, tool: Tool | None) -> Iterator[tuple[Json, f
 
 
 def _naming(tool: Tool | None, at: str) -> tuple[list[str], list[str]]:
-    """Return the fields that name the things, and the ends of the legs, that a tool declares at a place in its results."""
+    """Return the fields that name the things, and the ends of legs and lines, that a tool declares at a place in its results."""
     declared = [where for where in tool.entities if where.items.replace(".*", "") == at] if tool else []
     things = [where.name for where in declared if where.sort != "leg"]
-    return things, [where.name for where in declared if where.sort == "leg"]
+    ends = [path for where in declared for path, meaning in where.fields.items() if meaning.kind == "end"]
+    return things, [*ends, *(where.name for where in declared if where.sort == "leg")]
 
 
 def _named(value: Json, fields: Sequence[str]) -> frozenset[str]:

@@ -205,8 +205,22 @@ class Context:
     def standings(self, turn: str) -> Mapping[str, Standing]:
         """Return what the replies that ``turn`` names do with each thing, by key."""
         if turn not in self._standings:
-            self._standings[turn] = standings(self.read(turn))
+            named = standings(self.read(turn))
+            for key, mention in self._addressed(turn):
+                named.setdefault(key, Standing(key, None, (mention,)))
+            self._standings[turn] = named
         return self._standings[turn]
+
+    def _addressed(self, turn: str) -> Iterator[tuple[str, tuple[Document, Mention]]]:
+        """Yield the things whose address the replies tell: one that is not named may be meant by it."""
+        keys: dict[str, list[str]] = {}
+        for one in self.evidence.identities:
+            if one.kind == "address":
+                keys.setdefault(one.value, []).extend(one.subject)
+        for document in self.read(turn):
+            for told in document.identifiers:
+                for key in keys.get(told.value, ()) if told.kind == "address" else ():
+                    yield key, (document, Mention((key,), told.span, "short", "unclear", "", told.sentence, 0))
 
     @cached_property
     def _standings(self) -> dict[str, dict[str, Standing]]:

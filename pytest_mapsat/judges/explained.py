@@ -12,8 +12,8 @@ from pytest_mapsat.text import ClockTime, Document, Quantity
 from .evidence import Evidence, Figure, Moment
 from .grounding.arithmetic import agrees
 
-#: Where a value is from: from the user or the context; from its own thing; from another thing in another role, or in the same; from arithmetic; from nowhere.
-Explanation = Literal["user", "own", "other", "swapped", "derived", ""]
+#: Where a value is from: from the user or the context; from its own thing in another role, or in the same; from another thing in another role, or in the same; from arithmetic; from nowhere.
+Explanation = Literal["user", "own", "same", "other", "swapped", "derived", ""]
 _DAY = 24 * 60
 _MOST_PEOPLE = 12
 #: So many values of a unit are combined with each other at most.
@@ -117,7 +117,9 @@ def _owned(
     of_other_roles = [one for one in meeting if one.role not in roles]
     if any({*said.subject} & {*one.subject} for one in of_other_roles):
         return "own"
-    return "other" if of_other_roles else "swapped"
+    if of_other_roles:
+        return "other"
+    return "same" if any({*said.subject} & {*one.subject} for one in meeting) else "swapped"
 
 
 def _belong_together(one: Figure, other: Figure) -> bool:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
-from pytest_mapsat.model import Bound, ClockTime, Json, Number, Quote
+from pytest_mapsat.model import Bound, ClockTime, Json, Number, Quote, TimeRole
 from pytest_mapsat.text import FOREIGN, MONEY, Document, Quantity, Vocabulary
 from pytest_mapsat.text import ClockTime as Clock
 
@@ -29,9 +29,10 @@ from .belonging import (
     meets,
     named_by_then,
     near_phrases,
+    readings_of,
     sorts_of,
 )
-from .bound_values import DAY, Value, clock_times, plain_numbers, written
+from .bound_values import Value, clock_times, plain_numbers, written
 from .context import Context
 from .describe import clock_of, number_in_words, range_in_words, thing_in_words, time_in_words, window_in_words
 from .finding import SHOWN_AT_MOST, Finding, absent, cited, unclear
@@ -52,6 +53,8 @@ _FAR = 5
 
 #: Roles that a figure is not read in by mistake.
 _SURE_ROLES = ("budget", "saving", "slack", "former_price")
+#: A time of day is none by mistake that words give another role.
+_TIME_ROLES = frozenset(get_args(TimeRole))
 #: What became of figures that are known otherwise.
 _KNOWN = ("given", "explained")
 #: What a time of day that is said of a thing of a sort, without a word about it, is likely to be.
@@ -69,6 +72,7 @@ class _Said(NamedTuple):
             ``beside``: it does not, and follows from known ones, so that it matters only where no other figure fits.
         misfit: where it does not lie, in words.
         other_role: whether its role alone tells that the check does not speak of it.
+        suspect: whether its value is that of another thing, in such a role: then it may be said wrongly, whatever else fits.
     """
 
     document: Document
@@ -77,6 +81,7 @@ class _Said(NamedTuple):
     outcome: Outcome = "open"
     misfit: str = ""
     other_role: bool = False
+    suspect: bool = False
 
     @property
     def quote(self) -> Quote:
@@ -172,7 +177,8 @@ def _weighed(
         pass  # nearly every figure is the sum or difference of two others
     elif why or (check.role and isinstance(figure, Quantity) and not figure.cued and figure.unit == "min"):
         outcome = "open"
-    return said._replace(outcome=outcome)
+    others = why == "swapped" or (not why and isinstance(figure, Clock))
+    return said._replace(outcome=outcome, suspect=others and bool(figure.subject))
 
 
 def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun: str, context: Context) -> Finding:  # noqa: PLR0911  the cases, one after the other
@@ -198,7 +204,8 @@ def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun:
     others = _quotes([one for one in said if one.other_role])
     if others and check.if_absent == "fail" and not context.silent(check.turn):
         return unclear(others, "which seems to be a figure of something else", wanted)
-    strange = [one for one in said if one.other_role and _is_strange(one, check, context)]
+    aside = [one for one in said if one.other_role or one.figure.stance == "asked"]
+    strange = [one for one in aside if _is_strange(one, check, context)]
     if strange and check.if_absent != "fail":
         return unclear(_quotes(strange), "which nothing known has, and may be the one that is meant", wanted)
     return absent(check.if_absent, f"no reply says a {noun}{thing_in_words(check)}", wanted)
@@ -206,9 +213,10 @@ def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun:
 
 def _is_strange(one: _Said, check: Number | ClockTime, context: Context) -> bool:
     """Return whether a figure may have been read in another role by mistake: nothing known explains it."""
-    if not isinstance(one.figure, Quantity) or one.figure.role in _SURE_ROLES:
+    if one.figure.role in (_SURE_ROLES if isinstance(one.figure, Quantity) else _TIME_ROLES):
         return False
-    return not context.explained(one.document).of(one.figure, check.role)
+    why = context.explained(one.document).of(one.figure, check.role)
+    return not why or (why == "other" and isinstance(one.figure, Clock) and len(one.figure.subject) == 1)
 
 
 def _turning(check: Number | ClockTime, clear: Sequence[_Said], maybe: Sequence[_Said]) -> list[_Said]:
@@ -222,7 +230,7 @@ def _turning(check: Number | ClockTime, clear: Sequence[_Said], maybe: Sequence[
     # One that fits answers for its own thing only.
     answered = {one.figure.subject for one in clear if one.outcome == "fits" and one.figure.stance == "affirmed"}
     if answered:
-        unsure = [one for one in unsure if one.belongs and one.figure.subject not in answered]
+        unsure = [one for one in unsure if one.suspect or (one.belongs and one.figure.subject not in answered)]
     return [*open_, *unsure]
 
 
@@ -291,7 +299,7 @@ def _time_said(
         return _Said(document, time, belongs=False, other_role=_is_other(check.role, time.role))
     slack = 0 if time.approx == "exact" else _ABOUT_MINUTES
     outcome: Outcome
-    readings = _readings(time, context)
+    readings = readings_of(time, context)
     inside = {any(in_window(check, minutes + more) for more in (0, -slack, slack)) for minutes in readings}
     if inside != {True}:
         outcome = "open" if True in inside or time.stance == "unclear" else "misfit"
@@ -312,14 +320,6 @@ def _time_said(
     outcome = compared(time, Beside(upto, fits, named), context)
     surely = ours or (plain and outcome == "fits") or None
     return _Said(document, time, surely, outcome, f"but {_returned(check.bounds, shown)}")
-
-
-def _readings(time: Clock, context: Context) -> Sequence[int]:
-    """Return what a time of day can mean: of two readings the one that tools know of its thing."""
-    if len(time.minutes) == 1:
-        return time.minutes
-    known = {one.minutes % DAY for key in time.subject for one in context.evidence.times_of(key, role=time.role)}
-    return [minutes for minutes in time.minutes if minutes in known] or time.minutes
 
 
 def _is_far(figure: Quantity, known: Sequence[Value]) -> bool:

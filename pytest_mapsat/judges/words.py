@@ -5,7 +5,8 @@ Words that are there and stand decide. That words are not there decides only whe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 
 from pytest_mapsat.model import Asked, NotSaid, Quote, Said, Travels
 from pytest_mapsat.text import Document, Mention, fold_phrase, pack_of
@@ -21,6 +22,8 @@ Groups = Mapping[str, frozenset[str]]
 _OPEN = "of which it is open whether it is meant so"
 _WAYS = ("travel_time", "travel_distance")
 _LISTED = 2
+#: Shorter words tell little.
+_TELLING = 4
 
 
 def said(check: Said, context: Context) -> Finding:
@@ -55,7 +58,37 @@ def not_said(check: NotSaid, context: Context) -> Finding:
             return Finding(False, cited(quotes), wanted, quotes)
         if quotes:
             return unclear(quotes, _OPEN, wanted)
+    pieces = _in_pieces(check, context)
+    if pieces:
+        return unclear(pieces, "which may say it in other words", wanted)
     return Finding(True, f"no reply says {one_of(check.phrases)}, save under a negation", wanted)
+
+
+def _in_pieces(check: NotSaid, context: Context) -> tuple[Quote, ...]:
+    """Return the clauses that have the words of a phrase apart from each other, and no denial: "the tunnel is being dug up, too"."""
+    wanted = [pieces for phrase in check.phrases if len(pieces := _pieces(fold_phrase(phrase))) > 1]
+    found = (
+        document.quote(clause)
+        for document in context.read(check.turn)
+        for clause in document.clauses
+        if any(_has_pieces(fold_phrase(document.words(clause)), pieces) for pieces in wanted)
+        and not any(clause.start <= denial.start < clause.end for denial in document.negations)
+    )
+    return tuple(islice(found, SHOWN_AT_MOST))
+
+
+def _pieces(phrase: str) -> tuple[str, ...]:
+    """Return the words of a phrase that say something; where words are not set apart, each two characters."""
+    if phrase.isascii():
+        return tuple(word for word in phrase.split() if len(word) >= _TELLING)
+    return tuple(phrase[at : at + 2] for at in range(0, len(phrase) - 1, 2))
+
+
+def _has_pieces(text: str, pieces: Sequence[str]) -> bool:
+    """Return whether a text has the last of the pieces, and one of the first half: what is the case, and of what."""
+    return any(word_at(text, piece) is not None for piece in pieces[: len(pieces) // 2]) and (
+        word_at(text, pieces[-1]) is not None
+    )
 
 
 def asked(check: Asked, context: Context) -> Finding:
@@ -93,6 +126,7 @@ def travels(check: Travels, context: Context) -> Finding:
                 else Finding(False, f"{cited(quotes)}, {why}", wanted, quotes[:SHOWN_AT_MOST])
             )
     groups = pack_of(context.language, context.vocabulary).groups
+    asked_in = [turn.text for turn in context.trajectory.turns if turn.role == "user"]
     told = [
         (document, mention, passed)
         for document in context.means_of(check.turn)
@@ -101,6 +135,7 @@ def travels(check: Travels, context: Context) -> Finding:
         and not _in_a_name(document, mention)
         and mention.keys[0] not in check.by
         and not (mention.keys[0] == "transit" and _owned(document, mention, groups))
+        and not any(says(text, [document.words(mention.span)]) for text in asked_in)
         and (passed := _sent(document, mention, groups)) is not True
     ]
     for outcome in (False, None):
@@ -129,7 +164,7 @@ def _owned(document: Document, mention: Mention, groups: Groups) -> bool:
 
 
 def _sent(document: Document, mention: Mention, groups: Groups) -> bool | None:
-    """Return whether a way that is named sends nobody; None where words of motion follow it, or it need not be taken."""
+    """Return whether a way that is named sends nobody, as one that is turned down does; None where that is not sure."""
     open_ = mention.stance in ("affirmed", "described", "unclear")
     lead = fold_phrase(document.text[document.clauses[mention.clause].start : mention.span.start])
     if open_ and any(word in lead for word in groups.get("needless", ())):
@@ -137,8 +172,7 @@ def _sent(document: Document, mention: Mention, groups: Groups) -> bool | None:
     start = document.sentences[mention.sentence].start
     if mention.stance == "affirmed" and mention.why and mention.why in document.text[start : mention.span.start]:
         return False
-    follows = document.text[mention.span.end : mention.span.end + 2]
-    return None if open_ and any(word in follows for word in groups.get("motion", ())) else True
+    return None if open_ else True
 
 
 def _turned_down(document: Document, mention: Mention) -> bool:

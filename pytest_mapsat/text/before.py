@@ -19,6 +19,11 @@ _OF_WAYS = frozenset({"travel_time", "travel_distance"})
 Found = tuple[str, Cue | None]
 
 
+def _aside(cue: Cue) -> Found:
+    """Return what a word does that sets a name aside: one that is kept in reserve may be meant to be taken."""
+    return ("reserve" if cue.has("reserve") else "compare"), cue
+
+
 class _Side(NamedTuple):
     """One name with what stands before it: its clause, the words that govern it, the one right before it, what is said behind it."""
 
@@ -158,12 +163,13 @@ class Before:
         """Read a word that names an alternative: "As a fallback, X", "备选：X"."""
         opening = self._introduction(side.name)
         if opening:
-            return "compare", opening
+            return _aside(opening)
         verb = self._verb(side)
         if verb is None or verb.has("reject"):
             return None
         before = (*side.cues, *(cue for cue in side.clause.cues if cue.end <= side.name.hit.start))
-        return ("compare", verb) if any(cue.has("alternative") for cue in before) else None
+        word = next((cue for cue in before if cue.has("alternative")), None)
+        return (_aside(word)[0], verb) if word else None
 
     def _verb(self, side: _Side) -> Cue | None:
         return next((cue for cue in reversed(side.cues) if cue.has("reject", "choose", "chosen", "alternative")), None)

@@ -36,7 +36,7 @@ class Tail:
         picked = "perhaps" if self.conditional else "propose"
         signs = (
             ("reject", self.reject),
-            ("compare", self.compare),
+            ("reserve" if self.compare and self.compare.has("reserve") else "compare", self.compare),
             (picked, self.chosen if not self.bad else None),
             ("bad", self.bad),
             ("perhaps", self.perhaps if before in ("plain", "lead") else None),
@@ -75,10 +75,12 @@ class Behind:
         negation: Cue | None = None
         if not own:
             self._note_pronoun(tail, cues)
-        for cue in cues:
+        for place, cue in enumerate(cues):
             hypothetical = hypothetical or cue.has("modal")
             if cue.has("other"):
                 break
+            if negation and cue.has("fit") and any(later.has("until") for later in cues[place + 1 :]):
+                negation = None  # "they don't open again till ten" says when
             if clause.sentence != name.sentence and clause.has("person") and self._elliptic(clause, cue):
                 tail.no = tail.no or cue
                 continue

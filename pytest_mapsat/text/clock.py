@@ -18,7 +18,7 @@ _GLUED = re.compile(r"[ap]\.?m(?![a-z])")
 _DIGIT = re.compile("[0-9]")
 _LETTER_H = re.compile(r"(?<![0-9:.])([01]?[0-9]|2[0-4])h([0-5][0-9])(?![0-9])")
 #: What words do that make a time of day with the numbers around them.
-_CLOCK_WORDS = frozenset({"clock_word", "clock_past", "clock_to", "half_past", "oclock", "hour_mark"})
+_CLOCK_WORDS = frozenset({"clock_word", "clock_past", "clock_to", "clock_half", "half_past", "oclock", "hour_mark"})
 _HOURS = 24
 _SIXTY = 60
 _LONGEST_WORD = 16
@@ -38,6 +38,7 @@ class Spoken(NamedTuple):
         half: am, pm, or nothing where that is not said.
         sure: whether the hour is on the 24-hour clock.
         minutes: readings in minutes after midnight.
+        other: the reading that is less likely, -1 for none.
         mate: index of the other end of a range, -1 for none.
         first: whether it is the first end of one.
     """
@@ -50,6 +51,7 @@ class Spoken(NamedTuple):
     sure: bool = False
     approx: Approx = "exact"
     minutes: tuple[int, ...] = ()
+    other: int = -1
     mate: int = -1
     first: bool = False
 
@@ -154,6 +156,8 @@ class _Clock:
             return self._word(cue)
         if cue.has("clock_past", "clock_to"):
             return self._past_or_to(cue)
+        if "clock_half" in cue.tags:
+            return self._half(cue)
         hour = self.hour_after(cue.end) if "half_past" in cue.tags else self.number_before(cue.start)
         if hour is None:
             return None
@@ -171,6 +175,14 @@ class _Clock:
             return None
         hour = int(cue.tags["clock_word"]) // _SIXTY
         return Spoken(cue.start, cue.end, hour, 0, sure=True, approx=self._approx(cue.start, cue.end))
+
+    def _half(self, cue: Cue) -> Spoken | None:
+        """Return the time of "half three" behind a word such as "at" or "until", or at the end of what is said of opening."""
+        hour, before = self.number_after(cue.end), self.before(cue.start)
+        word = self.text[before.start : before.end].rpartition(" ")[2] if before else ""
+        if hour is None or not hour.spelled or word not in self.at_words or self._counts(hour, self.after(hour.end)):
+            return None
+        return self._spoken(cue.start, hour, 30)
 
     def _past_or_to(self, cue: Cue) -> Spoken | None:
         hour = self.hour_after(cue.end)

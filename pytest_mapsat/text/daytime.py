@@ -30,6 +30,7 @@ def resolve(
     opening = [role == "opening" for role in roles]
     resolved: list[Spoken] = []
     last: int | None = None
+    sure = False
     for place, spoken in enumerate(times):
         readings = _readings(spoken)
         if len(readings) > 1 and spoken.mate == place + 1 and times[spoken.mate].half and not opening[place]:
@@ -41,7 +42,7 @@ def resolve(
                 else [reading for reading in readings if 0 < end - reading <= _LATER_TODAY] or readings
             )
         if len(readings) > 1 and not opening[place]:
-            nearest = _by_neighbours(readings, last, None if tomorrow else now)
+            nearest = _by_neighbours(readings, last, None if tomorrow else now, sure=sure)
             readings = readings if roles[place] == "closing" and nearest[0] < _HALF_DAY else nearest
         elif len(readings) > 1 and opening[place] and spoken.mate == place + 1:
             readings = readings[:1]
@@ -55,8 +56,10 @@ def resolve(
             and _MORNING <= readings[0] < _HALF_DAY
         ):
             readings = readings[:1]
-        resolved.append(spoken._replace(minutes=tuple(readings)))
-        last = readings[0] if len(readings) == 1 and not opening[place] else last
+        left = [] if len(readings) > 1 else [one for one in _readings(spoken) if one not in readings]
+        resolved.append(spoken._replace(minutes=tuple(readings), other=left[0] if left else -1))
+        if len(readings) == 1 and not opening[place]:
+            last, sure = readings[0], (sure or len(_readings(spoken)) == 1) and roles[place] != "closing"
     return resolved
 
 
@@ -75,9 +78,10 @@ def _readings(spoken: Spoken) -> list[int]:
     return [minutes % _HALF_DAY, minutes % _HALF_DAY + _HALF_DAY]
 
 
-def _by_neighbours(readings: list[int], last: int | None, now: int | None) -> list[int]:
-    """Choose the reading that comes next: soon behind the time before it, or behind the case's time."""
-    for start, within in ((now, _SOON), (last, _LATER_TODAY)):
+def _by_neighbours(readings: list[int], last: int | None, now: int | None, *, sure: bool) -> list[int]:
+    """Choose the reading that comes next: soon behind the case's time, or behind the time before it, first of all where that is surely said."""
+    nows, before = (now, _SOON), (last, _LATER_TODAY)
+    for start, within in (before, nows) if sure else (nows, before):
         if start is not None:
             gap, best = min(((reading - start) % DAY, reading) for reading in readings)
             if gap <= within:

@@ -127,7 +127,12 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class ClockTime:
-    """A time of day: ``minutes`` after midnight, every reading that is possible, one where it is sure."""
+    """A time of day.
+
+    Attributes:
+        minutes: after midnight, every reading that is possible, one where it is sure or likely.
+        other: the reading in the other half of the day where the likely one is only that which comes next; -1 where there is none.
+    """
 
     span: Span
     minutes: tuple[int, ...]
@@ -138,6 +143,12 @@ class ClockTime:
     clause: int
     stance: Stance = "affirmed"
     cell: Cell | None = None
+    other: int = -1
+
+    @property
+    def readings(self) -> tuple[int, ...]:
+        """Every reading, the unlikely one last."""
+        return self.minutes if self.other < 0 else (*self.minutes, self.other)
 
 
 @dataclass(frozen=True, slots=True)

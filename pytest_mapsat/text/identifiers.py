@@ -124,7 +124,8 @@ def _addresses(folded: Folded, pack: Pack) -> Iterator[Found]:
     for match in _LATIN_ADDRESS.finditer(text):
         words = match[1].split()
         last = max((place for place, word in enumerate(words) if word in pack.names["street"]), default=0)
-        if last:
+        measured = any("unit" in pack.words.get(word, ()) for word in words[:last])  # "18 minutes from Fennel Court"
+        if last and not measured:
             name = " ".join(words[: last + 1])
             start = match.start()
             end = text.index(name, match.start(1)) + len(name)

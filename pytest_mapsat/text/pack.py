@@ -34,7 +34,7 @@ _OF_NAMES = frozenset(
         "anaphor",
     }
     | {"line_before", "line_after", "platform_before", "platform_after"}
-    | {"motion", "owned"}
+    | {"owned"}
 )
 #: Groups in which one word may have several values: "takes" is said of a way and of a table.
 _SEVERAL = frozenset({"role", "role_ahead", "role_behind"})

@@ -186,12 +186,24 @@ class _Cut:
             times=times,
             identifiers=() if now is None else tuple(self._identifiers()),
             questions=tuple(self._questions()),
-            negations=tuple(self.span(cue.start, cue.end) for cue in cut.cues if cue.has("not", "lack")),
+            negations=tuple(self._negations(inside=now is None)),
             numbers=()
             if now is None
             else tuple(self._bare([one.span for found in (quantities, times) for one in found])),
         )
         return take_back(document, cut)
+
+    def _negations(self, *, inside: bool) -> Iterator[Span]:
+        """Yield the words that deny; ``inside``: those within phrases, too, as in "at no cost"."""
+        found = [(cue.start, cue.end) for cue in self.cut.cues if cue.has("not", "lack")]
+        for name in self.names if inside else ():
+            words = self.cut.text[name.hit.start : name.hit.end]
+            found += [
+                (name.hit.start + cue.start, name.hit.start + cue.end)
+                for cue in self.cut.pack.find(words)
+                if cue.has("not", "lack")
+            ]
+        yield from (self.span(start, end) for start, end in sorted(found))
 
     @cached_property
     def subjects(self) -> Subjects:
@@ -324,6 +336,7 @@ class _Cut:
         return ClockTime(
             span=span,
             minutes=spoken.minutes,
+            other=spoken.other,
             approx=spoken.approx,
             role=role,
             subject=() if role in ("now", "deadline") else subject,

@@ -151,12 +151,12 @@ class _Signs:
         first, last = group[0], group[-1]
         tail = Tail() if "if" in self.scan.clauses[last.clause].links else self.behind.tail_of(last)
         sign, cue = self.before.sign_of(first, tail)
-        if sign not in ("propose", "reject", "compare", "landmark", "deny"):
+        if sign not in ("propose", "reject", "compare", "reserve", "landmark", "deny"):
             sign, cue = tail.sign(sign) or (sign, cue)
         if self.scan.sentences[first.sentence].asks and sign != "reject":
             sign = "perhaps" if self._suggests(group) else "ask"
         under = self._under(first, leads=sign == "lead")
-        if under and sign in ("plain", "lead", "bad", "plan", "perhaps"):
+        if under and (sign in ("plain", "lead", "bad", "plan", "perhaps") or (sign, under) == ("propose", "reject")):
             sign, cue = under, None
         if sign in ("lead", "plain") and self._in_header(first):
             sign = "option"
@@ -166,6 +166,7 @@ class _Signs:
         if self.scan.blocks[first.block].kind == "quote" and sign not in (
             "reject",
             "compare",
+            "reserve",
             "landmark",
             "deny",
             "bad",

@@ -148,7 +148,7 @@ class Subjects:
                 name for name in self.names_between(first, last) if name.sign != "landmark" and not self._than(name)
             ]
             if named and first == start:
-                return named[-1].hit.keys
+                return () if self._another(named[-1].hit.end, clause) else named[-1].hit.keys
             if named:
                 goes_on = clause.cues and clause.cues[0].has("it") and named[-1].sentence == clause.sentence - 1
                 return (
@@ -157,6 +157,10 @@ class Subjects:
                     else self._last_sentence(named)
                 )
         return self.over(block)
+
+    def _another(self, start: int, clause: Clause) -> bool:
+        """Return whether a thing that no name is known of has come up since: "the noon wash is over, but there's another one from six, 32 yuan"."""
+        return any(cue.has("introduces") for cue in self.scan.cues_between(start, clause.end))
 
     def _own_topic(self, start: int, end: int) -> bool:
         """Return whether a sentence begins with a thing of its own that no name is known of: "The viewpoint ..."."""

@@ -85,6 +85,8 @@ class TimeRoles:
             gap = self.scan.text[cue.end : start] if cue.end <= start else self.scan.text[end : cue.start]
             if cue.start >= end and self._before_a_time(cue):
                 continue
+            if role == "closing" and self._opens_then(cue):
+                role = "opening"
             if "range" in cue.tags and cue.end <= start and not gap:
                 role = "closing" if self._speaks_of_hours(clause.sentence) else "stop"
             far = (
@@ -102,6 +104,13 @@ class TimeRoles:
         if "last_service" in {other for far, other in found if far < _FAR}:
             role = "last_service"
         return role if role in _TIME_ROLES else None
+
+    def _opens_then(self, cue: Cue) -> bool:
+        """Return whether a word of closing is denied and so tells when something opens: "it doesn't open until ten"."""
+        first = self.scan.text[cue.start : cue.end].split(" ", 1)[0]
+        before = self.scan.cues_between(max(cue.start - _LOOK_BACK, 0), cue.start)
+        opens = self.scan.pack.words.get(first, {}).get("time_role") == "opening"
+        return opens and bool(before) and before[-1].has("not") and cue.start - before[-1].end <= 1
 
     def _arrives_by(self, end: int, clause: Clause) -> bool:
         """Return whether a word that bounds a time bounds an arrival: 16:40前能回到家."""

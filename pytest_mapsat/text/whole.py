@@ -187,6 +187,7 @@ class Whole:
             (key in self.out and key not in self.firm, "rejected"),
             (name.sign == "bad", "affirmed" if key in self.firm else "rejected"),
             (key in self.leads, "affirmed"),
+            (name.sign == "reserve", "unclear"),
             (name.sign == "option" or key in self.aside, "compared"),
             (name.bad and others, "rejected"),
             (name.conditional and others, "compared"),

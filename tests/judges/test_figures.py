@@ -4,7 +4,7 @@ import pytest
 from judging import call, check_of, dialogue, found_places, judge_dialogue, judge_reply
 
 from pytest_mapsat.judges import Context, evaluate
-from pytest_mapsat.model import Tool, Trajectory, Turn
+from pytest_mapsat.model import Tool, Trajectory, Turn, Visible
 
 
 def test_a_number_must_lie_within_its_bounds():
@@ -246,3 +246,77 @@ def test_a_time_that_a_question_suggests_leaves_it_open_whether_it_is_said():
     fields = {"after": "11:15", "before": "11:15", "quantifier": "any"}
     assert judge_reply("How about 11:15?", "clock_time", **fields).passed is None
     assert judge_reply("Is it open at 11:15?", "clock_time", **fields).passed is False
+
+
+WAYS = {"pois": [{"name": "二号线", "ride": 11, "walk": 9}, {"name": "夜班车", "ride": 24, "walk": 4}]}
+
+
+@pytest.mark.parametrize(("ride", "passed"), [(24, True), (11, None)])
+def test_a_figure_that_another_thing_has_is_open_whatever_else_fits(ride, passed):
+    declared = {"search_poi": tool("search_poi", "pois", "line", ride="duration", walk="duration")}
+    equals = [bound("pois.*.ride", "search_poi"), bound("pois.*.walk", "search_poi")]
+    fields = {"unit": "min", "role": ["travel_time"], "of": ["二号线", "夜班车"], "if_absent": "vacuous"}
+    check = check_of("number", equals=equals, **fields)
+    reply = f"- 二号线：赶不上了（步行9分钟）\n- 夜班车：坐这个！走4分钟到站，车上{ride}分钟"
+    context = Context(dialogue(reply, steps=[call(result=WAYS)]), declared, language="zh").knowing([check])
+    assert evaluate(check, context).passed is passed
+
+
+@pytest.mark.parametrize(("said", "passed"), [("7:30", None), ("6:30", True)])
+def test_a_time_that_only_another_thing_has_may_be_its_opening(said, passed):
+    declared = {"search_poi": tool("search_poi", "pois", "place", hours="hours")}
+    result = {"pois": [{"name": "晨光药房", "hours": "06:30-20:00"}, {"name": "柳巷药店", "hours": "07:30-20:00"}]}
+    check = check_of("clock_time", role=["opening"], equals=bound("pois.*.hours", "search_poi"), if_absent="vacuous")
+    trajectory = dialogue(f"去晨光药房，早上{said}就有人。", steps=[call(result=result)])
+    assert evaluate(check, Context(trajectory, declared, language="zh").knowing([check])).passed is passed
+
+
+def test_a_figure_that_a_question_says_in_passing_leaves_it_open():
+    declared = {"search_poi": tool("search_poi", "pois", "place", way="duration")}
+    fields = {
+        "unit": "min",
+        "role": ["travel_time"],
+        "if_absent": "vacuous",
+        "equals": bound("pois.*.way", "search_poi"),
+    }
+    steps = [call(result={"pois": [{"name": "Quay Deck", "way": 21}]})]
+    reply = "Drive to Quay Deck, you'll be there in, what, a quarter of an hour?"
+    assert judge_reply(reply, "number", steps=steps, tools=declared, **fields).passed is None
+
+
+LINES = {
+    "lines": [
+        {"line": "Green Line", "stop": "Library Underground", "walk": 60},
+        {"line": "Green Line", "stop": "Market Square", "walk": 380},
+    ]
+}
+
+
+@pytest.mark.parametrize(("walk", "passed"), [(380, True), (60, None)])
+def test_a_figure_of_the_end_of_a_line_is_that_of_the_line_that_ends_there(walk, passed):
+    entities = [{"items": "lines", "name": "line", "sort": "line", "fields": {"stop": "end", "walk": "distance"}}]
+    parameters = {"type": "object", "properties": {"query": {"type": "string"}}}
+    declared = Tool.model_validate(
+        {"name": "lines", "description": "L.", "parameters": parameters, "entities": entities}
+    )
+    length = check_of("number", unit="m", role=["travel_distance"], equals=bound("lines.*.walk", "lines"))
+    trajectory = dialogue(f"Get off at Market Square; the library is {walk} m away.", steps=[call("lines", LINES)])
+    context = Context(trajectory, {"lines": declared}).knowing([check_of("chooses", option=["Market Square"]), length])
+    assert evaluate(length, context).passed is passed
+
+
+def test_a_time_at_which_one_is_back_is_no_arrival_at_the_last_thing():
+    steps = [found_places()]
+    fields = {"role": ["arrival"], "of": ["Old Mill"], "after": "15:30", "before": "16:00", "if_absent": "vacuous"}
+    reply = "You reach the Old Mill at 15:52, and after a 19 minute walk you're back where you started at 16:31."
+    assert judge_reply(reply, "clock_time", steps=steps, **fields).passed is True
+
+
+def test_of_two_halves_of_the_day_the_one_that_tools_know_is_meant():
+    declared = {"search_poi": tool("search_poi", "pois", "place", slot={"kind": "clock", "role": "arrival"})}
+    steps = [call(result={"pois": [{"name": "Quay Clinic", "slot": "08:30"}]})]
+    check = check_of("clock_time", equals=bound("pois.*.slot", "search_poi"))
+    turns = (Turn(role="user", text="When?"), Turn(role="agent", text="Quay Clinic has 8:30 left.", steps=steps))
+    visible = {"query": "When?", "context": {"now": "2026-03-01T11:00:00"}}
+    context = Context(Trajectory(case="c1", turns=turns), declared, Visible.model_validate(visible)).knowing([check])
+    assert evaluate(check, context).passed is True

@@ -3,6 +3,8 @@
 import pytest
 from judging import PLACES, call, found_places, judge_reply
 
+from pytest_mapsat.model import Tool
+
 GOOD = {"rating": {"op": "between", "min": 4.5}}
 
 
@@ -139,3 +141,22 @@ def test_the_reason_quotes_the_recommendation():
     finding = recommends("Go to Old Mill", where=GOOD)
     assert finding.why.startswith("turn 1 says 'Old Mill' (chars 6-14), which is not a thing with rating at least 4.5")
     assert [quote.text for quote in finding.quotes] == ["Old Mill"]
+
+
+def test_a_place_that_only_its_address_tells_of_may_be_the_one_that_is_meant():
+    fields = {"name": "name", "items": "pois", "fields": {"address": "address"}}
+    spec = {
+        "name": "search_poi",
+        "description": "F.",
+        "parameters": {"type": "object", "properties": {}},
+        "entities": [fields],
+    }
+    result = {
+        "pois": [{"name": "Quay Deck", "address": "61 Quay Road"}, {"name": "Hill Deck", "address": "2 Hill Lane"}]
+    }
+    reply = "Your safest bet is the one at 61 Quay Road. Hill Deck is full."
+    steps = [call(result=result)]
+    finding = judge_reply(
+        reply, "recommends", steps=steps, tools={"search_poi": Tool.model_validate(spec)}, names=["Quay Deck"]
+    )
+    assert (finding.passed, [quote.text for quote in finding.quotes]) == (None, ["61 Quay Road"])

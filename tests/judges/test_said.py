@@ -4,6 +4,7 @@ import pytest
 from judging import check_of, dialogue, judge_dialogue, judge_reply
 
 from pytest_mapsat.judges import Context, evaluate
+from pytest_mapsat.model import Trajectory, Turn
 
 STANDING = [
     ("Take the bus.", "bus"),
@@ -147,10 +148,46 @@ def test_an_option_that_holds_the_name_of_the_other_is_not_the_other():
         ("It is 18 minutes on foot, so take a taxi there.", False),
         ("Walk there; there is no need to take a taxi.", None),
         ("It is a 9 min walk from Cooper's Walk, in time for your train.", True),
+        ("It is a 9 min walk, in good time for the train.", True),
+        ("It is a long stretch for your parents; a taxi saves them that.", None),
+        ("It is a 9 min walk, no bus needed.", True),
     ],
 )
 def test_travels_fails_where_the_user_is_told_to_take_another_way(reply, passed):
     assert judge_reply(reply, "travels", by=["walking"]).passed is passed
+
+
+def test_a_way_that_the_user_has_named_is_no_way_that_the_user_is_told_to_take():
+    turns = (
+        Turn(role="user", text="I must catch the ferry."),
+        Turn(role="agent", text="A ferry goes at nine. Walk there."),
+    )
+    assert judge_dialogue(Trajectory(case="c1", turns=turns), "travels", by=["walking"]).passed is True
+
+
+@pytest.mark.parametrize(
+    ("reply", "passed"),
+    [
+        ("The bridge is closed. The tunnel is closed as well.", False),
+        ("The bridge is closed. In the tunnel they have closed a lane, too.", None),
+        ("The bridge is closed, take the tunnel.", True),
+        ("Closed is the bridge, and not the tunnel.", True),
+    ],
+)
+def test_words_of_a_phrase_that_stand_apart_leave_it_open_whether_it_is_said(reply, passed):
+    assert judge_reply(reply, "not_said", phrases=["tunnel is closed", "tunnel closed"]).passed is passed
+
+
+@pytest.mark.parametrize("reply", ["Tuesday is cancelled at no cost.", "We have cancelled it, at no cost."])
+def test_a_phrase_that_denies_by_itself_is_said(reply):
+    assert judge_reply(reply, "said", any=["at no cost"]).passed is True
+
+
+def test_a_phrase_that_denies_denies_the_next_one():
+    checks = [{"kind": "said", "any": ["没有一家"]}, {"kind": "not_said", "phrases": ["还在营业"]}]
+    both = check_of("all", checks=checks)
+    context = Context(dialogue("附近没有一家还在营业。"), {}, language="zh").knowing([both])
+    assert evaluate(both, context).passed is not False
 
 
 def test_a_phrase_that_overlaps_a_denied_one_is_not_said():

@@ -244,6 +244,24 @@ def test_numbers_that_count_nothing_are_no_figures():
         assert reading(text).quantities == ()
 
 
+@pytest.mark.parametrize(
+    ("text", "unit", "value", "subject"),
+    [
+        ("Birch Cafe is just 700 metres from you.", "m", 700, ("birch",)),
+        ("Birch Cafe is twelve minutes from here.", "min", 12, ("birch",)),
+        ("Go to Birch Cafe. On foot it's 18 minutes from Fennel Court.", "min", 18, ("birch",)),
+    ],
+)
+def test_how_far_it_is_from_somewhere_is_a_length_or_a_time(text, unit, value, subject):
+    (figure,) = reading(text).quantities
+    assert (figure.unit, figure.value, figure.subject) == (unit, value, subject)
+
+
+def test_what_is_said_of_another_thing_without_a_name_is_not_said_of_the_named_one():
+    (figure,) = reading("Amber Hall is sold out, but there's another one from six, 32 yuan.").quantities
+    assert figure.subject == ()
+
+
 def test_other_currencies_are_not_taken_for_the_one_of_the_case():
     assert [q.unit for q in reading("It costs $30 or 30 yuan.").quantities] == ["foreign", "yuan"]
 

@@ -10,6 +10,9 @@ PLAIN = [
     ("Amber Hall: out of stock. Take Birch Cafe.", "birch", "amber"),
     ("云溪茶社缺货。推荐红枫面馆。", "红枫面馆", "云溪茶社"),
     ("Order from Birch Cafe.", "birch", ""),
+    ("Do Amber Hall first, it closes at 15:30, so this one can't wait. Then go to Birch Cafe.", "amber birch", ""),
+    ("Go to Amber Hall. On the way back you might as well use Birch Cafe.", "amber birch", ""),
+    ("Start at Amber Hall, then go to Birch Cafe, they don't open up again till half past three.", "amber birch", ""),
     ("Get lunch from Birch Cafe, four minutes on foot.", "birch", ""),
     ("Take something from the Birch Cafe menu.", "birch", ""),
     ("A soup from Birch Cafe is what I'd suggest.", "birch", ""),
@@ -155,7 +158,16 @@ SURE = [
     ("推荐云溪茶社，就在白鹭广场对面。", "白鹭广场", "landmark"),
     ("要不要我帮您订红枫面馆？", "红枫面馆", "asked"),
     ("红枫面馆今天打烊了，去云溪茶社吧。", "红枫面馆", "rejected"),
-    ("红枫面馆也可以，不过还是推荐云溪茶社。", "红枫面馆", "compared"),
+    ("红枫面馆也可以，不过还是推荐云溪茶社。", "红枫面馆", "unclear"),
+    ("首选云溪茶社，亦推荐红枫面馆。", "红枫面馆", "unclear"),
+    ("Go to Amber Hall; if it's full, Birch Cafe is a good second choice.", "birch", "unclear"),
+    ("Go to Amber Hall, with Birch Cafe as the backup.", "birch", "unclear"),
+    (
+        "推荐云溪茶社。\n\n其余几家开门都更晚：\n\n| 店 | 开门 |\n|---|---|\n| 听松书局 | 07:30 |\n| 红枫面馆 | 08:00 |",
+        "听松书局",
+        "compared",
+    ),
+    ("推荐云溪茶社。\n\n其他几家没选的原因：\n- 听松书局：只剩下午三点半\n- 红枫面馆：太远", "听松书局", "rejected"),
     ("红枫面馆我没敢选，选的是云溪茶社。", "红枫面馆", "rejected"),
 ]
 

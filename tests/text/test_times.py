@@ -15,6 +15,9 @@ SAID = [
     ("at ten past four", ["16:10"]),
     ("at twenty-five to six", ["17:35"]),
     ("by five", ["17:00"]),
+    ("open until half six", ["18:30"]),
+    ("at half seven", ["19:30"]),
+    ("at half a mile", []),
     ("6.30 pm", ["18:30"]),
     ("6pm", ["18:00"]),
     ("7 a.m.", ["7:00"]),
@@ -43,6 +46,24 @@ def clock(time):
 @pytest.mark.parametrize(("text", "wanted"), SAID, ids=[text for text, _ in SAID])
 def test_a_time_is_read_as_it_is_said_and_lies_ahead_of_the_case(text, wanted):
     assert [clock(time) for time in reading(text).times] == wanted
+
+
+#: Text, readings of its times, where the case has it ten in the morning or eight in the evening.
+OTHER_HALF = [
+    ("She's free on Thursday at 11:20.", "20:00", [(680, 1400)]),
+    ("早上七点五十去云溪茶社，九点四十到听松书局，十点不到就走。", "20:00", [(470,), (580,), (600,)]),
+    ("Birch Cafe doesn't open until 10:00 am.", "20:00", [(600,)]),
+]
+
+
+@pytest.mark.parametrize(("text", "now", "readings"), OTHER_HALF, ids=[text for text, _, _ in OTHER_HALF])
+def test_another_day_or_a_sure_time_before_tells_more_than_the_time_of_the_case(text, now, readings):
+    assert [time.minutes for time in reading(text, now=f"2026-05-05T{now}:00+08:00").times] == readings
+
+
+def test_the_less_likely_half_of_the_day_is_kept():
+    (time,) = reading("Birch Cafe has 8:30 left.", now="2026-05-05T11:00:00+08:00").times
+    assert (time.minutes, time.readings) == ((1230,), (1230, 510))
 
 
 def test_without_a_time_of_the_case_both_halves_of_the_day_are_possible():
@@ -75,6 +96,8 @@ ROLES = [
     ("You'd get there at 16:05, well before your 17:00 appointment.", [("16:05", "arrival"), ("17:00", "deadline")]),
     ("doors open 4:30pm, kitchen closes 9.15 pm", [("16:30", "opening"), ("21:15", "closing")]),
     ("Set off at twenty to five to arrive at five past.", [("16:40", "departure")]),
+    ("Birch Cafe doesn't open until 16:00.", [("16:00", "opening")]),
+    ("Birch Cafe doesn't close until 20:00.", [("20:00", "closing")]),
     (
         "16:10 leave, 16:25 Amber Hall, 17:40 back home",
         [("16:10", "departure"), ("16:25", "arrival"), ("17:40", "arrival")],

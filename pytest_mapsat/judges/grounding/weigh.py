@@ -188,7 +188,7 @@ class _Scale(Figures):
 def _at(said: ClockTime, one: Moment) -> bool:
     """Return whether a time of day is another one, as exactly as it is said."""
     give = _CLOCK_SLACK[said.approx]
-    return any(min((minutes - one.minutes) % _DAY, (one.minutes - minutes) % _DAY) <= give for minutes in said.minutes)
+    return any(min((minutes - one.minutes) % _DAY, (one.minutes - minutes) % _DAY) <= give for minutes in said.readings)
 
 
 def _same(said: Identifier, one: Identity) -> bool:
