@@ -212,11 +212,11 @@ def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun:
 
 
 def _is_strange(one: _Said, check: Number | ClockTime, context: Context) -> bool:
-    """Return whether a figure may have been read in another role by mistake: nothing known explains it."""
+    """Return whether a figure may have been read in another role by mistake: nothing known explains it, or, a time without a role, another thing alone."""
     if one.figure.role in (_SURE_ROLES if isinstance(one.figure, Quantity) else _TIME_ROLES):
         return False
     why = context.explained(one.document).of(one.figure, check.role)
-    return not why or (why == "other" and isinstance(one.figure, Clock) and len(one.figure.subject) == 1)
+    return why == "other" and len(one.figure.subject) == 1 if isinstance(one.figure, Clock) else not why
 
 
 def _turning(check: Number | ClockTime, clear: Sequence[_Said], maybe: Sequence[_Said]) -> list[_Said]:
