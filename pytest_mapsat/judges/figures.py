@@ -39,7 +39,7 @@ from .finding import SHOWN_AT_MOST, Finding, absent, cited, unclear
 
 #: unit of a check -> unit of a reading, and how many of the latter it is.
 _UNITS = {
-    "m": ("m", 1.0), "km": ("m", 1000.0), "s": ("min", 1 / 60), "min": ("min", 1.0), "h": ("min", 60.0), "yuan": (MONEY, 1.0), "money": (MONEY, 1.0),
+    "m": ("m", 1.0), "km": ("m", 1000.0), "s": ("min", 1 / 60), "min": ("min", 1.0), "h": ("min", 60.0), "d": ("min", 1440.0), "yuan": (MONEY, 1.0), "money": (MONEY, 1.0),
     "percent": ("percent", 1.0), "celsius": ("celsius", 1.0), "star": ("star", 1.0), "count": ("count", 1.0),
 }  # fmt: skip
 _NOUNS = {"min": "duration", "m": "length", "yuan": "sum of money", "percent": "percentage", "celsius": "temperature"}

@@ -20,7 +20,7 @@ from .match import Bound, Match
 from .roles import FigureRole, Mode, TimeRole
 
 Turn = Literal["any", "first", "last"]
-Unit = Literal["m", "km", "s", "min", "h", "yuan", "money", "percent", "celsius", "star", "count"]
+Unit = Literal["m", "km", "s", "min", "h", "d", "yuan", "money", "percent", "celsius", "star", "count"]
 Phrases = Annotated[tuple[Text, ...], Field(min_length=1)]
 
 

@@ -61,8 +61,8 @@ class JudgedAnswer:
 
 
 @dataclass(frozen=True)
-class WrongLabel:
-    """A label that the judge decided, and wrongly."""
+class ListedLabel:
+    """A label that the judge decided wrongly, or left undecided."""
 
     case: str
     answer: str
@@ -83,13 +83,21 @@ class AnswersProof:
     judged: tuple[JudgedAnswer, ...]
 
     @property
-    def wrong(self) -> tuple[WrongLabel, ...]:
+    def wrong(self) -> tuple[ListedLabel, ...]:
         """The labels that the judge decided wrongly, in the order of the answers and factors."""
+        return self._listed(_is_wrong)
+
+    @property
+    def undecided(self) -> tuple[ListedLabel, ...]:
+        """The labels that the judge left undecided, in the same order."""
+        return self._listed(lambda _, label: label.value is None)
+
+    def _listed(self, wanted: Callable[[Mark, Label], bool]) -> tuple[ListedLabel, ...]:
         return tuple(
-            WrongLabel(one.case.id, one.answer.id, factor.id, mark, _said(label), label.why)
+            ListedLabel(one.case.id, one.answer.id, factor.id, mark, _said(label), label.why)
             for one in self.judged
             for factor, mark, label in one.labels
-            if _is_wrong(mark, label)
+            if wanted(mark, label)
         )
 
     def answers(self, group: Callable[[JudgedAnswer], str]) -> dict[str, Counter[tuple[Truth, str]]]:
@@ -106,11 +114,16 @@ class AnswersProof:
         )
 
     def to_json(self) -> JsonObject:
-        """Return all counts and the wrong labels as JSON data."""
+        """Return all counts, what each answer is and is taken for, and the labels that are wrong or undecided, as JSON data."""
         return {
             "answers": {name: _json(table, _ANSWER_WORDS) for name, table in _answer_tables(self)},
             "labels": {name: _json(table, _LABEL_WORDS) for name, table in _label_tables(self)},
+            "each": [
+                {"case": one.case.id, "answer": one.answer.id, "is": one.truth, "judged": one.colour}
+                for one in self.judged
+            ],
             "wrong": [label.to_json() for label in self.wrong],
+            "undecided": [label.to_json() for label in self.undecided],
         }
 
 
@@ -137,9 +150,11 @@ def answer_table(proof: AnswersProof) -> Iterator[str]:
     for label in proof.wrong:
         said = f"{label.factor}: {label.said}, should be {label.should}: {printable(label.why)}"
         yield from wrap(f"wrong: case {label.case}, answer {label.answer}, {said}", _WIDTH, hang=2)
-    decided = sum(label.value is not None for one in proof.judged for _, _, label in one.labels)
     total = sum(1 for one in proof.judged for _ in one.labels)
-    yield f"{len(proof.judged)} answers; {decided} of {total} labels decided, {len(proof.wrong)} of them wrongly"
+    open_ = len(proof.undecided)
+    named = f"; --json names the {open_} undecided" if open_ else ""
+    wrong = len(proof.wrong)
+    yield f"{len(proof.judged)} answers; {total - open_} of {total} labels decided, {wrong} of them wrongly{named}"
 
 
 def _answer_tables(proof: AnswersProof) -> Iterator[tuple[str, Mapping[str, Counter[tuple[Truth, str]]]]]:
@@ -197,7 +212,8 @@ def _rows(
 ) -> Iterator[str]:
     if blank:
         yield ""
-    yield _row(title, [head for truth in _TRUTHS for head in (truth, *(cut(word, _CELL) for word in words))])
+    heads = ["open" if word == "undecided" else word for word in words]  # it is too long for its column
+    yield _row(title, [head for truth in _TRUTHS for head in (truth, *heads)])
     for name, counts in table.items():
         cells: list[str] = []
         for truth in _TRUTHS:

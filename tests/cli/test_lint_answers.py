@@ -74,6 +74,13 @@ def test_a_label_without_a_machine_check_is_undecided_and_never_wrong(root, caps
     assert (status, found["wrong"]) == (0, [])
     assert found["answers"]["all"]["all"]["wrong"] == {"green": 0, "red": 0, "undecided": 1}
     assert found["labels"]["check"]["no check"]["wrong"] == {"passed": 0, "failed": 0, "undecided": 1}
+    assert [(label["answer"], label["factor"], label["said"]) for label in found["undecided"]] == [
+        ("r1", "z1", "undecided"),
+        ("w1", "z1", "undecided"),
+    ]
+    assert found["each"][1] == {"case": "nav-one", "answer": "w1", "is": "wrong", "judged": "undecided"}
+    main(["lint", "suite", "--answers"])
+    assert capsys.readouterr().out.endswith("0 of them wrongly; --json names the 2 undecided\n")
 
 
 def test_a_whole_dialogue_is_judged_with_its_calls_made_in_the_sandbox(root, capsys):

@@ -7,6 +7,15 @@ from pytest_mapsat.judges import Context, evaluate
 from pytest_mapsat.model import Tool, Trajectory, Turn, Visible
 
 
+def test_a_length_of_time_may_be_asked_for_in_days():
+    fields = {"unit": "d", "max": 7}
+    assert judge_reply("The next slot is in 5 days.", "number", **fields).passed is True
+    finding = judge_reply("The next slot is in 9 days.", "number", **fields)
+    assert (finding.passed, finding.wanted) == (False, "a duration at most 7 d")
+    steps = [call("route", {"wait": 9})]
+    assert judge_reply("It takes 9 days.", "number", steps=steps, unit="d", equals=bound("wait")).passed is True
+
+
 def test_a_number_must_lie_within_its_bounds():
     assert judge_reply("It is 900 m away", "number", unit="km", max=1).passed is True
     finding = judge_reply("It is 1.2 km away", "number", unit="km", max=1)
