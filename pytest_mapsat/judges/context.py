@@ -213,14 +213,13 @@ class Context:
 
     def _addressed(self, turn: str) -> Iterator[tuple[str, tuple[Document, Mention]]]:
         """Yield the things whose address the replies tell: one that is not named may be meant by it."""
-        keys: dict[str, list[str]] = {}
-        for one in self.evidence.identities:
-            if one.kind == "address":
-                keys.setdefault(one.value, []).extend(one.subject)
-        for document in self.read(turn):
-            for told in document.identifiers:
-                for key in keys.get(told.value, ()) if told.kind == "address" else ():
-                    yield key, (document, Mention((key,), told.span, "short", "unclear", "", told.sentence, 0))
+        told = [
+            (document, one) for document in self.read(turn) for one in document.identifiers if one.kind == "address"
+        ]
+        for document, one in told:
+            for known in self.evidence.identities:
+                for key in known.subject if (known.kind, known.value) == ("address", one.value) else ():
+                    yield key, (document, Mention((key,), one.span, "short", "unclear", "", one.sentence, 0))
 
     @cached_property
     def _standings(self) -> dict[str, dict[str, Standing]]:
