@@ -188,7 +188,7 @@ class Entities(Noun):
     name: str = "name"
     id: str | None = None
     fields: Fields = Field(default_factory=dict)
-    sort: Literal["place", "ride", "line", "road", "deal", "leg"] = "place"
+    sort: Literal["place", "ride", "line", "road", "deal", "person", "product", "service", "leg"] = "place"
 
 
 class Tool(Noun):

@@ -160,3 +160,18 @@ def test_a_place_that_only_its_address_tells_of_may_be_the_one_that_is_meant():
         reply, "recommends", steps=steps, tools={"search_poi": Tool.model_validate(spec)}, names=["Quay Deck"]
     )
     assert (finding.passed, [quote.text for quote in finding.quotes]) == (None, ["61 Quay Road"])
+
+
+def test_people_and_products_are_recommended_by_the_tool_that_lists_them():
+    entities = [{"items": "staff", "name": "name", "sort": "person", "fields": {"speaks": "ignored"}}]
+    spec = {
+        "name": "find",
+        "description": "F.",
+        "parameters": {"type": "object", "properties": {}},
+        "entities": entities,
+    }
+    tools = {"find": Tool.model_validate(spec)}
+    staff = {"staff": [{"name": "Dr. Valdes", "speaks": "es"}, {"name": "Dr. Reed", "speaks": "en"}]}
+    fields = {"where": {"speaks": {"op": "equal", "value": "es"}}, "steps": [call("find", staff)], "tools": tools}
+    assert judge_reply("Book Dr. Valdes.", "recommends", tool="find", **fields).passed is True
+    assert judge_reply("Book Dr. Reed.", "recommends", tool="find", **fields).passed is False
