@@ -142,8 +142,9 @@ def _mode(step: Step, tool: Tool | None) -> str:
     for name, match in (tool.match if tool else {}).items():
         word = step.arguments.get(name)
         if match.type == "enum" and isinstance(word, str):
-            heads = {fold_phrase(form): head for head, forms in match.synonyms.items() for form in (head, *forms)}
-            head = heads.get(fold_phrase(word), fold_phrase(word))
+            said = fold_phrase(word)
+            heads = (head for head, forms in match.synonyms.items() if said in map(fold_phrase, (head, *forms)))
+            head = next(heads, said)
             if head in _MODES:
                 return head
     return ""

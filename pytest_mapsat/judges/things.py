@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pytest_mapsat.model import (
@@ -55,7 +56,7 @@ class Entity:
     sort: str
     record: Json
 
-    @property
+    @cached_property
     def key(self) -> str:
         """What all things of this name are known by."""
         return fold_phrase(self.name)

@@ -43,10 +43,8 @@ def evidence(
             gathering.texts.append((Source("user", index, path="text"), turn.text, (USER,)))
         for step in turn.steps if turn.role == "agent" else ():
             number += step.kind == "call"
-            if step.kind == "call" and step.status == "ok" and step.tool not in tools:
-                gathering.complete = False
-            elif step.kind == "call" and step.status == "ok":
-                gathering.add(step, tools[step.tool], Source("tool", index, number, step.tool))
+            if step.kind == "call" and step.status == "ok":
+                gathering.add(step, tools.get(step.tool), Source("tool", index, number, step.tool))
     return gathering.evidence(visible)
 
 
@@ -57,7 +55,7 @@ class _Gathering:
         self._money = money
         self._known: dict[str, dict[str, Any]] = {}
         self._by_id: dict[str, str] = {}
-        self.complete = True
+        self.answered: list[tuple[Step, Tool | None]] = []
         self.figures: list[Figure] = []
         self.times: list[Moment] = []
         self.points: list[Point] = []
@@ -98,10 +96,12 @@ class _Gathering:
 
     # -- results of tools ------------------------------------------------------------------------------------------
 
-    def add(self, step: Step, tool: Tool, source: Source) -> None:
+    def add(self, step: Step, tool: Tool | None, source: Source) -> None:
         """Add what the result of one call says, by the declarations of its tool."""
+        self.answered.append((step, tool))
+        if tool is None:
+            return
         elements = elements_of(step.result, tool)
-        self.complete = self.complete and next(tool.undeclared(step.result), None) is None
         mode = self._mode(tool, step)
         for element in elements:
             self._name(element, source)
@@ -254,7 +254,7 @@ class _Gathering:
             tuple(self.points),
             tuple(self.identities),
             texts,
-            self.complete,
+            tuple(self.answered),
         )
 
     def _read(self, document: Document, subject: tuple[str, ...], source: Source) -> None:

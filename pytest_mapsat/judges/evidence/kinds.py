@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeVar
 
-from pytest_mapsat.model import FigureRole, Json, TimeRole
+from pytest_mapsat.model import FigureRole, Json, Step, TimeRole, Tool
 from pytest_mapsat.text import Lexicon, Thing, fold_phrase, lexicon_of
 
 #: Where evidence comes from: a tool's result, the context that the agent was shown, the user's own words.
@@ -131,8 +131,15 @@ class Evidence:
     identities: tuple[Identity, ...]
     #: What tools, context and user said in running words: (turn, origin, text).
     texts: tuple[tuple[int, Origin, str], ...]
-    #: Whether every value of every result is declared: what is not there was not told.
-    complete: bool = True
+    #: The answered calls with their tools; None for a tool that is not there.
+    answered: tuple[tuple[Step, Tool | None], ...] = ()
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether every value of every result is declared: what is not there was not told."""
+        return all(
+            tool is not None and next(tool.undeclared(step.result), None) is None for step, tool in self.answered
+        )
 
     @property
     def lexicon(self) -> Lexicon:
@@ -150,7 +157,7 @@ class Evidence:
             tuple(one for one in self.points if one.source.turn <= turn),
             tuple(one for one in self.identities if one.source.turn <= turn),
             tuple(one for one in self.texts if one[0] <= turn),
-            self.complete,
+            self.answered,
         )
 
     @cached_property

@@ -103,8 +103,11 @@ def _spread(value: Json, nodes: Sequence[MeaningTree], element: Element, path: s
     elif isinstance(value, Mapping):
         for key, member in value.items():
             below = meanings_below(nodes, key)
-            if below:
-                _spread(member, below, element, f"{path}.{key}".lstrip("."), elements)
+            where = f"{path}.{key}" if path else key
+            if below and type(member) in SCALARS:  # most are
+                element.leaves += [(node[""], member, where) for node in below if "" in node]
+            elif below:
+                _spread(member, below, element, where, elements)
     elif isinstance(value, list | tuple):
         _spread_list(value, nodes, meanings, (element, path, elements))
     else:
