@@ -11,7 +11,7 @@ from pathlib import Path
 from pytest_mapsat.agents import Source, resolve_source
 from pytest_mapsat.episode import run_episode, shutdown
 from pytest_mapsat.formats import shown_path
-from pytest_mapsat.model import Case, Record, UsageError, did_you_mean
+from pytest_mapsat.model import Case, Record, SuiteError, UsageError, did_you_mean
 from pytest_mapsat.recording import Keeping, OwnTools, RecordingWorld, describe_tools, keep_records, with_things
 from pytest_mapsat.sandbox import Sandbox
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite, write_tool
@@ -90,7 +90,11 @@ def _played(
     problems: list[str] = []
     redacted: set[str] = set()
     for entry in entries:
-        case = suite.load(entry)
+        try:
+            case = suite.load(entry)
+        except SuiteError as error:  # the others may be sound, and their faults are told, too
+            problems.append(str(error))
+            continue
         if wanted.agent == _ORACLE and not case.truth.oracle:
             problems.append(f"case {case.id} has no oracle dialogue (truth.oracle) to take calls from; give --agent")
             continue

@@ -10,7 +10,7 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, wait
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -111,13 +111,12 @@ class Elsewhere:
         future = self.executor.submit(play_elsewhere, suite, asked)
         until = perf_counter() + (self.request.options.timeout_seconds + _ON_THE_WAY) * (self.rounds + 1)
         while True:
-            try:
-                with waiting():
-                    answer: str = future.result(_GLANCE)
-            except TimeoutError:
-                if future.done():
-                    raise  # it is what came back
-            else:
+            with waiting():
+                came, _ = wait([future], _GLANCE)
+            if (
+                came
+            ):  # not by a TimeoutError of the waiting: it may be the answer's own, or the answer come right behind it
+                answer: str = future.result()
                 return answer
             why = self.gone()
             if self._stopped.is_set():

@@ -43,6 +43,23 @@ class Wire(Executor):
         return future
 
 
+class OnTheDot(Executor):
+    """Answers at the very moment at which whoever waits looks away."""
+
+    class Answer(Future):
+        def result(self, timeout=None):
+            if timeout is None:
+                return super().result()
+            self.set_result(self.said)
+            raise TimeoutError
+
+    def submit(self, function, /, *arguments):
+        future = self.Answer()
+        future.said = function(*arguments)
+        threading.Timer(0.01, lambda: future.done() or future.set_result(future.said)).start()
+        return future
+
+
 class Silent(Executor):
     """Never answers."""
 
@@ -79,6 +96,10 @@ def test_the_trajectory_is_that_of_an_episode_played_here(far):
     here = play(agent)
     assert (there.ending, without_times(there)) == (here.ending, without_times(here))
     assert len(there.replies) == 2
+
+
+def test_an_answer_that_comes_as_the_waiting_ends_is_not_lost(far):
+    assert far(OnTheDot()).ending == "done"
 
 
 def test_only_text_travels_and_no_truth_but_the_users_script(far):

@@ -139,3 +139,16 @@ def test_a_case_without_an_oracle_needs_an_agent(office, capsys):
     assert (
         "case review has no oracle dialogue (truth.oracle) to take calls from; give --agent" in capsys.readouterr().err
     )
+
+
+def test_every_case_that_cannot_be_read_is_told_and_the_sound_ones_are_recorded(office, capsys):
+    whole = json.loads((office / "review.yaml").read_text())
+    needy = {**whole["truth"]["explicit"][0], "check": {"kind": "clock_time"}}
+    for name in ("one", "two"):
+        broken = {**whole, "id": name, "truth": {**whole["truth"], "explicit": [needy]}}
+        (office / f"{name}.yaml").write_text(json.dumps(broken))
+    assert main(["record", "office:tools"]) == 1
+    out, err = capsys.readouterr()
+    assert "2 records added" in out
+    assert "one.yaml:1" in err
+    assert "two.yaml:1" in err
