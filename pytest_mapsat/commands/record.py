@@ -50,8 +50,9 @@ def conduct(wanted: Wanted, *, as_json: bool) -> int:
         suite, described = describe_tools(own, open_suite(root))
         if not as_json:
             _say(f"{shown_path(path)}: new, described from its signature; look it over" for path in described)
-        entries = _entries(suite, wanted.cases)
+        entries, unread = _entries(suite, wanted.cases)
         records, problems, redacted = _played(own, suite, entries, source, wanted)
+        problems = [*unread, *problems]
         for path in described:
             tool = suite.tools[path.stem]
             write_tool(path, with_things(tool, [record.result for record in records if record.tool == tool.name]))
@@ -72,14 +73,20 @@ def conduct(wanted: Wanted, *, as_json: bool) -> int:
     return 1 if problems or kept.problems else 0
 
 
-def _entries(suite: Suite, names: tuple[str, ...]) -> list[CaseEntry]:
-    """Return the cases to play, in the suite's order; none where the suite has no cases yet."""
-    known = {entry.id: entry for file in suite.inventory.cases for entry in suite.entries(file)}
+def _entries(suite: Suite, names: tuple[str, ...]) -> tuple[list[CaseEntry], list[str]]:
+    """Return the cases to play, in the suite's order, none where the suite has none yet; and what is wrong with files that cannot be read."""
+    known: dict[str, CaseEntry] = {}
+    problems: list[str] = []
+    for file in suite.inventory.cases:
+        try:
+            known |= {entry.id: entry for entry in suite.entries(file)}
+        except SuiteError as error:  # other files may be sound, and their faults are told, too
+            problems.append(str(error))
     unknown = next((name for name in names if name not in known), None)
-    if unknown is not None:
+    if unknown is not None and not problems:
         hint = did_you_mean(unknown, known)
         raise UsageError(f"--case: {suite.root.name} has no case {unknown!r}" + (f" ({hint})" if hint else ""))
-    return [entry for name, entry in known.items() if not names or name in names]
+    return [entry for name, entry in known.items() if not names or name in names], problems
 
 
 def _played(
@@ -92,7 +99,7 @@ def _played(
     for entry in entries:
         try:
             case = suite.load(entry)
-        except SuiteError as error:  # the others may be sound, and their faults are told, too
+        except SuiteError as error:
             problems.append(str(error))
             continue
         if wanted.agent == _ORACLE and not case.truth.oracle:
