@@ -115,6 +115,8 @@ def _is_of(check: Number | ClockTime, document: Document, figure: Quantity | Clo
 
 def readings_of(time: Clock, context: Context) -> Sequence[int]:
     """Return what a time of day can mean: of two readings the one that tools know of its thing, else of any."""
+    if len(time.readings) == 1:
+        return time.minutes
     own = {one.minutes % DAY for key in time.subject for one in context.evidence.times_of(key, role=time.role)}
     for known in (own, {one.minutes % DAY for one in context.evidence.times}):
         found = [minutes for minutes in time.readings if minutes in known]

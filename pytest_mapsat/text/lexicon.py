@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -14,7 +14,7 @@ from .fold import fold_phrase, is_han
 from .pack import words_of_names
 
 _BRACKETED = re.compile(r"\(([^()]*)\)")
-_LATIN = re.compile(r"[a-z0-9]")
+_LATIN = re.compile(r"[a-z0-9]+")
 _NUMBER = re.compile(r"[0-9]+(?:号|-[0-9]+)?")
 _MOST_WORDS = 8
 _MOST_CHARS = 16
@@ -24,6 +24,8 @@ _NUMBERED = ("number", "no.", "no", "line", "route")
 _CODE = re.compile(r"(?:[a-z]+[0-9]+|[0-9]+[a-z]+)[a-z0-9]*")
 _CODE_IN = re.compile(r"(?<![a-z0-9])[a-z]+[0-9]+(?![a-z0-9])")
 _MOST_SHARING = 6
+#: Of so many names the forms are kept: those of a suite of a few towns.
+_NAMES = 2048
 _ENDINGS = ("'s", "es", "s", "'")
 
 #: How sure a form is by itself. full: a name; words: several of its words; word: one that no language has; head: the sort of thing it is called by
@@ -81,24 +83,31 @@ class Lexicon:
         self._by_start: dict[str, list[str]] = {}
         for form in sorted(self._forms, key=lambda form: (-len(form), form)):
             self._by_start.setdefault(_start(form), []).append(form)
-        self._starts = _starts(self._by_start)
+        self._starts = _starts("".join(sorted(start for start in self._by_start if not _LATIN.match(start))))
 
     def find(self, text: str) -> Iterator[Hit]:
         """Yield the names and their short forms in a folded text, the longest at each place; the caller judges short forms."""
-        if self._starts is None:
+        if not self._by_start:
             return
         end = 0
         for match in self._starts.finditer(text):
             start = match.start()
             if start < end:
                 continue
-            for form in self._by_start[match.group()]:
+            for form in self._beginning(match.group()):
                 stop = _form_end(text, form, start)
                 if stop is not None:
                     known = self._forms[form]
                     yield Hit(start, stop, tuple(known.keys), known.form, known.way)
                     end = stop
                     break
+
+    def _beginning(self, run: str) -> Sequence[str]:
+        """Return the forms that begin with a run of letters and digits, which may be a plural, or with another character."""
+        known = self._by_start.get(run, ())
+        if not run.endswith("s"):
+            return known
+        return [*known, *self._by_start.get(run[:-1], ()), *self._by_start.get(run.removesuffix("es"), ())]
 
     def _all_forms(self) -> dict[str, _Form]:
         forms: dict[str, _Form] = {}
@@ -131,16 +140,15 @@ def lexicon_of(things: tuple[Thing, ...], *, shortened: bool = True) -> Lexicon:
 
 
 def _start(form: str) -> str:
-    """Return what a form is looked up by: its first character, or its first word in scripts that write spaces."""
-    return form.split(" ", 1)[0] if _LATIN.match(form) else form[0]
+    """Return what a form is looked up by: the letters and digits that it begins with, or its first character."""
+    run = _LATIN.match(form)
+    return run.group() if run else form[0]
 
 
-def _starts(keys: Mapping[str, object]) -> re.Pattern[str] | None:
-    words = sorted((key for key in keys if _LATIN.match(key)), key=lambda key: (-len(key), key))
-    chars = "".join(re.escape(key) for key in sorted(keys) if not _LATIN.match(key))
-    parts = [f"(?<![a-z0-9])(?:{'|'.join(map(re.escape, words))})"] if words else []
-    parts += [f"[{chars}]"] if chars else []
-    return re.compile("|".join(parts)) if parts else None
+@lru_cache(maxsize=256)
+def _starts(chars: str) -> re.Pattern[str]:
+    """Return what finds the places at which a form may begin: runs of letters and digits, and some other characters. A pattern of all forms would be compiled for each case."""
+    return re.compile(f"[a-z0-9]+|[{re.escape(chars)}]" if chars else "[a-z0-9]+")
 
 
 def _form_end(text: str, form: str, start: int) -> int | None:
@@ -158,7 +166,7 @@ def _form_end(text: str, form: str, start: int) -> int | None:
     return None
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=_NAMES)
 def _full_forms(name: str) -> tuple[str, ...]:
     """Return the ways to write a name in full: with and without its brackets, its article, with "and" for "&".
 
@@ -174,7 +182,7 @@ def _full_forms(name: str) -> tuple[str, ...]:
     return tuple(sorted(form for form in forms if form))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=_NAMES)
 def _short_forms(name: str) -> tuple[tuple[str, Way], ...]:
     """Return the ways to shorten a name."""
     streets = words_of_names("street")
