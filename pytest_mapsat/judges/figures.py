@@ -47,14 +47,11 @@ _NOUNS = {"min": "duration", "m": "length", "yuan": "sum of money", "percent": "
 _ABOUT_MINUTES = 5
 #: So many people may share a price without a word about it.
 _MOST_PEOPLE = 8
-
 #: A figure of no sure role that lies further off than so many times from all that it could be compared with is another one.
 _FAR = 5
-
 #: Roles that a figure is not read in by mistake.
 _SURE_ROLES = ("budget", "saving", "slack", "former_price")
-#: A time of day is none by mistake that words give another role.
-_TIME_ROLES = frozenset(get_args(TimeRole))
+_TIME_ROLES = frozenset(get_args(TimeRole))  # likewise
 #: What became of figures that are known otherwise.
 _KNOWN = ("given", "explained")
 #: What a time of day that is said of a thing of a sort, without a word about it, is likely to be.
@@ -216,7 +213,9 @@ def _is_strange(one: _Said, check: Number | ClockTime, context: Context) -> bool
     if one.figure.role in (_SURE_ROLES if isinstance(one.figure, Quantity) else _TIME_ROLES):
         return False
     why = context.explained(one.document).of(one.figure, check.role)
-    return why == "other" and len(one.figure.subject) == 1 if isinstance(one.figure, Clock) else not why
+    if isinstance(one.figure, Clock):
+        return why == "other" and len(one.figure.subject) == 1
+    return not why
 
 
 def _turning(check: Number | ClockTime, clear: Sequence[_Said], maybe: Sequence[_Said]) -> list[_Said]:

@@ -113,9 +113,8 @@ class Elsewhere:
         while True:
             with waiting():
                 came, _ = wait([future], _GLANCE)
-            if (
-                came
-            ):  # not by a TimeoutError of the waiting: it may be the answer's own, or the answer come right behind it
+            # Not by a TimeoutError of result(): that may be the answer's own, and an answer may come right behind it.
+            if came:
                 answer: str = future.result()
                 return answer
             why = self.gone()

@@ -177,7 +177,7 @@ class _Clock:
         return Spoken(cue.start, cue.end, hour, 0, sure=True, approx=self._approx(cue.start, cue.end))
 
     def _half(self, cue: Cue) -> Spoken | None:
-        """Return the time of "half three" behind a word such as "at" or "until", or at the end of what is said of opening."""
+        """Return the time of "half three", British for half past, behind a word such as "at" or "until"."""
         hour, before = self.number_after(cue.end), self.before(cue.start)
         word = self.text[before.start : before.end].rpartition(" ")[2] if before else ""
         if hour is None or not hour.spelled or word not in self.at_words or self._counts(hour, self.after(hour.end)):

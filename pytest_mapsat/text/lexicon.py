@@ -107,7 +107,8 @@ class Lexicon:
         known = self._by_start.get(run, ())
         if not run.endswith("s"):
             return known
-        return [*known, *self._by_start.get(run[:-1], ()), *self._by_start.get(run.removesuffix("es"), ())]
+        one = [*known, *self._by_start.get(run[:-1], ())]
+        return [*one, *self._by_start.get(run[:-2], ())] if run.endswith("es") else one
 
     def _all_forms(self) -> dict[str, _Form]:
         forms: dict[str, _Form] = {}

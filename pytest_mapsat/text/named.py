@@ -19,7 +19,7 @@ class Name:
 
     Attributes:
         sign: what the words around it say: propose, reject, compare, landmark, ask, deny; or weaker: perhaps (a proposal under a
-            condition), lead (it heads an item, row or heading), plan (a way leads there, or a time is given), bad (it will not do), plain.
+            condition), reserve (a second choice), lead (it heads an item, row or heading), plan (a way leads there, or a time is given), bad (it will not do), plain.
         good: whether it carries a tick.
         why: the place of the words that decided.
     """
