@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, TypeVar
 
 from pytest_mapsat.model import ClockTime, Number
 from pytest_mapsat.text import ClockTime as Clock
@@ -30,6 +30,7 @@ _FINE = 100
 #: Roles that are always said in words: a time without any is none of these.
 _HOURS = {"opening", "closing"}
 
+_Figure = TypeVar("_Figure", Quantity, Clock)
 Outcome = Literal["fits", "misfit", "open", "given", "explained", "beside"]
 #: The figures that are said of a check's phrases, those that may be, and the sentences in which one of these stands.
 Nearby = tuple[set[Span], set[Span], set[int]]
@@ -177,10 +178,13 @@ def compared(figure: Quantity | Clock, beside: Beside, context: Context) -> Outc
     if not any(map(beside.fits, beside.values)):
         nothing_of_it = key and beside.values and not any(key in value.own | value.about for value in beside.values)
         return "open" if figure.stance == "unclear" or nothing_of_it else "misfit"
+    of_way = _is_of_a_way(figure)
     if not key:
-        return _among(beside, beside.values, context)
-    own = [value for value in beside.values if key in value.own]
+        return _among(beside, beside.values, context, of_way=of_way)
     ways = [value for value in beside.values if key in value.about and not value.own]
+    own = [value for value in beside.values if key in value.own]
+    if not of_way:
+        own, ways = [*own, *ways], []
     if any(map(beside.fits, (*own, *ways))):
         return "fits"
     of_a_place = isinstance(figure, Quantity) and figure.unit in ("min", "m") and all(value.several for value in own)
@@ -188,18 +192,35 @@ def compared(figure: Quantity | Clock, beside: Beside, context: Context) -> Outc
         return "misfit"
     if own or ways:
         return "open"
-    return _among(beside, [value for value in beside.values if key in value.about] or beside.values, context)
+    return _among(
+        beside, [value for value in beside.values if key in value.about] or beside.values, context, of_way=of_way
+    )
 
 
-def _among(beside: Beside, known: Sequence[Value], context: Context) -> Outcome:
+def with_its_thing(figure: _Figure, values: Sequence[Value], context: Context) -> _Figure:
+    """Return a figure that is said of nothing as one of the only thing with such a value that the replies name, if they propose it; one of a way stays as it is."""
+    if figure.subject or _is_of_a_way(figure):
+        return figure
+    standings = context.standings("any")
+    named = {key for value in values for key in value.own or value.about if key in standings}
+    return replace(figure, subject=tuple(named)) if len(named) == 1 and standings[min(named)].proposed else figure
+
+
+def _is_of_a_way(figure: Quantity | Clock) -> bool:
+    """Return whether a figure may be one of a way, which lies between two things: a length, a time, when it begins or ends."""
+    return figure.role in _OF_WAYS or (isinstance(figure, Quantity) and figure.unit in ("min", "m"))
+
+
+def _among(beside: Beside, known: Sequence[Value], context: Context, *, of_way: bool) -> Outcome:
     """Return whether a figure fits, whichever of several things it is said of: all of them, or all that are proposed."""
     proposed = {key for key, one in context.standings("any").items() if one.proposed}
-    if any(beside.fits(value) for value in known if not value.own and not value.several):
-        return "fits"
     groups: dict[frozenset[str], bool] = {}
     for value in known:
-        groups[value.own] = groups.get(value.own, False) or beside.fits(value)
-    meant = [held for own, held in groups.items() if own & proposed]
+        things = value.own if of_way else value.own or value.about
+        groups[things] = groups.get(things, False) or beside.fits(value)
+    if any(beside.fits(value) for value in known if not (value.own or value.several or (value.about and not of_way))):
+        return "fits"
+    meant = [held for things, held in groups.items() if things & proposed]
     return "fits" if all(groups.values()) or (meant and all(meant)) else "open"
 
 
@@ -243,8 +264,3 @@ def in_window(check: ClockTime, minutes: int) -> bool:
 
 def _minutes(clock: str) -> int:
     return int(clock[:2]) * 60 + int(clock[3:])
-
-
-def apart(one: float, other: float) -> float:
-    """Return the minutes between two clock times, the short way round."""
-    return min((one - other) % DAY, (other - one) % DAY)

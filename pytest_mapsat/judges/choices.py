@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from pytest_mapsat.model import Avoids, Chooses, Covers, Match, Order, Quote, Recommends, RulesOut, Step, shown
+from pytest_mapsat.model import Avoids, Chooses, Covers, Json, Match, Order, Quote, Recommends, RulesOut, Step, shown
 from pytest_mapsat.sandbox import satisfies, values_at
 from pytest_mapsat.text import Document, Mention
 
@@ -285,21 +285,29 @@ def breaks(check: Recommends | Avoids, key: str, context: Context) -> bool | Non
 
 
 def _has_all(entities: Sequence[Entity], where: Mapping[str, Match], calls: Sequence[Step]) -> bool | None:
-    """Return whether the things of a name have every attribute; where several differ, it cannot be told which one is meant."""
-    by_id: dict[str, list[bool | None]] = {}
+    """Return whether the things of a name have every attribute; where several differ, it cannot be told which one is meant.
+
+    Records of one id are about one thing: an attribute that one of them lacks is looked for in the others.
+    """
+    by_id: dict[str, list[Json]] = {}
     for entity in entities:
-        by_id.setdefault(entity.id, []).append(_has(entity, where, calls))
-    fits = {True if True in held else None if None in held else False for held in by_id.values()}
+        by_id.setdefault(entity.id, []).append(entity.record)
+    alone = by_id.pop("", [])
+    held = [_has([record], where, calls) for record in alone]
+    fits = {True if True in held else None if None in held else False} if alone else set()
+    fits |= {_has(records, where, calls) for records in by_id.values()}
     return fits.pop() if len(fits) == 1 else None
 
 
-def _has(entity: Entity, where: Mapping[str, Match], calls: Sequence[Step]) -> bool | None:
-    """Return whether a record has every attribute."""
-    fields = entity.record if isinstance(entity.record, dict) else None
+def _has(records: Sequence[Json], where: Mapping[str, Match], calls: Sequence[Step]) -> bool | None:
+    """Return whether a thing has every attribute, by its records."""
     held: list[bool | None] = []
     for path, match in where.items():
-        values = values_at(entity.record, path) or [None]
-        fits = [satisfies(match, value, arguments=fields, results=calls) for value in values]
+        known = [(value, record) for record in records for value in values_at(record, path)]
+        fits = [
+            satisfies(match, value, arguments=record if isinstance(record, dict) else None, results=calls)
+            for value, record in known or [(None, records[0])]
+        ]
         held.append(True if True in fits else None if None in fits else False)
     return False if False in held else None if None in held else True
 

@@ -225,6 +225,16 @@ class Context:
     def _standings(self) -> dict[str, dict[str, Standing]]:
         return {}
 
+    @cached_property
+    def left_out(self) -> frozenset[str]:
+        """The things that no reply names, though it names others of their sort: no figure is said of these."""
+        named = self.standings("any").keys()
+        sorts: dict[str, set[str]] = {}
+        for entity in self.entities:
+            sorts.setdefault(entity.key, set()).add(entity.sort)
+        told = {sort for key in named for sort in sorts.get(key, ()) if sort != "leg"}
+        return frozenset(key for key, own in sorts.items() if key not in named and own <= told)
+
     def silent(self, turn: str) -> bool:
         """Return whether the replies surely propose and state nothing: they are blank, copied, only ask, or touch no thing of the case."""
         return not any(_says_something(document) for document in self.read(turn))
@@ -287,7 +297,7 @@ class Context:
     def explained(self, document: Document) -> Explained:
         """Return what tells of the figures of a reply whether anything that was known has their value."""
         if document.turn not in self._explained:
-            self._explained[document.turn] = Explained(document, self.evidence)
+            self._explained[document.turn] = Explained(document, self.evidence, self.left_out)
         return self._explained[document.turn]
 
     @cached_property

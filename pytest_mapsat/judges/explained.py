@@ -31,9 +31,10 @@ class Explained:
         evidence: what the dialogue knew.
     """
 
-    def __init__(self, document: Document, evidence: Evidence) -> None:
+    def __init__(self, document: Document, evidence: Evidence, left_out: frozenset[str]) -> None:
         self.document = document
         self.evidence = evidence.by(document.turn)
+        self._left_out = left_out
 
     def of(self, said: Quantity | ClockTime, roles: Collection[str]) -> Explanation:
         """Return what explains a figure or a time of day, whatever it is said of.
@@ -47,16 +48,30 @@ class Explained:
     def _figure(self, said: Quantity, roles: Collection[str]) -> Explanation:
         alike = [one for one in self.evidence.figures if _alike(said.unit, one.unit)]
         meeting = [one for one in alike if agrees(said, one.value, one.high)]
-        if meeting:
-            return _owned(said, meeting, roles)
+        if meeting and (why := self._owned(said, meeting, roles)):
+            return why
         return "derived" if any(agrees(said, value) for value in self._derived(said.unit)) else ""
 
     def _time(self, said: ClockTime) -> Explanation:
         slack = _EXACTLY if said.approx == "exact" else _ABOUT
         meeting = [one for one in self.evidence.times if any(_apart(at, one.minutes) < slack for at in said.minutes)]
-        if meeting:
-            return _owned(said, meeting, ())
+        if meeting and (why := self._owned(said, meeting, ())):
+            return why
         return "derived" if any(_apart(at, one) <= slack for at in said.minutes for one in self._ends) else ""
+
+    def _owned(
+        self, said: Quantity | ClockTime, meeting: Sequence[Figure] | Sequence[Moment], roles: Collection[str]
+    ) -> Explanation:
+        if any(one.source.origin != "tool" for one in meeting):
+            return "user"
+        of_other_roles = [one for one in meeting if one.role not in roles]
+        if any({*said.subject} & {*one.subject} for one in of_other_roles):
+            return "own"
+        if of_other_roles:
+            return "other"
+        if any({*said.subject} & {*one.subject} for one in meeting):
+            return "same"
+        return "swapped" if any(self._left_out.isdisjoint(one.subject) for one in meeting) else ""
 
     def _derived(self, unit: str) -> tuple[float, ...]:
         if unit not in self._arithmetic:
@@ -107,19 +122,6 @@ class Explained:
         taken |= {one.value + other.value for one, other in combinations(ways, 2) if one.subject == other.subject}
         starts = {one.minutes for one in self.evidence.times if one.role in ("now", "departure")}
         return {start + way for start in starts for way in taken}
-
-
-def _owned(
-    said: Quantity | ClockTime, meeting: Sequence[Figure] | Sequence[Moment], roles: Collection[str]
-) -> Explanation:
-    if any(one.source.origin != "tool" for one in meeting):
-        return "user"
-    of_other_roles = [one for one in meeting if one.role not in roles]
-    if any({*said.subject} & {*one.subject} for one in of_other_roles):
-        return "own"
-    if of_other_roles:
-        return "other"
-    return "same" if any({*said.subject} & {*one.subject} for one in meeting) else "swapped"
 
 
 def _belong_together(one: Figure, other: Figure) -> bool:

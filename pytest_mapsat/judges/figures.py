@@ -20,7 +20,6 @@ from .belonging import (
     Beside,
     Nearby,
     Outcome,
-    apart,
     belongs,
     compared,
     in_window,
@@ -31,8 +30,9 @@ from .belonging import (
     near_phrases,
     readings_of,
     sorts_of,
+    with_its_thing,
 )
-from .bound_values import Value, clock_times, plain_numbers, written
+from .bound_values import DAY, Value, clock_times, plain_numbers, written
 from .context import Context
 from .describe import clock_of, number_in_words, range_in_words, thing_in_words, time_in_words, window_in_words
 from .finding import SHOWN_AT_MOST, Finding, absent, cited, unclear
@@ -96,7 +96,8 @@ def number(check: Number, context: Context) -> Finding:
     for document in context.read(check.turn):
         figures = [figure for figure in document.quantities if is_unit(figure.unit, unit)]
         nearby = near_phrases(check.near, document, figures)
-        for one in figures:
+        for figure in figures:
+            one = with_its_thing(figure, known or (), context)
             judged = _number_said(check, document, one, known, nearby=nearby, context=context)
             said.append(_weighed(one, judged, check, document, context))
     noun = _NOUNS.get(unit, "number")
@@ -139,7 +140,8 @@ def clock_time(check: ClockTime, context: Context) -> Finding:
     said: list[_Said] = []
     for document in context.read(check.turn):
         nearby = near_phrases(check.near, document, document.times)
-        for one in document.times:
+        for time in document.times:
+            one = with_its_thing(time, known or (), context)
             judged = _time_said(check, document, one, known, nearby=nearby, context=context)
             said.append(_weighed(one, judged, check, document, context))
     wanted = f"a clock time {time_in_words(check, [value.number for value in known or ()])}"
@@ -296,10 +298,11 @@ def _time_said(
     ours = belongs(check, document, time, nearby=nearby, context=context)
     if ours is False:
         return _Said(document, time, belongs=False, other_role=_is_other(check.role, time.role))
-    slack = 0 if time.approx == "exact" else _ABOUT_MINUTES
+    earlier = 0 if time.approx == "exact" else _ABOUT_MINUTES
+    later = _ABOUT_MINUTES if time.approx == "about" else 0  # what is so by 13:34 is not so later
     outcome: Outcome
     readings = readings_of(time, context)
-    inside = {any(in_window(check, minutes + more) for more in (0, -slack, slack)) for minutes in readings}
+    inside = {any(in_window(check, minutes + more) for more in range(-earlier, later + 1)) for minutes in readings}
     if inside != {True}:
         outcome = "open" if True in inside or time.stance == "unclear" else "misfit"
         return _Said(document, time, ours, outcome, f"not {window_in_words(check)}")
@@ -313,7 +316,8 @@ def _time_said(
     ours = ours if named or not ours else None
 
     def fits(value: Value) -> bool:
-        return any(apart(minutes, value.number) <= max(check.tolerance_min, slack) for minutes in readings)
+        lowest, highest = max(check.tolerance_min, earlier), max(check.tolerance_min, later)
+        return any((value.number - minutes + lowest) % DAY <= lowest + highest for minutes in readings)
 
     shown = [clock_of(int(value.number)) for value in _relevant(time, upto)]
     outcome = compared(time, Beside(upto, fits, named), context)

@@ -79,11 +79,23 @@ def _readings(spoken: Spoken) -> list[int]:
 
 
 def _by_neighbours(readings: list[int], last: int | None, now: int | None, *, sure: bool) -> list[int]:
-    """Choose the reading that comes next: soon behind the case's time, or behind the time before it, first of all where that is surely said."""
-    nows, before = (now, _SOON), (last, _LATER_TODAY)
-    for start, within in (before, nows) if sure else (nows, before):
-        if start is not None:
-            gap, best = min(((reading - start) % DAY, reading) for reading in readings)
-            if gap <= within:
-                return [best]
-    return readings
+    """Choose the reading that comes next: soon behind the case's time, or behind the time before it, first of all where that is surely said.
+
+    What would come next only after midnight, but is soon by the case's time, goes back behind a time that was told ahead ("it rains until
+    eight this evening; leave at half past twelve").
+    """
+    after = _next(readings, last, _LATER_TODAY)
+    soon = _next(readings, now, _SOON)
+    if sure and after is not None and last is not None and after < last and soon is not None:
+        return [soon]
+    first, second = (after, soon) if sure else (soon, after)
+    best = second if first is None else first
+    return readings if best is None else [best]
+
+
+def _next(readings: list[int], start: int | None, within: int) -> int | None:
+    """Return the reading that comes first after a time, if it comes within so many minutes."""
+    if start is None:
+        return None
+    gap, best = min(((reading - start) % DAY, reading) for reading in readings)
+    return best if gap <= within else None

@@ -192,6 +192,55 @@ def test_a_figure_that_fits_answers_for_its_own_thing_only():
 
 
 @pytest.mark.parametrize(
+    ("reply", "passed"),
+    [
+        ("I suggest Science Barn, a ticket is 55 yuan.", False),
+        ("I suggest Science Barn, a ticket is 55 yuan. Clay Studio is dearer.", None),
+        ("I suggest Science Barn, a ticket is 30 yuan.", True),
+    ],
+)
+def test_the_figure_of_a_thing_that_no_reply_names_excuses_nothing(reply, passed):
+    assert priced(reply).passed is passed
+
+
+@pytest.mark.parametrize(("sum_", "passed"), [(276, True), (248, False), (300, False)])
+def test_a_sum_that_is_said_of_nothing_is_that_of_the_only_thing_that_is_named(sum_, passed):
+    listed = {"items": "pois", "name": "name", "id": "id", "sort": "place"}
+    asked = {
+        "parameters": {"type": "object", "properties": {"hotel": {"type": "string"}}},
+        "match": {"hotel": {"type": "id"}},
+    }
+    quote = {
+        "name": "quote",
+        "description": "Totals.",
+        **asked,
+        "about": ["hotel"],
+        "fields": {"total": {"kind": "price", "role": "total"}},
+    }
+    search = {"name": "search_poi", "description": "Finds.", "parameters": asked["parameters"], "entities": [listed]}
+    tools = {name: Tool.model_validate(spec) for name, spec in (("quote", quote), ("search_poi", search))}
+    hotels = call(result={"pois": [{"name": "Saltbox Inn", "id": "h1"}, {"name": "Anchor Yard", "id": "h2"}]})
+    steps = [hotels, call("quote", {"total": 276}, hotel="h1"), call("quote", {"total": 248}, hotel="h2")]
+    reply = f"I recommend the Saltbox Inn. It has a sea view, and two nights come to {sum_} yuan in total."
+    fields = {"unit": "yuan", "role": ["total"], "equals": bound("total", "quote"), "tolerance": 0}
+    assert judge_reply(reply, "number", steps=steps, tools=tools, **fields).passed is passed
+
+
+@pytest.mark.parametrize(
+    ("said", "passed"),
+    [
+        ("by 15:44", True),
+        ("by 15:36", False),
+        ("about 15:36", True),
+        ("about 15:44", True),
+    ],
+)
+def test_what_is_so_by_a_time_is_not_so_later(said, passed):
+    window = {"after": "15:40", "before": "15:40"}
+    assert judge_reply(f"You arrive {said}.", "clock_time", role=["arrival"], **window).passed is passed
+
+
+@pytest.mark.parametrize(
     "reply", ["Science Barn is free of charge.", "Clay Studio is 55 yuan. Then Science Barn, which is free."]
 )
 def test_words_that_deny_a_price_leave_open_one_that_a_tool_returned(reply):

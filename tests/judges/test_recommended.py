@@ -1,7 +1,7 @@
 """What a reply recommends of what the tools returned."""
 
 import pytest
-from judging import PLACES, call, found_places, judge_reply
+from judging import PLACES, TOOLS, call, found_places, judge_reply
 
 from pytest_mapsat.model import Tool
 
@@ -106,6 +106,36 @@ def test_what_cannot_be_read_in_a_record_is_not_known():
     assert recommends("Go to Cafe Luna", where=where).passed is True
     assert recommends("Go to Old Mill", where=where).passed is False
     assert recommends("Go to Old Mill Garden", where=where).passed is None
+
+
+DETAILS = Tool.model_validate(
+    {
+        "name": "details",
+        "description": "All of one place.",
+        "parameters": {"type": "object", "properties": {"id": {"type": "string"}}},
+        "entities": [{"items": "", "name": "name", "id": "poiid"}],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("where", "passed"),
+    [
+        ({"desk": {"op": "open_at", "time": "20:00"}}, True),
+        ({"desk": {"op": "open_at", "time": "23:20"}}, False),
+        ({"desk": {"op": "open_at", "time": "20:00"}, "rating": {"op": "between", "max": 4}}, True),
+        ({"desk": {"op": "absent"}}, False),
+    ],
+)
+def test_what_one_tool_leaves_out_of_a_thing_is_looked_for_in_what_others_say_of_it(where, passed):
+    details = call("details", {"name": "Old Mill", "poiid": "2", "desk": "06:30-23:00"}, id="2")
+    tools = {**TOOLS, "details": DETAILS}
+    assert (
+        judge_reply(
+            "I recommend Old Mill.", "recommends", steps=[found_places(), details], tools=tools, where=where
+        ).passed
+        is passed
+    )
 
 
 def test_where_without_declared_entities_is_not_judged():

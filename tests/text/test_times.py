@@ -53,6 +53,8 @@ OTHER_HALF = [
     ("She's free on Thursday at 11:20.", "20:00", [(680, 1400)]),
     ("早上七点五十去云溪茶社，九点四十到听松书局，十点不到就走。", "20:00", [(470,), (580,), (600,)]),
     ("Birch Cafe doesn't open until 10:00 am.", "20:00", [(600,)]),
+    ("It rains until eight this evening. Set out at half past twelve.", "12:10", [(1200,), (750,)]),
+    ("The last one went at 22:10, so you're home at half past twelve.", "21:30", [(1330,), (30,)]),
 ]
 
 
