@@ -12,8 +12,10 @@ from pytest_mapsat.text import ClockTime, Document, Quantity
 from .evidence import Evidence, Figure, Moment
 from .grounding.arithmetic import agrees
 
-#: Where a value is from: from the user or the context; from its own thing in another role, or in the same; from another thing in another role, or in the same; from arithmetic; from nowhere.
-Explanation = Literal["user", "own", "same", "other", "swapped", "derived", ""]
+#: Where a value is from: from the user or the context; from its own thing in another role, or in the same; from another thing in another role, or in the same; in the same from one that no reply names; from arithmetic; from nowhere.
+Explanation = Literal["user", "own", "same", "other", "swapped", "unnamed", "derived", ""]
+#: Roles of times are less sure than those of figures: what may be one that was looked for explains as well as another.
+_LOOSELY: dict[Explanation, Explanation] = {"same": "own", "swapped": "other"}
 _DAY = 24 * 60
 _MOST_PEOPLE = 12
 #: So many values of a unit are combined with each other at most.
@@ -43,20 +45,21 @@ class Explained:
             said: the figure.
             roles: the roles that were looked for: another thing's figure of such a role explains nothing, it may be said wrongly.
         """
-        return self._figure(said, roles) if isinstance(said, Quantity) else self._time(said)
+        return self._figure(said, roles) if isinstance(said, Quantity) else self._time(said, roles)
 
     def _figure(self, said: Quantity, roles: Collection[str]) -> Explanation:
         alike = [one for one in self.evidence.figures if _alike(said.unit, one.unit)]
         meeting = [one for one in alike if agrees(said, one.value, one.high)]
-        if meeting and (why := self._owned(said, meeting, roles)):
+        if meeting and (why := self._owned(said, meeting, roles)) != "unnamed":
             return why
         return "derived" if any(agrees(said, value) for value in self._derived(said.unit)) else ""
 
-    def _time(self, said: ClockTime) -> Explanation:
+    def _time(self, said: ClockTime, roles: Collection[str]) -> Explanation:
         slack = _EXACTLY if said.approx == "exact" else _ABOUT
         meeting = [one for one in self.evidence.times if any(_apart(at, one.minutes) < slack for at in said.minutes)]
-        if meeting and (why := self._owned(said, meeting, ())):
-            return why
+        if meeting:
+            why = self._owned(said, meeting, roles)
+            return _LOOSELY.get(why, why)
         return "derived" if any(_apart(at, one) <= slack for at in said.minutes for one in self._ends) else ""
 
     def _owned(
@@ -71,7 +74,7 @@ class Explained:
             return "other"
         if any({*said.subject} & {*one.subject} for one in meeting):
             return "same"
-        return "swapped" if any(self._left_out.isdisjoint(one.subject) for one in meeting) else ""
+        return "swapped" if any(self._left_out.isdisjoint(one.subject) for one in meeting) else "unnamed"
 
     def _derived(self, unit: str) -> tuple[float, ...]:
         if unit not in self._arithmetic:

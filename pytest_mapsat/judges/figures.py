@@ -165,6 +165,8 @@ def _weighed(
     if said.outcome == "open" and sure:
         return said
     why = context.explained(document).of(figure, check.role)
+    if why == "unnamed":
+        why = "" if sure else "other"
     outcome = said.outcome
     if why == "user":
         outcome = "given"
@@ -216,8 +218,8 @@ def _is_strange(one: _Said, check: Number | ClockTime, context: Context) -> bool
         return False
     why = context.explained(one.document).of(one.figure, check.role)
     if isinstance(one.figure, Clock):
-        return why == "other" and len(one.figure.subject) == 1
-    return not why
+        return why in ("other", "unnamed") and len(one.figure.subject) == 1
+    return not why or (why in ("swapped", "unnamed") and len(one.figure.subject) == 1)
 
 
 def _turning(check: Number | ClockTime, clear: Sequence[_Said], maybe: Sequence[_Said]) -> list[_Said]:

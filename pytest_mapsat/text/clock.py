@@ -180,7 +180,11 @@ class _Clock:
         """Return the time of "half three", British for half past, behind a word such as "at" or "until"."""
         hour, before = self.number_after(cue.end), self.before(cue.start)
         word = self.text[before.start : before.end].rpartition(" ")[2] if before else ""
-        if hour is None or not hour.spelled or word not in self.at_words or self._counts(hour, self.after(hour.end)):
+        if hour is None or not hour.spelled:
+            return None
+        following = self.after(hour.end)
+        of_day = following is not None and following.has("am", "pm")
+        if not of_day and (word not in self.at_words or self._counts(hour, following)):
             return None
         return self._spoken(cue.start, hour, 30)
 
