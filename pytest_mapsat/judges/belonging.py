@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pytest_mapsat.model import ClockTime, Number
 from pytest_mapsat.text import ClockTime as Clock
@@ -197,13 +197,35 @@ def compared(figure: Quantity | Clock, beside: Beside, context: Context) -> Outc
     )
 
 
-def with_its_thing(figure: _Figure, values: Sequence[Value], context: Context) -> _Figure:
-    """Return a figure that is said of nothing as one of the only thing with such a value that the replies name, if they propose it; one of a way stays as it is."""
-    if figure.subject or _is_of_a_way(figure):
+def settled(figure: _Figure, values: Sequence[Value], context: Context) -> _Figure:
+    """Return a figure with its thing and role, where words leave them open and what is known does not.
+
+    One that is said of nothing is one of the only thing with such a value that the replies name, if they propose it; one of a way stays as it
+    is. One whose role no word tells has the role in which alone its thing has this value.
+    """
+    if not figure.subject and not _is_of_a_way(figure):
+        standings = context.standings("any")
+        named = {key for value in values for key in value.own or value.about if key in standings}
+        if len(named) == 1 and standings[min(named)].proposed:
+            figure = replace(figure, subject=tuple(named))
+    told = isinstance(figure, Quantity) and (figure.cued or figure.role in _OF_WAYS)
+    if len(figure.subject) != 1 or told:
         return figure
-    standings = context.standings("any")
-    named = {key for value in values for key in value.own or value.about if key in standings}
-    return replace(figure, subject=tuple(named)) if len(named) == 1 and standings[min(named)].proposed else figure
+    roles = set(_known_roles(figure, context))
+    return replace(figure, role=roles.pop()) if len(roles) == 1 and figure.role not in roles else figure
+
+
+def _known_roles(figure: Quantity | Clock, context: Context) -> Iterator[Any]:
+    """Yield the roles in which the thing of a figure has its value."""
+    (key,) = figure.subject
+    if isinstance(figure, Quantity):
+        for one in context.evidence.figures_of(key, unit=figure.unit):
+            if one.role and abs(one.value - figure.value) <= ROUNDING:
+                yield one.role
+    else:
+        for known in context.evidence.times_of(key):
+            if known.role and known.minutes % DAY in figure.minutes:
+                yield known.role
 
 
 def _is_of_a_way(figure: Quantity | Clock) -> bool:

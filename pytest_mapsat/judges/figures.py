@@ -30,7 +30,7 @@ from .belonging import (
     near_phrases,
     readings_of,
     sorts_of,
-    with_its_thing,
+    settled,
 )
 from .bound_values import DAY, Value, clock_times, plain_numbers, written
 from .context import Context
@@ -97,7 +97,7 @@ def number(check: Number, context: Context) -> Finding:
         figures = [figure for figure in document.quantities if is_unit(figure.unit, unit)]
         nearby = near_phrases(check.near, document, figures)
         for figure in figures:
-            one = with_its_thing(figure, known or (), context)
+            one = settled(figure, known or (), context)
             judged = _number_said(check, document, one, known, nearby=nearby, context=context)
             said.append(_weighed(one, judged, check, document, context))
     noun = _NOUNS.get(unit, "number")
@@ -141,7 +141,7 @@ def clock_time(check: ClockTime, context: Context) -> Finding:
     for document in context.read(check.turn):
         nearby = near_phrases(check.near, document, document.times)
         for time in document.times:
-            one = with_its_thing(time, known or (), context)
+            one = settled(time, known or (), context)
             judged = _time_said(check, document, one, known, nearby=nearby, context=context)
             said.append(_weighed(one, judged, check, document, context))
     wanted = f"a clock time {time_in_words(check, [value.number for value in known or ()])}"
