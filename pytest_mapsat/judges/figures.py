@@ -122,7 +122,7 @@ def _bare(check: Number, known: Sequence[Value], context: Context) -> tuple[Quot
     found = (
         document.quote(one.span)
         for document in context.read(check.turn)
-        for one in document.numbers
+        for one in (*document.numbers, *(figure for figure in document.quantities if figure.unit == "count"))
         if any(abs(one.value - value) <= check.tolerance * abs(value) + ROUNDING for value in values)
     )
     return tuple(islice(found, SHOWN_AT_MOST))

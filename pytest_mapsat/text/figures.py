@@ -19,6 +19,7 @@ _MOST_SHARE = 1.5
 _NEXT: dict[str, str] = {"min": "min", "m": "m"}
 _SIXTY = 60
 _TEN = 10
+_CENTI = 0.01
 #: Roles of a sum of money that a number without a unit may have.
 _OF_MONEY = frozenset({"price", "total", "per_head", "fee"})
 #: What rounding to halves and quarters may hide, as a share of the unit.
@@ -253,6 +254,9 @@ class _Reader:
             and figure.approx != "range"
         ):
             return last._replace(end=figure.end, value=total, low=total, high=total, step=1.0, scale=1.0)
+        if gap == " " and self._are_centimetres(last, figure):
+            total += figure.value * (_CENTI - 1)
+            return last._replace(end=figure.end, value=total, low=total, high=total, step=_CENTI)
         if not gap and self._is_tenth(last, figure):
             step = last.scale / _TEN
             total = last.value + figure.value * step
@@ -264,6 +268,12 @@ class _Reader:
         large = (last.unit, last.scale) in (("yuan", 1), ("m", 1000))
         whole = last.value % last.scale == 0 and last.approx == "exact"
         return large and whole and figure.bare and figure.value < _TEN and not self.text[last.end - 1].isascii()
+
+    def _are_centimetres(self, last: Figure, figure: Figure) -> bool:
+        """Return whether a number right behind some metres goes on with them: "two metres thirty-five"."""
+        metres = (last.unit, last.scale, last.approx) == ("m", 1, "exact") and last.value == int(last.value)
+        small = figure.bare and figure.approx == "exact" and _TEN <= figure.value < 1 / _CENTI
+        return metres and small and last.value < _TEN and figure.value == int(figure.value)
 
     def _is_range(self, last: Figure, figure: Figure, gap: str) -> bool:
         mark = gap.strip()
@@ -339,7 +349,8 @@ class _Reader:
             not (glued.isascii() and glued.isalpha())
             and glued != "/"
             and not (following is not None and "unit" in following.tags)
-            and self.text[figure.start - 1 : figure.start] not in ("/", ".", ":")
+            and self.text[figure.start - 1 : figure.start] not in ("/", ".")
+            and not (self.text[figure.start - 1 : figure.start] == ":" and self.text[max(figure.start - 2, 0) : figure.start - 1].isdigit())
         )
 
 

@@ -26,6 +26,10 @@ ROLES = [
     ("The driver takes 27 minutes to come.", [(27, "wait", "*")]),
     ("You've got about eighteen minutes.", [(18, "slack", "*")]),
     ("A supper for two is 168 yuan instead of 190.", [(168, "price", "*"), (190, "former_price", "*")]),
+    (
+        "At Amber Hall three nights make 140 yuan each, which makes 420 yuan.",
+        [(140, "per_head", "*"), (420, "total", "*")],
+    ),
     ("Cedar Garage is 5 yuan an hour.", [(5, "price", "cedar")]),
     ("云溪茶社多花6分钟。", [(6, "slack", "云溪茶社")]),
     ("云溪茶社五分钟左右能来接。", [(5, "wait", "云溪茶社")]),
@@ -141,6 +145,9 @@ VALUES = [
     ("¥85 for the menu", 85, 85, 85, "exact", "yuan"),
     ("a hundred and ten yuan", 110, 110, 110, "exact", "yuan"),
     ("1,250 yuan for the room", 1250, 1250, 1250, "exact", "yuan"),
+    ("two metres thirty-five high", 2.35, 2.35, 2.35, "exact", "m"),
+    ("Free spaces: 12", 12, 12, 12, "exact", "count"),
+    ("当前空位：12个", 12, 12, 12, "exact", "count"),
     ("its headroom is 205 cm", 2.05, 2.05, 2.05, "exact", "m"),
     ("步行一刻钟", 15, 15, 15, "exact", "min"),
     ("步行半个小时", 30, 30, 30, "exact", "min"),
@@ -319,6 +326,7 @@ NOTHING = [
     ("听松书局免费。", "price", "听松书局"),
     ("红枫面馆不用排队。", "wait", "红枫面馆"),
     ("临江大桥没有过路费。", "fee", "临江大桥"),
+    ("临江大桥不收取过路费。", "fee", "临江大桥"),
 ]
 
 

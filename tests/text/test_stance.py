@@ -267,6 +267,9 @@ def test_a_column_of_opening_hours_makes_no_plan():
         ("从白鹭广场走，临江大桥今晚封到十点。", "白鹭广场", "affirmed"),
         ("从白鹭广场走10分钟到云溪茶社。", "白鹭广场", "landmark"),
         ("云溪茶社开到十点，所以去那儿。", "云溪茶社", "affirmed"),
+        ("听松书局有点贵，我更喜欢云溪茶社。", "云溪茶社", "affirmed"),
+        ("No luck with Amber Hall, I'm afraid.", "amber", "rejected"),
+        ("Take Birch Cafe. Amber Hall costs the same as my pick, yet it is too small.", "amber", "rejected"),
         ("您常去的红枫面馆关张了，去云溪茶社。", "红枫面馆", "rejected"),
         ("Leave Amber Hall at noon and go to Birch Cafe.", "amber", "landmark"),
         (
