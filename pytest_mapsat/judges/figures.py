@@ -29,8 +29,8 @@ from .belonging import (
     named_by_then,
     near_phrases,
     readings_of,
-    sorts_of,
     settled,
+    sorts_of,
 )
 from .bound_values import DAY, Value, clock_times, plain_numbers, written
 from .context import Context
@@ -119,11 +119,18 @@ def _bare(check: Number, known: Sequence[Value], context: Context) -> tuple[Quot
     """Return the numbers without a unit that have one of the values: a figure may be said without its unit."""
     scale = _UNITS[check.unit][1]
     values = {value.number / scale for value in known}
-    found = (
-        document.quote(one.span)
+    bare = (
+        (document, span, value)
         for document in context.read(check.turn)
-        for one in (*document.numbers, *(figure for figure in document.quantities if figure.unit == "count"))
-        if any(abs(one.value - value) <= check.tolerance * abs(value) + ROUNDING for value in values)
+        for span, value in (
+            *((one.span, one.value) for one in document.numbers),
+            *((one.span, one.value) for one in document.quantities if one.unit == "count"),
+        )
+    )
+    found = (
+        document.quote(span)
+        for document, span, said in bare
+        if any(abs(said - value) <= check.tolerance * abs(value) + ROUNDING for value in values)
     )
     return tuple(islice(found, SHOWN_AT_MOST))
 
