@@ -172,7 +172,7 @@ def _weighed(
     if said.outcome == "open" and sure:
         return said
     why = context.explained(document).of(figure, check.role)
-    if why == "unnamed":
+    if why == "unnamed" and (sure or len(figure.subject) != 1):
         why = "" if sure else "other"
     outcome = said.outcome
     if why == "user":

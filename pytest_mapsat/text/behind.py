@@ -144,8 +144,10 @@ class Behind:
         return pronoun is not None and pronoun.has("it", "chosen", "article")
 
     def _goes_on(self, cue: Cue) -> bool:
-        """Return whether "too" stands before an adjective and not at the end."""
+        """Return whether "too" stands before an adjective, and not at the end or before "and"."""
         following = self.scan.text[cue.end : cue.end + 2]
+        if any(other.has("and", "but", "or") for other in self.scan.cues_between(cue.end, cue.end + 2)):
+            return False
         return following[:1] not in ("", ",", ".", ";", "!", ")", "\n") and following.strip()[:1] not in (",", ".", "")
 
     def _said_of(self, name: Name) -> Iterator[tuple[Clause, list[Cue]]]:

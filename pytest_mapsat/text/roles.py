@@ -162,7 +162,7 @@ class Roles:
             and not self.scan.text[before[-1].end : figure.start].strip()
             and bool(before[-1].role(("price",)))
             and not self.scan.text[before[-1].start].isascii()
-            and not self.scan.text[figure.end : figure.end + 2].strip().isalpha()
+            and not self.scan.text[figure.end : figure.end + 1].isalpha()
         )
 
     def _role(self, figure: Figure, cues: Sequence[Cue], clause: Clause, allowed: frozenset[str]) -> str | None:

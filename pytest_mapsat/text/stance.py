@@ -273,7 +273,10 @@ class _Signs:
         if over:
             return over
         place = self.scan.blocks[name.block].heading
-        while place >= 0:
+        goes_on = self.scan.blocks[name.block].kind != "paragraph" or not any(
+            block.kind in ("item", "row") for block in self.scan.blocks[place + 1 : name.block]
+        )
+        while place >= 0 and goes_on:
             low, high = self.scan.bounds[place]
             cues = self.scan.cues_between(low, high)
             others = any(cue.has(*_OF_OTHERS) for cue in cues)

@@ -46,7 +46,8 @@ class Subjects:
         after = self.names_between(end, clause.end)
         if after and self._leads_to(end, after[0], travel=travel):
             return after[0].hit.keys
-        ahead = self._ahead(place) if travel and not before and not after else ()
+        alone = not before and not after
+        ahead = (alone and (self._headed(place, start, end) or (travel and self._ahead(place)))) or ()
         if ahead or (travel and self._homeward(clause, before[-1].hit.end if before else clause.start, end)):
             return ahead
         spoken_of = [name for name in before if name.sign != "landmark" and not self._than(name)]
@@ -57,6 +58,18 @@ class Subjects:
         if beside or (later and not self.names_between(sentence.start, clause.start)):
             return later[0].hit.keys
         return self._earlier(clause, sentence.block, sentence.start) if not before or travel else ()
+
+    def _headed(self, place: int, start: int, end: int) -> tuple[str, ...]:
+        """Return the thing that a figure stands before like a label: "14:40 - X, 2 Tide Street"."""
+        clause, stop = self.scan.clauses[place], self.scan.sentences[self.scan.clauses[place].sentence].last
+        if place + 1 >= stop or any(
+            map(str.isalnum, self.scan.text[clause.start : start] + self.scan.text[end : clause.end])
+        ):
+            return ()
+        following = self.scan.clauses[place + 1]
+        named = self.names_between(following.start, following.end) if following.opens in ("-", ":") else []
+        leads = bool(named) and not any(map(str.isalnum, self.scan.text[following.start : named[0].hit.start]))
+        return named[0].hit.keys if leads else ()
 
     def _ahead(self, place: int) -> tuple[str, ...]:
         """Return where a way leads that is only named behind brackets: "a 12 minute walk (830 m) to X"."""

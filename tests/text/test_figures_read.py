@@ -30,6 +30,11 @@ ROLES = [
         "At Amber Hall three nights make 140 yuan each, which makes 420 yuan.",
         [(140, "per_head", "*"), (420, "total", "*")],
     ),
+    ("For your party of six the total would therefore amount to 480 yuan.", [(6, "count", "*"), (480, "total", "*")]),
+    (
+        "- **3 km - Amber Hall**, 12 yuan\n- **4 km - Birch Cafe**",
+        [(3000, "travel_distance", "amber"), (12, "price", "amber"), (4000, "travel_distance", "birch")],
+    ),
     ("Cedar Garage is 5 yuan an hour.", [(5, "price", "cedar")]),
     ("云溪茶社多花6分钟。", [(6, "slack", "云溪茶社")]),
     ("云溪茶社五分钟左右能来接。", [(5, "wait", "云溪茶社")]),
