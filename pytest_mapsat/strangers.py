@@ -11,13 +11,14 @@ import os
 import select
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
-from threading import current_thread, local, main_thread
+from threading import Thread, current_thread, local, main_thread
 from types import FrameType
 from typing import Any, ParamSpec, TextIO, TypeVar
 
@@ -108,6 +109,7 @@ class Surroundings:
         self._limit = sys.getrecursionlimit()
         self._directory = _directory()
         self._modules = [(vars(module), vars(module).copy()) for module in _SHARED]
+        self._excepthook = threading.excepthook
         self._streams = [stream for stream in (sys.stdout, sys.stderr) if streams and _keep_open(stream)]
 
     def restore(self) -> None:
@@ -117,11 +119,18 @@ class Surroundings:
             sys.setrecursionlimit(self._limit)
         for names, former in self._modules:
             names.update(former)
+        threading.excepthook = self._excepthook
         if self._directory and _directory() != self._directory:
             with suppress(OSError):
                 os.chdir(self._directory)
         for stream in self._streams:
             vars(stream).pop("close", None)
+
+
+def new_thread(work: Callable[..., None], name: str, *arguments: object) -> Thread:
+    """Return a thread of ours that ends with the process, whatever an agent that is in its reply has made of ``threading.excepthook``."""
+    threading.excepthook = vars(threading)["excepthook"] or threading.__excepthook__
+    return Thread(target=work, args=arguments, name=name, daemon=True)
 
 
 class _OfMainThread(Surroundings):

@@ -39,10 +39,10 @@ class AgentFault(Exception):  # noqa: N818  # it carries a fault, and is not an 
         super().__init__(message)
 
 
-def scrubbed(text: str) -> str:
-    """Return the text without memory addresses and absolute paths (the file name stays), cut to a readable length."""
+def scrubbed(text: str, most: int = _SHOWN) -> str:
+    """Return the text without memory addresses and absolute paths (the file name stays), cut to a readable length, in characters."""
     words = writable(_PATH.sub(r"\1", _ADDRESS.sub("0x...", text[:_READ])))
-    return words if len(words) <= _SHOWN else words[: _SHOWN - 3] + "..."
+    return words if len(words) <= most else words[: most - 3] + "..."
 
 
 def describe(error: BaseException, *, blame: Blame) -> Fault:

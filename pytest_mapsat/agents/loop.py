@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
-from pytest_mapsat.strangers import end_copy_of, make_room
+from pytest_mapsat.strangers import end_copy_of, make_room, new_thread
 
 #: How long a loop may need to answer after a coroutine was cancelled, seconds, before it counts as blocked.
 _PATIENCE = 0.5
@@ -30,7 +30,7 @@ class EventLoop:
         self._stop = self._loop.stop
         self._loop.stop = _refuse_to_stop  # type: ignore[method-assign]
         self._ended = False
-        self._thread = threading.Thread(target=self._run, name="mapsat-loop", daemon=True)
+        self._thread = new_thread(self._run, "mapsat-loop")
         self._thread.start()
 
     def _run(self) -> None:

@@ -7,6 +7,8 @@ from math import inf
 from threading import Condition, Thread, current_thread
 from time import perf_counter
 
+from pytest_mapsat.strangers import new_thread
+
 
 class Alarm:
     """Something to be done at a time, unless it is put off before."""
@@ -38,7 +40,7 @@ class Alarms:
         with self._changed:
             self._set[id(alarm)] = alarm
             if self._thread is None:
-                self._thread = Thread(target=self._work, name="mapsat-alarms", daemon=True)
+                self._thread = new_thread(self._work, "mapsat-alarms")
                 self._thread.start()
             elif at < self._until:
                 self._changed.notify()

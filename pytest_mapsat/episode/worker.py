@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from math import inf
 from queue import SimpleQueue
-from threading import Condition, Event, Lock, Thread
+from threading import Condition, Event, Lock
 from time import perf_counter
 from typing import Any, Protocol
 
 from pytest_mapsat import agents
-from pytest_mapsat.strangers import Surroundings
+from pytest_mapsat.strangers import Surroundings, new_thread
 from pytest_mapsat.turns import waiting
 
 from .alarms import Alarms
@@ -102,7 +102,7 @@ class _Watch:
         self._job: _Job | None = None
         self._until = inf
         self._stopped = False
-        self._thread = Thread(target=self._work, name="mapsat-watch", daemon=True)
+        self._thread = new_thread(self._work, "mapsat-watch")
         self._thread.start()
 
     def set(self, job: _Job | None) -> None:
@@ -140,7 +140,7 @@ class Worker:
         self.idle = True
         self._watch = _Watch()
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        self._thread = Thread(target=self._work, name="mapsat-agent", daemon=True)
+        self._thread = new_thread(self._work, "mapsat-agent")
         self._thread.start()
 
     def _work(self) -> None:

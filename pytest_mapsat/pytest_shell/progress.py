@@ -9,13 +9,14 @@ import os
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from threading import Event, RLock, Thread
+from threading import Event, RLock
 from time import perf_counter
 
 import pytest
 
 from pytest_mapsat.reports import Tally, UnderWay, live_line
 from pytest_mapsat.runs.flights import Flights
+from pytest_mapsat.strangers import new_thread
 
 from .items import is_case
 
@@ -75,7 +76,7 @@ class Progress:
     def pytest_runtestloop(self) -> Generator[None, object, object]:
         """Show the line while items run."""
         self._since = perf_counter()
-        thread = Thread(target=self._work, name="mapsat-progress", daemon=True)
+        thread = new_thread(self._work, "mapsat-progress")
         thread.start()
         try:
             return (yield)

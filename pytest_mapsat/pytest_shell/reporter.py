@@ -70,7 +70,8 @@ class Reporter:
         self.run_name = ""
         self.families = families
         self._decides = not any(
-            getattr(config.option, name, False) for name in ("collectonly", "setuponly", "setupplan")
+            getattr(config.option, name, False)
+            for name in ("collectonly", "setuponly", "setupplan", "showfixtures", "show_fixtures_per_test")
         )
         self._reports = Reports(config, settings)
         self._refuse()

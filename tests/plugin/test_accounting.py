@@ -163,6 +163,13 @@ def test_a_quiet_run_still_tells_the_gate_and_what_is_lost(project, quiet):
     assert "sandbox " not in result.stdout.str()
 
 
+@pytest.mark.parametrize("option", ["--fixtures", "--fixtures-per-test"])
+def test_showing_fixtures_decides_nothing(project, option):
+    result = project.runpytest(GOOD, "--mapsat-fail-under=ar=0.9", option)
+    assert result.ret == 0
+    result.stdout.no_fnmatch_line("*lost*")
+
+
 def test_collect_only_decides_nothing(project):
     result = project.runpytest(GOOD, SAVE, "--co")
     assert result.ret == 0

@@ -60,6 +60,24 @@ def agent(message, tools):
 """
 
 
+#: Takes away the folder of all agents, then puts a file in its place.
+IN_THE_WAY = """\
+import os, pathlib, shutil
+
+PLACE = pathlib.Path(__file__).parent
+
+
+def agent(message, tools):
+    number = len(list(PLACE.glob("*.ran")))
+    (PLACE / f"{number}.ran").touch()
+    folder = os.path.dirname(os.environ["TMPDIR"])
+    shutil.rmtree(folder, ignore_errors=True)
+    if number == 1:
+        pathlib.Path(folder).touch()
+    return "I suggest Blue Bay."
+"""
+
+
 def _without_timing(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_timing(part) for key, part in value.items() if key != "timing"}
@@ -99,6 +117,29 @@ def test_agents_that_end_or_hold_their_process_fail_their_item_and_the_run_goes_
             "number 1",
         ]
     )
+
+
+def test_a_fault_of_many_words_is_told_alike_wherever_the_agent_runs(project: pytest.Pytester) -> None:
+    project.makepyfile(wordy="def agent(message, tools):\n    raise ValueError('the server said ' + 'no ' * 300)\n")
+    for name, options in (("here.json", ()), ("isolated.json", ("--mapsat-isolate",))):
+        project.runpytest("--mapsat-agent=wordy:agent", f"--mapsat-save={name}", *options).assert_outcomes(failed=3)
+    assert _saved(project, "isolated.json") == _saved(project, "here.json")
+    (fault, *_) = [
+        card["trajectory"]["fault"] for card in json.loads((project.path / "here.json").read_text())["cases"]
+    ]
+    assert fault["message"].endswith("... (wordy.py:2 in agent)")
+
+
+def test_a_folder_that_an_agent_takes_away_is_made_again_and_one_that_cannot_be_made_is_not_the_agents_fault(
+    project: pytest.Pytester,
+) -> None:
+    project.makepyfile(thief=IN_THE_WAY)
+    options = ("--mapsat-agent=thief:agent", "--mapsat-isolate", "--mapsat-fail-under=ar=0.1", "--mapsat-trials=2")
+    result = project.runpytest_subprocess(*options)
+    # The process of each episode is made when the one before begins.
+    result.assert_outcomes(passed=3, skipped=3)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["stopped*could not be made: File*", "*INVALID*infrastructure 2*"])
 
 
 def test_nothing_in_an_agents_process_leads_to_the_suite_or_the_case(project: pytest.Pytester) -> None:

@@ -3,6 +3,7 @@
 import json
 import re
 import textwrap
+import threading
 
 import pytest
 import tiny_suite
@@ -49,6 +50,10 @@ def noted(message, tools, session):
 
 def wrong(message, tools, session):
     return noted(message, tools, session) and "no idea"
+
+def unhooks(message, tools):
+    threading.excepthook = None
+    return noted(message, tools, type("S", (), {"id": "x"}))
 
 def hangs(message, tools):
     time.sleep(60)
@@ -175,6 +180,13 @@ def test_a_run_that_stops_starts_no_more_and_accounts_for_all(many):
     assert len(told["accounting"]["lost"]) == 11
     journal = (many.path / "run.json.journal").read_text().splitlines()
     assert sum("episode" in json.loads(line) for line in journal if line.strip()) == 1
+
+
+def test_an_agent_that_takes_the_hook_of_threads_away_fails_nobody(many):
+    hook = threading.excepthook
+    result = run(many, "unhooks", "--mapsat-concurrency=6")
+    result.assert_outcomes(passed=12)
+    assert threading.excepthook is hook
 
 
 def test_agents_that_hang_are_left_behind_and_the_process_ends(many):

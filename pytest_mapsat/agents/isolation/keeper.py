@@ -123,10 +123,13 @@ class Keeper:
         return self._fork(*descriptors) if len(descriptors) == _DESCRIPTORS else None
 
     def _fork(self, line: int, out: int, err: int, fate: int) -> socket.socket | None:
-        folder, pid = "", -1
-        with suppress(OSError):
+        folder, pid, why = "", -1, ""
+        try:
+            Path(self._folder).mkdir(mode=0o700, parents=True, exist_ok=True)  # an agent may have removed it
             folder = tempfile.mkdtemp(dir=self._folder)
             pid = os.fork()
+        except OSError as error:
+            why = error.strerror or type(error).__name__
         if pid == 0:
             self._leave()
             os.close(fate)
@@ -135,7 +138,7 @@ class Keeper:
             os.close(descriptor)
         if pid < 0:
             with suppress(OSError):
-                os.write(fate, NONE)
+                os.write(fate, NONE + why.encode())
             os.close(fate)
             remove(folder)
             return None

@@ -13,7 +13,7 @@ from pytest_mapsat.agents.faults import AgentFault, scrubbed
 from pytest_mapsat.agents.reply import Reply
 from pytest_mapsat.agents.reply_check import checked
 from pytest_mapsat.agents.resolve import search_first
-from pytest_mapsat.model import Case, JsonObject, UsageError
+from pytest_mapsat.model import Case, InfrastructureError, JsonObject, UsageError
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 from pytest_mapsat.strangers import plain
 
@@ -25,6 +25,8 @@ from .wire import Broken, Call, Ready, Said, Thought, Unusable, WireError
 _PATIENCE = 1.0
 #: How often a process that was lost before its episode is replaced: the one that takes its place may be lost with the same keeper.
 _TRIES = 2
+#: Characters of a fault that was described where it came up: its type, its words, which were cut there, and its place.
+_DESCRIBED = 2_000
 #: Characters and lines of a fault's detail.
 _DETAIL, _DETAIL_LINES = 2_000, 5
 
@@ -84,7 +86,7 @@ class IsolatedSource:
         """Return the agent for one episode, in a process that is ready, or the fault of one that is not."""
         process, told = self._brought_up()
         if isinstance(told, Unusable):
-            told = self.fault(scrubbed(told.message))
+            told = self.fault(scrubbed(told.message, _DESCRIBED))
         fault = told if isinstance(told, AgentFault) else None
         return IsolatedConversation(self, process, fault, toolbox, context, session)
 
@@ -111,6 +113,9 @@ class IsolatedSource:
         """Return a process that has imported the agent, or that says why it has not.
 
         One that was lost while it waited had nothing of this episode yet: another takes its place.
+
+        Raises:
+            InfrastructureError: the system gives no more processes, or no folder for one.
         """
         process = self._taken()
         try:
@@ -147,6 +152,8 @@ class IsolatedSource:
                 with process:
                     told = process.receive(self._isolation.patience)
             except (LostError, WireError) as error:
+                if process.unmade:
+                    raise InfrastructureError(f"the agent's process {error}") from None
                 module = self.spec.partition(":")[0]
                 return self.fault(f"the agent's process {error}, before its module {module!r} was imported")
             if isinstance(told, Unusable):
@@ -216,7 +223,7 @@ class IsolatedConversation:
             if isinstance(told, Said):
                 return checked(_reply_of(told))
             if isinstance(told, Broken):
-                raise self._source.fault(scrubbed(told.message), _detail(told.detail))
+                raise self._source.fault(scrubbed(told.message, _DESCRIBED), _detail(told.detail))
             self._process.send(self._served(told))
 
     def _served(self, asked: Call | Thought) -> JsonObject:
@@ -256,7 +263,8 @@ def isolated_source(spec: str, root: Path, isolation: Isolation) -> IsolatedSour
         source.check()
     except BaseException as error:
         source.close()
-        if isinstance(error, OSError):
-            raise UsageError(f"agent {spec!r}: no process can be started: {error.strerror or error}") from None
+        if isinstance(error, OSError | InfrastructureError):
+            why = getattr(error, "strerror", None) or error
+            raise UsageError(f"agent {spec!r}: no process can be started: {why}") from None
         raise
     return source

@@ -21,6 +21,8 @@ from .wire import KILL, MOST_BYTES, NONE, Inbox, Ready, Sent, WireError, packed,
 MOST_PRINTED = 1_000_000
 #: How long the word of a process's end may come after its line has closed, seconds.
 _PATIENCE = 1.0
+#: The keeper's last word of a process, bytes.
+_WORD = 200
 #: Reads of what is left in a pipe: more than it can hold.
 _READS = 32
 
@@ -40,6 +42,8 @@ class AgentProcess:
         self._inbox = Inbox(MOST_BYTES)
         #: What it said once its agent was imported.
         self.ready: Ready | None = None
+        #: Whether the system did not give it.
+        self.unmade = False
         self._lost = ""
         self._lock = Lock()
         self._talking = False
@@ -187,11 +191,12 @@ class AgentProcess:
     def _hear_fate(self) -> bool:
         raw = b""
         with suppress(OSError):
-            raw = self._fate.recv(16)
+            raw = self._fate.recv(_WORD)
         # What it said and printed before its end counts.
         self._read_line()
         self._read_printed()
         self._lost = _ending(raw)
+        self.unmade = raw.startswith(NONE)
         return False
 
 
@@ -199,8 +204,8 @@ def _ending(raw: bytes) -> str:
     """Return what became of a process, by the keeper's last word of it; no word at all is the keeper's own end."""
     if not raw:
         return "was lost with its keeper"
-    if raw == NONE:
-        return "could not be made: the system gives no more processes"
+    if raw.startswith(NONE):
+        return f"could not be made: {raw.removeprefix(NONE).decode(errors='replace')}"
     status = int(raw)
     if status >= 0:
         return f"ended itself (exit status {status})"

@@ -20,8 +20,8 @@ _LENGTH = struct.Struct(">I")
 
 #: What pytest sends the keeper: for a new process, with its descriptors; and to have one killed.
 START, KILL = b"+", b"k"
-#: What the keeper says instead of the status of a process's end: it could make none.
-NONE = b"none"
+#: What the keeper says instead of the status of a process's end: it could make none, and why.
+NONE = b"none: "
 
 
 class WireError(Exception):
