@@ -110,8 +110,16 @@ def _is_of(check: Number | ClockTime, document: Document, figure: Quantity | Clo
         way = _way_before(document, figure, keys, context) if to_an_end else ""
         return way in keys if way else _only_proposed(keys, context, check.turn)
     if len(figure.subject) == 1:
-        return figure.subject[0] in keys
+        return figure.subject[0] in keys or _is_of_both(keys, figure, context)
     return None if keys & set(figure.subject) else False
+
+
+def _is_of_both(keys: set[str], figure: Quantity | Clock, context: Context) -> bool:
+    """Return whether a figure that seems to be said of a thing is known of it together with one of these: the price of a ride there."""
+    if not isinstance(figure, Quantity):
+        return False
+    known = context.evidence.figures_of(figure.subject[0], unit=figure.unit, role=figure.role)
+    return any(abs(one.value - figure.value) <= ROUNDING and not keys.isdisjoint(one.subject) for one in known)
 
 
 def readings_of(time: Clock, context: Context) -> Sequence[int]:
@@ -262,7 +270,8 @@ def may_reach(figure: Quantity, low: float, high: float) -> bool:
 def meets(figure: Quantity, value: float, tolerance: float) -> bool:
     """Return whether a figure says a value: exactly, rounded as it is written, or about, under or over it as it says."""
     within = tolerance * abs(value) + ROUNDING
-    rounded = max(within, figure.step / 2 + ROUNDING if figure.value != int(figure.value) or figure.step > 1 else 0)
+    broken = any(one != int(one) for one in (figure.value, value))
+    rounded = max(within, figure.step / 2 + ROUNDING if broken or figure.step > 1 else 0)
     match figure.approx:
         case "exact":
             return abs(figure.value - value) <= rounded

@@ -52,6 +52,8 @@ _FAR = 5
 #: Roles that a figure is not read in by mistake.
 _SURE_ROLES = ("budget", "saving", "slack", "former_price")
 _TIME_ROLES = frozenset(get_args(TimeRole))  # likewise
+#: Roles of times that are told of things, and never of the user.
+_HOURS = ("opening", "closing", "last_service")
 #: What became of figures that are known otherwise.
 _KNOWN = ("given", "explained")
 #: What a time of day that is said of a thing of a sort, without a word about it, is likely to be.
@@ -130,7 +132,7 @@ def _bare(check: Number, known: Sequence[Value], context: Context) -> tuple[Quot
     found = (
         document.quote(span)
         for document, span, said in bare
-        if any(abs(said - value) <= check.tolerance * abs(value) + ROUNDING for value in values)
+        if any(abs(said - value) <= check.allowed * abs(value) + ROUNDING for value in values)
     )
     return tuple(islice(found, SHOWN_AT_MOST))
 
@@ -174,6 +176,8 @@ def _weighed(
     why = context.explained(document).of(figure, check.role)
     if why == "unnamed" and (sure or len(figure.subject) != 1):
         why = "" if sure else "other"
+    if why == "user" and sure and figure.role in _HOURS:
+        why = ""  # when the user is free says nothing of when a shop is
     outcome = said.outcome
     if why == "user":
         outcome = "given"
@@ -209,14 +213,24 @@ def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun:
     fits = [one for one in maybe if one.outcome == "fits"]
     if fits and check.quantifier == "all":
         return Finding(True, f"{cited(_quotes(fits))}, which fits whatever it is said of", wanted, _quotes(fits))
-    others = _quotes([one for one in said if one.other_role])
+    others = [one for one in said if one.other_role]
     if others and check.if_absent == "fail" and not context.silent(check.turn):
-        return unclear(others, "which seems to be a figure of something else", wanted)
+        return unclear(_quotes(others), f"which seems to be {_read_as(others)}", wanted)
     aside = [one for one in said if one.other_role or one.figure.stance == "asked"]
     strange = [one for one in aside if _is_strange(one, check, context)]
     if strange and check.if_absent != "fail":
         return unclear(_quotes(strange), "which nothing known has, and may be the one that is meant", wanted)
     return absent(check.if_absent, f"no reply says a {noun}{thing_in_words(check)}", wanted)
+
+
+def _read_as(said: Sequence[_Said]) -> str:
+    """Return in words what figures of other roles were read as."""
+    roles = dict.fromkeys(one.figure.role for one in said[:SHOWN_AT_MOST])
+    return (
+        "a figure of something else"
+        if None in roles
+        else f"one of {' or '.join(str(role).replace('_', ' ') for role in roles)}"
+    )
 
 
 def _is_strange(one: _Said, check: Number | ClockTime, context: Context) -> bool:
@@ -291,7 +305,7 @@ def _number_said(
     named = named_by_then(figure, document)
     ours = ours if named or not ours else None
     shown = [f"{value.number / scale:g} {_word(check, context)}" for value in _relevant(figure, upto)]
-    beside = Beside(upto, lambda value: meets(figure, value.number, check.tolerance), named)
+    beside = Beside(upto, lambda value: meets(figure, value.number, check.allowed), named)
     return _Said(document, figure, ours, compared(figure, beside, context), f"but {_returned(check.bounds, shown)}")
 
 

@@ -64,6 +64,10 @@ class NotSaid(Noun):
     turn: Turn = "any"
 
 
+#: Units of what is measured, and how far such figures may be rounded, relatively.
+_MEASURED, _ROUNDED = frozenset({"m", "km", "s", "min", "h", "d"}), 0.05
+
+
 class Number(Noun):
     """A number with a unit is said, and lies where it must.
 
@@ -72,6 +76,7 @@ class Number(Noun):
     ``min`` and ``max`` bound it in ``unit``. ``equals`` holds it against values that tools returned (in ``equals_unit``, each multiplied by
     ``times``): those of the thing of which it is said, and of its way of travelling. ``quantifier`` says whether one such figure must fit or all that
     are said. Units of length (m, km), time (s, min, h), money (``money``, that of the suite's currency; ``yuan`` where that is the yuan) and plain counts are converted.
+    ``tolerance`` is relative; unless given it is 0.05 for lengths and times, which are easily rounded, and 0 for all else.
     ``if_absent``: what it means that no such number is said; ``vacuous`` passes and is counted as vacuous.
     """
 
@@ -86,7 +91,7 @@ class Number(Noun):
     equals: Bounds | None = None
     equals_unit: Unit | None = None
     times: float = Field(default=1, gt=0)
-    tolerance: float = Field(default=0.05, ge=0, le=1)
+    tolerance: float | None = Field(default=None, ge=0, le=1)
     quantifier: Literal["any", "all"] = "all"
     if_absent: Literal["fail", "vacuous"] = "fail"
     turn: Turn = "any"
@@ -96,6 +101,12 @@ class Number(Noun):
         if self.min is None and self.max is None and self.equals is None:
             raise ValueError("number needs min, max or equals")
         return self
+
+    @property
+    def allowed(self) -> float:
+        """How far, relatively, a figure may lie from a value that it says."""
+        usual = _ROUNDED if self.unit in _MEASURED else 0.0
+        return usual if self.tolerance is None else self.tolerance
 
     @property
     def bounds(self) -> tuple[Bound, ...]:

@@ -30,6 +30,8 @@ _ANSWER_WORDS = ("green", "red", "undecided")
 _NAME = 24
 _CELL = 6
 _WIDTH = 80
+#: Factors that are named with their open labels.
+_MOST_FACTORS = 8
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,12 @@ def answer_table(proof: AnswersProof) -> Iterator[str]:
         yield from _rows(f"answers: {name}", table, _ANSWER_WORDS, blank=bool(number))
     for name, table in _label_tables(proof):
         yield from _rows(f"labels: {name}", table, _LABEL_WORDS, blank=True)
+    open_by_factor = Counter(label.factor for label in proof.undecided)
+    if open_by_factor:
+        shown = [f"{factor} {count}" for factor, count in open_by_factor.most_common(_MOST_FACTORS)]
+        more = len(open_by_factor) - len(shown)
+        yield ""
+        yield from wrap(f"open: {', '.join(shown)}{f', and {more} more' if more > 0 else ''}", _WIDTH, hang=2)
     yield ""
     for label in proof.wrong:
         said = f"{label.factor}: {label.said}, should be {label.should}: {printable(label.why)}"

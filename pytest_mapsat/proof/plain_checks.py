@@ -273,7 +273,7 @@ def _figure_fits(check: Number, value: float, known: list[float] | None) -> bool
         return False
     if check.max is not None and value > check.max * scale + _ROUNDING:
         return False
-    return known is None or any(abs(value - one) <= check.tolerance * abs(one) + _ROUNDING for one in known)
+    return known is None or any(abs(value - one) <= check.allowed * abs(one) + _ROUNDING for one in known)
 
 
 def _known_times(check: ClockTime, dialogue: PlainDialogue) -> list[int]:

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 #: unit -> what is measured, and how many base units (metre, second, ...) it is. Names are those of checks.
 UNITS: dict[str, tuple[str, float]] = {
-    "m": ("length", 1), "km": ("length", 1000), "s": ("time", 1), "min": ("time", 60), "h": ("time", 3600),
+    "m": ("length", 1), "km": ("length", 1000), "s": ("time", 1), "min": ("time", 60), "h": ("time", 3600), "d": ("time", 86400),
     "yuan": ("money", 1), "money": ("money", 1), "percent": ("share", 1), "celsius": ("temperature", 1), "star": ("rating", 1), "count": ("count", 1),
 }  # fmt: skip
 _WORDS = {
     "km": "km", "公里": "km", "千米": "km", "m": "m", "metres": "m", "米": "m", "minutes": "min", "minute": "min", "min": "min",
-    "分钟": "min", "hours": "h", "hour": "h", "h": "h", "小时": "h", "seconds": "s", "秒": "s", "yuan": "yuan", "元": "yuan",
+    "分钟": "min", "hours": "h", "hour": "h", "h": "h", "小时": "h", "seconds": "s", "秒": "s", "days": "d", "day": "d", "天": "d", "yuan": "yuan", "元": "yuan",
     "dollars": "money", "美元": "money", "euros": "money", "欧元": "money", "pounds": "money", "英镑": "money", "yen": "money", "日元": "money",
     "percent": "percent", "%": "percent", "°C": "celsius", "°": "celsius", "度": "celsius", "stars": "star", "星": "star", "分": "star",
 }  # fmt: skip

@@ -19,7 +19,7 @@ _MOST_SHARE = 1.5
 _NEXT: dict[str, str] = {"min": "min", "m": "m"}
 _SIXTY = 60
 _TEN = 10
-_CENTI = 0.01
+_HUNDRED = 100
 #: Roles of a sum of money that a number without a unit may have.
 _OF_MONEY = frozenset({"price", "total", "per_head", "fee"})
 #: What rounding to halves and quarters may hide, as a share of the unit.
@@ -254,9 +254,9 @@ class _Reader:
             and figure.approx != "range"
         ):
             return last._replace(end=figure.end, value=total, low=total, high=total, step=1.0, scale=1.0)
-        if gap == " " and self._are_centimetres(last, figure):
-            total += figure.value * (_CENTI - 1)
-            return last._replace(end=figure.end, value=total, low=total, high=total, step=_CENTI)
+        if gap == " " and self._are_hundredths(last, figure):
+            total = last.value + figure.value * last.scale / _HUNDRED
+            return last._replace(end=figure.end, value=total, low=total, high=total, step=last.scale / _HUNDRED)
         if not gap and self._is_tenth(last, figure):
             step = last.scale / _TEN
             total = last.value + figure.value * step
@@ -269,11 +269,12 @@ class _Reader:
         whole = last.value % last.scale == 0 and last.approx == "exact"
         return large and whole and figure.bare and figure.value < _TEN and not self.text[last.end - 1].isascii()
 
-    def _are_centimetres(self, last: Figure, figure: Figure) -> bool:
-        """Return whether a number right behind some metres goes on with them: "two metres thirty-five"."""
-        metres = (last.unit, last.scale, last.approx) == ("m", 1, "exact") and last.value == int(last.value)
-        small = figure.bare and figure.approx == "exact" and _TEN <= figure.value < 1 / _CENTI
-        return metres and small and last.value < _TEN and figure.value == int(figure.value)
+    def _are_hundredths(self, last: Figure, figure: Figure) -> bool:
+        """Return whether a number right behind metres or a sum goes on with them: "two metres thirty-five", "eight euros ninety"."""
+        whole = last.unit in ("m", "yuan", "foreign") and last.scale == 1 and last.approx == "exact"
+        short = last.value < _TEN or last.unit != "m"
+        small = figure.bare and figure.approx == "exact" and _TEN <= figure.value < _HUNDRED
+        return whole and short and small and not last.value % 1 and not figure.value % 1
 
     def _is_range(self, last: Figure, figure: Figure, gap: str) -> bool:
         mark = gap.strip()

@@ -203,6 +203,17 @@ def test_the_figure_of_a_thing_that_no_reply_names_excuses_nothing(reply, passed
     assert priced(reply).passed is passed
 
 
+@pytest.mark.parametrize(("said", "passed"), [("30 yuan", True), ("31 yuan", False), ("about 31 yuan", True)])
+def test_sums_are_exact_unless_a_tolerance_is_given(said, passed):
+    assert priced(f"I suggest Science Barn, a ticket is {said}.").passed is passed
+
+
+def test_a_price_with_cents_may_be_told_in_whole_units():
+    result = {"pois": [{"name": "Science Barn", "price": 29.6}]}
+    assert priced("I suggest Science Barn, a ticket is 30 yuan.", result).passed is True
+    assert priced("I suggest Science Barn, a ticket is 29 yuan.", result).passed is False
+
+
 @pytest.mark.parametrize(("sum_", "passed"), [(276, True), (248, False), (300, False)])
 def test_a_sum_that_is_said_of_nothing_is_that_of_the_only_thing_that_is_named(sum_, passed):
     listed = {"items": "pois", "name": "name", "id": "id", "sort": "place"}
@@ -274,6 +285,37 @@ def test_a_time_at_the_end_of_a_way_may_be_that_of_what_takes_one_there():
     assert judge_reply(reply, "clock_time", steps=steps, tools=DECLARED, **fields).passed is None
 
 
+@pytest.mark.parametrize(("said", "passed"), [("17:00", True), ("18:30", False)])
+def test_when_the_user_is_free_does_not_excuse_a_wrong_closing_time(said, passed):
+    declared = {"search_poi": tool("search_poi", "pois", "place", hours="hours")}
+    steps = [call(result={"pois": [{"name": "Old Mill", "hours": "09:00-17:00"}]})]
+    trajectory = dialogue(f"Old Mill closes at {said}.", steps=steps)
+    user = Turn(role="user", text="My shift ends at 18:30. Where shall I go?")
+    trajectory = trajectory.model_copy(update={"turns": (user, *trajectory.turns[1:])})
+    check = check_of("clock_time", role=["closing"], equals=bound("pois.*.hours", "search_poi"), if_absent="vacuous")
+    assert evaluate(check, Context(trajectory, declared).knowing([check])).passed is passed
+
+
+@pytest.mark.parametrize("said", ["21 yuan", "62 yuan"])
+def test_the_price_of_a_ride_to_a_place_is_not_one_of_the_place(said):
+    asked = {"type": "object", "properties": {"to": {"type": "string"}}}
+    listed = {"items": "options", "name": "kind", "sort": "ride", "fields": {"yuan": "price"}}
+    spec = {"name": "rides", "description": "Rides.", "parameters": asked, "entities": [listed], "about": ["to"]}
+    tools = {"rides": Tool.model_validate(spec), "search_poi": tool("search_poi", "pois", "place")}
+    rides = call(
+        "rides", {"options": [{"kind": "Express", "yuan": 21}, {"kind": "Premium", "yuan": 62}]}, to="Old Mill"
+    )
+    steps = [call(result={"pois": [{"name": "Old Mill"}]}), rides]
+    fields = {
+        "unit": "yuan",
+        "role": ["price"],
+        "of": ["Express", "Premium"],
+        "equals": bound("options.*.yuan", "rides"),
+    }
+    reply = f"Express will do. For {said} you are at Old Mill in ten minutes."
+    assert judge_reply(reply, "number", steps=steps, tools=tools, **fields).passed is not False
+
+
 def test_a_figure_that_is_known_of_something_else_is_not_absent():
     result = {"pois": [{"name": "Green Fork", "price": 12, "fee": 2.5}, {"name": "Quay Deck", "price": 8, "fee": 2}]}
     for said in ("8 yuan", "12 yuan"):
@@ -295,7 +337,7 @@ def test_what_the_user_gave_is_no_claim():
 
 def test_a_figure_in_another_role_that_nothing_known_has_may_be_the_one():
     result = {"pois": [{"name": "Beacon", "seats": 10}]}
-    fields = {"unit": "count", "role": ["capacity"], "if_absent": "vacuous", "tolerance": 0}
+    fields = {"unit": "count", "role": ["capacity"], "if_absent": "vacuous"}
     assert judged("Beacon has 14 seats.", "number", result, "pois.*.seats", **fields).passed is not True
     assert judged("Beacon is nice.", "number", result, "pois.*.seats", **fields).vacuous is True
 

@@ -1,9 +1,13 @@
 """Which factors a change makes false, told from the checks and plain readings alone."""
 
+from typing import get_args
+
 import pytest
 from oracle_runs import CHINESE, ENGLISH, factor, oracle_run
 
+from pytest_mapsat.model.checks import Unit
 from pytest_mapsat.proof.oracle_run import Mutant
+from pytest_mapsat.proof.plain_text import UNITS
 from pytest_mapsat.proof.violations import violated
 
 BOUND = {"op": "bound", "tool": "route"}
@@ -17,6 +21,10 @@ def broken(check, old, new, *, say=ENGLISH, **fields):
     run = oracle_run(factor(check), say=say, **fields)
     assert run.labels["z"].outcome == "passed", run.labels["z"].why
     return violated(run, Mutant("", run.saying(say.replace(old, new))))
+
+
+def test_figures_of_every_unit_that_a_check_may_have_are_read():
+    assert set(get_args(Unit)) <= set(UNITS)
 
 
 @pytest.mark.parametrize(

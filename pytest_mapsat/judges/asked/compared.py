@@ -298,7 +298,7 @@ def _in_size(figure: Figure, value: float, known: float, read: Quantity | Clock 
         return low <= known * scale * (1 + _ROUNDING)
     if figure.relation == "at_least":
         return high >= known * scale * (1 - _ROUNDING)
-    own = [check.tolerance for check in _checks(factor) if isinstance(check, Number) and check.equals]
+    own = [check.allowed for check in _checks(factor) if isinstance(check, Number) and check.equals]
     give = max(own, default=_TOLERANCE.get(unit, 0.0))
     step = read.step / 2 if isinstance(read, Quantity) else 0.0
     if read is not None and read.approx != "exact":
