@@ -19,6 +19,7 @@ _FRAMES = 5
 #: Of the words of an exception no more is looked at.
 _READ = 20_000
 _TRACEBACK = BaseException.__dict__["__traceback__"].__get__
+_CAUSE = BaseException.__dict__["__cause__"].__get__
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")
 #: An absolute path of at least two parts; not the path of a URL.
 _PATH = re.compile(r"(?<![\w.:/\\])(?:[A-Za-z]:)?(?:[/\\][^\s'\"<>:,;()/\\]+)+[/\\]([^\s'\"<>:,;()/\\]+)")
@@ -46,12 +47,13 @@ def scrubbed(text: str, most: int = _SHOWN) -> str:
 
 
 def describe(error: BaseException, *, blame: Blame) -> Fault:
-    """Return the fault for an exception: its type, its words, and the line it was raised at, in the user's own code if any."""
+    """Return the fault for an exception: its type, its words, and the line it was raised at, in the user's own code if any; in detail, what it was raised from."""
     frames = _frames(error)
     where = f" ({frames[-1]})" if frames else ""
-    return Fault(
-        blame=blame, message=f"{name_of(type(error))}: {_words(error)}{where}", detail="\n".join(frames[-_FRAMES:])
-    )
+    cause = _CAUSE(error)
+    because = [] if cause is None else [f"because of {name_of(type(cause))}: {_words(cause)}"]
+    detail = "\n".join((*frames[-_FRAMES:], *because))
+    return Fault(blame=blame, message=f"{name_of(type(error))}: {_words(error)}{where}", detail=detail)
 
 
 def described(error: BaseException) -> Fault:

@@ -30,7 +30,8 @@ def recommends(check: Recommends, context: Context) -> Finding:  # noqa: PLR0911
     wanted = f"{'only ' if check.quantifier == 'all' else ''}{_thing(check)} recommended"
     known = _entities(check, context)
     found = [standing for key, standing in context.standings(check.turn).items() if key in known]
-    found = _settled(found)
+    # The way to where the user wants to go proposes nothing, where there is something to propose.
+    found = _settled([one for one in found if one.key not in context.named_by_user] or found)
     proposed = [one for one in found if one.proposed]
     maybe = [one for one in found if one.proposed is None]
     fits = {one.key: _fits(check, one.key, known[one.key], context.trajectory.calls) for one in (*proposed, *maybe)}
@@ -79,8 +80,19 @@ def _proposes(context: Context, turn: str) -> bool:
     return any(standing.proposed for standing in context.standings(turn).values())
 
 
+def _goes_on(context: Context, turn: str) -> bool:
+    """Return whether the replies state figures or times: after "You mean X?" they may go on about it."""
+    stances = {
+        *(one.stance for document in context.read(turn) for one in document.quantities),
+        *(one.stance for document in context.read(turn) for one in document.times),
+    }
+    return "affirmed" in stances
+
+
 def _none_proposed(check: Recommends, found: Sequence[Standing], context: Context, wanted: str) -> Finding:
     only_asked = all(mention.stance == "asked" for one in found for _, mention in one.mentions)
+    if found and only_asked and _goes_on(context, check.turn):
+        return unclear(_quotes(found), _OPEN, wanted)
     doubted = any(mention.stance == "rejected" for one in found for _, mention in one.mentions)
     if found and not only_asked and (doubted or _proposes(context, check.turn)) and not context.silent(check.turn):
         return unclear(_quotes(found), "which may be proposed in words that are not understood", wanted)

@@ -226,6 +226,13 @@ class Context:
         return {}
 
     @cached_property
+    def named_by_user(self) -> frozenset[str]:
+        """The things that the user names in full: where they want to go, above all."""
+        said = [turn.text for turn in self.trajectory.turns if turn.role == "user"]
+        found = (hit for text in said for hit in self.lexicon.find(fold_phrase(text)))
+        return frozenset(hit.keys[0] for hit in found if hit.form == "full" and len(hit.keys) == 1)
+
+    @cached_property
     def left_out(self) -> frozenset[str]:
         """The things that no reply names, though it names others of their sort: no figure is said of these."""
         named = self.standings("any").keys()

@@ -90,7 +90,7 @@ def number_in_words(check: Number, known: Iterable[float], unit: str) -> str:
     if check.bounds:
         values = [f"{value:g}" for value in dict.fromkeys(known)][:SHOWN_AT_MOST]
         source = f"{' or '.join(values)} {unit}" if values else _sources(check.bounds)
-        parts.append(f"within {check.allowed * 100:g} % of {source}")
+        parts.append(f"within {check.allowed * 100:g} % of {source}" if check.allowed else f"equal to {source}")
     return " and ".join(parts) + thing_in_words(check)
 
 

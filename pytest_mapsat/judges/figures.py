@@ -110,7 +110,8 @@ def number(check: Number, context: Context) -> Finding:
         if foreign:
             why = f"which is in another currency than the suite's, {context.vocabulary.currency}"
             return unclear(foreign[:SHOWN_AT_MOST], why, wanted)
-    if known and not said and check.if_absent == "fail":
+    missing = not any(one.outcome == "fits" for one in said) if check.quantifier == "any" else not said
+    if known and missing and check.if_absent == "fail":
         bare = _bare(check, known, context)
         if bare:
             return unclear(bare, f"which may be a {noun}", wanted)

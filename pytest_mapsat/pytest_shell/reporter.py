@@ -386,6 +386,9 @@ class Reporter:
             yield f"at once  {count} {printable(said)}"
         for told_of in self._own_answers:
             yield f"own      {printable(told_of)}"
+        if self._why and self._run is not None and self._run.accounting.lost and self.episodes.journal is not None:
+            journal = os.path.relpath(self.episodes.journal.path, self.config.invocation_params.dir)
+            yield f"go on    --mapsat-resume={journal} plays what is missing"
         for problem in (problem for suite in self.suites.used() for problem in suite.inventory.unread):
             yield f"not read  {problem}"
 

@@ -119,7 +119,8 @@ def _lines(
             yield from wrap(f"not known: {label.factor} ({_kind(label, case)}): {printable(label.why)}", width)
     if card.trajectory.fault is not None and card.trajectory.fault.detail:
         yield ""
-        yield from wrap(printable(card.trajectory.fault.detail), width, indent="  ")
+        for line in card.trajectory.fault.detail.splitlines():
+            yield from wrap(printable(line), width, indent="  ")
     yield ""
     yield from _dialogue(card, width)
 

@@ -82,4 +82,4 @@ class Ledger:
 
     def _unheard(self, nodeid: str, why: str) -> str:
         state = "interrupted" if nodeid in self._begun else "not started"
-        return f"{state}: {why}" if why else state
+        return f"{state}: {why}" if why and why != state else state

@@ -350,7 +350,7 @@ class _Reader:
             not (glued.isascii() and glued.isalpha())
             and glued != "/"
             and not (following is not None and "unit" in following.tags)
-            and self.text[figure.start - 1 : figure.start] not in ("/", ".")
+            and self.text[figure.start - 1 : figure.start] not in ("/", ".", "×", "*")
             and not (
                 self.text[figure.start - 1 : figure.start] == ":"
                 and self.text[max(figure.start - 2, 0) : figure.start - 1].isdigit()

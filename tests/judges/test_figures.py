@@ -147,6 +147,13 @@ def test_a_number_without_its_unit_beside_the_figure_itself_changes_nothing(repl
     assert fare(reply).passed is True
 
 
+def test_a_price_without_its_unit_beside_others_leaves_open_whether_it_is_said():
+    reply = "Science Barn, now 36, is 9 yuan less than the usual 45 yuan."
+    fields = {"unit": "yuan", "equals": bound("pois.*.price", "search_poi"), "quantifier": "any"}
+    steps = [call(result={"pois": [{"name": "Science Barn", "price": 36}]})]
+    assert judge_reply(reply, "number", steps=steps, tools=DECLARED, **fields).passed is None
+
+
 @pytest.mark.parametrize("reply", ["Price: 36/head", "费用：36"])
 def test_where_a_figure_may_be_absent_a_number_without_its_unit_opens_nothing(reply):
     finding = fare(reply, if_absent="vacuous")

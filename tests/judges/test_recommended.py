@@ -1,9 +1,9 @@
 """What a reply recommends of what the tools returned."""
 
 import pytest
-from judging import PLACES, TOOLS, call, found_places, judge_reply
+from judging import PLACES, TOOLS, call, dialogue, found_places, judge_dialogue, judge_reply
 
-from pytest_mapsat.model import Tool
+from pytest_mapsat.model import Tool, Turn
 
 GOOD = {"rating": {"op": "between", "min": 4.5}}
 
@@ -106,6 +106,23 @@ def test_what_cannot_be_read_in_a_record_is_not_known():
     assert recommends("Go to Cafe Luna", where=where).passed is True
     assert recommends("Go to Old Mill", where=where).passed is False
     assert recommends("Go to Old Mill Garden", where=where).passed is None
+
+
+def test_where_the_user_wants_to_go_is_not_recommended_by_the_way_there():
+    steps = [found_places()]
+    asked = dialogue("Drive to Old Mill. Park at the Cafe Luna, 3 min on foot to Old Mill.", steps=steps)
+    query = Turn(role="user", text="How do I get to Old Mill, and where can I park?")
+    trajectory = asked.model_copy(update={"turns": (query, *asked.turns[1:])})
+    assert judge_dialogue(asked, "recommends", where=GOOD).passed is False
+    assert judge_dialogue(trajectory, "recommends", where=GOOD).passed is True
+    alone = dialogue("Go to Old Mill.", steps=steps)
+    alone = alone.model_copy(update={"turns": (query, *alone.turns[1:])})
+    assert judge_dialogue(alone, "recommends", where=GOOD).passed is False
+
+
+def test_a_question_that_the_reply_goes_on_about_leaves_open_what_is_proposed():
+    assert recommends("You mean Cafe Luna?", where=GOOD).passed is False
+    assert recommends("You mean Cafe Luna? They are open until 22:00.", where=GOOD).passed is None
 
 
 DETAILS = Tool.model_validate(

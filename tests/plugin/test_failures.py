@@ -31,6 +31,25 @@ def test_a_crash_of_the_agent_names_its_line(project: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*KeyError*nothing*crash.py*2*"])
 
 
+def test_what_an_exception_was_raised_from_is_told(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        chain="""
+        import json
+
+        def agent(message, tools):
+            try:
+                json.loads("{")
+            except ValueError as error:
+                raise RuntimeError("no answer") from error
+        """
+    )
+    for options in ((), ("--mapsat-isolate",)):
+        result = project.runpytest("--mapsat-agent=chain:agent", "-k", "nav-one", *options)
+        result.stdout.fnmatch_lines(
+            ["RuntimeError: no answer*", "  chain.py:7 in agent", "  because of JSONDecodeError: *"]
+        )
+
+
 def test_a_miss_tells_the_nearest_record(project: pytest.Pytester) -> None:
     project.makepyfile(lost="def agent(message, tools):\n    return str(tools.search_poi(query='pharmacy'))\n")
     result = project.runpytest("--mapsat-agent=lost:agent", "-k", "nav-one")

@@ -130,6 +130,15 @@ def test_a_fault_of_many_words_is_told_alike_wherever_the_agent_runs(project: py
     assert fault["message"].endswith("... (wordy.py:2 in agent)")
 
 
+def test_a_variable_that_an_agent_misses_is_told_with_the_option_that_passes_it(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("A_KEY", "x")
+    project.makepyfile(asks="import os\n\ndef agent(message, tools):\n    return os.environ['A_KEY']\n")
+    result = project.runpytest("--mapsat-agent=asks:agent", "--mapsat-isolate")
+    result.stdout.fnmatch_lines(["KeyError: 'A_KEY' (asks.py:4 in agent); --mapsat-isolate-env A_KEY passes the*"])
+
+
 def test_a_folder_that_an_agent_takes_away_is_made_again_and_one_that_cannot_be_made_is_not_the_agents_fault(
     project: pytest.Pytester,
 ) -> None:

@@ -173,7 +173,9 @@ def test_an_interrupted_run_is_saved_as_partial_and_never_takes_the_place_of_a_c
     )
     (many.path / "stop").touch()
     for _ in range(2):
-        assert many.runpytest_subprocess(GOOD, SAVE, *workers).ret == 2
+        result = many.runpytest_subprocess(GOOD, SAVE, *workers)
+        assert result.ret == 2
+        result.stdout.fnmatch_lines(["go on *--mapsat-resume=run.json.journal plays what is missing"])
         assert (many.path / "run.json.previous").read_bytes() == whole
         partial = run_file(many)
         assert partial["gate"]["outcome"] == "invalid"

@@ -35,6 +35,7 @@ ROLES = [
         "- **3 km - Amber Hall**, 12 yuan\n- **4 km - Birch Cafe**",
         [(3000, "travel_distance", "amber"), (12, "price", "amber"), (4000, "travel_distance", "birch")],
     ),
+    ("云溪茶社长半公里。", [(500, "slack", "云溪茶社")]),
     ("Birch Cafe is 8 yuan, and the insurance is another three yuan on top.", [(8, "price", "birch"), (3, "fee", "*")]),
     ("Cedar Garage is 5 yuan an hour.", [(5, "price", "cedar")]),
     ("云溪茶社多花6分钟。", [(6, "slack", "云溪茶社")]),
@@ -323,6 +324,13 @@ def test_a_bare_number_for_so_many_people_behind_a_price_is_their_total():
     assert [(one.value, one.unit, one.role) for one in figures if one.value in (480, 12)] == [
         (480, "yuan", "total"),
         (12, "count", "capacity"),
+    ]
+
+
+def test_how_often_a_price_is_taken_is_no_price():
+    assert [figure.value for figure in reading("| | 总价 |\n|---|---|\n| 云溪茶社 | 58×2 = 116元 |").quantities] == [
+        58,
+        116,
     ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -27,8 +29,10 @@ _PATIENCE = 1.0
 _TRIES = 2
 #: Characters of a fault that was described where it came up: its type, its words, which were cut there, and its place.
 _DESCRIBED = 2_000
+#: A name that an agent has looked up in vain, maybe in its environment.
+_MISSING = re.compile(r"KeyError: '(\w+)'")
 #: Characters and lines of a fault's detail.
-_DETAIL, _DETAIL_LINES = 2_000, 5
+_DETAIL, _DETAIL_LINES = 4_000, 6
 
 
 class IsolatedSource:
@@ -107,6 +111,9 @@ class IsolatedSource:
         """Return a fault; that of an agent that found no memory says what it may have."""
         if self._isolation.memory and "MemoryError" in message:
             message += f"; its process may use {self._isolation.memory} MB (--mapsat-memory)"
+        missing = _MISSING.match(message)
+        if missing and missing[1] in os.environ and missing[1] not in self._isolation.environment():
+            message += f"; --mapsat-isolate-env {missing[1]} passes the variable"
         return AgentFault(message, detail)
 
     def _brought_up(self) -> tuple[AgentProcess, Ready | Unusable | AgentFault]:
@@ -243,7 +250,7 @@ def _reply_of(said: Said) -> object:
 
 
 def _detail(text: str) -> str:
-    return "\n".join(scrubbed(line) for line in text[:_DETAIL].splitlines()[:_DETAIL_LINES])
+    return "\n".join(scrubbed(line, _DESCRIBED) for line in text[:_DETAIL].splitlines()[:_DETAIL_LINES])
 
 
 def isolated_source(spec: str, root: Path, isolation: Isolation) -> IsolatedSource:
