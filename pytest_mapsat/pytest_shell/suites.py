@@ -55,6 +55,8 @@ class Suites:
         self.opened: dict[Path, Suite] = {}
         self.samples: dict[Path, frozenset[str]] = {}
         self.touched: set[Path] = set()
+        #: The file that has told of a suite that cannot be opened, by the folder of the suite.
+        self._told_of: dict[Path, Path] = {}
         self._register_domains(DOMAINS)
         for path in (*settings.cases, *self.argument_paths()):
             self.open_known(path)
@@ -189,6 +191,9 @@ class Suites:
         root = find_suite(path)
         if root is None:
             return None
+        # Of a suite that cannot be opened one file tells, and those that are named themselves.
+        if root in self._told_of and path not in (self._told_of[root], *self.argument_paths()):
+            return None
         place = place_of(path, self.config.rootpath, root)
         try:
             suite = self.open(root)
@@ -196,6 +201,8 @@ class Suites:
                 return None
             _refuse_not_utf8(place)
         except SuiteError as error:
+            if root not in self.opened:
+                self._told_of.setdefault(root, path)
             broken: pytest.File = _BrokenFile.from_parent(
                 parent, path=path, nodeid=printable(place), message=str(error)
             )

@@ -6,6 +6,16 @@ import tiny_suite
 AGENT = "--mapsat-agent=good:agent"
 
 
+def test_of_a_suite_that_cannot_be_opened_one_file_tells_and_those_that_are_named(project):
+    tool = next((project.path / "benchmark_cases").rglob("search_poi.yaml"))
+    tool.write_text(tool.read_text().replace("description:", "descripton:", 1))
+    result = project.runpytest("--mapsat-agent=good:agent")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*did you mean 'description'?*", "*INVALID*"])
+    files = ["benchmark_cases/nav/a.yaml", "benchmark_cases/search/b.jsonl"]
+    project.runpytest("--mapsat-agent=good:agent", *files).assert_outcomes(errors=2)
+
+
 def test_a_path_given_is_all_that_is_collected(project: pytest.Pytester) -> None:
     project.runpytest("benchmark_cases/nav/a.yaml", AGENT).assert_outcomes(passed=2)
 
