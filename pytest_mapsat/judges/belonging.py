@@ -270,8 +270,8 @@ def may_reach(figure: Quantity, low: float, high: float) -> bool:
 def meets(figure: Quantity, value: float, tolerance: float) -> bool:
     """Return whether a figure says a value: exactly, rounded as it is written, or about, under or over it as it says."""
     within = tolerance * abs(value) + ROUNDING
-    broken = any(one != int(one) for one in (figure.value, value))
-    rounded = max(within, figure.step / 2 + ROUNDING if broken or figure.step > 1 else 0)
+    whole = figure.value % 1 == 0 and value % 1 == 0
+    rounded = max(within, figure.step / 2 + ROUNDING if not whole or figure.step > 1 else 0)
     match figure.approx:
         case "exact":
             return abs(figure.value - value) <= rounded

@@ -227,11 +227,9 @@ def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun:
 def _read_as(said: Sequence[_Said]) -> str:
     """Return in words what figures of other roles were read as."""
     roles = dict.fromkeys(one.figure.role for one in said[:SHOWN_AT_MOST])
-    return (
-        "a figure of something else"
-        if None in roles
-        else f"one of {' or '.join(str(role).replace('_', ' ') for role in roles)}"
-    )
+    if None in roles:
+        return "a figure of something else"
+    return f"one of {' or '.join(str(role).replace('_', ' ') for role in roles)}"
 
 
 def _is_strange(one: _Said, check: Number | ClockTime, context: Context) -> bool:
