@@ -22,6 +22,13 @@ def test_every_command_that_is_shown_can_be_given(page):
         assert _parser().parse_args(shlex.split(line, comments=True)).command
 
 
+def test_every_set_of_answers_written_blind_has_its_first_figures():
+    page = (DOCS / "accuracy.md").read_text(encoding="utf-8")
+    for file in (DOCS.parent / "tests" / "natural").glob("blind_*.json"):
+        answers = sum(map(len, json.loads(file.read_text(encoding="utf-8")).values()))
+        assert f"| `{file.stem}`, all | {answers} |" in page
+
+
 def test_the_sizes_are_those_that_hold():
     page = (DOCS / "judging.md").read_text(encoding="utf-8")
     sizes = f"{REPLY_CHARACTERS:,} characters of the agent's replies, {USER_CHARACTERS:,} of the user's words, {CALL_CHARACTERS:,} of calls"
