@@ -23,15 +23,34 @@ _OPEN = "which may be proposed or not"
 _LEFT_OPEN = "the reply may say it in words that are not understood"
 
 
-def recommends(check: Recommends, context: Context) -> Finding:  # noqa: PLR0911  the cases, one after the other
-    """What is recommended is one of ``names`` and has every attribute of ``where``: one such thing, or all."""
+def recommends(check: Recommends, context: Context) -> Finding:
+    """What is recommended is one of ``names`` and has every attribute of ``where``: one such thing, or all.
+
+    What the user names may be where the way leads, and no recommendation: where it alone fails the check, the check is undecided.
+    """
     if not context.names_things(check.tool):
         return _undeclared(check.tool)
     wanted = f"{'only ' if check.quantifier == 'all' else ''}{_thing(check)} recommended"
     known = _entities(check, context)
     found = [standing for key, standing in context.standings(check.turn).items() if key in known]
-    # The way to where the user wants to go proposes nothing, where there is something to propose.
-    found = _settled([one for one in found if one.key not in context.named_by_user] or found)
+    finding = _recommended(check, found, known, context, wanted)
+    others = [one for one in found if one.key not in context.named_by_user]
+    if finding.passed is False and others and len(others) < len(found):
+        without = _recommended(check, others, known, context, wanted)
+        if without.passed is not False:
+            return unclear(finding.quotes, "which the user named, and which may be no recommendation", wanted)
+    return finding
+
+
+def _recommended(
+    check: Recommends,
+    found: Sequence[Standing],
+    known: Mapping[str, Sequence[Entity]],
+    context: Context,
+    wanted: str,
+) -> Finding:
+    """Return what comes of the things that the replies name."""
+    found = _settled(found)
     proposed = [one for one in found if one.proposed]
     maybe = [one for one in found if one.proposed is None]
     fits = {one.key: _fits(check, one.key, known[one.key], context.trajectory.calls) for one in (*proposed, *maybe)}

@@ -108,16 +108,23 @@ def test_what_cannot_be_read_in_a_record_is_not_known():
     assert recommends("Go to Old Mill Garden", where=where).passed is None
 
 
-def test_where_the_user_wants_to_go_is_not_recommended_by_the_way_there():
+def test_where_the_user_wants_to_go_may_be_no_recommendation_but_the_end_of_the_way():
     steps = [found_places()]
     asked = dialogue("Drive to Old Mill. Park at the Cafe Luna, 3 min on foot to Old Mill.", steps=steps)
     query = Turn(role="user", text="How do I get to Old Mill, and where can I park?")
     trajectory = asked.model_copy(update={"turns": (query, *asked.turns[1:])})
     assert judge_dialogue(asked, "recommends", where=GOOD).passed is False
-    assert judge_dialogue(trajectory, "recommends", where=GOOD).passed is True
+    assert judge_dialogue(trajectory, "recommends", where=GOOD).passed is None
     alone = dialogue("Go to Old Mill.", steps=steps)
     alone = alone.model_copy(update={"turns": (query, *alone.turns[1:])})
     assert judge_dialogue(alone, "recommends", where=GOOD).passed is False
+
+
+def test_a_bad_thing_that_the_user_names_is_never_a_good_recommendation_for_another_being_mentioned():
+    query = Turn(role="user", text="Is Old Mill any good?")
+    asked = dialogue("Go to Old Mill, it's lovely. Cafe Luna has a terrace.", steps=[found_places()])
+    trajectory = asked.model_copy(update={"turns": (query, *asked.turns[1:])})
+    assert judge_dialogue(trajectory, "recommends", where=GOOD).passed is not True
 
 
 def test_a_question_that_the_reply_goes_on_about_leaves_open_what_is_proposed():

@@ -29,8 +29,8 @@ _PATIENCE = 1.0
 _TRIES = 2
 #: Characters of a fault that was described where it came up: its type, its words, which were cut there, and its place.
 _DESCRIBED = 2_000
-#: A name that an agent has looked up in vain, maybe in its environment.
-_MISSING = re.compile(r"KeyError: '(\w+)'")
+#: A name as those of variables are, that an agent has looked up in vain.
+_MISSING = re.compile(r"KeyError: '([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)'")
 #: Characters and lines of a fault's detail.
 _DETAIL, _DETAIL_LINES = 4_000, 6
 
