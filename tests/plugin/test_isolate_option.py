@@ -140,15 +140,18 @@ def test_a_variable_that_an_agent_misses_is_told_with_the_option_that_passes_it(
 
 
 def test_a_folder_that_an_agent_takes_away_is_made_again_and_one_that_cannot_be_made_is_not_the_agents_fault(
-    project: pytest.Pytester,
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project.makepyfile(thief=IN_THE_WAY)
+    places = project.mkdir("places")
+    monkeypatch.setenv("TMPDIR", str(places))
     options = ("--mapsat-agent=thief:agent", "--mapsat-isolate", "--mapsat-fail-under=ar=0.1", "--mapsat-trials=2")
     result = project.runpytest_subprocess(*options)
     # The process of each episode is made when the one before begins.
     result.assert_outcomes(passed=3, skipped=3)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["stopped*could not be made: File*", "*INVALID*infrastructure 2*"])
+    assert not list(places.glob("mapsat-*"))
 
 
 def test_nothing_in_an_agents_process_leads_to_the_suite_or_the_case(project: pytest.Pytester) -> None:

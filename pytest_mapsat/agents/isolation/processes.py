@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Lock
 from typing import IO
 
@@ -170,6 +171,9 @@ class Processes:
 
 
 def remove(folder: str) -> None:
-    """Remove a folder as far as it can be: one that is deeper than Python can go stays, and holds nothing of ours."""
+    """Remove a folder, or the file that an agent has put in its place, as far as it can be: one that is deeper than Python can go stays."""
     with suppress(OSError, RecursionError):
-        shutil.rmtree(folder)
+        if (place := Path(folder)).is_file():
+            place.unlink()
+        else:
+            shutil.rmtree(folder)
