@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_mapsat.formats import shown_path
 from pytest_mapsat.metrics import MSB, Family, families_named
-from pytest_mapsat.model import Metric, Problem, RunOptions, SuiteError, UsageError, did_you_mean
+from pytest_mapsat.model import Metric, Problem, RunOptions, SuiteError, UsageError, did_you_mean, shown
 from pytest_mapsat.suite import Suite
 
 from .request import drops_of, thresholds_of
@@ -81,10 +81,10 @@ def _metrics(families: Iterable[Family]) -> tuple[Metric, ...]:
 
 
 def refuse_undeclared(options: RunOptions, suites: Sequence[Suite], known: Mapping[str, Family]) -> None:
-    """Check that a run measures each metric that a threshold or a drop stands on, and a success that is asserted.
+    """Check that a run has each metric and each domain that a threshold or a drop stands on, and a success that is asserted.
 
     Raises:
-        UsageError: none of its suites does, or there is no such metric or family.
+        UsageError: none of its suites does, or there is no such metric, family or domain.
     """
     if "success" in options.asserted and not any(suite.manifest.success for suite in suites):
         raise UsageError(
@@ -93,12 +93,26 @@ def refuse_undeclared(options: RunOptions, suites: Sequence[Suite], known: Mappi
     everything = all_metrics(known)
     measured = {metric.name for metric in metrics_of(suites, known, options.metrics)}
     families = {metric.name: metric.family for metric in everything}
-    named = [("fail-under", one.metric) for one in thresholds_of(options, everything)]
-    named += [("compare-fail", one.metric) for one in drops_of(options, everything)]
-    for option, metric in named:
+    domains = _domains(suites)
+    named = [("fail-under", one.metric, one.domain) for one in thresholds_of(options, everything)]
+    named += [("compare-fail", one.metric, one.domain) for one in drops_of(options, everything)]
+    for option, metric, domain in named:
+        if domain and domain not in domains:
+            hint = did_you_mean(domain, domains)
+            expected = f"expected one of {', '.join(domains)}" if domains else "its cases have none"
+            raise UsageError(
+                f"--mapsat-{option}: no case of this run's suites is of the domain {shown(domain)}, {expected}"
+                + (f", {hint}" if hint else "")
+            )
         family = families.get(metric)
         if family is not None and metric not in measured:
             raise UsageError(
                 f"--mapsat-{option}: no suite of this run declares the metric {metric}: name its family {family!r} "
                 f"under metrics: in suite.yaml, or ask for it with --mapsat-metrics={family}"
             )
+
+
+def _domains(suites: Sequence[Suite]) -> list[str]:
+    """Return the domains that cases of suites may have, those of files included that cannot be read, as far as a manifest names them."""
+    declared = {domain for suite in suites for domain in suite.manifest.domains}
+    return sorted(declared.union(*(entry.domains for suite in suites for entry in suite.readable())))

@@ -32,6 +32,19 @@ def test_a_threshold_that_cannot_be_read_is_a_usage_error(project: pytest.Pytest
     assert result.ret == pytest.ExitCode.USAGE_ERROR
 
 
+@THOROUGHLY
+def test_a_domain_that_no_case_has_is_told_before_an_agent_is_called(
+    project: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    project.makepyfile(marked="import pathlib\nagent = lambda message: pathlib.Path('called').touch()\n")
+    for option in ("fail-under=navigaton.ar=0.5", "fail-under=ar=0.5,navigaton.ar=0.5@95"):
+        result = project.runpytest("--mapsat-agent=marked:agent", f"--mapsat-{option}", *workers)
+        said = "*--mapsat-fail-under: no case * is of the domain 'navigaton', expected one of *, did you mean 'navigation'[?]*"
+        result.stderr.fnmatch_lines([said])
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert not (project.path / "called").exists()
+
+
 @pytest.mark.parametrize("part", [("-k", "nav-one"), ("-m", "navigation"), ("benchmark_cases/nav",)])
 def test_a_whole_suite_threshold_on_a_part_is_undecided(project: pytest.Pytester, part: tuple[str, ...]) -> None:
     result = project.runpytest(GOOD, *part, "--mapsat-fail-under=ar=0.1")
