@@ -120,7 +120,7 @@ from .run import (
     RunTiming,
     SuiteInfo,
 )
-from .schema import limits_broken, mismatches, schema_problem
+from .schema import limits_broken, mismatches, schema_problem, unknown_types
 from .scorecard import CallCounts, EpisodeTiming, Requirement, Scorecard, Spent
 from .structured import RESERVED, Figure, Structured
 from .suite import SUITE_SCHEMA, EpisodeDefaults, SuiteManifest
@@ -375,6 +375,7 @@ __all__ = [
     "total_usage",
     "trajectory_digest",
     "types_of",
+    "unknown_types",
     "user_name",
     "wording_digest",
 ]

@@ -53,6 +53,28 @@ def schema_problem(schema: Json, place: Place = ()) -> tuple[Place, str] | None:
     return next((found for path, part in inner if (found := schema_problem(part, (*place, *path)))), None)
 
 
+def unknown_types(schema: Json, place: Place = ()) -> Iterator[tuple[Place, str]]:
+    """Yield the place of each type in a schema that JSON Schema does not know, and what is wrong: ``int`` for ``integer``.
+
+    Unlike ``schema_problem`` this lets pass whatever else a schema may have: one of a tool is shown to agents, and read by their model.
+    """
+    if not isinstance(schema, Mapping) or len(place) > _DEEPEST:
+        return
+    if "type" in schema and (wrong := _keyword_problem("type", schema["type"])):
+        hint = did_you_mean(schema["type"], _TYPES)
+        yield (*place, "type"), f"{wrong}{f', {hint}' if hint else ''}"
+    for keyword in ("properties", "patternProperties", "$defs", "definitions"):
+        named = schema.get(keyword)
+        for name, part in named.items() if isinstance(named, Mapping) else ():
+            yield from unknown_types(part, (*place, keyword, name))
+    for keyword in ("items", "additionalProperties", "not"):
+        yield from unknown_types(schema.get(keyword), (*place, keyword))
+    for keyword in ("anyOf", "oneOf", "allOf", "prefixItems"):
+        several = schema.get(keyword)
+        for index, part in enumerate(several if isinstance(several, list | tuple) else ()):
+            yield from unknown_types(part, (*place, keyword, index))
+
+
 def _is_schema(value: Json) -> bool:
     return value is not None and not isinstance(value, bool)
 

@@ -20,6 +20,7 @@ from pytest_mapsat.model import (
     canonical_json,
     did_you_mean,
     shown,
+    unknown_types,
 )
 
 from .answers import read_answers, stale_decisions
@@ -75,6 +76,7 @@ def lint(suite: Suite) -> list[LintFinding]:
     findings.extend(_about_overlays(suite, {case.id for case, _ in cases}))
     if not (suite.worlds or suite.manifest.world):  # what a world in Python answers is its own affair
         findings.extend(_unused_tools(suite, [case for case, _ in cases], [one.record for one in records]))
+    findings.extend(_about_schemas(suite))
     findings.extend(_undeclared(suite, [one.record for one in records]))
     findings.extend(_unread(suite))
     findings.extend(_about_answers(suite, findings))
@@ -245,6 +247,16 @@ def _tool_finding(suite: Suite, tool: Tool, expected: bool) -> LintFinding:
         return LintFinding("warning", "no-records", problem)
     message = f"the tool {tool.name} is not used: no record, and no case expects it"
     return LintFinding("note", "unused-tool", Problem(problem.path, line, message))
+
+
+def _about_schemas(suite: Suite) -> Iterator[LintFinding]:
+    """Warn of types in the parameters of tools that no model knows: services refuse such a tool, or the agent has to guess."""
+    for name, tool in sorted(suite.tools.items()):
+        path, line = suite.tool_places[name]
+        for place, wrong in unknown_types(tool.parameters):
+            at = ".".join(map(str, ("parameters", *place)))
+            problem = Problem(shown_path(path), line, f"the tool {name}: {at}: {wrong}")
+            yield LintFinding("warning", "unknown-type", problem)
 
 
 def _undeclared(suite: Suite, records: Iterable[Record]) -> Iterator[LintFinding]:

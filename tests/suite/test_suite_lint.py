@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from suite_maker import MANIFEST, TOOLS, case_line, case_yaml, make_suite, record_line
 
@@ -50,6 +52,22 @@ def test_what_a_case_lacks_is_noted(tmp_path):
     ]
     assert "1 of 1 factors have no check and need a judge: e1" in the(found, "no-check").problem.message
     assert {finding.problem.line for finding in found if finding.rule == "no-oracle"} == {7}
+
+
+def test_a_type_that_json_schema_does_not_know_is_warned_of_wherever_it_stands(tmp_path):
+    stop = {"type": "object", "properties": {"type": {"type": ["str", "null"]}, "at": {"anyOf": [{"type": "float"}]}}}
+    properties = {"minutes": {"type": "int"}, "stops": {"type": "array", "items": stop}, "any": {}, "all": True}
+    tool = {"name": "plan", "description": "Plans.", "parameters": {"type": "object", "properties": properties}}
+    found = [
+        one.problem
+        for one in findings(tmp_path, {"tools.yaml": json.dumps([tool])})
+        if one.rule == "unknown-type" and one.severity == "warning"
+    ]
+    places = ["minutes", "stops.items.properties.at.anyOf.0", "stops.items.properties.type"]
+    assert [one.message.split(": ")[1] for one in found] == [f"parameters.properties.{place}.type" for place in places]
+    assert "found 'int', expected one or several of string, number, integer" in found[0].message
+    assert found[0].message.endswith("did you mean 'integer'?")
+    assert {one.line for one in found} == {1}
 
 
 @pytest.mark.parametrize(
