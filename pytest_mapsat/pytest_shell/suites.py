@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_mapsat.formats import printable
+from pytest_mapsat.formats import printable, shown_path
 from pytest_mapsat.metrics import Family
-from pytest_mapsat.model import Case, Problem, SuiteError
+from pytest_mapsat.model import Case, Problem, SuiteError, did_you_mean, shown
 from pytest_mapsat.runs.families import families_of
 from pytest_mapsat.runs.files import looked_for
 from pytest_mapsat.runs.sampling import entries_of
@@ -32,6 +32,9 @@ DOMAINS = (
     ("ride_hailing", "taxis and rides"),
     ("local_services", "booking, buying, dining"),
 )
+
+#: So many cases that an argument names in vain are told.
+_SHOWN = 5
 
 
 class Suites:
@@ -150,10 +153,32 @@ class Suites:
         """Say why no case may have been collected."""
         if self.samples:
             return "no case of the sample is among what was to be collected"
+        if unknown := list(self._named_in_vain()):
+            return "; ".join(unknown[:_SHOWN])
         places = (*self.settings.cases, *self.argument_paths(), self.config.rootpath / "benchmark_cases")
         return (
             f"looked for a suite in: {looked_for(places, self.config.invocation_params.dir)} (mapsat init writes one)"
         )
+
+    def _named_in_vain(self) -> Iterator[str]:
+        """Yield which cases an argument names that its file does not have, each with what may have been meant."""
+        trials = self.settings.request.options.trials
+        for argument in self.config.args:
+            place, _, name = argument.partition("::case[")
+            path = self._argument_path(argument)
+            suite = self.opened.get(find_suite(path) or path)
+            if not name or suite is None or not suite.holds_cases(path):
+                continue
+            places = {
+                case_name(entry.id, number + 1, trials): entry.path
+                for entry in suite.readable()
+                for number in range(trials)
+            }
+            name = name.removesuffix("]")
+            if (other := places.get(name)) != path:
+                known = [one for one, where in places.items() if where == path]
+                hint = did_you_mean(name, known) if other is None else f"it stands in {shown_path(other)}"
+                yield f"{printable(place)} has no case {shown(name)}{f', {hint}' if hint else ''}"
 
     def _asked_for(self) -> list[Suite]:
         """Return the suites that the run is known to be of before anything is collected."""

@@ -245,6 +245,20 @@ def test_a_named_agent_that_meets_no_case_is_an_error_that_says_where_a_suite_wa
     assert pytester.runpytest(GOOD, str(empty), *workers).ret == 1
 
 
+def test_a_case_that_is_named_and_is_not_there_is_told_with_what_may_be_meant(project):
+    (folder,) = (path for path in (project.path / "benchmark_cases").iterdir() if path.name == "nav")
+    (file,) = folder.iterdir()
+    place = file.relative_to(project.path)
+    said = {
+        f"{place}::case[nav-ome]": f"*{place} has no case 'nav-ome', did you mean 'nav-one'?",
+        f"{place}::case[find-one]": f"*{place} has no case 'find-one', it stands in *",
+    }
+    for argument, words in said.items():
+        result = project.runpytest(GOOD, argument)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        result.stdout.fnmatch_lines([f"no case was collected{words}"])
+
+
 def test_an_agent_from_the_ini_is_silent_where_no_case_is_collected(pytester):
     pytester.makepyfile(good=tiny_suite.GOOD, test_other="def test_it(): pass")
     pytester.makeini("[pytest]\nmapsat_agent = good:agent\nmapsat_fail_under = ar=0.9\nmapsat_save = run.json\n")
