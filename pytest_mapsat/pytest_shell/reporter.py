@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from textwrap import wrap
 from time import perf_counter
 from typing import Any
 
@@ -32,7 +33,7 @@ from .gathering import Gathered, lines_of, was_expected, why_none
 from .hooks import call_each
 from .items import is_case
 from .leaving import HeldStatus
-from .options import partial_reasons
+from .options import agent_spec, partial_reasons
 from .passes import Passes
 from .progress import Progress, is_wanted
 from .reports import Reports
@@ -43,6 +44,9 @@ from .transport import Collected, unpacked
 #: Only these are turned into a failure where the gate does not hold; every graver status stays.
 _GREEN_OR_EMPTY = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 _NAMED = 3
+#: An agent is worth waiting for side by side from so many seconds on, and with so many cases.
+_LONG = 20.0
+_FEW = 4
 
 
 class Reporter:
@@ -372,7 +376,8 @@ class Reporter:
             for line in summary_lines(self._run, width=width, colour=terminal.hasmarkup, brief=brief, full=full):
                 terminal.write_line(line.text, **({line.style: True} if line.style else {}))
         for note in self._notes():
-            terminal.write_line(note, yellow=True)
+            for part in wrap(note, width, subsequent_indent=" " * 9, break_long_words=False, break_on_hyphens=False):
+                terminal.write_line(part, yellow=True)
         for fault in self._faults:
             terminal.write_line(f"error  {fault}", red=True)
         if self._saved and not self._faults and not brief:
@@ -384,6 +389,11 @@ class Reporter:
         ahead = self.config.pluginmanager.get_plugin("mapsat-ahead")
         for said, count in (*self._ahead_told.items(), *(() if ahead is None else ahead.told())):
             yield f"at once  {count} {printable(said)}"
+        if ahead is None and (waited := self._waited_in_turn()):
+            yield (
+                f"at once  the agent took {waited:.0f} s, one episode after another: --mapsat-concurrency=16 plays them side by side, "
+                "where it may run in several threads"
+            )
         for told_of in self._own_answers:
             yield f"own      {printable(told_of)}"
         if self._why and self._run is not None and self._run.accounting.lost and self.episodes.journal is not None:
@@ -391,6 +401,17 @@ class Reporter:
             yield f"go on    --mapsat-resume={journal} plays what is missing"
         for problem in (problem for suite in self.suites.used() for problem in suite.inventory.unread):
             yield f"not read  {problem}"
+
+    def _waited_in_turn(self) -> float:
+        """Return the seconds that an agent took which might have been waited for side by side; 0 where it is not worth a word."""
+        asked = self.settings.concurrency or agent_spec(self.config) == "fixture" or self._workers
+        if asked or self._run is None or len(self._run.cases) < _FEW:
+            return 0
+        seconds = sum(card.timing.agent for card in self._run.cases)
+        elapsed = self._run.timing.seconds
+        return (
+            seconds if max(_LONG, elapsed / 2) < seconds <= elapsed else 0
+        )  # more: of episodes that were there already
 
 
 def _some(names: Sequence[str]) -> str:

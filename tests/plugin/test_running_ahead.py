@@ -8,6 +8,8 @@ import threading
 import pytest
 import tiny_suite
 
+from pytest_mapsat.pytest_shell import reporter
+
 SAVE = "--mapsat-save=run.json"
 AGENTS = """
 import asyncio, logging, random, sys, threading, time
@@ -30,6 +32,10 @@ def meeting(message, tools, session):
 
 def sleepy(message, tools):
     time.sleep(random.random() / 20)
+    return good(message, tools)
+
+def slow(message, tools):
+    time.sleep(0.2)
     return good(message, tools)
 
 async def sleepy_too(message, tools):
@@ -89,6 +95,22 @@ def test_a_width_that_is_none_is_a_usage_error_that_says_what_was_expected(proje
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     expected = f"*--mapsat-concurrency: found '{text}', expected a whole number from 1 to 1,000*"
     result.stderr.fnmatch_lines([expected])
+
+
+@pytest.mark.parametrize(
+    ("options", "advised"),
+    [
+        (["--mapsat-agent=ahead_agents:slow"], True),
+        (["--mapsat-agent=ahead_agents:slow", "--mapsat-concurrency=1"], False),
+        (["--mapsat-agent=ahead_agents:slow", "--mapsat-concurrency=4"], False),
+        (["--mapsat-agent=ahead_agents:sleepy_too"], False),
+        (["--mapsat-agent=good:agent"], False),
+    ],
+)
+def test_an_agent_that_is_long_waited_for_in_turn_is_worth_a_word(many, monkeypatch, options, advised):
+    monkeypatch.setattr(reporter, "_LONG", 0.05)
+    said = " ".join(many.runpytest(*options).stdout.str().split())
+    assert ("one episode after another: --mapsat-concurrency=16 plays them side by side" in said) == advised
 
 
 def test_the_order_in_which_episodes_end_shows_in_no_file(many):
