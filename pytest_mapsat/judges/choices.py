@@ -158,7 +158,10 @@ def avoids(check: Avoids, context: Context) -> Finding:
 
 
 def chooses(check: Chooses, context: Context) -> Finding:  # noqa: PLR0911  the cases, one after the other
-    """One of ``option`` is proposed and none of ``over``."""
+    """One of ``option`` is proposed and none of ``over``.
+
+    An option that seems to be turned down is no failure by itself: words that are not understood may propose it.
+    """
     wanted = one_of(check.option) + (f", and not {one_of(check.over)}" if check.over else "")
     options, over = _named(check.option, context, check.turn), _named(check.over, context, check.turn)
     over = [one for one in over if one.key not in {option.key for option in options}]
@@ -176,11 +179,23 @@ def chooses(check: Chooses, context: Context) -> Finding:  # noqa: PLR0911  the 
     if open_:
         return unclear(_quotes(open_), _OPEN, wanted)
     why = f"no reply proposes {one_of(check.option)}"
-    if options and _proposes(context, check.turn):
-        return unclear(_quotes(options), "which may be proposed in words that are not understood", wanted)
-    if options:
+    if options and _refused(options, context, check.turn):
         return Finding(False, f"{cited(_quotes(options))}, and {why}", wanted, _quotes(options))
+    if options:
+        return unclear(_quotes(options), "which may be proposed in words that are not understood", wanted)
     return _unsaid(check.turn, why, wanted, context)
+
+
+def _refused(named: Sequence[Standing], context: Context, turn: str) -> bool:
+    """Return whether replies surely propose none of some things: they say nothing, or turn down all of them and do not go on to tell of anything."""
+    if context.silent(turn):
+        return True
+    return bool(named) and all(map(_turned_down, named)) and not (_proposes(context, turn) or _goes_on(context, turn))
+
+
+def _turned_down(one: Standing) -> bool:
+    """Return whether words turn a thing down or deny it; what is denied without a word of its own is only taken back with all around it."""
+    return any(said.stance == "rejected" or (said.stance == "denied" and said.why) for _, said in one.mentions)
 
 
 def rules_out(check: RulesOut, context: Context) -> Finding:
@@ -190,12 +205,7 @@ def rules_out(check: RulesOut, context: Context) -> Finding:
     proposed = [one for one in found if one.proposed]
     if proposed:
         return Finding(False, cited(_quotes(proposed)), wanted, _quotes(proposed))
-    # What is denied without a word of its own is only taken back with all that stands around it.
-    against = [
-        one
-        for one in found
-        if any(said.stance == "rejected" or (said.stance == "denied" and said.why) for _, said in one.mentions)
-    ]
+    against = [one for one in found if _turned_down(one)]
     if any(one.proposed is False for one in against):
         return Finding(True, cited(_quotes(against)), wanted, _quotes(against))
     if found:
@@ -204,7 +214,10 @@ def rules_out(check: RulesOut, context: Context) -> Finding:
 
 
 def covers(check: Covers, context: Context) -> Finding:
-    """At least ``at_least`` of the things are proposed, and at most ``at_most``."""
+    """At least ``at_least`` of the things are proposed, and at most ``at_most``.
+
+    Too few are a failure only where nothing is proposed at all: words that are not understood may propose the others.
+    """
     least = min(check.at_least or len(check.names), len(check.names))
     most = len(check.names) if check.at_most is None else check.at_most
     few = "all" if least == len(check.names) else f"at least {least}"
@@ -212,21 +225,14 @@ def covers(check: Covers, context: Context) -> Finding:
     each = [_named(names, context, check.turn) for names in check.names]
     there = [next(one for one in found if one.proposed) for found in each if any(one.proposed for one in found)]
     open_ = [one for found in each if not any(o.proposed for o in found) for one in found if one.proposed is None]
-    unnamed = sum(not found for found in each)
     missing = [names[0] for names, found in zip(check.names, each, strict=True) if not any(o.proposed for o in found)]
     why = f"{len(there)} of {len(check.names)} are proposed" + (f"; not proposed: {one_of(missing)}" if missing else "")
-    # What is only set beside the others, or located, may be offered all the same: "for more power there's X".
-    beside = [found for found in each if found and all(one.proposed is False and _is_beside(one) for one in found)]
-    few_surely = len(there) + len(open_) + unnamed + len(beside) < least or (not open_ and context.silent(check.turn))
-    if len(there) > most or (len(there) < least and few_surely):
+    named = [one for found in each for one in found]
+    if len(there) > most or (len(there) < least and not open_ and _refused(named, context, check.turn)):
         return Finding(False, why, wanted, _quotes(there))
     if len(there) >= least and len(there) + len(open_) <= most:
         return Finding(True, why, wanted, _quotes(there))
     return unclear(_quotes(open_), _OPEN if open_ else f"{why}; {_LEFT_OPEN}", wanted)
-
-
-def _is_beside(one: Standing) -> bool:
-    return all(mention.stance in ("compared", "landmark") for _, mention in one.mentions)
 
 
 def order(check: Order, context: Context) -> Finding:

@@ -49,6 +49,8 @@ _ABOUT_MINUTES = 5
 _MOST_PEOPLE = 8
 #: A figure of no sure role that lies further off than so many times from all that it could be compared with is another one.
 _FAR = 5
+#: What two values differ by is less than either by so many times, at least where it is told beside them.
+_APART = 4
 #: Roles that a figure is not read in by mistake.
 _SURE_ROLES = ("budget", "saving", "slack", "former_price")
 _TIME_ROLES = frozenset(get_args(TimeRole))  # likewise
@@ -101,7 +103,7 @@ def number(check: Number, context: Context) -> Finding:
         for figure in figures:
             one = settled(figure, known or (), context)
             judged = _number_said(check, document, one, known, nearby=nearby, context=context)
-            said.append(_weighed(one, judged, check, document, context))
+            said.append(_weighed(one, judged, check, known, context))
     noun = _NOUNS.get(unit, "number")
     numbers = [value.number / scale for value in known or ()]
     wanted = f"a {noun} {number_in_words(check, numbers, _word(check, context))}"
@@ -153,13 +155,13 @@ def clock_time(check: ClockTime, context: Context) -> Finding:
         for time in document.times:
             one = settled(time, known or (), context)
             judged = _time_said(check, document, one, known, nearby=nearby, context=context)
-            said.append(_weighed(one, judged, check, document, context))
+            said.append(_weighed(one, judged, check, None, context))
     wanted = f"a clock time {time_in_words(check, [value.number for value in known or ()])}"
     return _judged(check, said, wanted, "clock time", context)
 
 
 def _weighed(
-    figure: Quantity | Clock, said: _Said, check: Number | ClockTime, document: Document, context: Context
+    figure: Quantity | Clock, said: _Said, check: Number | ClockTime, known: Sequence[Value] | None, context: Context
 ) -> _Said:
     """Return the judgement of a figure that does not fit: one that something else explains fails nothing.
 
@@ -174,7 +176,7 @@ def _weighed(
     )
     if said.outcome == "open" and sure:
         return said
-    why = context.explained(document).of(figure, check.role)
+    why = context.explained(said.document).of(figure, check.role)
     if why == "unnamed" and (sure or len(figure.subject) != 1):
         why = "" if sure else "other"
     if why == "user" and sure and figure.role in _HOURS:
@@ -186,7 +188,7 @@ def _weighed(
         outcome = "explained"
     elif why == "own" or _is_reckoned(figure, why, sure=sure):
         outcome = "beside"
-    elif why == "derived" and sure and not _is_multiple(figure, context):
+    elif why == "derived" and sure and not _is_multiple(figure, context) and not _is_difference(figure, known or ()):
         pass  # nearly every figure is the sum or difference of two others
     elif why or (check.role and isinstance(figure, Quantity) and not figure.cued and figure.unit == "min"):
         outcome = "open"
@@ -376,6 +378,12 @@ def _is_multiple(figure: Quantity | Clock, context: Context) -> bool:
         return False
     own = (one for one in context.evidence.figures if one.unit == MONEY and set(one.subject) & set(figure.subject))
     return any(one.value > 0 and figure.value % one.value == 0 for one in own)
+
+
+def _is_difference(figure: Quantity | Clock, known: Sequence[Value]) -> bool:
+    """Return whether a figure is much less than all that it could be compared with: what is derived then is how far two of them are apart."""
+    sizes = [value.number for value in _relevant(figure, known) if value.number > 0]
+    return isinstance(figure, Quantity) and bool(sizes) and figure.value * _APART < min(sizes)
 
 
 def _is_other(wanted: Sequence[str], role: str | None) -> bool:

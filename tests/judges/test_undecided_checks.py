@@ -67,6 +67,14 @@ def test_each_stance_says_what_is_done_with_a_thing(stance, chosen, avoided, rul
     assert judge_reading(document, "covers", names=[[MILL]], steps=steps).passed is chosen
 
 
+def test_what_seems_turned_down_in_a_reply_that_goes_on_may_be_what_it_is_about():
+    steps = [found_places()]
+    for parts, passed in (((), False), ((figure("8 minutes", 8, "min", "travel_time"),), None)):
+        document = reading(f"So, {MILL} takes 8 minutes.", names(MILL, "rejected"), *parts)
+        assert judge_reading(document, "chooses", option=[MILL], steps=steps).passed is passed
+        assert judge_reading(document, "covers", names=[[MILL]], steps=steps).passed is passed
+
+
 @pytest.mark.parametrize(
     ("luna", "mill", "passed"),
     [
