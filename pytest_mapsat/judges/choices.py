@@ -20,6 +20,8 @@ from .finding import SHOWN_AT_MOST, Finding, absent, cite, cited, unclear
 from .things import Entity, Standing, key_of
 
 _OPEN = "which may be proposed or not"
+#: The letters of a little word, such as "the" or "and"; a Chinese character counts twice.
+_LITTLE = 3
 _LEFT_OPEN = "the reply may say it in words that are not understood"
 
 
@@ -92,6 +94,21 @@ def _settled(found: Sequence[Standing]) -> list[Standing]:
 def _doubtful(wrong: Sequence[Standing], good: Sequence[Standing]) -> bool:
     """Return whether words propose what fits and only the structure of the reply what does not: then the latter may be read wrongly."""
     return any(one.firmly for one in good) and bool(wrong) and not any(one.firmly for one in wrong)
+
+
+def _plainly(one: Standing) -> bool:
+    """Return whether words propose a thing, or it begins a clause or fills a cell, so that nothing before it which is not understood governs it."""
+    return one.firmly or any(
+        mention.cell is not None or _begins(document, mention) for document, mention in one.mentions
+    )
+
+
+def _begins(document: Document, mention: Mention) -> bool:
+    """Return whether nothing but other names and a little word stand before a name in its clause."""
+    start, end = document.clauses[mention.clause].start, mention.span.start
+    named = {at for one in document.mentions for at in range(max(one.span.start, start), min(one.span.end, end))}
+    letters = (document.text[at] for at in range(start, end) if at not in named)
+    return sum(1 if letter.isascii() else 2 for letter in letters if letter.isalpha()) <= _LITTLE
 
 
 def _proposes(context: Context, turn: str) -> bool:
@@ -167,7 +184,7 @@ def chooses(check: Chooses, context: Context) -> Finding:  # noqa: PLR0911  the 
     over = [one for one in over if one.key not in {option.key for option in options}]
     wrong = [one for one in over if one.proposed]
     chosen = [one for one in options if one.proposed]
-    if _doubtful(wrong, chosen):
+    if _doubtful(wrong, chosen) or (wrong and not any(map(_plainly, wrong))):
         return unclear(_quotes(wrong), _OPEN, wanted)
     if wrong:
         return Finding(False, cited(_quotes(wrong)), wanted, _quotes(wrong))
@@ -203,8 +220,10 @@ def rules_out(check: RulesOut, context: Context) -> Finding:
     wanted = f"{one_of(check.names)} not to be had"
     found = _named(check.names, context, check.turn)
     proposed = [one for one in found if one.proposed]
-    if proposed:
+    if any(map(_plainly, proposed)):
         return Finding(False, cited(_quotes(proposed)), wanted, _quotes(proposed))
+    if proposed:
+        return unclear(_quotes(proposed), _OPEN, wanted)
     against = [one for one in found if _turned_down(one)]
     if any(one.proposed is False for one in against):
         return Finding(True, cited(_quotes(against)), wanted, _quotes(against))
@@ -216,7 +235,7 @@ def rules_out(check: RulesOut, context: Context) -> Finding:
 def covers(check: Covers, context: Context) -> Finding:
     """At least ``at_least`` of the things are proposed, and at most ``at_most``.
 
-    Too few are a failure only where nothing is proposed at all: words that are not understood may propose the others.
+    Too few are a failure only where none is proposed: beside some that are, words that are not understood may propose the others.
     """
     least = min(check.at_least or len(check.names), len(check.names))
     most = len(check.names) if check.at_most is None else check.at_most
@@ -225,14 +244,21 @@ def covers(check: Covers, context: Context) -> Finding:
     each = [_named(names, context, check.turn) for names in check.names]
     there = [next(one for one in found if one.proposed) for found in each if any(one.proposed for one in found)]
     open_ = [one for found in each if not any(o.proposed for o in found) for one in found if one.proposed is None]
+    unnamed = sum(not found for found in each)
     missing = [names[0] for names, found in zip(check.names, each, strict=True) if not any(o.proposed for o in found)]
     why = f"{len(there)} of {len(check.names)} are proposed" + (f"; not proposed: {one_of(missing)}" if missing else "")
-    named = [one for found in each for one in found]
-    if len(there) > most or (len(there) < least and not open_ and _refused(named, context, check.turn)):
+    # What is only set beside the others, or located, may be offered all the same: "for more power there's X".
+    beside = [found for found in each if found and all(one.proposed is False and _is_beside(one) for one in found)]
+    none = len(open_) + unnamed + len(beside) < least or (not open_ and context.silent(check.turn))
+    if len(there) > most or (least and not there and none):
         return Finding(False, why, wanted, _quotes(there))
     if len(there) >= least and len(there) + len(open_) <= most:
         return Finding(True, why, wanted, _quotes(there))
     return unclear(_quotes(open_), _OPEN if open_ else f"{why}; {_LEFT_OPEN}", wanted)
+
+
+def _is_beside(one: Standing) -> bool:
+    return all(mention.stance in ("compared", "landmark") for _, mention in one.mentions)
 
 
 def order(check: Order, context: Context) -> Finding:

@@ -72,7 +72,23 @@ def test_what_seems_turned_down_in_a_reply_that_goes_on_may_be_what_it_is_about(
     for parts, passed in (((), False), ((figure("8 minutes", 8, "min", "travel_time"),), None)):
         document = reading(f"So, {MILL} takes 8 minutes.", names(MILL, "rejected"), *parts)
         assert judge_reading(document, "chooses", option=[MILL], steps=steps).passed is passed
-        assert judge_reading(document, "covers", names=[[MILL]], steps=steps).passed is passed
+
+
+def test_too_few_beside_others_are_open_and_none_at_all_are_not():
+    steps = [found_places()]
+    for luna, passed in (("affirmed", None), ("unclear", False), ("rejected", False)):
+        finding = judge_reading(luna_and_mill(luna, "rejected"), "covers", names=[[LUNA], [MILL]], steps=steps)
+        assert finding.passed is passed
+
+
+@pytest.mark.parametrize(
+    ("text", "passed"), [(f"{MILL}, 8 minutes.", False), (f"The {MILL}.", False), (f"A pity about {MILL}.", None)]
+)
+def test_words_before_a_name_that_are_not_understood_may_turn_it_down(text, passed):
+    document = reading(text, names(MILL, "affirmed"))
+    steps = [found_places()]
+    assert judge_reading(document, "chooses", option=[LUNA], over=[MILL], steps=steps).passed is passed
+    assert judge_reading(document, "rules_out", names=[MILL], steps=steps).passed is passed
 
 
 @pytest.mark.parametrize(
