@@ -88,6 +88,18 @@ class Before:
                 return sign, near
         return self._left(side, near)
 
+    def _visited(self, side: _Side) -> Found | None:
+        """Read how often one was at a thing, which proposes nothing: 去X九次."""
+        following = self.scan.cues_between(side.name.hit.end, side.name.hit.end + _LEAD)
+        often = next((cue for cue in following if cue.has("often")), None)
+        if often is None or side.near is None or not side.near.has("choose"):
+            return None
+        words = self.scan.text[side.name.hit.end : often.start]
+        known = self.scan.pack.words
+        counted = [letter for letter in words if letter.isdigit() or "numeral" in known.get(letter, {})]
+        told = bool(counted) and len(words.strip()) - len(counted) <= 1  # 去X九次, 去X了九次
+        return ("compare", side.near) if told else None
+
     def _left(self, side: _Side, near: Cue) -> Found | None:
         """Read where a way comes from; "leave X until last" and 从X走 lead there."""
         last = self.scan.pack.words.get(self.scan.text[near.start : near.end].rpartition(" ")[2], {})
@@ -321,5 +333,5 @@ class Before:
 
     #: Of the class: held by each object, they would keep it, and the whole reading, until the collector of cycles comes.
     _RULES = (
-        _marked, _beside, _place, _particle, _corrected, _set_aside, _governed, _unfit_for, _identified, _led_to, _in_sequence,
+        _marked, _visited, _beside, _place, _particle, _corrected, _set_aside, _governed, _unfit_for, _identified, _led_to, _in_sequence,
     )  # fmt: skip

@@ -45,6 +45,7 @@ _RATED = frozenset({"count:rating", "count:score"})
 _BEST = 10
 _TALL = 10
 _NEAR = 3
+_LOOK_BACK = 12
 _FAR = 40
 _LONG = 180
 _DAY = 24 * 60
@@ -254,7 +255,8 @@ class Roles:
 
     def _mode(self, figure: Figure, place: int) -> str:
         """Return the way of travelling that stands nearest in the clause, or else last before it in the sentence."""
-        near = [cue for cue in self.scan.clauses[place].cues if self._moves(cue, figure)]
+        cues = self.scan.clauses[place].cues
+        near = [cue for cue in cues if self._moves(cue, figure) and not self._lacking(cue)]
         if near:
             tags = min(near, key=lambda cue: min(abs(cue.start - figure.end), abs(figure.start - cue.end))).tags
             return str(tags.get("mode") or tags["mode_before_figure"])
@@ -267,6 +269,11 @@ class Roles:
                 if "mode" in cue.tags:
                     return str(cue.tags["mode"])
         return ""
+
+    def _lacking(self, cue: Cue) -> bool:
+        """Return whether a way of travelling is one that the user has not: "a long way without the car"."""
+        before = self.scan.cues_between(max(cue.start - _LOOK_BACK, 0), cue.start)
+        return any(one.has("lack") and not self.scan.text[one.end : cue.start].strip(" theayour") for one in before)
 
     def _travel(self, figure: Figure, place: int, mode: str, cues: Sequence[Cue]) -> str | None:
         """Return whether a length of time or way without a word of its own is that of a way."""

@@ -39,6 +39,14 @@ class Subjects:
     def subject(self, start: int, end: int, place: int, *, travel: bool) -> tuple[str, ...]:
         """Return the things that a figure may be said of: one where it is sure, none where nothing is named."""
         clause = self.scan.clauses[place]
+        named = self.names_between(self.scan.sentences[clause.sentence].start, start)
+        if named and clause.has("respectively"):
+            return tuple(dict.fromkeys(key for name in named for key in name.hit.keys))
+        return self._nearest(start, end, place, travel=travel)
+
+    def _nearest(self, start: int, end: int, place: int, *, travel: bool) -> tuple[str, ...]:
+        """Return the things by what stands nearest: in the row, the clause, the sentence, before, or over it."""
+        clause = self.scan.clauses[place]
         sentence = self.scan.sentences[clause.sentence]
         if self.scan.blocks[sentence.block].kind == "row":
             return self._of_row(sentence.block, start)

@@ -9,6 +9,7 @@ from typing import cast, get_args
 from pytest_mapsat.model import TimeRole
 
 from .clock import Spoken
+from .fold import is_han
 from .pack import Cue
 from .scan import Clause, Scan
 from .subjects import Subjects
@@ -77,7 +78,7 @@ class TimeRoles:
     def _nearest_time_role(self, start: int, end: int) -> str | None:
         place = self.scan.clause_at(start)
         clause = self.scan.clauses[place]
-        found: list[tuple[int, str]] = []
+        found: list[tuple[int, bool, str]] = []
         for cue in self.subjects.around(place, start):
             role = cue.tags.get("time_role")
             if not role or (cue.start < end and cue.end > start):
@@ -94,14 +95,16 @@ class TimeRoles:
                 + (_NEAR if cue.start < clause.start else 0)
                 + (_FAR if any(char.isdigit() for char in gap) else 0)
             )
-            found.append((far, str(role)))
+            # 出发17:11能到: of two words right beside a time, a Chinese arrival behind it is its own.
+            other = not (cue.start == end and role == "arrival" and is_han(self.scan.text[cue.start]))
+            found.append((far, other, str(role)))
         if not found:
             return self._time_role_of_row(start, clause) or self._beside(start, end, clause)
-        found.sort(key=lambda pair: pair[0])
-        role = found[0][1]
-        if role == "deadline" and not found[0][0] and self._arrives_by(end, clause):
+        found.sort(key=lambda one: one[:2])
+        nearest, _, role = found[0]
+        if role == "deadline" and not nearest and self._arrives_by(end, clause):
             return "arrival"
-        if "last_service" in {other for far, other in found if far < _FAR}:
+        if "last_service" in {other for far, _, other in found if far < _FAR}:
             role = "last_service"
         return role if role in _TIME_ROLES else None
 

@@ -239,6 +239,20 @@ def test_the_way_of_travelling_goes_with_the_figure():
     assert [(q.value, q.mode) for q in reading(text).quantities] == [(9, "cycling"), (25, "walking"), (5, "driving")]
 
 
+def test_a_way_that_the_user_cannot_take_says_nothing_of_the_figure():
+    assert reading("Birch Cafe is open, but at 2.5 km it's a long way without the car.").quantities[0].mode == ""
+
+
+def test_figures_of_several_things_in_turn_are_surely_of_none_of_them():
+    for text in (
+        "Amber Hall and Birch Cafe are further off, at 8 and 9 km respectively.",
+        "云溪茶社和听松书局分别要8公里、9公里。",
+    ):
+        assert {len(figure.subject) for figure in reading(text).quantities} == {2}
+    said = reading("Amber Hall (8 yuan) is near; Birch Cafe and Dunlin House take 7 and 9 minutes respectively.")
+    assert said.quantities[0].subject == ("amber",)
+
+
 def test_taking_a_road_is_not_walking_it():
     assert reading("走临江大桥，开车15分钟。").quantities[0].mode == "driving"
     assert reading("走15分钟到云溪茶社。").quantities[0].mode == "walking"

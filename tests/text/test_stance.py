@@ -25,6 +25,7 @@ PLAIN = [
     ("I recommend Birch Cafe. I wouldn't hesitate to order at Dunlin House either.", "birch dunlin", ""),
     ("您可以从云溪茶社点餐，30分钟左右送到。", "云溪茶社", ""),
     ("从云溪茶社出发，走到听松书局。", "听松书局", "云溪茶社"),
+    ("您去云溪茶社9次，去听松书局六次。我推荐听松书局。", "听松书局", "云溪茶社"),
     ("How about Birch Cafe?", "birch", ""),
     ("How does Birch Cafe sound? It takes eight.", "birch", ""),
     ("Would Birch Cafe work for you? It has 4.6 stars.", "birch", ""),

@@ -97,6 +97,7 @@ ROLES = [
     ),
     ("You'd get there at 16:05, well before your 17:00 appointment.", [("16:05", "arrival"), ("17:00", "deadline")]),
     ("doors open 4:30pm, kitchen closes 9.15 pm", [("16:30", "opening"), ("21:15", "closing")]),
+    ("骑车11分钟，现在出发17:11能到听松书局。", [("17:11", "arrival")]),
     ("Set off at twenty to five to arrive at five past.", [("16:40", "departure")]),
     ("Birch Cafe doesn't open until 16:00.", [("16:00", "opening")]),
     ("Birch Cafe doesn't close until 20:00.", [("20:00", "closing")]),
