@@ -81,14 +81,19 @@ def _settled(found: Sequence[Standing]) -> list[Standing]:
     The only one is proposed, one beside a chosen one is not.
     """
     chosen = [one for one in found if one.firmly]
-    perhaps = [one for one in found if one.described and any(mention.why for _, mention in one.mentions)]
+    perhaps = [one for one in found if _on_condition(one)]
     if len(perhaps) == 1 and not any(one.proposed for one in found):
         return [replace(one, proposed=True) if one in perhaps else one for one in found]
     if len(found) == 1 and found[0].described:
         return [replace(found[0], proposed=True)]
     if len(chosen) == 1:
-        return [replace(one, proposed=False) if one.described else one for one in found]
+        return [replace(one, proposed=False) if one.described and not _on_condition(one) else one for one in found]
     return list(found)
+
+
+def _on_condition(one: Standing) -> bool:
+    """Return whether words propose a thing under a condition: "if it's full, go to X"."""
+    return one.described and any(mention.why for _, mention in one.mentions)
 
 
 def _doubtful(wrong: Sequence[Standing], good: Sequence[Standing]) -> bool:
@@ -163,7 +168,7 @@ def avoids(check: Avoids, context: Context) -> Finding:
             held.append((standing, _has_all(known[key], check.where, context.trajectory.calls)))
     firmly = any(one.firmly for one in context.standings(check.turn).values())
     if any(one.firmly for key, one in context.standings(check.turn).items() if key in known):
-        held = [(standing, is_it) for standing, is_it in held if not standing.described]
+        held = [(standing, is_it) for standing, is_it in held if not standing.described or _on_condition(standing)]
     for standing, is_it in held:
         if standing.proposed and is_it and (standing.firmly or not firmly):
             return Finding(False, _why(check, [standing], True), wanted, _quotes([standing]))
@@ -189,7 +194,7 @@ def chooses(check: Chooses, context: Context) -> Finding:  # noqa: PLR0911  the 
     if wrong:
         return Finding(False, cited(_quotes(wrong)), wanted, _quotes(wrong))
     firmly = any(one.firmly for one in chosen)
-    open_ = [one for one in over if one.proposed is None and not (one.described and firmly)]
+    open_ = [one for one in over if one.proposed is None and not (one.described and firmly and not _on_condition(one))]
     if chosen and not open_:
         return Finding(True, cited(_quotes(chosen)), wanted, _quotes(chosen))
     open_ += [] if chosen else [one for one in options if one.proposed is None]

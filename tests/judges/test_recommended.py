@@ -229,3 +229,20 @@ def test_people_and_products_are_recommended_by_the_tool_that_lists_them():
     fields = {"where": {"speaks": {"op": "equal", "value": "es"}}, "steps": [call("find", staff)], "tools": tools}
     assert judge_reply("Book Dr. Valdes.", "recommends", tool="find", **fields).passed is True
     assert judge_reply("Book Dr. Reed.", "recommends", tool="find", **fields).passed is False
+
+
+@pytest.mark.parametrize(
+    ("reply", "passed"),
+    [
+        ("Take Cafe Luna. If it is full, go to Old Mill.", None),
+        ("去青石茶馆吧。如果没位子，就去Old Mill。", None),
+        ("Take Cafe Luna. Old Mill has a view.", True),
+        ("Take Cafe Luna. Old Mill is closed.", True),
+    ],
+)
+def test_what_is_proposed_under_a_condition_beside_a_choice_is_open(reply, passed):
+    assert recommends(reply, where=GOOD).passed is passed
+    assert avoids(reply, names=["Old Mill"]).passed is passed
+    option = ["Cafe Luna", "青石茶馆"]
+    choice = judge_reply(reply, "chooses", steps=[found_places()], option=option, over=["Old Mill"])
+    assert choice.passed is passed
