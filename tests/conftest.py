@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from contextlib import suppress
 
 import hypothesis  # noqa: F401  its plugin would load it at the end, and look for what is left out of collections by then
@@ -25,6 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ["COLUMNS"] = "80"  # what is printed, also by processes that tests start, is as wide everywhere
     config.addinivalue_line("markers", "thorough: runs under --thorough only")
 
 

@@ -30,18 +30,19 @@ from pytest_mapsat.model import (
     shown,
 )
 from pytest_mapsat.model.base import Identifier
-from pytest_mapsat.reports import printable, wrap
+from pytest_mapsat.reports import columns, printable, wrap
 from pytest_mapsat.runs.regrade import Changes, changed_suites, open_suites, places_of
 from pytest_mapsat.runs.review import Question, answer_of, can_be_reviewed, decision_on, open_factors, questions
 from pytest_mapsat.suite import ANSWERS, DECISIONS, Suite, read_answers
 
-_WIDTH = 100
 #: The most characters of a reply, and of anything else, that are shown.
 _REPLY = 20_000
 _LONG = 2_000
 _CALLS = 8
 #: The most characters of a typed reason.
 _WHY = 1_000
+#: The most columns that a question fills.
+_WIDTH = 100
 _KEYS = "p passed, f failed, s skip, q quit (a reason may stand behind p or f)"
 _MARKS: dict[str, Mark] = {"p": "passed", "f": "failed", "0.25": 0.25, "0.5": 0.5, "0.75": 0.75}
 
@@ -310,7 +311,7 @@ def _part(name: str, paragraphs: Sequence[str]) -> Iterator[str]:
     """Yield paragraphs under a name; nothing that a reply holds can steer the terminal."""
     for number, paragraph in enumerate(paragraphs):
         lead = f"{name:9}  " if not number else " " * 11
-        for row, line in enumerate(wrap(printable(paragraph), _WIDTH - 11)):
+        for row, line in enumerate(wrap(printable(paragraph), columns(_WIDTH) - 11)):
             yield f"{lead if not row else ' ' * 11}{line}"
 
 
@@ -337,7 +338,7 @@ def _list(found: Sequence[Question], *, as_json: bool) -> None:
         return
     for question in found:
         named = f"{_named(question.card)}, {question.factor.id}"
-        for line in wrap(f"{question.state}: {named}: {printable(_cut(question.label.why))}", _WIDTH, hang=2):
+        for line in wrap(f"{question.state}: {named}: {printable(_cut(question.label.why))}", columns(_WIDTH), hang=2):
             _print(line)
     _print(f"{len(found)} labels open")
 

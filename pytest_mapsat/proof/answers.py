@@ -20,7 +20,7 @@ from pytest_mapsat.model import (
     Scorecard,
     leaves,
 )
-from pytest_mapsat.reports import cell_width, cut, printable, wrap
+from pytest_mapsat.reports import cell_width, columns, cut, printable, wrap
 
 Truth = Literal["right", "wrong"]
 _TRUTHS: tuple[Truth, ...] = ("right", "wrong")
@@ -29,7 +29,6 @@ _LABEL_WORDS = ("passed", "failed", "undecided")
 _ANSWER_WORDS = ("green", "red", "undecided")
 _NAME = 24
 _CELL = 6
-_WIDTH = 80
 #: Factors that are named with their open labels.
 _MOST_FACTORS = 8
 
@@ -140,7 +139,7 @@ def check_kinds(factor: Factor) -> tuple[str, ...]:
 
 
 def answer_table(proof: AnswersProof) -> Iterator[str]:
-    """Yield the lines of the report, at most 80 columns wide where no word is longer."""
+    """Yield the lines of the report, as wide as the terminal where no word is longer."""
     if not proof.judged:
         yield "answers: the suite has none (docs/answers.md says how to write them)"
         return
@@ -153,11 +152,11 @@ def answer_table(proof: AnswersProof) -> Iterator[str]:
         shown = [f"{factor} {count}" for factor, count in open_by_factor.most_common(_MOST_FACTORS)]
         more = len(open_by_factor) - len(shown)
         yield ""
-        yield from wrap(f"open: {', '.join(shown)}{f', and {more} more' if more > 0 else ''}", _WIDTH, hang=2)
+        yield from wrap(f"open: {', '.join(shown)}{f', and {more} more' if more > 0 else ''}", columns(), hang=2)
     yield ""
     for label in proof.wrong:
         said = f"{label.factor}: {label.said}, should be {label.should}: {printable(label.why)}"
-        yield from wrap(f"wrong: case {label.case}, answer {label.answer}, {said}", _WIDTH, hang=2)
+        yield from wrap(f"wrong: case {label.case}, answer {label.answer}, {said}", columns(), hang=2)
     total = sum(1 for one in proof.judged for _ in one.labels)
     open_ = len(proof.undecided)
     named = f"; --json names the {open_} undecided" if open_ else ""

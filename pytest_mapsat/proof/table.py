@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from pytest_mapsat.reports import cell_width, cut, printable, wrap
+from pytest_mapsat.reports import cell_width, columns, cut, printable, wrap
 
 from .prove import Proof, Trial, Trials
 
-_WIDTH = 80
-_NAME = 43
+#: The columns of the four numbers, with the space before them.
+_NUMBERS = 37
 _SHOWN = 60
-_HEAD = f"{'':{_NAME}} {'wrong':>7} {'caught':>7} {'alarms':>7} {'undec.':>6}"
 
 
 def table(proof: Proof) -> Iterator[str]:
-    """Yield the lines of the report, at most 80 columns wide where no word is longer."""
-    yield "mutants by case and factor (caught: wrong; alarms: harmless; undec.: left open)"
-    yield _HEAD
+    """Yield the lines of the report, as wide as the terminal where no word is longer."""
+    title = "mutants by case and factor (caught: wrong; alarms: harmless; undec.: left open)"
+    yield from wrap(title, columns(), hang=2)
+    yield _head()
     for case, factors in proof.factors.items():
         yield from _case(case, factors, [trial for trial in proof.trials if trial.case == case])
     yield ""
@@ -31,14 +31,14 @@ def table(proof: Proof) -> Iterator[str]:
         yield from _listed("survived", trials.survivors)
         yield from _listed("false alarm", trials.false_alarms)
     for case, why in proof.untried.items():
-        yield from wrap(f"not tried: case {case}: {printable(why)}", _WIDTH, hang=2)
+        yield from wrap(f"not tried: case {case}: {printable(why)}", columns(), hang=2)
     yield ""
     yield from _summary(proof)
 
 
 def _by_kind(title: str, trials: Trials) -> Iterator[str]:
     yield title
-    yield _HEAD
+    yield _head()
     for kind in dict.fromkeys(trial.kind for trial in trials.trials):
         yield _row(kind, *_counts([trial for trial in trials.trials if trial.kind == kind]))
 
@@ -62,10 +62,15 @@ def _counts(trials: Sequence[Trial]) -> tuple[int, int, int, int]:
     return len(wrong), caught, alarms, sum(trial.open for trial in trials)
 
 
+def _head() -> str:
+    return f"{'':{columns() - _NUMBERS}} {'wrong':>7} {'caught':>7} {'alarms':>7} {'undec.':>6}"
+
+
 def _row(name: str, wrong: int, caught: int, alarms: int, undecided: int, *, indented: bool = False) -> str:
-    name = cut(printable(name.strip()), _NAME - 2)
+    width = columns() - _NUMBERS
+    name = cut(printable(name.strip()), width - 2)
     lead = "  " if indented else ""
-    pad = " " * (_NAME - len(lead) - cell_width(name))
+    pad = " " * (width - len(lead) - cell_width(name))
     numbers = [f"{wrong or '-':>7}", f"{caught if wrong else '-':>7}", f"{alarms or '-':>7}", f"{undecided or '-':>6}"]
     return f"{lead}{name}{pad} {' '.join(numbers)}"
 
@@ -74,23 +79,23 @@ def _idle(proof: Proof) -> Iterator[str]:
     """Yield what no check of a case speaks of, so that its author can see it."""
     for case in dict.fromkeys(case for case, _, _ in proof.idle):
         yield ""
-        yield from wrap(f"not counted: in case {case} no check is surely broken by", _WIDTH, hang=2)
+        yield from wrap(f"not counted: in case {case} no check is surely broken by", columns(), hang=2)
         kinds: dict[str, list[str]] = {}
         for _, kind, changed in (one for one in proof.idle if one[0] == case):
             kinds.setdefault(kind, []).append(changed)
         for kind, changes in kinds.items():
             text = f"{kind}: {'; '.join(cut(printable(change), _SHOWN) for change in changes)}"
-            yield from wrap(text, _WIDTH, indent="  ", hang=2)
+            yield from wrap(text, columns(), indent="  ", hang=2)
 
 
 def _listed(what: str, trials: Iterable[Trial]) -> Iterator[str]:
     for trial in trials:
         yield ""
         factors = ", ".join(trial.missed or trial.lowered)
-        yield from wrap(f"{what}: {trial.kind}: case {trial.case}: {factors}", _WIDTH, hang=2)
-        yield from wrap(f"changed: {printable(trial.changed)}", _WIDTH, indent="  ", hang=2)
+        yield from wrap(f"{what}: {trial.kind}: case {trial.case}: {factors}", columns(), hang=2)
+        yield from wrap(f"changed: {printable(trial.changed)}", columns(), indent="  ", hang=2)
         for factor, why in trial.why.items():
-            yield from wrap(f"{factor}: {printable(why)}", _WIDTH, indent="  ", hang=2)
+            yield from wrap(f"{factor}: {printable(why)}", columns(), indent="  ", hang=2)
 
 
 def _summary(proof: Proof) -> Iterator[str]:
@@ -102,10 +107,13 @@ def _summary(proof: Proof) -> Iterator[str]:
 def _totals(trials: Trials, made: str) -> Iterator[str]:
     wrong, harmless = len(trials.wrong), len(trials.harmless)
     caught, alarms = len(trials.caught), len(trials.false_alarms)
-    yield f"{caught} of {wrong} wrong mutants{made} caught{_share(caught, wrong)}"
-    yield f"{alarms} false alarms on {harmless} harmless ones{_share(alarms, harmless)}"
     unsure, open_ = (sum(trial.open for trial in listed) for listed in (trials.wrong, trials.harmless))
-    yield f"undecided: {unsure} wrong{_share(unsure, wrong)}, {open_} harmless{_share(open_, harmless)}"
+    for said in (
+        f"{caught} of {wrong} wrong mutants{made} caught{_share(caught, wrong)}",
+        f"{alarms} false alarms on {harmless} harmless ones{_share(alarms, harmless)}",
+        f"undecided: {unsure} wrong{_share(unsure, wrong)}, {open_} harmless{_share(open_, harmless)}",
+    ):
+        yield from wrap(said, columns(), hang=2)
 
 
 def _share(part: int, whole: int) -> str:

@@ -12,7 +12,7 @@ from .failure import again_command, failure_text
 from .junit import properties
 from .live import Tally, UnderWay, live_line
 from .terminal import summary_lines
-from .text import call_text, cell_width, cut, printable, wrap
+from .text import call_text, cell_width, columns, cut, printable, wrap
 
 if TYPE_CHECKING:
     from .data import Report
@@ -39,6 +39,7 @@ __all__ = [
     "call_text",
     "cell_width",
     "change_lines",
+    "columns",
     "cut",
     "dialogue_data",
     "dialogue_lines",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import unicodedata
 from typing import Any
 
@@ -10,6 +11,11 @@ from pytest_mapsat.strangers import plain
 
 _OPENING = frozenset("'\"“‘([{（「《")
 _CLOSING = frozenset("'\"”’)]},.;:!?、，。；：！？）」》")
+
+
+def columns(most: int = 80) -> int:
+    """Return how many columns a command may fill: those of the terminal, at least 60 and at most ``most``, which is taken where there is none."""
+    return min(max(shutil.get_terminal_size((most, 24)).columns, 60), most)
 
 
 def cell_width(text: str) -> int:

@@ -97,7 +97,16 @@ def test_a_wrong_key_is_explained_and_asked_again(run, capsys, monkeypatch):
     assert decisions(run) == [("e1", "passed", "")]
 
 
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_a_question_fits_the_terminal_up_to_a_hundred_columns(run, capsys, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    typed(monkeypatch, "s\n" * 9)
+    widest = max(len(line) for line in capsys.readouterr().out.splitlines() if not line.startswith("p passed"))
+    assert columns - 15 <= widest <= columns if columns < 100 else 85 <= widest <= 100
+
+
 def test_the_question_shows_what_was_asked_said_called_and_required(run, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
     typed(monkeypatch, "q\n")
     out = capsys.readouterr().out
     assert "[1/8] case nav-one, trial 1: explicit e1 is undecided" in out
