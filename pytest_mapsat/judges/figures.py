@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple, get_args
 
@@ -152,12 +153,21 @@ def clock_time(check: ClockTime, context: Context) -> Finding:
     said: list[_Said] = []
     for document in context.read(check.turn):
         nearby = near_phrases(check.near, document, document.times)
-        for time in document.times:
-            one = settled(time, known or (), context)
+        for one in _alike_in_lists([settled(time, known or (), context) for time in document.times], document):
             judged = _time_said(check, document, one, known, nearby=nearby, context=context)
             said.append(_weighed(one, judged, check, None, context))
     wanted = f"a clock time {time_in_words(check, [value.number for value in known or ()])}"
     return _judged(check, said, wanted, "clock time", context)
+
+
+def _alike_in_lists(times: Sequence[Clock], document: Document) -> Iterator[Clock]:
+    """Yield times of day; one in a list whose role neither words nor what is known tell has that of the one before it: "10:12, 10:22, 10:32"."""
+    before: Clock | None = None
+    for time in times:
+        between = document.text[before.span.end : time.span.start] if before else " "
+        listed = before is not None and time.role is None and bool(between.strip()) and not between.strip(" ,、/")
+        before = replace(time, role=before.role) if before is not None and listed else time
+        yield before
 
 
 def _weighed(

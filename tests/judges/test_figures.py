@@ -228,6 +228,15 @@ def test_how_far_two_prices_are_apart_is_told_of_one_and_is_none_of_its_own(said
     assert priced(reply, result).passed is passed
 
 
+@pytest.mark.parametrize(("last", "passed"), [("10:32", True), ("10:42", False)])
+def test_times_in_a_list_are_of_one_role(last, passed):
+    declared = {"search_poi": tool("search_poi", "pois", "line", **{"next.*": {"kind": "clock", "role": "departure"}})}
+    steps = [call(result={"pois": [{"name": "Green Line", "next": ["10:12", "10:22", "10:32"]}]}, query="something")]
+    fields = {"role": ["departure"], "if_absent": "vacuous", "equals": bound("pois.*.next.*", "search_poi")}
+    reply = f"Take the Green Line. They go 10:12, 10:22, {last}."
+    assert judge_reply(reply, "clock_time", steps=steps, tools=declared, **fields).passed is passed
+
+
 @pytest.mark.parametrize(("sum_", "passed"), [(276, True), (248, False), (300, False)])
 def test_a_sum_that_is_said_of_nothing_is_that_of_the_only_thing_that_is_named(sum_, passed):
     listed = {"items": "pois", "name": "name", "id": "id", "sort": "place"}
