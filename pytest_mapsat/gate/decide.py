@@ -49,10 +49,11 @@ def decide(
         ``passed`` (every mean holds even at its lower bound). Reasons are one line each, the gravest first, then the ways on.
     """
     decidable = [threshold for threshold in thresholds if coverage.covers(threshold.domain)]
-    findings = [] if thresholds or drops else [Finding("passed", "no threshold was given: only the items decide")]
-    findings += [*_collection(coverage), *_unevaluated(cards, coverage, decidable, allowed_unevaluated)]
+    findings = [*_collection(coverage), *_unevaluated(cards, coverage, decidable, allowed_unevaluated)]
     findings += _thresholds(cards, thresholds, coverage)
     findings += _compared(comparison, drops, coverage)
+    if not (thresholds or drops):
+        findings.append(Finding("passed", f"no threshold was given{'' if findings else ': only the items decide'}"))
     # The sort is stable: thresholds of one outcome stay in the order they were given.
     findings.sort(key=lambda finding: -SEVERITY.index(finding.outcome))
     return Gate(

@@ -35,6 +35,9 @@ def cards_of(*values, **fields):
 def test_without_thresholds_the_gate_says_that_none_was_given():
     gate = judge_run(cards_of(0.0))
     assert (gate.outcome, gate.reasons) == ("passed", ("no threshold was given: only the items decide",))
+    unread = judge_run(cards_of(0.0), errors=("a.yaml",))
+    assert unread.outcome == "invalid"
+    assert unread.reasons == ("1 place could not be read: a.yaml", "no threshold was given")
 
 
 def test_a_mean_below_its_threshold_fails_with_both_numbers_and_the_denominator():
