@@ -22,6 +22,15 @@ def test_every_command_that_is_shown_can_be_given(page):
         assert _parser().parse_args(shlex.split(line, comments=True)).command
 
 
+def test_every_option_of_regrade_stands_in_its_table():
+    page = (DOCS / "regrade.md").read_text(encoding="utf-8")
+    told = {
+        option for row in re.findall(r"^\| (`-.+?) \|", page, re.MULTILINE) for option in re.findall(r"`(-[\w-]+)", row)
+    }
+    commands = next(action for action in _parser()._actions if isinstance(action.choices, dict)).choices
+    assert told == set(commands["regrade"]._option_string_actions) - {"-h", "--help"}
+
+
 def test_every_set_of_answers_written_blind_has_its_first_figures():
     page = (DOCS / "accuracy.md").read_text(encoding="utf-8")
     for file in (DOCS.parent / "tests" / "natural").glob("blind_*.json"):
