@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_mapsat.formats import shown_path
+from pytest_mapsat.gate import Drop, Threshold
 from pytest_mapsat.metrics import MSB, Family, families_named
 from pytest_mapsat.model import Metric, Problem, RunOptions, SuiteError, UsageError, did_you_mean, shown
 from pytest_mapsat.suite import Suite
@@ -94,11 +95,13 @@ def refuse_undeclared(options: RunOptions, suites: Sequence[Suite], known: Mappi
     measured = {metric.name for metric in metrics_of(suites, known, options.metrics)}
     families = {metric.name: metric.family for metric in everything}
     domains = _domains(suites)
-    named = [("fail-under", one.metric, one.domain) for one in thresholds_of(options, everything)]
-    named += [("compare-fail", one.metric, one.domain) for one in drops_of(options, everything)]
-    for option, metric, domain in named:
-        if domain and domain not in domains:
-            hint = did_you_mean(domain, domains)
+    named: list[tuple[str, Threshold | Drop]] = [("fail-under", one) for one in thresholds_of(options, everything)]
+    named += [("compare-fail", one) for one in drops_of(options, everything)]
+    for option, rule in named:
+        metric, domain = rule.metric, rule.domain
+        hint = did_you_mean(domain, domains)
+        # One of the ini file may be of another suite of the project, unless it looks like a slip.
+        if domain and domain not in domains and (hint or rule.origin == "command line"):
             expected = f"expected one of {', '.join(domains)}" if domains else "its cases have none"
             raise UsageError(
                 f"--mapsat-{option}: no case of this run's suites is of the domain {shown(domain)}, {expected}"

@@ -45,6 +45,15 @@ def test_a_domain_that_no_case_has_is_told_before_an_agent_is_called(
         assert not (project.path / "called").exists()
 
 
+@pytest.mark.parametrize(("domain", "ret"), [("navigaton", pytest.ExitCode.USAGE_ERROR), ("booking", 1)])
+def test_a_domain_of_the_ini_file_may_be_that_of_another_suite(project: pytest.Pytester, domain: str, ret: int) -> None:
+    project.makeini(f"[pytest]\nmapsat_fail_under = {domain}.ar=0.1\n")
+    result = project.runpytest(GOOD)
+    assert result.ret == ret
+    if domain == "booking":
+        result.stdout.fnmatch_lines(["gate*INCONCLUSIVE*booking.ar is undecided: no case of domain 'booking' has*"])
+
+
 @pytest.mark.parametrize("part", [("-k", "nav-one"), ("-m", "navigation"), ("benchmark_cases/nav",)])
 def test_a_whole_suite_threshold_on_a_part_is_undecided(project: pytest.Pytester, part: tuple[str, ...]) -> None:
     result = project.runpytest(GOOD, *part, "--mapsat-fail-under=ar=0.1")
