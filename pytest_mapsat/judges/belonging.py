@@ -11,7 +11,7 @@ from pytest_mapsat.model import ClockTime, Number
 from pytest_mapsat.text import ClockTime as Clock
 from pytest_mapsat.text import Document, Quantity, Span, pack_of
 
-from .bound_values import DAY, Value
+from .bound_values import DAY, ROUNDING, Value
 from .context import Context
 from .things import key_of
 from .words import place_of
@@ -19,8 +19,6 @@ from .words import place_of
 #: Roles of figures that a way has, and that are easily said of its end.
 _OF_WAYS = ("arrival", "departure", "travel_time", "travel_distance")
 
-#: By how much numbers may differ that are the same.
-ROUNDING = 1e-6
 #: How far, relatively, a figure that is said to be about, just under or just over something may lie from it.
 _ABOUT = 0.12
 _NEARLY = 0.25

@@ -20,6 +20,8 @@ _MODES = frozenset(get_args(Mode))
 _NUMERIC = re.compile(r"[-+]?[0-9]{1,15}(?:\.[0-9]{1,9})?")
 _CLOCK = re.compile(r"(?<![0-9:])([01]?[0-9]|2[0-4]):([0-5][0-9])(?![0-9])")
 DAY = 24 * 60
+#: By how much numbers may differ that are the same.
+ROUNDING = 1e-6
 _NOTHING: frozenset[str] = frozenset()
 
 

@@ -20,8 +20,6 @@ from .finding import SHOWN_AT_MOST, Finding, absent, cite, cited, unclear
 from .things import Entity, Standing, key_of
 
 _OPEN = "which may be proposed or not"
-#: The letters of a little word, such as "the" or "and"; a Chinese character counts twice.
-_LITTLE = 3
 _LEFT_OPEN = "the reply may say it in words that are not understood"
 
 
@@ -78,42 +76,22 @@ def _recommended(
 def _settled(found: Sequence[Standing]) -> list[Standing]:
     """Return what becomes of things of one kind that are only described, or proposed under a condition.
 
-    The only one is proposed, one beside a chosen one is not.
+    The only one is proposed. Beside a chosen one, one that is described is not, and one under a condition stays open.
     """
     chosen = [one for one in found if one.firmly]
-    perhaps = [one for one in found if _on_condition(one)]
+    perhaps = [one for one in found if one.conditional]
     if len(perhaps) == 1 and not any(one.proposed for one in found):
         return [replace(one, proposed=True) if one in perhaps else one for one in found]
     if len(found) == 1 and found[0].described:
         return [replace(found[0], proposed=True)]
     if len(chosen) == 1:
-        return [replace(one, proposed=False) if one.described and not _on_condition(one) else one for one in found]
+        return [replace(one, proposed=False) if one.described else one for one in found]
     return list(found)
-
-
-def _on_condition(one: Standing) -> bool:
-    """Return whether words propose a thing under a condition: "if it's full, go to X"."""
-    return one.described and any(mention.why for _, mention in one.mentions)
 
 
 def _doubtful(wrong: Sequence[Standing], good: Sequence[Standing]) -> bool:
     """Return whether words propose what fits and only the structure of the reply what does not: then the latter may be read wrongly."""
     return any(one.firmly for one in good) and bool(wrong) and not any(one.firmly for one in wrong)
-
-
-def _plainly(one: Standing) -> bool:
-    """Return whether words propose a thing, or it begins a clause or fills a cell, so that nothing before it which is not understood governs it."""
-    return one.firmly or any(
-        mention.cell is not None or _begins(document, mention) for document, mention in one.mentions
-    )
-
-
-def _begins(document: Document, mention: Mention) -> bool:
-    """Return whether nothing but other names and a little word stand before a name in its clause."""
-    start, end = document.clauses[mention.clause].start, mention.span.start
-    named = {at for one in document.mentions for at in range(max(one.span.start, start), min(one.span.end, end))}
-    letters = (document.text[at] for at in range(start, end) if at not in named)
-    return sum(1 if letter.isascii() else 2 for letter in letters if letter.isalpha()) <= _LITTLE
 
 
 def _proposes(context: Context, turn: str) -> bool:
@@ -168,7 +146,7 @@ def avoids(check: Avoids, context: Context) -> Finding:
             held.append((standing, _has_all(known[key], check.where, context.trajectory.calls)))
     firmly = any(one.firmly for one in context.standings(check.turn).values())
     if any(one.firmly for key, one in context.standings(check.turn).items() if key in known):
-        held = [(standing, is_it) for standing, is_it in held if not standing.described or _on_condition(standing)]
+        held = [(standing, is_it) for standing, is_it in held if not standing.described]
     for standing, is_it in held:
         if standing.proposed and is_it and (standing.firmly or not firmly):
             return Finding(False, _why(check, [standing], True), wanted, _quotes([standing]))
@@ -189,12 +167,12 @@ def chooses(check: Chooses, context: Context) -> Finding:  # noqa: PLR0911  the 
     over = [one for one in over if one.key not in {option.key for option in options}]
     wrong = [one for one in over if one.proposed]
     chosen = [one for one in options if one.proposed]
-    if _doubtful(wrong, chosen) or (wrong and not any(map(_plainly, wrong))):
+    if _doubtful(wrong, chosen) or (wrong and not any(one.plainly for one in wrong)):
         return unclear(_quotes(wrong), _OPEN, wanted)
     if wrong:
         return Finding(False, cited(_quotes(wrong)), wanted, _quotes(wrong))
     firmly = any(one.firmly for one in chosen)
-    open_ = [one for one in over if one.proposed is None and not (one.described and firmly and not _on_condition(one))]
+    open_ = [one for one in over if one.proposed is None and not (one.described and firmly)]
     if chosen and not open_:
         return Finding(True, cited(_quotes(chosen)), wanted, _quotes(chosen))
     open_ += [] if chosen else [one for one in options if one.proposed is None]
@@ -225,7 +203,7 @@ def rules_out(check: RulesOut, context: Context) -> Finding:
     wanted = f"{one_of(check.names)} not to be had"
     found = _named(check.names, context, check.turn)
     proposed = [one for one in found if one.proposed]
-    if any(map(_plainly, proposed)):
+    if any(one.plainly for one in proposed):
         return Finding(False, cited(_quotes(proposed)), wanted, _quotes(proposed))
     if proposed:
         return unclear(_quotes(proposed), _OPEN, wanted)
@@ -255,7 +233,7 @@ def covers(check: Covers, context: Context) -> Finding:
     # What is only set beside the others, or located, may be offered all the same: "for more power there's X".
     beside = [found for found in each if found and all(one.proposed is False and _is_beside(one) for one in found)]
     none = len(open_) + unnamed + len(beside) < least or (not open_ and context.silent(check.turn))
-    if len(there) > most or (least and not there and none):
+    if len(there) > most or (not there and none):
         return Finding(False, why, wanted, _quotes(there))
     if len(there) >= least and len(there) + len(open_) <= most:
         return Finding(True, why, wanted, _quotes(there))

@@ -7,8 +7,9 @@ from functools import cached_property
 from itertools import combinations
 from typing import Literal
 
-from pytest_mapsat.text import ClockTime, Document, Quantity
+from pytest_mapsat.text import MONEY, ClockTime, Document, Quantity
 
+from .bound_values import ROUNDING, Value
 from .evidence import Evidence, Figure, Moment
 from .grounding.arithmetic import agrees
 
@@ -23,6 +24,12 @@ _MOST_VALUES = 40
 #: Minutes that a time of day may be off: as it is said exactly, and about.
 _EXACTLY, _ABOUT = 1, 5
 _OF_WAYS = ("travel_time", "wait")
+#: So many people may share a price without a word about it.
+_MOST_SHARING = 8
+#: A figure of no sure role that lies further off than so many times from all that it could be compared with is another one.
+_FAR = 5
+#: What two values differ by is less than either by so many times, at least where it is told beside them.
+_APART = 4
 
 
 class Explained:
@@ -138,3 +145,45 @@ def _alike(unit: str, other: str) -> bool:
 
 def _apart(one: float, other: float) -> float:
     return min((one - other) % _DAY, (other - one) % _DAY)
+
+
+def is_far(figure: Quantity, known: Sequence[Value]) -> bool:
+    """Return whether a figure is of another order of size than all values."""
+    sizes = [value.number for value in known if value.number > 0]
+    return bool(sizes) and not min(sizes) / _FAR <= figure.value <= max(sizes) * _FAR
+
+
+def is_of_several(figure: Quantity, known: Sequence[Value]) -> bool:
+    """Return whether a sum of money is that of a few people, or of a few people at two of the places: then it is no single price."""
+    own = {value.number for value in known if set(figure.subject) & value.own and value.number > 0}
+    if figure.unit != "yuan" or not all(value.several for value in known) or figure.value in own:
+        return False
+    prices = {value.number for value in known if value.number > 0}
+    sums = {*own, *(one + other for one in own or prices for other in prices)}
+    return any(abs(figure.value - count * one) < ROUNDING for one in sums for count in range(1, _MOST_SHARING + 1))
+
+
+def is_reckoned(figure: Quantity | ClockTime, why: str, *, sure: bool) -> bool:
+    """Return whether a sum of money is reckoned from others, or is what so many hours come to."""
+    if not isinstance(figure, Quantity) or figure.unit != MONEY:
+        return False
+    return (figure.approx == "about" and figure.role == "fee") or (why == "derived" and not sure)
+
+
+def is_multiple(figure: Quantity | ClockTime, evidence: Evidence) -> bool:
+    """Return whether a sum of money is what a known one of its thing comes to for several: "two rides, 116 yuan"."""
+    if not isinstance(figure, Quantity) or figure.unit != MONEY:
+        return False
+    own = (one for one in evidence.figures if one.unit == MONEY and set(one.subject) & set(figure.subject))
+    return any(one.value > 0 and figure.value % one.value == 0 for one in own)
+
+
+def is_difference(figure: Quantity | ClockTime, known: Sequence[Value]) -> bool:
+    """Return whether a figure is much less than all that it could be compared with: what is derived then is how far two of them are apart."""
+    sizes = [value.number for value in relevant(figure, known) if value.number > 0]
+    return isinstance(figure, Quantity) and bool(sizes) and figure.value * _APART < min(sizes)
+
+
+def relevant(figure: Quantity | ClockTime, known: Sequence[Value]) -> list[Value]:
+    """Return the values that a figure is compared with: those of its own thing, where it has any."""
+    return [value for value in known if set(figure.subject) & (value.own | value.about)] or list(known)

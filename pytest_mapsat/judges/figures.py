@@ -17,7 +17,6 @@ from pytest_mapsat.text import FOREIGN, MONEY, Document, Quantity, Vocabulary
 from pytest_mapsat.text import ClockTime as Clock
 
 from .belonging import (
-    ROUNDING,
     Beside,
     Nearby,
     Outcome,
@@ -33,9 +32,10 @@ from .belonging import (
     settled,
     sorts_of,
 )
-from .bound_values import DAY, Value, clock_times, plain_numbers, written
+from .bound_values import DAY, ROUNDING, Value, clock_times, plain_numbers, written
 from .context import Context
 from .describe import clock_of, number_in_words, range_in_words, thing_in_words, time_in_words, window_in_words
+from .explained import is_difference, is_far, is_multiple, is_of_several, is_reckoned, relevant
 from .finding import SHOWN_AT_MOST, Finding, absent, cited, unclear
 
 #: unit of a check -> unit of a reading, and how many of the latter it is.
@@ -46,12 +46,6 @@ _UNITS = {
 _NOUNS = {"min": "duration", "m": "length", "yuan": "sum of money", "percent": "percentage", "celsius": "temperature"}
 #: Minutes that a clock time may lie from one that it is said to be about.
 _ABOUT_MINUTES = 5
-#: So many people may share a price without a word about it.
-_MOST_PEOPLE = 8
-#: A figure of no sure role that lies further off than so many times from all that it could be compared with is another one.
-_FAR = 5
-#: What two values differ by is less than either by so many times, at least where it is told beside them.
-_APART = 4
 #: Roles that a figure is not read in by mistake.
 _SURE_ROLES = ("budget", "saving", "slack", "former_price")
 _TIME_ROLES = frozenset(get_args(TimeRole))  # likewise
@@ -196,9 +190,14 @@ def _weighed(
         outcome = "given"
     elif why in ("own", "other") and not sure:
         outcome = "explained"
-    elif why == "own" or _is_reckoned(figure, why, sure=sure):
+    elif why == "own" or is_reckoned(figure, why, sure=sure):
         outcome = "beside"
-    elif why == "derived" and sure and not _is_multiple(figure, context) and not _is_difference(figure, known or ()):
+    elif (
+        why == "derived"
+        and sure
+        and not is_multiple(figure, context.evidence)
+        and not is_difference(figure, known or ())
+    ):
         pass  # nearly every figure is the sum or difference of two others
     elif why or (check.role and isinstance(figure, Quantity) and not figure.cued and figure.unit == "min"):
         outcome = "open"
@@ -308,14 +307,14 @@ def _number_said(
     upto = [value for value in known if value.turn <= document.turn]
     if any(value.mode == figure.mode for value in upto):
         upto = [value for value in upto if not (figure.mode and value.mode) or figure.mode == value.mode]
-    far = (figure.role is None or not figure.cued) and _is_far(figure, upto)
+    far = (figure.role is None or not figure.cued) and is_far(figure, upto)
     if far and figure.unit != MONEY:
         return _Said(document, figure, belongs=False)
-    if far or _is_of_several(figure, upto):
+    if far or is_of_several(figure, upto):
         return _Said(document, figure, ours, "beside")
     named = named_by_then(figure, document)
     ours = ours if named or not ours else None
-    shown = [f"{value.number / scale:g} {_word(check, context)}" for value in _relevant(figure, upto)]
+    shown = [f"{value.number / scale:g} {_word(check, context)}" for value in relevant(figure, upto)]
     beside = Beside(upto, lambda value: meets(figure, value.number, check.allowed), named)
     return _Said(document, figure, ours, compared(figure, beside, context), f"but {_returned(check.bounds, shown)}")
 
@@ -353,55 +352,14 @@ def _time_said(
         lowest, highest = max(check.tolerance_min, earlier), max(check.tolerance_min, later)
         return any((value.number - minutes + lowest) % DAY <= lowest + highest for minutes in readings)
 
-    shown = [clock_of(int(value.number)) for value in _relevant(time, upto)]
+    shown = [clock_of(int(value.number)) for value in relevant(time, upto)]
     outcome = compared(time, Beside(upto, fits, named), context)
     surely = ours or (plain and outcome == "fits") or None
     return _Said(document, time, surely, outcome, f"but {_returned(check.bounds, shown)}")
 
 
-def _is_far(figure: Quantity, known: Sequence[Value]) -> bool:
-    """Return whether a figure is of another order of size than all values."""
-    sizes = [value.number for value in known if value.number > 0]
-    return bool(sizes) and not min(sizes) / _FAR <= figure.value <= max(sizes) * _FAR
-
-
-def _is_of_several(figure: Quantity, known: Sequence[Value]) -> bool:
-    """Return whether a sum of money is that of a few people, or of a few people at two of the places: then it is no single price."""
-    own = {value.number for value in known if set(figure.subject) & value.own and value.number > 0}
-    if figure.unit != "yuan" or not all(value.several for value in known) or figure.value in own:
-        return False
-    prices = {value.number for value in known if value.number > 0}
-    sums = {*own, *(one + other for one in own or prices for other in prices)}
-    return any(abs(figure.value - count * one) < ROUNDING for one in sums for count in range(1, _MOST_PEOPLE + 1))
-
-
-def _is_reckoned(figure: Quantity | Clock, why: str, *, sure: bool) -> bool:
-    """Return whether a sum of money is reckoned from others, or is what so many hours come to."""
-    if not isinstance(figure, Quantity) or figure.unit != MONEY:
-        return False
-    return (figure.approx == "about" and figure.role == "fee") or (why == "derived" and not sure)
-
-
-def _is_multiple(figure: Quantity | Clock, context: Context) -> bool:
-    """Return whether a sum of money is what a known one of its thing comes to for several: "two rides, 116 yuan"."""
-    if not isinstance(figure, Quantity) or figure.unit != MONEY:
-        return False
-    own = (one for one in context.evidence.figures if one.unit == MONEY and set(one.subject) & set(figure.subject))
-    return any(one.value > 0 and figure.value % one.value == 0 for one in own)
-
-
-def _is_difference(figure: Quantity | Clock, known: Sequence[Value]) -> bool:
-    """Return whether a figure is much less than all that it could be compared with: what is derived then is how far two of them are apart."""
-    sizes = [value.number for value in _relevant(figure, known) if value.number > 0]
-    return isinstance(figure, Quantity) and bool(sizes) and figure.value * _APART < min(sizes)
-
-
 def _is_other(wanted: Sequence[str], role: str | None) -> bool:
     return bool(wanted) and role not in wanted
-
-
-def _relevant(figure: Quantity | Clock, known: Sequence[Value]) -> list[Value]:
-    return [value for value in known if set(figure.subject) & (value.own | value.about)] or list(known)
 
 
 def unit_of(check: Number) -> str:

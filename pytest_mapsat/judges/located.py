@@ -53,7 +53,7 @@ def _by_name(check: Located, context: Context, wanted: str) -> Finding:
             where[key] = where.get(key, False) or _lies(check, (known.lon, known.lat))
     standing = [one for key, one in context.standings(check.turn).items() if key in where]
     right = [one for one in standing if where[one.key] and one.proposed is not False]
-    if any(one.proposed for one in right) or (right and all(one.described for one in right)):
+    if any(one.proposed for one in right) or (right and all(one.described or one.conditional for one in right)):
         quotes = _named(right)
         return Finding(True, cited(quotes), wanted, quotes)
     if right:

@@ -36,6 +36,8 @@ from pytest_mapsat.text import Document, Mention, Thing, fold_phrase
 _BESIDE = ("compared", "landmark", "asked")
 _AGAINST = ("rejected", "denied")
 _OPEN = ("described", "unclear")
+#: The letters of a little word, such as "the" or "and"; a Chinese character counts twice.
+_LITTLE = 3
 
 
 @dataclass(frozen=True)
@@ -175,17 +177,26 @@ class Standing:
         mentions: what decides, or what leaves it open, each with its reply.
         described: it is open, and the replies say only what the thing is like: a proposal where it is the only candidate, and none
             beside one that is proposed in words.
+        conditional: it is open, and words propose it, but under a condition only: "if it's full, go to X".
     """
 
     key: str
     proposed: bool | None
     mentions: tuple[Named, ...] = ()
     described: bool = False
+    conditional: bool = False
 
     @property
     def firmly(self) -> bool:
         """Whether words propose it, and not the structure of the reply alone."""
         return bool(self.proposed) and any(mention.why for _, mention in self.mentions)
+
+    @property
+    def plainly(self) -> bool:
+        """Whether words propose it, or it begins a clause or fills a cell, so that nothing before it which is not understood governs it."""
+        return self.firmly or any(
+            mention.cell is not None or _begins(document, mention) for document, mention in self.mentions
+        )
 
 
 def standings(documents: Sequence[Document]) -> dict[str, Standing]:
@@ -203,8 +214,19 @@ def standings(documents: Sequence[Document]) -> dict[str, Standing]:
         elif may or (found and decided is None):
             open_mentions = (*(found if decided is None else ()), *may)
             described = all(one.stance == "described" for _, one in open_mentions)
-            result[key] = Standing(key, None, open_mentions, described=described)
+            worded = any(one.why for _, one in open_mentions)
+            result[key] = Standing(
+                key, None, open_mentions, described=described and not worded, conditional=described and worded
+            )
     return result if proposed else {key: _maybe_meant(standing) for key, standing in result.items()}
+
+
+def _begins(document: Document, mention: Mention) -> bool:
+    """Return whether nothing but other names and a little word stand before a name in its clause."""
+    start, end = document.clauses[mention.clause].start, mention.span.start
+    named = {at for one in document.mentions for at in range(max(one.span.start, start), min(one.span.end, end))}
+    letters = (document.text[at] for at in range(start, end) if at not in named)
+    return sum(1 if letter.isascii() else 2 for letter in letters if letter.isalpha()) <= _LITTLE
 
 
 def _sorted(documents: Sequence[Document]) -> tuple[dict[str, list[Named]], dict[str, list[Named]]]:

@@ -139,7 +139,7 @@ def check_kinds(factor: Factor) -> tuple[str, ...]:
 
 
 def answer_table(proof: AnswersProof) -> Iterator[str]:
-    """Yield the lines of the report, as wide as the terminal where no word is longer."""
+    """Yield the lines of the report: tables of 80 columns, and text as wide as the terminal."""
     if not proof.judged:
         yield "answers: the suite has none (docs/answers.md says how to write them)"
         return

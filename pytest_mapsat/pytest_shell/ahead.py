@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
-from pytest_mapsat.model import Case, MapsatError, Scorecard
+from pytest_mapsat.model import Case, MapsatError, Run, Scorecard
 from pytest_mapsat.runs.ahead import HELD, Ahead, Planned
 from pytest_mapsat.runs.episodes import Key, Wanted
 from pytest_mapsat.strangers import Surroundings
@@ -23,8 +23,27 @@ from .printed import Keeper, Printed
 _OURS = frozenset({"mapsat_case", "request"})
 #: Packages whose fixtures of every item are about their own tests: that of pytest-asyncio sets the loop that its tests run in, and agents have another.
 _ASIDE = frozenset({"pytest_asyncio"})
+#: How many episodes are under way at once, unless somebody says otherwise, where agents can be waited for side by side.
+AT_ONCE = 16
+#: That is worth a word from so many seconds of waiting on, and with so many cases.
+_LONG, _FEW = 20.0, 4
 #: Makes the plan of an item's episode, from the item, its case, and what keeps its output; None where there is nothing to run.
 Plan = Callable[[pytest.Item, Case, Printed], Planned | None]
+
+
+def worth_a_word(run: Run) -> Iterator[str]:
+    """Yield what would have saved time, where an agent was waited for in turn: nothing where it was not long.
+
+    Args:
+        run: its episodes were played one after another, as nobody asked for more.
+    """
+    seconds, elapsed = sum(card.timing.agent for card in run.cases), run.timing.seconds
+    # More than has passed is that of episodes which were there already.
+    if len(run.cases) >= _FEW and max(_LONG, elapsed / 2) < seconds <= elapsed:
+        yield (
+            f"at once  the agent took {seconds:.0f} s, one episode after another: --mapsat-concurrency={AT_ONCE} plays them side by side, "
+            "where it may run in several threads"
+        )
 
 
 class AheadOfItems:

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from textwrap import wrap
 from time import perf_counter
 from typing import Any
 
@@ -18,7 +17,7 @@ from pytest_mapsat.agents import scrubbed
 from pytest_mapsat.formats import printable, write_run
 from pytest_mapsat.metrics import Family, PassRule
 from pytest_mapsat.model import ProvenanceKind, Run, RunTiming, UsageError
-from pytest_mapsat.reports import Tally, summary_lines
+from pytest_mapsat.reports import Tally, summary_lines, wrap
 from pytest_mapsat.runs.accounting import Ledger
 from pytest_mapsat.runs.assemble import Outcome, assemble, portable, suite_infos
 from pytest_mapsat.runs.baseline import refuse_unlike
@@ -28,6 +27,7 @@ from pytest_mapsat.runs.files import check_save_path, put_aside
 from pytest_mapsat.runs.own_answers import keep_answers, told
 from pytest_mapsat.runs.request import drops_of, thresholds_of
 
+from .ahead import worth_a_word
 from .beginning import Beginning
 from .gathering import Gathered, lines_of, was_expected, why_none
 from .hooks import call_each
@@ -44,9 +44,6 @@ from .transport import Collected, unpacked
 #: Only these are turned into a failure where the gate does not hold; every graver status stays.
 _GREEN_OR_EMPTY = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 _NAMED = 3
-#: An agent is worth waiting for side by side from so many seconds on, and with so many cases.
-_LONG = 20.0
-_FEW = 4
 
 
 class Reporter:
@@ -376,42 +373,34 @@ class Reporter:
             for line in summary_lines(self._run, width=width, colour=terminal.hasmarkup, brief=brief, full=full):
                 terminal.write_line(line.text, **({line.style: True} if line.style else {}))
         for note in self._notes():
-            for part in wrap(note, width, subsequent_indent=" " * 9, break_long_words=False, break_on_hyphens=False):
+            for part in wrap(note, width, hang=9):
                 terminal.write_line(part, yellow=True)
+        self._tell_how_to_go_on(terminal)
         for fault in self._faults:
             terminal.write_line(f"error  {fault}", red=True)
         if self._saved and not self._faults and not brief:
             terminal.write_line(f"saved    {self.settings.save}")
         self._reports.tell(terminal, brief=brief)
 
+    def _tell_how_to_go_on(self, terminal: pytest.TerminalReporter) -> None:
+        """Tell of a run that was stopped how its missing episodes are played, in one piece to be copied."""
+        journal, run = self.episodes.journal, self._run
+        if self._why and run is not None and run.accounting.lost and journal is not None:
+            path = os.path.relpath(journal.path, self.config.invocation_params.dir)
+            terminal.write_line(f"go on    --mapsat-resume={path} plays what is missing", yellow=True)
+
     def _notes(self) -> Iterator[str]:
         """Give what else there is to say of the run."""
         ahead = self.config.pluginmanager.get_plugin("mapsat-ahead")
         for said, count in (*self._ahead_told.items(), *(() if ahead is None else ahead.told())):
             yield f"at once  {count} {printable(said)}"
-        if ahead is None and (waited := self._waited_in_turn()):
-            yield (
-                f"at once  the agent took {waited:.0f} s, one episode after another: --mapsat-concurrency=16 plays them side by side, "
-                "where it may run in several threads"
-            )
+        alone = ahead is None and not self.settings.concurrency and not self._workers
+        if alone and self._run is not None and agent_spec(self.config) != "fixture":
+            yield from worth_a_word(self._run)
         for told_of in self._own_answers:
             yield f"own      {printable(told_of)}"
-        if self._why and self._run is not None and self._run.accounting.lost and self.episodes.journal is not None:
-            journal = os.path.relpath(self.episodes.journal.path, self.config.invocation_params.dir)
-            yield f"go on    --mapsat-resume={journal} plays what is missing"
         for problem in (problem for suite in self.suites.used() for problem in suite.inventory.unread):
             yield f"not read  {problem}"
-
-    def _waited_in_turn(self) -> float:
-        """Return the seconds that an agent took which might have been waited for side by side; 0 where it is not worth a word."""
-        asked = self.settings.concurrency or agent_spec(self.config) == "fixture" or self._workers
-        if asked or self._run is None or len(self._run.cases) < _FEW:
-            return 0
-        seconds = sum(card.timing.agent for card in self._run.cases)
-        elapsed = self._run.timing.seconds
-        return (
-            seconds if max(_LONG, elapsed / 2) < seconds <= elapsed else 0
-        )  # more: of episodes that were there already
 
 
 def _some(names: Sequence[str]) -> str:

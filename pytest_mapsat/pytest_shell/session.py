@@ -31,7 +31,7 @@ from pytest_mapsat.sandbox import World, WorldHook, installed_worlds
 from pytest_mapsat.strangers import forget_installed, listening
 from pytest_mapsat.users import check_user_spec
 
-from .ahead import AheadOfItems
+from .ahead import AT_ONCE, AheadOfItems
 from .collecting import Collecting
 from .collector import Collector
 from .executing import connect, elsewhere
@@ -42,7 +42,7 @@ from .items import CaseFile, CaseParam, agent_of, case_name, param_of, place_of
 from .leaving import no_green_exit
 from .printed import Printed
 from .reporter import Reporter
-from .settings import Settings, read_settings
+from .settings import MOST_AT_ONCE, Settings, read_settings
 from .suites import Suites
 from .transport import packed
 
@@ -51,10 +51,6 @@ if TYPE_CHECKING:
     from pytest_mapsat.recording import OwnTools
 
 ENDED = pytest.StashKey[list[Ended]]()
-#: Episodes under way at once where the agent waits and the user has not said.
-_AT_ONCE = 16
-#: At most, however large a cluster is.
-_MOST_AT_ONCE = 1_000
 
 
 def start_session(config: pytest.Config) -> MapsatSession:
@@ -226,9 +222,9 @@ class MapsatSession:
     def _run_ahead(self) -> AheadOfItems | None:
         """Return what runs episodes ahead of their items, where more than one may be under way."""
         option = self.config.option
-        usual = _AT_ONCE if self._source is not None and self._source.waits else 1
+        usual = AT_ONCE if self._source is not None and self._source.waits else 1
         if self._cluster is not None:
-            usual = min(max(self._cluster.threads, 1), _MOST_AT_ONCE)
+            usual = min(max(self._cluster.threads, 1), MOST_AT_ONCE)
         width = self.settings.concurrency or usual
         talks = self._source is None or self._source.kind == "agent"
         by_hand = any(getattr(option, name, False) for name in ("usepdb", "trace", "setuponly", "setupplan"))

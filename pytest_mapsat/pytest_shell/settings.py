@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: Evaluations of one dialogue at most, and episodes under way.
 _MOST_VOTES = 99
-_MOST_AT_ONCE = 1_000
+MOST_AT_ONCE = 1_000
 
 CacheMode = Literal["auto", "only", "refresh", "off"]
 
@@ -208,9 +208,9 @@ def _votes(config: pytest.Config, judge: str) -> int:
 
 def _concurrency(config: pytest.Config) -> int:
     text = text_of(config, "concurrency", "")
-    if text and not (re.fullmatch(r"[0-9]{1,9}", text) and 1 <= int(text) <= _MOST_AT_ONCE):
+    if text and not (re.fullmatch(r"[0-9]{1,9}", text) and 1 <= int(text) <= MOST_AT_ONCE):
         raise pytest.UsageError(
-            f"--mapsat-concurrency: found {text!r}, expected a whole number from 1 to {_MOST_AT_ONCE:,}: the episodes that are under way at once"
+            f"--mapsat-concurrency: found {text!r}, expected a whole number from 1 to {MOST_AT_ONCE:,}: the episodes that are under way at once"
         )
     return int(text or 0)
 

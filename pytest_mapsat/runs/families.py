@@ -94,28 +94,29 @@ def refuse_undeclared(options: RunOptions, suites: Sequence[Suite], known: Mappi
     everything = all_metrics(known)
     measured = {metric.name for metric in metrics_of(suites, known, options.metrics)}
     families = {metric.name: metric.family for metric in everything}
-    domains = _domains(suites)
     named: list[tuple[str, Threshold | Drop]] = [("fail-under", one) for one in thresholds_of(options, everything)]
     named += [("compare-fail", one) for one in drops_of(options, everything)]
     for option, rule in named:
-        metric, domain = rule.metric, rule.domain
-        hint = did_you_mean(domain, domains)
-        # One of the ini file may be of another suite of the project, unless it looks like a slip.
-        if domain and domain not in domains and (hint or rule.origin == "command line"):
-            expected = f"expected one of {', '.join(domains)}" if domains else "its cases have none"
+        if rule.domain:
+            _refuse_unknown(option, rule, suites)
+        family = families.get(rule.metric)
+        if family is not None and rule.metric not in measured:
             raise UsageError(
-                f"--mapsat-{option}: no case of this run's suites is of the domain {shown(domain)}, {expected}"
-                + (f", {hint}" if hint else "")
-            )
-        family = families.get(metric)
-        if family is not None and metric not in measured:
-            raise UsageError(
-                f"--mapsat-{option}: no suite of this run declares the metric {metric}: name its family {family!r} "
+                f"--mapsat-{option}: no suite of this run declares the metric {rule.metric}: name its family {family!r} "
                 f"under metrics: in suite.yaml, or ask for it with --mapsat-metrics={family}"
             )
 
 
-def _domains(suites: Sequence[Suite]) -> list[str]:
-    """Return the domains that cases of suites may have, those of files included that cannot be read, as far as a manifest names them."""
-    declared = {domain for suite in suites for domain in suite.manifest.domains}
-    return sorted(declared.union(*(entry.domains for suite in suites for entry in suite.readable())))
+def _refuse_unknown(option: str, rule: Threshold | Drop, suites: Sequence[Suite]) -> None:
+    """Refuse the domain of a rule that no case of the suites has; one of the ini file, which may be of another suite of the project, if it looks like a slip."""
+    declared = {
+        domain for suite in suites for domain in suite.manifest.domains
+    }  # also those of a file that cannot be read
+    domains = sorted(declared.union(*(entry.domains for suite in suites for entry in suite.readable())))
+    hint = did_you_mean(rule.domain, domains)
+    if rule.domain not in domains and (hint or rule.origin == "command line"):
+        expected = f"expected one of {', '.join(domains)}" if domains else "its cases have none"
+        raise UsageError(
+            f"--mapsat-{option}: no case of this run's suites is of the domain {shown(rule.domain)}, {expected}"
+            + (f", {hint}" if hint else "")
+        )
