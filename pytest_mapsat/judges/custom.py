@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from pytest_mapsat.model import Custom, UsageError, did_you_mean, shown
+from pytest_mapsat.model import PythonCheck, UsageError, did_you_mean, shown
 from pytest_mapsat.strangers import StrangerError, call_stranger, installed, words_of
 
 from .context import Context
 from .finding import Finding
 
-CheckFunction = Callable[[Custom, Context], Finding]
+CheckFunction = Callable[[PythonCheck, Context], Finding]
 
 #: The entry point group in which installed packages name their checks: they hold outside pytest too.
 GROUP = "pytest_mapsat.checks"
 
 
-def custom(check: Custom, context: Context) -> Finding:
+def custom(check: PythonCheck, context: Context) -> Finding:
     """What the function of this name says; not known where there is none, or where it breaks."""
     function = context.custom.get(check.name)
     if function is None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from .base import Identifier, JsonObject, Latitude, Level, Longitude, Noun, Text
 from .checks import Check
@@ -103,8 +103,7 @@ class Evidence(Noun):
 class Factor(Noun):
     """A decision factor: a statement about the dialogue that holds or does not.
 
-    ``scope`` says what it is about: the answer, the whole trajectory (a policy, a tool rule), or the state the world ends in;
-    the last is refused with its place until something reads it.
+    ``scope`` says what it is about: the answer, the whole trajectory (a policy, a tool rule), or the state the world ends in.
     """
 
     id: Identifier
@@ -225,10 +224,27 @@ class ScriptedAnswer(Noun):
     say: Text
 
 
+class Confirms(Noun):
+    """How the user answers a request for a go-ahead: ``say`` agrees; with ``when`` only a request that names all of these, and ``otherwise`` (``else``) declines the rest."""
+
+    say: Text
+    when: tuple[Text, ...] = ()
+    otherwise: str = Field(default="", alias="else")
+
+
+def _yes_or_no(value: object) -> object:
+    """Read the bare words yes and no as what they say: YAML makes true and false of them."""
+    return {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value
+
+
 class UserScript(Noun):
-    """What the scripted user knows how to answer, and its stock phrases (the language's own where not given)."""
+    """What the scripted user knows how to answer, and its stock phrases (the language's own where not given).
+
+    ``confirms``: what it answers to any request for a go-ahead; null: it hangs up on none and agrees to none.
+    """
 
     answers: tuple[ScriptedAnswer, ...] = ()
+    confirms: Annotated[Literal["yes", "no"] | Confirms | None, BeforeValidator(_yes_or_no)] = None
     no_preference: str = ""
     cannot_act: str = ""
     goodbye: str = ""
@@ -252,6 +268,7 @@ class Truth(Noun):
     """The half of a case that only the judge and the simulated user hold.
 
     ``claims``: the structured claims of a right answer, under the names that the case asks for; ``plan`` is not among them, as ``tools`` say it.
+    ``end``: the reference for ``same_end``: calls that are played on a fresh world, or ``oracle`` for those of the oracle dialogue.
     """
 
     intent: str = ""
@@ -265,6 +282,14 @@ class Truth(Noun):
     claims: JsonObject = Field(default_factory=dict)
     user: UserScript = UserScript()
     oracle: tuple[OracleTurn, ...] = ()
+    end: Literal["oracle"] | tuple[PlannedCall, ...] | None = None
+
+    @property
+    def reference(self) -> tuple[PlannedCall, ...] | None:
+        """The calls of the reference, None where the case has none."""
+        if self.end == "oracle":
+            return tuple(call for turn in self.oracle for call in turn.calls)
+        return self.end
 
     @model_validator(mode="after")
     def _unique_ids(self) -> Truth:

@@ -1,17 +1,17 @@
 """Machine checks: what an answer or a trajectory must hold, as closed, typed, composable data.
 
-A check is judged from a trajectory alone and ends as passed, failed, or not known, always with
-the reason and, where text decided it, the quotation. No check holds a regular expression:
-phrases are compared after normalisation, so no pattern can be made to run away.
+A check is judged from a trajectory and the tables its world started from. It ends as passed, failed, or not known, always with
+the reason and, where text decided it, the quotation. Checks on the end state, the calls and the structured output are decided exactly; those
+on prose pass or fail only on what is clear.
 
 The field ``kind`` names the check. ``turn`` says which of the agent's replies are read: all of them
-(``any``), the first, or the last one.
+(``any``), the ``first``, the ``last``, or the one of that number, counted from 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -19,7 +19,7 @@ from .base import Identifier, JsonObject, Latitude, Longitude, Noun, Text
 from .match import Bound, Match
 from .roles import FigureRole, Mode, TimeRole
 
-Turn = Literal["any", "first", "last"]
+Turn = Literal["any", "first", "last"] | Annotated[int, Field(ge=1, strict=True)]
 Unit = Literal["m", "km", "s", "min", "h", "d", "yuan", "money", "percent", "celsius", "star", "count"]
 Phrases = Annotated[tuple[Text, ...], Field(min_length=1)]
 
@@ -266,27 +266,157 @@ class RulesOut(Noun):
     turn: Turn = "last"
 
 
+class CallPattern(Noun):
+    """A call of ``tool`` whose arguments match ``with``; parameters that ``with`` does not name may be anything. A plain name means any call of the tool."""
+
+    tool: Identifier
+    arguments: dict[str, Match] = Field(default_factory=dict, alias="with")
+
+
+#: A call, or the name of a tool for any call of it.
+AnyCall = Annotated[CallPattern, BeforeValidator(lambda value: {"tool": value} if isinstance(value, str) else value)]
+
+
 class Called(Noun):
     """The agent called ``tool`` with arguments that match, from ``at_least`` to ``at_most`` times.
 
     ``with`` maps a parameter to a match; the arguments are the agent's own, before defaults.
     ``answered`` counts only calls that the world answered (no error, no miss).
+    ``after`` and ``before``: each such call comes after the first call, or before the last call, that fits. ``agreed``: each such call comes after the user
+    agreed to it.
     """
 
     kind: Literal["called"]
     tool: str
     arguments: dict[str, Match] = Field(default_factory=dict, alias="with")
-    at_least: int = Field(default=1, ge=1)
+    at_least: int = Field(default=1, ge=0)
     at_most: int | None = Field(default=None, ge=1)
     answered: bool = False
+    after: AnyCall | None = None
+    before: AnyCall | None = None
+    agreed: bool = False
 
 
 class NotCalled(Noun):
-    """The agent never called ``tool`` with arguments that match."""
+    """The agent never called ``tool`` with arguments that match.
+
+    ``after`` and ``before`` narrow it to calls after the first call, or before the last call, that fits; ``agreed: true`` to calls
+    that the user had not agreed to.
+    """
 
     kind: Literal["not_called"]
     tool: str
     arguments: dict[str, Match] = Field(default_factory=dict, alias="with")
+    after: AnyCall | None = None
+    before: AnyCall | None = None
+    agreed: bool = False
+
+
+class Calls(Noun):
+    """The agent made the calls of ``steps``.
+
+    ``match``: ``in_order`` (as a subsequence of its calls), ``any_order`` (each step is another call), or ``exact`` (these calls, in this
+    order, and no others). ``extra: forbid`` allows no call besides.
+    """
+
+    kind: Literal["calls"]
+    steps: tuple[AnyCall, ...] = ()
+    match: Literal["in_order", "any_order", "exact"] = "in_order"
+    extra: Literal["allow", "forbid"] = "allow"
+
+    @model_validator(mode="after")
+    def _asks_something(self) -> Calls:
+        if not self.steps and self.extra == "allow" and self.match != "exact":
+            raise ValueError("calls without steps asks nothing: name steps, or forbid all calls with extra: forbid")
+        return self
+
+
+class EndState(Noun):
+    """Rows of ``table`` that fit ``where`` at the end of the episode: ``count`` of them, or from ``at_least`` to ``at_most``; each has ``has``.
+
+    ``where`` and ``has`` map a column, or a dotted path below one, to a match. Without a count at least one row must fit. ``count: 0``: no such row.
+    """
+
+    kind: Literal["state"]
+    table: Identifier
+    where: dict[str, Match] = Field(default_factory=dict)
+    has: dict[str, Match] = Field(default_factory=dict)
+    count: int | None = Field(default=None, ge=0)
+    at_least: int | None = Field(default=None, ge=0)
+    at_most: int | None = Field(default=None, ge=0)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> EndState:
+        if self.count is not None and (self.at_least is not None or self.at_most is not None):
+            raise ValueError("give count, or at_least and at_most")
+        low, high = self.wanted
+        if high is not None and low > high:
+            raise ValueError(f"at_least is {low}, and at_most {high}: no number of rows is both")
+        if low == 0 and high is None and not self.has:
+            raise ValueError("any number of rows fits: give has, count, at_least or at_most")
+        return self
+
+    @property
+    def wanted(self) -> tuple[int, int | None]:
+        """The least and the most rows that must fit; None: any number."""
+        if self.count is not None:
+            return self.count, self.count
+        default = 0 if self.at_most is not None else 1
+        return default if self.at_least is None else self.at_least, self.at_most
+
+
+class Exempt(Noun):
+    """Changes that ``unchanged`` allows: of rows of ``table`` that fit ``where``, before or after; ``columns``: in these only, else whole rows, new and removed ones too."""
+
+    table: Identifier
+    where: dict[str, Match] = Field(default_factory=dict)
+    columns: tuple[Text, ...] = ()
+
+
+class Unchanged(Noun):
+    """Nothing in the world differs at the end from the start, but for what ``except`` allows."""
+
+    kind: Literal["unchanged"]
+    exempt: tuple[Exempt, ...] = Field(default=(), alias="except")
+
+
+class SameEnd(Noun):
+    """The episode ends in the state that the reference (``truth.end``) ends in.
+
+    The order of keys and of writes, the spelling of numbers, and the names of new ids do not count. ``ignore``: columns, ``table.column``,
+    that are not compared.
+    """
+
+    kind: Literal["same_end"]
+    ignore: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+\.[^\s].*$")], ...] = ()
+
+
+class Output(Noun):
+    """The structured output of a reply has, at ``path``, values that match ``equals``.
+
+    ``path`` is dotted; ``*`` stands for every element of a list or object. ``quantifier``: whether all values there must match, or one.
+    """
+
+    kind: Literal["output"]
+    path: str = ""
+    equals: Match
+    quantifier: Literal["any", "all"] = "all"
+    turn: Turn = "last"
+
+
+class OutputFits(Noun):
+    """The structured output of a reply is there and fits the case's ``visible.output_schema``."""
+
+    kind: Literal["output_schema"]
+    turn: Turn = "last"
+
+
+class Matches(Noun):
+    """``pattern``, a regular expression in RE2's syntax, is found in the text of a reply. RE2 takes time in proportion to the text, whatever the pattern."""
+
+    kind: Literal["matches"]
+    pattern: Annotated[str, Field(min_length=1, max_length=1000)]
+    turn: Turn = "last"
 
 
 class Asked(Noun):
@@ -312,10 +442,10 @@ class Grounded(Noun):
     about: tuple[Text, ...] = ()
 
 
-class Custom(Noun):
-    """A check that another package or a conftest adds under ``name`` (hook ``pytest_mapsat_check``)."""
+class PythonCheck(Noun):
+    """A check in Python, added under ``name`` with ``@mapsat.check``. Written as ``check: NAME`` or ``{kind: NAME, argument: value}``."""
 
-    kind: Literal["custom"]
+    kind: Literal["python"]
     name: Identifier
     arguments: JsonObject = Field(default_factory=dict)
 
@@ -355,7 +485,7 @@ class Not(Noun):
     check: Check
 
 
-Check = Annotated[
+_Plain = (
     Said
     | NotSaid
     | Number
@@ -371,15 +501,41 @@ Check = Annotated[
     | RulesOut
     | Called
     | NotCalled
+    | Calls
+    | EndState
+    | Unchanged
+    | SameEnd
+    | Output
+    | OutputFits
+    | Matches
     | Asked
     | Grounded
-    | Custom
+    | PythonCheck
     | All
     | AnyOf
     | AtLeast
-    | Not,
-    Field(discriminator="kind"),
-]
+    | Not
+)
+#: The names that ``kind`` may have; any other is the name of a check in Python.
+KINDS: frozenset[str] = frozenset(
+    word for noun in get_args(_Plain) for word in get_args(noun.model_fields["kind"].annotation)
+)
+
+
+def _named(value: object) -> object:
+    """Return a check whose kind is the name of a check in Python as one of the kind ``python``."""
+    if isinstance(value, str):
+        value = {"kind": value}
+    if not isinstance(value, dict) or not isinstance(kind := value.get("kind"), str) or kind in KINDS:
+        return value
+    return {
+        "kind": "python",
+        "name": kind,
+        "arguments": {name: given for name, given in value.items() if name != "kind"},
+    }
+
+
+Check = Annotated[Annotated[_Plain, Field(discriminator="kind")], BeforeValidator(_named)]
 
 
 #: combination -> what it combines. By type: each check of each dialogue is looked up here.

@@ -1,13 +1,14 @@
 """How one value may be compared with an expected one: a closed, typed, composable set.
 
-The same predicates serve expected tool calls, ``called`` checks and the attributes of entities.
+The same predicates serve expected calls, rows of the end state, structured output and the attributes of entities. Wherever a match may
+stand, a plain value means ``equal`` and a list ``one_of``.
 """
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from .base import Json, Latitude, Level, Longitude, Noun
 
@@ -105,7 +106,17 @@ class Absent(Noun):
     op: Literal["absent"]
 
 
-Match = Annotated[
+_Match = Annotated[
     Equal | OneOf | Contains | Similar | Between | WithinM | OpenAt | Bound | Present | Absent,
     Field(discriminator="op"),
 ]
+
+
+def _spelt_out(value: object) -> object:
+    """Return what a plain value means as a match: to equal it; a list: to be one of it."""
+    if value is None or isinstance(value, (str, int, float)):
+        return {"op": "equal", "value": value}
+    return {"op": "one_of", "values": value} if isinstance(value, (list, tuple)) else value
+
+
+Match = Annotated[_Match, BeforeValidator(_spelt_out)]

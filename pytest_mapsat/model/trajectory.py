@@ -53,10 +53,11 @@ class Provenance(Noun):
 
 
 class RowChange(Noun):
-    """A row of a world's table that a call changed; null where it was not there before, or is not there any more."""
+    """A row of a world's table that a call changed; null where it was not there before, or is not there any more. ``key``: the column that holds the id."""
 
     table: str
     id: str
+    key: str = "id"
     before: JsonObject | None = None
     after: JsonObject | None = None
 
@@ -116,10 +117,12 @@ class Turn(Noun):
     """One message of the dialogue. The first is the user's query.
 
     ``claims``: what the reply says in structured form (see ``Structured``); null where the agent gave nothing.
+    ``agreed``: of a user's turn: whether it agreed to the go-ahead that it was asked for, or declined; null: it was asked for none, or nobody knows.
     """
 
     role: Literal["user", "agent"]
     text: str
+    agreed: bool | None = None
     steps: tuple[Step, ...] = ()
     claims: JsonObject | None = None
     usage: Usage = Usage()
@@ -155,11 +158,19 @@ class Fault(Noun):
     detail: str = ""
 
 
+class ReferenceEnd(Noun):
+    """What the reference of a case changes in a fresh world. ``calls``: the digest of its calls. ``problem``: why it could not be played to its end; empty where it was."""
+
+    calls: str
+    changes: tuple[RowChange, ...] = ()
+    problem: str = ""
+
+
 class Trajectory(Noun):
     """One episode as it happened.
 
     ``source``: what produced it (``agent``, ``recorded``, ``oracle``, ...); ``trial`` counts from 1. ``warnings``: what is odd about a
-    recorded one.
+    recorded one. ``setup``: the rows that the world changed while it was made, before the first call. ``reference``: what the case's reference changes.
     """
 
     case: str
@@ -169,6 +180,8 @@ class Trajectory(Noun):
     ending: Ending = "done"
     fault: Fault | None = None
     warnings: tuple[str, ...] = ()
+    setup: tuple[RowChange, ...] = ()
+    reference: ReferenceEnd | None = None
 
     @property
     def replies(self) -> tuple[Turn, ...]:

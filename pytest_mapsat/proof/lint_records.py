@@ -12,9 +12,9 @@ from pytest_mapsat.model import (
     Avoids,
     Bound,
     Case,
-    Custom,
     Json,
     Problem,
+    PythonCheck,
     Recommends,
     Record,
     Step,
@@ -113,8 +113,8 @@ def _unfit(case: Case, verdict: Verdict) -> Iterator[_Found]:
 
 
 def _unknown_checks(case: Case, checks: Mapping[str, CheckFunction]) -> Iterator[_Found]:
-    for place, noun in nouns_in(case.truth, ("truth",), frozenset({Custom})):
-        if isinstance(noun, Custom) and noun.name not in checks:
+    for place, noun in nouns_in(case.truth, ("truth",), frozenset({PythonCheck})):
+        if isinstance(noun, PythonCheck) and noun.name not in checks:
             message = (
                 f"no installed package and no module of -p has the check {shown(noun.name)}: its factor is never judged"
             )
