@@ -150,6 +150,7 @@ class _Dialogue:
             turns=tuple(self._turns),
             ending=end.ending,
             fault=end.fault,
+            setup=self._world.setup,
         )
 
     def _talk(self) -> _End:

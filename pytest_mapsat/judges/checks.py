@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pytest_mapsat.model import Case, Tool, Trajectory, Verdict, trajectory_digest
+from pytest_mapsat.sandbox import WorldSuite
 from pytest_mapsat.text import Vocabulary
 
 from .besides import besides
@@ -25,6 +26,7 @@ class ChecksJudge:
         besides: kinds of labels that families of metrics ask for besides those of factors.
         longest: characters of all replies of a dialogue up to which they are read. Reading takes some 2 s for as many, and grows with them.
         seconds: how long the checks of one dialogue may take, a net for those of others: one that has begun is waited for.
+        suite: what the worlds of its cases are made from; None: nothing can be told of end states.
         spec: how the user named this judge.
         linked: None, as the verdicts are its own.
     """
@@ -35,6 +37,7 @@ class ChecksJudge:
     besides: frozenset[str] = frozenset()
     longest: int = 100_000
     seconds: float = 60.0
+    suite: WorldSuite | None = None
     spec: str = "checks"
     linked: bool | None = field(default=None, init=False)
 
@@ -62,4 +65,6 @@ class ChecksJudge:
 
     def context(self, case: Case, trajectory: Trajectory) -> Context:
         """Return the dialogue as the checks read it."""
-        return Context.of(case, trajectory, self.tools, custom=self.custom, vocabulary=self.vocabulary)
+        return Context.of(
+            case, trajectory, self.tools, custom=self.custom, vocabulary=self.vocabulary, suite=self.suite
+        )

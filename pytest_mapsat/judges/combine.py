@@ -56,4 +56,6 @@ def _joined(passed: bool | None, deciding: Findings, findings: Findings, needed:
         vacuous=passed is True and all(finding.vacuous for finding in deciding),
         missed=tuple(sorted({tool for finding in deciding for tool in finding.missed})),
         broken=any(finding.broken for finding in deciding),
+        compared=tuple(line for finding in deciding for line in finding.compared),
+        idle=passed is True and all(finding.idle for finding in deciding),
     )

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
-from pytest_mapsat.model import Bound, Case, Check, Json, Step, Tool, Trajectory, Visible
+from pytest_mapsat.model import Bound, Case, Check, Json, ReferenceEnd, Step, Tool, Trajectory, Visible
+from pytest_mapsat.sandbox import End, EndError, Table, WorldSuite, play_reference, reference_digest, tables_of
 from pytest_mapsat.text import (
     ClockTime,
     Document,
@@ -53,6 +54,8 @@ class Context:
         names: names of things that checks speak of; those of one element mean the same.
         phrases: words that checks look for as they are.
         checks: the checks that names and phrases are those of.
+        case: the case that the dialogue is of; None where it is not known.
+        suite: what its world is made from; None: nothing can be told of the end state.
     """
 
     trajectory: Trajectory
@@ -64,6 +67,8 @@ class Context:
     names: frozenset[tuple[str, ...]] = frozenset()
     phrases: frozenset[str] = frozenset()
     checks: tuple[Check, ...] = ()
+    case: Case | None = None
+    suite: WorldSuite | None = None
 
     @classmethod
     def of(
@@ -74,6 +79,7 @@ class Context:
         *,
         custom: Mapping[str, Callable[[Any, Any], Any]] | None = None,
         vocabulary: Vocabulary | None = None,
+        suite: WorldSuite | None = None,
     ) -> Context:
         """Return the context of a case's dialogue: its replies are read with the names and words of all its checks."""
         checks = tuple(case.truth.checks)
@@ -87,6 +93,8 @@ class Context:
             names=frozenset(name for check in checks for name in names_in(check)),
             phrases=frozenset(phrase for check in checks for phrase in phrases_in(check)),
             checks=checks,
+            case=case,
+            suite=suite,
         )
 
     def knowing(self, checks: Iterable[Check]) -> Context:
@@ -295,6 +303,27 @@ class Context:
         """Return whether ``tool`` (any tool when None) declares where in its results things with a name stand."""
         named = self.tools.values() if tool is None else [self.tools[tool]] if tool in self.tools else []
         return any(declared.entities for declared in named)
+
+    @cached_property
+    def tables(self) -> Mapping[str, Table]:
+        """The tables that the episode started from. Raises EndError where they are not known."""
+        if self.suite is None or self.case is None:
+            raise EndError("the tables that the episode started from are not known here")
+        return tables_of(self.case, self.suite)
+
+    @cached_property
+    def end(self) -> End:
+        """The state that the episode ended in. Raises MapsatError where it cannot be told."""
+        return End(self.tables, self.trajectory)
+
+    @cached_property
+    def reference(self) -> ReferenceEnd | None:
+        """What the case's reference changes, as the episode has kept it, or played now. Raises MapsatError where it cannot be played."""
+        calls = self.case.truth.reference if self.case is not None else None
+        if self.case is None or self.suite is None or calls is None:
+            return None
+        kept = self.trajectory.reference
+        return kept if kept and kept.calls == reference_digest(calls) else play_reference(self.case, self.suite)
 
     @cached_property
     def evidence(self) -> Evidence:

@@ -17,6 +17,7 @@ from pytest_mapsat.model import (
     Chooses,
     ClockTime,
     Covers,
+    EndState,
     Grounded,
     Located,
     Not,
@@ -28,7 +29,9 @@ from pytest_mapsat.model import (
     Recommends,
     RulesOut,
     Said,
+    SameEnd,
     Travels,
+    Unchanged,
 )
 
 from .calls import called, not_called
@@ -41,6 +44,7 @@ from .finding import Finding
 from .grounding.grounded import grounded
 from .located import addressed, located
 from .phones import phones
+from .state import same_end, state, unchanged
 from .words import asked, not_said, said, travels
 
 #: kind -> evaluator of the check from the context.
@@ -60,6 +64,9 @@ EVALUATORS: dict[type, Callable[[Any, Context], Finding]] = {
     Addressed: addressed,
     Called: called,
     NotCalled: not_called,
+    EndState: state,
+    Unchanged: unchanged,
+    SameEnd: same_end,
     Asked: asked,
     Grounded: lambda check, context: phones(context) if check.claims == ("phone",) else grounded(check, context),
     PythonCheck: custom,

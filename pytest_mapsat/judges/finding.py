@@ -24,6 +24,8 @@ class Finding:
         vacuous: it passed because the claim it is about is not made.
         missed: tools that it failed for want of: the world had no record for the calls that it rests on.
         broken: it is undecided because the check itself could not be judged, which is no matter of words.
+        compared: what was expected and what was found, or rows before and after, side by side.
+        idle: it passed at an end that nothing had to be changed for.
     """
 
     passed: bool | None
@@ -33,6 +35,8 @@ class Finding:
     vacuous: bool = False
     missed: tuple[str, ...] = ()
     broken: bool = False
+    compared: tuple[tuple[str, str], ...] = ()
+    idle: bool = False
 
 
 def absent(if_absent: str, why: str, wanted: str) -> Finding:

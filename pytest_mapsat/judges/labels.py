@@ -91,7 +91,10 @@ def _levelled(factor: ImplicitFactor, context: Context) -> Label:
     why = "; ".join(finding.why for finding in failed)
     quotes = tuple(quote for finding in failed for quote in finding.quotes)
     missed = tuple(sorted({tool for finding in failed for tool in finding.missed}))
-    return _label(factor, "implicit", 0.0, Finding(False, why, failed[0].wanted, quotes, missed=missed))
+    compared = next((finding.compared for finding in failed if finding.compared), ())
+    return _label(
+        factor, "implicit", 0.0, Finding(False, why, failed[0].wanted, quotes, missed=missed, compared=compared)
+    )
 
 
 def _label(factor: Factor, kind: LabelKind, value: float | None, finding: Finding) -> Label:
@@ -111,6 +114,8 @@ def _label(factor: Factor, kind: LabelKind, value: float | None, finding: Findin
         wanted=finding.wanted,
         quotes=finding.quotes,
         vacuous=kind == "fact" and finding.vacuous and value == 1,
+        compared=finding.compared if value != 1 else (),
+        idle=finding.idle and value == 1,
         blame="sandbox" if finding.missed else "judge" if value is None and not undecided else None,
     )
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from pytest_mapsat.model import Case, Tool, Trajectory, UsageError, Verdict, did_you_mean
+from pytest_mapsat.sandbox import WorldSuite
 from pytest_mapsat.text import Vocabulary
 
 from .checks import ChecksJudge
@@ -51,6 +52,7 @@ def make_judge(
     door: Door | None = None,
     votes: int | None = None,
     besides: frozenset[str] = frozenset(),
+    suite: WorldSuite | None = None,
 ) -> Judge:
     """Return the judge that a spec names.
 
@@ -63,6 +65,7 @@ def make_judge(
         door: the way to models; without one a judge that asks a model leaves open what it would ask.
         votes: how many evaluations of a dialogue a model gives; 3 where None.
         besides: kinds of labels that families of metrics ask for besides those of factors.
+        suite: what the worlds of the cases are made from, for what is checked of their end.
 
     Raises:
         UsageError: no judge is named so, or there is no such file.
@@ -70,7 +73,8 @@ def make_judge(
     """
     kind, colon, rest = spec.partition(":")
     if spec == "checks" or kind in ("llm", "llm-all", "recorded"):
-        own = ChecksJudge(tools, gather_checks() if checks is None else checks, vocabulary or Vocabulary(), besides)
+        known = gather_checks() if checks is None else checks
+        own = ChecksJudge(tools, known, vocabulary or Vocabulary(), besides, suite=suite)
         if spec == "checks":
             return own
         if kind == "recorded":

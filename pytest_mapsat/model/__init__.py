@@ -14,7 +14,7 @@ from .answer import (
     reply_digest,
     wording_digest,
 )
-from .base import CASE_ID_PATTERN, SCALARS, Bounds, Json, JsonObject, Noun, lighten, types_of
+from .base import CASE_ID_PATTERN, SCALARS, Bounds, Json, JsonObject, Noun, lighten, same, types_of
 from .case import (
     SOFT_LEVELS,
     Case,
@@ -170,6 +170,7 @@ from .trajectory import (
     Turn,
     TurnTiming,
     Usage,
+    change_lines,
     total_usage,
 )
 from .verdict import (
@@ -376,6 +377,7 @@ __all__ = [
     "WithinM",
     "Words",
     "canonical_json",
+    "change_lines",
     "did_you_mean",
     "digest",
     "evidence_digest",
@@ -391,6 +393,7 @@ __all__ = [
     "noun_digest",
     "reply_digest",
     "reply_of",
+    "same",
     "schema_problem",
     "shown",
     "step_name",

@@ -58,6 +58,15 @@ class Noun(BaseModel):
         return self.model_dump(mode="json", exclude_defaults=True)
 
 
+def same(one: Json, other: Json) -> bool:
+    """Return whether two values are the same: 25 and 25.0 are, true and 1 are not, the order of keys does not count."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(same(*pair) for pair in zip(one, other, strict=True))
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+
+
 def lighten(noun: Noun) -> None:
     """Let a noun that is kept to the end of a run, and the nouns in it, share what pydantic holds for each of them.
 

@@ -8,7 +8,8 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field, model_validator
 
-from .base import Json, JsonObject, Noun
+from .base import Json, JsonObject, Noun, same
+from .errors import shown
 
 ProvenanceKind = Literal["exact", "computed", "near", "composed", "simulated", "recorded", "miss"]
 PROVENANCE_KINDS: tuple[ProvenanceKind, ...] = get_args(ProvenanceKind)
@@ -60,6 +61,33 @@ class RowChange(Noun):
     key: str = "id"
     before: JsonObject | None = None
     after: JsonObject | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns whose values differ, sorted; all of a row that is new or gone."""
+        before, after = self.before or {}, self.after or {}
+        return tuple(
+            name
+            for name in sorted({*before, *after})
+            if name not in before or name not in after or not same(before[name], after[name])
+        )
+
+
+def change_lines(change: RowChange) -> list[tuple[str, str]]:
+    """Return what a row was before a change and is after it, in words: a line for each column that differs, or for the whole row."""
+    place = f"{change.table} {change.id}"
+    sides = change.before, change.after
+    if None in sides:
+        before, after = ("no such row" if side is None else shown(side) for side in sides)
+        return [(f"{place}: {before}", f"{place}: {after}")]
+    return [
+        (f"{place} {name}: {_cell(change.before, name)}", f"{place} {name}: {_cell(change.after, name)}")
+        for name in change.columns
+    ]
+
+
+def _cell(row: JsonObject | None, name: str) -> str:
+    return shown(row[name]) if row is not None and name in row else "not there"
 
 
 class Usage(Noun):

@@ -89,7 +89,7 @@ def _oracle(case: Case, suite: Suite, checks: Mapping[str, CheckFunction]) -> It
         message = f"the user ends the dialogue after {said} of {len(oracle)} replies of the oracle"
         yield "warning", "oracle-rest", (*place, said), message, "the rest is never said"
     elif all(step.status == "ok" for step in trajectory.calls):
-        yield from _unfit(case, ChecksJudge(suite.tools, checks, suite.vocabulary).judge(case, trajectory))
+        yield from _unfit(case, ChecksJudge(suite.tools, checks, suite.vocabulary, suite=suite).judge(case, trajectory))
 
 
 def _unfit(case: Case, verdict: Verdict) -> Iterator[_Found]:

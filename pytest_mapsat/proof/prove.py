@@ -152,7 +152,7 @@ def prove(cases: Iterable[Case], suite: Suite, answers: Sequence[LabelledAnswer]
     Raises:
         SuiteError: a record of a case cannot be read.
     """
-    judge = make_judge("checks", suite.tools, root=Path(), vocabulary=suite.vocabulary)
+    judge = make_judge("checks", suite.tools, root=Path(), vocabulary=suite.vocabulary, suite=suite)
     trials: list[Trial] = []
     crossed: list[Trial] = []
     untried: dict[str, str] = {}

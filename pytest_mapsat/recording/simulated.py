@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from pytest_mapsat.llm import Door, ModelError, Request, prompt
-from pytest_mapsat.model import Case, Json, JsonObject, Provenance, Record, Tool, Usage, total_usage
+from pytest_mapsat.model import Case, Json, JsonObject, Provenance, Record, RowChange, Tool, Usage, total_usage
 from pytest_mapsat.sandbox import Answer, World, record_key
 
 #: What the provenance of such an answer says, on the day it is given.
@@ -60,6 +60,11 @@ class SimulatingWorld:
     def tools(self) -> Mapping[str, Tool]:
         """The suite's tools by name."""
         return self._before.tools
+
+    @property
+    def setup(self) -> tuple[RowChange, ...]:
+        """The rows that were changed while the world was made."""
+        return self._before.setup
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:
         """Answer a call."""

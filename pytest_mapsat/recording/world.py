@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from threading import Lock
 
 from pytest_mapsat.formats import Secrets
-from pytest_mapsat.model import Json, Provenance, Record, Step, Tool, Trajectory
+from pytest_mapsat.model import Json, Provenance, Record, RowChange, Step, Tool, Trajectory
 from pytest_mapsat.sandbox import Answer, World, record_key
 
 from .own_tools import NoAnswerError, OwnTools
@@ -53,6 +53,11 @@ class RecordingWorld:
     def tools(self) -> Mapping[str, Tool]:
         """The suite's tools by name."""
         return self._before.tools
+
+    @property
+    def setup(self) -> tuple[RowChange, ...]:
+        """The rows that were changed while the world was made."""
+        return self._before.setup
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:
         """Answer a call."""

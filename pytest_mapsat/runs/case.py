@@ -19,7 +19,9 @@ from pytest_mapsat.model import (
     EpisodeTiming,
     Factor,
     InfrastructureError,
+    MapsatError,
     Record,
+    ReferenceEnd,
     Requirement,
     RunRequest,
     Scorecard,
@@ -29,7 +31,7 @@ from pytest_mapsat.model import (
     noun_digest,
     trajectory_digest,
 )
-from pytest_mapsat.sandbox import World, argument_problems, make_world, same_value, satisfies
+from pytest_mapsat.sandbox import World, argument_problems, make_world, play_reference, same_value, satisfies
 from pytest_mapsat.suite import Suite
 from pytest_mapsat.users import audit, make_user
 
@@ -87,6 +89,7 @@ class Runner:
     _making: Lock = field(default_factory=Lock)
     _judges: dict[Path, Judge] = field(default_factory=dict)
     _kept: dict[Path, Kept] = field(default_factory=dict)
+    _references: dict[tuple[Path, str], ReferenceEnd | None] = field(default_factory=dict)
 
     def world(self, suite: Suite, case: Case) -> World:
         """Return the world of a case, as each of its episodes finds it."""
@@ -109,6 +112,16 @@ class Runner:
         from pytest_mapsat.recording import Kept, RecordingWorld  # noqa: PLC0415 (likewise)
 
         return RecordingWorld(world, self.own_tools, case.id, self._kept.setdefault(suite.root, Kept()))
+
+    def _reference(self, suite: Suite, case: Case) -> ReferenceEnd | None:
+        """Return what the reference of a case changes: kept with each episode, so that it is judged again without the world."""
+        place = suite.root, case.id
+        if place not in self._references:
+            try:
+                self._references[place] = play_reference(case, suite)
+            except MapsatError:
+                self._references[place] = None  # the judge meets the same, and says so
+        return self._references[place]
 
     def judge_of(self, suite: Suite) -> Judge:
         """Return the judge, made once for each suite since it needs the suite's tools."""
@@ -159,7 +172,11 @@ class Runner:
         case = in_profile_setting(case, suite) if options.profile else case
 
         def played(trajectory: Trajectory) -> Played:
-            return Played(case, trajectory, perf_counter() - started)
+            seconds = perf_counter() - started
+            reference = self._reference(suite, case) if case.truth.end is not None else None
+            if reference is not None:
+                trajectory = trajectory.model_copy(update={"reference": reference})
+            return Played(case, trajectory, seconds)
 
         if self.elsewhere is not None and self.source.kind == "agent":
             return played(self.elsewhere.play(case, suite, self.source, trial=trial))
@@ -248,6 +265,7 @@ def judge_of(
         door=door,
         votes=votes,
         besides=besides,
+        suite=suite,
     )
     return with_decisions(judge, Decisions.read(suite.inventory.decisions if decisions is None else [decisions]))
 

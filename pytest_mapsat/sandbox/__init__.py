@@ -10,6 +10,17 @@ from .canonical import UnfitError, canonical
 from .canonical import point as point_of
 from .computing import DAY_WORDS, day_of
 from .door import WorldSuite, make_world
+from .end import (
+    End,
+    EndError,
+    differences,
+    end_state,
+    net_changes,
+    play_reference,
+    reference_digest,
+    tables_of,
+    unknown_table,
+)
 from .geo import distance_m
 from .python_world import Refused, WorldFactory, WorldHook, installed_worlds
 from .resolver import MISS_RESULT
@@ -31,6 +42,8 @@ __all__ = [
     "DAY_WORDS",
     "MISS_RESULT",
     "Answer",
+    "End",
+    "EndError",
     "Refused",
     "Row",
     "Rows",
@@ -48,20 +61,27 @@ __all__ = [
     "argument_problems",
     "canonical",
     "day_of",
+    "differences",
     "distance_m",
+    "end_state",
     "installed_worlds",
     "make_world",
+    "net_changes",
     "normalise",
     "opening_hours",
+    "play_reference",
     "point_of",
     "record_key",
+    "reference_digest",
     "rows_meant",
     "rule_of",
     "same_value",
     "satisfies",
     "shape_of",
+    "tables_of",
     "text_similarity",
     "tokens",
+    "unknown_table",
     "unmet",
     "values_at",
 ]

@@ -15,6 +15,7 @@ from pytest_mapsat.model import (
     MapsatError,
     Overlay,
     Provenance,
+    RowChange,
     Tool,
     digest,
     shown,
@@ -60,6 +61,9 @@ class PythonWorld:
         tables: the rows that the state starts from.
         data: makes what answers the tools that the object has no method for, from what is laid over the tables.
 
+    Attributes:
+        setup: the rows that making the object has changed.
+
     Raises:
         InfrastructureError: the object cannot be made, or has a method for no tool.
     """
@@ -71,6 +75,7 @@ class PythonWorld:
         self._below = below = data(())
         self._writes = ""
         self._state = State(tables)
+        self.setup: tuple[RowChange, ...] = ()
         try:
             with waiting():  # it may start a service
                 made = call_stranger(make, self._state)
@@ -82,7 +87,8 @@ class PythonWorld:
         }
         if not self._methods:
             raise InfrastructureError(f"the world has a method for no tool of the suite ({', '.join(below.tools)})")
-        if self._state.writing.done():
+        self.setup = self._state.writing.done()
+        if self.setup:
             self._below = data(self._state.overlays())
         self._state.writing.allowed = False
 

@@ -74,7 +74,7 @@ class Rows(Mapping[str, Row]):
 
     def __init__(self, name: str, key: str, shared: Mapping[str, Row], writing: Writing) -> None:
         self.name = name
-        self._key = key
+        self.key = key
         self._shared = shared
         self._own: dict[str, Row | None] = {}
         self._writing = writing
@@ -99,7 +99,7 @@ class Rows(Mapping[str, Row]):
             KeyError: there is no such row.
         """
         row = Row({**self[row_id], **frozen(columns)})
-        if row[self._key] != row_id:
+        if row[self.key] != row_id:
             raise ValueError(f"{self.name}: the id of a row stays as it is")
         self._write(row_id, row)
         return row
@@ -111,9 +111,9 @@ class Rows(Mapping[str, Row]):
             ValueError: it has no id, or that of another row.
         """
         new: Row = frozen(row)
-        row_id = new.get(self._key)
+        row_id = new.get(self.key)
         if not isinstance(row_id, str) or not row_id:
-            raise ValueError(f"{self.name}: a row has a text under {self._key!r}")
+            raise ValueError(f"{self.name}: a row has a text under {self.key!r}")
         if row_id in self:
             raise ValueError(f"{self.name}: there is a row {row_id!r} already")
         self._write(row_id, new)
@@ -139,7 +139,7 @@ class Rows(Mapping[str, Row]):
                 yield Overlay(overlay=_WRITTEN, table=self.name, add=(thawed(row),))
             elif row_id in self._shared and row is not self._shared[row_id]:
                 change = {"hide": True} if row is None else {"set": thawed(row)}
-                yield Overlay(overlay=_WRITTEN, table=self.name, where={self._key: row_id}, **change)
+                yield Overlay(overlay=_WRITTEN, table=self.name, where={self.key: row_id}, **change)
 
     def put_back(self, row_id: str, row: Row | None) -> None:
         """Make a row what it was."""
@@ -170,7 +170,7 @@ class Writing:
     def done(self) -> tuple[RowChange, ...]:
         """Return what the call has changed, by table and id, and forget it."""
         changes = (
-            RowChange(table=name, id=row_id, before=thawed(row), after=thawed(rows.get(row_id)))
+            RowChange(table=name, id=row_id, key=rows.key, before=thawed(row), after=thawed(rows.get(row_id)))
             for (name, row_id), (rows, row) in sorted(self._before.items(), key=lambda item: item[0])
         )
         found = tuple(change for change in changes if change.before != change.after)

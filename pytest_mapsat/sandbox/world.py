@@ -59,6 +59,11 @@ class World(Protocol):
         """The tools by name."""
         ...
 
+    @property
+    def setup(self) -> tuple[RowChange, ...]:
+        """The rows that were changed while the world was made."""
+        ...
+
     def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:
         """Answer a call; never raises for what an agent may do wrong."""
         ...
@@ -74,6 +79,9 @@ class Sandbox:
         records: the records of the case; their order does not matter.
         computed: what answers where no record is of the very call, and the tool says how; None: nothing.
     """
+
+    #: Nothing is changed while it is made.
+    setup: tuple[RowChange, ...] = ()
 
     def __init__(self, tools: Mapping[str, Tool], records: Sequence[Record], computed: Computed | None = None) -> None:
         # A suite's tools are shown to all its cases; those of anybody else are copied, as they may change.

@@ -16,12 +16,15 @@ from pytest_mapsat.model import (
     Bound,
     Called,
     Case,
+    EndState,
+    Exempt,
     ExpectedTool,
     NotCalled,
     Noun,
     Number,
     PlannedCall,
     Recommends,
+    SameEnd,
     SuiteManifest,
     Tool,
     WithinM,
@@ -30,6 +33,7 @@ from pytest_mapsat.model import (
     shown,
     types_of,
 )
+from pytest_mapsat.sandbox import Table, unknown_table
 
 Place = tuple[str | int, ...]
 #: The nouns that name a tool, and in which field.
@@ -44,6 +48,7 @@ _NAMES_TOOL: dict[type[Noun], str] = {
 }
 _TOOL_NAMERS = frozenset(_NAMES_TOOL)
 _NUMBERS = frozenset({Number})
+_STATE: frozenset[type[Noun]] = frozenset({EndState, Exempt, SameEnd})
 
 
 @dataclass(frozen=True)
@@ -57,16 +62,20 @@ class Remark:
     hint: str = ""
 
 
-def crosscheck(case: Case, manifest: SuiteManifest, tools: Mapping[str, Tool]) -> Iterator[Remark]:
-    """Give what is wrong between a case and its suite: unknown domains, tools and parameters, a scope that nothing reads."""
-    yield from errors_of(case, manifest, tools)
+def crosscheck(
+    case: Case, manifest: SuiteManifest, tools: Mapping[str, Tool], tables: Mapping[str, Table]
+) -> Iterator[Remark]:
+    """Give what is wrong between a case and its suite: unknown domains, tools, parameters and tables."""
+    yield from errors_of(case, manifest, tools, tables)
     yield from warnings_of(case, tools)
 
 
-def errors_of(case: Case, manifest: SuiteManifest, tools: Mapping[str, Tool]) -> Iterator[Remark]:
+def errors_of(
+    case: Case, manifest: SuiteManifest, tools: Mapping[str, Tool], tables: Mapping[str, Table]
+) -> Iterator[Remark]:
     """Give what keeps a case of a suite from being loaded: all that a run asks for, for each of its cases."""
     yield from _domains(case, manifest)
-    yield from _scopes(case)
+    yield from _tables(case, tables)
     yield from _expected(case)
     yield from _claims(case)
     if manifest.currency != "CNY":
@@ -107,14 +116,21 @@ def _domains(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
             yield Remark("error", "unknown-domain", ("domains", index), message, hint)
 
 
-def _scopes(case: Case) -> Iterator[Remark]:
-    truth = case.truth
-    for kind, factors in (("explicit", truth.explicit), ("implicit", truth.implicit), ("facts", truth.facts)):
-        for index, factor in enumerate(factors):
-            if factor.scope == "outcome":
-                message = "found 'outcome', but nothing reads the state that the world ends in yet"
-                place = ("truth", kind, index, "scope")
-                yield Remark("error", "unread-scope", place, message, "expected answer or trajectory")
+def _tables(case: Case, tables: Mapping[str, Table]) -> Iterator[Remark]:
+    """Give where a check on the end state is about a table that the suite does not have, or has no reference to compare with."""
+    for place, noun in nouns_in(case.truth, ("truth",), _STATE):
+        if isinstance(noun, SameEnd):
+            names = [(("ignore", index), name.partition(".")[0]) for index, name in enumerate(noun.ignore)]
+            if case.truth.end is None:
+                message = "same_end has nothing to compare with: the case has no truth.end"
+                yield Remark("error", "no-reference", (*place, "kind"), message, "add truth.end: calls, or oracle")
+        else:
+            names = [(("table",), noun.table)]
+        for where, name in names:
+            if name not in tables:
+                yield Remark("error", "unknown-table", (*place, *where), unknown_table(name, tables))
+    if case.truth.end == "oracle" and not case.truth.oracle:
+        yield Remark("error", "no-reference", ("truth", "end"), "found 'oracle', but the case has no oracle dialogue")
 
 
 def _expected(case: Case) -> Iterator[Remark]:

@@ -180,7 +180,7 @@ class Suite:
         """
         self._refuse_changed(self._manifest_path, entry.path)
         case = self._read(entry)
-        if errors := list(errors_of(case, self.manifest, self.tools)):
+        if errors := list(errors_of(case, self.manifest, self.tools, self.tables)):
             lines = self.lines_of(entry)
             raise SuiteError(*(placed(remark, entry.path, lines) for remark in errors[: limits.PROBLEMS]))
         return case
@@ -279,7 +279,7 @@ class Suite:
             case = case_of(document, name, self.manifest.language, problems)
             if case is None:
                 continue
-            errors = errors_of(case, self.manifest, self.tools)
+            errors = errors_of(case, self.manifest, self.tools, self.tables)
             problems.extend(placed(remark, path, document.lines) for remark in errors)
             entries.append(entry_of_yaml(case, path, document, index))
             kept.append(json.dumps(document.data, ensure_ascii=False).encode())

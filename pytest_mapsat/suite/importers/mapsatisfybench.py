@@ -196,7 +196,7 @@ def _remark(draft: _Draft, journal: Journal) -> None:
         message = f"a record of the case {record.case}, which the source does not have; kept, never served"
         journal.note("orphan", record.tool, message)
     for case in draft.cases.values():
-        for remark in crosscheck(case, draft.manifest, draft.tools):
+        for remark in crosscheck(case, draft.manifest, draft.tools, {}):
             kind = remark.rule.replace("-", "_")
             journal.note(kind, f"case {case.id}", f"{dotted(remark.place)}: {remark.message}")
     _note_tools_without_records(draft, journal)

@@ -1,0 +1,205 @@
+"""The checks on the state that the world ends in: ``state``, ``unchanged``, ``same_end``. They read no prose and are decided exactly."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+
+from pytest_mapsat.model import (
+    EndState,
+    Equal,
+    Exempt,
+    Json,
+    MapsatError,
+    Match,
+    OneOf,
+    RowChange,
+    SameEnd,
+    Unchanged,
+    change_lines,
+    did_you_mean,
+    shown,
+)
+from pytest_mapsat.sandbox import differences, satisfies, values_at
+
+from .context import Context
+from .describe import matches_in_words
+from .finding import SHOWN_AT_MOST, Finding
+
+#: The most lines of expected and found that a finding shows.
+_COMPARED = 40
+
+
+def state(check: EndState, context: Context) -> Finding:
+    """So many rows of the table fit ``where`` at the end, and each of them has ``has``."""
+    low, high = check.wanted
+    each = f", {'each ' if high != 1 else ''}with {matches_in_words(check.has)}" if check.has else ""
+    wanted = f"{_how_many(low, high)} of {check.table}{_where(check.where)}{each}"
+    try:
+        rows = context.end.rows(check.table)
+    except MapsatError as error:
+        return _broken(str(error), wanted)
+    fits = [_fits(check.where, row, context) for row in rows]
+    fitting = [row for row, fit in zip(rows, fits, strict=True) if fit]
+    if slip := _slip(check, fitting, context):
+        return _broken(slip, wanted)
+    if None in fits:
+        return Finding(None, f"it cannot be told which rows of {check.table} are meant", wanted)
+    here = f"{_rows(len(fitting))} of {check.table}{_where(check.where)} at the end"
+    if len(fitting) < low or (high is not None and len(fitting) > high):
+        return Finding(False, here, wanted, compared=_changes_of(check.table, context))
+    return _having(check, fitting, here, wanted, context)
+
+
+def _having(
+    check: EndState, fitting: Sequence[Mapping[str, Json]], here: str, wanted: str, context: Context
+) -> Finding:
+    """Judge whether each of the rows that fit has ``has``. ``here``: how many fit, in words."""
+    end, cells = context.end, [(row, name, match) for row in fitting for name, match in check.has.items()]
+    held = [_fits({name: match}, row, context) for row, name, match in cells]
+    lacking = [cell for cell, holds in zip(cells, held, strict=True) if holds is False]
+    if lacking:
+        key = end.key(check.table)
+        why = [f"{check.table} {row.get(key, '')}: {name} is {_cell(row, name)}" for row, name, _ in lacking]
+        return Finding(False, "; ".join(why[:SHOWN_AT_MOST]), wanted, compared=_changes_of(check.table, context))
+    if None in held:
+        return Finding(None, f"it cannot be told whether the {here} have what they must", wanted)
+    idle = all(change.table != check.table for change in end.changes)
+    return Finding(True, f"{here}, as at the start: nothing had to change" if idle else here, wanted, idle=idle)
+
+
+def _slip(check: EndState, fitting: Sequence[Mapping[str, Json]], context: Context) -> str:
+    """Return what in the case or its tables keeps the check from being judged; empty where nothing does."""
+    end, table = context.end, check.table
+    for name in (*check.where, *check.has):
+        if not end.ever(table, name.partition(".")[0]):
+            known = sorted({column for row in end.rows(table) for column in row})
+            hint = did_you_mean(name, known) or f"there are: {', '.join(known)}"
+            return f"no row of {table} has a column {shown(name)} ({hint})"
+    key = end.key(table)
+    ids = Counter(str(row[key]) for row in fitting if key in row)
+    if twice := next((one for one, times in ids.items() if times > 1), None):
+        return f"two rows of {table} have the {key} {shown(twice)}"
+    if check.wanted[1] == 0 and (never := _never_there(check, context)):
+        return f"no row of {table} ever had the {key} {shown(never)}"
+    return ""
+
+
+def unchanged(check: Unchanged, context: Context) -> Finding:
+    """No row has changed, but for what is exempt."""
+    wanted = "no change" + (f" but of {', '.join(map(_exempt_in_words, check.exempt))}" if check.exempt else "")
+    try:
+        end = context.end
+        for exempt in check.exempt:
+            end.rows(exempt.table)
+    except MapsatError as error:
+        return _broken(str(error), wanted)
+    standing = [(change, [_is_exempt(change, exempt, context) for exempt in check.exempt]) for change in end.changes]
+    other = [change for change, exempts in standing if not any(exempts) and None not in exempts]
+    if other:
+        named = ", ".join(f"{change.table} {change.id}" for change in other[:SHOWN_AT_MOST])
+        more = f" and {len(other) - SHOWN_AT_MOST} more" if len(other) > SHOWN_AT_MOST else ""
+        lines = _side_by_side(other)
+        return Finding(
+            False, f"{_rows(len(other))} changed that should not have: {named}{more}", wanted, compared=lines
+        )
+    if any(not any(exempts) for _, exempts in standing):
+        return Finding(None, "it cannot be told whether the changed rows are those that may change", wanted)
+    if not end.changes:
+        idle = not check.exempt
+        return Finding(True, "nothing changed" + (", and nothing had to change" if idle else ""), wanted, idle=idle)
+    return Finding(True, f"{_rows(len(end.changes))} changed, as allowed", wanted)
+
+
+def same_end(check: SameEnd, context: Context) -> Finding:
+    """The episode ends as the reference does."""
+    wanted = "the end that the reference calls lead to"
+    try:
+        reference, changes = context.reference, context.end.changes
+    except MapsatError as error:
+        return _broken(str(error), wanted)
+    if reference is None:
+        return _broken("the case has no reference: give truth.end", wanted)
+    if reference.problem:
+        return _broken(reference.problem, wanted)
+    found = list(differences(reference.changes, changes, check.ignore))
+    if found:
+        places = list(
+            dict.fromkeys(f"{one.table} {one.row}" + (f" {one.column}" if one.column else "") for one in found)
+        )
+        more = f" and {len(places) - SHOWN_AT_MOST} more" if len(places) > SHOWN_AT_MOST else ""
+        why = f"the end differs from the reference in {', '.join(places[:SHOWN_AT_MOST])}{more}"
+        return Finding(False, why, wanted, compared=tuple(one.sides for one in found[:_COMPARED]))
+    if not reference.changes and not changes:
+        return Finding(True, "nothing had to change, and nothing did", wanted, idle=True)
+    return Finding(True, f"the end is that of the reference: {_rows(len(changes))} changed", wanted)
+
+
+def _broken(why: str, wanted: str) -> Finding:
+    return Finding(None, why, wanted, broken=True)
+
+
+def _fits(matches: Mapping[str, Match], row: Mapping[str, Json], context: Context) -> bool | None:
+    """Return whether a row has, under each column or path, a value that matches; None where it cannot be told."""
+    held = []
+    for path, match in matches.items():
+        values = [row[path]] if path in row else values_at(row, path) or [None]
+        held.append([satisfies(match, value, results=context.trajectory.calls) for value in values])
+    if any(True not in each and None not in each for each in held):
+        return False
+    return None if any(True not in each for each in held) else True
+
+
+def _never_there(check: EndState, context: Context) -> str:
+    """Return an id that ``where`` names and no row ever had: a slip of the case, which no row at the end could show."""
+    end, match = context.end, check.where.get(context.end.key(check.table))
+    wanted = [match.value] if isinstance(match, Equal) else [*match.values] if isinstance(match, OneOf) else []
+    key = end.key(check.table)
+    known = {str(row.get(key)) for row in (*context.tables[check.table].rows, *end.rows(check.table))}
+    known |= {change.id for call in context.trajectory.calls for change in call.changed if change.table == check.table}
+    return next((str(one) for one in wanted if str(one) not in known), "")
+
+
+def _is_exempt(change: RowChange, exempt: Exempt, context: Context) -> bool | None:
+    """Return whether a change is one that may be; None where it cannot be told."""
+    if change.table != exempt.table:
+        return False
+    sides = [row for row in (change.before, change.after) if row is not None]
+    if exempt.columns and (len(sides) < 2 or not set(change.columns) <= set(exempt.columns)):  # noqa: PLR2004  before and after
+        return False
+    fits = [_fits(exempt.where, row, context) for row in sides]
+    return True if True in fits else None if None in fits else False
+
+
+def _side_by_side(changes: Iterable[RowChange]) -> tuple[tuple[str, str], ...]:
+    lines = (line for change in changes for line in change_lines(change))
+    return tuple(islice(lines, _COMPARED))
+
+
+def _changes_of(table: str, context: Context) -> tuple[tuple[str, str], ...]:
+    return _side_by_side(change for change in context.end.changes if change.table == table)
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count or 'no'} rows"
+
+
+def _how_many(low: int, high: int | None) -> str:
+    if high is None:
+        return f"at least {_rows(low)}" if low else "all rows"
+    return _rows(low) if low == high else f"{low} to {_rows(high)}" if low else f"at most {_rows(high)}"
+
+
+def _where(matches: Mapping[str, Match]) -> str:
+    return f" with {matches_in_words(matches)}" if matches else ""
+
+
+def _exempt_in_words(exempt: Exempt) -> str:
+    columns = f"{' and '.join(exempt.columns)} in " if exempt.columns else ""
+    return f"{columns}{exempt.table}{_where(exempt.where)}"
+
+
+def _cell(row: Mapping[str, Json], path: str) -> str:
+    values = [row[path]] if path in row else values_at(row, path)
+    return " and ".join(map(shown, values[:SHOWN_AT_MOST])) if values else "not there"

@@ -1,0 +1,330 @@
+"""The state that an episode ends in: the tables it started from, with the changes of every call laid on. No world is run for it.
+
+Two ends are compared row by row. What cannot matter does not count: the order of keys and of writes, the spelling of numbers, and the
+names of new ids.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from pytest_mapsat.model import (
+    Case,
+    Json,
+    JsonObject,
+    MapsatError,
+    PlannedCall,
+    ReferenceEnd,
+    RowChange,
+    Step,
+    Trajectory,
+    did_you_mean,
+    digest,
+    same,
+    shown,
+)
+
+from .door import WorldSuite, make_world
+from .state import State, frozen, thawed
+from .tables import Table, as_seen
+
+#: An episode that changes more rows than this is not compared.
+MOST_CHANGES = 100_000
+#: So many new rows may refer to each other in a chain and still be told apart by the last of them.
+_FURTHEST = 100
+#: Of more unequal new rows than this comes to, nobody looks which are the most alike.
+_MOST_PAIRS = 10_000
+
+
+class EndError(MapsatError):
+    """The end of an episode cannot be told; says why."""
+
+
+def end_state(tables: Mapping[str, Table], setup: Iterable[RowChange], calls: Iterable[Step]) -> State:
+    """Return the tables as an episode leaves them; nobody can write to them.
+
+    Args:
+        tables: what the episode started from, with the case's overlays laid on.
+        setup: the rows that the world changed while it was made.
+        calls: the calls of the episode, in their order.
+
+    Raises:
+        EndError: the changes do not follow from the tables, as where these have been edited since, or there are too many.
+        InfrastructureError: a table has no such ids, or one of them twice.
+    """
+    state = State(tables)
+    for number, change in enumerate((*setup, *(change for call in calls for change in call.changed)), 1):
+        if number > MOST_CHANGES:
+            raise EndError(f"the episode changed more than {MOST_CHANGES:,} rows")
+        rows = state.table(change.table, key=change.key)
+        row = rows.get(change.id)
+        if (None if row is None else thawed(row)) != change.before:
+            raise EndError(
+                f"{change.table} {change.id} is not what the episode found there: it was played on other tables than the suite has now"
+            )
+        rows.put_back(change.id, None if change.after is None else frozen(change.after))
+    state.writing.allowed = False
+    return state
+
+
+def net_changes(changes: Iterable[RowChange]) -> tuple[RowChange, ...]:
+    """Return what changes come to: one for each row, from its first ``before`` to its last ``after``; a row that ends as it began has none."""
+    net: dict[tuple[str, str], RowChange] = {}
+    for change in changes:
+        place = change.table, change.id
+        net[place] = change if place not in net else net[place].model_copy(update={"after": change.after})
+    return tuple(change for _, change in sorted(net.items()) if not same(change.before, change.after))
+
+
+class End:
+    """The end of one episode: its tables, and what in them has changed since the start.
+
+    Args:
+        tables: what the episode started from, with the case's overlays laid on.
+        trajectory: the episode.
+
+    Attributes:
+        state: the tables at the end, by the ids of their rows.
+        changes: what has changed, a change for each row; what the world set up before the first call is part of the start.
+
+    Raises:
+        EndError, InfrastructureError: as ``end_state``.
+    """
+
+    def __init__(self, tables: Mapping[str, Table], trajectory: Trajectory) -> None:
+        self._tables = tables
+        self.state = end_state(tables, trajectory.setup, trajectory.calls)
+        self.changes = net_changes(change for call in trajectory.calls for change in call.changed)
+        self._keys = {change.table: change.key for change in (*trajectory.setup, *self.changes)}
+
+    def key(self, table: str) -> str:
+        """Return the column that holds the ids of a table."""
+        return self._keys.get(table, "id")
+
+    def rows(self, table: str) -> Sequence[Mapping[str, Json]]:
+        """Return the rows of a table at the end.
+
+        Raises:
+            EndError: there is no such table.
+        """
+        if table not in self._tables:
+            raise EndError(unknown_table(table, self._tables))
+        return tuple(self.state[table].values()) if table in self._keys else self._tables[table].rows
+
+    def ever(self, table: str, column: str) -> bool:
+        """Return whether a row of a table has a column, at the start or at the end; of a table without rows nobody knows."""
+        rows = (*self._tables[table].rows, *self.rows(table))
+        return not rows or any(column in row for row in rows)
+
+
+def unknown_table(table: str, tables: Iterable[str]) -> str:
+    """Return in words that there is no such table, and which there are."""
+    known = sorted(tables)
+    hint = did_you_mean(table, known) or f"it has: {', '.join(known) or 'none'}"
+    return f"the suite has no table {shown(table)} in state/ ({hint})"
+
+
+def tables_of(case: Case, suite: WorldSuite) -> dict[str, Table]:
+    """Return the tables that the episodes of a case start from."""
+    return as_seen(suite.tables, suite.overlays(case.id))
+
+
+def play_reference(case: Case, suite: WorldSuite) -> ReferenceEnd | None:
+    """Return what the reference of a case (``truth.end``) changes in a fresh world; None where the case has none.
+
+    Raises:
+        SuiteError: a record or a table cannot be read.
+        InfrastructureError: the world cannot be made, or breaks.
+    """
+    calls = case.truth.reference
+    if calls is None:
+        return None
+    world, changes, problem = make_world(case, suite), [], ""
+    for number, call in enumerate(calls, 1):
+        answer = world.call(call.tool, call.arguments)
+        changes += answer.changed
+        if answer.status != "ok":
+            why = answer.result.get("message", "") if isinstance(answer.result, dict) else ""
+            problem = f"call {number} of the reference, {call.tool}, ends as {answer.status}: {why}"[:500]
+            break
+    return ReferenceEnd(calls=reference_digest(calls), changes=net_changes(changes), problem=problem)
+
+
+def reference_digest(calls: Sequence[PlannedCall]) -> str:
+    """Return the digest of reference calls, by which a saved run knows whether the case has them still."""
+    return digest([call.to_json() for call in calls])
+
+
+class Difference(NamedTuple):
+    """A place in which two ends differ.
+
+    Attributes:
+        table: the table.
+        row: the id of the row.
+        column: the column; empty where the whole row is there on one side only.
+        wanted: what the reference has there; ``NOTHING`` where the row, or the column, is not there.
+        ended: what the episode has there.
+    """
+
+    table: str
+    row: str
+    column: str
+    wanted: Json
+    ended: Json
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """What the reference and the episode have there, in words."""
+        place = " ".join(filter(None, (self.table, self.row, self.column)))
+        return f"{place}: {_in_words(self.wanted)}", f"{place}: {_in_words(self.ended)}"
+
+
+class Nothing:
+    """Stands where one end has no such row or column: null is a value."""
+
+
+NOTHING = Nothing()
+
+
+def _in_words(value: object) -> str:
+    return "nothing" if value is NOTHING else shown(value)
+
+
+def differences(
+    wanted: Iterable[RowChange], ended: Iterable[RowChange], ignored: Iterable[str] = ()
+) -> Iterator[Difference]:
+    """Give the places in which an episode ends otherwise than the reference, by table and row.
+
+    Args:
+        wanted: the net changes of the reference.
+        ended: the net changes of the episode, from the same start.
+        ignored: columns, ``table.column``, that are not compared; the column may be a dotted path, ``*`` for every element.
+    """
+    paths: dict[str, list[list[str]]] = {}
+    for name in ignored:
+        table, _, path = name.partition(".")
+        paths.setdefault(table, []).append(path.split("."))
+    sides = [_Side(changes, paths) for changes in (wanted, ended)]
+    reference, episode = sides
+    for place in sorted(reference.kept.keys() | episode.kept.keys()):
+        before = (reference.kept.get(place) or episode.kept[place]).before
+        rows = [side.kept[place].after if place in side.kept else before for side in sides]
+        forms = [side.form(place, row) for side, row in zip(sides, rows, strict=True)]
+        yield from _in_rows(place, rows, forms)
+    yield from _among_new(reference, episode)
+
+
+class _Side:
+    """The changes of one of two ends: rows that were there before, and new ones, whose ids have names that do not count."""
+
+    def __init__(self, changes: Iterable[RowChange], ignored: Mapping[str, Sequence[Sequence[str]]]) -> None:
+        self._ignored = ignored
+        self.kept: dict[tuple[str, str], RowChange] = {}
+        self.new: dict[tuple[str, str], RowChange] = {}
+        for change in changes:
+            (self.kept if change.before is not None else self.new)[change.table, change.id] = change
+        # A new row is known by its content: what it says of other new rows, by theirs. Each round looks one row further.
+        self.colours: dict[tuple[str, str], str] = dict.fromkeys(self.new, "new")
+        self._names = _names(self.colours)
+        for _ in range(min(len(self.new), _FURTHEST)):
+            colours = {place: digest([place[0], self.form(place, row.after)]) for place, row in self.new.items()}
+            settled = len(set(colours.values())) == len(set(self.colours.values()))
+            self.colours, self._names = colours, _names(colours)
+            if settled:
+                break
+
+    def form(self, place: tuple[str, str], row: JsonObject | None) -> JsonObject | None:
+        """Return a row as it is compared: without what is ignored, numbers spelt alike, new ids by what they stand for."""
+        table, own = place
+        form: Json = row
+        for path in self._ignored.get(table, ()) if row is not None else ():
+            form = _without(form, path)
+        return _spelt(form, self._names, own if place in self.new else None)  # type: ignore[no-any-return]
+
+
+def _names(colours: Mapping[tuple[str, str], str]) -> dict[str, str]:
+    """Return by what each new id is written in a form: the colours of the new rows that have it."""
+    names: dict[str, list[str]] = {}
+    for (_, row_id), colour in colours.items():
+        names.setdefault(row_id, []).append(colour)
+    return {row_id: f"\0{'|'.join(sorted(listed))}" for row_id, listed in names.items()}
+
+
+def _without(value: Json, path: Sequence[str]) -> Json:
+    """Return data without what stands at a path."""
+    key, rest = path[0], path[1:]
+    if isinstance(value, Mapping):
+        return {
+            name: _without(member, rest) if rest and key in (name, "*") else member
+            for name, member in value.items()
+            if rest or key not in (name, "*")
+        }
+    if isinstance(value, (list, tuple)) and key == "*":
+        return [_without(member, rest) for member in value] if rest else []
+    return value
+
+
+def _spelt(value: Json, names: Mapping[str, str], own: str | None) -> Json:
+    if isinstance(value, Mapping):
+        return {_name(key, names, own): _spelt(member, names, own) for key, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_spelt(member, names, own) for member in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return _name(value, names, own) if isinstance(value, str) else value
+
+
+def _name(text: str, names: Mapping[str, str], own: str | None) -> str:
+    return "\0itself" if text == own else names.get(text, text)
+
+
+def _in_rows(
+    place: tuple[str, str], rows: Sequence[JsonObject | None], forms: Sequence[JsonObject | None]
+) -> Iterator[Difference]:
+    """Give the columns in which a row differs on the two sides; what is shown is the row itself, not the form that is compared."""
+    (wanted, ended), (form, other) = rows, forms
+    if wanted is None or ended is None or form is None or other is None:
+        if wanted is not ended:
+            yield Difference(*place, "", *(NOTHING if row is None else row for row in rows))
+        return
+    for column in sorted(form.keys() | other.keys()):
+        if column not in form or column not in other or not same(form[column], other[column]):
+            yield Difference(*place, column, wanted.get(column, NOTHING), ended.get(column, NOTHING))
+
+
+def _among_new(reference: _Side, episode: _Side) -> Iterator[Difference]:
+    """Give what differs among new rows: those of one content meet; of the others, the most alike of one table are compared."""
+    matched = Counter(reference.colours.values()) & Counter(episode.colours.values())
+    missing, extra = (_unmatched(side, Counter(matched)) for side in (reference, episode))
+    pairing = len(missing) * len(extra) <= _MOST_PAIRS
+    for place in missing:
+        form = reference.form(place, reference.new[place].after)
+        alike = [other for other in extra if pairing and other[0] == place[0]]
+        forms = {other: episode.form(other, episode.new[other].after) for other in alike}
+        best = max(alike, key=lambda other: _shared(form, forms[other]), default=None)
+        if best is None:
+            yield Difference(*place, "", reference.new[place].after, NOTHING)
+            continue
+        extra.remove(best)
+        rows = [reference.new[place].after, episode.new[best].after]
+        yield from list(_in_rows(best, rows, [form, forms[best]])) or [Difference(*best, "", *rows)]
+    yield from (Difference(*place, "", NOTHING, episode.new[place].after) for place in extra)
+
+
+def _unmatched(side: _Side, matched: Counter[str]) -> list[tuple[str, str]]:
+    left = []
+    for place in sorted(side.new):
+        colour = side.colours[place]
+        if matched[colour]:
+            matched[colour] -= 1
+        else:
+            left.append(place)
+    return left
+
+
+def _shared(one: JsonObject | None, other: JsonObject | None) -> int:
+    if one is None or other is None:
+        return 0
+    return sum(key in other and same(value, other[key]) for key, value in one.items())
