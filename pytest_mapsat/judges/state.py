@@ -129,8 +129,9 @@ def same_end(check: SameEnd, context: Context) -> Finding:
             dict.fromkeys(f"{one.table} {one.row}" + (f" {one.column}" if one.column else "") for one in found)
         )
         more = f" and {len(places) - SHOWN_AT_MOST} more" if len(places) > SHOWN_AT_MOST else ""
+        lines = (("reference", "episode"), *(one.sides for one in found[:_COMPARED]))
         why = f"the end differs from the reference in {', '.join(places[:SHOWN_AT_MOST])}{more}"
-        return Finding(False, why, wanted, compared=tuple(one.sides for one in found[:_COMPARED]))
+        return Finding(False, why, wanted, compared=lines)
     if not reference.changes and not changes:
         return Finding(True, "nothing had to change, and nothing did", wanted, idle=True)
     return Finding(True, f"the end is that of the reference: {_rows(len(changes))} changed", wanted)
@@ -173,8 +174,8 @@ def _is_exempt(change: RowChange, exempt: Exempt, context: Context) -> bool | No
 
 
 def _side_by_side(changes: Iterable[RowChange]) -> tuple[tuple[str, str], ...]:
-    lines = (line for change in changes for line in change_lines(change))
-    return tuple(islice(lines, _COMPARED))
+    lines = tuple(islice((line for change in changes for line in change_lines(change)), _COMPARED))
+    return (("at the start", "at the end"), *lines) if lines else ()
 
 
 def _changes_of(table: str, context: Context) -> tuple[tuple[str, str], ...]:

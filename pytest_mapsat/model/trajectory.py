@@ -87,7 +87,7 @@ def change_lines(change: RowChange) -> list[tuple[str, str]]:
 
 
 def _cell(row: JsonObject | None, name: str) -> str:
-    return shown(row[name]) if row is not None and name in row else "not there"
+    return shown(row[name]) if row is not None and name in row else "nothing"
 
 
 class Usage(Noun):

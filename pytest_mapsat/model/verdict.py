@@ -58,8 +58,8 @@ class Label(Noun):
 
     ``value``: 0 or 1, for a soft factor one of the five levels, null when unevaluated. ``vacuous``: a fact requirement that
     held because the answer does not make the claim. ``wanted``: what would have satisfied it, in words. ``by``: who gave it: checks, model, decision,
-    recorded. ``votes``: what each evaluation of a model said, in its own words. ``compared``: lines of what was expected and what was found, side by
-    side. ``idle``: it holds at an end that nothing had to be changed for.
+    recorded. ``votes``: what each evaluation of a model said, in its own words. ``compared``: two columns, titles first: what was
+    expected and what was found, or rows at the start and at the end. ``idle``: it holds at an end that nothing had to be changed for.
     """
 
     factor: str

@@ -10,7 +10,7 @@ from pytest_mapsat.model import JsonObject, Label, Run, Scorecard, Step
 
 from . import values
 from .changes import Line, quoted
-from .text import call_text, cell_width, cut, printable, wrap
+from .text import call_text, cell_width, cut, printable, side_by_side, wrap
 
 #: Characters of a result that are shown, and of all of them where everything is wanted.
 _RESULT, _ALL = 400, 1_000_000
@@ -59,6 +59,8 @@ def _step(step: Step, width: int, *, full: bool) -> Iterator[Line]:
     style = "yellow" if kind in ("miss", "error", "refused") else ""
     yield from _part("call", f"{cut(call_text(step.tool, step.arguments), most)}  [{kind}]", width, style)
     yield from _part("", cut(printable(json.dumps(step.result, ensure_ascii=False)), most), width)
+    for change in step.changed:
+        yield from _part("changed", cut(printable(values.changed_row(change)), most), width)
 
 
 def _end(card: Scorecard, width: int) -> Iterator[Line]:
@@ -84,6 +86,8 @@ def _label(card: Scorecard, label: Label, width: int, *, full: bool) -> Iterator
         yield from _part("", label.why, width, lead="why     ")
     if label.wanted:
         yield from _part("", label.wanted, width, lead="wanted  ")
+    for row in side_by_side(label.compared, width - _LEAD - 1):
+        yield Line(f"{'':{_LEAD}} {row}")
 
 
 def _row(items: Sequence[str], width: int) -> Iterator[Line]:

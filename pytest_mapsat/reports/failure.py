@@ -14,7 +14,6 @@ from pytest_mapsat.model import (
     Metric,
     Provenance,
     Quote,
-    RowChange,
     RunOptions,
     RunRequest,
     Scorecard,
@@ -22,12 +21,13 @@ from pytest_mapsat.model import (
 )
 
 from . import values
-from .text import call_text, cut, printable, wrap
+from .text import call_text, cut, printable, side_by_side, wrap
 
 _QUOTE = 160
 _QUOTES = 8
 _RESULT = 100
 _CALLS = 12
+_COMPARED = 20
 #: A blank at which no line is broken.
 _HELD = "\N{NO-BREAK SPACE}"
 #: Options that decide about the run as a whole, and change nothing for one case: what own tools have answered is a record by then.
@@ -199,6 +199,9 @@ def _said(label: Label, width: int) -> Iterator[str]:
         yield f"    ... and {len(quotes) - _QUOTES} more quotes"
     if label.why:
         yield from wrap(f"why     {printable(label.why)}", width, indent="    ", hang=8)
+    yield from side_by_side(label.compared[:_COMPARED], width, indent="    ")
+    if len(label.compared) > _COMPARED:
+        yield f"    ... and {len(label.compared) - _COMPARED} more lines"
 
 
 def _factor(label: Label, case: Case) -> Factor | None:
@@ -243,20 +246,12 @@ def _call(step: Step, width: int) -> Iterator[str]:
         yield from wrap(line, width, indent="         ")
 
 
-def _changed(row: RowChange) -> str:
-    if row.before is None or row.after is None:
-        return "added" if row.before is None else "removed"
-    columns = sorted(row.before.keys() | row.after.keys())
-    told = [(name, row.before.get(name), row.after.get(name)) for name in columns]
-    return ", ".join(f"{name} {before!r} became {after!r}" for name, before, after in told if before != after)
-
-
 def _explained(kind: str, provenance: Provenance | None, step: Step) -> Iterable[str]:
     if kind in ("error", "refused"):
         yield cut(printable(str(step.result)), _RESULT)
         return
     for row in step.changed:
-        yield cut(printable(f"{row.table} {row.id}: {_changed(row)}"), 3 * _RESULT)
+        yield cut(printable(values.changed_row(row)), 3 * _RESULT)
     if provenance and provenance.note:
         yield printable(provenance.note)
     for difference in provenance.differences if provenance else ():

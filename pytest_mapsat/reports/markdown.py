@@ -18,6 +18,7 @@ from .text import cut, printable
 MOST = 60_000
 _FLIPS, _FAILED, _FACTORS, _GROUPS, _LOST = 20, 30, 4, 30, 10
 _TEXT = 240
+_COMPARED = 10
 _PLAIN = re.compile(r"[A-Za-z0-9@^ ]+")
 _SIGNS = {"passed": "✅", "failed": "❌", "open": "❓", "inconclusive": "❓"}
 _ARROWS = {"worse": "🔻", "better": "🔺"}
@@ -138,6 +139,7 @@ def _card(card: Scorecard) -> Iterator[str]:
     for label in labels[:_FACTORS]:
         words = wanted[label.factor].text
         yield f"  - {code(label.factor)}{f' {code(words)}' if words else ''}: {_said(label)}"
+        yield from (f"    - {code(left)} → {code(right)}" for left, right in label.compared[1 : 1 + _COMPARED])
     if more := len(labels[_FACTORS:]):
         yield f"  - and {more} more"
 

@@ -242,6 +242,9 @@ def _counts(run: Run, width: int) -> Iterator[Line]:
     vacuous = sum(card.vacuous for card in run.cases)
     facts = sum(label.kind == "fact" and label.outcome == "passed" for card in run.cases for label in card.labels)
     text = f"{replies} agent replies, {asked} of them asking; {vacuous} of {facts} kept facts are vacuous (nothing claimed)"
+    idle = sum(label.idle for card in run.cases for label in card.labels)
+    if idle:
+        text += f"; {idle} requirement{' holds' if idle == 1 else 's hold'} at an end that nothing had to change for"
     unchecked = sum(card.unchecked_rules for card in run.cases)
     if unchecked:
         text += f"; {unchecked} tool rules in prose unchecked"

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 import unicodedata
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from pytest_mapsat.strangers import plain
 
 _OPENING = frozenset("'\"“‘([{（「《")
+#: What stands between two columns.
+_BETWEEN = " | "
 _CLOSING = frozenset("'\"”’)]},.;:!?、，。；：！？）」》")
 
 
@@ -53,6 +57,26 @@ def wrap(text: str, width: int, *, indent: str = "", hang: int = 0) -> list[str]
     room = width - cell_width(indent) - hang
     rows = _rows(text, room, first=room + hang)
     return [indent + (" " * hang if number else "") + row for number, row in enumerate(rows)] or [indent.rstrip()]
+
+
+def side_by_side(pairs: Sequence[tuple[str, str]], width: int, *, indent: str = "") -> Iterator[str]:
+    """Yield pairs of texts in two columns, each wrapped in its own; the first pair are their titles.
+
+    Args:
+        pairs: left and right.
+        width: columns of both together.
+        indent: stands before every line.
+    """
+    room = (width - cell_width(indent) - len(_BETWEEN)) // 2
+    most = max((cell_width(printable(left)) for left, _ in pairs), default=0)
+    left_room = min(most, room)
+    for left, right in pairs:
+        columns = (
+            wrap(printable(left), left_room),
+            wrap(printable(right), width - cell_width(indent) - len(_BETWEEN) - left_room),
+        )
+        for one, other in zip_longest(*columns, fillvalue=""):
+            yield f"{indent}{one}{' ' * (left_room - cell_width(one))}{_BETWEEN}{other}".rstrip()
 
 
 def _rows(text: str, room: int, *, first: int) -> list[str]:

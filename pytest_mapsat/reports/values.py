@@ -11,8 +11,10 @@ from pytest_mapsat.model import (
     Aggregate,
     Bounds,
     Gate,
+    JsonObject,
     Label,
     Requirement,
+    RowChange,
     Run,
     RunManifest,
     Scorecard,
@@ -205,6 +207,21 @@ def has_gate(gate: Gate) -> bool:
 def answered_by(step: Step) -> str:
     """Return where the answer to a call came from, or that it was an error or refused."""
     return step.status if step.status in ("error", "refused") or step.provenance is None else step.provenance.kind
+
+
+def changed_row(change: RowChange) -> str:
+    """Return what a call made of a row: ``orders A1: status 'open' became 'cancelled'``."""
+    place = f"{change.table} {change.id}: "
+    if change.before is None or change.after is None:
+        row = change.after if change.before is None else change.before
+        return place + f"{'added' if change.before is None else 'removed'} {row!r}"
+    return place + ", ".join(
+        f"{name} {_cell(change.before, name)} became {_cell(change.after, name)}" for name in change.columns
+    )
+
+
+def _cell(row: JsonObject, name: str) -> str:
+    return repr(row[name]) if name in row else "nothing"
 
 
 def case_place(card: Scorecard) -> tuple[str, int]:

@@ -102,7 +102,7 @@ def test_an_end_that_nothing_had_to_change_for_is_marked_and_counted(store):
     result = run(project, "silent")
     result.assert_outcomes(passed=1)
     assert labels(project)["same_end"]["idle"] is True
-    result.stdout.fnmatch_lines(["*1 requirement holds at an end that nothing had to change for*"])
+    result.stdout.fnmatch_lines(["*1 requirement holds at an end that nothing had to", "*change for"])
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_a_failure_tells_what_was_refused_and_which_rows_changed(store):
         [
             '*-> cancel_order(number="o2", reason="too late")  [[]refused[]]',
             "*only an open order can be*",
-            "*orders o1: status 'open' became 'cancelled', why None became*",
+            "*orders o1: status 'open' became 'cancelled', why nothing became*",
         ]
     )
 

@@ -25,6 +25,8 @@ _RESULTS_OF_RUN, _RESULTS_LEAST, _RESULTS_MOST = 3_000_000, 600, 24_000
 _RESULT_LEAST = 200
 _QUERY = 140
 _CALLS = 100
+_CHANGES = 50
+_CHANGE = 1000
 _ANCHOR = re.compile(r"[A-Za-z0-9_.-]{1,120}", re.ASCII)
 #: Labels in the order in which they are read: what is wrong, what is open, what is right.
 _READ = {"failed": 0, "error": 0, "unevaluated": 1, "not_applicable": 3, "passed": 2}
@@ -100,7 +102,8 @@ class FactorView:
             return "not judged"
         if self.state == "partial":
             return f"met in part ({self.label.value:g})"
-        words = {"failed": "broken", "passed": "nothing claimed" if self.label.vacuous else "met"}
+        met = "nothing claimed" if self.label.vacuous else "nothing had to change" if self.label.idle else "met"
+        words = {"failed": "broken", "passed": met}
         return words.get(self.label.outcome) or values.outcome_title(self.label.outcome)
 
     @property
@@ -292,6 +295,9 @@ def _step(step: Step, most: int) -> CallView | str:
 
 
 def _notes(step: Step) -> Iterator[str]:
+    yield from (cut(printable(values.changed_row(change)), _CHANGE) for change in step.changed[:_CHANGES])
+    if len(step.changed) > _CHANGES:
+        yield f"{len(step.changed) - _CHANGES} more changed rows"
     if step.provenance is None:
         return
     if step.provenance.note:
