@@ -98,18 +98,8 @@ class Channel:
         except Exception as error:  # noqa: BLE001  # a world that raises is nobody's fault but its own
             self.broken = error
             return None
-        return Step(
-            kind="call",
-            id=f"c{next(self._numbers)}",
-            tool=tool_name(self._world.tools, name),
-            arguments=arguments if isinstance(arguments, dict) else {},
-            result=answer.result,
-            status=answer.status,
-            provenance=answer.provenance,
-            changed=answer.changed,
-            writes=answer.writes,
-            usage=answer.usage,
-        )
+        given = arguments if isinstance(arguments, dict) else {}
+        return answer.step(tool_name(self._world.tools, name), given, f"c{next(self._numbers)}")
 
     def _too_large(self, arguments: Json) -> Answer | None:
         """Refuse arguments that are too large, and forget them: they would be kept in the trajectory."""

@@ -12,29 +12,35 @@ from pytest_mapsat.model import (
     Avoids,
     Bound,
     Case,
+    EndState,
     Json,
+    MapsatError,
     Problem,
     PythonCheck,
     Recommends,
     Record,
+    SameEnd,
     Step,
     SuiteError,
     Trajectory,
     Turn,
+    Unchanged,
     Verdict,
     did_you_mean,
     shown,
 )
 from pytest_mapsat.reports import call_text, cut, printable
-from pytest_mapsat.sandbox import values_at
+from pytest_mapsat.sandbox import make_world, play_reference, values_at
 from pytest_mapsat.suite import CaseEntry, LintFinding, Severity, Suite, nouns_in
 
 from .oracle_run import play_oracle
+from .violations import checks_of
 
 _CALL = 120
 _KEYS = 8
 #: Rules about what an oracle does by its own checks.
 _FAILS, _OPEN = "oracle-fails", "oracle-open"
+_OF_THE_END = (EndState, SameEnd, Unchanged)
 _Place = tuple[str | int, ...]
 _Found = tuple[Severity, str, _Place, str, str]
 
@@ -61,6 +67,7 @@ def _of_entry(suite: Suite, entry: CaseEntry, checks: Mapping[str, CheckFunction
     with suppress(SuiteError):
         case, records = suite.load(entry), suite.records(entry.id)
         paths = [*_paths(case, records, suite), *_unknown_checks(case, checks)]
+        paths += _at_the_start(case, suite, checks)
         oracle = _oracle(case, suite, checks)
         # What is wrong with a check is why its oracle fails.
         found = [*(one for one in oracle if not paths or one[1] not in (_FAILS, _OPEN)), *paths]
@@ -92,14 +99,66 @@ def _oracle(case: Case, suite: Suite, checks: Mapping[str, CheckFunction]) -> It
         yield from _unfit(case, ChecksJudge(suite.tools, checks, suite.vocabulary, suite=suite).judge(case, trajectory))
 
 
-def _unfit(case: Case, verdict: Verdict) -> Iterator[_Found]:
-    """Give what the oracle itself does not keep, and what nobody can tell of it."""
-    places = {
+def _at_the_start(case: Case, suite: Suite, checks: Mapping[str, CheckFunction]) -> Iterator[_Found]:
+    """Give the requirements on the end that hold before an agent has done anything, and a reference that cannot be played."""
+    places = _places(case)
+    reading = [
+        factor for factor in case.truth.factors if any(isinstance(one, _OF_THE_END) for one in checks_of(factor))
+    ]
+    if not reading:
+        return
+    turns = Turn(role="user", text=case.visible.query), Turn(role="agent", text="")
+    try:
+        trajectory = Trajectory(case=case.id, turns=turns, setup=make_world(case, suite).setup)
+        reference = play_reference(case, suite)
+    except MapsatError as error:
+        yield (
+            "error",
+            "no-world",
+            ("truth",),
+            f"its end cannot be told: {error}",
+            "name the module that makes its world: -p conftest.py",
+        )
+        return
+    if reference is not None and reference.problem:
+        place = ("truth", "oracle" if case.truth.end == "oracle" else "end")
+        yield "error", "reference", place, reference.problem, "a reference is made of calls that the world answers"
+    verdict = ChecksJudge(suite.tools, checks, suite.vocabulary, suite=suite).judge(case, trajectory)
+    labels = {label.factor: label for label in verdict.labels}
+    silent_fails = any(labels[factor.id].outcome == "failed" for factor in case.truth.required)
+    for factor in reading:
+        label = labels[factor.id]
+        if label.outcome != "passed" or factor.id not in places:
+            continue
+        if any(isinstance(one, EndState) for one in checks_of(factor)):
+            message = f"{factor.id} holds at the start: an agent that does nothing keeps it"
+            yield (
+                "error",
+                "holds-at-start",
+                places[factor.id],
+                message,
+                "say what must have changed; unchanged says what must not",
+            )
+        elif label.idle and not silent_fails:
+            message = (
+                f"{factor.id} holds where nothing changes, and no requirement fails an agent that does and says nothing"
+            )
+            yield "warning", "nothing-to-change", places[factor.id], message, "add a requirement on the reply"
+
+
+def _places(case: Case) -> dict[str, _Place]:
+    """Return where the factors with checks stand, by id."""
+    return {
         factor.id: ("truth", kind, number)
         for kind in ("explicit", "implicit", "facts", "policies")
         for number, factor in enumerate(getattr(case.truth, kind))
         if factor.check is not None
     }
+
+
+def _unfit(case: Case, verdict: Verdict) -> Iterator[_Found]:
+    """Give what the oracle itself does not keep, and what nobody can tell of it."""
+    places = _places(case)
     hard = {factor.id for factor in case.truth.implicit if factor.severity == "hard"}
     for label in verdict.labels:
         if label.factor not in places or (label.kind == "implicit" and label.factor not in hard):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from dataclasses import dataclass, field, replace
+from itertools import groupby, islice
+from operator import itemgetter
 from pathlib import Path
 
 from pytest_mapsat.judges import Judge, make_judge
@@ -15,6 +16,7 @@ from .crossed import CROSSED, Answers
 from .harmless_changes import HARMLESS
 from .oracle_run import Mutant, OracleRun, play_oracle
 from .violations import violated
+from .write_changes import write_changes
 from .wrong_changes import WRONG
 
 #: The most mutants of one kind that are made of one case: every kind gets a hearing, and a long answer stays quick.
@@ -168,6 +170,7 @@ def prove(cases: Iterable[Case], suite: Suite, answers: Sequence[LabelledAnswer]
         verdict = judge.judge(case, trajectory)
         run = OracleRun(case, suite.tools, trajectory, verdict, suite.vocabulary)
         trials += _tried(run, judge, idle)
+        trials += _written(run, suite, judge)
         crossed += _crossed(Answers.of(run, answers), judge)
     return Proof(tuple(trials), Trials(tuple(crossed)), untried, factors, tuple(idle))
 
@@ -195,6 +198,18 @@ def _tried(run: OracleRun, judge: Judge, idle: list[tuple[str, str, str]]) -> It
             yield _trial(run, judge, kind, mutant, broken)
         else:
             idle.append((run.case.id, kind, mutant.changed))
+
+
+def _written(run: OracleRun, suite: Suite, judge: Judge) -> Iterator[Trial]:
+    """Yield the mutants of what the oracle writes. Each ends otherwise than it, so that one of the case's requirements at least must break."""
+    required = tuple(factor.id for factor in run.case.truth.required)
+    for kind, mutants in groupby(
+        sorted(write_changes(run.case, suite, run.trajectory), key=itemgetter(0)), itemgetter(0)
+    ):
+        for _, mutant in islice(mutants, MOST):
+            trial = _trial(run, judge, kind, mutant, required)
+            broken = tuple(name for name in required if name in (*trial.lowered, *trial.undecided))
+            yield replace(trial, violates=broken or required)
 
 
 def _mutants(run: OracleRun) -> Iterator[tuple[str, Mutant, bool]]:

@@ -13,6 +13,7 @@ from pytest_mapsat.model import (
     Provenance,
     Record,
     RowChange,
+    Step,
     StepStatus,
     Tool,
     Usage,
@@ -49,6 +50,21 @@ class Answer:
     changed: tuple[RowChange, ...] = ()
     writes: str = ""
     usage: Usage | None = None
+
+    def step(self, tool: str, arguments: JsonObject, name: str = "") -> Step:
+        """Return the step of the call that brought this answer; ``name``: the id of the call."""
+        return Step(
+            kind="call",
+            id=name,
+            tool=tool,
+            arguments=arguments,
+            result=self.result,
+            status=self.status,
+            provenance=self.provenance,
+            changed=self.changed,
+            writes=self.writes,
+            usage=self.usage,
+        )
 
 
 class World(Protocol):
