@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,6 +19,12 @@ from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite, write_
 from pytest_mapsat.users import make_user
 
 _ORACLE = "baseline:oracle"
+_WORLD = "to check the state that an agent leaves, write a world in Python (docs/worlds.md)"
+#: How the name of a tool that changes something often begins.
+_WRITES = re.compile(
+    r"(?:add|append|apply|book|buy|cancel|change|charge|close|commit|create|delete|edit|insert|mark|modify|move|order|pay|place|post|put|refund|register"
+    r"|remove|rename|rent|reorder|reschedule|reserve|return|save|schedule|send|set|submit|transfer|update|write)(?:_|[A-Z]|$)"
+)
 
 
 @dataclass(frozen=True)
@@ -60,16 +67,20 @@ def conduct(wanted: Wanted, *, as_json: bool) -> int:
     finally:
         own.close()
         shutdown()
+    warnings = _of_writes(suite, records)
     if as_json:
         report = {
             "tools": [shown_path(path) for path in described],
             "records": kept.to_json(),
             "redacted": sorted(redacted),
             "problems": problems,
+            "warnings": warnings,
         }
         sys.stdout.write(json.dumps(report, ensure_ascii=False, indent=1) + "\n")
     else:
         _tell(kept, redacted, problems)
+        for warning in warnings:
+            sys.stderr.write(f"mapsat: {warning}\n")
     return 1 if problems or kept.problems else 0
 
 
@@ -105,8 +116,11 @@ def _played(
         if wanted.agent == _ORACLE and not case.truth.oracle:
             problems.append(f"case {case.id} has no oracle dialogue (truth.oracle) to take calls from; give --agent")
             continue
-        world = RecordingWorld(Sandbox(suite.tools, ()), own, case.id)
+        fresh = own.fresh()
+        world = RecordingWorld(Sandbox(suite.tools, ()), fresh, case.id)
         problems += _episode(case, source, world)
+        if fresh is not own:
+            fresh.close()
         records += world.cleaned()
         redacted |= world.secrets.found
     return records, problems, redacted
@@ -123,6 +137,19 @@ def _episode(case: Case, source: Source, world: RecordingWorld) -> list[str]:
     problems = [f"case {case.id}: {problem}" for problem in world.problems]
     fault = [f"case {case.id}: {trajectory.fault.message}"] if trajectory.fault else []
     return [*problems, *errors, *fault]
+
+
+def _of_writes(suite: Suite, records: Iterable[Record]) -> list[str]:
+    """Return what a record cannot do for the tools that write, or seem to."""
+    called = {record.tool for record in records}
+    writing = sorted(name for name in called if suite.tools[name].effect == "write")
+    seeming = sorted(name for name in called - {*writing} if _WRITES.match(name))
+    told = [f"{', '.join(writing)}: a record answers, and changes nothing: {_WORLD}"] if writing else []
+    if seeming:
+        told.append(
+            f"{', '.join(seeming)}: seems to write; if so, declare effect: write, and note that a record changes nothing: {_WORLD}"
+        )
+    return told
 
 
 def _tell(kept: Keeping, redacted: set[str], problems: list[str]) -> None:

@@ -42,8 +42,9 @@ class OwnTools:
         name: how messages name them.
     """
 
-    def __init__(self, tools: Mapping[str, _OwnTool], name: str) -> None:
+    def __init__(self, tools: Mapping[str, _OwnTool], name: str, target: object = None) -> None:
         self.name = name
+        self._target = target
         self._tools = dict(sorted(tools.items()))
         self._loop: EventLoop | None = None
 
@@ -74,7 +75,11 @@ class OwnTools:
             raise UsageError(f"tools {name!r}: they cannot be read: {why}") from None
         if not tools:
             raise UsageError(f"tools {name!r}: found {shown(target)}, which holds no tool; {_EXPECTED}")
-        return cls(tools, name)
+        return cls(tools, name, target)
+
+    def fresh(self) -> OwnTools:
+        """Return the tools as they are before any call where they come from a class, which is made anew; else these, with what calls have left behind."""
+        return OwnTools.of(self._target, self.name) if inspect.isclass(self._target) else self
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -152,3 +152,32 @@ def test_every_case_that_cannot_be_read_is_told_and_the_sound_ones_are_recorded(
     assert "2 records added" in out
     assert "one.yaml:1" in err
     assert "two.yaml:1" in err
+
+
+def test_each_case_meets_the_tools_as_they_begin_where_a_class_makes_them(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    write_office(tmp_path, "review", "retro")
+    (tmp_path / "counter.py").write_text(
+        "class Tools:\n"
+        "    def __init__(self):\n"
+        "        self.booked = []\n"
+        "    def find_rooms(self, start: str, minutes: int = 60, token: str = ''):\n"
+        "        return {'rooms': [{'id': 'r2', 'name': 'Cedar', 'free': not self.booked}]}\n"
+        "    def book_room(self, room_id: str):\n"
+        "        self.booked.append(room_id)\n"
+        "        return {'booked': len(self.booked)}\n"
+    )
+    main(["record", "counter:Tools", "--json"])
+    told = json.loads(capsys.readouterr().out)
+    answers = [
+        (one["case"], one["result"]) for one in records(tmp_path / "benchmark_cases") if one["tool"] == "book_room"
+    ]
+    assert answers == [("retro", {"booked": 1}), ("review", {"booked": 1})]
+    (warning,) = told["warnings"]
+    assert warning.startswith("book_room: seems to write; if so, declare effect: write")
+    tool = tmp_path / "benchmark_cases" / "tools" / "book_room.yaml"
+    tool.write_text(tool.read_text() + "effect: write\n")
+    assert main(["record", "counter:Tools"]) == 0
+    assert "mapsat: book_room: a record answers, and changes nothing" in capsys.readouterr().err
+    sys.modules.pop("counter", None)
