@@ -14,12 +14,21 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
+from pydantic_core import PydanticKnownError
 
 from .base import Identifier, JsonObject, Latitude, Longitude, Noun, Text
 from .match import Bound, Match
 from .roles import FigureRole, Mode, TimeRole
 
-Turn = Literal["any", "first", "last"] | Annotated[int, Field(ge=1, strict=True)]
+
+def _which(turn: object) -> object:
+    if turn in ("any", "first", "last") or (isinstance(turn, int) and not isinstance(turn, bool) and turn >= 1):
+        return turn
+    raise PydanticKnownError("literal_error", {"expected": "'any', 'first', 'last' or 'a number from 1'"})
+
+
+#: Which of the agent's replies; a number counts them from 1.
+Turn = Annotated[Literal["any", "first", "last"] | int, BeforeValidator(_which)]
 Unit = Literal["m", "km", "s", "min", "h", "d", "yuan", "money", "percent", "celsius", "star", "count"]
 Phrases = Annotated[tuple[Text, ...], Field(min_length=1)]
 
