@@ -38,14 +38,14 @@ def agent(message: str, tools: Any, context: Any) -> Reply:
     """Answer one query."""
     wish = understand(message, context.now)
     steps = list(plan(wish, context))
-    claims = {
+    output = {
         "intent": wish.intent,
         "constraints": dict(wish.constraints),
         "plan": [{"tool": step.tool, "arguments": dict(step.arguments)} for step in steps],
     }
     results = carry_out(steps, tools, context)
     found = answer(wish, results, context) if results else None
-    return Reply(found or telling.NOTHING[wish.chinese], claims=claims)
+    return Reply(found or telling.NOTHING[wish.chinese], output=output)
 
 
 def plan(wish: Wish, context: Any) -> Iterator[Step]:

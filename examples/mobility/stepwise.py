@@ -29,7 +29,7 @@ def agent(message: str, tools: Any, context: Any, session: Any) -> Reply:
     intent = "Point-to-Point Planning" if wish.intent in _PLAIN else wish.intent
     session.think(f"this is a {intent}; I begin with what it names")
     text = _answer(Wish(intent, heard, wish.chinese), tools, context)
-    return Reply(text or telling.NOTHING[wish.chinese], claims={"intent": intent, "constraints": heard})
+    return Reply(text or telling.NOTHING[wish.chinese], output={"intent": intent, "constraints": heard})
 
 
 def _answer(wish: Wish, tools: Any, context: Any) -> str | None:

@@ -33,13 +33,13 @@ class _Fixed:
 
 
 class _ByHeart:
-    """Plays the oracle dialogue of a case: in each reply its calls, then its text, and with the last one the right claims."""
+    """Plays the oracle dialogue of a case: in each reply its calls, then its text, and with the last one the right output."""
 
     def __init__(self, case: Case, toolbox: Toolbox) -> None:
         self._case_id = case.id
         self._turns = list(case.truth.oracle)
         self._total = len(self._turns)
-        self._claims = case.truth.claims
+        self._output = case.truth.output
         self._toolbox = toolbox
 
     def reply(self, message: str) -> Reply:  # noqa: ARG002  # it knows what will be asked
@@ -53,7 +53,7 @@ class _ByHeart:
         turn = self._turns.pop(0)
         for call in turn.calls:
             self._toolbox.call(call.tool, dict(call.arguments))
-        return Reply(turn.say, claims=dict(self._claims) if self._claims and not self._turns else None)
+        return Reply(turn.say, output=dict(self._output) if self._output and not self._turns else None)
 
     def cancel(self) -> None:
         """Nothing is ever waited for."""

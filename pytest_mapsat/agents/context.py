@@ -86,5 +86,5 @@ def context_of(visible: Visible) -> AgentContext:
         details=deepcopy(context.details),
         profile=deepcopy(context.profile),
         instructions=visible.instructions,
-        asks=deepcopy(visible.asks),
+        output_schema=deepcopy(visible.output_schema),
     )

@@ -20,8 +20,8 @@ from .source import ModelKind
 
 #: The prompts of each kind, for the manifest.
 AGENT_PROMPTS: dict[ModelKind, tuple[str, ...]] = {
-    "react": ("react", "answer_now", "claims"),
-    "plan": ("react", "plan", "understood", "carry_out", "answer_now", "claims"),
+    "react": ("react", "answer_now", "output"),
+    "plan": ("react", "plan", "understood", "carry_out", "answer_now", "output"),
 }
 #: Calls of the model for one reply, and how often the same call of a tool is made in an episode.
 MOST_STEPS = 20
@@ -29,7 +29,7 @@ MOST_EQUAL_CALLS = 3
 #: What a case may ask for that is known before the first step: what the user wants, and how it is to be found out.
 _BEFORE = ("intent", "constraints", "plan")
 #: What of the context stands elsewhere in what the model reads.
-_ELSEWHERE = ("instructions", "asks", "locale")
+_ELSEWHERE = ("instructions", "output_schema", "locale")
 _SHOWN = 200
 
 
@@ -115,17 +115,17 @@ class ModelConversation:
             self._messages.append(_said("system", self._system(context)))
         self._messages.append(_said("user", message))
         try:
-            claims: JsonObject = {}
+            output: JsonObject = {}
             if self._source.name == "plan":
-                claims = self._plan(_part(context.asks, _BEFORE))
+                output = self._plan(_part(context.output_schema, _BEFORE))
             text = self._answer()
             if text.strip():
-                claims = self._claims(context.asks, claims)
+                output = self._output(context.output_schema, output)
         except ModelError as error:
             if error.blame == "agent":
                 raise AgentFault(str(error)) from None
             raise InfrastructureError(str(error)) from None
-        return Reply(text, usage=self._usage(), claims=claims or None)
+        return Reply(text, usage=self._usage(), output=output or None)
 
     def _system(self, context: AgentContext) -> str:
         known = {
@@ -134,7 +134,7 @@ class ModelConversation:
         text = prompt("react", self._language).fill(context=json.dumps(known, ensure_ascii=False, indent=1))
         return f"{text}\n\n{context.instructions}" if context.instructions else text
 
-    def _plan(self, asks: JsonObject) -> JsonObject:
+    def _plan(self, schema: JsonObject) -> JsonObject:
         """Have the model write a plan, which is kept as a thought and stays in what it reads; return what of it the case asks for as data."""
         tools = "\n".join(
             f"- {tool['function']['name']}: {tool['function']['description']}" for tool in self._toolbox.schemas()
@@ -143,7 +143,7 @@ class ModelConversation:
         plan = self._ask([*self._messages, asked]).text
         self._session.think(plan)
         self._messages += [asked, _said("assistant", plan)]
-        data = self._data("understood", asks)
+        data = self._data("understood", schema)
         self._messages.append(_said("user", prompt("carry_out", self._language).text))
         return data
 
@@ -195,23 +195,23 @@ class ModelConversation:
         properties = schemas.get(call.name, {}).get("properties", {})
         return {**{name: schema.get("default") for name, schema in properties.items()}, **(call.arguments or {})}
 
-    def _claims(self, asks: JsonObject, known: JsonObject) -> JsonObject:
+    def _output(self, schema: JsonObject, known: JsonObject) -> JsonObject:
         """Return what the case asks for as data: what is known already, then what the model makes of the rest."""
-        properties = asks.get("properties", {})
+        properties = schema.get("properties", {})
         plan = properties.get("plan")
         if self._source.name == "react" and plan is not None and not any(mismatches(plan, self._taken)):
             # Who decides from step to step has planned what it did.
             known = {**known, "plan": list(self._taken)}
-        rest = _part(asks, properties.keys() - known.keys()) if known else asks
-        return known | self._data("claims", rest)
+        rest = _part(schema, properties.keys() - known.keys()) if known else schema
+        return known | self._data("output", rest)
 
-    def _data(self, name: str, asks: JsonObject) -> JsonObject:
+    def _data(self, name: str, schema: JsonObject) -> JsonObject:
         """Ask the model for data after a schema, by a prompt; nothing where it is asked for nothing, or gives none that can be read."""
-        if not asks:
+        if not schema:
             return {}
         asked = _said("user", prompt(name, self._language).text)
         try:
-            return self._ask([*self._messages, asked], schema=asks).data or {}
+            return self._ask([*self._messages, asked], schema=schema).data or {}
         except ModelError as error:
             if error.kind != "malformed":
                 raise
@@ -245,11 +245,11 @@ class ModelConversation:
         return {name: sum(parts) for name, parts in spent.items() if all(part is not None for part in parts)}  # type: ignore[arg-type]  # mypy does not follow the condition
 
 
-def _part(asks: JsonObject, names: Collection[str]) -> JsonObject:
-    """Return the schema of some of the claims that a case asks for; empty where it asks for none of them."""
-    properties = {name: schema for name, schema in asks.get("properties", {}).items() if name in names}
-    required = [name for name in asks.get("required", ()) if name in properties]
-    return {**asks, "properties": properties, "required": required} if properties else {}
+def _part(schema: JsonObject, names: Collection[str]) -> JsonObject:
+    """Return the schema of some members of the output that a case asks for; empty where it asks for none of them."""
+    properties = {name: member for name, member in schema.get("properties", {}).items() if name in names}
+    required = [name for name in schema.get("required", ()) if name in properties]
+    return {**schema, "properties": properties, "required": required} if properties else {}
 
 
 def _said(role: str, text: str) -> JsonObject:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 
@@ -15,11 +15,17 @@ class Reply:
         text: what the user reads.
         thoughts: what the agent thought on the way; kept in the trajectory, shown to nobody else.
         usage: what the reply cost: any of ``input_tokens``, ``output_tokens`` (whole numbers) and ``cost`` (US dollars).
-        claims: what the text says in structured form: a dict of JSON data. Reserved keys: ``proposes``, a list of ids or names of what is
+        output: what the text says in structured form: a dict of JSON data. Reserved keys: ``proposes``, a list of ids or names of what is
             recommended, and ``figures``, a list of dicts with ``thing``, ``role``, ``value`` and ``unit``.
     """
 
     text: str
     thoughts: Sequence[str] = ()
     usage: Mapping[str, float | None] | None = None
-    claims: Mapping[str, Any] | None = None
+    output: Mapping[str, Any] | None = None
+    claims: InitVar[object] = field(default=None, kw_only=True)
+
+    def __post_init__(self, claims: object) -> None:
+        """Refuse the former name of ``output``."""
+        if claims is not None:
+            raise TypeError("Reply(claims=...) is now Reply(output=...)")

@@ -32,7 +32,7 @@ def checked(value: object) -> Reply:
         raise AgentFault(f"the agent returned {_named(value)}; {_EXPECTED}")
     if not isinstance(value.text, str):
         raise AgentFault(f"the agent returned a Reply whose text is {_named(value.text)}; expected a string")
-    return Reply(text(value.text), _thoughts(value.thoughts), _usage(value.usage), _claims(value.claims))
+    return Reply(text(value.text), _thoughts(value.thoughts), _usage(value.usage), _output(value.output))
 
 
 def _named(value: object) -> str:
@@ -67,15 +67,15 @@ def _usage(usage: object) -> dict[str, Any] | None:
     return {name: amount for name, amount in given if amount is not None}
 
 
-def _claims(claims: object) -> JsonObject | None:
-    if claims is None:
+def _output(output: object) -> JsonObject | None:
+    if output is None:
         return None
-    if not isinstance(claims, Mapping):
-        raise AgentFault(f"the agent returned a Reply whose claims are {_named(claims)}; expected a dict")
-    data: JsonObject = as_json(claims)
+    if not isinstance(output, Mapping):
+        raise AgentFault(f"the agent returned a Reply whose output is {_named(output)}; expected a dict")
+    data: JsonObject = as_json(output)
     problems: list[Problem] = []
     reserved = {name: data[name] for name in RESERVED if name in data}
-    validate(Structured, Located(reserved, Lines(0)), "claims", problems)
+    validate(Structured, Located(reserved, Lines(0)), "output", problems)
     if problems:
         raise AgentFault(f"the agent returned a Reply with bad {problems[0]}")
     return data

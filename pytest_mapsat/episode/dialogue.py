@@ -227,10 +227,10 @@ class _Dialogue:
         return _End("timeout", Fault(blame="agent", message=message))
 
     def _check_size(self, reply: Reply) -> None:
-        if not reply.thoughts and reply.claims is None and len(reply.text) <= self._limits.max_text:
+        if not reply.thoughts and reply.output is None and len(reply.text) <= self._limits.max_text:
             return
-        claims = 0 if reply.claims is None else json_size(reply.claims)
-        sizes = {"a text": len(reply.text), "thoughts": sum(map(len, reply.thoughts)), "claims": claims}
+        output = 0 if reply.output is None else json_size(reply.output)
+        sizes = {"a text": len(reply.text), "thoughts": sum(map(len, reply.thoughts)), "output": output}
         for what, size in sizes.items():
             if size > self._limits.max_text:
                 raise AgentFault(
@@ -261,7 +261,7 @@ def _turn(reply: Reply, steps: tuple[Step, ...], seconds: float) -> Turn:
         role="agent",
         text=reply.text,
         steps=(*thoughts, *steps),
-        claims=None if reply.claims is None else dict(reply.claims),
+        output=None if reply.output is None else dict(reply.output),
         usage=Usage.model_validate(reply.usage) if reply.usage else _UNKNOWN,
         timing=TurnTiming(seconds=round(seconds, 6)),
     )

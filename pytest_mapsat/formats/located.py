@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from pytest_mapsat.model import CASE_ID_PATTERN, Json, Problem, did_you_mean, shown, types_of
+from pytest_mapsat.model import CASE_ID_PATTERN, Json, Noun, Problem, did_you_mean, shown, types_of
 
 from . import limits
 
@@ -169,7 +169,10 @@ def _explain(model: type[BaseModel], detail: Any, place: Sequence[str | int]) ->
 def _unknown_field(
     model: type[BaseModel], place: Sequence[str | int], location: Sequence[str | int]
 ) -> tuple[str, str]:
-    known = sorted(_field_names(model, place[:-1], location))
+    nouns = _nouns_at(model, place[:-1], location)
+    if new := next((one.renamed[place[-1]] for one in nouns if issubclass(one, Noun) and place[-1] in one.renamed), ""):
+        return f"is now {new}", ""
+    known = sorted({name for one in nouns for name in _public_names(one)})
     return "is not a known field", did_you_mean(place[-1], known) or f"known fields: {', '.join(known)}"
 
 
@@ -196,13 +199,12 @@ def _found(value: Json) -> str:
     return "a list" if isinstance(value, (list, tuple)) else shown(value)
 
 
-def _field_names(model: type[BaseModel], place: DataPath, location: Sequence[str | int]) -> set[str]:
-    """Return the fields a mapping at this place may have."""
+def _nouns_at(model: type[BaseModel], place: DataPath, location: Sequence[str | int]) -> set[type[BaseModel]]:
+    """Return what a mapping at this place may be."""
     candidates: set[type[BaseModel]] = {model}
     for part in place:
         candidates = _below(candidates, part)
-    tagged = {one for one in candidates if _tag_words(one) & set(location)}
-    return {name for one in tagged or candidates for name in _public_names(one)}
+    return {one for one in candidates if _tag_words(one) & set(location)} or candidates
 
 
 def _below(candidates: set[type[BaseModel]], part: str | int) -> set[type[BaseModel]]:

@@ -182,7 +182,7 @@ class Context:
     @cached_property
     def _handed_over(self) -> dict[int, HandedOver]:
         turns = [
-            (index, turn) for index, turn in enumerate(self.trajectory.turns) if turn.role == "agent" and turn.claims
+            (index, turn) for index, turn in enumerate(self.trajectory.turns) if turn.role == "agent" and turn.output
         ]
         by_id = {entity.id: entity.key for entity in self.entities if entity.id} if turns else {}
 

@@ -47,7 +47,7 @@ def contradicted(facts: Sequence[FactRequirement], context: Context) -> dict[str
 def _finding(listed: Sequence[Contradiction]) -> Finding:
     shown = listed[:SHOWN_AT_MOST]
     why = "; ".join(f"{cite(found.quote)}, {found.why}" for found in shown)
-    wanted = "a reply that does not contradict its structured claims"
+    wanted = "a reply that does not contradict its structured output"
     return Finding(False, why, wanted, tuple(found.quote for found in shown))
 
 

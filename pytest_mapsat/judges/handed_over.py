@@ -100,7 +100,7 @@ class HandedOver:
             against = [one for one in mentions if one.stance in _AGAINST]
             if against and not any(one.stance == "affirmed" for one in mentions):
                 quote = document.quote(against[0].span)
-                yield Contradiction("which the structured claims propose", quote, against[0].keys[0])
+                yield Contradiction("which the structured output proposes", quote, against[0].keys[0])
         yield from self._other_figures(document)
 
     def _other_figures(self, document: Document) -> Iterator[Contradiction]:
@@ -117,7 +117,7 @@ class HandedOver:
             if said and not any(_same(figure, one.value) for one in told for figure in said):
                 first = told[0].figure
                 value = first.value if isinstance(first.value, str) else f"{first.value:g}"
-                why = f"but the structured claims say {' '.join(f'{value} {first.unit}'.split())}"
+                why = f"but the structured output says {' '.join(f'{value} {first.unit}'.split())}"
                 yield Contradiction(why, document.quote(said[0].span), *group)
 
     def _mention(self, mention: Mention) -> Mention:

@@ -142,7 +142,7 @@ def unjudgeable(case: Case, trajectory: Trajectory, judge: str, by: str) -> Verd
 
 def too_long(case: Case, trajectory: Trajectory, judge: str, by: str, longest: int) -> Verdict | None:
     """Return the verdict on a dialogue in which the agent says more characters, claims included, than are read; None where it does not."""
-    said = sum(len(turn.text) + (len(json.dumps(turn.claims)) if turn.claims else 0) for turn in trajectory.replies)
+    said = sum(len(turn.text) + (len(json.dumps(turn.output)) if turn.output else 0) for turn in trajectory.replies)
     if said <= longest:
         return None
     why = f"too long to read: the agent said {said:,} characters, at most {longest:,} are read"

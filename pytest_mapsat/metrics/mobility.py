@@ -67,19 +67,19 @@ def _calls(scene: Scene) -> Sequence[Step]:
     return [call if call.tool == name else call.model_copy(update={"tool": name}) for call, name in named]
 
 
-def _claim(scene: Scene, name: str) -> Json:
-    """Return what the agent claims under a name, in the last of its replies that says something there; None where none does."""
-    given = ((turn.claims or {}).get(name) for turn in reversed(scene.trajectory.replies))
+def _output(scene: Scene, name: str) -> Json:
+    """Return what the agent hands over under a name, in the last of its replies that says something there; None where none does."""
+    given = ((turn.output or {}).get(name) for turn in reversed(scene.trajectory.replies))
     return next((value for value in given if value is not None), None)
 
 
 def _compared(scene: Scene, name: str) -> tuple[Json, Json, Measure | None]:
     """Return the right claim and the agent's, and the measure where there is nothing to compare."""
-    gold, given = scene.case.truth.claims.get(name), _claim(scene, name)
+    gold, given = scene.case.truth.output.get(name), _output(scene, name)
     if gold is None:
-        return gold, given, not_applicable(f"the case does not say which {name} is right (truth.claims)")
-    if given is None and name not in scene.case.visible.asks.get("properties", {}):
-        return gold, given, not_applicable(f"the case does not ask for claims.{name}")
+        return gold, given, not_applicable(f"the case does not say which {name} is right (truth.output)")
+    if given is None and name not in scene.case.visible.output_schema.get("properties", {}):
+        return gold, given, not_applicable(f"the case does not ask for output.{name}")
     return gold, given, None
 
 
@@ -95,7 +95,7 @@ def _constraints(scene: Scene) -> Measure:
     if nothing is not None:
         return nothing
     if not isinstance(gold, Mapping) or not isinstance(given, Mapping):
-        return Measure(0.0, why="claims.constraints are no object of names and values")
+        return Measure(0.0, why="output.constraints is no object of names and values")
     wanted, found = ({name: value for name, value in one.items() if _listed(value)} for one in (gold, given))
     same = wanted.keys() == found.keys() and all(
         _same(scene, value, found[name], ordered=name == ORDERED) for name, value in wanted.items()
@@ -155,8 +155,8 @@ def _decomposition(scene: Scene) -> Mapping[str, Measure]:
 
 
 def _actions(scene: Scene) -> Sequence[_Action]:
-    """Return the steps of the plan that the agent claims, else the calls that it made."""
-    plan, calls = _claim(scene, "plan"), _calls(scene)
+    """Return the steps of the plan that the agent hands over, else the calls that it made."""
+    plan, calls = _output(scene, "plan"), _calls(scene)
     if isinstance(plan, list | tuple) and plan:
         return [_planned(step, scene, calls) for step in plan]
     return [

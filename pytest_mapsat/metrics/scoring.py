@@ -208,15 +208,15 @@ def _attributes(case: Case) -> dict[str, str]:
 
 
 def _unasked(case: Case, replies: Sequence[Turn]) -> Iterator[str]:
-    """Yield where the structured claims of replies are not what the case asks for."""
-    asks = case.visible.asks
-    if not asks:
+    """Yield where the structured output of replies is not what the case asks for."""
+    schema = case.visible.output_schema
+    if not schema:
         return
-    named = asks.get("properties", {})
+    named = schema.get("properties", {})
     for number, reply in enumerate(replies, 1):
-        if reply.claims is not None:
-            own = {name: value for name, value in reply.claims.items() if name not in RESERVED or name in named}
-            found = list(islice(mismatches(asks, own, "claims"), _SHOWN_MISMATCHES + 1))
+        if reply.output is not None:
+            own = {name: value for name, value in reply.output.items() if name not in RESERVED or name in named}
+            found = list(islice(mismatches(schema, own, "output"), _SHOWN_MISMATCHES + 1))
             more = ", and more" if len(found) > _SHOWN_MISMATCHES else ""
             if found:
                 yield f"reply {number} does not give what the case asks for: {'; '.join(found[:_SHOWN_MISMATCHES])}{more}"

@@ -92,8 +92,8 @@ def wording_digest(factor: Factor) -> str:
 
 
 def reply_digest(trajectory: Trajectory) -> str:
-    """Return a digest of what the agent said: its texts, and its claims where it gave any."""
-    return digest([[turn.text] if turn.claims is None else [turn.text, turn.claims] for turn in trajectory.replies])
+    """Return a digest of what the agent said: its texts, and its output where it gave any."""
+    return digest([[turn.text] if turn.output is None else [turn.text, turn.output] for turn in trajectory.replies])
 
 
 def evidence_digest(trajectory: Trajectory) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, ClassVar, get_type_hints
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
@@ -40,6 +40,9 @@ _PLAIN = SCALARS | {dict}
 
 class Noun(BaseModel):
     """A value: frozen, no unknown field, equal by content, serialisable to JSON."""
+
+    #: Names that fields once had, each with the one of today: an old name is refused with the new one.
+    renamed: ClassVar[Mapping[str, str]] = {}
 
     model_config = ConfigDict(
         frozen=True,

@@ -5,7 +5,8 @@ Source: MapSatisfyBench sections 3.1 (instance x = (q, g, h-, r, h+), ground tru
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
@@ -46,24 +47,26 @@ class Context(Noun):
 class Visible(Noun):
     """The half of a case that an agent may see.
 
-    ``instructions``: how the agent is to go about it, in words, beside the query. ``asks``: a JSON Schema (an object) of the structured claims that
+    ``instructions``: how the agent is to go about it, in words, beside the query. ``output_schema``: a JSON Schema (an object) of the structured output that
     its replies are asked for.
     """
+
+    renamed: ClassVar[Mapping[str, str]] = {"asks": "output_schema"}
 
     query: Text
     context: Context = Context()
     instructions: str = Field(default="", max_length=100_000)
-    asks: JsonObject = Field(default_factory=dict)
+    output_schema: JsonObject = Field(default_factory=dict)
 
-    @field_validator("asks")
+    @field_validator("output_schema")
     @classmethod
-    def _checkable(cls, asks: JsonObject) -> JsonObject:
-        if asks and asks.get("type") != "object":
-            raise ValueError("claims are an object: a schema of them begins with type: object")
-        if asks and (found := schema_problem(asks)) is not None:
+    def _checkable(cls, schema: JsonObject) -> JsonObject:
+        if schema and schema.get("type") != "object":
+            raise ValueError("structured output is an object: a schema of them begins with type: object")
+        if schema and (found := schema_problem(schema)) is not None:
             place, wrong = found
             raise ValueError(f"{'.'.join(map(str, place))}: {wrong}")
-        return asks
+        return schema
 
 
 class Evidence(Noun):
@@ -267,9 +270,11 @@ class OracleTurn(Noun):
 class Truth(Noun):
     """The half of a case that only the judge and the simulated user hold.
 
-    ``claims``: the structured claims of a right answer, under the names that the case asks for; ``plan`` is not among them, as ``tools`` say it.
+    ``output``: the structured output of a right answer, under the names that the case asks for; ``plan`` is not among them, as ``tools`` say it.
     ``end``: the reference for ``same_end``: calls that are played on a fresh world, or ``oracle`` for those of the oracle dialogue.
     """
+
+    renamed: ClassVar[Mapping[str, str]] = {"claims": "output"}
 
     intent: str = ""
     persona: str = ""
@@ -279,7 +284,7 @@ class Truth(Noun):
     policies: tuple[Policy, ...] = ()
     clarification: Clarification | None = None
     tools: tuple[ExpectedTool, ...] = ()
-    claims: JsonObject = Field(default_factory=dict)
+    output: JsonObject = Field(default_factory=dict)
     user: UserScript = UserScript()
     oracle: tuple[OracleTurn, ...] = ()
     end: Literal["oracle"] | tuple[PlannedCall, ...] | None = None

@@ -41,7 +41,7 @@ def trajectory_digest(trajectory: Trajectory) -> str:
         {
             "role": turn.role,
             "text": turn.text,
-            **_claims(turn),
+            **_output(turn),
             "calls": [
                 {"tool": step.tool, "arguments": step.arguments, "result": step.result}
                 for step in turn.steps
@@ -53,6 +53,6 @@ def trajectory_digest(trajectory: Trajectory) -> str:
     return digest({"case": trajectory.case, "turns": turns})
 
 
-def _claims(turn: Turn) -> dict[str, Any]:
-    """Return the claims where there are any: a dialogue without them keeps the digest it had before turns had claims."""
-    return {} if turn.claims is None else {"claims": turn.claims}
+def _output(turn: Turn) -> dict[str, Any]:
+    """Return the structured output where there is any."""
+    return {} if turn.output is None else {"output": turn.output}

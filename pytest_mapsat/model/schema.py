@@ -1,4 +1,4 @@
-"""The part of JSON Schema that says what a value must be, checked: of the claims that a case asks for, and of arguments.
+"""The part of JSON Schema that says what a value must be, checked: of the output that a case asks for, and of arguments.
 
 Patterns, references and combinations are not part of it: a schema of strangers must be read in the time that its value is long.
 """

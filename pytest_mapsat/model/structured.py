@@ -29,7 +29,7 @@ class Figure(Noun):
 
 
 class Structured(Noun):
-    """The reserved keys of the structured claims of a reply.
+    """The reserved keys of the structured output of a reply.
 
     ``proposes``: ids or names of the things that the reply recommends, best first. The text stays what the user reads: what it does not
     name is not recommended, and what contradicts it is wrong.
@@ -40,16 +40,16 @@ class Structured(Noun):
 
     @classmethod
     def of(cls, turn: Turn) -> Structured:
-        """Return what a turn hands over; nothing where it has no claims, or their reserved keys hold something else.
+        """Return what a turn hands over; nothing where it has no output, or its reserved keys hold something else.
 
         An agent's own reply was checked when it was returned; a recorded dialogue may hold anything under these names.
         """
-        claims = turn.claims or {}
+        output = turn.output or {}
         try:
-            return cls.model_validate({name: claims[name] for name in RESERVED if name in claims})
+            return cls.model_validate({name: output[name] for name in RESERVED if name in output})
         except ValueError:
             return cls()
 
 
-#: The keys of structured claims whose meaning is fixed; all others are the agent's own.
+#: The keys of structured output whose meaning is fixed; all others are the agent's own.
 RESERVED = tuple(Structured.model_fields)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any, Literal, get_args
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar, Literal, get_args
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from .base import Json, JsonObject, Noun, same
 from .errors import shown
@@ -144,38 +144,19 @@ class TurnTiming(Noun):
 class Turn(Noun):
     """One message of the dialogue. The first is the user's query.
 
-    ``claims``: what the reply says in structured form (see ``Structured``); null where the agent gave nothing.
+    ``output``: the structured output of the reply (see ``Structured`` for its reserved keys); null where the agent gave nothing.
     ``agreed``: of a user's turn: whether it agreed to the go-ahead that it was asked for, or declined; null: it was asked for none, or nobody knows.
     """
+
+    renamed: ClassVar[Mapping[str, str]] = {"claims": "output"}
 
     role: Literal["user", "agent"]
     text: str
     agreed: bool | None = None
     steps: tuple[Step, ...] = ()
-    claims: JsonObject | None = None
+    output: JsonObject | None = None
     usage: Usage = Usage()
     timing: TurnTiming | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _claims_of_older_files(cls, data: Any) -> Any:
-        """Older run files keep the claims as a thought with the id ``claims``."""
-        steps = data.get("steps") if isinstance(data, dict) else None
-        if not isinstance(steps, list) or data.get("claims") is not None:
-            return data
-        claims = next((step for step in steps if _is_claims(step)), None)
-        if claims is None:
-            return data
-        return {**data, "steps": [step for step in steps if step is not claims], "claims": claims["result"]}
-
-
-def _is_claims(step: Any) -> bool:
-    return (
-        isinstance(step, dict)
-        and step.get("id") == "claims"
-        and step.get("kind") == "thought"
-        and isinstance(step.get("result"), dict)
-    )
 
 
 class Fault(Noun):

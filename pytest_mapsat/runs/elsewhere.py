@@ -132,8 +132,8 @@ def _without_truth(case: Case, request: RunRequest) -> Case:
     if request.user not in ("scripted", "silent") or installed_worlds():
         return case
     oracle = case.truth.oracle if request.agent == "baseline:oracle" else ()
-    claims = case.truth.claims if oracle else {}
-    truth = Truth(user=case.truth.user, oracle=oracle, claims=claims)
+    output = case.truth.output if oracle else {}
+    truth = Truth(user=case.truth.user, oracle=oracle, output=output)
     return case.model_copy(update={"truth": truth})
 
 

@@ -191,5 +191,5 @@ def _plain(turn: Turn) -> Turn:
         for step in turn.steps
         if step.kind == "call"
     )
-    claims = {} if turn.claims is None else {"claims": turn.claims}
-    return Turn(role=turn.role, text=turn.text, **({"steps": steps} if steps else {}), **claims)
+    output = {} if turn.output is None else {"output": turn.output}
+    return Turn(role=turn.role, text=turn.text, **({"steps": steps} if steps else {}), **output)

@@ -77,7 +77,7 @@ def errors_of(
     yield from _domains(case, manifest)
     yield from _tables(case, tables)
     yield from _expected(case)
-    yield from _claims(case)
+    yield from _output(case)
     if manifest.currency != "CNY":
         yield from _currencies(case, manifest.currency)
     for place, noun, field in _naming_tools(case):
@@ -161,22 +161,23 @@ def _expected(case: Case) -> Iterator[Remark]:
         yield from _circles({tool.key: tool.after for tool in tools}, [tool.key for tool in tools])
 
 
-def _claims(case: Case) -> Iterator[Remark]:
-    """Give where the claims of a right answer are none that the case asks for."""
-    claims, asks = case.truth.claims, case.visible.asks
-    if not claims:
+def _output(case: Case) -> Iterator[Remark]:
+    """Give where the output of a right answer is not what the case asks for."""
+    output, schema = case.truth.output, case.visible.output_schema
+    if not output:
         return
-    if not asks:
-        message = "claims are given, but the case asks for none"
-        yield Remark("error", "claims", ("truth", "claims"), message, "add visible.asks, a JSON Schema of them")
+    place: Place = ("truth", "output")
+    if not schema:
+        message = "an output is given, but the case asks for none"
+        yield Remark("error", "output", place, message, "add visible.output_schema, a JSON Schema of it")
         return
-    asked = asks.get("properties", {})
-    for name, value in claims.items():
+    asked = schema.get("properties", {})
+    for name, value in output.items():
         if name not in asked and name not in RESERVED:
-            hint = did_you_mean(name, asked) or f"visible.asks has {', '.join(asked) or 'no properties'}"
-            yield Remark("error", "claims", ("truth", "claims", name), "the case does not ask for this claim", hint)
+            hint = did_you_mean(name, asked) or f"visible.output_schema has {', '.join(asked) or 'no properties'}"
+            yield Remark("error", "output", (*place, name), "the case does not ask for this", hint)
         for wrong in mismatches(asked.get(name, {}), value):
-            yield Remark("error", "claims", ("truth", "claims", name), wrong, "visible.asks says what is asked for")
+            yield Remark("error", "output", (*place, name), wrong, "visible.output_schema says what is asked for")
 
 
 def _currencies(case: Case, currency: str) -> Iterator[Remark]:

@@ -163,7 +163,7 @@ def hoards_and_replies(message):
 
 
 def claims_much(message):
-    return Reply("Blue Bay", claims={"x": [{}] * 8_000_000})
+    return Reply("Blue Bay", output={"x": [{}] * 8_000_000})
 
 
 def closes_everything(message):
@@ -230,7 +230,7 @@ GARBAGE = {
     "nothing": {"raw": struct.pack(">I", 0)},
     "a number that is none": [b'{"kind": "said", "turn": 1, "text": NaN}'],
     "a long number": [b'{"kind": "said", "turn": 1' + b"0" * 5000 + b', "text": "x"}'],
-    "lists in lists": [b'{"kind": "said", "turn": 1, "text": "x", "claims": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"],
+    "lists in lists": [b'{"kind": "said", "turn": 1, "text": "x", "output": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"],
     "a key twice": [b'{"kind": "said", "kind": "said", "turn": 1, "text": "x"}'],
     "a list": [[1, 2]],
     "a message of no kind": [{"kind": "truth", "turn": 1}],
@@ -239,12 +239,12 @@ GARBAGE = {
     "a turn that is no number": [{"kind": "said", "turn": True, "text": "x"}],
     "what is said before": [{"kind": "ready"}],
     "more values than pytest has room for": [
-        b'{"kind": "said", "turn": 1, "text": "x", "claims": [' + b"{}," * 2_000_000 + b"{}]}"
+        b'{"kind": "said", "turn": 1, "text": "x", "output": [' + b"{}," * 2_000_000 + b"{}]}"
     ],
     "half a character": [b'{"kind": "said", "turn": 1, "text": "\\ud800"}'],
     "no text": [{"kind": "said", "turn": 1, "text": ["x"]}],
     "usage that is none": [{"kind": "said", "turn": 1, "text": "x", "usage": {"cost": -1}}],
-    "claims that are none": [{"kind": "said", "turn": 1, "text": "x", "claims": {"figures": 3}}],
+    "output that is none": [{"kind": "said", "turn": 1, "text": "x", "output": {"figures": 3}}],
     "a name that is none": [{"kind": "call", "turn": 1, "name": 3}],
 }
 

@@ -15,7 +15,7 @@ _CONTEXT = Context(
     locale="en-GB",
     details={"seats": [4]},
 )
-CONTEXT = Visible(query="?", context=_CONTEXT, instructions="Be brief.", asks={"type": "object"})
+CONTEXT = Visible(query="?", context=_CONTEXT, instructions="Be brief.", output_schema={"type": "object"})
 
 
 def a_case(name):
@@ -34,7 +34,7 @@ def test_the_context_is_a_dict_and_has_attributes():
         "profile": {},
         "details": {"seats": [4]},
         "instructions": "Be brief.",
-        "asks": {"type": "object"},
+        "output_schema": {"type": "object"},
     }
     assert (view.now, view.location.lon, view["history"]) == ("2026-05-01T09:00:00+08:00", 113.2, ["was there"])
     assert json.loads(json.dumps(view)) == view
@@ -43,7 +43,7 @@ def test_the_context_is_a_dict_and_has_attributes():
 
 def test_a_context_without_time_and_place_says_none():
     view = context_of(Visible(query="?"))
-    assert (view.now, view.location, view.details, view.asks) == (None, None, {}, {})
+    assert (view.now, view.location, view.details, view.output_schema) == (None, None, {}, {})
 
 
 def test_what_is_done_to_a_context_stays_there():
@@ -52,11 +52,11 @@ def test_what_is_done_to_a_context_stays_there():
     view.location.lon = 0
     view.now = "never"
     view.details["seats"].append(5)
-    view.asks["type"] = "array"
+    view.output_schema["type"] = "array"
     assert view["now"] == "never"
     assert context_of(CONTEXT).history == ["was there"]
     assert context_of(CONTEXT).location.lon == 113.2
-    assert (context_of(CONTEXT).details, context_of(CONTEXT).asks) == ({"seats": [4]}, {"type": "object"})
+    assert (context_of(CONTEXT).details, context_of(CONTEXT).output_schema) == ({"seats": [4]}, {"type": "object"})
 
 
 def test_an_unknown_attribute_gets_a_suggestion():

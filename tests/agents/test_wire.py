@@ -18,7 +18,7 @@ JSON = st.recursive(
     max_leaves=8,
 )
 FIELDS = st.sampled_from(
-    ["kind", "turn", "name", "arguments", "text", "thoughts", "usage", "claims", "message", "detail"]
+    ["kind", "turn", "name", "arguments", "text", "thoughts", "usage", "output", "message", "detail"]
 )
 KINDS = st.sampled_from(["ready", "unusable", "call", "thought", "said", "broken", "truth"])
 

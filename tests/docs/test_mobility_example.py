@@ -42,16 +42,16 @@ def summary(spec):
 
 def test_three_cases_of_each_scenario_in_two_languages_have_nothing_to_lint():
     assert lint(SUITE) == []
-    scenarios = CASES[0].visible.asks["properties"]["intent"]["enum"]
+    scenarios = CASES[0].visible.output_schema["properties"]["intent"]["enum"]
     assert Counter(case.attributes["scenario"] for case in CASES) == dict.fromkeys(scenarios, 3)
     assert min(Counter(case.language for case in CASES).values()) >= 15
-    assert all(case.truth.claims["intent"] == case.attributes["scenario"] for case in CASES)
+    assert all(case.truth.output["intent"] == case.attributes["scenario"] for case in CASES)
 
 
 def test_no_case_gives_its_constraints_away_by_what_it_asks_for():
-    assert all(case.visible.asks == CASES[0].visible.asks for case in CASES)
-    assert {name for case in CASES for name in case.truth.claims["constraints"]} == set(
-        CASES[0].visible.asks["properties"]["constraints"]["properties"]
+    assert all(case.visible.output_schema == CASES[0].visible.output_schema for case in CASES)
+    assert {name for case in CASES for name in case.truth.output["constraints"]} == set(
+        CASES[0].visible.output_schema["properties"]["constraints"]["properties"]
     )
 
 
@@ -83,10 +83,10 @@ def test_the_command_of_the_page_gates_saves_and_grades_again(tmp_path, capsys):
     assert {metric["family"] for metric in one["manifest"]["metrics"]} == {"mobility", "pipa"}
 
 
-@pytest.mark.parametrize("claims", [None, {"route_index": 0}, CASES[0].truth.claims])
-def test_no_constant_answer_passes_any_case(claims):
-    text = SENTENCE if claims is None else '{"route_index": "0"}'
-    cards = run(source_of(lambda message: Reply(text, claims=claims), "fixture"))
+@pytest.mark.parametrize("output", [None, {"route_index": 0}, CASES[0].truth.output])
+def test_no_constant_answer_passes_any_case(output):
+    text = SENTENCE if output is None else '{"route_index": "0"}'
+    cards = run(source_of(lambda message: Reply(text, output=output), "fixture"))
     assert summarise(cards)["mobility_fpr"].bounds == (0, 0)
 
 

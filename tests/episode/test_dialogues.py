@@ -94,16 +94,16 @@ class TestWhatIsRecorded:
         assert steps[0].provenance.kind == "exact"
         assert steps[1].provenance.kind == "miss"
 
-    def test_thoughts_come_before_calls_and_claims_are_kept(self):
+    def test_thoughts_come_before_calls_and_the_output_is_kept(self):
         def agent(message, tools):
             tools.find(query="cafe")
             return Reply(
-                "Here.", thoughts=["hm"], claims={"place": "Blue Door"}, usage={"input_tokens": 7, "cost": 0.5}
+                "Here.", thoughts=["hm"], output={"place": "Blue Door"}, usage={"input_tokens": 7, "cost": 0.5}
             )
 
         turn = play(agent).replies[0]
         assert [(step.kind, step.text) for step in turn.steps] == [("thought", "hm"), ("call", "")]
-        assert turn.claims == {"place": "Blue Door"}
+        assert turn.output == {"place": "Blue Door"}
         assert (turn.usage.input_tokens, turn.usage.output_tokens, turn.usage.cost) == (7, None, 0.5)
         assert turn.timing.seconds >= 0
 
@@ -467,10 +467,10 @@ class TestOtherSources:
         assert [(step.tool, step.status) for step in trajectory.replies[0].steps] == [("find", "ok")]
         assert (trajectory.source, trajectory.ending) == ("oracle", "done")
 
-    def test_the_oracle_hands_over_the_right_claims_with_its_last_reply(self, tmp_path):
-        case = CASE.model_copy(update={"truth": CASE.truth.model_copy(update={"claims": {"intent": "search"}})})
+    def test_the_oracle_hands_over_the_right_output_with_its_last_reply(self, tmp_path):
+        case = CASE.model_copy(update={"truth": CASE.truth.model_copy(update={"output": {"intent": "search"}})})
         trajectory = play(resolve_source("baseline:oracle", root=tmp_path), case=case)
-        assert [turn.claims for turn in trajectory.replies] == [None, {"intent": "search"}]
+        assert [turn.output for turn in trajectory.replies] == [None, {"intent": "search"}]
 
     def test_a_case_without_an_oracle_is_nobodys_failure(self, tmp_path):
         case = CASE.model_copy(update={"truth": Truth()})

@@ -114,12 +114,12 @@ class TestAgentsThatReturnNoReply:
             (Reply("x", usage={"input_tokens": 1.5}), "usage gives input_tokens 1.5"),
             (Reply("x", usage={"cost": float("nan")}), "usage gives cost '<nan>'"),
             (Reply("x", usage={"cost": True}), "usage gives cost True"),
-            (Reply("x", claims=["Blue Door"]), "the agent returned a Reply whose claims are a list; expected a dict"),
-            (Reply("x", claims={"proposes": "Blue Door"}), "bad claims: proposes: found 'Blue Door', expected a list"),
-            (Reply("x", claims={"proposes": [7]}), "bad claims: proposes[0]: found 7, expected text"),
+            (Reply("x", output=["Blue Door"]), "the agent returned a Reply whose output is a list; expected a dict"),
+            (Reply("x", output={"proposes": "Blue Door"}), "bad output: proposes: found 'Blue Door', expected a list"),
+            (Reply("x", output={"proposes": [7]}), "bad output: proposes[0]: found 7, expected text"),
             (
-                Reply("x", claims={"figures": [{"thing": "p1", "role": "price", "valeu": 3}]}),
-                "bad claims: figures[0].value: is missing",
+                Reply("x", output={"figures": [{"thing": "p1", "role": "price", "valeu": 3}]}),
+                "bad output: figures[0].value: is missing",
             ),
         ],
     )
@@ -129,8 +129,12 @@ class TestAgentsThatReturnNoReply:
         assert said in trajectory.fault.message
         assert len(trajectory.replies) == 0
 
+    def test_a_reply_with_the_former_name_of_its_output_is_refused_with_the_one_of_today(self):
+        fault = play(lambda message: Reply("x", claims={"total": 3})).fault
+        assert "Reply(claims=...) is now Reply(output=...)" in fault.message
+
     @pytest.mark.parametrize(
-        "reply", ["x" * 10_000_000, Reply("", thoughts=["x" * 2_000_000]), Reply("", claims={"note": "x" * 2_000_000})]
+        "reply", ["x" * 10_000_000, Reply("", thoughts=["x" * 2_000_000]), Reply("", output={"note": "x" * 2_000_000})]
     )
     def test_a_flood_is_refused(self, reply):
         trajectory = play(lambda message: reply)
@@ -197,7 +201,7 @@ class TestHostileAgents:
             def items(self):
                 raise OSError("no items")
 
-        for value in (Reply("x", usage=Hostile(a=1)), Reply("x", claims=Hostile(a=1))):
+        for value in (Reply("x", usage=Hostile(a=1)), Reply("x", output=Hostile(a=1))):
             trajectory = play(lambda message, value=value: value)
             assert (trajectory.ending, trajectory.fault.blame) == ("agent_error", "agent")
 

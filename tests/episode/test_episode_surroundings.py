@@ -109,7 +109,7 @@ class TestHostileParts:
 
     @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(0), pytest.skip.Exception("no")])
     def test_what_a_part_of_a_reply_raises_is_the_agents(self, error):
-        parts = [{"usage": self.Usage(error)}, {"claims": self.Usage(error)}, {"thoughts": self.Thoughts(error)}]
+        parts = [{"usage": self.Usage(error)}, {"output": self.Usage(error)}, {"thoughts": self.Thoughts(error)}]
         for part in parts:
             trajectory = play(lambda message, part=part: Reply("Here.", **part))
             assert (trajectory.ending, trajectory.fault.blame) == ("agent_error", "agent")

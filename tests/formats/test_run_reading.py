@@ -47,6 +47,10 @@ def refusal(folder, text):
         (run_text(card(ONE, metrics={"ar": "much"})), "cases[0].metrics.ar: found 'much', expected a number"),
         (run_text(card(ONE, metrics={"ar": 7.0})), "cases[0].metrics.ar: found 7, expected 0 to 1"),
         (run_text(card(ONE, reson="")), "cases[0].reson: is not a known field (did you mean 'reason'?)"),
+        (
+            run_text(card(ONE)).replace('"text": "a"', '"text": "a", "claims": {}'),
+            "cases[0].trajectory.turns[1].claims: is now output",
+        ),
         (run_text(card(ONE)).replace('"q"', '"\\ud800"'), "holds half of a character"),
     ],
 )

@@ -9,18 +9,18 @@ LUNA = {"kind": "recommends", "names": ["Cafe Luna (Riverside)"]}
 FACT = {"id": "f", "text": "t", "check": {"kind": "number", "unit": "yuan", "max": 5, "if_absent": "vacuous"}}
 
 
-def said(text, **claims):
+def said(text, **output):
     trajectory = dialogue(text, steps=[found_places()])
     *before, last = trajectory.turns
-    return trajectory.model_copy(update={"turns": (*before, last.model_copy(update={"claims": claims}))})
+    return trajectory.model_copy(update={"turns": (*before, last.model_copy(update={"output": output}))})
 
 
-def finding(text, kind, claims, **fields):
-    return evaluate(check_of(kind, **fields), Context(said(text, **claims), TOOLS))
+def finding(text, kind, output, **fields):
+    return evaluate(check_of(kind, **fields), Context(said(text, **output), TOOLS))
 
 
-def fact(text, **claims):
-    return ChecksJudge(TOOLS).judge(case_of(facts=[FACT]), said(text, **claims)).labels[0]
+def fact(text, **output):
+    return ChecksJudge(TOOLS).judge(case_of(facts=[FACT]), said(text, **output)).labels[0]
 
 
 def figure(thing, role, value, unit=""):
@@ -37,9 +37,9 @@ def test_a_choice_by_id_or_name_settles_which_of_the_named_things_is_meant(chose
 
 
 def test_a_choice_that_the_text_does_not_name_is_not_recommended():
-    claims = {"proposes": ["1"]}
-    assert finding("Something nice by the river.", "recommends", claims, names=["Cafe Luna"]).passed is not True
-    assert finding("Go to Old Mill.", "recommends", claims, names=["Cafe Luna"]).passed is False
+    output = {"proposes": ["1"]}
+    assert finding("Something nice by the river.", "recommends", output, names=["Cafe Luna"]).passed is not True
+    assert finding("Go to Old Mill.", "recommends", output, names=["Cafe Luna"]).passed is False
 
 
 def test_a_choice_does_not_outweigh_what_the_text_turns_down():
@@ -48,7 +48,7 @@ def test_a_choice_does_not_outweigh_what_the_text_turns_down():
     label = fact(text, proposes=["1"])
     assert (label.outcome, label.value) == ("failed", 0)
     assert "'Cafe Luna'" in label.why
-    assert "which the structured claims propose" in label.why
+    assert "which the structured output proposes" in label.why
     assert fact(text, proposes=["2"]).outcome == "passed"
 
 
@@ -83,7 +83,7 @@ def test_a_figure_of_a_thing_that_the_text_does_not_name_says_nothing():
 def test_another_figure_of_the_same_thing_and_role_fails_the_fact(text, handed, words):
     label = fact(text, figures=[handed])
     assert label.outcome == "failed"
-    assert f"but the structured claims say {words}" in label.why
+    assert f"but the structured output says {words}" in label.why
 
 
 def fact_of(name, **check):
@@ -101,7 +101,7 @@ FACTS = [
 
 
 @pytest.mark.parametrize(
-    ("text", "claims", "failed"),
+    ("text", "output", "failed"),
     [
         (
             "Go to Old Mill, the wait there is 12 minutes.",
@@ -113,9 +113,9 @@ FACTS = [
         ("Go to Old Mill. Its rating is 4.1 stars.", {"figures": [figure("2", "rating", 4.9, "stars")]}, {"price"}),
     ],
 )
-def test_a_contradiction_fails_the_facts_that_speak_of_it_and_one_where_none_does(text, claims, failed):
-    labels = ChecksJudge(TOOLS).judge(case_of(facts=FACTS), said(text, **claims)).labels
-    blamed = {label.factor for label in labels if "structured claims" in label.why}
+def test_a_contradiction_fails_the_facts_that_speak_of_it_and_one_where_none_does(text, output, failed):
+    labels = ChecksJudge(TOOLS).judge(case_of(facts=FACTS), said(text, **output)).labels
+    blamed = {label.factor for label in labels if "structured output" in label.why}
     assert blamed == failed
     assert {label.outcome for label in labels if label.factor in failed} == {"failed"}
 
@@ -128,6 +128,6 @@ def test_the_same_figure_in_another_unit_or_rounded_is_no_contradiction():
 
 
 def test_data_that_nothing_is_known_by_is_left_alone():
-    claims = {"proposes": ["no such id"], "figures": [figure("nobody", "no_role", "x" * 500, "y" * 500)]}
-    assert finding("Go to Cafe Luna.", "recommends", claims, names=["Cafe Luna"]).passed is True
-    assert fact("Go to Cafe Luna.", **claims).outcome == "passed"
+    output = {"proposes": ["no such id"], "figures": [figure("nobody", "no_role", "x" * 500, "y" * 500)]}
+    assert finding("Go to Cafe Luna.", "recommends", output, names=["Cafe Luna"]).passed is True
+    assert fact("Go to Cafe Luna.", **output).outcome == "passed"

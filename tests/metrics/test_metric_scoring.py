@@ -217,11 +217,11 @@ def test_every_metric_has_a_value_between_zero_and_one_or_a_class(values):
 
 def test_claims_that_are_not_what_the_case_asks_for_are_a_warning_of_their_reply():
     asks = {"type": "object", "properties": {"intent": {"type": "string"}}, "required": ["intent"]}
-    case = make_case(explicit=1, visible={"query": "?", "asks": asks})
+    case = make_case(explicit=1, visible={"query": "?", "output_schema": asks})
     trajectory = make_trajectory(replies=("a", "b"))
     first, second = (
-        turn.model_copy(update={"claims": claims})
-        for turn, claims in zip(
+        turn.model_copy(update={"output": output})
+        for turn, output in zip(
             trajectory.replies, ({"intent": 7, "proposes": ["X"]}, {"intent": "route"}), strict=True
         )
     )
@@ -229,7 +229,7 @@ def test_claims_that_are_not_what_the_case_asks_for_are_a_warning_of_their_reply
     card = score(
         case, trajectory.model_copy(update={"turns": turns}), make_verdict({"e1": 1}), asserted=ALL, satisfies=always
     )
-    assert card.warnings == ("reply 1 does not give what the case asks for: claims.intent: found 7, expected a string",)
+    assert card.warnings == ("reply 1 does not give what the case asks for: output.intent: found 7, expected a string",)
     assert card.outcome == "passed"
 
 

@@ -78,15 +78,15 @@ INN, MILL, BARN = call("find", name="Inn"), call("find", name="mill "), call("fi
 WAY = call("route", to="10.0004,50.0001")
 
 
-def case_of(*, tools=(), claims=None, asks=ASKS, factors=("deliver",), **truth):
+def case_of(*, tools=(), output=None, asks=ASKS, factors=("deliver",), **truth):
     explicit = tuple(ExplicitFactor(id=factor, text="a wish") for factor in factors)
-    truth = Truth(explicit=explicit, tools=tools, claims=claims or {}, **truth)
-    return Case(id="c1", visible=Visible(query="To the mill!", asks=asks), truth=truth)
+    truth = Truth(explicit=explicit, tools=tools, output=output or {}, **truth)
+    return Case(id="c1", visible=Visible(query="To the mill!", output_schema=asks), truth=truth)
 
 
-def card_of(case, *calls, claims=None, labels=None, **fields):
+def card_of(case, *calls, output=None, labels=None, **fields):
     trajectory = make_trajectory(*calls, **fields)
-    turns = [turn.model_copy(update={"claims": claims} if turn.role == "agent" else {}) for turn in trajectory.turns]
+    turns = [turn.model_copy(update={"output": output} if turn.role == "agent" else {}) for turn in trajectory.turns]
     return score(
         case,
         trajectory.model_copy(update={"turns": tuple(turns)}),
@@ -108,7 +108,7 @@ def found(card, *names):
 
 
 @pytest.mark.parametrize(
-    ("claims", "value"),
+    ("output", "value"),
     [
         ({"intent": "Route-Constrained Planning"}, 1),
         ({"intent": "ｒoute-constrained  planning"}, 1),
@@ -123,16 +123,16 @@ def found(card, *names):
         (None, 0),
     ],
 )
-def test_the_intent_is_the_right_one_in_any_spelling(claims, value):
-    assert found(card_of(case_of(claims={"intent": "Route-Constrained Planning"}), claims=claims), "id") == value
+def test_the_intent_is_the_right_one_in_any_spelling(output, value):
+    assert found(card_of(case_of(output={"intent": "Route-Constrained Planning"}), output=output), "id") == value
 
 
 def test_intent_and_constraints_are_measured_where_asked_for_and_known():
-    unknown = card_of(case_of(), claims={"intent": "x", "constraints": {}})
+    unknown = card_of(case_of(), output={"intent": "x", "constraints": {}})
     assert found(unknown, "id", "ie") == ("not_applicable", "not_applicable")
-    unasked = case_of(claims={"intent": "x", "constraints": {"city": "y"}}, asks={})
+    unasked = case_of(output={"intent": "x", "constraints": {"city": "y"}}, asks={})
     assert found(card_of(unasked), "id", "ie") == ("not_applicable", "not_applicable")
-    assert found(card_of(unasked, claims={"intent": "x", "constraints": {"city": "z"}}), "id", "ie") == (1, 0)
+    assert found(card_of(unasked, output={"intent": "x", "constraints": {"city": "z"}}), "id", "ie") == (1, 0)
 
 
 @pytest.mark.parametrize(
@@ -162,16 +162,16 @@ def test_intent_and_constraints_are_measured_where_asked_for_and_known():
     ],
 )
 def test_the_constraints_are_the_right_ones_and_no_others(gold, given, value):
-    claims = {} if given is None else {"constraints": given}
-    assert found(card_of(case_of(claims={"constraints": gold}), claims=claims), "ie") == value
+    output = {} if given is None else {"constraints": given}
+    assert found(card_of(case_of(output={"constraints": gold}), output=output), "ie") == value
 
 
 def test_the_last_reply_that_claims_something_counts():
-    case = case_of(claims={"intent": "route"})
+    case = case_of(output={"intent": "route"})
     trajectory = make_trajectory(replies=("one", "two", "three"))
     given = iter([{"intent": "search"}, {"intent": "route"}, {"plan": []}])
     turns = [
-        turn.model_copy(update={"claims": next(given)}) if turn.role == "agent" else turn for turn in trajectory.turns
+        turn.model_copy(update={"output": next(given)}) if turn.role == "agent" else turn for turn in trajectory.turns
     ]
     judged = make_verdict([])
     card = score(
@@ -233,7 +233,7 @@ def test_an_argument_that_is_left_out_has_its_default():
     ],
 )
 def test_a_plan_stands_in_for_the_calls_where_there_is_one(plan, precision, recall):
-    card = card_of(case_of(tools=STEPS), BARN, claims={"plan": plan})
+    card = card_of(case_of(tools=STEPS), BARN, output={"plan": plan})
     assert found(card, "dec_p", "dec_r") == (precision, recall)
     assert found(card, "ts_p", "ts_r") == (1 / 2, 1)
 
@@ -267,7 +267,7 @@ def test_a_tool_by_another_of_its_names_is_the_same_tool():
     card = card_of(case_of(tools=STEPS), inn, missed)
     assert found(card, "dec_p", "dec_r", "ts_p", "ts_r", "sc", "dr") == (2 / 3, 1, 1 / 2, 1, 1, 1)
     assert found(card_of(case_of(tools=STEPS), missed), "dr") == 0
-    assert found(card_of(case_of(tools=STEPS), claims={"plan": ["search"]}), "dec_p") == 2 / 3
+    assert found(card_of(case_of(tools=STEPS), output={"plan": ["search"]}), "dec_p") == 2 / 3
 
 
 def test_tool_selection_where_no_tool_is_expected():
@@ -367,13 +367,13 @@ def test_tokens_are_means_over_the_cases_that_told_them():
 
 
 def test_an_agent_that_breaks_or_says_nothing_has_earned_nothing_that_applies():
-    case = case_of(tools=STEPS, claims={"intent": "route"})
+    case = case_of(tools=STEPS, output={"intent": "route"})
     crash = {
         "ending": "agent_error",
         "fault": Fault(blame="agent", message="it raised"),
         "usage": Usage(input_tokens=5),
     }
-    crashed = card_of(case, INN, claims={"intent": "route"}, **crash)
+    crashed = card_of(case, INN, output={"intent": "route"}, **crash)
     names = ("id", "dec_p", "dec_r", "ts_p", "ts_r", "sc", "dr", "fpr")
     assert found(crashed, *names) == (0,) * 8
     assert found(crashed, "ie", "it") == ("not_applicable", 5)
@@ -431,5 +431,5 @@ def test_the_case_of_the_document_is_measured_as_it_says():
         "intent": "option-constrained route planning",
         "constraints": {"strategy": "no tolls", "destination": "Mill Station"},
     }
-    assert found(card_of(case, look, kept, claims=right), "id", "ie", "dec_p", "dec_r") == (1, 1, 1, 1)
+    assert found(card_of(case, look, kept, output=right), "id", "ie", "dec_p", "dec_r") == (1, 1, 1, 1)
     assert found(card_of(case, look, way), "id", "ie", "dec_p", "dec_r") == (0, 0, 0.5, 0.5)

@@ -40,8 +40,8 @@ def _secretive() -> dict[str, object]:
         "answers": [{"asked": ["colour"], "say": SECRET.format("answer")}],
         "goodbye": SECRET.format("goodbye"),
     }
-    case["visible"]["asks"] = {"type": "object", "properties": {"intent": {"type": "string"}}}
-    truth["claims"] = {"intent": SECRET.format("claims")}
+    case["visible"]["output_schema"] = {"type": "object", "properties": {"intent": {"type": "string"}}}
+    truth["output"] = {"intent": SECRET.format("output")}
     truth["oracle"] = [{"say": SECRET.format("oracle")}]
     case["attributes"] = {"subtask": SECRET.format("attribute")}
     return case

@@ -135,26 +135,26 @@ def test_agent_user_and_judge_may_all_be_models_and_each_ones_spending_is_told(
     assert one["manifest"]["prompts"].keys() >= {"en/react", "zh/user", "en/judge"}
 
 
-def test_claims_are_asked_for_where_the_case_asks_for_them(project: pytest.Pytester, models: ScriptedModels) -> None:
+def test_an_output_is_asked_for_where_the_case_has_a_schema(project: pytest.Pytester, models: ScriptedModels) -> None:
     asks = {"type": "object", "properties": {"proposes": {"type": "array", "items": {"type": "string"}}}}
     asking = case("asks")
-    asking["visible"] |= {"asks": asks, "instructions": "Be brief."}
+    asking["visible"] |= {"output_schema": asks, "instructions": "Be brief."}
     write_suite(project.path / "asking", {"nav/a.yaml": [asking]})
     done = project.runpytest(REACT, "--mapsat-save=one.json", "asking")
     assert done.ret == 0, done.stdout.str()
     turn = run_file(project.path / "one.json")["cases"][0]["trajectory"]["turns"][1]
-    assert turn["claims"] == {"proposes": ["Blue Bay"]}
+    assert turn["output"] == {"proposes": ["Blue Bay"]}
     assert models.requests[-1]["response_format"]["json_schema"]["schema"] == asks
     assert models.requests[0]["messages"][0]["content"].endswith("\n\nBe brief.")
 
 
-def test_what_a_route_planner_understood_and_planned_are_claims(
+def test_what_a_route_planner_understood_and_planned_is_its_output(
     project: pytest.Pytester, models: ScriptedModels
 ) -> None:
     step = {"type": "object", "required": ["tool"], "properties": {"tool": {"type": "string"}}}
     asked = {"intent": {"type": "string"}, "plan": {"type": "array", "items": step}, "proposes": {"type": "array"}}
     asking = case("asks", language="zh")
-    asking["visible"]["asks"] = {"type": "object", "required": ["intent", "plan"], "properties": asked}
+    asking["visible"]["output_schema"] = {"type": "object", "required": ["intent", "plan"], "properties": asked}
     write_suite(project.path / "asking", {"nav/a.yaml": [asking]})
     data = {"intent": "search", "plan": [{"tool": "search_poi"}, {"tool": "get_route"}], "proposes": ["Blue Bay"]}
 
@@ -166,19 +166,19 @@ def test_what_a_route_planner_understood_and_planned_are_claims(
         return said(json.dumps({name: data[name] for name in schema["properties"]}))
 
     models.script = script
-    claims, schemas = {}, {}
+    output, schemas = {}, {}
     for agent in (REACT, PLAN):
         models.requests.clear()
         project.runpytest(agent, "--mapsat-save=one.json", "asking").assert_outcomes(passed=1)
         card = run_file(project.path / "one.json")["cases"][0]
-        claims[agent], warnings = card["trajectory"]["turns"][1]["claims"], card.get("warnings")
+        output[agent], warnings = card["trajectory"]["turns"][1]["output"], card.get("warnings")
         assert not warnings
         sent = [body for body in models.requests if "response_format" in body]
         schemas[agent] = [body["response_format"]["json_schema"]["schema"] for body in sent]
-    assert claims[PLAN] == data
+    assert output[PLAN] == data
     assert [list(schema["properties"]) for schema in schemas[PLAN]] == [["intent", "plan"], ["proposes"]]
     assert [schema["required"] for schema in schemas[PLAN]] == [["intent", "plan"], []]
-    assert claims[REACT] == {**data, "plan": [{"tool": "search_poi", "arguments": {"query": "charger"}}]}
+    assert output[REACT] == {**data, "plan": [{"tool": "search_poi", "arguments": {"query": "charger"}}]}
     assert [list(schema["properties"]) for schema in schemas[REACT]] == [["intent", "proposes"]]
 
 

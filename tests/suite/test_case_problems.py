@@ -93,7 +93,7 @@ def test_a_wrong_check_is_explained(tmp_path, check, message, hint):
         ("  tools: [{name: find, id: a, after: [a]}]", "truth.tools[0].after: goes in a circle: a after a"),
         ("  tools: [{name: find, evidence: [e2]}]", "truth.tools[0].evidence[0]: the case has no factor 'e2'"),
         ("  tools: [{name: find, match: {query: {op: within, text: a}}}]", "truth.tools[0].match.query.op: found 'within'"),
-        ("  claims: {intent: route}", "truth.claims: claims are given, but the case asks for none"),
+        ("  output: {intent: route}", "truth.output: an output is given, but the case asks for none"),
     ],
 )  # fmt: skip
 def test_a_wrong_truth_is_explained(tmp_path, more, message):
@@ -102,13 +102,19 @@ def test_a_wrong_truth_is_explained(tmp_path, more, message):
     assert problem.line == (7 if message.startswith("truth: ") else 11)
 
 
-def test_claims_of_a_right_answer_that_the_case_does_not_ask_for_are_explained(tmp_path):
+def test_a_former_name_is_refused_with_the_one_of_today(tmp_path):
+    text = case_yaml("a").replace("visible:\n", "visible:\n  asks: {type: object}\n", 1) + "  claims: {intent: route}\n"
+    messages = [problem.message for problem in problems_of(tmp_path, text)]
+    assert messages == ["visible.asks: is now output_schema", "truth.claims: is now output"]
+
+
+def test_an_output_of_the_truth_that_the_case_does_not_ask_for_is_explained(tmp_path):
     asks = "{type: object, required: [plan], properties: {intent: {enum: [route, search]}, plan: {}}}"
-    text = case_yaml("a").replace("visible:\n", f"visible:\n  asks: {asks}\n", 1)
-    wrong, stray = problems_of(tmp_path, text + "  claims:\n    intent: rout\n    plant: []\n    proposes: [a]\n")
-    assert wrong.message.startswith("truth.claims.intent: found 'rout', expected one of ['route', 'search'] (did you")
+    text = case_yaml("a").replace("visible:\n", f"visible:\n  output_schema: {asks}\n", 1)
+    wrong, stray = problems_of(tmp_path, text + "  output:\n    intent: rout\n    plant: []\n    proposes: [a]\n")
+    assert wrong.message.startswith("truth.output.intent: found 'rout', expected one of ['route', 'search'] (did you")
     assert (stray.message, stray.hint) == (
-        "truth.claims.plant: the case does not ask for this claim",
+        "truth.output.plant: the case does not ask for this",
         "did you mean 'plan'?",
     )
     assert (wrong.line, stray.line) == (13, 14)

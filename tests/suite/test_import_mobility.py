@@ -77,16 +77,16 @@ def test_contexts_have_a_moment_only_where_the_row_has_a_whole_one(imported):
     assert (f"{none.location.lon},{none.location.lat}", none.city) == (HERE, "云水市")
 
 
-def test_what_is_asked_tells_nothing_of_the_case_and_the_truth_has_the_claims(imported):
-    asks = {json.dumps(case.visible.asks) for case in imported.cases.values()}
+def test_what_is_asked_tells_nothing_of_the_case_and_the_truth_has_the_output(imported):
+    asks = {json.dumps(case.visible.output_schema) for case in imported.cases.values()}
     assert len(asks) == 1
-    claims = {name: case.truth.claims["constraints"] for name, case in imported.cases.items()}
-    assert claims["via"] == {"destination": "月湖", "waypoints": ["松桥"]}
-    assert claims["lines"] == {"destination": "西门(地铁站)", "avoid_lines": ["1号线"]}
-    assert claims["turned"] == {"destination": "西门(地铁站)", "take_lines": ["1号线"]}  # as the user has it
-    assert claims["nearby"] == {"place": "茶馆", "near": "西门"}
-    assert claims["weather"] == {"city": "云水市"}
-    assert claims["where"] == {}
+    output = {name: case.truth.output["constraints"] for name, case in imported.cases.items()}
+    assert output["via"] == {"destination": "月湖", "waypoints": ["松桥"]}
+    assert output["lines"] == {"destination": "西门(地铁站)", "avoid_lines": ["1号线"]}
+    assert output["turned"] == {"destination": "西门(地铁站)", "take_lines": ["1号线"]}  # as the user has it
+    assert output["nearby"] == {"place": "茶馆", "near": "西门"}
+    assert output["weather"] == {"city": "云水市"}
+    assert output["where"] == {}
     expected = imported.cases["via"].truth.tools
     assert [(tool.name, tool.id, tool.after) for tool in expected] == [
         ("query_poi", "c1", ()),

@@ -139,7 +139,7 @@ class _Episode:
             make_room(error)
             fault = describe(error, blame="agent")
             return Broken(turn=turn, message=fault.message, detail=fault.detail)
-        return Said(turn=turn, text=reply.text, thoughts=list(reply.thoughts), usage=reply.usage, claims=reply.claims)
+        return Said(turn=turn, text=reply.text, thoughts=list(reply.thoughts), usage=reply.usage, output=reply.output)
 
 
 def _tools(schemas: list[JsonObject]) -> Mapping[str, Tool]:

@@ -246,7 +246,7 @@ class IsolatedConversation:
 
 def _reply_of(said: Said) -> object:
     """Return the reply as the agent might have returned it: nothing of it is known to be what it should."""
-    return Reply(said.text, said.thoughts, said.usage, said.claims)
+    return Reply(said.text, said.thoughts, said.usage, said.output)
 
 
 def _detail(text: str) -> str:

@@ -67,7 +67,7 @@ class Said(Noun):
     text: Json
     thoughts: Json = ()
     usage: Json = None
-    claims: Json = None
+    output: Json = None
 
 
 class Broken(Noun):
@@ -141,7 +141,7 @@ def unpacked(text: str) -> Sent:
     Raises:
         WireError: it is none.
     """
-    # What stands in texts counts too: a reply may have a million characters of text, of thoughts and of claims.
+    # What stands in texts counts too: a reply may have a million characters of text, of thoughts and of output.
     if (values := sum(map(text.count, ",[{"))) > _MOST_VALUES:
         raise WireError(f"sent about {values:,} values at once; at most {_MOST_VALUES:,} are taken")
     try:

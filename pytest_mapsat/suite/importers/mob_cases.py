@@ -24,8 +24,8 @@ _TEXT: JsonObject = {"type": "string", "maxLength": SLOT_CHARS}
 _TEXTS: JsonObject = {"type": "array", "maxItems": 20, "items": _TEXT}
 _WORDS = ("place", "near", "city", "time", "road", "origin", "destination")
 _LISTS = ("waypoints", "strategy", "avoid_lines", "take_lines")
-#: The claims that every case asks for: the same in all, so that they tell nothing of the gold.
-ASKS: JsonObject = {
+#: The output that every case asks for: the same in all, so that it tells nothing of the gold.
+OUTPUT_SCHEMA: JsonObject = {
     "type": "object",
     "required": ["intent", "constraints"],
     "properties": {
@@ -87,7 +87,7 @@ def convert_case(row: Row, number: int, tools: Mapping[str, Tool], journal: Jour
         "domains": [row.family],
         "language": "zh",
         "attributes": _attributes(row, number, doubtful=bool(doubts)),
-        "visible": {"query": row.text("query"), "context": context, "asks": ASKS},
+        "visible": {"query": row.text("query"), "context": context, "output_schema": OUTPUT_SCHEMA},
         "truth": {
             "intent": row.scenario,
             "explicit": explicit,
@@ -95,7 +95,7 @@ def convert_case(row: Row, number: int, tools: Mapping[str, Tool], journal: Jour
             "policies": [_NO_QUESTION],
             "clarification": {"max_turns": 0},
             "tools": expected_tools(row, tools),
-            "claims": {"intent": row.scenario, "constraints": constraints(row)},
+            "output": {"intent": row.scenario, "constraints": constraints(row)},
             "oracle": [
                 {
                     "calls": [{"tool": call.tool, "arguments": call.arguments} for call in row.calls],

@@ -1,4 +1,4 @@
-"""What a case asks of structured claims: which schemas are taken, and what they find wrong."""
+"""The schema that a case gives of the structured output: which schemas are taken, and what they find wrong."""
 
 import pytest
 
@@ -22,13 +22,13 @@ ASKS = {
 }
 
 
-def test_claims_that_fit_have_no_mismatch():
+def test_an_output_that_fits_has_no_mismatch():
     good = {"intent": "route", "plan": [{"tool": "find", "why": 1}], "minutes": 59, "note": None, "bag": {"a": 0.5}}
-    assert list(mismatches(Visible(query="?", asks=ASKS).asks, good)) == []
+    assert list(mismatches(Visible(query="?", output_schema=ASKS).output_schema, good)) == []
 
 
 @pytest.mark.parametrize(
-    ("claims", "found"),
+    ("output", "found"),
     [
         ({}, "'intent' is missing"),
         ({"intent": "rout"}, "intent: found 'rout', expected one of ['route', 'search'] (did you mean 'route'?)"),
@@ -45,8 +45,8 @@ def test_claims_that_fit_have_no_mismatch():
         ({"intent": "route", "plann": []}, "plann: nothing of this name is asked for (did you mean 'plan'?)"),
     ],
 )
-def test_each_mismatch_is_told_with_its_place(claims, found):
-    assert list(mismatches(ASKS, claims)) == [found]
+def test_each_mismatch_is_told_with_its_place(output, found):
+    assert list(mismatches(ASKS, output)) == [found]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_schema_that_could_not_be_checked_is_refused(asks, wrong):
     with pytest.raises(
         ValueError, match=wrong.replace("+", "\\+").replace("(", "\\(").replace("[", "\\[").replace(")", "\\)")
     ):
-        Visible(query="?", asks=asks)
+        Visible(query="?", output_schema=asks)
 
 
 def test_a_schema_that_has_no_end_is_refused():
@@ -81,4 +81,4 @@ def test_a_schema_that_has_no_end_is_refused():
     for _ in range(50):
         endless = {"type": "array", "items": endless}
     with pytest.raises(ValueError, match="nested deeper than 32"):
-        Visible(query="?", asks={"type": "object", "properties": {"a": endless}})
+        Visible(query="?", output_schema={"type": "object", "properties": {"a": endless}})
