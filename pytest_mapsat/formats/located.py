@@ -24,10 +24,15 @@ DataPath = Sequence[str | int]
 
 @dataclass(slots=True)
 class Lines:
-    """The line of one part, and those of its children. Data of one line (JSONL) has no children."""
+    """The line of one part, and those of its children. Data of one line (JSONL) has no children.
+
+    ``path``: the file of the part, where it was taken from another one than what is around it; ``used_at``: the line that takes it from there.
+    """
 
     line: int
     children: dict[str | int, Lines] = field(default_factory=dict)
+    path: str = ""
+    used_at: int = 0
 
     def at(self, path: DataPath) -> int:
         """Return the line of the part at ``path``, or of the nearest part above it that is known."""
@@ -38,6 +43,23 @@ class Lines:
                 break
             here = below
         return here.line
+
+    def problem(self, path: str, place: DataPath, message: str, hint: str = "") -> Problem:
+        """Return a problem of the part at ``place`` of a document in the file ``path``.
+
+        It stands in the part's own file: where that is another one, the message tells which line of the document takes it from there.
+        """
+        here, file, used_at = self, path, 0
+        for key in place:
+            below = here.children.get(key)
+            if below is None:
+                break
+            if below.path:
+                file, used_at = below.path, below.used_at
+            here = below
+        if file != path:
+            message += f"; {path}:{used_at} uses it"
+        return Problem(file, here.line, message, hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +96,14 @@ _PATTERNS = {
 _MOMENT = "a moment such as 2026-05-23T22:23:47+08:00"
 
 
-def validate(model: type[ModelT], document: Located, path: str, problems: list[Problem]) -> ModelT | None:
+def validate(
+    model: type[ModelT],
+    document: Located,
+    path: str,
+    problems: list[Problem],
+    *,
+    written: type[BaseModel] | None = None,
+) -> ModelT | None:
     """Return the value, or None after adding everything that is wrong to ``problems``.
 
     Args:
@@ -82,16 +111,18 @@ def validate(model: type[ModelT], document: Located, path: str, problems: list[P
         document: plain data with its lines.
         path: its file, for errors.
         problems: is added to.
+        written: the noun whose fields may stand in the file, where that is another than the one they are read into.
     """
+    written = written or model
     if not isinstance(document.data, dict):
-        message = f"found {_found(document.data)}, expected a mapping of {', '.join(model.model_fields)}"
+        message = f"found {_found(document.data)}, expected a mapping of {', '.join(written.model_fields)}"
         problems.append(Problem(path, document.lines.line, message))
         return None
     try:
         return model.model_validate(document.data)
     except ValidationError as error:
         details = [detail for detail in error.errors(include_url=False) if not _follows(detail)]
-        problems.extend(_problem(model, detail, document, path) for detail in details[: limits.PROBLEMS])
+        problems.extend(_problem(written, detail, document, path) for detail in details[: limits.PROBLEMS])
         return None
 
 
@@ -112,7 +143,7 @@ def _problem(model: type[BaseModel], detail: Any, document: Located, path: str) 
         place = (*place, tag)
     message, hint = _explain(model, detail, place)
     where = dotted(place)
-    return Problem(path, document.lines.at(place), f"{where}: {message}" if where else message, hint)
+    return document.lines.problem(path, place, f"{where}: {message}" if where else message, hint)
 
 
 def _tag_of(detail: Any) -> str | None:

@@ -73,6 +73,7 @@ def lint(suite: Suite) -> list[LintFinding]:
     cases = list(_cases(suite, findings))
     records = list(_records(suite, findings))
     findings.extend(_about_records(suite, {case.id for case, _ in cases}, records))
+    findings.extend(LintFinding("note", "unused-requirement", problem) for problem in suite.common.unused())
     findings.extend(_about_overlays(suite, {case.id for case, _ in cases}))
     if not (suite.worlds or suite.manifest.world):  # what a world in Python answers is its own affair
         findings.extend(_unused_tools(suite, [case for case, _ in cases], [one.record for one in records]))
@@ -127,7 +128,7 @@ def _about_case(suite: Suite, case: Case, entry: CaseEntry) -> Iterator[LintFind
     for remark in remarks:
         yield LintFinding("warning", remark.rule, placed(remark, entry.path, lines))
     for severity, rule, part, message in gaps:
-        problem = Problem(shown_path(entry.path), lines.at(("truth", *part)), f"case {case.id}: {message}")
+        problem = lines.problem(shown_path(entry.path), ("truth", *part), f"case {case.id}: {message}")
         yield LintFinding(severity, rule, problem)
 
 
