@@ -146,15 +146,17 @@ def _gaps(case: Case, *, silent: bool) -> Iterator[tuple[Severity, str, tuple[st
         message = "has neither explicit nor implicit factors: nothing says what would satisfy the user, so no run can evaluate it"
         yield "error", "no-factors", (), message
     for index, factor in enumerate(truth.implicit):
-        if factor.severity == "hard" and not factor.evidence:
-            yield "warning", "no-evidence", ("implicit", index), f"the hard factor {factor.id} has no evidence"
+        if factor.severity == "hard" and factor.weight is None and not factor.evidence:
+            message = f"the hard factor {factor.id} has neither evidence nor a weight: it weighs 1"
+            yield "note", "no-evidence", ("implicit", index), message
     timeless = truth.factors if case.visible.context.now is None else ()
     for index, one in enumerate(timeless):
         if any(isinstance(noun, ClockTime) for _, noun in nouns_in(one, ())):
             message = f"{one.id} checks a time of day, and the case has no context.now: times on the 12-hour clock stay undecided"
             yield "warning", "no-time", _place_of(truth, index), message
-    if truth.clarification is None:
-        yield "note", "no-clarification", (), "has no clarification policy: Eff and SES do not apply"
+    if not truth.reference_turns:
+        message = "has neither a clarification policy nor an oracle dialogue: Eff and SES do not apply"
+        yield "note", "no-clarification", (), message
     if not truth.oracle:
         yield "note", "no-oracle", (), "has no oracle dialogue: baseline:oracle cannot run it"
     if not truth.user.answers and not silent:
