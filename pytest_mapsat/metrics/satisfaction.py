@@ -103,7 +103,9 @@ def interaction_efficiency(case: Case, trajectory: Trajectory) -> Measure:
     """
     reference = case.truth.reference_turns
     if not reference:
-        return not_applicable("the case has neither a clarification policy nor an oracle dialogue, so no reference for its turns")
+        return not_applicable(
+            "the case has neither a clarification policy nor an oracle dialogue, so no reference for its turns"
+        )
     turns = max(1, len(trajectory.replies))
     return Measure(reference / (reference + turns))
 

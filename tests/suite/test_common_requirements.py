@@ -281,6 +281,6 @@ def test_lint_tells_of_a_requirement_that_no_case_uses(tmp_path):
         if one.rule == "unused-requirement"
     ]
     assert [line.removeprefix(f"{tmp_path}{os.sep}requirements") for line in found] == [
-        f"{os.sep}all.yaml:15: no case uses the common requirement nice [note: unused-requirement]",
-        f"{os.sep}all.yaml:16: no case uses the common requirement asked [note: unused-requirement]",
+        f"{os.sep}all.yaml:16: no case uses the common requirement nice [note: unused-requirement]",
+        f"{os.sep}all.yaml:17: no case uses the common requirement asked [note: unused-requirement]",
     ]
