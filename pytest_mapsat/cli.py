@@ -43,7 +43,7 @@ EXIT_ERROR = 2
 
 #: Importable formats, named here so that --help needs no import of theirs; a test holds the two together.
 FORMATS = ("mapsatisfybench", "mobilitybench")
-SCHEMAS = ("case", "report", "run", "tools")
+SCHEMAS = ("case", "report", "requirements", "run", "tools")
 _SEVERITIES = ("error", "warning", "note")
 #: Commands that are named in the design and do not exist yet.
 LATER = ("build", "serve", "doctor")
@@ -185,7 +185,7 @@ def _add_lint(commands: Any) -> None:
 
 
 def _add_schema(commands: Any) -> None:
-    about = "print the JSON Schema of a case, report, run or tools"
+    about = "print the JSON Schema of a case, report, requirements, run or tools"
     parser = commands.add_parser("schema", help=about, description=f"{about[0].upper()}{about[1:]}.")
     parser.add_argument("noun", metavar="NOUN", choices=SCHEMAS, help=f"one of: {', '.join(SCHEMAS)}")
     parser.add_argument("--json", action="store_true", help="accepted for symmetry: a schema is always JSON")
@@ -318,10 +318,17 @@ def _lint_summary(findings: Sequence[LintFinding]) -> str:
 def _schema(options: argparse.Namespace) -> int:
     from pydantic import TypeAdapter  # noqa: PLC0415  --help needs no pydantic
 
-    from pytest_mapsat.model import Case, Run, Tool  # noqa: PLC0415  likewise
+    from pytest_mapsat.model import CommonRequirement, Run, Tool  # noqa: PLC0415  likewise
     from pytest_mapsat.reports import Report  # noqa: PLC0415  likewise
+    from pytest_mapsat.suite import WrittenCase  # noqa: PLC0415  likewise
 
-    nouns: dict[str, Any] = {"case": Case, "report": Report, "run": Run, "tools": Tool | list[Tool]}
+    nouns: dict[str, Any] = {
+        "case": WrittenCase,
+        "report": Report,
+        "requirements": dict[str, CommonRequirement],
+        "run": Run,
+        "tools": Tool | list[Tool],
+    }
     _print_json(TypeAdapter(nouns[options.noun]).json_schema())
     return EXIT_OK
 

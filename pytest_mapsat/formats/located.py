@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -24,10 +25,15 @@ DataPath = Sequence[str | int]
 
 @dataclass(slots=True)
 class Lines:
-    """The line of one part, and those of its children. Data of one line (JSONL) has no children."""
+    """The line of one part, and those of its children. Data of one line (JSONL) has no children.
+
+    ``path``: the file of the part, where it was taken from another one than what is around it; ``used_at``: the line that takes it from there.
+    """
 
     line: int
     children: dict[str | int, Lines] = field(default_factory=dict)
+    path: str = ""
+    used_at: int = 0
 
     def at(self, path: DataPath) -> int:
         """Return the line of the part at ``path``, or of the nearest part above it that is known."""
@@ -38,6 +44,23 @@ class Lines:
                 break
             here = below
         return here.line
+
+    def problem(self, path: str, place: DataPath, message: str, hint: str = "") -> Problem:
+        """Return a problem of the part at ``place`` of a document in the file ``path``.
+
+        It stands in the part's own file: where that is another one, the message tells which line of the document takes it from there.
+        """
+        here, file, used_at = self, path, 0
+        for key in place:
+            below = here.children.get(key)
+            if below is None:
+                break
+            if below.path:
+                file, used_at = below.path, below.used_at
+            here = below
+        if file != path:
+            message += f"; {path}:{used_at} uses it"
+        return Problem(file, here.line, message, hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +97,14 @@ _PATTERNS = {
 _MOMENT = "a moment such as 2026-05-23T22:23:47+08:00"
 
 
-def validate(model: type[ModelT], document: Located, path: str, problems: list[Problem]) -> ModelT | None:
+def validate(
+    model: type[ModelT],
+    document: Located,
+    path: str,
+    problems: list[Problem],
+    *,
+    written: type[BaseModel] | None = None,
+) -> ModelT | None:
     """Return the value, or None after adding everything that is wrong to ``problems``.
 
     Args:
@@ -82,22 +112,42 @@ def validate(model: type[ModelT], document: Located, path: str, problems: list[P
         document: plain data with its lines.
         path: its file, for errors.
         problems: is added to.
+        written: the noun whose fields may stand in the file, where that is another than the one they are read into.
     """
+    written = written or model
     if not isinstance(document.data, dict):
-        message = f"found {_found(document.data)}, expected a mapping of {', '.join(model.model_fields)}"
+        message = f"found {_found(document.data)}, expected a mapping of {', '.join(written.model_fields)}"
         problems.append(Problem(path, document.lines.line, message))
         return None
     try:
         return model.model_validate(document.data)
     except ValidationError as error:
         details = [detail for detail in error.errors(include_url=False) if not _follows(detail)]
-        problems.extend(_problem(model, detail, document, path) for detail in details[: limits.PROBLEMS])
+        problems.extend(_problem(written, detail, document, path) for detail in _meant(details, document.data))
         return None
 
 
 def _follows(detail: Any) -> bool:
     """Say whether this only follows from other problems: a list is too short once its bad items are gone."""
     return detail["type"] == "too_short" and bool(len(detail["input"]) >= detail["ctx"]["min_length"])
+
+
+def _meant(details: Sequence[Any], data: Json) -> list[Any]:
+    """Return the details, up to a limit, without those of the forms of a value that it was not meant to have: a mapping is no failed list."""
+    places = [_data_path(detail["loc"], data, missing=detail["type"] == "missing") for detail in details]
+    wrong_form = [detail["type"].endswith("_type") for detail in details]
+    others = {
+        place[:end]
+        for place, wrong in zip(places, wrong_form, strict=True)
+        if not wrong
+        for end in range(len(place) + 1)
+    }
+    kept = [
+        detail
+        for detail, place, wrong in zip(details, places, wrong_form, strict=True)
+        if not (wrong and place in others)
+    ]
+    return kept[: limits.PROBLEMS]
 
 
 def dotted(path: DataPath) -> str:
@@ -107,12 +157,13 @@ def dotted(path: DataPath) -> str:
 
 
 def _problem(model: type[BaseModel], detail: Any, document: Located, path: str) -> Problem:
-    place = _data_path(detail["loc"], document.data)
+    place = _data_path(detail["loc"], document.data, missing=detail["type"] == "missing")
     if detail["type"].startswith("union_tag") and (tag := _tag_of(detail)) is not None:
-        place = (*place, tag)
+        near = get_close_matches(tag, map(str, detail["input"]), n=1) if isinstance(detail["input"], dict) else []
+        place = (*place, *(near or [tag]))
     message, hint = _explain(model, detail, place)
     where = dotted(place)
-    return Problem(path, document.lines.at(place), f"{where}: {message}" if where else message, hint)
+    return document.lines.problem(path, place, f"{where}: {message}" if where else message, hint)
 
 
 def _tag_of(detail: Any) -> str | None:
@@ -121,17 +172,26 @@ def _tag_of(detail: Any) -> str | None:
     return name if name in _TAGS else None
 
 
-def _data_path(location: Iterable[str | int], data: Json) -> tuple[str | int, ...]:
-    """Return the place in the data: pydantic's location without the tags of unions and the marks of keys."""
+def _data_path(location: Iterable[str | int], data: Json, *, missing: bool) -> tuple[str | int, ...]:
+    """Return the place in the data: pydantic's location without the tags of unions, the marks of keys and what a short form stands for.
+
+    Args:
+        location: pydantic's.
+        data: the document.
+        missing: whether the last part is a key that the data lacks.
+    """
     path: list[str | int] = []
+    parts = list(location)
     tag = None
-    for part in location:
-        if part == "[key]" or (tag is not None and part == tag):
+    for index, part in enumerate(parts):
+        lacks = missing and index == len(parts) - 1
+        there = isinstance(part, int) if isinstance(data, list) else isinstance(data, dict) and (part in data or lacks)
+        if there and part != tag:
+            path.append(part)
+            data = _child(data, part)
+            tag = next((data[name] for name in _TAGS if name in data), None) if isinstance(data, dict) else None
+        elif part == tag:
             tag = None
-            continue
-        path.append(part)
-        data = _child(data, part)
-        tag = next((data[name] for name in _TAGS if name in data), None) if isinstance(data, dict) else None
     return tuple(path)
 
 
@@ -151,6 +211,8 @@ def _explain(model: type[BaseModel], detail: Any, place: Sequence[str | int]) ->
             answer = "is missing", ""
         case "extra_forbidden":
             answer = _unknown_field(model, place, detail["loc"])
+        case "union_tag_not_found" if place[-1] not in _TAGS:
+            answer = "is not a known field", f"did you mean {_tag_of(detail)!r}?"
         case "union_tag_not_found":
             answer = "is missing", "it says which sort this is"
         case "union_tag_invalid" | "literal_error":

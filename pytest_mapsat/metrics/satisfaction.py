@@ -99,14 +99,13 @@ def interaction_efficiency(case: Case, trajectory: Trajectory) -> Measure:
     """Return Eff = 1 / (1 + turns / reference).
 
     Turns are the agent's replies, at least 1. The reference is the case's own figure, else the greatest useful number of
-    clarification turns; where that is 0 or not given, Eff does not apply.
+    clarification turns, else the replies of its oracle dialogue; where a case gives none of them, Eff does not apply.
     """
-    policy = case.truth.clarification
-    if policy is None:
-        return not_applicable("the case has no clarification policy, so no reference for its turns")
-    reference = policy.reference_turns or policy.max_turns
+    reference = case.truth.reference_turns
     if not reference:
-        return not_applicable("the case's reference is 0 turns")
+        return not_applicable(
+            "the case has neither a clarification policy nor an oracle dialogue, so no reference for its turns"
+        )
     turns = max(1, len(trajectory.replies))
     return Measure(reference / (reference + turns))
 

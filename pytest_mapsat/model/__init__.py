@@ -134,7 +134,7 @@ from .run import (
 from .schema import limits_broken, mismatches, schema_problem, unknown_types
 from .scorecard import CallCounts, EpisodeTiming, Requirement, Scorecard, Spent
 from .structured import RESERVED, Figure, Structured
-from .suite import SUITE_SCHEMA, EpisodeDefaults, SuiteManifest
+from .suite import SUITE_SCHEMA, CommonRequirement, EpisodeDefaults, SuiteManifest
 from .tool import (
     ITEM,
     CutByDistance,
@@ -236,6 +236,7 @@ __all__ = [
     "Chooses",
     "Clarification",
     "ClockTime",
+    "CommonRequirement",
     "ComparedRun",
     "Comparison",
     "ComparisonOutcome",

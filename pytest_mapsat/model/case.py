@@ -155,7 +155,7 @@ class LevelRule(Noun):
 class ImplicitFactor(Factor):
     """A need that the query does not state but the evidence supports (Z).
 
-    Either ``weight`` is given or it is computed from ``evidence``. A soft factor may have ``levels`` in place of ``check``.
+    ``weight``: where it is not given it is computed from ``evidence``, and is 1 without any. A soft factor may have ``levels`` in place of ``check``.
     """
 
     severity: Literal["hard", "soft"]
@@ -177,8 +177,6 @@ class ImplicitFactor(Factor):
             raise ValueError("give a check or levels, not both")
         if self.levels and list(self.levels) != sorted(self.levels, key=lambda rule: -rule.level):
             raise ValueError("levels stand from the highest to the lowest")
-        if self.weight is None and not self.evidence:
-            raise ValueError("an implicit factor needs a weight, or evidence to compute it from")
         return self
 
 
@@ -188,7 +186,7 @@ class Clarification(Noun):
     ``max_turns``: how many clarification turns are useful; ``reference_turns``: the case's own reference for Eff (agent replies), if it has one.
     """
 
-    max_turns: int = Field(ge=0, le=100)
+    max_turns: int = Field(default=0, ge=0, le=100)
     reference_turns: float | None = Field(default=None, gt=0)
     note: str = ""
 
@@ -270,7 +268,7 @@ class OracleTurn(Noun):
 class Truth(Noun):
     """The half of a case that only the judge and the simulated user hold.
 
-    ``output``: the structured output of a right answer, under the names that the case asks for; ``plan`` is not among them, as ``tools`` say it.
+    ``clarification``: without it no question to the user is useful. ``output``: the structured output of a right answer, under the names that the case asks for; ``plan`` is not among them, as ``tools`` say it.
     ``end``: the reference for ``same_end``: calls that are played on a fresh world, or ``oracle`` for those of the oracle dialogue.
     """
 
@@ -295,6 +293,12 @@ class Truth(Noun):
         if self.end == "oracle":
             return tuple(call for turn in self.oracle for call in turn.calls)
         return self.end
+
+    @property
+    def reference_turns(self) -> float:
+        """The reference for Eff, in agent replies: the case's own, else the useful clarification turns, else the oracle's replies; 0 where none is given."""
+        policy = self.clarification or Clarification()
+        return policy.reference_turns or policy.max_turns or len(self.oracle)
 
     @model_validator(mode="after")
     def _unique_ids(self) -> Truth:

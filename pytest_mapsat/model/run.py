@@ -81,7 +81,7 @@ class RunOptions(Noun):
     trials: int = Field(default=1, ge=1, strict=True)
     max_turns: int = Field(default=10, ge=1, strict=True)
     timeout_seconds: float = Field(default=300.0, gt=0, strict=True)
-    asserted: tuple[Asserted, ...] = Field(default=("facts", "hard"), alias="assert", min_length=1)
+    asserted: tuple[Asserted, ...] = Field(default=("explicit", "facts", "hard"), alias="assert", min_length=1)
     fail_under: tuple[str, ...] = ()
     fail_under_from: Literal["command line", "ini"] = "command line"
     compare_fail: tuple[str, ...] = ()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, field_validator
+from pydantic import Field, StringConstraints, field_validator, model_validator
 
-from .base import Identifier, JsonObject, Noun, Text
+from .base import Identifier, Json, JsonObject, Noun, Text
 from .metric import MetricName
 from .run import Asserted
 
@@ -26,6 +26,38 @@ class EpisodeDefaults(Noun):
     user: Literal["scripted", "silent"] | None = None
 
 
+class CommonRequirement(Noun):
+    """A requirement that several cases take with ``use``, or a group of such requirements.
+
+    ``kind``: which of a case's requirements it becomes one of; ``hard`` and ``soft`` are implicit factors of that severity. ``use``: further ones that a case
+    takes with it. ``id``: that in the case, where it is another than the one it is used by. ``text``: one, or one by language. The other
+    fields are those of its kind. ``{{name}}`` in any of them is filled from the case's ``vars``, and all is validated in each case that takes it.
+    """
+
+    kind: Literal["explicit", "hard", "soft", "fact", "policy"] | None = None
+    use: tuple[Identifier, ...] = ()
+    id: Identifier | None = None
+    text: Text | dict[Text, Text] | None = None
+    source: Json = None
+    weight: Json = None
+    evidence: Json = None
+    scope: Json = None
+    check: Json = None
+    levels: Json = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> CommonRequirement:
+        if self.kind is None and not self.use:
+            raise ValueError(
+                "a common requirement has a kind (explicit, hard, soft, fact, policy), or is a group of others: use: [ids]"
+            )
+        if self.kind is None and (self.model_fields_set - {"use"}):
+            raise ValueError("a group has nothing but use: say its kind where it is a requirement, too")
+        if self.kind is not None and self.text is None:
+            raise ValueError("a requirement has a text")
+        return self
+
+
 class SuiteManifest(Noun):
     """What ``suite.yaml`` says.
 
@@ -34,6 +66,7 @@ class SuiteManifest(Noun):
     ``currency``: the one that its money is in (ISO 4217); sums in any other stay undecided.
     ``metrics``: the families of metrics that its cases are measured by; ``success``: the one metric that is 1 where a case is done.
     ``asserted`` (``assert`` in the file): what fails an item, and ``episode``: the limits and the user, where neither command line nor ini says so.
+    ``instructions``: those of cases that do not give their own; ``common``: requirements that cases take with ``use``, by id.
     ``world``: options for the world in Python that its cases need; a run without such a world is refused.
     ``vocabulary``: words of the suite's domain by group of the language packs (``reject``, or ``role.wait`` where the words have a value).
     """
@@ -46,6 +79,8 @@ class SuiteManifest(Noun):
     language: str = "en"
     domains: dict[Identifier, str] = Field(default_factory=dict)
     description: str = ""
+    instructions: str = Field(default="", max_length=100_000)
+    common: dict[Identifier, CommonRequirement] = Field(default_factory=dict)
     currency: Literal["CNY", "EUR", "USD", "GBP", "JPY"] = "CNY"
     metrics: tuple[Identifier, ...] = Field(default=("msb",), min_length=1, max_length=20)
     success: MetricName | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from pytest_mapsat.formats import shown_path
+from pytest_mapsat.formats import Lines, shown_path
 from pytest_mapsat.judges import CheckFunction, ChecksJudge, Context, gather_checks
 from pytest_mapsat.model import (
     Absent,
@@ -15,7 +15,6 @@ from pytest_mapsat.model import (
     EndState,
     Json,
     MapsatError,
-    Problem,
     PythonCheck,
     Recommends,
     Record,
@@ -71,10 +70,10 @@ def _of_entry(suite: Suite, entry: CaseEntry, checks: Mapping[str, CheckFunction
         oracle = _oracle(case, suite, checks)
         # What is wrong with a check is why its oracle fails.
         found = [*(one for one in oracle if not paths or one[1] not in (_FAILS, _OPEN)), *paths]
-        lines = suite.lines_of(entry) if found else None
+        lines = suite.lines_of(entry) if found else Lines(entry.line)
         for severity, rule, place, message, hint in found:
-            line = lines.at(place) if lines else entry.line
-            yield LintFinding(severity, rule, Problem(shown_path(entry.path), line, f"case {case.id}: {message}", hint))
+            problem = lines.problem(shown_path(entry.path), place, f"case {case.id}: {message}", hint)
+            yield LintFinding(severity, rule, problem)
 
 
 def _oracle(case: Case, suite: Suite, checks: Mapping[str, CheckFunction]) -> Iterator[_Found]:

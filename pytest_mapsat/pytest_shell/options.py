@@ -80,7 +80,7 @@ OPTIONS = (
     Option(
         "assert",
         "LIST",
-        "what fails an item: hard, facts, policies, explicit, soft, success, all, or none (default hard,facts)",
+        "what fails an item: hard, facts, policies, explicit, soft, success, all, or none (default explicit,hard,facts)",
     ),
     Option(
         "fail-under",

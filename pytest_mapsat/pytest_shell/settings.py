@@ -149,7 +149,7 @@ def _request(config: pytest.Config, decisions: Path | None) -> RunRequest:
         **_sample(config),
         max_turns=whole_of(config, "max-turns", 10, at_least=1),
         timeout_seconds=seconds_of(config, "timeout", 300.0),
-        asserted=_asserted(text_of(config, "assert", "hard,facts")),
+        asserted=_asserted(text_of(config, "assert", "explicit,hard,facts")),
         fail_under=fail_under,
         fail_under_from=origin,
         allow_unevaluated=whole_of(config, "allow-unevaluated", 0, at_least=0),

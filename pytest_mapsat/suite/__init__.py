@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .answers import ANSWERS, is_answers, read_answer_file, read_answers
+from .common import WrittenCase
 from .crosscheck import nouns_in
 from .entries import CaseEntry
 from .inventory import DECISIONS, role_of
@@ -28,6 +29,7 @@ __all__ = [
     "PlacedRecord",
     "Severity",
     "Suite",
+    "WrittenCase",
     "case_json",
     "errors_of",
     "find_suite",

@@ -29,7 +29,9 @@ from pytest_mapsat.formats import (
     shown_path,
     validate,
 )
-from pytest_mapsat.model import CASE_ID_PATTERN, Case, JsonObject, Membership, Noun, Problem, SuiteError, shown
+from pytest_mapsat.model import CASE_ID_PATTERN, Case, Membership, Noun, Problem, SuiteError, shown
+
+from .common import Common, WrittenCase
 
 _NO_ATTRIBUTES: Mapping[str, str] = {}  # shared by most entries, and never written to
 _Identifier = Annotated[str, StringConstraints(pattern=CASE_ID_PATTERN)]
@@ -96,12 +98,12 @@ def header_differs(entry: CaseEntry, case: Case) -> str:
     return next(name for name in HEADER if getattr(entry, name) != getattr(case, name))
 
 
-def list_jsonl(path: Path, language: str) -> tuple[CaseEntry, ...]:
+def list_jsonl(path: Path, common: Common) -> tuple[CaseEntry, ...]:
     """Return the entries of a JSONL file.
 
     Args:
         path: the file, compressed or not.
-        language: that of cases which do not say theirs.
+        common: what the cases of the suite have in common.
 
     Raises:
         SuiteError: with the problems of all lines, up to a limit.
@@ -110,7 +112,7 @@ def list_jsonl(path: Path, language: str) -> tuple[CaseEntry, ...]:
     problems: list[Problem] = []
     entries: list[CaseEntry] = []
     for line in read_lines(path, limits.CASE_BYTES):
-        entry = _scan(path, line, language) or _parse(path, line, language, problems)
+        entry = _scan(path, line, common) or _parse(path, line, common, problems)
         if entry is None:
             pass  # _parse said why
         elif (problem := id_problem(entry.id, name, line.number)) is not None:
@@ -132,7 +134,7 @@ def id_problem(case_id: str, path: str, line: int) -> Problem | None:
     return Problem(path, line, message, "choose another end: the run appends -t1, -t2, ... to the id of each trial")
 
 
-def _scan(path: Path, line: RawLine, language: str) -> CaseEntry | None:
+def _scan(path: Path, line: RawLine, common: Common) -> CaseEntry | None:
     """Return the entry of a canonical line, or None for any other."""
     found = _CANONICAL.match(line.data)
     if found is None:
@@ -149,9 +151,9 @@ def _scan(path: Path, line: RawLine, language: str) -> CaseEntry | None:
         found[1].decode(),
         path,
         line.number,
-        domains or (),
+        common.domains(path) if domains is None else domains,
         difficulty or "",
-        language if own_language is None else own_language,
+        common.manifest.language if own_language is None else own_language,
         attributes or _NO_ATTRIBUTES,
         group,
         line.offset,
@@ -191,7 +193,7 @@ def _demand(conditions: Iterable[object]) -> None:
         raise ValueError("not a header value")
 
 
-def _parse(path: Path, line: RawLine, language: str, problems: list[Problem]) -> CaseEntry | None:
+def _parse(path: Path, line: RawLine, common: Common, problems: list[Problem]) -> CaseEntry | None:
     """Return the entry of any line, or None after adding its problems."""
     name = shown_path(path)
     try:
@@ -202,7 +204,7 @@ def _parse(path: Path, line: RawLine, language: str, problems: list[Problem]) ->
     if (problem := not_a_case(document, name)) is not None:
         problems.append(problem)
         return None
-    header = validate(_Header, with_language(document, language), name, problems)
+    header = validate(_Header, common.header(document, path), name, problems)
     return None if header is None else _entry_of(header, path, line.number, line.offset, len(line.data))
 
 
@@ -262,22 +264,14 @@ def _elements(document: Located) -> Iterator[Located]:
         yield document
 
 
-def case_of(document: Located, path: str, language: str, problems: list[Problem]) -> Case | None:
-    """Return the case that a document is, or None after adding its problems."""
-    if (problem := not_a_case(document, path)) is not None:
-        problems.append(problem)
-        return None
-    case = validate(Case, with_language(document, language), path, problems)
-    if case is not None and (problem := id_problem(case.id, path, document.lines.at(["id"]))) is not None:
+def case_of(document: Located, path: Path, problems: list[Problem]) -> Case | None:
+    """Return the case that a document, spelt out, is, or None after adding its problems."""
+    name = shown_path(path)
+    case = validate(Case, document, name, problems, written=WrittenCase)
+    if case is not None and (problem := id_problem(case.id, name, document.lines.at(["id"]))) is not None:
         problems.append(problem)
         return None
     return case
-
-
-def with_language(document: Located, language: str) -> Located:
-    """Return the case's data with the suite's language where it does not give its own."""
-    data: JsonObject = document.data
-    return document if "language" in data else Located({**data, "language": language}, document.lines)
 
 
 def entry_of_yaml(case: Case, path: Path, document: Located, index: int) -> CaseEntry:

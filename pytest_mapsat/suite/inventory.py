@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from pytest_mapsat.formats import shown_path
 from pytest_mapsat.model import Problem
 
-Role = Literal["manifest", "tools", "records", "state", "cases", "answers", "decisions"]
+Role = Literal["manifest", "requirements", "tools", "records", "state", "cases", "answers", "decisions"]
 MANIFEST = "suite.yaml"
 DECISIONS = "decisions.jsonl"
 _HALVES = re.compile("[\ud800-\udfff]")  # how Python writes the bytes of a name that is not UTF-8
@@ -22,6 +22,7 @@ JSONL_ENDINGS = (".jsonl", ".jsonl.gz")
 #: What files of a name, in the suite's folder itself, and files of an ending, in one of these folders, are. All others are cases.
 _FILES: dict[str, Role] = {"tools.yaml": "tools", "tools.yml": "tools", DECISIONS: "decisions"}
 _FOLDERS: dict[str, tuple[Role, tuple[str, ...]]] = {
+    "requirements": ("requirements", YAML_ENDINGS),
     "tools": ("tools", YAML_ENDINGS),
     "records": ("records", JSONL_ENDINGS),
     "state": ("state", JSONL_ENDINGS),
@@ -61,14 +62,15 @@ class Inventory:
     """The files of a suite by role, each sorted by its place in the suite, and what keeps others from being read.
 
     ``answers`` and ``decisions`` (none or one) say what a judge should make of answers: they are no part of what a run does.
-    ``strangers`` stand in ``tools/``, ``records/``, ``state/`` or ``answers/`` and are nothing of the kind. ``unread`` are files that look like cases but for their
-    ending, each with what to do.
+    ``strangers`` stand in ``requirements/``, ``tools/``, ``records/``, ``state/`` or ``answers/`` and are nothing of the kind. ``unread`` are files that look like
+    cases but for their ending, each with what to do.
     """
 
     cases: tuple[Path, ...]
     tools: tuple[Path, ...]
     records: tuple[Path, ...]
     problems: tuple[Problem, ...]
+    requirements: tuple[Path, ...] = ()
     state: tuple[Path, ...] = ()
     answers: tuple[Path, ...] = ()
     decisions: tuple[Path, ...] = ()
@@ -108,6 +110,7 @@ def take_inventory(root: Path) -> Inventory:
         tuple(found["tools"]),
         tuple(found["records"]),
         tuple(problems),
+        requirements=tuple(found["requirements"]),
         state=tuple(found["state"]),
         answers=tuple(found["answers"]),
         decisions=tuple(found["decisions"]),

@@ -73,6 +73,7 @@ def lint(suite: Suite) -> list[LintFinding]:
     cases = list(_cases(suite, findings))
     records = list(_records(suite, findings))
     findings.extend(_about_records(suite, {case.id for case, _ in cases}, records))
+    findings.extend(LintFinding("note", "unused-requirement", problem) for problem in suite.common.unused())
     findings.extend(_about_overlays(suite, {case.id for case, _ in cases}))
     if not (suite.worlds or suite.manifest.world):  # what a world in Python answers is its own affair
         findings.extend(_unused_tools(suite, [case for case, _ in cases], [one.record for one in records]))
@@ -127,7 +128,7 @@ def _about_case(suite: Suite, case: Case, entry: CaseEntry) -> Iterator[LintFind
     for remark in remarks:
         yield LintFinding("warning", remark.rule, placed(remark, entry.path, lines))
     for severity, rule, part, message in gaps:
-        problem = Problem(shown_path(entry.path), lines.at(("truth", *part)), f"case {case.id}: {message}")
+        problem = lines.problem(shown_path(entry.path), ("truth", *part), f"case {case.id}: {message}")
         yield LintFinding(severity, rule, problem)
 
 
@@ -145,15 +146,17 @@ def _gaps(case: Case, *, silent: bool) -> Iterator[tuple[Severity, str, tuple[st
         message = "has neither explicit nor implicit factors: nothing says what would satisfy the user, so no run can evaluate it"
         yield "error", "no-factors", (), message
     for index, factor in enumerate(truth.implicit):
-        if factor.severity == "hard" and not factor.evidence:
-            yield "warning", "no-evidence", ("implicit", index), f"the hard factor {factor.id} has no evidence"
+        if factor.severity == "hard" and factor.weight is None and not factor.evidence:
+            message = f"the hard factor {factor.id} has neither evidence nor a weight: it weighs 1"
+            yield "note", "no-evidence", ("implicit", index), message
     timeless = truth.factors if case.visible.context.now is None else ()
     for index, one in enumerate(timeless):
         if any(isinstance(noun, ClockTime) for _, noun in nouns_in(one, ())):
             message = f"{one.id} checks a time of day, and the case has no context.now: times on the 12-hour clock stay undecided"
             yield "warning", "no-time", _place_of(truth, index), message
-    if truth.clarification is None:
-        yield "note", "no-clarification", (), "has no clarification policy: Eff and SES do not apply"
+    if not truth.reference_turns:
+        message = "has neither a clarification policy nor an oracle dialogue: Eff and SES do not apply"
+        yield "note", "no-clarification", (), message
     if not truth.oracle:
         yield "note", "no-oracle", (), "has no oracle dialogue: baseline:oracle cannot run it"
     if not truth.user.answers and not silent:

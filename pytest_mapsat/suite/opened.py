@@ -28,6 +28,7 @@ from pytest_mapsat.sandbox import Table, WorldHook
 from pytest_mapsat.text import Vocabulary
 
 from .answering import answer_problems
+from .common import Common, read_common
 from .crosscheck import Remark, errors_of
 from .entries import (
     CaseEntry,
@@ -36,6 +37,7 @@ from .entries import (
     entry_of_yaml,
     header_differs,
     list_jsonl,
+    not_a_case,
 )
 from .inventory import MANIFEST, Inventory, is_yaml, refusal, role_of, take_inventory
 from .records import PlacedRecord, Span, SpanReader, index_records, read_records
@@ -67,7 +69,8 @@ def open_suite(root: Path) -> Suite:
     problems = [*answer_problems(tools, state)]
     if problems:
         raise SuiteError(*problems[: limits.PROBLEMS])
-    return Suite(folder, read_manifest(manifest), inventory, tools, state)
+    common = read_common(folder, manifest, *read_manifest(manifest), inventory.requirements)
+    return Suite(folder, common, inventory, tools, state)
 
 
 class Suite:
@@ -79,6 +82,7 @@ class Suite:
     Attributes:
         root: the folder, absolute.
         manifest: what suite.yaml says.
+        common: what its cases have in common.
         tools: the tools by name, sorted.
         tables: the rows that every case starts from, by table, sorted.
         vocabulary: the words of its domain, for the reading of replies.
@@ -88,14 +92,15 @@ class Suite:
     def __init__(
         self,
         root: Path,
-        manifest: SuiteManifest,
+        common: Common,
         inventory: Inventory,
         tools: Mapping[str, tuple[Tool, Path, int]],
         state: StateFiles,
     ) -> None:
         self.root = root
-        self.manifest = manifest
-        self.vocabulary = Vocabulary(manifest.vocabulary, manifest.currency)
+        self.common = common
+        self.manifest: SuiteManifest = common.manifest
+        self.vocabulary = Vocabulary(self.manifest.vocabulary, self.manifest.currency)
         self.tools: Mapping[str, Tool] = MappingProxyType({name: tool for name, (tool, _, _) in tools.items()})
         self.tool_places: Mapping[str, tuple[Path, int]] = MappingProxyType(
             {name: (path, line) for name, (_, path, line) in tools.items()}
@@ -113,7 +118,8 @@ class Suite:
         self._spans: dict[str, list[Span]] | None = None
         self._fingerprint = ""
         self._manifest_path = root / MANIFEST
-        self._stamps = {path: _stamp(path) for path in (self._manifest_path, *inventory.records)}
+        self._shared_paths = (self._manifest_path, *inventory.requirements)
+        self._stamps = {path: _stamp(path) for path in (*self._shared_paths, *inventory.records)}
 
     def manifest_place(self, key: str) -> tuple[Path, int]:
         """Return the manifest and the line that a key stands on. The file is read again: this is for error messages."""
@@ -154,7 +160,7 @@ class Suite:
             if path not in self._listed:
                 self._admit(path)
                 self._stamps[path] = _stamp(path)
-                entries = self._list_yaml(path) if is_yaml(path) else list_jsonl(path, self.manifest.language)
+                entries = self._list_yaml(path) if is_yaml(path) else list_jsonl(path, self.common)
                 if not entries:
                     hint = "remove the file, or add a case: docs/suites.md shows one"
                     raise SuiteError(Problem(shown_path(path), 0, "the file has no case", hint))
@@ -178,7 +184,7 @@ class Suite:
         Raises:
             SuiteError: with all problems of the case.
         """
-        self._refuse_changed(self._manifest_path, entry.path)
+        self._refuse_changed(*self._shared_paths, entry.path)
         case = self._read(entry)
         if errors := list(errors_of(case, self.manifest, self.tools, self.tables)):
             lines = self.lines_of(entry)
@@ -238,15 +244,17 @@ class Suite:
 
     def lines_of(self, entry: CaseEntry) -> Lines:
         """Return the lines of a case's parts. The file is read again: this is for error messages."""
-        if is_yaml(entry.path):
-            documents = documents_of_yaml(entry.path)
-            if entry._offset < len(documents):  # noqa: SLF001  the entry is ours; its span is nobody else's business
-                return documents[entry._offset].lines  # noqa: SLF001  as above
-        return Lines(entry.line)
+        if not is_yaml(entry.path):
+            return self._document(entry, []).lines
+        documents = documents_of_yaml(entry.path)
+        if entry._offset >= len(documents):  # noqa: SLF001  the entry is ours; its span is nobody else's business
+            return Lines(entry.line)
+        return self.common.spelt_out(documents[entry._offset], entry.path, []).lines  # noqa: SLF001  as above
 
     def _digest(self) -> str:
         roles = {
             "manifest": (self._manifest_path,),
+            "requirements": self.inventory.requirements,
             "tools": self.inventory.tools,
             "records": self.inventory.records,
             "state": self.inventory.state,
@@ -271,13 +279,13 @@ class Suite:
                 raise SuiteError(problem)
 
     def _list_yaml(self, path: Path) -> tuple[CaseEntry, ...]:
-        name = shown_path(path)
         problems: list[Problem] = []
         entries: list[CaseEntry] = []
         kept: list[bytes] = []
-        for index, document in enumerate(documents_of_yaml(path)):
-            case = case_of(document, name, self.manifest.language, problems)
-            if case is None:
+        for index, written in enumerate(documents_of_yaml(path)):
+            document = self._spelt_out(written, path, problems)
+            case = None if document is None else case_of(document, path, problems)
+            if document is None or case is None:
                 continue
             errors = errors_of(case, self.manifest, self.tools, self.tables)
             problems.extend(placed(remark, path, document.lines) for remark in errors)
@@ -302,10 +310,19 @@ class Suite:
             raise SuiteError(*problems[: limits.PROBLEMS])
         self._by_id.update(mine)
 
+    def _spelt_out(self, document: Located, path: Path, problems: list[Problem]) -> Located | None:
+        """Return a case's data as if it had been written in full, or None after adding its problems."""
+        if (problem := not_a_case(document, shown_path(path))) is not None:
+            problems.append(problem)
+            return None
+        wrong = len(problems)
+        document = self.common.spelt_out(document, path, problems)
+        return document if len(problems) == wrong else None
+
     def _read(self, entry: CaseEntry) -> Case:
-        document = self._document(entry)
         problems: list[Problem] = []
-        case = case_of(document, shown_path(entry.path), self.manifest.language, problems)
+        document = self._document(entry, problems)
+        case = None if problems else case_of(document, entry.path, problems)
         if case is None:
             raise SuiteError(*problems)
         if differs := header_differs(entry, case):
@@ -314,12 +331,14 @@ class Suite:
             raise SuiteError(Problem(shown_path(entry.path), entry.line, message, "the file changed while it was used"))
         return case
 
-    def _document(self, entry: CaseEntry) -> Located:
+    def _document(self, entry: CaseEntry, problems: list[Problem]) -> Located:
+        """Return a case's data, spelt out; of one in YAML without the lines of its parts."""
         lines = Lines(entry.line)
         offset, length = entry._offset, entry._length  # noqa: SLF001  the entry is ours; its span is nobody else's business
         if not is_yaml(entry.path):
             raw = self.reader.read(entry.path, offset, length)
-            return Located(parse_json_line(raw, shown_path(entry.path), entry.line), lines)
+            written = Located(parse_json_line(raw, shown_path(entry.path), entry.line), lines)
+            return self._spelt_out(written, entry.path, problems) or written
         if entry.path not in self._yaml:
             self.entries(entry.path)
         return Located(json.loads(self._yaml[entry.path][offset]), lines)
@@ -357,7 +376,7 @@ def _digest_of(path: Path) -> str:
 def placed(remark: Remark, path: Path, lines: Lines) -> Problem:
     """Return a remark as a problem in its file."""
     message = f"{dotted(remark.place)}: {remark.message}"
-    return Problem(shown_path(path), lines.at(remark.place), message, remark.hint)
+    return lines.problem(shown_path(path), remark.place, message, remark.hint)
 
 
 def _taken(entry: CaseEntry, other: CaseEntry) -> Problem:

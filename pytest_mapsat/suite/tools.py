@@ -12,8 +12,8 @@ from pytest_mapsat.text import vocabulary_problem
 from .entries import documents_of_yaml
 
 
-def read_manifest(path: Path) -> SuiteManifest:
-    """Return what ``suite.yaml`` says. Raises SuiteError."""
+def read_manifest(path: Path) -> tuple[SuiteManifest, Located]:
+    """Return what ``suite.yaml`` says, and its data with lines. Raises SuiteError."""
     name = shown_path(path)
     documents = parse_yaml(read_bytes(path, limits.YAML_BYTES), name)
     if len(documents) != 1 or not isinstance(documents[0].data, dict):
@@ -26,7 +26,7 @@ def read_manifest(path: Path) -> SuiteManifest:
         problems += _vocabulary(manifest, documents[0], name)
     if manifest is None or problems:
         raise SuiteError(*problems[: limits.PROBLEMS])
-    return manifest
+    return manifest, documents[0]
 
 
 def _vocabulary(manifest: SuiteManifest, document: Located, path: str) -> Iterator[Problem]:

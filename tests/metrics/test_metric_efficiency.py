@@ -13,7 +13,7 @@ from pytest_mapsat.metrics import (
     interaction_efficiency,
     satisfaction_efficiency,
 )
-from pytest_mapsat.model import Spent
+from pytest_mapsat.model import OracleTurn, Spent
 
 
 @pytest.mark.parametrize(("turns", "reference", "value"), [(1, 5, 0.8333), (2, 2, 0.5), (4, 3, 0.4286), (4, 5, 0.5556)])
@@ -36,6 +36,14 @@ def test_without_a_reference_eff_and_ses_do_not_apply(max_turns):
     eff = interaction_efficiency(make_case(max_turns=max_turns), make_trajectory())
     assert eff.outcome_class == "not_applicable"
     assert satisfaction_efficiency(Measure(0.5), eff).outcome_class == "not_applicable"
+
+
+@pytest.mark.parametrize("max_turns", [0, None])
+def test_the_replies_of_the_oracle_stand_in_for_a_reference(max_turns):
+    case = make_case(max_turns=max_turns)
+    truth = case.truth.model_copy(update={"oracle": (OracleTurn(say="When?"), OracleTurn(say="Take the bus."))})
+    eff = interaction_efficiency(case.model_copy(update={"truth": truth}), make_trajectory(replies=["x"] * 2))
+    assert eff.value == 0.5
 
 
 @given(st.integers(1, 50), st.integers(1, 100))

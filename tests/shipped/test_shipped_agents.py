@@ -80,6 +80,7 @@ def test_no_failure_of_the_naive_agent_is_the_sandbox_s():
 
 def test_silence_scores_nothing():
     assert mean_ar(cards("baseline:silent")) == 0
+    assert {card.outcome for card in cards("baseline:silent").values()} == {"failed"}
 
 
 def test_one_polite_sentence_scores_next_to_nothing():

@@ -73,7 +73,6 @@ def test_a_type_that_json_schema_does_not_know_is_warned_of_wherever_it_stands(t
 @pytest.mark.parametrize(
     ("old", "new", "rule", "line"),
     [
-        ("evidence: [{text: said so, relevance: strong}]", "weight: 1", "no-evidence", 7),
         ("required: [query]", "required: [qwery]", "unknown-parameter", 10),
         ("{name: route}", "{name: route, match: {t: {op: present}}}", "unknown-parameter", 10),
         ("{name: route}", "{name: route, prose: [[t, must be there]]}", "unknown-parameter", 10),
@@ -95,6 +94,13 @@ def test_a_type_that_json_schema_does_not_know_is_warned_of_wherever_it_stands(t
 def test_a_doubtful_case_is_warned_of_at_its_line(tmp_path, old, new, rule, line):
     (finding,) = findings(tmp_path, {**GOOD, "good.yaml": COMPLETE.replace(old, new)})
     assert (finding.rule, finding.severity, finding.problem.line) == (rule, "warning", line)
+
+
+def test_a_hard_factor_without_evidence_or_weight_is_noted(tmp_path):
+    evidence = ", evidence: [{text: said so, relevance: strong}]"
+    bare = findings(tmp_path, {**GOOD, "good.yaml": COMPLETE.replace(evidence, "")})
+    assert [(one.rule, one.severity, one.problem.line) for one in bare] == [("no-evidence", "note", 7)]
+    assert findings(tmp_path, {**GOOD, "good.yaml": COMPLETE.replace(evidence, ", weight: 2")}) == []
 
 
 def test_a_time_that_no_case_has_and_a_place_in_no_coordinates_are_warned_of(tmp_path):

@@ -1,0 +1,364 @@
+"""What the cases of a suite have in common is written once: defaults in the manifest, and requirements that cases take with ``use``.
+
+A case is spelt out where it is read, so that everything behind sees it as if it had been written in full.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+from pydantic import Field
+
+from pytest_mapsat.formats import Lines, Located, limits, parse_yaml, read_bytes, shown_path, validate
+from pytest_mapsat.model import (
+    SCALARS,
+    Case,
+    CommonRequirement,
+    Json,
+    JsonObject,
+    Problem,
+    SuiteError,
+    SuiteManifest,
+    Truth,
+    did_you_mean,
+    shown,
+)
+
+#: kind of a common requirement -> the list of a case's truth that it joins.
+_LISTS = {"explicit": "explicit", "hard": "implicit", "soft": "implicit", "fact": "facts", "policy": "policies"}
+_PLACEHOLDER = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
+_NAME = re.compile(r"\s*([A-Za-z0-9_.-]+)\s*")
+
+
+class WrittenTruth(Truth):
+    """The truth of a case as it is written: ``use`` names common requirements of the suite, which join its lists."""
+
+    use: tuple[str, ...] = ()
+
+
+class WrittenCase(Case):
+    """A case as it is written: ``vars`` are the values for ``{{name}}`` in the common requirements that it uses."""
+
+    vars: JsonObject = Field(default_factory=dict)
+    truth: WrittenTruth
+
+
+@dataclass(frozen=True)
+class _Requirement:
+    """A common requirement as it is written, with its file."""
+
+    noun: CommonRequirement
+    data: JsonObject
+    lines: Lines
+    path: str
+
+    def problem(self, key: str, message: str, hint: str = "") -> Problem:
+        return Problem(self.path, self.lines.at([key]), message, hint)
+
+
+@dataclass(frozen=True)
+class Common:
+    """The manifest of a suite, and its common requirements by id.
+
+    Attributes:
+        manifest: what suite.yaml says.
+        root: the suite's folder.
+        requirements: those of suite.yaml and of the files in ``requirements/``.
+        taken: the ids of those that the cases read so far take.
+    """
+
+    manifest: SuiteManifest
+    root: Path
+    requirements: Mapping[str, _Requirement]
+    taken: set[str] = field(default_factory=set)
+
+    def domains(self, path: Path) -> tuple[str, ...]:
+        """Return the domains of cases in a file that do not say theirs: the nearest folder that is named like one."""
+        folders = reversed(path.relative_to(self.root).parts[:-1])
+        return next(((folder,) for folder in folders if folder in self.manifest.domains), ())
+
+    def unused(self) -> Iterator[Problem]:
+        """Give the common requirements that no case read so far takes."""
+        for name, requirement in self.requirements.items():
+            if name not in self.taken:
+                message = f"no case uses the common requirement {name}"
+                yield Problem(requirement.path, requirement.lines.line, message)
+
+    def header(self, document: Located, path: Path) -> Located:
+        """Return a case's data with the suite's language, and the domain of its folder, where it does not give its own."""
+        data: JsonObject = document.data
+        defaults: JsonObject = {"language": self.manifest.language, "domains": list(self.domains(path))}
+        missing = {name: value for name, value in defaults.items() if name not in data}
+        return Located(data | missing, document.lines) if missing else document
+
+    def spelt_out(self, document: Located, path: Path, problems: list[Problem]) -> Located:
+        """Return a case's data as if it had been written in full; its lines tell what stands in another file.
+
+        Args:
+            document: a mapping, the case as it is written.
+            path: its file.
+            problems: is added to.
+        """
+        document = self.header(document, path)
+        data = dict(document.data)
+        visible, truth = data.get("visible"), data.get("truth")
+        if self.manifest.instructions and isinstance(visible, dict) and "instructions" not in visible:
+            data["visible"] = visible | {"instructions": self.manifest.instructions}
+        if "vars" not in data and not (isinstance(truth, dict) and "use" in truth):
+            return Located(data, document.lines)
+        if (wrong := _misshapen(data.get("vars", {}), truth)) is not None:
+            place, message = wrong
+            problems.append(document.lines.problem(shown_path(path), place, message))
+            return document
+        lines = Lines(document.lines.line, dict(document.lines.children))
+        filling = _Filling(
+            data.pop("vars", {}), Located(document.data, lines), shown_path(path), str(data["language"]), problems
+        )
+        data["truth"] = self._with_used(truth, filling)
+        filling.tell_unused()
+        return Located(data, lines)
+
+    def _with_used(self, truth: JsonObject, filling: _Filling) -> JsonObject:
+        """Return the truth with the requirements that it uses behind its own; their lines are put into those of the document."""
+        lines = filling.document.lines
+        old = lines.children.get("truth", Lines(lines.line))
+        new = lines.children["truth"] = Lines(old.line, dict(old.children))
+        result = {name: value for name, value in truth.items() if name != "use"}
+        for name, line in self._used(truth["use"], filling) if "use" in truth else ():
+            requirement = self.requirements[name]
+            if requirement.noun.kind is None:
+                continue
+            into = _LISTS[requirement.noun.kind]
+            there = result.get(into, [])
+            if not isinstance(there, list):
+                continue  # validation says so
+            result[into] = [*there, filling.filled(name, requirement, line)]
+            spot = new.children.get(into, Lines(line))
+            new.children[into] = Lines(spot.line, {**spot.children, len(there): filling.lines})
+        return result
+
+    def _used(self, names: Sequence[str], filling: _Filling) -> Iterator[tuple[str, int]]:
+        """Yield the ids of the requirements that a case uses, each once, with the line of the case that asks for it."""
+        seen: set[str] = set()
+        for index, first in enumerate(names):
+            line = filling.document.lines.at(("truth", "use", index))
+            if first not in self.requirements:
+                known = did_you_mean(first, self.requirements) or _known(self.requirements)
+                message = f"truth.use[{index}]: the suite has no common requirement {shown(first)}"
+                filling.problems.append(Problem(filling.path, line, message, known))
+                continue
+            waiting = [first]
+            while waiting:
+                name = waiting.pop()
+                if name not in seen:
+                    seen.add(name)
+                    yield name, line
+                    waiting += reversed(self.requirements[name].noun.use)
+        self.taken.update(seen)
+
+
+def read_common(root: Path, path: Path, manifest: SuiteManifest, document: Located, files: Sequence[Path]) -> Common:
+    """Return what the cases of a suite have in common.
+
+    Args:
+        root: the suite's folder.
+        path: the file suite.yaml.
+        manifest: what it says.
+        document: its data with lines.
+        files: the files in ``requirements/``.
+
+    Raises:
+        SuiteError: with the problems of all files; ids that stand twice, unknown ones in ``use``, and circles are some.
+    """
+    requirements: dict[str, _Requirement] = {}
+    problems: list[Problem] = []
+    inline = Located(document.data.get("common", {}), document.lines.children.get("common", document.lines))
+    sources = [(shown_path(path), inline)]
+    for file in files:
+        try:
+            found = parse_yaml(read_bytes(file, limits.YAML_BYTES), shown_path(file))
+            sources += [(shown_path(file), one) for one in found if one.data is not None]
+        except SuiteError as error:
+            problems.extend(error.problems)
+    for name, source in sources:
+        if not isinstance(source.data, dict):
+            message = "common requirements are a mapping: of the ids that cases use to requirements"
+            problems.append(Problem(name, source.lines.line, message))
+            continue
+        for key, data in source.data.items():
+            lines = source.lines.children[key]
+            noun = validate(CommonRequirement, Located(data, lines), name, problems)
+            if (other := requirements.get(key)) is not None:
+                message = f"the common requirement {shown(key)} stands twice; first in {other.path}:{other.lines.line}"
+                problems.append(Problem(name, lines.line, message, "keep one of the two"))
+            elif noun is not None:
+                requirements[key] = _Requirement(noun, data, lines, name)
+    problems = problems or _wrong_uses(requirements)
+    if problems:
+        raise SuiteError(*problems[: limits.PROBLEMS])
+    return Common(manifest, root, requirements)
+
+
+def _wrong_uses(requirements: Mapping[str, _Requirement]) -> list[Problem]:
+    """Return what is wrong in the ``use`` of common requirements: ids that do not exist, circles."""
+    problems: list[Problem] = []
+    for one in requirements.values():
+        for index, name in enumerate(one.noun.use):
+            if name not in requirements:
+                message = f"use: there is no common requirement {shown(name)}"
+                hint = did_you_mean(name, requirements) or _known(requirements)
+                problems.append(Problem(one.path, one.lines.at(["use", index]), message, hint))
+    if not problems:
+        try:
+            TopologicalSorter({name: one.noun.use for name, one in requirements.items()}).prepare()
+        except CycleError as error:
+            circle: list[str] = error.args[1][::-1]
+            message = f"use goes in a circle: {' uses '.join(circle)}"
+            problems.append(requirements[circle[0]].problem("use", message, "leave one of them out"))
+    return problems
+
+
+def _known(requirements: Mapping[str, _Requirement]) -> str:
+    return (
+        f"it has {', '.join(sorted(requirements))}"
+        if requirements
+        else "write it in requirements/NAME.yaml, or under common in suite.yaml"
+    )
+
+
+def _misshapen(values: Json, truth: Json) -> tuple[tuple[str, ...], str] | None:
+    """Return the place of ``vars`` or ``use`` that is not what it should be, and what is wrong."""
+    if not isinstance(values, dict):
+        return ("vars",), f"vars: found {shown(values)}, expected a mapping of names to values"
+    use = truth.get("use", []) if isinstance(truth, dict) else []
+    if not isinstance(use, list) or not all(isinstance(name, str) for name in use):
+        return ("truth", "use"), f"truth.use: found {shown(use)}, expected a list of ids of common requirements"
+    return None
+
+
+class _Filling:
+    """Fills the ``{{name}}`` of common requirements for one case.
+
+    Attributes:
+        document: the case as it is written.
+        path: its file.
+        problems: is added to.
+        lines: those of the requirement that was filled last.
+    """
+
+    def __init__(
+        self, values: JsonObject, document: Located, path: str, language: str, problems: list[Problem]
+    ) -> None:
+        self.document = document
+        self.path = path
+        self.problems = problems
+        self.lines = document.lines
+        self._values = values
+        self._language = language
+        self._asked: set[str] = set()
+        self._left = limits.CASE_BYTES
+        self._requirement = ""
+
+    def filled(self, name: str, requirement: _Requirement, line: int) -> JsonObject:
+        """Return a common requirement as one of the case, filled in."""
+        self._requirement = f"the common requirement {name} ({requirement.path}:{requirement.lines.line})"
+        self._line = line
+        data = {key: value for key, value in requirement.data.items() if key not in ("kind", "use")}
+        data.setdefault("id", name)
+        if requirement.noun.kind in ("hard", "soft"):
+            data["severity"] = requirement.noun.kind
+        lines = requirement.lines
+        if isinstance(text := data["text"], dict):
+            data["text"] = self._in_language(text)
+        result: JsonObject
+        result, self.lines = self._fill(data, lines)
+        self.lines.path, self.lines.used_at = requirement.path, line
+        return result
+
+    def tell_unused(self) -> None:
+        """Add the problems of values that no requirement asked for."""
+        for name in self._values:
+            if name not in self._asked:
+                message = f"vars.{name}: no requirement that the case uses has {{{{{name}}}}}"
+                hint = did_you_mean(name, self._asked - self._values.keys()) or "leave it out"
+                self.problems.append(Problem(self.path, self.document.lines.at(["vars", name]), message, hint))
+
+    def _in_language(self, texts: Mapping[str, str]) -> str:
+        for language in (self._language, self._language.partition("-")[0]):
+            if language in texts:
+                return texts[language]
+        self._report(
+            f"{self._requirement} has no text in {self._language}, the language of the case",
+            f"it has {', '.join(texts)}",
+        )
+        return next(iter(texts.values()), "")
+
+    def _fill(self, value: Json, lines: Lines) -> tuple[Json, Lines]:
+        """Return a part of a requirement with its lines, filled in."""
+        if isinstance(value, str) and "{{" in value:
+            return self._text(value, lines)
+        if isinstance(value, dict):
+            for key in value:
+                if "{{" in key:
+                    self._report(f"{self._requirement} has {shown(key)} as a key: values alone are filled in")
+            parts = {key: self._fill(one, lines.children.get(key, lines)) for key, one in value.items()}
+            return {key: one for key, (one, _) in parts.items()}, Lines(
+                lines.line, {key: at for key, (_, at) in parts.items()}
+            )
+        if isinstance(value, list):
+            items = [self._fill(one, lines.children.get(index, lines)) for index, one in enumerate(value)]
+            return [one for one, _ in items], Lines(lines.line, dict(enumerate(at for _, at in items)))
+        return value, Lines(lines.line)
+
+    def _text(self, text: str, lines: Lines) -> tuple[Json, Lines]:
+        whole = _PLACEHOLDER.fullmatch(text)
+        if whole is not None and "{{" not in whole[1]:
+            name = self._name(whole[1])
+            if name is None:
+                return text, Lines(lines.line)
+            spot = self.document.lines.children.get("vars", self.document.lines).children.get(name, self.document.lines)
+            return self._values[name], Lines(spot.line, spot.children, self.path)
+        return _PLACEHOLDER.sub(lambda found: self._within(found[1], found[0]), text), Lines(lines.line)
+
+    def _within(self, name_text: str, placeholder: str) -> str:
+        """Return what stands in a longer text in place of a placeholder."""
+        name = self._name(name_text)
+        if name is None:
+            return placeholder
+        value = self._values[name]
+        if type(value) not in SCALARS:
+            self._report(
+                f"vars.{name}: found {shown(value)}, expected text or a number: {self._requirement} has it inside a text"
+            )
+            return placeholder
+        return value if isinstance(value, str) else json.dumps(value)
+
+    def _name(self, text: str) -> str | None:
+        """Return the name of a value that the case has, or None after adding the problem."""
+        found = _NAME.fullmatch(text)
+        if found is None:
+            self._report(
+                f"{self._requirement} has {shown('{{' + text + '}}')}, expected a name between the braces: nothing is computed"
+            )
+            return None
+        name = found[1]
+        self._asked.add(name)
+        if name not in self._values:
+            hint = did_you_mean(name, self._values) or f"add it to the case: vars: {{{name}: ...}}"
+            self._report(f"vars: {shown(name)} is missing, which {self._requirement} asks for", hint)
+            return None
+        self._left -= len(json.dumps(self._values[name]))
+        if self._left < 0:
+            self._report(f"{self._requirement}: what the case fills in comes to more than {limits.CASE_BYTES} bytes")
+            return None
+        return name
+
+    def _report(self, message: str, hint: str = "") -> None:
+        problem = Problem(self.path, self._line, message, hint)
+        if problem not in self.problems and len(self.problems) < limits.PROBLEMS:
+            self.problems.append(problem)
