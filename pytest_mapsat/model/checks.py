@@ -535,6 +535,8 @@ def _named(value: object) -> object:
     """Return a check whose kind is the name of a check in Python as one of the kind ``python``."""
     if isinstance(value, str):
         value = {"kind": value}
+    if isinstance(value, dict) and value.get("kind") == "custom":
+        return {**value, "kind": "python"}
     if not isinstance(value, dict) or not isinstance(kind := value.get("kind"), str) or kind in KINDS:
         return value
     return {

@@ -48,7 +48,7 @@ def test_a_wrong_field_is_explained(tmp_path, old, new, line, message, hint):  #
 @pytest.mark.parametrize(
     ("check", "message", "hint"),
     [
-        ("{kind: sayd, any: [x]}", "check.kind: found 'sayd', expected one of said, not_said, number", "did you mean 'said'?"),
+        ("{kind: sayd, any: [x]}", "check.kind: found 'sayd', expected one of addressed, all, any", "did you mean 'said'?"),
         ("{any: [x]}", "check.kind: is missing", ""),
         ("{kind: said, any: [x], trun: last}", "check.trun: is not a known field", "did you mean 'turn'?"),
         ("{kind: said, any: [x], turn: lst}", "check.turn: found 'lst', expected one of any, first, last, a number from 1", "did you mean 'last'?"),
