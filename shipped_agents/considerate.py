@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from . import journeys, outings, places
+from . import errands, journeys, outings, places
 from .language import Request, pick, understand
 from .needs import Needs, needs_of
 from .world import Tools, World, world_of
@@ -25,8 +25,12 @@ def agent(message: str, tools: Tools, context: Mapping[str, Any], session: Any) 
     """
     said: list[str] = session.state.setdefault("said", [])
     said.append(message)
-    request = understand(said[0])
     world = world_of(tools, context)
+    if "pending" in session.state:
+        return errands.go_on(message, world, session.state)
+    if act := errands.act_of(said[0]):
+        return errands.run(act, said[0], world, context, session.state)
+    request = understand(said[0])
     needs = needs_of(request, said, context, world)
     asked = len(said) > 1
     question = "" if asked else _question(request, needs)
