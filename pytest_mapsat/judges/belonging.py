@@ -13,6 +13,7 @@ from pytest_mapsat.text import Document, Quantity, Span, pack_of
 
 from .bound_values import DAY, ROUNDING, Value
 from .context import Context
+from .finding import Finding, unclear
 from .things import key_of
 from .words import place_of
 
@@ -29,6 +30,7 @@ _FINE = 100
 _HOURS = {"opening", "closing"}
 
 _Figure = TypeVar("_Figure", Quantity, Clock)
+_Check = TypeVar("_Check", Number, ClockTime)
 Outcome = Literal["fits", "misfit", "open", "given", "explained", "beside"]
 #: The figures that are said of a check's phrases, those that may be, and the sentences in which one of these stands.
 Nearby = tuple[set[Span], set[Span], set[int]]
@@ -66,6 +68,41 @@ def belongs(
     return False if False in held else None if None in held else True
 
 
+def of_proposed(check: _Check, context: Context, judged: Callable[[_Check, Context], Finding]) -> Finding:
+    """Judge a check of figures of what is proposed.
+
+    One figure of what is surely proposed decides as ``quantifier`` says: one that fits, or one that does not. The other way it is decided only where it
+    comes to the same whatever else is proposed.
+
+    Args:
+        check: a check with ``of: proposed``.
+        context: the dialogue.
+        judged: judges such a check of named things, or of none.
+    """
+    turn: Any = "last" if check.turn == "any" else check.turn
+    standings = context.standings(turn)
+    tools = {bound.tool for bound in check.bounds}
+    listed = dict.fromkeys(entity.key for entity in context.entities if entity.tool in tools) if tools else standings
+    there = {key: one for key, one in standings.items() if key in listed}
+    sure = tuple(key for key, one in there.items() if one.proposed)
+    firmly = any(there[key].firmly for key in sure)
+    open_ = [key for key, one in there.items() if one.proposed is None and not (one.described and firmly)]
+    decides = check.quantifier == "any"
+
+    def of(*keys: str) -> Finding:
+        return judged(check.model_copy(update={"of": keys}), context)
+
+    found = of(*sure, *(() if decides and sure else open_))
+    if found.passed is decides and sure and (decides or not open_ or of(*sure).passed is decides):
+        return found
+    if found.passed is (not decides) and all(
+        of(key).passed is found.passed for key in listed if decides and key not in sure
+    ):
+        return found
+    quotes = [document.quote(mention.span) for one in there.values() for document, mention in one.mentions[:1]]
+    return unclear(quotes, "and it is open what is said of what is proposed", found.wanted)
+
+
 def near_phrases(near: Sequence[str], document: Document, figures: Sequence[Quantity | Clock]) -> Nearby:
     """Return the figures that are said of one of the phrases, those that may be, and the sentences in which one stands.
 
@@ -98,7 +135,7 @@ def near_phrases(near: Sequence[str], document: Document, figures: Sequence[Quan
 
 def _is_of(check: Number | ClockTime, document: Document, figure: Quantity | Clock, context: Context) -> bool | None:
     """Return whether a figure is said of one of the check's things. What is said of the end of a way may be said of the way."""
-    keys = {key for name in check.of if (key := key_of(name, context.keys))}
+    keys = {key for name in check.things if (key := key_of(name, context.keys))}
     to_an_end = figure.role in (*_OF_WAYS, None) and not sorts_of(keys, context) & sorts_of(
         set(figure.subject), context
     )

@@ -110,7 +110,7 @@ def _sources(bounds: Sequence[Bound]) -> str:
 def thing_in_words(check: Number | ClockTime) -> str:
     """Return what a figure is looked for of: its role, its thing, the words beside it."""
     role = f" ({' or '.join(role.replace('_', ' ') for role in check.role)})" if check.role else ""
-    of = f" of {one_of(check.of)}" if check.of else ""
+    of = " of what is proposed" if check.of == "proposed" else f" of {one_of(check.things)}" if check.of else ""
     near = f" in a sentence with {one_of(check.near)}" if check.near else ""
     return f"{role}{of}{near}"
 

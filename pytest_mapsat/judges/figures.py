@@ -28,6 +28,7 @@ from .belonging import (
     meets,
     named_by_then,
     near_phrases,
+    of_proposed,
     readings_of,
     settled,
     sorts_of,
@@ -87,6 +88,8 @@ class _Said(NamedTuple):
 
 def number(check: Number, context: Context) -> Finding:
     """A number with the unit is said of its thing, and lies where it must."""
+    if check.of == "proposed":
+        return of_proposed(check, context, number)
     unit, scale = _UNITS[check.unit]
     if check.equals_unit and _UNITS[check.equals_unit][0] != unit:
         return Finding(None, f"{check.equals_unit} cannot be converted to {check.unit}", broken=True)
@@ -143,6 +146,8 @@ def _foreign(check: Number, context: Context) -> Iterator[tuple[Document, Quanti
 
 def clock_time(check: ClockTime, context: Context) -> Finding:
     """A clock time is said of its thing, and lies in the window."""
+    if check.of == "proposed":
+        return of_proposed(check, context, clock_time)
     known = context.values(check.bounds, clock_times)
     said: list[_Said] = []
     for document in context.read(check.turn):

@@ -139,7 +139,7 @@ def _bare(key: str) -> str:
 _NAMES: dict[type, Callable[[Any], Iterable[tuple[str, ...]]]] = {
     **dict.fromkeys((Order, Covers), lambda check: check.names),
     **dict.fromkeys((Recommends, Avoids, RulesOut), lambda check: ((name,) for name in check.names)),
-    **dict.fromkeys((Number, ClockTime), lambda check: ((name,) for name in check.of)),
+    **dict.fromkeys((Number, ClockTime), lambda check: ((name,) for name in check.things)),
     Chooses: lambda check: ((name,) for name in (*check.option, *check.over)),
 }
 #: kind -> the words of a check that are looked for as they are.

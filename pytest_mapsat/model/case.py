@@ -239,7 +239,7 @@ def _yes_or_no(value: object) -> object:
 
 
 class UserScript(Noun):
-    """What the scripted user knows how to answer, and its stock phrases (the language's own where not given).
+    """What the scripted user knows how to answer, and its stock phrases (the language's own where not given). Written as a list it is its answers.
 
     ``confirms``: what it answers to any request for a go-ahead; null: it hangs up on none and agrees to none.
     """
@@ -249,6 +249,13 @@ class UserScript(Noun):
     no_preference: str = ""
     cannot_act: str = ""
     goodbye: str = ""
+
+
+#: A list in place of a script is its answers.
+_LISTED = BeforeValidator(
+    lambda value: {"answers": value} if isinstance(value, list) else value,
+    json_schema_input_type=UserScript | tuple[ScriptedAnswer, ...],
+)
 
 
 class PlannedCall(Noun):
@@ -283,7 +290,7 @@ class Truth(Noun):
     clarification: Clarification | None = None
     tools: tuple[ExpectedTool, ...] = ()
     output: JsonObject = Field(default_factory=dict)
-    user: UserScript = UserScript()
+    user: Annotated[UserScript, _LISTED] = UserScript()
     oracle: tuple[OracleTurn, ...] = ()
     end: Literal["oracle"] | tuple[PlannedCall, ...] | None = None
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticKnownError
 
-from .base import Identifier, JsonObject, Latitude, Longitude, Noun, Text
+from .base import Identifier, Json, JsonObject, Latitude, Longitude, Noun, Text
 from .match import Bound, Match
 from .roles import FigureRole, Mode, TimeRole
 
@@ -42,6 +42,8 @@ FigureRoles = Annotated[tuple[FigureRole, ...], BeforeValidator(_listed)]
 TimeRoles = Annotated[tuple[TimeRole, ...], BeforeValidator(_listed)]
 Names = Annotated[tuple[Text, ...], BeforeValidator(_listed)]
 Modes = Annotated[tuple[Mode, ...], BeforeValidator(_listed)]
+#: Names of things, or the word ``proposed``: whatever the reply proposes.
+Things = Literal["proposed"] | Names
 Bounds = Bound | Annotated[tuple[Bound, ...], Field(min_length=1)]
 
 
@@ -80,7 +82,8 @@ _MEASURED, _ROUNDED = frozenset({"m", "km", "s", "min", "h", "d"}), 0.05
 class Number(Noun):
     """A number with a unit is said, and lies where it must.
 
-    A figure counts when it is one of ``role``, is said of a thing of ``of``, belongs to a way of travelling of ``mode``, and stands in a
+    A figure counts when it is one of ``role``, is said of a thing of ``of`` (``proposed``: of what the reply proposes; with ``equals``, of what these tools
+    returned), belongs to a way of travelling of ``mode``, and stands in a
     sentence with a phrase of ``near``; each that is empty asks nothing. A figure of which one of these is not sure decides nothing.
     ``min`` and ``max`` bound it in ``unit``. ``equals`` holds it against values that tools returned (in ``equals_unit``, each multiplied by
     ``times``): those of the thing of which it is said, and of its way of travelling. ``quantifier`` says whether one such figure must fit or all that
@@ -92,7 +95,7 @@ class Number(Noun):
     kind: Literal["number"]
     unit: Unit
     role: FigureRoles = ()
-    of: Names = ()
+    of: Things = ()
     mode: Modes = ()
     near: tuple[Text, ...] = ()
     min: float | None = None
@@ -118,6 +121,11 @@ class Number(Noun):
         return usual if self.tolerance is None else self.tolerance
 
     @property
+    def things(self) -> tuple[str, ...]:
+        """The names of ``of``; none where it is whatever the reply proposes."""
+        return self.of if isinstance(self.of, tuple) else ()
+
+    @property
     def bounds(self) -> tuple[Bound, ...]:
         """Where the values stand that it is held against."""
         return (self.equals,) if isinstance(self.equals, Bound) else self.equals or ()
@@ -131,7 +139,7 @@ class ClockTime(Noun):
 
     kind: Literal["clock_time"]
     role: TimeRoles = ()
-    of: Names = ()
+    of: Things = ()
     near: tuple[Text, ...] = ()
     after: str | None = Field(default=None, pattern=r"^([01]\d|2[0-3]):[0-5]\d$")
     before: str | None = Field(default=None, pattern=r"^([01]\d|2[0-3]):[0-5]\d$")
@@ -146,6 +154,11 @@ class ClockTime(Noun):
         if self.after is None and self.before is None and self.equals is None:
             raise ValueError("clock_time needs after, before or equals")
         return self
+
+    @property
+    def things(self) -> tuple[str, ...]:
+        """The names of ``of``; none where it is whatever the reply proposes."""
+        return self.of if isinstance(self.of, tuple) else ()
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
@@ -283,7 +296,12 @@ class CallPattern(Noun):
 
 
 #: A call, or the name of a tool for any call of it.
-AnyCall = Annotated[CallPattern, BeforeValidator(lambda value: {"tool": value} if isinstance(value, str) else value)]
+AnyCall = Annotated[
+    CallPattern,
+    BeforeValidator(
+        lambda value: {"tool": value} if isinstance(value, str) else value, json_schema_input_type=CallPattern | str
+    ),
+]
 
 
 class Called(Noun):
@@ -460,7 +478,7 @@ class PythonCheck(Noun):
 
 
 class All(Noun):
-    """Every one of ``checks`` holds."""
+    """Every one of ``checks`` holds. Written as a list of checks, too."""
 
     kind: Literal["all"]
     checks: tuple[Check, ...] = Field(min_length=1)
@@ -531,8 +549,10 @@ KINDS: frozenset[str] = frozenset(
 )
 
 
-def _named(value: object) -> object:
-    """Return a check whose kind is the name of a check in Python as one of the kind ``python``."""
+def _spelt_out(value: object) -> object:
+    """Return what a short form of a check stands for: a list for all of its checks, a name or another kind for a check in Python."""
+    if isinstance(value, (list, tuple)):
+        return {"kind": "all", "checks": value}
     if isinstance(value, str):
         value = {"kind": value}
     if isinstance(value, dict) and value.get("kind") == "custom":
@@ -546,7 +566,8 @@ def _named(value: object) -> object:
     }
 
 
-Check = Annotated[Annotated[_Plain, Field(discriminator="kind")], BeforeValidator(_named)]
+_Tagged = Annotated[_Plain, Field(discriminator="kind")]
+Check = Annotated[_Tagged, BeforeValidator(_spelt_out, json_schema_input_type=_Tagged | str | list[Json])]
 
 
 #: combination -> what it combines. By type: each check of each dialogue is looked up here.

@@ -119,4 +119,10 @@ def _spelt_out(value: object) -> object:
     return {"op": "one_of", "values": value} if isinstance(value, (list, tuple)) else value
 
 
-Match = Annotated[_Match, BeforeValidator(_spelt_out)]
+Match = Annotated[
+    _Match,
+    BeforeValidator(
+        _spelt_out,
+        json_schema_input_type=_Match | str | float | bool | None | Annotated[list[Json], Field(min_length=1)],
+    ),
+]

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
@@ -19,6 +20,7 @@ from pytest_mapsat.model import (
     SCALARS,
     Case,
     CommonRequirement,
+    ImplicitFactor,
     Json,
     JsonObject,
     Problem,
@@ -31,14 +33,29 @@ from pytest_mapsat.model import (
 
 #: kind of a common requirement -> the list of a case's truth that it joins.
 _LISTS = {"explicit": "explicit", "hard": "implicit", "soft": "implicit", "fact": "facts", "policy": "policies"}
+#: Keys of a truth as it is written that a whole one does not have.
+_SHORT = ("use", "hard", "soft")
 _PLACEHOLDER = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _NAME = re.compile(r"\s*([A-Za-z0-9_.-]+)\s*")
 
 
+class _Hard(ImplicitFactor):
+    severity: Literal["hard"] = "hard"
+
+
+class _Soft(ImplicitFactor):
+    severity: Literal["soft"] = "soft"
+
+
 class WrittenTruth(Truth):
-    """The truth of a case as it is written: ``use`` names common requirements of the suite, which join its lists."""
+    """The truth of a case as it is written.
+
+    ``use`` names common requirements of the suite, which join its lists. ``hard`` and ``soft`` are implicit factors that do not say their severity.
+    """
 
     use: tuple[str, ...] = ()
+    hard: tuple[_Hard, ...] = ()
+    soft: tuple[_Soft, ...] = ()
 
 
 class WrittenCase(Case):
@@ -109,7 +126,7 @@ class Common:
         visible, truth = data.get("visible"), data.get("truth")
         if self.manifest.instructions and isinstance(visible, dict) and "instructions" not in visible:
             data["visible"] = visible | {"instructions": self.manifest.instructions}
-        if "vars" not in data and not (isinstance(truth, dict) and "use" in truth):
+        if not isinstance(truth, dict) or ("vars" not in data and truth.keys().isdisjoint(_SHORT)):
             return Located(data, document.lines)
         if (wrong := _misshapen(data.get("vars", {}), truth)) is not None:
             place, message = wrong
@@ -119,7 +136,7 @@ class Common:
         filling = _Filling(
             data.pop("vars", {}), Located(document.data, lines), shown_path(path), str(data["language"]), problems
         )
-        data["truth"] = self._with_used(truth, filling)
+        data["truth"] = self._with_used(_with_severity(truth, filling), filling)
         filling.tell_unused()
         return Located(data, lines)
 
@@ -223,6 +240,31 @@ def _wrong_uses(requirements: Mapping[str, _Requirement]) -> list[Problem]:
     return problems
 
 
+def _with_severity(truth: JsonObject, filling: _Filling) -> JsonObject:
+    """Return the truth with the factors of ``hard`` and ``soft`` behind the implicit ones; their lines are put there, too."""
+    if truth.keys().isdisjoint(("hard", "soft")):
+        return truth
+    lines = filling.document.lines
+    old = lines.children.get("truth", Lines(lines.line))
+    implicit = truth.get("implicit", [])
+    spots = old.children.get("implicit", Lines(old.line))
+    for severity in sorted(truth.keys() & {"hard", "soft"}):
+        factors = truth[severity]
+        if not isinstance(factors, list) or not isinstance(implicit, list):
+            message = f"truth.{severity}: found {shown(factors)}, expected a list of implicit factors"
+            filling.problems.append(Problem(filling.path, old.at([severity]), message))
+            continue
+        there = old.children.get(severity, Lines(old.line))
+        for index, factor in enumerate(factors):
+            if isinstance(factor, dict) and "severity" in factor:
+                message = f"truth.{severity}[{index}].severity: leave it out: the list says it"
+                filling.problems.append(Problem(filling.path, there.at([index, "severity"]), message))
+            spots = Lines(spots.line, {**spots.children, len(implicit): there.children.get(index, there)})
+            implicit = [*implicit, factor | {"severity": severity} if isinstance(factor, dict) else factor]
+    lines.children["truth"] = Lines(old.line, {**old.children, "implicit": spots})
+    return {name: value for name, value in truth.items() if name not in ("hard", "soft")} | {"implicit": implicit}
+
+
 def _known(requirements: Mapping[str, _Requirement]) -> str:
     return (
         f"it has {', '.join(sorted(requirements))}"
@@ -231,11 +273,11 @@ def _known(requirements: Mapping[str, _Requirement]) -> str:
     )
 
 
-def _misshapen(values: Json, truth: Json) -> tuple[tuple[str, ...], str] | None:
+def _misshapen(values: Json, truth: JsonObject) -> tuple[tuple[str, ...], str] | None:
     """Return the place of ``vars`` or ``use`` that is not what it should be, and what is wrong."""
     if not isinstance(values, dict):
         return ("vars",), f"vars: found {shown(values)}, expected a mapping of names to values"
-    use = truth.get("use", []) if isinstance(truth, dict) else []
+    use = truth.get("use", [])
     if not isinstance(use, list) or not all(isinstance(name, str) for name in use):
         return ("truth", "use"), f"truth.use: found {shown(use)}, expected a list of ids of common requirements"
     return None
