@@ -209,7 +209,9 @@ def _move(language: str, message: str, world: World, uid: str) -> str:
     world.ask("cancel_booking", booking_id=booking["id"])
     when = slot["time"].partition("T")[2]
     return pick(
-        language, f"Your table at {slot['place']} is now at {when}.", f"已改到{when}，{slot['place']}；原来的位子退掉了。"
+        language,
+        f"Your table at {slot['place']} is now at {when}.",
+        f"已改到{when}，{slot['place']}；原来的位子退掉了。",
     )
 
 

@@ -145,10 +145,6 @@ def _gaps(case: Case, *, silent: bool) -> Iterator[tuple[Severity, str, tuple[st
     if not truth.explicit and not truth.implicit:
         message = "has neither explicit nor implicit factors: nothing says what would satisfy the user, so no run can evaluate it"
         yield "error", "no-factors", (), message
-    for index, factor in enumerate(truth.implicit):
-        if factor.severity == "hard" and factor.weight is None and not factor.evidence:
-            message = f"the hard factor {factor.id} has neither evidence nor a weight: it weighs 1"
-            yield "note", "no-evidence", ("implicit", index), message
     timeless = truth.factors if case.visible.context.now is None else ()
     for index, one in enumerate(timeless):
         if any(isinstance(noun, ClockTime) for _, noun in nouns_in(one, ())):
@@ -159,7 +155,7 @@ def _gaps(case: Case, *, silent: bool) -> Iterator[tuple[Severity, str, tuple[st
         yield "note", "no-clarification", (), message
     if not truth.oracle:
         yield "note", "no-oracle", (), "has no oracle dialogue: baseline:oracle cannot run it"
-    if not truth.user.answers and not silent:
+    if not truth.user.answers and truth.user.confirms is None and not silent:
         yield "note", "no-script", (), "has no scripted answers: the scripted user has no preferences"
 
 

@@ -47,9 +47,7 @@ _EN_DEED = (
 )
 _EN_GOOD = r"(?:ok|okay|alright|all right|fine|good|great|acceptable|agreeable|cool|suitable|satisfactory|work|suit(?: you)?|happy)"
 _EN_RIGHT = r"(?:right|correct|accurate|in order|as you want(?:ed)?|what you (?:want|wanted|had in mind))"
-_EN_IT = (
-    r"(?:that|this|it|(?:all )?(?:of )?(?:this|that|these|those|them|they)|the (?:above|plan|summary|order|booking|proposal|arrangement|change|total|itinerary)s?)"
-)
+_EN_IT = r"(?:that|this|it|(?:all )?(?:of )?(?:this|that|these|those|them|they)|the (?:above|plan|summary|order|booking|proposal|arrangement|change|total|itinerary)s?)"
 #: What a user gives with its go-ahead; the second list needs a word of waiting before it.
 _EN_LEAVE = r"(?:go-?ahead|go ahead|green light|approval|permission|consent|authori[sz]ation|sign-?off|thumbs[- ]up|blessing|say-?so|ok|okay|nod|all[- ]clear)"
 _EN_WORD = rf"(?:{_EN_LEAVE}|confirmation|agreement|word|yes|decision|signal)(?! (?:number|code|e-?mail|letter|page|message|text|link|sms|id|slip|of (?:the|your))\b)"
@@ -84,7 +82,7 @@ _EN_ASKS = _any(
     r"\b(?:reply|respond|answer|type|text|write|enter|say|send)(?: me| us| back)?(?: with)?(?: the word)? \"[^\"]{1,20}\"(?! (?:for|if you (?:need|have)) )",
     rf"\b(?:reply|respond|answer|type|text|enter|press|send)(?: me| back)?(?: with)? \W?\d\W? (?:to|and) (?:{_EN_DEED}|accept|agree|approve|i'll|we'll)",
     rf"\bto (?:{_EN_DEED}|accept|agree)[^.?!;]{{0,20}}, (?:just |simply |please )*(?:reply|respond|answer|type|text|enter|press|send|say)\b",
-    rf"\b(?:a|one|your|the|quick|simple|single) \W?(?:yes|ok|okay|go)\W? [^.?!]{{0,30}}?(?:\band (?:i|we|it)|\b(?:will|would) (?:do|suffice|be enough)|\bis (?:enough|all)|'s all|\bi'll)",
+    r"\b(?:a|one|your|the|quick|simple|single) \W?(?:yes|ok|okay|go)\W? [^.?!]{0,30}?(?:\band (?:i|we|it)|\b(?:will|would) (?:do|suffice|be enough)|\bis (?:enough|all)|'s all|\bi'll)",
     r"\b(?:say|give me) (?:so|the word)\b|\bsay when\b",
     r"\b(?:let me know|tell me|just shout|give me a shout)(?:,| and|, and)? (?:i'll|i will|we'll|we will)\b",
     rf"\b(?:let me know|tell me|say|confirm)(?: if| whether| that| when)+ (?:{_EN_IT}(?:'s| is|'re| are| looks?| sounds?| works?| seems?)|you(?:'re| are) (?:\w+ )?{_EN_GOOD}|everything(?:'s| is| looks?)|(?:i|we) (?:can|should|may) {_EN_ACT}|to {_EN_DEED}|you (?:agree|approve|want to {_EN_DEED}|'d like to {_EN_DEED}|(?:want|would like) me to {_EN_ACT})|you'd like (?:me to {_EN_ACT}|to {_EN_DEED}))",
@@ -123,9 +121,7 @@ _ZH_DEED = (
 _ZH_GOOD = r"(?:可以|(?<![出旅步航同银飞骑])行|好|成|ok|没问题|同意|没意见|接受|满意|合适|妥|中)"
 _ZH_YES = r"[\"「『'(]?(?:1|是的?|好的?|可以|行|ok|yes|y|确认|同意|确定|继续|没问题|下单|嗯|对|成)(?![.、]?选|[\u4e00-\u9fff]{0,2}(?:您|你)的)"
 _ZH_PENDING = rf"我们?(?:就|这就|马上|立刻|立即|现在|便|再|将|会|来|才|先|即|去|直接|打算|准备|想|好|可以|能|给您|帮您|为您|替您|给你|帮你|为你)+(?!{_ZH_INFORM})"
-_ZH_WILLING = (
-    r"(?:同意|确认|确定|没问题|没意见|没异议|没有?(?:别的|其他)?(?:问题|意见|异议)|没错|无误|无异议|可以|ok|认可|点头|愿意|说行|放心|合适|满意|接受|批准|授权|答应|行|好|拍板|发话|开口|吩咐)"
-)
+_ZH_WILLING = r"(?:同意|确认|确定|没问题|没意见|没异议|没有?(?:别的|其他)?(?:问题|意见|异议)|没错|无误|无异议|可以|ok|认可|点头|愿意|说行|放心|合适|满意|接受|批准|授权|答应|行|好|拍板|发话|开口|吩咐)"
 
 _ZH_ASKS = _any(
     rf"(?:可以|可否|能否|能不能|可不可以|是否|要不要|需不需要|要|需要|想|愿意|同意|确认|确定|能|可|允许|方便)[^,。?;!]{{0,12}}?{_ZH_DEED}[^,。?;!]{{0,20}}(?:吗|么|\?|不\?|没\?)",
@@ -162,10 +158,16 @@ _GENERAL = re.compile(
     r"|任何|一般|通常|规定|政策|每次|一律|用户|客户|凡是|从不|绝不"
 )
 _ANYTHING = re.compile(r"\b(?:anything|any (?:other|more|further|changes?)|something else|else)\b")
-_WHICH = re.compile(r"\b(?:what|which|when|where|who|why|how (?:many|much|long|far|can|may|should|do)|whose)\b[^,;:.?!]*$")
-_DETAIL = re.compile(rf"哪|几|什么|多少|谁|怎么(?!样)|提供|告知|告诉(?!我,)|还是|说一下|原因|{_ZH_INFORM}[^,]*?{_ZH_DEED}|需要(?:修改|更改|调整|补充)")
+_WHICH = re.compile(
+    r"\b(?:what|which|when|where|who|why|how (?:many|much|long|far|can|may|should|do)|whose)\b[^,;:.?!]*$"
+)
+_DETAIL = re.compile(
+    rf"哪|几|什么|多少|谁|怎么(?!样)|提供|告知|告诉(?!我,)|还是|说一下|原因|{_ZH_INFORM}[^,]*?{_ZH_DEED}|需要(?:修改|更改|调整|补充)"
+)
 _RESETS = re.compile(r"\bor\b|\bif not\b|\botherwise\b")
-_CHOICE = re.compile(r"\bor\b(?! (?:not|leave|wait|hold|change|cancel|would|do|is|keep|should i (?:wait|hold)|no\b|\S+ (?:to|for) (?:cancel|stop|decline|no|leave|change)))")
+_CHOICE = re.compile(
+    r"\bor\b(?! (?:not|leave|wait|hold|change|cancel|would|do|is|keep|should i (?:wait|hold)|no\b|\S+ (?:to|for) (?:cancel|stop|decline|no|leave|change)))"
+)
 
 
 @lru_cache(maxsize=256)

@@ -11,11 +11,16 @@ from pytest_mapsat.model import RunRequest
 from pytest_mapsat.runs.case import Runner
 from pytest_mapsat.sandbox import make_world
 from pytest_mapsat.suite import open_suite
+from shipped_agents.errands_world import world_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITE = open_suite(ROOT / "benchmark_cases")
 ENTRIES = {entry.id: entry for path in SUITE.files() for entry in SUITE.entries(path)}
-CASES = {name: SUITE.load(entry) for name, entry in sorted(ENTRIES.items())}
+SUITE.worlds = [lambda case, suite: world_of(case)]
+ALL = {name: SUITE.load(entry) for name, entry in sorted(ENTRIES.items())}
+#: The errands change a world and are judged by its end; all others look around on the map.
+ERRANDS = {name: case for name, case in ALL.items() if "errands" in case.domains}
+CASES = {name: case for name, case in ALL.items() if name not in ERRANDS}
 
 
 class Seen(NamedTuple):

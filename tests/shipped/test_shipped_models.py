@@ -14,7 +14,7 @@ from pytest_mapsat.llm.call import library
 SUITE = Path(__file__).parents[2] / "benchmark_cases"
 MODEL = "openai/gpt-4o-mini"
 #: As the run of a whole suite costs a while, the second agent plays one domain.
-RUNS = [(f"--mapsat-agent=react:{MODEL}", SUITE, 38), (f"--mapsat-agent=plan:{MODEL}", SUITE / "ride_hailing", 7)]
+RUNS = [(f"--mapsat-agent=react:{MODEL}", SUITE, 50), (f"--mapsat-agent=plan:{MODEL}", SUITE / "ride_hailing", 7)]
 
 
 def script(body: dict[str, Any], _number: int) -> dict[str, Any] | Broken:

@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from shipped_runs import CASES, ROOT, SUITE
+from shipped_runs import CASES, ERRANDS, ROOT, SUITE
 
 from pytest_mapsat.metrics import weight_of
 from pytest_mapsat.suite import lint
@@ -25,8 +25,8 @@ def test_it_has_nothing_to_lint():
     assert lint(SUITE) == []
 
 
-def test_it_has_the_six_domains_and_a_case_of_each_language_in_each():
-    assert tuple(SUITE.manifest.domains) == DOMAINS
+def test_it_has_its_domains_and_a_case_of_each_language_in_each():
+    assert tuple(SUITE.manifest.domains) == (*DOMAINS, "errands")
     found = {(domain, case.language) for case in CASES.values() for domain in case.domains}
     assert found == {(domain, language) for domain in DOMAINS for language in ("en", "zh")}
 
@@ -125,7 +125,9 @@ def test_machine_rules_stand_on_expected_tools_of_most_cases():
 
 
 def test_every_tool_is_expected_somewhere():
-    assert {tool.name for case in CASES.values() for tool in case.truth.tools} == set(SUITE.tools)
+    expected = {tool.name for case in CASES.values() for tool in case.truth.tools}
+    called = {call.tool for case in ERRANDS.values() for turn in case.truth.oracle for call in turn.calls}
+    assert expected | called == set(SUITE.tools)
 
 
 @every_case

@@ -96,11 +96,9 @@ def test_a_doubtful_case_is_warned_of_at_its_line(tmp_path, old, new, rule, line
     assert (finding.rule, finding.severity, finding.problem.line) == (rule, "warning", line)
 
 
-def test_a_hard_factor_without_evidence_or_weight_is_noted(tmp_path):
+def test_evidence_may_be_left_out(tmp_path):
     evidence = ", evidence: [{text: said so, relevance: strong}]"
-    bare = findings(tmp_path, {**GOOD, "good.yaml": COMPLETE.replace(evidence, "")})
-    assert [(one.rule, one.severity, one.problem.line) for one in bare] == [("no-evidence", "note", 7)]
-    assert findings(tmp_path, {**GOOD, "good.yaml": COMPLETE.replace(evidence, ", weight: 2")}) == []
+    assert findings(tmp_path, {**GOOD, "good.yaml": COMPLETE.replace(evidence, "")}) == []
 
 
 def test_a_time_that_no_case_has_and_a_place_in_no_coordinates_are_warned_of(tmp_path):
