@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from .base import Identifier, JsonObject, Latitude, Level, Longitude, Noun, Text
 from .checks import Check
@@ -224,27 +224,10 @@ class ScriptedAnswer(Noun):
     say: Text
 
 
-class Confirms(Noun):
-    """How the user answers a request for a go-ahead: ``say`` agrees; with ``when`` only a request that names all of these, and ``otherwise`` (``else``) declines the rest."""
-
-    say: Text
-    when: tuple[Text, ...] = ()
-    otherwise: str = Field(default="", alias="else")
-
-
-def _yes_or_no(value: object) -> object:
-    """Read the bare words yes and no as what they say: YAML makes true and false of them."""
-    return {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value
-
-
 class UserScript(Noun):
-    """What the scripted user knows how to answer, and its stock phrases (the language's own where not given).
-
-    ``confirms``: what it answers to any request for a go-ahead; null: it hangs up on none and agrees to none.
-    """
+    """What the scripted user knows how to answer, and its stock phrases (the language's own where not given)."""
 
     answers: tuple[ScriptedAnswer, ...] = ()
-    confirms: Annotated[Literal["yes", "no"] | Confirms | None, BeforeValidator(_yes_or_no)] = None
     no_preference: str = ""
     cannot_act: str = ""
     goodbye: str = ""

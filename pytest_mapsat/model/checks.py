@@ -5,7 +5,7 @@ the reason and, where text decided it, the quotation. Checks on the end state, t
 on prose pass or fail only on what is clear.
 
 The field ``kind`` names the check. ``turn`` says which of the agent's replies are read: all of them
-(``any``), the ``first``, the ``last``, or the one of that number, counted from 1.
+(``any``), the first, or the last one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .base import Identifier, JsonObject, Latitude, Longitude, Noun, Text
 from .match import Bound, Match
 from .roles import FigureRole, Mode, TimeRole
 
-Turn = Literal["any", "first", "last"] | Annotated[int, Field(ge=1, strict=True)]
+Turn = Literal["any", "first", "last"]
 Unit = Literal["m", "km", "s", "min", "h", "d", "yuan", "money", "percent", "celsius", "star", "count"]
 Phrases = Annotated[tuple[Text, ...], Field(min_length=1)]
 
@@ -266,69 +266,27 @@ class RulesOut(Noun):
     turn: Turn = "last"
 
 
-class CallPattern(Noun):
-    """A call of ``tool`` whose arguments match ``with``; parameters that ``with`` does not name may be anything. A plain name means any call of the tool."""
-
-    tool: Identifier
-    arguments: dict[str, Match] = Field(default_factory=dict, alias="with")
-
-
-#: A call, or the name of a tool for any call of it.
-AnyCall = Annotated[CallPattern, BeforeValidator(lambda value: {"tool": value} if isinstance(value, str) else value)]
-
-
 class Called(Noun):
     """The agent called ``tool`` with arguments that match, from ``at_least`` to ``at_most`` times.
 
     ``with`` maps a parameter to a match; the arguments are the agent's own, before defaults.
     ``answered`` counts only calls that the world answered (no error, no miss).
-    ``after`` and ``before``: each such call comes after the first call, or before the last call, that fits. ``agreed``: each such call comes after the user
-    agreed to it.
     """
 
     kind: Literal["called"]
     tool: str
     arguments: dict[str, Match] = Field(default_factory=dict, alias="with")
-    at_least: int = Field(default=1, ge=0)
+    at_least: int = Field(default=1, ge=1)
     at_most: int | None = Field(default=None, ge=1)
     answered: bool = False
-    after: AnyCall | None = None
-    before: AnyCall | None = None
-    agreed: bool = False
 
 
 class NotCalled(Noun):
-    """The agent never called ``tool`` with arguments that match.
-
-    ``after`` and ``before`` narrow it to calls after the first call, or before the last call, that fits; ``agreed: true`` to calls
-    that the user had not agreed to.
-    """
+    """The agent never called ``tool`` with arguments that match."""
 
     kind: Literal["not_called"]
     tool: str
     arguments: dict[str, Match] = Field(default_factory=dict, alias="with")
-    after: AnyCall | None = None
-    before: AnyCall | None = None
-    agreed: bool = False
-
-
-class Calls(Noun):
-    """The agent made the calls of ``steps``.
-
-    ``match``: ``in_order`` (as a subsequence of its calls), ``any_order`` (each step is another call), or ``exact`` (these calls, in this
-    order, and no others). ``extra: forbid`` allows no call besides.
-    """
-
-    kind: Literal["calls"]
-    steps: tuple[AnyCall, ...] = ()
-    match: Literal["in_order", "any_order", "exact"] = "in_order"
-    extra: Literal["allow", "forbid"] = "allow"
-
-    @model_validator(mode="after")
-    def _asks_something(self) -> Calls:
-        if not self.steps and self.extra == "allow" and self.match != "exact":
-            raise ValueError("calls without steps asks nothing: name steps, or forbid all calls with extra: forbid")
-        return self
 
 
 class EndState(Noun):
@@ -389,34 +347,6 @@ class SameEnd(Noun):
 
     kind: Literal["same_end"]
     ignore: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+\.[^\s].*$")], ...] = ()
-
-
-class Output(Noun):
-    """The structured output of a reply has, at ``path``, values that match ``equals``.
-
-    ``path`` is dotted; ``*`` stands for every element of a list or object. ``quantifier``: whether all values there must match, or one.
-    """
-
-    kind: Literal["output"]
-    path: str = ""
-    equals: Match
-    quantifier: Literal["any", "all"] = "all"
-    turn: Turn = "last"
-
-
-class OutputFits(Noun):
-    """The structured output of a reply is there and fits the case's ``visible.output_schema``."""
-
-    kind: Literal["output_schema"]
-    turn: Turn = "last"
-
-
-class Matches(Noun):
-    """``pattern``, a regular expression in RE2's syntax, is found in the text of a reply. RE2 takes time in proportion to the text, whatever the pattern."""
-
-    kind: Literal["matches"]
-    pattern: Annotated[str, Field(min_length=1, max_length=1000)]
-    turn: Turn = "last"
 
 
 class Asked(Noun):
@@ -501,13 +431,9 @@ _Plain = (
     | RulesOut
     | Called
     | NotCalled
-    | Calls
     | EndState
     | Unchanged
     | SameEnd
-    | Output
-    | OutputFits
-    | Matches
     | Asked
     | Grounded
     | PythonCheck
@@ -526,6 +452,8 @@ def _named(value: object) -> object:
     """Return a check whose kind is the name of a check in Python as one of the kind ``python``."""
     if isinstance(value, str):
         value = {"kind": value}
+    if isinstance(value, dict) and value.get("kind") == "custom":
+        return {**value, "kind": "python"}
     if not isinstance(value, dict) or not isinstance(kind := value.get("kind"), str) or kind in KINDS:
         return value
     return {

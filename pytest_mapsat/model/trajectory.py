@@ -145,12 +145,10 @@ class Turn(Noun):
     """One message of the dialogue. The first is the user's query.
 
     ``claims``: what the reply says in structured form (see ``Structured``); null where the agent gave nothing.
-    ``agreed``: of a user's turn: whether it agreed to the go-ahead that it was asked for, or declined; null: it was asked for none, or nobody knows.
     """
 
     role: Literal["user", "agent"]
     text: str
-    agreed: bool | None = None
     steps: tuple[Step, ...] = ()
     claims: JsonObject | None = None
     usage: Usage = Usage()

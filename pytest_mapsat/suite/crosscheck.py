@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 
 from pytest_mapsat.formats import DataPath
 from pytest_mapsat.model import (
+    KINDS,
     RESERVED,
     Avoids,
     Bound,
@@ -23,6 +24,7 @@ from pytest_mapsat.model import (
     Noun,
     Number,
     PlannedCall,
+    PythonCheck,
     Recommends,
     SameEnd,
     SuiteManifest,
@@ -48,6 +50,7 @@ _NAMES_TOOL: dict[type[Noun], str] = {
 }
 _TOOL_NAMERS = frozenset(_NAMES_TOOL)
 _NUMBERS = frozenset({Number})
+_PYTHON: frozenset[type[Noun]] = frozenset({PythonCheck})
 _STATE: frozenset[type[Noun]] = frozenset({EndState, Exempt, SameEnd})
 
 
@@ -76,6 +79,10 @@ def errors_of(
     """Give what keeps a case of a suite from being loaded: all that a run asks for, for each of its cases."""
     yield from _domains(case, manifest)
     yield from _tables(case, tables)
+    for place, check in nouns_in(case.truth, ("truth",), _PYTHON):
+        if isinstance(check, PythonCheck) and (hint := did_you_mean(check.name, KINDS - {"python"})):
+            message = f"found {shown(check.name)}, expected one of {', '.join(sorted(KINDS - {'python'}))}"
+            yield Remark("error", "unknown-check", (*place, "kind"), message, hint)
     yield from _expected(case)
     yield from _claims(case)
     if manifest.currency != "CNY":

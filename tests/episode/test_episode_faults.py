@@ -165,7 +165,7 @@ class TestOthersThatBreak:
     def test_a_world_that_raises_is_not_the_agents_failure(self, looks_away):
         class Broken:
             def __init__(self):
-                self.tools = {"find": FIND}
+                self.tools, self.setup = {"find": FIND}, ()
 
             def call(self, name, arguments):
                 raise ValueError("secret-record-key")

@@ -69,7 +69,7 @@ BREAKS = {
     "stops pytest": "import pytest; pytest.exit('no', 0)",
 }
 HARMS = {
-    "lowers the recursion limit": "import sys; sys.setrecursionlimit(60)",
+    "lowers the recursion limit": "import sys; sys.setrecursionlimit(64)",
     "closes stdout": "import sys; sys.stdout.close(); sys.stderr.close()",
     "moves away": "import os; os.chdir('/')",
     "spoils builtins": "import builtins, time; builtins.open = builtins.print = time.time = time.monotonic = None",

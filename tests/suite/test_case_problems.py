@@ -48,7 +48,7 @@ def test_a_wrong_field_is_explained(tmp_path, old, new, line, message, hint):  #
 @pytest.mark.parametrize(
     ("check", "message", "hint"),
     [
-        ("{kind: sayd, any: [x]}", "check.kind: found 'sayd', expected one of said, not_said, number", "did you mean 'said'?"),
+        ("{kind: sayd, any: [x]}", "check.kind: found 'sayd', expected one of addressed, all, any", "did you mean 'said'?"),
         ("{any: [x]}", "check.kind: is missing", ""),
         ("{kind: said, any: [x], trun: last}", "check.trun: is not a known field", "did you mean 'turn'?"),
         ("{kind: said, any: [x], turn: lst}", "check.turn: found 'lst', expected one of any, first, last", "did you mean 'last'?"),
@@ -84,7 +84,6 @@ def test_a_wrong_check_is_explained(tmp_path, check, message, hint):
         ("  implicit: [{id: z1, text: x, severity: hard}]", "truth.implicit[0]: an implicit factor needs a weight"),
         ("  implicit: [{id: z1, text: x, severity: hrd, weight: 1}]", "truth.implicit[0].severity: found 'hrd'"),
         ("  clarification: {max_turns: -1}", "truth.clarification.max_turns: found -1: "),
-        ("  facts: [{id: f1, text: x, scope: outcome}]", "truth.facts[0].scope: found 'outcome', but nothing reads the state"),
         ("  policies: [{id: p1, text: x, scope: answer}]", "truth.policies[0].scope: found 'answer', expected one of trajectory"),
         ("  policies: [{id: e1, text: x}]", "truth: two factors have the id 'e1'"),
         ("  tools: [{name: find, id: a}, {name: find, id: a}]", "truth.tools[1].id: another expected tool has the id 'a'"),
