@@ -141,7 +141,8 @@ def play_reference(case: Case, suite: WorldSuite) -> ReferenceEnd | None:
     calls = case.truth.reference
     if calls is None:
         return None
-    world, changes, problem = make_world(case, suite), [], ""
+    world, problem = make_world(case, suite), ""
+    changes: list[RowChange] = []
     for number, call in enumerate(calls, 1):
         answer = world.call(call.tool, call.arguments)
         changes += answer.changed

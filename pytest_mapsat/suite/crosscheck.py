@@ -126,13 +126,14 @@ def _domains(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
 def _tables(case: Case, tables: Mapping[str, Table]) -> Iterator[Remark]:
     """Give where a check on the end state is about a table that the suite does not have, or has no reference to compare with."""
     for place, noun in nouns_in(case.truth, ("truth",), _STATE):
-        if isinstance(noun, SameEnd):
+        names: list[tuple[Place, str]] = []
+        if isinstance(noun, EndState | Exempt):
+            names = [(("table",), noun.table)]
+        elif isinstance(noun, SameEnd):
             names = [(("ignore", index), name.partition(".")[0]) for index, name in enumerate(noun.ignore)]
             if case.truth.end is None:
                 message = "same_end has nothing to compare with: the case has no truth.end"
                 yield Remark("error", "no-reference", (*place, "kind"), message, "add truth.end: calls, or oracle")
-        else:
-            names = [(("table",), noun.table)]
         for where, name in names:
             if name not in tables:
                 yield Remark("error", "unknown-table", (*place, *where), unknown_table(name, tables))
