@@ -247,7 +247,14 @@ class _Dialogue:
             timing = None if move.usage is None else TurnTiming(seconds=round(perf_counter() - started, 6))
             notes = tuple(Step(kind="thought", text=note) for note in move.notes)
             self._turns.append(
-                Turn(role="user", text=move.text, steps=notes, usage=move.usage or _UNKNOWN, timing=timing)
+                Turn(
+                    role="user",
+                    text=move.text,
+                    agreed=move.agreed,
+                    steps=notes,
+                    usage=move.usage or _UNKNOWN,
+                    timing=timing,
+                )
             )
         if move.ending is not None or move.text is None:
             return _End(move.ending or "done")

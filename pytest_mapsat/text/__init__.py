@@ -15,6 +15,7 @@ from .document import (
 )
 from .fold import Folded, fold_phrase
 from .fold import fold as fold_text
+from .goahead import agrees, asks_go_ahead, go_ahead_requests
 from .lexicon import Lexicon, Thing, lexicon_of
 from .pack import FOREIGN, MONEY, YUAN, Vocabulary, pack_of, vocabulary_problem
 from .page import Page, open_page
@@ -40,8 +41,11 @@ __all__ = [
     "Stance",
     "Thing",
     "Vocabulary",
+    "agrees",
+    "asks_go_ahead",
     "fold_phrase",
     "fold_text",
+    "go_ahead_requests",
     "lexicon_of",
     "open_page",
     "pack_of",

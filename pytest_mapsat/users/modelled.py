@@ -81,11 +81,11 @@ class ModelUser:
         self._voice = voice
         self._language = case.language
         self._script = Script.of(case)
-        self._known = (truth.persona, truth.intent, *(answer.say for answer in truth.user.answers))
+        self._known = (truth.persona, truth.intent, *self._script.said)
         self._about = {
             "persona": truth.persona or "-",
             "intent": truth.intent or case.visible.query,
-            "answers": "\n".join(f"- {answer.say}" for answer in truth.user.answers) or "-",
+            "answers": "\n".join(f"- {line}" for line in self._script.lines()) or "-",
         }
 
     def reply(self, turns: Sequence[Turn]) -> UserMove:

@@ -18,6 +18,9 @@ class Stock:
     goodbye: str
     said_already: str
     joint: str
+    agrees: str
+    declines: str
+    asked_go_ahead: str
 
 
 _STOCK = {
@@ -27,6 +30,9 @@ _STOCK = {
         goodbye="That is all, thank you.",
         said_already="I have already said that.",
         joint=" ",
+        agrees="Yes, go ahead.",
+        declines="No, do not do that.",
+        asked_go_ahead="asked for a go-ahead",
     ),
     "zh": Stock(
         no_preference="都可以。",
@@ -34,6 +40,9 @@ _STOCK = {
         goodbye="没有了，谢谢。",
         said_already="这个我刚才说过了。",
         joint="",
+        agrees="可以，就这么办。",
+        declines="不用了，先不要办。",
+        asked_go_ahead="被问到是否可以办理",
     ),
 }
 

@@ -1,12 +1,15 @@
-"""What an agent's message asks of the user, sentence by sentence. Rules only, no model: the same text is always read the same."""
+"""What an agent's message asks of the user, sentence by sentence, and the facts in anybody's words. Rules only, no model: the same text is always read the same."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
 from functools import lru_cache
 
 from pytest_mapsat import text
+from pytest_mapsat.sandbox import DAY_WORDS
 from pytest_mapsat.text import Document, Span, fold_phrase
 
 from . import phrases
@@ -16,6 +19,11 @@ _READ_CHARS = 20_000
 #: A sentence that puts the user off is short; a longer one says something besides.
 _SHORT = 80
 
+_DATE = len("2026-05-26")
+_WEEK = 7
+_DAY_WORD = re.compile(
+    "|".join(rf"\b{re.escape(word)}\b" if word.isascii() else word for word in sorted(DAY_WORDS, key=len, reverse=True))
+)
 _NOT_WORD = re.compile(r"[^\w]+")
 _LATIN = re.compile(r"[a-z0-9]")
 
@@ -48,7 +56,8 @@ class Reading:
 
     Attributes:
         sentences: all sentences, folded.
-        questions: those that want an answer of a particular kind.
+        questions: those that want an answer of a particular kind; requests for a go-ahead are among them.
+        go_ahead: those that ask for a go-ahead for what the agent has in mind.
         open_ended: those that are open to anything ("Anything else?").
         actions: those that want the user to act in the world.
         stalls: the message only puts the user off, or is blank.
@@ -57,6 +66,7 @@ class Reading:
 
     sentences: tuple[str, ...]
     questions: tuple[str, ...]
+    go_ahead: tuple[str, ...]
     open_ended: tuple[str, ...]
     actions: tuple[str, ...]
     stalls: bool
@@ -78,18 +88,23 @@ def read(message: str, language: str = "en") -> Reading:
     """
     document = text.read_names(text.open_page(message[-_READ_CHARS:], language=language), text.lexicon_of(()))
     asks = {question.sentence: question.offer for question in document.questions}
+    requests = text.go_ahead_requests(document)
     sentences: list[str] = []
+    go_ahead: list[str] = []
     kinds: dict[str, list[str]] = {}
     for number, span in enumerate(document.sentences):
         sentence = fold_phrase(document.words(span))
         if words(sentence):
-            kind = _kind(sentence, asks.get(number))
-            asking = kind in ("question", "open")
+            kind = "question" if number in requests else _kind(sentence, asks.get(number))
             sentences.append(sentence)
-            kinds.setdefault(kind, []).append(_with_list(document, span, sentence) if asking else sentence)
+            said = _with_list(document, span, sentence) if kind in ("question", "open") else sentence
+            kinds.setdefault(kind, []).append(said)
+            if number in requests:
+                go_ahead.append(said)
     return Reading(
         sentences=tuple(sentences),
         questions=tuple(kinds.get("question", ())),
+        go_ahead=tuple(go_ahead),
         open_ended=tuple(kinds.get("open", ())),
         actions=tuple(kinds.get("action", ())),
         stalls=not sentences or ("placeholder" in kinds and kinds.keys() <= {"placeholder", "filler"}),
@@ -124,3 +139,58 @@ def _kind(sentence: str, offer: str | None) -> str:
 def _with_list(document: Document, span: Span, sentence: str) -> str:
     """Return a sentence that asks with the list that follows it, as its options."""
     return "\n".join((sentence, *(fold_phrase(document.words(item)) for item in document.list_below(span.start))))
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A time of day, a day or a figure in somebody's words.
+
+    Attributes:
+        unit: ``clock``, ``day``, or the canonical unit of a figure.
+        values: minutes after midnight, every reading; the day of the week; or the least and the most that is meant.
+        span: the words.
+    """
+
+    unit: str
+    values: tuple[float, ...]
+    span: Span
+
+    def agrees(self, other: Fact) -> bool:
+        """Return whether both may mean the same."""
+        if not {self.unit, other.unit}.isdisjoint(("clock", "day")):
+            return self.unit == other.unit and not set(self.values).isdisjoint(other.values)
+        return self.values[0] <= other.values[1] and other.values[0] <= self.values[1]
+
+
+@lru_cache(maxsize=256)
+def facts_of(said: str, language: str, now: str = "") -> tuple[Fact, ...]:
+    """Return the times of day, the days and the figures that a text states.
+
+    Args:
+        said: the text.
+        language: BCP 47 tag of the case.
+        now: the case's moment, from which words like tomorrow count; empty: they are no fact.
+    """
+    document = text.read(said, language=language, lexicon=text.lexicon_of(()))
+    times = [Fact("clock", tuple(map(float, one.minutes)), one.span) for one in document.times]
+    figures = [Fact(one.unit, (one.low, one.high), one.span) for one in document.quantities]
+    return (*times, *_days(said, now), *figures)
+
+
+def _days(said: str, now: str) -> Iterator[Fact]:
+    lower = said.lower()
+    for found in phrases.WEEKDAY.finditer(lower):
+        yield Fact("day", (float(phrases.weekday_of(found)),), Span(found.start(), found.end()))
+    today = _weekday(now)
+    if today is None:
+        return
+    for found in _DAY_WORD.finditer(lower):
+        yield Fact("day", (float((today + DAY_WORDS[found[0]]) % _WEEK),), Span(found.start(), found.end()))
+
+
+def _weekday(now: str) -> int | None:
+    """Return the day of the week of a moment; None for one that is no day of the calendar."""
+    try:
+        return date.fromisoformat(now[:_DATE]).weekday()
+    except ValueError:
+        return None

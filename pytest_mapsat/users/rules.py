@@ -9,17 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
-from functools import lru_cache
 from typing import Literal
 
-from pytest_mapsat.model import USER, Case, Label, Quote, ScriptedAnswer, Trajectory, Turn, user_name
-from pytest_mapsat.sandbox import DAY_WORDS
-from pytest_mapsat.text import Span, fold_phrase, lexicon_of
-from pytest_mapsat.text import read as read_text
+from pytest_mapsat.model import USER, Case, Confirms, Label, Quote, ScriptedAnswer, Trajectory, Turn, user_name
+from pytest_mapsat.text import agrees, fold_phrase
 
 from . import phrases
-from .reading import Reading, mentions, read, wants_something, words
+from .reading import Fact, Reading, facts_of, mentions, read, wants_something, words
+from .scripted import answer_go_ahead
 
 #: What a user may do wrong (PIPA 5.3 and appendix F).
 SlipKind = Literal["proactivity", "contradiction", "missing_details", "misinterpretation"]
@@ -29,11 +26,6 @@ _SHOWN = 80
 #: Of a longer turn only the end is read, as by the user itself.
 _READ_CHARS = 20_000
 #: Figures and times, and names in quotation marks: what nobody may make up.
-_DATE = len("2026-05-26")
-_WEEK = 7
-_DAY_WORD = re.compile(
-    "|".join(rf"\b{re.escape(word)}\b" if word.isascii() else word for word in sorted(DAY_WORDS, key=len, reverse=True))
-)
 _STATED = re.compile(r"\d+(?:[.:]\d+)*|(?<=[“\"「《])[^”\"」》]{2,40}(?=[”\"」》])")
 
 
@@ -50,61 +42,6 @@ class Slip:
     kind: SlipKind
     why: str
     misleads: bool = True
-
-
-@dataclass(frozen=True)
-class Fact:
-    """A time of day, a day or a figure in somebody's words.
-
-    Attributes:
-        unit: ``clock``, ``day``, or the canonical unit of a figure.
-        values: minutes after midnight, every reading; the day of the week; or the least and the most that is meant.
-        span: the words.
-    """
-
-    unit: str
-    values: tuple[float, ...]
-    span: Span
-
-    def agrees(self, other: Fact) -> bool:
-        """Return whether both may mean the same."""
-        if not {self.unit, other.unit}.isdisjoint(("clock", "day")):
-            return self.unit == other.unit and not set(self.values).isdisjoint(other.values)
-        return self.values[0] <= other.values[1] and other.values[0] <= self.values[1]
-
-
-@lru_cache(maxsize=256)
-def facts_of(said: str, language: str, now: str = "") -> tuple[Fact, ...]:
-    """Return the times of day, the days and the figures that a text states.
-
-    Args:
-        said: the text.
-        language: BCP 47 tag of the case.
-        now: the case's moment, from which words like tomorrow count; empty: they are no fact.
-    """
-    document = read_text(said, language=language, lexicon=lexicon_of(()))
-    times = [Fact("clock", tuple(map(float, one.minutes)), one.span) for one in document.times]
-    figures = [Fact(one.unit, (one.low, one.high), one.span) for one in document.quantities]
-    return (*times, *_days(said, now), *figures)
-
-
-def _days(said: str, now: str) -> Iterator[Fact]:
-    lower = said.lower()
-    for found in phrases.WEEKDAY.finditer(lower):
-        yield Fact("day", (float(phrases.weekday_of(found)),), Span(found.start(), found.end()))
-    today = _weekday(now)
-    if today is None:
-        return
-    for found in _DAY_WORD.finditer(lower):
-        yield Fact("day", (float((today + DAY_WORDS[found[0]]) % _WEEK),), Span(found.start(), found.end()))
-
-
-def _weekday(now: str) -> int | None:
-    """Return the day of the week of a moment; None for one that is no day of the calendar."""
-    try:
-        return date.fromisoformat(now[:_DATE]).weekday()
-    except ValueError:
-        return None
 
 
 # -- while a model speaks ------------------------------------------------------------------------------------------------
@@ -146,16 +83,38 @@ class Script:
         answers: what it has been given to say, each when it is asked for.
         language: BCP 47 tag of the case.
         now: the case's moment, ISO 8601; empty where there is none.
+        confirms: how it answers requests for a go-ahead.
     """
 
     answers: tuple[ScriptedAnswer, ...]
     language: str
     now: str = ""
+    confirms: Literal["yes", "no"] | Confirms | None = None
 
     @classmethod
     def of(cls, case: Case) -> Script:
         """Return the script of a case."""
-        return cls(case.truth.user.answers, case.language, case.visible.context.now or "")
+        user = case.truth.user
+        return cls(user.answers, case.language, case.visible.context.now or "", user.confirms)
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """All that it has been given to say."""
+        decisions = self.confirms if isinstance(self.confirms, Confirms) else None
+        own = (decisions.say, decisions.otherwise) if decisions else ()
+        return (*(answer.say for answer in self.answers), *own)
+
+    def lines(self) -> Iterator[str]:
+        """Yield what it has been given to say, and when, in words that a model can be told."""
+        yield from (answer.say for answer in self.answers)
+        stock = phrases.stock_of(self.language)
+        if isinstance(self.confirms, Confirms):
+            wanted = f" ({', '.join(self.confirms.when)})" if self.confirms.when else ""
+            yield f"{stock.asked_go_ahead}{wanted}: {self.confirms.say}"
+            if wanted:
+                yield f"{stock.asked_go_ahead} (…): {self.confirms.otherwise or stock.declines}"
+        elif self.confirms:
+            yield f"{stock.asked_go_ahead}: {stock.agrees if self.confirms == 'yes' else stock.declines}"
 
     def facts(self, said: str) -> tuple[Fact, ...]:
         """Return the times, days and figures that a text states."""
@@ -198,6 +157,9 @@ class Script:
         if unasked and not reading.asks:
             why = f"it volunteers {unasked[0].say[:_SHOWN]!r}: nothing was asked"
             yield Slip("proactivity", why, misleads=False)
+        decision = answer_go_ahead(self.confirms, reading, self.language)
+        if decision and words(decision[0]) not in words(message) and agrees(message, self.language) is (not decision[1]):
+            yield Slip("contradiction", f"asked for a go-ahead, it says {message[:_SHOWN]!r}, and the script has {decision[0]!r}")
         for answer in asked:
             say = repr(answer.say[:_SHOWN])
             if self._tells(message, answer):
@@ -221,7 +183,7 @@ class Script:
     def _other_fact(self, message: str, answer: ScriptedAnswer) -> str:
         """Return the words of a fact that is of the kind of an answer's and no fact of the script; empty where there is none."""
         kinds = {fact.unit for fact in self.facts(answer.say)} - {"count"}
-        known = [fact for one in self.answers for fact in self.facts(one.say)]
+        known = [fact for say in self.said for fact in self.facts(say)]
         wrong = (fact for fact in facts_of(message, self.language, self.now) if fact.unit in kinds)
         return next((_text(message, one) for one in wrong if not any(one.agrees(other) for other in known)), "")
 
@@ -260,7 +222,7 @@ def audit(case: Case, trajectory: Trajectory) -> tuple[Label, ...]:
         trajectory: what was said.
     """
     script, turns = Script.of(case), trajectory.turns
-    if not script.answers or trajectory.fault is not None:
+    if (not script.answers and script.confirms is None) or trajectory.fault is not None:
         return ()
     labels: dict[str, Label] = {}
     for index, turn in enumerate(turns):
@@ -278,7 +240,7 @@ def audit(case: Case, trajectory: Trajectory) -> tuple[Label, ...]:
 def _known(case: Case) -> Iterator[str]:
     """Yield what a user of the case may know: whatever the truth says of it, and what the agent is shown."""
     truth, context = case.truth, case.visible.context
-    yield from (truth.persona, truth.intent, *(answer.say for answer in truth.user.answers))
+    yield from (truth.persona, truth.intent, *Script.of(case).said)
     yield from (truth.user.no_preference, truth.user.cannot_act, truth.user.goodbye)
     yield from (context.model_dump_json(), *(factor.text for factor in truth.factors))
 

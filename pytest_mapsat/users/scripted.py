@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from pytest_mapsat.model import ScriptedAnswer, Turn, UserScript
+from pytest_mapsat.model import Confirms, ScriptedAnswer, Turn, UserScript
 
 from .phrases import Stock, stock_of
-from .reading import Reading, mentions, read, wants_something, words
+from .reading import Fact, Reading, facts_of, mentions, read, wants_something, words
 from .user import UserMove
 
 if TYPE_CHECKING:
     from .modelled import Chooser
+
+#: Clauses that say what is not to be had, and what something else is to stand for.
+_NOT_TO_BE_HAD = re.compile(
+    r"[^,.;!?\n]*\b(?:full|sold out|unavailable|not available|booked (?:up|out)|fully booked|closed|gone|(?:can't|cannot|couldn't|could not|unable to) (?:book|get|do|offer|reserve|find))\b"
+    r"[^,.;!?\n]*|\b(?:instead of|rather than) [^,.;!?\n]*|[^,。;!?\n]*(?:满了|约满|订满|满员|售罄|没位|没有(?:位|票|座|房)|订不到|约不上|买不到|停业|不营业)[^,。;!?\n]*|(?:而不是|不是)[^,。;!?\n]*"
+)
+_INSTEAD = re.compile(r"\binstead\b(?! of)|换成|改成|改订|改为")
 
 
 class ScriptedUser:
@@ -31,6 +40,7 @@ class ScriptedUser:
         self._stock = _own_words((script.no_preference, script.cannot_act, script.goodbye), stock_of(language))
         self._language = language
         self._script = script.answers
+        self._confirms = script.confirms
         self._unsaid = list(script.answers)
         self._said: list[ScriptedAnswer] = []
         self._heard: set[str] = set()
@@ -41,21 +51,24 @@ class ScriptedUser:
         self._notes = []
         move = self._move(read(_last_words(turns), self._language))
         spent = self._chooser.take_spent() if self._chooser is not None else None
-        return UserMove(move.text, move.ending, spent, tuple(self._notes))
+        return replace(move, usage=spent, notes=tuple(self._notes))
 
     def _move(self, message: Reading) -> UserMove:
         answers = self._answers_to(message)
         if self._is_looping(message, answers):
             return self._end(gave_up=True)
-        if answers:
-            return self._answer(answers, also_act=bool(message.actions))
+        decision = answer_go_ahead(self._confirms, message, self._language)
+        if answers or decision:
+            return self._answer(answers, decision, also_act=bool(message.actions))
         return self._without_answer(message)
 
     def _answers_to(self, message: Reading) -> list[ScriptedAnswer]:
         """Take what was asked for out of what is still to be said."""
         asked = (*message.questions, *message.open_ended)
         answers = [answer for answer in self._unsaid if _is_asked(answer, asked)]
-        strange = [one for one in message.questions if not any(_is_asked(answer, [one]) for answer in self._script)]
+        known = () if self._confirms is None else message.go_ahead
+        questions = [one for one in message.questions if one not in known]
+        strange = [one for one in questions if not any(_is_asked(answer, [one]) for answer in self._script)]
         if strange and self._chooser is not None and self._unsaid:
             chosen = self._chooser.choose(strange, self._unsaid)
             answers = [answer for answer in self._unsaid if answer in answers or answer in chosen]
@@ -68,7 +81,8 @@ class ScriptedUser:
 
     def _is_looping(self, message: Reading, answers: Sequence[ScriptedAnswer]) -> bool:
         """Return whether this is the second reply in a row that brings nothing new."""
-        stale = not answers and (self._is_repetition(message) or self._was_answered(message))
+        confirmed = self._confirms is not None and message.go_ahead
+        stale = not answers and (self._is_repetition(message) or (not confirmed and self._was_answered(message)))
         self._stale_replies = self._stale_replies + 1 if stale else 0
         self._heard.update(map(words, message.sentences))
         return self._stale_replies > 1
@@ -79,10 +93,14 @@ class ScriptedUser:
     def _was_answered(self, message: Reading) -> bool:
         return any(_is_asked(answer, message.questions) for answer in self._said)
 
-    def _answer(self, answers: Sequence[ScriptedAnswer], *, also_act: bool) -> UserMove:
+    def _answer(
+        self, answers: Sequence[ScriptedAnswer], decision: tuple[str, bool] | None, *, also_act: bool
+    ) -> UserMove:
+        words_of_decision, agreed = decision or ("", None)
+        last = (words_of_decision, self._stock.cannot_act if also_act else "")
         # The same words may stand in two answers of a script; once is enough.
-        said = list(dict.fromkeys(answer.say for answer in answers))
-        return UserMove(self._stock.joint.join([*said, self._stock.cannot_act] if also_act else said))
+        said = dict.fromkeys(one for one in (*(answer.say for answer in answers), *last) if one)
+        return UserMove(self._stock.joint.join(said), agreed=agreed)
 
     def _without_answer(self, message: Reading) -> UserMove:
         if message.actions:
@@ -100,13 +118,55 @@ class ScriptedUser:
 def _own_words(script_words: tuple[str, str, str], stock: Stock) -> Stock:
     """Return the stock phrases with the script's own; words that ask for something cannot end a dialogue."""
     no_preference, cannot_act, goodbye = script_words
-    return Stock(
+    return replace(
+        stock,
         no_preference=no_preference or stock.no_preference,
         cannot_act=_closing(cannot_act) or stock.cannot_act,
         goodbye=_closing(goodbye) or stock.goodbye,
-        said_already=stock.said_already,
-        joint=stock.joint,
     )
+
+
+def answer_go_ahead(
+    confirms: Literal["yes", "no"] | Confirms | None, message: Reading, language: str
+) -> tuple[str, bool] | None:
+    """Return what a script answers to a request for a go-ahead, and whether that agrees; None where it has no answer or none is asked for.
+
+    Args:
+        confirms: the script's.
+        message: what the agent's message asks.
+        language: BCP 47 tag of the case.
+    """
+    if confirms is None or not message.go_ahead:
+        return None
+    stock = stock_of(language)
+    if isinstance(confirms, str):
+        return (stock.agrees, True) if confirms == "yes" else (stock.declines, False)
+    if all(_names(message, wanted, language) for wanted in confirms.when):
+        return confirms.say, True
+    return confirms.otherwise or stock.declines, False
+
+
+def _names(message: Reading, wanted: str, language: str) -> bool:
+    """Return whether a message that asks for a go-ahead names something, a time or a figure in whatever form.
+
+    What it says is not to be had is not what it asks about. A time in the very sentence that asks goes before those in others.
+    """
+    asking = "\n".join(message.go_ahead)
+    whole = asking if _INSTEAD.search(asking) else "\n".join(message.sentences)
+    asking, whole = (_NOT_TO_BE_HAD.sub(" ", said) for said in (asking, whole))
+    facts, in_sentence, in_message = (facts_of(said, language) for said in (wanted, asking, whole))
+    for fact in facts:
+        clocks = [one for one in in_sentence if fact.unit == one.unit == "clock"]
+        if not any(_is_same(fact, other) for other in clocks or in_message):
+            return False
+    rest = wanted
+    for fact in reversed(sorted(facts, key=lambda fact: fact.span)):
+        rest = f"{rest[: fact.span.start]} {rest[fact.span.end :]}"
+    return all(mentions(whole, word) for word in (words(rest).split() if facts else [wanted]))
+
+
+def _is_same(wanted: Fact, stated: Fact) -> bool:
+    return wanted.agrees(stated) and (wanted.unit == stated.unit or "count" in (wanted.unit, stated.unit))
 
 
 def _closing(text: str) -> str:

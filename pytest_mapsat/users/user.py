@@ -22,12 +22,14 @@ class UserMove:
         ending: why the dialogue ends here; None: it goes on.
         usage: what the move cost; None: no model was asked.
         notes: what is worth knowing of how the move came about; kept in the trajectory, told to nobody.
+        agreed: whether it agrees to the go-ahead that it was asked for, or declines; None: it was asked for none, or does neither.
     """
 
     text: str | None
     ending: Ending | None = None
     usage: Usage | None = None
     notes: tuple[str, ...] = field(default=(), compare=False)
+    agreed: bool | None = None
 
 
 class User(Protocol):
