@@ -251,13 +251,6 @@ class UserScript(Noun):
     goodbye: str = ""
 
 
-#: A list in place of a script is its answers.
-_LISTED = BeforeValidator(
-    lambda value: {"answers": value} if isinstance(value, list) else value,
-    json_schema_input_type=UserScript | tuple[ScriptedAnswer, ...],
-)
-
-
 class PlannedCall(Noun):
     """A tool call of an oracle dialogue."""
 
@@ -290,7 +283,9 @@ class Truth(Noun):
     clarification: Clarification | None = None
     tools: tuple[ExpectedTool, ...] = ()
     output: JsonObject = Field(default_factory=dict)
-    user: Annotated[UserScript, _LISTED] = UserScript()
+    user: Annotated[
+        UserScript, BeforeValidator(lambda value: {"answers": value} if isinstance(value, list) else value)
+    ] = UserScript()
     oracle: tuple[OracleTurn, ...] = ()
     end: Literal["oracle"] | tuple[PlannedCall, ...] | None = None
 

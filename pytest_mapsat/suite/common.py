@@ -24,9 +24,11 @@ from pytest_mapsat.model import (
     Json,
     JsonObject,
     Problem,
+    ScriptedAnswer,
     SuiteError,
     SuiteManifest,
     Truth,
+    UserScript,
     did_you_mean,
     shown,
 )
@@ -56,6 +58,7 @@ class WrittenTruth(Truth):
     use: tuple[str, ...] = ()
     hard: tuple[_Hard, ...] = ()
     soft: tuple[_Soft, ...] = ()
+    user: UserScript | tuple[ScriptedAnswer, ...] = UserScript()  # type: ignore[assignment]
 
 
 class WrittenCase(Case):

@@ -9,6 +9,7 @@ import textwrap
 import pytest
 from suite_maker import MANIFEST, make_suite
 
+from pytest_mapsat.cli import main
 from pytest_mapsat.model import SuiteError
 from pytest_mapsat.suite import lint, open_suite
 
@@ -284,3 +285,51 @@ def test_lint_tells_of_a_requirement_that_no_case_uses(tmp_path):
         f"{os.sep}all.yaml:16: no case uses the common requirement nice [note: unused-requirement]",
         f"{os.sep}all.yaml:17: no case uses the common requirement asked [note: unused-requirement]",
     ]
+
+
+LISTS = """\
+id: lists
+visible: {query: somewhere to eat}
+truth:
+  soft:
+    - {id: z2, text: nice}
+  hard:
+    - id: z1
+      text: near
+      check: [{kind: said, any: [near]}, {kind: sayd}]
+  user:
+    - {asked: [where], say: near}
+"""
+
+
+def test_hard_and_soft_are_lists_of_implicit_factors_and_a_list_of_answers_is_a_user(tmp_path):
+    (case,) = loaded(suite_of(tmp_path, LISTS.replace(", {kind: sayd}", "")))
+    assert [(one.id, one.severity) for one in case.truth.implicit] == [("z1", "hard"), ("z2", "soft")]
+    assert [answer.say for answer in case.truth.user.answers] == ["near"]
+    assert case.truth.clarification is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("{kind: sayd}", "{kind: said, al: [x]}", "a.yaml:9: truth.implicit[0].check[1].al: is not a known field"),
+        ("text: near", "text: near\n      severity: soft", "a.yaml:9: truth.hard[0].severity: leave it out"),
+        ("- {id: z2, text: nice}", "z2: nice", "a.yaml:4: truth.soft: found {'z2': 'nice'}, expected a list"),
+        ("say: near", "sya: near", "truth.user[0].sya: is not a known field (did you mean 'say'?)"),
+    ],
+)
+def test_what_is_wrong_in_a_short_form_is_told_with_its_line(tmp_path, old, new, told):
+    found = problems_of(tmp_path, LISTS.replace(old, new).replace(", {kind: sayd}", ""))
+    assert any(told in problem for problem in found), found
+
+
+def test_the_schema_of_a_case_knows_the_short_forms(capsys):
+    assert main(["schema", "case"]) == 0
+    schema = json.loads(capsys.readouterr().out)
+    truth = schema["$defs"]["WrittenTruth"]["properties"]
+    assert "vars" in schema["properties"]
+    assert {"use", "hard", "soft"} <= truth.keys()
+    assert {"type": "array", "items": {"$ref": "#/$defs/ScriptedAnswer"}} in truth["user"]["anyOf"]
+    assert main(["schema", "requirements"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["$defs"]["CommonRequirement"]["properties"].keys() >= {"kind", "use", "text", "check"}
