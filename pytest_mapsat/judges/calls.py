@@ -1,72 +1,372 @@
-"""The checks on tool calls: ``called`` and ``not_called``."""
+"""The checks on tool calls: ``called``, ``not_called`` and ``calls``. They read no prose but the words by which a user agrees to a call."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 
-from pytest_mapsat.model import Called, Match, NotCalled, Step
+from pytest_mapsat.model import (
+    Called,
+    CallPattern,
+    Calls,
+    Json,
+    MapsatError,
+    Match,
+    NotCalled,
+    Step,
+    same,
+)
 from pytest_mapsat.sandbox import satisfies
+from pytest_mapsat.text import agrees, asks_go_ahead, fold_phrase
 
+from .combine import every
 from .context import Context
 from .describe import matches_in_words, times_in_words
 from .finding import Finding
 
-_ANY = ("ok", "miss", "error")
+#: Words of a request, among them ids such as ``#W12``, ``LH-7`` or ``a.b``.
+_WORD = re.compile(r"[#\w][\w.-]*\w|\w")
+_SHOWN = 200
+_Fits = Sequence[bool | None]
 
 
 def called(check: Called, context: Context) -> Finding:
-    """The tool was called with arguments that match, often enough and not too often."""
-    low, high = _count(check.tool, check.arguments, context, statuses=("ok",) if check.answered else _ANY)
+    """The tool was called with arguments that match, often enough and not too often, and each such call in its place and agreed to."""
+    made = _Made(context)
+    pattern = CallPattern(tool=check.tool, arguments=check.arguments)
+    fits = [
+        fit if not check.answered or step.status == "ok" else False
+        for fit, step in zip(made.fits(pattern), made.steps, strict=True)
+    ]
+    low, high = fits.count(True), len(fits) - fits.count(False)
     most = check.at_most if check.at_most is not None else high
     passed: bool | None = None
     if low >= check.at_least and high <= most:
         passed = True
     elif high < check.at_least or low > most:
         passed = False
-    wanted = f"{_subject(check.tool, check.arguments)}{' with an answer' if check.answered else ''}, {times_in_words(check.at_least, check.at_most)}"
-    missed = _missed(check, context) if passed is False and check.answered and high < check.at_least else ()
-    return Finding(passed, _counted(check.tool, low, high, context), wanted, missed=missed)
+    subject = _subject(check.tool, check.arguments)
+    wanted = f"{subject}{' with an answer' if check.answered else ''}, {times_in_words(check.at_least, check.at_most)}"
+    missed = _missed(check, made) if passed is False and check.answered and high < check.at_least else ()
+    parts = [Finding(passed, _counted(check.tool, low, high, made), wanted, missed=missed)]
+    if check.after is not None:
+        parts.append(_each(fits, made.follows(check.after), f"each {subject} after a {_in_words(check.after)}", made))
+    if check.before is not None:
+        parts.append(
+            _each(fits, made.precedes(check.before), f"each {subject} before a {_in_words(check.before)}", made)
+        )
+    if check.agreed:
+        parts.append(_agreed(fits, subject, made))
+    return every(parts) if len(parts) > 1 else parts[0]
 
 
-def _missed(check: Called, context: Context) -> tuple[str, ...]:
+def _missed(check: Called, made: _Made) -> tuple[str, ...]:
     """Return the tool where calls with the wanted arguments were made often enough, and missed."""
-    made, _ = _count(check.tool, check.arguments, context, statuses=("ok", "miss"))
-    return (check.tool,) if made >= check.at_least else ()
+    fits = made.fits(CallPattern(tool=check.tool, arguments=check.arguments))
+    count = sum(fit is True and step.status in ("ok", "miss") for fit, step in zip(fits, made.steps, strict=True))
+    return (check.tool,) if count >= check.at_least else ()
 
 
 def not_called(check: NotCalled, context: Context) -> Finding:
-    """The tool was never called with arguments that match."""
-    low, high = _count(check.tool, check.arguments, context, statuses=_ANY)
+    """The tool was never called with arguments that match, or never in that place."""
+    made = _Made(context)
+    fits = made.fits(CallPattern(tool=check.tool, arguments=check.arguments))
+    where = ""
+    if check.after is not None:
+        fits, where = _both(fits, made.follows(check.after)), f"{where} after a {_in_words(check.after)}"
+    if check.before is not None:
+        fits, where = _both(fits, made.precedes(check.before)), f"{where} before a {_in_words(check.before)}"
+    low, high = fits.count(True), len(fits) - fits.count(False)
     passed = False if low else None if high else True
-    return Finding(passed, _counted(check.tool, low, high, context), f"no {_subject(check.tool, check.arguments)}")
+    why = _counted(check.tool, low, high, made).replace("as wanted", "so")
+    return Finding(passed, why, f"no {_subject(check.tool, check.arguments)}{where}")
 
 
-def _count(tool: str, matches: Mapping[str, Match], context: Context, *, statuses: Sequence[str]) -> tuple[int, int]:
-    """Return how many calls surely match, and how many may."""
-    calls = context.trajectory.calls
-    kept = [
-        _matches(call, matches, calls[:index])
-        for index, call in enumerate(calls)
-        if call.tool == tool and call.status in statuses
-    ]
-    return kept.count(True), len(kept) - kept.count(False)
+def calls(check: Calls, context: Context) -> Finding:
+    """The agent made the calls of ``steps``; what cannot be told of a match counts only where it could turn the outcome."""
+    made = _Made(context)
+    fits = [made.fits(step) for step in check.steps]
+    sure = [[fit is True for fit in row] for row in fits]
+    possible = [[fit is not False for fit in row] for row in fits]
+    passed = (
+        True if _holds(check, sure, len(made.steps)) else None if _holds(check, possible, len(made.steps)) else False
+    )
+    how = {"in_order": "in this order", "any_order": "in any order", "exact": "in this order"}[check.match]
+    alone = " and no others" if check.match == "exact" or check.extra == "forbid" else ""
+    wanted = f"{', '.join(map(_in_words, check.steps)) or 'no call'}{f', {how}' if check.steps else ''}{alone if check.steps else ''}"
+    pairs = _aligned(check, possible, made.steps)
+    missing = [_in_words(check.steps[step]) for step, call in pairs if step is not None and call is None]
+    extra = [_call(made.steps[call]) for step, call in pairs if call is not None and step is None]
+    told = [f"not called: {', '.join(missing)}"] if missing else []
+    told += [f"called besides: {', '.join(extra)}"] if extra and alone else []
+    if passed is not False:
+        why = "the calls are as expected" if passed else "it cannot be told whether the calls are as expected"
+        return Finding(passed, why, wanted)
+    lines = tuple(
+        ("" if step is None else _in_words(check.steps[step]), "" if call is None else _call(made.steps[call]))
+        for step, call in pairs
+    )
+    return Finding(
+        False, "; ".join(told) or "called in another order", wanted, compared=(("expected", "called"), *lines)
+    )
 
 
-def _matches(call: Step, matches: Mapping[str, Match], earlier: Sequence[Step]) -> bool | None:
-    held = [
-        satisfies(match, call.arguments.get(name), arguments=call.arguments, results=earlier)
-        for name, match in matches.items()
-    ]
-    if False in held:
+def _holds(check: Calls, fits: Sequence[Sequence[bool]], count: int) -> bool:
+    alone = check.match == "exact" or check.extra == "forbid"
+    if alone and count != len(fits):
         return False
-    return None if None in held else True
+    if check.match == "any_order":
+        return len(_matching(fits)) == len(fits)
+    if alone:
+        return all(row[at] for at, row in enumerate(fits))
+    at = 0
+    for row in fits:
+        at = next((place + 1 for place in range(at, count) if row[place]), 0)
+        if not at:
+            return False
+    return True
+
+
+def _matching(fits: Sequence[Sequence[bool]]) -> dict[int, int]:
+    """Return a call for as many steps as can be, each another one: step by call (Kuhn's algorithm)."""
+    step_of: dict[int, int] = {}
+
+    def place(step: int, seen: set[int]) -> bool:
+        for call, fit in enumerate(fits[step]):
+            if fit and call not in seen:
+                seen.add(call)
+                if call not in step_of or place(step_of[call], seen):
+                    step_of[call] = step
+                    return True
+        return False
+
+    for step in range(len(fits)):
+        place(step, set())
+    return {step: call for call, step in step_of.items()}
+
+
+def _aligned(
+    check: Calls, fits: Sequence[Sequence[bool]], steps: Sequence[Step]
+) -> list[tuple[int | None, int | None]]:
+    """Return steps and calls side by side: those that fit on one line, what has no partner alone."""
+    if check.match == "any_order":
+        call_of = _matching(fits)
+        rest = [call for call in range(len(steps)) if call not in call_of.values()]
+        return [*((step, call_of.get(step)) for step in range(len(fits))), *((None, call) for call in rest)]
+    # The longest row of steps and calls that fit in order (the longest common subsequence).
+    longest = [[0] * (len(steps) + 1) for _ in range(len(fits) + 1)]
+    for step in reversed(range(len(fits))):
+        for call in reversed(range(len(steps))):
+            both = longest[step + 1][call + 1] + 1 if fits[step][call] else 0
+            longest[step][call] = max(both, longest[step + 1][call], longest[step][call + 1])
+    pairs: list[tuple[int | None, int | None]] = []
+    step = call = 0
+    while step < len(fits) or call < len(steps):
+        if (
+            step < len(fits)
+            and call < len(steps)
+            and fits[step][call]
+            and longest[step][call] == longest[step + 1][call + 1] + 1
+        ):
+            pairs.append((step, call))
+            step, call = step + 1, call + 1
+        elif call == len(steps) or (step < len(fits) and longest[step + 1][call] >= longest[step][call + 1]):
+            pairs.append((step, None))
+            step += 1
+        else:
+            pairs.append((None, call))
+            call += 1
+    return pairs
+
+
+class _Made:
+    """The calls that the agent made, in their order.
+
+    Attributes:
+        context: the dialogue.
+        steps: the calls, whatever became of them.
+        turns: the index of the turn of each.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        placed = [
+            (index, step)
+            for index, turn in enumerate(context.trajectory.turns)
+            if turn.role == "agent"
+            for step in turn.steps
+            if step.kind == "call"
+        ]
+        self.turns = [index for index, _ in placed]
+        self.steps = [step for _, step in placed]
+
+    def fits(self, pattern: CallPattern) -> list[bool | None]:
+        """Return which calls fit a pattern; None where it cannot be told."""
+        return [self._fits(pattern, at) for at in range(len(self.steps))]
+
+    def _fits(self, pattern: CallPattern, at: int) -> bool | None:
+        step = self.steps[at]
+        if step.tool != pattern.tool:
+            return False
+        held = [
+            satisfies(match, step.arguments.get(name), arguments=step.arguments, results=self.steps[:at])
+            for name, match in pattern.arguments.items()
+        ]
+        return False if False in held else None if None in held else True
+
+    def follows(self, pattern: CallPattern) -> list[bool | None]:
+        """Return which calls come after one that fits."""
+        fits = self.fits(pattern)
+        return [True if True in fits[:at] else None if None in fits[:at] else False for at in range(len(fits))]
+
+    def precedes(self, pattern: CallPattern) -> list[bool | None]:
+        """Return which calls come before one that fits."""
+        fits = self.fits(pattern)
+        return [
+            True if True in fits[at + 1 :] else None if None in fits[at + 1 :] else False for at in range(len(fits))
+        ]
+
+    @cached_property
+    def answers(self) -> list[tuple[int, bool | None]]:
+        """The user's turns that answer a request for a go-ahead: their index, and whether they agree; None where that is not plain."""
+        turns, language = self.context.trajectory.turns, self.context.language
+        found = []
+        for index, turn in enumerate(turns):
+            if turn.role != "user" or index == 0:
+                continue
+            if turn.agreed is not None:
+                found.append((index, turn.agreed))
+            elif asks_go_ahead(turns[index - 1].text, language):
+                found.append((index, agrees(turn.text, language)))
+        return found
+
+    def about_another(self, answer: int, at: int) -> bool:
+        """Return whether a request surely is about another thing than a call: it names an id that the call could have, and nothing of the call's own."""
+        words = _words(self.context.trajectory.turns[answer - 1].text)
+        arguments = self.steps[at].arguments
+        own = {fold_phrase(one) for value in arguments.values() for one in _scalars(value)}
+        rivals: set[str] = set()
+        for name, value in arguments.items():
+            others = [step.arguments.get(name) for step in self.steps if step.tool == self.steps[at].tool]
+            rivals |= {fold_phrase(other) for other in others if isinstance(other, str) and other != value}
+        for rows in self._tables_of(arguments):
+            ids = {fold_phrase(row_id): row for row_id, row in rows.items()}
+            own |= {fold_phrase(one) for row_id in own & ids.keys() for one in _scalars(dict(ids[row_id]))}
+            rivals |= ids.keys()
+        return bool(words & (rivals - own)) and not any(_is_named(one, words) for one in own)
+
+    def _tables_of(self, arguments: Mapping[str, Json]) -> Iterator[Mapping[str, Mapping[str, Json]]]:
+        """Yield the tables in which an argument is the id of a row, by id; none where the world has no state."""
+        try:
+            end = self.context.end
+            for name in self.context.tables:
+                rows = end.state.table(name, key=end.key(name))
+                if any(isinstance(value, str) and value in rows for value in arguments.values()):
+                    yield rows
+        except MapsatError:
+            return
+
+
+def _each(fits: _Fits, held: _Fits, wanted: str, made: _Made) -> Finding:
+    """Judge whether each call that fits is where it must be."""
+    wrong = [step for fit, holds, step in zip(fits, held, made.steps, strict=True) if fit and holds is False]
+    if wrong:
+        return Finding(False, f"{_call(wrong[0])} was not", wanted)
+    if any(fit is not False and holds is not True for fit, holds in zip(fits, held, strict=True)):
+        return Finding(None, "it cannot be told where each of them stands", wanted)
+    return Finding(True, "", wanted)
+
+
+def _agreed(fits: _Fits, subject: str, made: _Made) -> Finding:
+    """Judge whether the user had agreed to each call that fits."""
+    wanted = f"each {subject} after the user agreed to it"
+    verdicts = [(fit, *_agreement(at, made)) for at, fit in enumerate(fits) if fit is not False]
+    failed = [why for fit, passed, why in verdicts if fit and passed is False]
+    if failed:
+        return Finding(False, failed[0], wanted)
+    unclear = [why for fit, passed, why in verdicts if passed is not True]
+    if unclear:
+        return Finding(None, unclear[0], wanted)
+    return Finding(True, "the user agreed to it" if verdicts else "", wanted)
+
+
+def _agreement(at: int, made: _Made) -> tuple[bool | None, str]:
+    """Return whether the user had agreed to a call when it was made, and why not."""
+    step = made.steps[at]
+    before = [(index, answer) for index, answer in made.answers if index < made.turns[at]]
+    about = [(index, answer) for index, answer in before if not made.about_another(index, at)]
+    call = _call(step)
+    if not about:
+        if any(answer for _, answer in before):
+            return False, f"the user agreed to another thing than {call}"
+        later = any(answer for index, answer in made.answers if index > made.turns[at])
+        return False, f"{call} came before the user {'agreed to it' if later else 'was asked'}"
+    index, last = about[-1]
+    if last is None:
+        return (
+            None,
+            f"turn {index} does not plainly agree or decline: {made.context.trajectory.turns[index].text[:_SHOWN]!r}",
+        )
+    if not last:
+        return False, f"the user had declined in turn {index}, and {call} followed"
+    again = [
+        other
+        for other in made.steps[:at]
+        if other.tool == step.tool and other.status == "ok" and same(other.arguments, step.arguments)
+    ]
+    if len(again) >= sum(answer is True for _, answer in about):
+        return False, f"{call} was made {len(again) + 1} times, and the user agreed to it once"
+    return True, ""
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(fold_phrase(text))) | {fold_phrase(text)}
+
+
+def _is_named(value: str, words: set[str]) -> bool:
+    """Return whether a value stands among the words of a text, of which the longest is the whole text."""
+    if value in words:
+        return True
+    # A name of several words, or one in a script without blanks.
+    long = len(value) > 1 and (" " in value or not value.isascii())
+    return long and value in max(words, key=len, default="")
+
+
+def _scalars(value: Json) -> Iterator[str]:
+    """Yield the texts and numbers in a value, as texts."""
+    if isinstance(value, Mapping):
+        for member in value.values():
+            yield from _scalars(member)
+    elif isinstance(value, (list, tuple)):
+        for member in value:
+            yield from _scalars(member)
+    elif value is not None and not isinstance(value, bool) and str(value).strip():
+        yield str(value)
+
+
+def _both(one: _Fits, other: _Fits) -> list[bool | None]:
+    return [False if False in pair else None if None in pair else True for pair in zip(one, other, strict=True)]
 
 
 def _subject(tool: str, matches: Mapping[str, Match]) -> str:
     return f"call of {tool}" + (f" with {matches_in_words(matches)}" if matches else "")
 
 
-def _counted(tool: str, low: int, high: int, context: Context) -> str:
-    total = sum(call.tool == tool for call in context.trajectory.calls)
+def _in_words(pattern: CallPattern) -> str:
+    return pattern.tool + (f" with {matches_in_words(pattern.arguments)}" if pattern.arguments else "")
+
+
+def _call(step: Step) -> str:
+    """Return a call as it was made, and what became of it where it was not answered."""
+    inside = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in step.arguments.items())
+    text = f"{step.tool}({inside})"
+    text = text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+    return text if step.status == "ok" else f"{text} [{step.status}]"
+
+
+def _counted(tool: str, low: int, high: int, made: _Made) -> str:
+    total = sum(step.tool == tool for step in made.steps)
     unsure = f", and {high - low} cannot be told" if high > low else ""
     return f"{tool} was called {total} times, {low} of them as wanted{unsure}" if total else f"{tool} was never called"

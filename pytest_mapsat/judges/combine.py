@@ -50,7 +50,7 @@ def _joined(passed: bool | None, deciding: Findings, findings: Findings, needed:
         wanted = f"at least {needed} of: {wanted}"
     return Finding(
         passed,
-        "; ".join(finding.why for finding in deciding),
+        "; ".join(finding.why for finding in deciding if finding.why),
         wanted,
         tuple(quote for finding in deciding for quote in finding.quotes),
         vacuous=passed is True and all(finding.vacuous for finding in deciding),

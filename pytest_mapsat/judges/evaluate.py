@@ -13,6 +13,7 @@ from pytest_mapsat.model import (
     AtLeast,
     Avoids,
     Called,
+    Calls,
     Check,
     Chooses,
     ClockTime,
@@ -34,7 +35,7 @@ from pytest_mapsat.model import (
     Unchanged,
 )
 
-from .calls import called, not_called
+from .calls import called, calls, not_called
 from .choices import avoids, chooses, covers, order, recommends, rules_out
 from .combine import at_least, every, negated, some
 from .context import Context
@@ -64,6 +65,7 @@ EVALUATORS: dict[type, Callable[[Any, Context], Finding]] = {
     Addressed: addressed,
     Called: called,
     NotCalled: not_called,
+    Calls: calls,
     EndState: state,
     Unchanged: unchanged,
     SameEnd: same_end,

@@ -327,8 +327,7 @@ class Called(Noun):
 class NotCalled(Noun):
     """The agent never called ``tool`` with arguments that match.
 
-    ``after`` and ``before`` narrow it to calls after the first call, or before the last call, that fits; ``agreed: true`` to calls
-    that the user had not agreed to.
+    ``after`` and ``before`` narrow it to calls after the first call, or before the last call, that fits.
     """
 
     kind: Literal["not_called"]
@@ -336,7 +335,6 @@ class NotCalled(Noun):
     arguments: dict[str, Match] = Field(default_factory=dict, alias="with")
     after: AnyCall | None = None
     before: AnyCall | None = None
-    agreed: bool = False
 
 
 class Calls(Noun):

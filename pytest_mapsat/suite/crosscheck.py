@@ -16,6 +16,7 @@ from pytest_mapsat.model import (
     Avoids,
     Bound,
     Called,
+    CallPattern,
     Case,
     EndState,
     Exempt,
@@ -42,6 +43,7 @@ Place = tuple[str | int, ...]
 _NAMES_TOOL: dict[type[Noun], str] = {
     ExpectedTool: "name",
     Called: "tool",
+    CallPattern: "tool",
     NotCalled: "tool",
     Recommends: "tool",
     Avoids: "tool",
@@ -282,7 +284,7 @@ def _named_parameters(noun: Noun) -> Iterator[tuple[Place, str]]:
         yield from ((("required", index), name) for index, name in enumerate(noun.required))
         yield from ((("prose", index, 0), name) for index, (name, _) in enumerate(noun.prose))
         yield from _matched("match", noun.match)
-    elif isinstance(noun, (Called, NotCalled)):
+    elif isinstance(noun, (Called, CallPattern, NotCalled)):
         yield from _matched("with", noun.arguments)
     elif isinstance(noun, PlannedCall):
         yield from ((("arguments", name), name) for name in noun.arguments)
