@@ -2,7 +2,7 @@
 
 A request for a go-ahead has two halves: a form that wants an answer (a question, a request to reply, a condition that the user is to fulfil), and an act that
 the agent has in mind, or nothing else that could be answered. A missing detail, a choice, an offer to look something up, a report and a policy have one half only.
-Both languages are always looked for. All patterns meet folded text.
+Both languages are always looked for. All patterns meet folded text, and none looks further than the sentence that it is in.
 """
 
 from __future__ import annotations
@@ -25,149 +25,203 @@ def _any(*patterns: str) -> re.Pattern[str]:
 
 # -- English -------------------------------------------------------------------------------------------------------------
 
-_EN_DONE = (
+_DONE = (
     r"(?:(?:re)?booked|reserved|(?:re)?ordered|bought|purchased|cancell?ed|rescheduled|refunded|(?:re)?submitted|placed|processed|confirmed|finali[sz]ed|changed|moved|paid|charged"
-    r"|transferred|updated|deleted|removed|upgraded|renewed|scheduled|issued|swapped|published|deployed|completed|done|sent|replaced|switched|activated|locked in|put through|checked out)"
+    r"|transferred|updated|deleted|removed|upgraded|renewed|scheduled|issued|swapped|published|deployed|completed|done|sent|replaced|switched|activated|locked in|put through|checked out|filed|sorted)"
 )
 #: What changes nothing when it is done: an offer or a question of these wants no go-ahead.
-_EN_INFORM = (
-    r"(?:look|check(?! (?:you |it |them )?(?:in|out)\b)|search|find|show|tell|explain|compare|list|help|assist|suggest|recommend|see|know|ask|need|hear|read|browse|explore|describe"
-    rf"|have(?! (?:it|them|this|that|the \w+|your \w+) {_EN_DONE})|walk you|go (?:over|through|into)|pull up|dig|share|(?:give|send|get) you\b(?! (?:booked|on|in))|get (?:your|an idea|some)"
-    r"|take your|double-check|verify|keep (?:looking|searching|you|an eye)|try (?:to find|another|again)|narrow|estimate|calculate|be|answer|clarify|assume|presume|understand"
-    r"|do (?:any|some|more)|mention|remind|say|expect|offer|provide|point|let|call you|refer|interest|quote|wait)"
+_INFORM = (
+    r"(?:look|check(?! (?:you |it |them |this )?(?:in|out)\b)|search|find|show|tell(?! (?:them|him|her|the))|explain|compare|list|help|assist|suggest|recommend|see|know|ask|need|hear|read|browse|explore|describe"
+    rf"|have(?! (?:it|them|this|that|the \w+|your \w+) {_DONE})|walk you|go (?:over|through|into)|pull up|dig|share|(?:give|send|get) you\b(?! (?:booked|on|in|sorted|a (?:replacement|refund|new|credit)))|get (?:your|an idea|some|back to)"
+    r"|take (?:your|it (?:that|you))|double-check|verify|keep (?:looking|searching|you|an eye)|try (?:to find|another|again)|narrow|estimate|calculate|be|answer|clarify|assume|presume|understand"
+    r"|do (?:any|some|more)|mention|remind|say(?! (?:yes|no))|expect|offer|provide|point|let (?:you|me)|call you|refer|interest|quote|wait|watch|note|start by|imagine|guess|respond|like|love|appreciate|want|guarantee|promise)"
 )
-_EN_ADVERBS = r"(?:(?:just|now|then|please|also|still|simply|quickly|first|really|so|therefore|actually|instead|go ahead and|proceed and) )*"
-_EN_ACT = rf"{_EN_ADVERBS}(?!{_EN_INFORM}\b)[a-z]"
+_ADVERBS = r"(?:(?:just|now|then|please|also|still|simply|quickly|first|really|so|therefore|actually|instead|maybe|perhaps|go ahead and|proceed and) )*"
+_ACT = rf"{_ADVERBS}(?!{_INFORM}\b)[a-z]"
 #: Acts that a user who is asked for its own wish leaves to the agent.
-_EN_DEED = (
+_DEED = (
     r"(?:(?:re)?book|reserve|(?:re)?order|buy|purchase|cancel|reschedule|refund|return|exchange|replace|submit|send|place|proceed|go ahead|continue(?! (?:look|search|brows|chat|shop))"
     r"|go (?:for|with) (?:it|this|that|the)|go through with|move (?:forward|ahead|it|this|that|the)|charge|transfer|update|delete|remove|confirm|finali[sz]e|lock|process|file|upgrade|downgrade|activate"
-    r"|deactivate|renew|schedule|issue|void|release|swap|publish|post|deploy|execute|complete|check ?out|carry on|make (?:the|this|that|these)|do (?:this|that|it|so)|get (?:it|this|that)"
-    r"|put (?:it|this|that|the)|pay(?! (?:by|with|in)\b)|hold|switch|close|apply|commit|sign|approve|authori[sz]e|dispatch|ship|arrange|press on)(?! (?:any|another|something)\b)"
+    r"|deactivate|renew|schedule|issue|void|release|swap|publish|post|deploy|execute|complete|check ?out|carry on|make (?:the|this|that|these)|do (?:this|that|it|so)|get (?:it|this|that|going)"
+    r"|put (?:it|this|that|the)|pay(?! (?:by|with|in)\b)|hold|switch|close|apply|commit|sign|approve|authori[sz]e|dispatch|ship|arrange|press on|go|accept|grab|set (?:it|this|that) up|take (?:it|this|that|the)|keep (?:it|this|that)|have (?:it|this|that|the))"
+    r"(?! (?:any|another|something)\b)"
 )
-_EN_GOOD = r"(?:ok|okay|alright|all right|fine|good|great|acceptable|agreeable|cool|suitable|satisfactory|work|suit(?: you)?|happy)"
-_EN_RIGHT = r"(?:right|correct|accurate|in order|as you want(?:ed)?|what you (?:want|wanted|had in mind))"
-_EN_IT = r"(?:that|this|it|(?:all )?(?:of )?(?:this|that|these|those|them|they)|the (?:above|plan|summary|order|booking|proposal|arrangement|change|total|itinerary)s?)"
+_GOOD = r"(?:ok|okay|alright|all right|fine|good|great|on board|certain|content|acceptable|agreeable|cool|suitable|satisfactory|work|suit(?: you)?|happy|fair|reasonable)"
+_RIGHT = r"(?:right|correct|accurate|in order|as you (?:want|like)(?:ed)?|what you(?:'d| would)? (?:want|wanted|like|had in mind|meant))"
+_IT = r"(?:that|this|it|(?:all )?(?:of )?(?:this|that|these|those|them|they)|the (?:above|plan|summary|order|booking|proposal|arrangement|change|total|itinerary|price|cost|fee|charge)s?|everything(?: above)?)"
 #: What a user gives with its go-ahead; the second list needs a word of waiting before it.
-_EN_LEAVE = r"(?:go-?ahead|go ahead|green light|approval|permission|consent|authori[sz]ation|sign-?off|thumbs[- ]up|blessing|say-?so|ok|okay|nod|all[- ]clear)"
-_EN_WORD = rf"(?:{_EN_LEAVE}|confirmation|agreement|word|yes|decision|signal)(?! (?:number|code|e-?mail|letter|page|message|text|link|sms|id|slip|of (?:the|your))\b)"
-_EN_YES = r"(?:yes|y|ok|okay|okey|yep|yeah|sure|go(?: ahead| for it)?|confirm(?:ed)?|proceed|i agree|agreed?|approved?|i approve|do it|book(?: it)?|order(?: it)?|cancel it|accept)"
-_EN_PENDING = (
-    rf"\b(?:i|we)(?:'ll|'d| will| would| can|'m going to|'m about to| am going to| am about to|'m ready to| am ready to| plan to| propose to| intend to|'d like to) {_EN_ACT}"
-    rf"|\bready to {_EN_DEED}\b|\b(?:like|want) me to {_EN_ACT}"
+_LEAVE = r"(?:go-?ahead|go ahead|green light|approval|permission|consent|authori[sz]ation|sign-?off|thumbs[- ]up|blessing|say-?so|ok|okay|nod|all[- ]clear|👍)"
+_WORD = rf"(?:{_LEAVE}|confirmation|agreement|word|yes|decision|signal|instruction|final answer)(?! (?:number|code|e-?mail|letter|page|message|text|link|sms|id|slip|form|of (?:the|your)|screen)\b)"
+_YES = r"(?:yes|y|ok|okay|okey|yep|yeah|sure|go(?: ahead| for it)?|confirm(?:ed)?|proceed|i agree|agreed?|approved?|i approve|do it|book(?: it)?|order(?: it)?|cancel it|accept|[\u2600-\u27bf\U0001f300-\U0001faff])"
+_KEY = rf"(?:\"(?!(?:stop|help|more|info|menu|agent|no|cancel)\")[^\"]{{1,24}}\"|\W?{_YES}\b|[\u2600-\u27bf\U0001f300-\U0001faff])"
+_CONSENT = (
+    r"(?:agree|confirm(?! your\b)|approve|okay|ok|accept|consent|authori[sz]e|sign (?:it |this |that )?off|nod|object|say\b(?! (?:if|which|what))|tell me (?:yes|so|to|it|that|this|you|ok|go|otherwise)|reply|answer"
+    r"|(?:give|send|drop)(?: me| us)? (?:a|an|the|your|me|us)|want (?:me|it|this|that|to)|like me|let me know|(?:are|'re|were|feel) (?:\w+ )?(?:happy|fine|ok|okay|good|ready|comfortable|sure|on board|cool|content|satisfied)"
+    r"|have no objection|see no problem|don't mind|green-?light|wave (?:me|it)|nods?)"
 )
-_EN_WHEN = r"\b(?:if|once|when|whenever|as soon as|after|the moment|the second|provided|assuming|unless|until|till|so long as|as long as)"
+_PENDING = (
+    rf"\b(?:i|we)(?:'ll|'d| will| would| can| could|'m going to|'m about to| am going to| am about to|'m ready to| am ready to| plan to| propose to| intend to|'d like to| should| was going to) {_ACT}"
+    rf"|\bready to {_DEED}\b|\b(?:like|want) me to {_ACT}|\bbefore (?:i|we) {_ACT}"
+)
+_WHEN = r"\b(?:if|once|when|whenever|as soon as|after|the moment|the minute|the second|provided|assuming|unless|until|till|so long as|as long as|upon|on)"
+#: Where somebody is told to do something: at the beginning of a clause, or after a word of asking.
+_DO = r"(?:^|[,;:.!(—-] ?|\b(?:please|pls|plz|kindly|just|simply|then|and|so|or|only|to|could you|can you|would you|will you|you(?: only| just)? need to|you to|have to do is|need to do is|need do is) )(?:please |pls |plz |just |simply |kindly |to )*"
 
-_EN_ASKS = _any(
+_ASKS = _any(
     # May I? Shall I book it?
-    rf"\b(?:shall|should|may|can|could|might|do|must|how about|what if|why don't) (?:i|we) {_EN_ACT}",
+    rf"(?<!nor )\b(?:shall|should|may|can|could|might|do|must|how about|what if|why don't|what about) (?:i|we) {_ACT}",
     r"\b(?:shall|should|may|can) (?:i|we) ?\?",
-    rf"\b(?:am i|are we) (?:good|clear|free|ok|okay|authori[sz]ed|allowed|cleared|set) to {_EN_ACT}",
-    rf"\b(?:ok|okay|alright|all right|fine|happy|good|mind|objections?|problem|comfortable)(?: with you| by you)? (?:if|for|to|with) (?:me|i|we|us)\b(?: to)? {_EN_ACT}",
-    rf"\bmind (?:if i|me) {_EN_ACT}",
-    rf"^(?:permission|clear|clearance|approval|green light|go-ahead|ok|okay|alright) (?:to|for) {_EN_ACT}",
+    rf"\b(?:am i|are we) (?:good|clear|free|ok|okay|authori[sz]ed|allowed|cleared|set|right|safe) to {_ACT}",
+    rf"\b(?:ok|okay|alright|all right|fine|happy|good|mind|objections?|problem|comfortable|cool|acceptable)(?: with you| by you)? (?:if|for|to|with) (?:me|i|we|us|my|our)\b(?: to)? {_ACT}",
+    rf"\bmind (?:(?:if (?:i|we)|me|my|us|our) {_ACT}|confirming|approving|okaying|authori[sz]ing|agreeing)",
+    rf"^(?:permission|clear|clearance|approval|green light|go-ahead|ok|okay|alright|fine|happy|good|all right) (?:to|for) {_ACT}[^?]*\?",
     # Do you want me to? Would you like it booked? Do you want to go ahead?
-    rf"\b(?:want|like|wish|prefer|need) (?:me|us) to {_EN_ACT}[^?]*\?",
-    rf"\b(?:want|like|wish|need) (?:it|this|that|them|both|these|(?:the|your|this|that|my) [^?.!,]{{1,40}}) {_EN_DONE}\b[^?]*\?",
-    rf"\b(?:like|want|wish|wanna|care|happy|ready|okay|ok|willing|good|safe|set|cleared) to {_EN_ADVERBS}{_EN_DEED}\b[^?]*\?",
-    r"\bare you (?:\w+ )?sure(?:\?|,| (?:you|about|that)\b)",
-    rf"^{_EN_ADVERBS}{_EN_DEED}\b[^?,]{{0,60}}\?",
+    rf"\b(?:you|u|ya|that) \w+ (?:for )?(?:me|us) to {_ACT}[^?]*\?|^(?:want|like|need|happy for|ok for|okay for) (?:me|us) to {_ACT}[^?]*\?",
+    rf"\b(?:want|like|wish|need) (?:these|those|this|that|it|them|this one|that one|both)(?: one| then| now)?\?|(?:^|[,;:—-] ?)(?!(?:is|are|was|were|do|does|did|has|have|had|will|would|can|could|for|with|about|in|on|at|to|from|by|of|like|and|or|but|same|got|all|any|need|if|not|so|then|did|was|remember)\b)[a-z]+(?: \w+)? (?:it|this|that|these|those|them|both|now|away)(?: (?:now|then|up|in|off|to the \w+|out|down|over|for you))?\?|\b(?:would|will|can|could) you (?:let|allow|permit) (?:me|us)\b|\b(?:want|like|wish|need) (?:it|this|that|them|both|these|(?:the|your|this|that|my) [^?.!,]{{1,40}}) {_DONE}\b[^?]*\?",
+    rf"\b(?:(?:like|want|wish|care|happy|ready|okay|ok|willing|good|safe|set|cleared) to|wanna|let's) {_ADVERBS}{_DEED}\b[^?]*\?",
+    r"\bare you (?:\w+ )?(?:sure|certain|positive)(?:\?|,| (?:you|about|that|this)\b)|\bstill (?:want|happy|ok|okay|good)\b[^?]*\?",
+    rf"(?:^|[,;:—] ?){_ADVERBS}{_DEED}\b[^?,]{{0,60}}\?",
     # Do you agree? Do I have your OK?
     r"\bdo you (?:agree|approve|consent|accept|confirm|authori[sz]e|object|give (?:me )?your|have any objection|sign off)\b",
-    rf"\b(?:do|can|could|may|might) i (?:have|get|take that as) (?:your|a|the|an) (?:\w+ )?{_EN_WORD}\b",
-    rf"\b(?:need|want|require|await|awaiting|wait(?:ing)? (?:on|for)|give (?:me|us)|get|pending|subject to|looking for|ask(?:ing)? (?:you )?for|request|with|on|upon|after|before|until|at|on|missing is) (?:your|the|a|an) (?:\w+ )?{_EN_WORD}\b",
-    rf"(?<!have )(?<!got )(?<!had )(?<!for )(?<!received )(?<!per )\byour (?:\w+ )?{_EN_LEAVE}(?! (?:was|has|number|code|on file)\b)\b",
-    # Reply YES. Say the word.
-    rf"\b(?:reply|respond|answer|type|text|write|enter|say|hit|press|tap|click|send|tell)(?: me| us| back)?(?: with| on)?(?: the| a| an| just| simply)?(?: \w+ button to)? \W?{_EN_YES}\b(?! for )",
-    r"\b(?:reply|respond|answer|type|text|write|enter|say|send)(?: me| us| back)?(?: with)?(?: the word)? \"[^\"]{1,20}\"(?! (?:for|if you (?:need|have)) )",
-    rf"\b(?:reply|respond|answer|type|text|enter|press|send)(?: me| back)?(?: with)? \W?\d\W? (?:to|and) (?:{_EN_DEED}|accept|agree|approve|i'll|we'll)",
-    rf"\bto (?:{_EN_DEED}|accept|agree)[^.?!;]{{0,20}}, (?:just |simply |please )*(?:reply|respond|answer|type|text|enter|press|send|say)\b",
-    r"\b(?:a|one|your|the|quick|simple|single) \W?(?:yes|ok|okay|go)\W? [^.?!]{0,30}?(?:\band (?:i|we|it)|\b(?:will|would) (?:do|suffice|be enough)|\bis (?:enough|all)|'s all|\bi'll)",
-    r"\b(?:say|give me) (?:so|the word)\b|\bsay when\b",
-    r"\b(?:let me know|tell me|just shout|give me a shout)(?:,| and|, and)? (?:i'll|i will|we'll|we will)\b",
-    rf"\b(?:let me know|tell me|say|confirm)(?: if| whether| that| when)+ (?:{_EN_IT}(?:'s| is|'re| are| looks?| sounds?| works?| seems?)|you(?:'re| are) (?:\w+ )?{_EN_GOOD}|everything(?:'s| is| looks?)|(?:i|we) (?:can|should|may) {_EN_ACT}|to {_EN_DEED}|you (?:agree|approve|want to {_EN_DEED}|'d like to {_EN_DEED}|(?:want|would like) me to {_EN_ACT})|you'd like (?:me to {_EN_ACT}|to {_EN_DEED}))",
-    rf"\btell me to {_EN_DEED}",
+    rf"\b(?:do|can|could|may|might) (?:i|we) (?:have|get|take that as) (?:your|a|the|an) (?:\w+ )?{_WORD}\b",
+    rf"\b(?:need|want|require|await|awaiting|wait(?:ing)? (?:on|for)|give (?:me|us)|get|pending|subject to|looking for|ask(?:ing)? (?:you )?for|request|with|on|upon|after|before|until|at|(?<!asked )for|of|missing is) (?:your|the|a|an|one) (?:\w+ )?{_WORD}\b",
+    rf"(?<!have )(?<!got )(?<!had )(?<!received )(?<!per )(?<!following )(?<!asked for )(?<!given )\byour (?:\w+ )?{_LEAVE}(?! (?:was|has|number|code|on file)\b)\b",
+    rf"\bhave your (?:\w+ )?{_LEAVE}\?",
+    # Reply YES. Say the word. All I need is a nod.
+    rf"{_DO}(?:reply|respond|answer|type|text|write|enter|say|hit|press|tap|click|push|choose|select|send|tell|give)(?: me| us)?(?: back)?(?: with| on| in)?(?: the| a| an| just| simply)?(?: word| button| \w+ button to)? {_KEY}(?! ?(?:for|if you (?:need|have)) )",
+    rf"{_DO}(?:reply|respond|answer|type|text|enter|press|send)(?: me| back)?(?: with)? \W?\d\W? (?:to (?!speak|talk|see|hear|choose|pick|select|get|change|learn)|and |if you (?:agree|are happy|want me|approve)|if (?:that|this|it))",
+    rf"\bto (?:{_DEED}|accept|agree)[^.?!;]{{0,20}}, (?:just |simply |please )*(?:reply|respond|answer|type|text|enter|press|send|say|tap|click)\b",
+    rf"\b(?:a|an|one|your|the|quick|simple|single|just|only|all i need(?: now)?(?: from you)? is) (?:(?:a|an|your|simple|quick|plain|short|clear) )*(?:\"[^\"]{{1,24}}\"|\W?(?:{_LEAVE}|yes|go|word|👍)\b\W?(?! (?:number|code|from the))) ?[^.?!]{{0,40}}?(?:\band (?:i|we|it)|\b(?:will|would|'ll) (?:do|suffice|be enough)|\bis (?:enough|all|fine|needed|plenty)|'s all|\bi'll)",
+    r"\ball (?:i|we) need(?: now)?(?: from you)?(?: now)? (?:is|are)(?: for)? (?:a|an|your|you|one|the|that)? ?(?:\w+ )?(?:\"|yes|ok|okay|go|word|nod|confirm|agree|say|thumbs|green|reply)",
+    r"\b(?:say|give(?: me)?) (?:so|the (?:magic )?word)\b|\bsay when\b|\bmake it official\b",
+    rf"{_DO}(?:let me know|tell me|shout|holler|give me a shout|give (?:it|me) a nod|nod|say so|say the word|wave)(?:,| and|, and| so)+ (?:(?:i|we)(?:'ll| will| can)|it|that|the|consider)",
+    rf"\b(?:let me know|tell me|say|confirm|shout|holler)(?: if| whether| that| when| once)+ (?:{_IT}(?:'s| is|'re| are| looks?| sounds?| works?| seems?| suits)|all (?:is|looks)|you(?:'re| are) (?:\w+ )?{_GOOD}|(?:i|we) (?:can|should|may|am|have) {_ACT}|to {_DEED}|you (?:agree|approve|want (?:to {_DEED}|it|this|that)|'d like to {_DEED}|(?:want|would like) me to {_ACT})|you'd like (?:me to {_ACT}|to {_DEED}))",
+    rf"\btell me (?:to {_DEED}|(?:it's|that's|this is|it is|you're|everything's) {_GOOD})",
+    # Nod and I'll do it. If so, I'll do it.
+    rf"{_DO}(?:say|tell|give|drop|press|tap|click|hit|push|type|text|send|reply|nod|shout|holler|wave|ping|wink|whistle|leave|write)\b(?![^.?!]{{0,40}}\b(?:your|which|what|when|where|how|who|whether|size|number|address|name|date|time|code|colou?r|details?|reference|photo|picture)\b)[^.?!]{{0,50}}?,? and (?:(?:i|we)(?:'ll| will| can) {_ACT}|(?:it|that|they|both)(?:'s| is| goes| leaves|'ll)|the \w+(?:'s| is| goes| leaves| ships)|[a-z]+'s yours|consider)",
+    rf"\b(?:if|provided) (?:yes|so|ok|okay|agreed|approved|good|happy)\b[^.?!]{{0,20}}?(?:{_PENDING})",
+    r"\b(?:thumbs[- ]up|one nod|one word|a nod|👍) (?:and|from you)\b",
+    # I'd like to be sure that this is what you want.
+    r"\b(?:want(?:ed)?|like|need|have) to (?:be (?:\w+ )?(?:sure|certain)|make sure|check|hear|double-check|confirm|verify|ask|run|clear)\b[^.?!]{0,40}?\b(?:you(?:'re| are| really| still)* (?:want|agree|happy|ok|okay|fine|sure)|this is|that's|it's|ok|okay|by you|with you|from you)\b",
+    r"\b(?:checking|asking|double-checking)\b[^.?!]{0,40}\b(?:before (?:i|we)|first)\b|\b(?:your call|up to you now|over to you|the ball is in your court)\b",
     # Please confirm.
-    r"(?:^|[,;:.!—-] ?|\b(?:please|kindly|just|simply|then|and|so|you must|you should|you need to|you have to|you to|could you|can you|would you|will you) )(?:confirm|approve|authori[sz]e|agree|consent|sign off|ok|okay)"
-    rf"(?:$|[.!?;:]|, (?:and|so|i'll|then)\b| (?:and|so|or|to|before|below|above|with|by|here|first|me|for me|this|that (?:you (?:want|would|agree|are (?:happy|ok|okay|fine))|you'd|this|i|we|the above)|you (?:want|agree|would)|you'd|you're (?:{_EN_GOOD})|if (?:you (?:want|agree|would)|you'd|you're {_EN_GOOD}|this|that|it|everything|i)"
-    r"|whether (?:i|to|you (?:want|agree|would)|you'd)|it|these|those|(?:the|your) (?:\w+ )?(?:order|booking|purchase|cancellation|payment|reservation|change|return|exchange|refund|transfer|details|above|following|request|total|summary|plan|consent|agreement|approval|decision|intent(?:ion)?)s?(?! (?:number|date|method|address|id|reference|reason)))\b)",
-    # Once you agree, I'll book it. I'll book it once you agree.
-    rf"{_EN_WHEN} (?:you|you're|you've|you'd) [^.?!;]{{0,20}}?\b(?:agree|confirm|approve|say (?:so|yes|ok|go)|ok|okay|happy|fine|give|sign off|authori[sz]e|accept|nod|ready|want me to|like me to|tell me to|object)\b[^.?!;]{{0,60}}?(?:{_EN_PENDING})",
-    rf"{_EN_WHEN} (?:{_EN_IT}|everything|all)(?:'s| is|'re| are| looks?| sounds?| works?| all)+ (?:{_EN_GOOD}|{_EN_RIGHT})?[^.?!;]{{0,40}}?(?:{_EN_PENDING})",
-    rf"(?:{_EN_PENDING}|\bi (?:won't|will not)|\bnothing (?:is|will|gets|has))[^.?!;]{{0,80}}?{_EN_WHEN} (?:you|you're|that's|that is|this is|it's|i (?:hear|have|get))[^.?!;]{{0,20}}?\b(?:agree|confirm|approve|say|ok|okay|happy|fine|give|good|right|authori[sz]e|accept|nod|ready|object|yes|from you|back)\b",
+    rf"{_DO}(?:confirm|approve|authori[sz]e|agree|consent|sign off|ok(?= (?:this|it|that|the|so|and))|give (?:your )?consent)"
+    rf"(?:$|[.!?;:)]|, (?:and|so|i'll|then)\b| (?:and|so|or|to|before|below|above|with|by|here|first|now|me|for me|this|that (?:you (?:want|would|agree|are (?:happy|ok|okay|fine))|you'd|this|i|we|the above)|you (?:want|agree|would)|you'd|you're (?:{_GOOD})|if (?:you (?:want|agree|would)|you'd|you're {_GOOD}|this|that|it|everything|i|all)"
+    r"|whether (?:i|to|you (?:want|agree|would)|you'd)|it|these|those|(?:the|your) (?:\w+ )?(?:order|booking|purchase|cancellation|payment|reservation|change|return|exchange|refund|transfer|details above|above|following|request|total|summary|plan|consent|agreement|approval|decision|intent(?:ion)?)s?(?! (?:number|date|method|address|id|reference|reason|time)))\b)",
+    # Once you agree, I'll book it. I'll book it once you agree. I won't before you say so.
+    rf"{_WHEN} (?:you|you're|you've|you'd)\b[^.?!;]{{0,20}}?\b{_CONSENT}\b[^.?!;]{{0,60}}?(?:{_PENDING})",
+    rf"{_WHEN} (?:{_IT}|everything|all)(?:'s| is|'re| are| looks?| sounds?| works?| suits(?: you)?| all)+,? ?(?:{_GOOD}|{_RIGHT})?[^.?!;]{{0,40}}?(?:{_PENDING})",
+    rf"(?:{_PENDING})[^.?!;]{{0,80}}?{_WHEN} (?:you\b[^.?!;]{{0,20}}?{_CONSENT}|(?:that|this|it)(?:'s| is| looks| sounds| works)|i (?:hear|have|get)\b)",
+    r"\b(?:n't|not|nothing|no|hold(?:ing)?|wait(?:ing)?|only|stays?|remains?|untouched|standing by|paused?)\b[^.?!;]{0,80}?\b(?:until|till|til|unless|before) (?:you(?:'ve| have|'re)?\b[^.?!;]{0,20}?"
+    + _CONSENT
+    + r"|i(?:'ve| have)? (?:hear|heard|have|get|got|see)\b|hearing (?:back )?from you)|(?:wouldn't|won't|don't|n't|not)\b[^.?!;]{0,60}?\b(?:until|till|unless|before) you(?:'ve| have|'re)?\b[^.?!;]{0,20}?"
+    + _CONSENT,
 )
 #: Questions of acceptance: they ask for a go-ahead unless what they are about has been done.
-_EN_ACCEPTED = _any(
-    rf"(?:^|[,;:.!—-] ?|\b(?:and|so|but) )(?:is|are|would|will|does|do) {_EN_IT}(?: be| look| sound| seem| all)* {_EN_GOOD}\b[^?]*(?:\?|$)",
-    rf"(?:^|[,;:.!—-] ?)(?:looks?|sounds?|works?|all|are you|you|are we)? ?(?:{_EN_GOOD}|deal|agreed|confirmed?|approved?|proceed|ready|fair enough)(?: (?:with|by|for) (?:you|that|this|it|me))?(?: to (?:go|you))? ?\?",
-    r"\bhow (?:does (?:that|this|it) sound|'s that)|\bwhat do you say\b|\bany objections?\b|\byes or no\b|\by/n\b|\bworks? for you\?",
+_ACCEPTED = _any(
+    rf"(?:^|[,;:.!—-] ?|\b(?:and|so|but) )(?:is|are|would|will|does|do) {_IT}(?: be| look| sound| seem| all)* {_GOOD}\b[^?]*(?:\?|$)",
+    rf"\bare you (?:\w+ )?(?:{_GOOD}|comfortable|satisfied|in)(?: (?:with|about|for) (?:all|any|that|this|it|these|those|the|everything|me|us|my|how)\b[^?]*)?\?",
+    r"\bhow (?:does (?:that|this|it) (?:sound|look)|'s that|about it)|\bwhat do you say\b|\bany objections?\b|\byes or no\b|\by/n\b|\bworks? for you\?|\bor not\?",
 )
+#: A question of these words alone can be answered with nothing but a yes or a no.
+_FUNCTION = r"(?:are|is|am|we|you|i|it|that|this|all|so|well|then|with|by|for|me|to|do|does|still|now|today|everything|just|please|or|be|a|the|your|on|in|up|and|have|us|at|both|here|there|one|these|ok with)"
+_APPROVES = (
+    r"(?:ok|okay|k|alright|fine|good|great|cool|happy|deal|agreed|agree|go|ahead|proceed|ready|yes|y|yeah|yep|yay|nay|n|game|on|set|sounds?|looks?|works?|light|green|thumbs|confirm|confirmed|approve|approved|shall|may|sure"
+    r"|objections?|fair|enough|official|acceptable|clear|done|wise|no|keen)"
+)
+_BARE = re.compile(
+    rf"(?:^|[,;:(—-] ?)(?:(?:{_FUNCTION}|{_APPROVES})[ /,]+){{0,6}}(?:{_FUNCTION}|{_APPROVES})\)? ?\?|\(?y/n\)?"
+)
+_APPROVING = re.compile(rf"\b{_APPROVES}\b")
 #: Questions whether something is right: of an act that is pending only.
-_EN_VERIFIED = _any(
-    rf"\b(?:is|are|does|do) {_EN_IT}(?: be| look| sound| seem| all)* {_EN_RIGHT}\b[^?]*(?:\?|$)",
+_VERIFIED = _any(
+    rf"\b(?:is|are|does|do) {_IT}(?: be| look| sound| seem| all)* {_RIGHT}\b[^?]*(?:\?|$)",
+    rf"(?:^|[,;:—-] ?)(?:{_IT}|everything|all)(?: is| looks| there| above| still)* {_RIGHT}\?",
     r"(?:^|[,—-] ?)(?:is (?:that|this) )?(?:right|correct|yes|yeah|thoughts)\?|\bwhat do you think\b",
 )
-_EN_REPORTED = re.compile(
-    rf"\b(?:(?:i|we)(?:'ve| have)|has|have been|is now|are now) (?:\w+ )?(?:been )?{_EN_DONE}\b|^{_EN_DONE}[.!,:]"
+_REPORTED = re.compile(
+    rf"\b(?:(?:i|we)(?:'ve| have)|has|have been|is now|are now|is|are) (?:\w+ )?(?:been )?{_DONE}\b|^{_DONE}[.!,:]|\b(?:is|are) yours\b"
 )
 
 # -- Chinese -------------------------------------------------------------------------------------------------------------
 
-_ZH_INFORM = r"(?:查(?!收)|找|看看|看一|看下|搜|推荐|介绍|比较|对比|了解|解答|说明|讲|解释|列|问|知道|提供|告诉|帮到|做些?什么|什么)"
+_ZH_INFORM = r"(?:查(?!收)|找|看看|看一|看下|搜|推荐|介绍|比较|对比|了解|解答|说明|讲(?!一声)|解释|列|问|知道|提供|告诉|帮到|帮您?忙|做些?什么|什么|留意|盯着|打听|联系您|提醒)"
 _ZH_DEED = (
-    r"(?:下单|下了|拍下|预[订定约]|订(?!单)|定下|购买|买|取消|退(?!房|改)|改(?!规)|换|提交|支付|付款|付|扣款|扣|转账|转|发送|发(?!票|货)|寄|办|安排|执行|操作|继续|处理|确认(?!邮件|短信|码|函|单|信)|更新|修改|删|开通|关闭|续|升级"
-    r"|锁定|出票|申请|登记|注册|开始|打款|充值|挂失|冻结|叫车|派车|报名|撤|保存|添加|走流程|往下|进行|动手|推进|批准|授权|使用|用您)"
+    r"(?:下单|下了|拍下|预[订定约]|订(?!单)|定下|定(?:了|这)|购买|买|取消|退(?!房|改)|改(?!规)|换|提交|支付|付款|付|缴|交费|扣款|扣|转账|转|发送|发(?!票|货|现)|寄|办|安排|执行|操作|继续|处理|确认(?!邮件|短信|码|函|单|信)"
+    r"|更新|修改|删|开通|关闭|续(?!航)|升级|锁定|出票|申请|登记|注册|开始|打款|充值|挂(?:号|上|失)|冻结|叫车|派车|派|报名|撤|保存|添加|走流程|往下|进行|动手|推进|批准|授权|使用|用您|结账|结算|买单|点(?:一份|单|这)|抢|占|约(?!定俗|等|为))"
 )
-_ZH_GOOD = r"(?:可以|(?<![出旅步航同银飞骑])行|好|成|ok|没问题|同意|没意见|接受|满意|合适|妥|中)"
-_ZH_YES = r"[\"「『'(]?(?:1|是的?|好的?|可以|行|ok|yes|y|确认|同意|确定|继续|没问题|下单|嗯|对|成)(?![.、]?选|[\u4e00-\u9fff]{0,2}(?:您|你)的)"
-_ZH_PENDING = rf"我们?(?:就|这就|马上|立刻|立即|现在|便|再|将|会|来|才|先|即|去|直接|打算|准备|想|好|可以|能|给您|帮您|为您|替您|给你|帮你|为你)+(?!{_ZH_INFORM})"
-_ZH_WILLING = r"(?:同意|确认|确定|没问题|没意见|没异议|没有?(?:别的|其他)?(?:问题|意见|异议)|没错|无误|无异议|可以|ok|认可|点头|愿意|说行|放心|合适|满意|接受|批准|授权|答应|行|好|拍板|发话|开口|吩咐)"
+_ZH_GOOD = r"(?:可以|(?<![出旅步航同银飞骑])行|好|成|ok|没问题|同意|没意见|接受|满意|合适|妥|中|认可|没异议|得)"
+_ZH_KEY = r"(?:一下|一个|一声|个|下)?(?:[^,。?;!\"]{0,6}(?:\"[^\"]{1,8}\"|按钮)|[(']?(?:1|是的?|好的?|可以|行|ok|yes|y|确认|同意|确定|继续|没问题|下单|嗯|对|成)(?![.、]?选|[\u4e00-\u9fff]{0,2}(?:您|你)的|收货|地址))"
+_ZH_PENDING = rf"(?:我们?|这边)(?:就|这就|马上|立刻|立即|现在|便|再|将|会|来|才|先|即|去|直接|打算|准备|想|好|可以|能|要|给您|帮您|为您|替您|给你|帮你|为你|按|把|一并|正式)++(?!{_ZH_INFORM})"
+_ZH_WILLING = r"(?:同意|确认|确定|没问题|没意见|没异议|没有?(?:什么|别的|其他|其它|啥)?(?:问题|意见|异议)|没错|无误|无异议|可以|ok|认可|点头|愿意|说行|放心|合适|满意|接受|批准|授权|答应|行|好|拍板|发话|开口|吩咐|答复|回复|对|不介意|不反对|放话|要的话|要办|要订|要买|想好|定了)"
+#: Who is told something by somebody else.
+_ZH_OTHERS = r"(?:要求|提示|提醒|系统|页面|短信|邮件|弹出|银行|会员|让您|结账|付款|登录|乘客|顾客|客人|用户|客户|商家|卖家|老人家?|快递员|对方|室友|家人|他们?|她|谁|有人|很多人|里的?|规定|门店|需要本人|本人)"
 
 _ZH_ASKS = _any(
+    # 要我现在下单吗? 我就订了?
+    rf"(?:需要|要|要不要|用不用|可以|可否|能否|能不能|可不可以|是否|想|允许|同意|愿意|方便|介意|希望|准|放心|由|请|让)(?:让|由|要|需要)?(?:我|咱)们?(?!{_ZH_INFORM})[^,。?;!]{{1,30}}(?:吗|么$|嘛|不\?|\?)",
     rf"(?:可以|可否|能否|能不能|可不可以|是否|要不要|需不需要|要|需要|想|愿意|同意|确认|确定|能|可|允许|方便)[^,。?;!]{{0,12}}?{_ZH_DEED}[^,。?;!]{{0,20}}(?:吗|么|\?|不\?|没\?)",
-    rf"(?:是否|要不要|能不能|可不可以|可否|能否)[^,。?;!]{{0,12}}?{_ZH_DEED}",
-    rf"(?:^|[,。;:!])(?:那|我|现在|这就|就|是不是就|是不是)?[^,。?;!]{{0,8}}?(?:{_ZH_DEED}|这么[定办])[^,。?;!]{{0,10}}(?:\?|吗|么$)",
-    rf"{_ZH_DEED}[^,。?;!]{{0,16}}?{_ZH_GOOD}(?:吗|么|嘛|不|吧|否)",
-    r"(?:确定|确认)(?:吗|么|\?)",
-    r"(?:请|麻烦|烦请|劳烦|需要|等|待|还请|望)(?:您|你)?(?:的|再|先|务必|点击|帮忙|尽快|这边|最后|核对并|核对后|看后|给|一个|\")*(?:确认|同意|授权|批准|审批|点头|答复|拍板|许可|首肯|回复|指示|放行|可以)"
-    r"(?=一?下?[^,。?;!]{0,3}(?:以上|上述|以下|下列|下面|是否要|是否同意|是否继续|无误)|(?![^,。?;!:]{0,12}(?:地址|手机|电话|姓名|日期|时间|数量|尺码|颜色|号码|订单号|人数|几|哪|什么|多少|是否)))",
-    rf"(?:回复|回个|回一个|回我|回|输入|发送|发|打|说声|说|扣|点击|点一下|点|按|敲|选择)(?:一下|一个|一声|个|下)?{_ZH_YES}",
-    r"说一声|吱一声|点个头|点头|给个话|给个准话|一句话|发句话|言语一声",
-    rf"{_ZH_WILLING}(?:的话|后|之后|以后|了|,|就|请告诉我)[^。?!;]{{0,12}}?{_ZH_PENDING}",
-    rf"(?:等|待)(?:您|你)[^。?!;]{{0,12}}?(?:再|就|才){_ZH_DEED}",
+    rf"(?:是否|要不要|能不能|可不可以|可否|能否)[^,。?;!]{{0,12}}?{_ZH_DEED}|要不要(?:现在|马上|就|我)",
+    rf"(?:^|[,。;:!])(?:那|我|现在|这就|就|是不是就|是不是|照旧|老样子)?[^,。?;!]{{0,8}}?(?:{_ZH_DEED}|[这那][么样][定办订]|照这个)[^,。?;!]{{0,10}}(?:\?|吗|么$)",
+    rf"(?:{_ZH_DEED}|给您|帮您|替您|为您|我)(?!{_ZH_INFORM})[^,。?;!]{{0,20}}?(?<![您你]){_ZH_GOOD}的?(?:吗|么|嘛|不|吧|否)",
+    r"(?:确定|确认)(?:吗|么|\?)|(?:确定|确认)(?:真的|还)?(?:要|想|继续|执行)[^,。?;!]{0,20}(?:吗|么|\?)|(?<!买)([退买办订换改要])不\1|还是(?:先|再|不|暂|等|留|算了)",
+    # 请确认。等您点头。
+    r"(?:请|麻烦|烦请|劳烦|需要|等|待|还请|望|只等|只差|就差)(?:着)?(?:您|你)?(?:的|再|先|务必|点击|帮忙|尽快|这边|最后|核对并|核对后|看后|给|一个|个|明确|一句|\")*(?:确认|同意|授权|批准|审批|点头|答复|拍板|许可|首肯|回复|指示|放行|批示|可以|准话|准信|回话|示下|定夺|发话)"
+    r"(?=一?下?[^,。?;!]{0,3}(?:以上|上述|以下|下列|下面|是否要|是否同意|是否继续|无误)|(?![^,。?;!:]{0,12}(?:地址|手机|电话|姓名|日期|时间|数量|尺码|颜色|号码|订单号|人数|邮箱|几|哪|什么|多少|是否)))",
+    rf"(?:回复|回个|回一个|回我|回|输入|发送|发|打|说声|(?<![您你他她者])说(?!了|的|过)|讲|扣|点击|点一下|(?<![网站地几热早晚一二两三四五六七八九十0-9半])点|按|戳|敲|选择|勾选|跟我讲|跟我说|告诉我){_ZH_KEY}",
+    r"(?<!人)说一声|讲一声|吱一声|言语一声|知会一声|点个头|点头|给个(?:话|准话|准信|答复|信)|就看您|[一句][句个]?准?话|发句话|拿个?主意|您说了算|听您的(?=[,。!?]|$|安排|吩咐)|由您(?:定|决定)|看您的意思|跟您商量|征求您的意见",
+    r"(?:同意|确认|没问题|没意见|没异议|无误|没错|满意|接受|要办|要订|要买|想好|可以)(?:的话|后|之后|以后|了|,|就|请|麻烦|烦请)+(?:您|你)?(?:点|按|回|说|告|讲|知会|通知|吱)",
+    # 您同意我就下单。
+    rf"{_ZH_WILLING}(?:的话|后|之后|以后|了|,|就|请告诉我|一下|啦|\")*[^。?!;]{{0,12}}?{_ZH_PENDING}",
+    r"(?:给|打|画|点|按|说|回|放|吭|递|竖|比|发|敲)(?:我|个|一|声|下|话|句)(?![^。?!;]{0,10}(?:时间|地址|号|码|电话|名|图|照片|日期|预算))[^。?!;,]{0,8},?我(?:这边)?(?:就|马上|立刻|立马|这就|即)",
+    rf"(?:等|待)(?:您|你)[^。?!;]{{0,12}}?(?:再|就|才|后){_ZH_DEED}|(?:您|你)[^,。?!;]{{0,10}}(?:{_ZH_WILLING}|准话|的话)[^。?!;]{{0,8}}我[^,。?!;]{{0,10}}(?:才|再|就)[帮给为替您你]*+(?!{_ZH_INFORM})",
 )
 _ZH_ACCEPTED = _any(
-    rf"(?:^|[,。;:!~])(?:那)?(?:您|你|咱们?)?(?:看|觉得|说)?(?:这样|这么办|这么安排|这|以上安排|以上|如此)?[^,。?;!]{{0,6}}?{_ZH_GOOD}(?:了)?(?:吗|么|嘛|不|吧|否|\?)",
-    r"好不好|行不行|可不可以|成不成|您看(?:可以|行|呢)|意下如何",
+    rf"(?:^|[,。;:!~])(?:那|就|您|你|咱们?|看|觉得|说|这样|这么|这|以上|安排|处理|都|办|定|弄|做|来|的话|是不是|照|也|价格|方案|费用|这个)*{_ZH_GOOD}(?:的|了)?(?:吗|么|嘛|不|吧\?|否|\?|伐)",
+    r"好不好|行不行|可不可以|成不成|中不中|(?:您|你)(?:看|觉得|说|认为|意下)(?:可以|行|呢|如何|怎么样|咋样)|意下如何|怎么说\?",
 )
 _ZH_VERIFIED = _any(r"(?:对|没错|正确|无误|是)(?:吗|么|吧)\??$|对不对|是不是|怎么样\?|如何\?")
 _ZH_REPORTED = re.compile(
-    r"已经?(?:为您|帮您|给您|替您)?[^,。?;!]{0,8}(?:好|成功|完成|了|提交|取消|预订|下单)|(?:订|下单|取消|提交|办|改|换|退)(?:好|成功)了"
+    r"已经?(?:为您|帮您|给您|替您)?[^,。?;!]{0,8}(?:好|成功|完成|了|提交|取消|预订|下单|妥当)|(?:订|下单|取消|提交|办|改|换|退|安排)(?:好|成功|妥)了"
 )
 
+# -- what is none --------------------------------------------------------------------------------------------------------
+
+#: A word to reply with that is set apart by capitals or emphasis.
+_SET_APART = re.compile(
+    r"(?i:\b(reply|respond|answer|type|text|write|enter|say|send|tap|press|click)((?: me| us)?(?: back)?(?: with)?)) (?:\*{1,2}([^*\n]{1,24})\*{1,2}|((?!PIN|PDF|ID|ZIP|CVV|OTP|STOP|HELP|SMS|I\b)[A-Z]{2,}(?: [A-Z]{2,})*)\b)"
+)
+_SINGLE = re.compile(r"(?<![a-z0-9])'([^'\n]{1,24})'(?![a-z0-9])")
+_BRACKETS = str.maketrans(dict.fromkeys("【】「」『』《》", '"'))
 #: Words of others, and what was agreed before.
-_QUOTED = re.compile(r"\"[^\"]{12,}\"|「[^」]{8,}」|『[^』]{8,}』|(?<=[您你]说)\"[^\"]{4,}\"")
+_QUOTED = re.compile(
+    r"\"[^\"\n]*\?\"|\"[^\"\n]{25,}\"|\"(?=[^\"\n]*[\u4e00-\u9fff])[^\"\n]{9,}\"|(?<=[您你]说)\"[^\"\n]{4,}\""
+)
 _BEFORE = re.compile(
-    r"\b(?:you|you've|you have) (?:already |just |also |earlier )*(?:confirmed|agreed|approved|said|told|gave|given|asked|authori[sz]ed|okayed)[^,;.?!]*"
+    r"\b(?:you|you've|you have|he|she|they) (?:already |just |also |earlier )*(?:confirmed|agreed|approved|said|told|gave|given|asked|authori[sz]ed|okayed|wrote)\b[^,;.?!]*"
     r"|\bthank(?:s| you) for [^,;.?!]*"
-    r"|(?:您|你)(?:已经?|刚才?|之前|上次|此前|方才)[^,;。?!]*|感谢(?:您|你)的?[^,;。?!]*|谢谢(?:您|你)?的?确认"
+    r"|(?:您|你|室友|他|她|客户)[^,;。?!\"]{0,4}(?:已经|刚才|刚刚|之前|上次|此前|方才|昨天|昨晚|早上|今早|前面|当时|曾|口头|说过)[^,;。?!\"]*(?:\"[^\"]*\"|[^,;。?!])*|(?:您|你)问[^,;。?!]*|感谢(?:您|你)的?[^,;。?!]*|谢谢(?:您|你)?的?确认|说过\"[^\"]*\"|的\"[^\"]*\""
 )
 #: What holds for everybody and always asks nobody now.
 _GENERAL = re.compile(
-    r"\b(?:always|never|policy|policies|usually|normally|customers?|generally|in general|any (?:order|booking|change|payment)|every (?:order|booking|change|time)|if you need|should you need|anything|any questions)\b"
-    r"|任何|一般|通常|规定|政策|每次|一律|用户|客户|凡是|从不|绝不"
+    r"\b(?:always|never|our policy|policy (?:is|says|requires|states)|policies|usually|normally|customers?|patients?|passengers?|guests?|people|generally|in general|any (?:order|booking|change|payment)|every (?:order|booking|change|time|patient)|if you need|should you need|any questions|asks? (?:you|every|all)|asking (?:you|every|all))\b"
+    r"|任何|一般|通常|规定|政策|每次|一律|用户|客户|凡是|从不|绝不|乘客|随时(?:告诉|找|联系|问|来|跟|说|都可)|还可以|也可以帮|需要的话|如果需要|如有需要|有需要|如需"
 )
-_ANYTHING = re.compile(r"\b(?:anything|any (?:other|more|further|changes?)|something else|else)\b")
-_WHICH = re.compile(
-    r"\b(?:what|which|when|where|who|why|how (?:many|much|long|far|can|may|should|do)|whose)\b[^,;:.?!]*$"
+_ANYTHING = re.compile(
+    r"\b(?:anything(?! (?:until|till|before|unless|yet|without|now))|any (?:other|more|further|changes?)|something else|else)\b"
 )
+_WHICH = re.compile(r"\b(?:what|which|when|where|who|why|how|whose)\b[^,;:.?!—-]*$")
 _DETAIL = re.compile(
-    rf"哪|几|什么|多少|谁|怎么(?!样)|提供|告知|告诉(?!我,)|还是|说一下|原因|{_ZH_INFORM}[^,]*?{_ZH_DEED}|需要(?:修改|更改|调整|补充)"
+    rf"哪|几(?!天后)|什么|多(?:少|大|长|高|重|远|久)|谁|怎么(?!样|说)|提供|告知(?!,我)|还是(?!先|再|不|暂|等|留|算)|说一下|原因|(?:再|先|帮您|给您|为您|替您|我|去|把[^,。]{{0,8}}|跟[^,。]{{0,8}}){_ZH_INFORM}|{_ZH_INFORM}[^,]*?{_ZH_DEED}[^,]*(?:吗|\?)|需要(?:修改|更改|调整|补充)|规则|(?:还有|还要|还需要|还想|需要)(?:其他|别的)"
 )
-_RESETS = re.compile(r"\bor\b|\bif not\b|\botherwise\b")
 _CHOICE = re.compile(
-    r"\bor\b(?! (?:not|leave|wait|hold|change|cancel|would|do|is|keep|should i (?:wait|hold)|no\b|\S+ (?:to|for) (?:cancel|stop|decline|no|leave|change)))"
+    r"\bor\b(?! (?:not|leave|wait|hold|change|cancel|would|do|is|keep|should i (?:wait|hold)|no\b|nay|drop|skip|stop|pass|\S+ (?:to|for) (?:cancel|stop|decline|no|leave|change|drop|skip|keep)))"
 )
+_ZH_CHOICE = re.compile(r"还是(?!先|再|不|暂|等|留|算)")
+_RESETS = re.compile(r"\bor\b|\bif not\b|\botherwise\b")
+#: An agent that answers a question itself has not asked it.
+_ANSWERED = re.compile(r"(?:yes|no|many|the answer|you can|you may)\b[^?]*$|(?:答|能|不能|可以|当然|不行)(?:[,:。]|的)")
+_ZH_TOLD = re.compile(rf"{_ZH_OTHERS}[^,。;!?]*$")
 
 
 @lru_cache(maxsize=256)
@@ -184,25 +238,39 @@ def asks_go_ahead(message: str, language: str) -> bool:
 
 def go_ahead_requests(document: Document) -> frozenset[int]:
     """Return the indices of the sentences of an agent's message that ask for a go-ahead."""
-    sentences = [_plain(fold_phrase(document.words(span))) for span in document.sentences]
+    sentences = [_plain(document.words(span)) for span in document.sentences]
     whole = "\n".join(sentences)
-    done = bool(_EN_REPORTED.search(whole) or _ZH_REPORTED.search(whole))
-    pending = re.search(_EN_PENDING, whole) or re.search(_ZH_PENDING, whole)
-    found = []
-    for number, sentence in enumerate(sentences):
-        accepts = _EN_ACCEPTED.search(sentence) or _ZH_ACCEPTED.search(sentence)
-        verifies = _EN_VERIFIED.search(sentence) or _ZH_VERIFIED.search(sentence)
-        if _asks(sentence) or (accepts and (pending or not done)) or (verifies and pending):
-            found.append(number)
-    return frozenset(found)
+    pending = re.search(_PENDING, whole) or re.search(_ZH_PENDING, whole)
+    open_still = pending or not (_REPORTED.search(whole) or _ZH_REPORTED.search(whole))
+    return frozenset(
+        number
+        for number, (sentence, following) in enumerate(zip(sentences, [*sentences[1:], ""], strict=True))
+        if not _ANSWERED.match(following)
+        and (
+            _asks(sentence)
+            or (open_still and _accepts(sentence))
+            or (pending and (_VERIFIED.search(sentence) or _ZH_VERIFIED.search(sentence)))
+        )
+    )
+
+
+def _accepts(sentence: str) -> bool:
+    """Return whether a sentence can be answered with nothing but a yes or a no."""
+    if _CHOICE.search(sentence) or _ZH_CHOICE.search(sentence):
+        return False
+    bare = any(_APPROVING.search(one[0]) for one in _BARE.finditer(sentence))
+    return bare or bool(_ACCEPTED.search(sentence) or _ZH_ACCEPTED.search(sentence))
 
 
 def _asks(sentence: str) -> bool:
     """Return whether a sentence asks for a go-ahead by its own words, and for nothing else in the same breath."""
     if _GENERAL.search(sentence) and not sentence.endswith(("?", "吗")):
         return False
-    english = any(_is_request(sentence, one.start(), one.end()) for one in _EN_ASKS.finditer(sentence))
-    return english or any(not _DETAIL.search(one[0]) for one in _ZH_ASKS.finditer(sentence))
+    english = any(_is_request(sentence, one.start(), one.end()) for one in _ASKS.finditer(sentence))
+    return english or any(
+        not _DETAIL.search(one[0]) and not _ZH_TOLD.search(sentence, 0, one.start() + (one[0][0] in ",。;:!"))
+        for one in _ZH_ASKS.finditer(sentence)
+    )
 
 
 def _is_request(sentence: str, start: int, end: int) -> bool:
@@ -214,7 +282,11 @@ def _is_request(sentence: str, start: int, end: int) -> bool:
 
 
 def _plain(sentence: str) -> str:
-    return _BEFORE.sub("", _QUOTED.sub('""', sentence)).replace("请问", "")
+    """Return a sentence folded, without emoji at its end, what others said, and what was agreed before."""
+    apart = _SET_APART.sub(lambda found: f'{found[1]}{found[2]} "{found[3] or found[4]}"', sentence)
+    folded = _SINGLE.sub(r'"\1"', fold_phrase(apart).translate(_BRACKETS))
+    folded = _BEFORE.sub("", _QUOTED.sub('""', folded)).replace("请问", "")
+    return re.sub(r"[\s~\u2600-\u27bf\U0001f300-\U0001faff]+$", "", folded) or folded
 
 
 _AGREES = re.compile(

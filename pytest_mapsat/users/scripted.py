@@ -160,7 +160,7 @@ def _names(message: Reading, wanted: str, language: str) -> bool:
         if not any(_is_same(fact, other) for other in clocks or in_message):
             return False
     rest = wanted
-    for fact in reversed(sorted(facts, key=lambda fact: fact.span)):
+    for fact in sorted(facts, key=lambda fact: fact.span, reverse=True):
         rest = f"{rest[: fact.span.start]} {rest[fact.span.end :]}"
     return all(mentions(whole, word) for word in (words(rest).split() if facts else [wanted]))
 
