@@ -1,23 +1,26 @@
 """pytest-mapsat: does your LLM agent still satisfy its users? Asked on every merge, in pytest.
 
-``Reply`` is what an agent may return in place of a text.
+``check`` adds a check in Python, which is given an ``Episode`` and may return a ``Finding``. ``Reply`` is what an agent may return in place of a text.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .agents.reply import Reply
+    from .judges import Episode, Finding
+    from .registry import check
 
 __version__ = "0.1.0"
-__all__ = ["Reply", "__version__"]
+__all__ = ["Episode", "Finding", "Reply", "__version__", "check"]
+
+_HOMES = {"Episode": "judges", "Finding": "judges", "Reply": "agents.reply", "check": "registry"}
 
 
 def __getattr__(name: str) -> Any:
     # Fetched when asked for: this package is imported at the start of every pytest run.
-    if name == "Reply":
-        from .agents.reply import Reply  # noqa: PLC0415
-
-        return Reply
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,7 +7,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -31,7 +31,6 @@ from pytest_mapsat.commands import (
 from pytest_mapsat.commands.making import add_init, add_misses, add_record, offers, print_offers
 
 if TYPE_CHECKING:
-    from pytest_mapsat.judges import CheckFunction
     from pytest_mapsat.proof import Proof
     from pytest_mapsat.sandbox import WorldHook
     from pytest_mapsat.suite import LintFinding
@@ -234,7 +233,7 @@ def _lint(options: argparse.Namespace) -> int:
 
     added = load_added(options.plugins) if options.plugins else None
     options.worlds = None if added is None else added.worlds
-    findings = _findings(options.suite, options.worlds, None if added is None else added.checks)
+    findings = _findings(options.suite, options.worlds)
     sound = all(finding.severity != "error" for finding in findings)
     proof = _mutants(options.suite, findings, options.worlds) if options.mutants else None
     answers = judged_answers(options, sound=sound)
@@ -293,9 +292,7 @@ def _mutants(path: Path, findings: Sequence[LintFinding], worlds: Sequence[World
     return prove(cases, suite, answers)
 
 
-def _findings(
-    path: Path, worlds: Sequence[WorldHook] | None, checks: Mapping[str, CheckFunction] | None
-) -> list[LintFinding]:
+def _findings(path: Path, worlds: Sequence[WorldHook] | None) -> list[LintFinding]:
     from pytest_mapsat.model import SuiteError, UsageError  # noqa: PLC0415  --help needs no pydantic
     from pytest_mapsat.proof import lint_records  # noqa: PLC0415  likewise
     from pytest_mapsat.suite import errors_of, find_suite, lint, open_suite  # noqa: PLC0415  likewise
@@ -307,7 +304,7 @@ def _findings(
     except SuiteError as error:
         return errors_of(error, "suite")
     suite.worlds = worlds
-    return sorted([*lint(suite), *lint_records(suite, checks)], key=lambda finding: finding.order)
+    return sorted([*lint(suite), *lint_records(suite)], key=lambda finding: finding.order)
 
 
 def _lint_summary(findings: Sequence[LintFinding]) -> str:

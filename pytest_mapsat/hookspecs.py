@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from pytest_mapsat.judges import CheckFunction
     from pytest_mapsat.metrics import Family
     from pytest_mapsat.model import Case, Run
     from pytest_mapsat.sandbox import WorldFactory
@@ -27,14 +26,6 @@ def pytest_mapsat_make_agent(config: pytest.Config, spec: str) -> object | None:
 @pytest.hookspec
 def pytest_mapsat_case_loaded(case: Case) -> None:
     """A case was loaded and is about to run. Raise ``pytest.UsageError`` to refuse it."""
-
-
-@pytest.hookspec
-def pytest_mapsat_check(config: pytest.Config) -> Mapping[str, CheckFunction] | None:
-    """Return checks of your own by name: functions ``(check, context) -> Finding`` that judge ``{kind: custom, name: ...}``.
-
-    Called once in each process, at its start. Outside pytest only the entry points of the group ``pytest_mapsat.checks`` are known.
-    """
 
 
 @pytest.hookspec(firstresult=True)

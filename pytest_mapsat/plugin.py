@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from .pytest_shell.options import add_options, agent_spec, refuse_without_agent
+from .registry import exchange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
     from pathlib import Path
 
-    from pytest_mapsat.model import Case, Scorecard
+    from pytest_mapsat.model import Case
     from pytest_mapsat.sandbox import Toolbox, World
 
-    from .pytest_shell.session import MapsatSession
+    from .pytest_shell.session import CaseRun, MapsatSession
 
 _NAME = "mapsat-session"
 _NO_AGENT = "no agent: give one with --mapsat-agent=module:attr"
@@ -32,6 +33,13 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     from . import hookspecs  # noqa: PLC0415
 
     pluginmanager.add_hookspecs(hookspecs)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Let the conftests add their checks to an empty registry, which a run within this process leaves as it was."""
+    former = exchange({})
+    early_config.add_cleanup(lambda: exchange(former))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -92,8 +100,8 @@ def mapsat_sandbox(request: pytest.FixtureRequest, mapsat_case: Case) -> World:
 
 
 @pytest.fixture
-def mapsat_run(request: pytest.FixtureRequest, mapsat_case: Case) -> Callable[[], Scorecard]:
-    """A callable that runs the case, once, and returns its Scorecard. It never asserts."""
+def mapsat_run(request: pytest.FixtureRequest, mapsat_case: Case) -> Callable[[], CaseRun]:
+    """A callable that runs the case, once, and returns its ``scorecard`` and its ``episode``. It never asserts."""
     return _active(request).run_of(request, mapsat_case)
 
 

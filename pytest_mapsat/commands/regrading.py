@@ -88,7 +88,7 @@ def add_plugins(parser: argparse.ArgumentParser) -> None:
         metavar="MODULE",
         action="append",
         default=[],
-        help="a module or file whose hooks add checks, metrics or worlds, such as conftest.py; repeatable",
+        help="a module or file that adds checks, metrics or worlds, such as conftest.py; repeatable",
     )
 
 
@@ -118,11 +118,11 @@ def _regrade(options: argparse.Namespace) -> int:
     by_batch = options.batch_in is not None or options.batch_out is not None
     if by_batch and not asks:
         raise UsageError("--batch-in and --batch-out go with --judge=llm:MODEL or llm-all:MODEL")
-    suites = open_suites(options.suite or [Path("benchmark_cases")])
+    added = load_added(options.plugins)
+    suites = open_suites(options.suite or [Path("benchmark_cases")], added.worlds if options.plugins else None)
     for warning in changed_suites(run, suites, changes):
         _tell(f"warning: {warning}")
     try:
-        added = load_added(options.plugins)
         base = None if options.compare is None else read_base(options.compare)
 
         def regraded(door: Door | None) -> Run:
@@ -131,7 +131,6 @@ def _regrade(options: argparse.Namespace) -> int:
                 suites,
                 changes,
                 root=Path.cwd(),
-                checks=added.checks,
                 families=added.families,
                 base=base,
                 door=door,

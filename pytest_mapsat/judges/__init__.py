@@ -8,8 +8,8 @@ from pytest_mapsat.on_demand import fetched
 
 from .checks import ChecksJudge
 from .context import Context
-from .custom import CheckFunction, gather_checks
 from .decided import DecidedJudge, Decisions, Said, with_decisions
+from .episode import Call, Episode
 from .evaluate import evaluate
 from .finding import Finding
 from .grounding import Judged
@@ -27,11 +27,12 @@ else:
 __all__ = [
     "BESIDE_PROMPTS",
     "PROMPTS",
-    "CheckFunction",
+    "Call",
     "ChecksJudge",
     "Context",
     "DecidedJudge",
     "Decisions",
+    "Episode",
     "Finding",
     "Judge",
     "Judged",
@@ -40,7 +41,6 @@ __all__ = [
     "Said",
     "default_votes",
     "evaluate",
-    "gather_checks",
     "make_judge",
     "unjudgeable",
     "with_decisions",

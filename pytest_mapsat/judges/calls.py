@@ -232,7 +232,7 @@ class _Made:
     def answers(self) -> list[tuple[int, bool | None]]:
         """The user's turns that answer a request for a go-ahead: their index, and whether they agree; None where that is not plain."""
         turns, language = self.context.trajectory.turns, self.context.language
-        found = []
+        found: list[tuple[int, bool | None]] = []
         for index, turn in enumerate(turns):
             if turn.role != "user" or index == 0:
                 continue

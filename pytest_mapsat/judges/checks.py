@@ -11,7 +11,6 @@ from pytest_mapsat.text import Vocabulary
 
 from .besides import besides
 from .context import Context
-from .custom import CheckFunction
 from .labels import labels_of, too_long, unjudgeable
 
 
@@ -21,7 +20,6 @@ class ChecksJudge:
 
     Attributes:
         tools: the suite's tools by name.
-        custom: the checks that other packages add, by name.
         vocabulary: words of the suite's domain, for the reading of replies.
         besides: kinds of labels that families of metrics ask for besides those of factors.
         longest: characters of all replies of a dialogue up to which they are read. Reading takes some 2 s for as many, and grows with them.
@@ -32,7 +30,6 @@ class ChecksJudge:
     """
 
     tools: Mapping[str, Tool]
-    custom: Mapping[str, CheckFunction] = field(default_factory=dict)
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     besides: frozenset[str] = frozenset()
     longest: int = 100_000
@@ -65,6 +62,4 @@ class ChecksJudge:
 
     def context(self, case: Case, trajectory: Trajectory) -> Context:
         """Return the dialogue as the checks read it."""
-        return Context.of(
-            case, trajectory, self.tools, custom=self.custom, vocabulary=self.vocabulary, suite=self.suite
-        )
+        return Context.of(case, trajectory, self.tools, vocabulary=self.vocabulary, suite=self.suite)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pytest_mapsat.model import Bound, Case, Check, Json, ReferenceEnd, Step, Tool, Trajectory, Visible
 from pytest_mapsat.sandbox import End, EndError, Table, WorldSuite, play_reference, reference_digest, tables_of
@@ -29,6 +29,7 @@ from pytest_mapsat.text import (
 )
 
 from .bound_values import Returned, Value
+from .episode import Episode
 from .evidence import Evidence, evidence
 from .explained import Explained
 from .grounding import Judged, weigh
@@ -48,7 +49,6 @@ class Context:
         trajectory: the dialogue.
         tools: the suite's tools by name; they say where things with names stand in their results.
         visible: what the agent was shown of the case, as evidence for its claims; None where it is not known.
-        custom: the checks that other packages add, by name.
         language: BCP 47 tag of the case.
         vocabulary: domain words of the suite.
         names: names of things that checks speak of; those of one element mean the same.
@@ -61,7 +61,6 @@ class Context:
     trajectory: Trajectory
     tools: Mapping[str, Tool]
     visible: Visible | None = None
-    custom: Mapping[str, Callable[[Any, Any], Any]] = field(default_factory=dict)
     language: str = "en"
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     names: frozenset[tuple[str, ...]] = frozenset()
@@ -77,7 +76,6 @@ class Context:
         trajectory: Trajectory,
         tools: Mapping[str, Tool],
         *,
-        custom: Mapping[str, Callable[[Any, Any], Any]] | None = None,
         vocabulary: Vocabulary | None = None,
         suite: WorldSuite | None = None,
     ) -> Context:
@@ -87,7 +85,6 @@ class Context:
             trajectory,
             tools,
             case.visible,
-            custom=custom or {},
             language=case.language,
             vocabulary=vocabulary or Vocabulary(),
             names=frozenset(name for check in checks for name in names_in(check)),
@@ -315,6 +312,11 @@ class Context:
     def end(self) -> End:
         """The state that the episode ended in. Raises MapsatError where it cannot be told."""
         return End(self.tables, self.trajectory)
+
+    @cached_property
+    def episode(self) -> Episode:
+        """The dialogue as checks in Python read it."""
+        return Episode(self.trajectory, self.visible, lambda: self.end)
 
     @cached_property
     def reference(self) -> ReferenceEnd | None:

@@ -39,12 +39,12 @@ from .calls import called, calls, not_called
 from .choices import avoids, chooses, covers, order, recommends, rules_out
 from .combine import at_least, every, negated, some
 from .context import Context
-from .custom import custom
 from .figures import clock_time, number
 from .finding import Finding
 from .grounding.grounded import grounded
 from .located import addressed, located
 from .phones import phones
+from .python_check import python_check
 from .state import same_end, state, unchanged
 from .words import asked, not_said, said, travels
 
@@ -71,7 +71,7 @@ EVALUATORS: dict[type, Callable[[Any, Context], Finding]] = {
     SameEnd: same_end,
     Asked: asked,
     Grounded: lambda check, context: phones(context) if check.claims == ("phone",) else grounded(check, context),
-    PythonCheck: custom,
+    PythonCheck: python_check,
     All: lambda check, context: every(_parts(check.checks, context)),
     AnyOf: lambda check, context: some(_parts(check.checks, context)),
     AtLeast: lambda check, context: at_least(check.n, _parts(check.checks, context)),

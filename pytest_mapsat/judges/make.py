@@ -11,7 +11,6 @@ from pytest_mapsat.sandbox import WorldSuite
 from pytest_mapsat.text import Vocabulary
 
 from .checks import ChecksJudge
-from .custom import CheckFunction, gather_checks
 
 if TYPE_CHECKING:
     from pytest_mapsat.llm import Door
@@ -47,7 +46,6 @@ def make_judge(
     tools: Mapping[str, Tool],
     *,
     root: Path,
-    checks: Mapping[str, CheckFunction] | None = None,
     vocabulary: Vocabulary | None = None,
     door: Door | None = None,
     votes: int | None = None,
@@ -60,7 +58,6 @@ def make_judge(
         spec: ``checks``, ``recorded:PATH``, ``llm:MODEL`` or ``llm-all:MODEL``.
         tools: the suite's tools by name.
         root: the folder that a relative PATH starts from.
-        checks: the checks that other packages add, by name; those of installed packages where none are given.
         vocabulary: words of the suite's domain, for the reading of replies.
         door: the way to models; without one a judge that asks a model leaves open what it would ask.
         votes: how many evaluations of a dialogue a model gives; 3 where None.
@@ -73,8 +70,7 @@ def make_judge(
     """
     kind, colon, rest = spec.partition(":")
     if spec == "checks" or kind in ("llm", "llm-all", "recorded"):
-        known = gather_checks() if checks is None else checks
-        own = ChecksJudge(tools, known, vocabulary or Vocabulary(), besides, suite=suite)
+        own = ChecksJudge(tools, vocabulary or Vocabulary(), besides, suite=suite)
         if spec == "checks":
             return own
         if kind == "recorded":

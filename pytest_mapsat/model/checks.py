@@ -553,8 +553,6 @@ def _spelt_out(value: object) -> object:
         return {"kind": "all", "checks": value}
     if isinstance(value, str):
         value = {"kind": value}
-    if isinstance(value, dict) and value.get("kind") == "custom":
-        return {**value, "kind": "python"}
     if not isinstance(value, dict) or not isinstance(kind := value.get("kind"), str) or kind in KINDS:
         return value
     return {

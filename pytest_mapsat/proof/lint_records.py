@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from pytest_mapsat.formats import Lines, shown_path
-from pytest_mapsat.judges import CheckFunction, ChecksJudge, Context, gather_checks
+from pytest_mapsat.judges import ChecksJudge, Context
 from pytest_mapsat.model import (
     Absent,
     Avoids,
@@ -28,6 +28,7 @@ from pytest_mapsat.model import (
     did_you_mean,
     shown,
 )
+from pytest_mapsat.registry import added_checks
 from pytest_mapsat.reports import call_text, cut, printable
 from pytest_mapsat.sandbox import make_world, play_reference, values_at
 from pytest_mapsat.suite import CaseEntry, LintFinding, Severity, Suite, nouns_in
@@ -44,30 +45,28 @@ _Place = tuple[str | int, ...]
 _Found = tuple[Severity, str, _Place, str, str]
 
 
-def lint_records(suite: Suite, checks: Mapping[str, CheckFunction] | None = None) -> list[LintFinding]:
+def lint_records(suite: Suite) -> list[LintFinding]:
     """Play and judge each oracle of a suite, look up each path of its checks, and return what is amiss, sorted.
 
     Files and cases that cannot be read are left to ``suite.lint``, which tells them.
 
     Args:
         suite: the suite.
-        checks: those that other packages add, by name; None: those of installed packages.
     """
-    known = gather_checks() if checks is None else checks
     findings: list[LintFinding] = []
     for path in suite.inventory.cases:
         with suppress(SuiteError):
             for entry in suite.entries(path):
-                findings += _of_entry(suite, entry, known)
+                findings += _of_entry(suite, entry)
     return sorted(findings, key=lambda finding: finding.order)
 
 
-def _of_entry(suite: Suite, entry: CaseEntry, checks: Mapping[str, CheckFunction]) -> Iterator[LintFinding]:
+def _of_entry(suite: Suite, entry: CaseEntry) -> Iterator[LintFinding]:
     with suppress(SuiteError):
         case, records = suite.load(entry), suite.records(entry.id)
-        paths = [*_paths(case, records, suite), *_unknown_checks(case, checks)]
-        paths += _at_the_start(case, suite, checks)
-        oracle = _oracle(case, suite, checks)
+        paths = [*_paths(case, records, suite), *_unknown_checks(case)]
+        paths += _at_the_start(case, suite)
+        oracle = _oracle(case, suite)
         # What is wrong with a check is why its oracle fails.
         found = [*(one for one in oracle if not paths or one[1] not in (_FAILS, _OPEN)), *paths]
         lines = suite.lines_of(entry) if found else Lines(entry.line)
@@ -76,7 +75,7 @@ def _of_entry(suite: Suite, entry: CaseEntry, checks: Mapping[str, CheckFunction
             yield LintFinding(severity, rule, problem)
 
 
-def _oracle(case: Case, suite: Suite, checks: Mapping[str, CheckFunction]) -> Iterator[_Found]:
+def _oracle(case: Case, suite: Suite) -> Iterator[_Found]:
     oracle = case.truth.oracle
     if not oracle:
         return
@@ -95,10 +94,10 @@ def _oracle(case: Case, suite: Suite, checks: Mapping[str, CheckFunction]) -> It
         message = f"the user ends the dialogue after {said} of {len(oracle)} replies of the oracle"
         yield "warning", "oracle-rest", (*place, said), message, "the rest is never said"
     elif all(step.status == "ok" for step in trajectory.calls):
-        yield from _unfit(case, ChecksJudge(suite.tools, checks, suite.vocabulary, suite=suite).judge(case, trajectory))
+        yield from _unfit(case, ChecksJudge(suite.tools, suite.vocabulary, suite=suite).judge(case, trajectory))
 
 
-def _at_the_start(case: Case, suite: Suite, checks: Mapping[str, CheckFunction]) -> Iterator[_Found]:
+def _at_the_start(case: Case, suite: Suite) -> Iterator[_Found]:
     """Give the requirements on the end that hold before an agent has done anything, and a reference that cannot be played."""
     places = _places(case)
     reading = [
@@ -122,7 +121,7 @@ def _at_the_start(case: Case, suite: Suite, checks: Mapping[str, CheckFunction])
     if reference is not None and reference.problem:
         place = ("truth", "oracle" if case.truth.end == "oracle" else "end")
         yield "error", "reference", place, reference.problem, "a reference is made of calls that the world answers"
-    verdict = ChecksJudge(suite.tools, checks, suite.vocabulary, suite=suite).judge(case, trajectory)
+    verdict = ChecksJudge(suite.tools, suite.vocabulary, suite=suite).judge(case, trajectory)
     labels = {label.factor: label for label in verdict.labels}
     silent_fails = any(labels[factor.id].outcome == "failed" for factor in case.truth.required)
     for factor in reading:
@@ -170,14 +169,11 @@ def _unfit(case: Case, verdict: Verdict) -> Iterator[_Found]:
             yield "note", _OPEN, place, f"the oracle leaves open {label.factor}: {why}", ""
 
 
-def _unknown_checks(case: Case, checks: Mapping[str, CheckFunction]) -> Iterator[_Found]:
+def _unknown_checks(case: Case) -> Iterator[_Found]:
     for place, noun in nouns_in(case.truth, ("truth",), frozenset({PythonCheck})):
-        if isinstance(noun, PythonCheck) and noun.name not in checks:
-            message = (
-                f"no installed package and no module of -p has the check {shown(noun.name)}: its factor is never judged"
-            )
-            hint = did_you_mean(noun.name, checks) or "name the module that adds it: -p conftest.py"
-            yield "warning", "unknown-check", (*place, "name"), message, hint
+        if isinstance(noun, PythonCheck) and noun.name not in added_checks():
+            message = f"no installed package adds the check {shown(noun.name)}: its requirement is never judged"
+            yield "warning", "unknown-check", (*place, "kind"), message, "name the module that adds it: -p conftest.py"
 
 
 def _unanswered(step: Step) -> tuple[str, str]:

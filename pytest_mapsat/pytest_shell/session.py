@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from uuid import uuid4
 
 import pytest
@@ -15,9 +15,10 @@ import pytest
 from pytest_mapsat.agents import Source, source_of
 from pytest_mapsat.episode import leave_behind, shutdown
 from pytest_mapsat.formats import Journal
-from pytest_mapsat.judges import Decisions, gather_checks, make_judge
+from pytest_mapsat.judges import Decisions, Episode, make_judge
 from pytest_mapsat.metrics import gather_families
 from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
+from pytest_mapsat.registry import GROUP, added_checks
 from pytest_mapsat.reports import properties
 from pytest_mapsat.runs.ahead import Planned
 from pytest_mapsat.runs.case import Played, Runner
@@ -27,8 +28,8 @@ from pytest_mapsat.runs.models import CeilingReachedError, asks_judge, asks_mode
 from pytest_mapsat.runs.request import source_digest
 from pytest_mapsat.runs.resume import read_finished
 from pytest_mapsat.runs.shards import durations_of
-from pytest_mapsat.sandbox import World, WorldHook, installed_worlds
-from pytest_mapsat.strangers import forget_installed, listening
+from pytest_mapsat.sandbox import End, World, WorldHook, installed_worlds, tables_of
+from pytest_mapsat.strangers import forget_installed, installed, listening
 from pytest_mapsat.users import check_user_spec
 
 from .ahead import AT_ONCE, AheadOfItems
@@ -53,6 +54,13 @@ if TYPE_CHECKING:
 ENDED = pytest.StashKey[list[Ended]]()
 
 
+class CaseRun(NamedTuple):
+    """A case that was run: what it is worth, and what happened."""
+
+    scorecard: Scorecard
+    episode: Episode
+
+
 def start_session(config: pytest.Config) -> MapsatSession:
     """Return the session of this process; on the controller, register the reporter too.
 
@@ -65,7 +73,9 @@ def start_session(config: pytest.Config) -> MapsatSession:
     noticed.enter_context(listening())
     flights = noticed.enter_context(no_green_exit(config))
     config.add_cleanup(noticed.close)
+    pytest.register_assert_rewrite(*{point.module for point in installed(GROUP)})
     try:
+        added_checks()  # one that cannot be loaded is told before anything is collected
         session = MapsatSession(config, settings)
         flights.append(session.episodes.flights)
         config.pluginmanager.register(Collector(), "mapsat-collector")
@@ -105,7 +115,6 @@ class MapsatSession:
         if request.agent != "fixture":
             self._source = source_for(config, settings, self._moved(request.agent), door=self._door)
         self._runner: Runner | None = None
-        self._checks = gather_checks(call_hook(config, config.hook.pytest_mapsat_check, config=config))
         self.families = gather_families(call_hook(config, config.hook.pytest_mapsat_metrics, config=config))
         # A family, a judge or a user that cannot be had is told before anything is collected.
         asked_for(request.options.metrics, self.families)
@@ -168,15 +177,17 @@ class MapsatSession:
         param = param_of(request.node)
         return self.runner(self._agent_of(request)).world(param.suite, case)
 
-    def run_of(self, request: pytest.FixtureRequest, case: Case) -> Callable[[], Scorecard]:
+    def run_of(self, request: pytest.FixtureRequest, case: Case) -> Callable[[], CaseRun]:
         """Return the run of the case that the test is parametrised with; an agent from a fixture is made now."""
         item, agent = request.node, self._agent_of(request)
-        found: list[Scorecard] = []
 
-        def run() -> Scorecard:
-            if not found:
-                found.append(self._episode(item, case, agent))
-            return found[0]
+        @cache
+        def run() -> CaseRun:
+            scorecard = self._episode(item, case, agent)
+            suite, trajectory = param_of(item).suite, scorecard.trajectory
+            return CaseRun(
+                scorecard, Episode(trajectory, case.visible, lambda: End(tables_of(case, suite), trajectory))
+            )
 
         return run
 
@@ -371,7 +382,6 @@ class MapsatSession:
             source,
             request,
             self.root,
-            self._checks,
             self.settings.decisions,
             self.families,
             door=self._door,

@@ -10,20 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from pytest_mapsat.judges import CheckFunction, gather_checks
 from pytest_mapsat.metrics import Family, gather_families
 from pytest_mapsat.model import UsageError
+from pytest_mapsat.registry import added_checks, exchange
 from pytest_mapsat.sandbox import WorldHook, installed_worlds
 from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
 
-_HOOKS = ("pytest_mapsat_check", "pytest_mapsat_metrics", "pytest_mapsat_world")
+_HOOKS = ("pytest_mapsat_metrics", "pytest_mapsat_world")
 
 
 @dataclass(frozen=True)
 class Added:
-    """Checks and families of metrics, by name, ours included, and what looks for worlds."""
+    """Families of metrics, by name, ours included, and what looks for worlds."""
 
-    checks: Mapping[str, CheckFunction]
     families: Mapping[str, Family]
     worlds: tuple[WorldHook, ...]
 
@@ -32,17 +31,22 @@ def load_added(modules: Sequence[str]) -> Added:
     """Return what installed packages add, and what the hooks of some modules do, called without a configuration of pytest.
 
     Args:
-        modules: files that end in ``.py``, or names, found from the current folder first; each has a hook of ours.
+        modules: files that end in ``.py``, or names, found from the current folder first; each has a hook of ours, or adds checks.
 
     Raises:
-        UsageError: a module cannot be loaded, its hooks break, or it has none of them.
+        UsageError: a module cannot be loaded, its hooks break, or it adds nothing.
     """
-    loaded = [_module(name) for name in modules]
-    for module in loaded:
-        if not any(hasattr(module, hook) for hook in _HOOKS):
-            raise UsageError(f"-p {module.__name__}: it has none of the hooks {', '.join(_HOOKS)}")
+    exchange({})
+    loaded = []
+    for name in modules:
+        known = len(added_checks())
+        module = _module(name)
+        if len(added_checks()) == known and not any(hasattr(module, hook) for hook in _HOOKS):
+            raise UsageError(
+                f"-p {name}: it adds no check with @mapsat.check, and has none of the hooks {', '.join(_HOOKS)}"
+            )
+        loaded.append(module)
     return Added(
-        gather_checks(_given(loaded, "pytest_mapsat_check")),  # type: ignore[arg-type]  # it checks what it is given
         gather_families(_given(loaded, "pytest_mapsat_metrics")),
         (*installed_worlds(), *(_world(module) for module in loaded if hasattr(module, "pytest_mapsat_world"))),
     )

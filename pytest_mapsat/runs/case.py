@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_mapsat.agents import Source
 from pytest_mapsat.episode import Limits, run_episode, without_world
-from pytest_mapsat.judges import CheckFunction, Decisions, Judge, make_judge, with_decisions
+from pytest_mapsat.judges import Decisions, Judge, make_judge, with_decisions
 from pytest_mapsat.metrics import MSB, Family, gather_families, score
 from pytest_mapsat.model import (
     Case,
@@ -69,7 +69,6 @@ class Runner:
         source: where trajectories come from.
         request: what the run was asked for: user, judge, limits, what is asserted.
         root: the directory that relative paths in specs start from.
-        checks: the checks that other packages add, by name; None: those of installed packages.
         decisions: the file of people's decisions; None: that of each suite.
         families: the families of metrics, by name; ours and those of installed packages where none are given.
         door: the way to models, where somebody needs one.
@@ -80,7 +79,6 @@ class Runner:
     source: Source
     request: RunRequest
     root: Path
-    checks: Mapping[str, CheckFunction] | None = None
     decisions: Path | None = None
     families: Mapping[str, Family] = field(default_factory=gather_families)
     door: ModelDoor | None = None
@@ -134,7 +132,6 @@ class Runner:
                     suite,
                     self.request.judge,
                     root=self.root,
-                    checks=self.checks,
                     decisions=self.decisions,
                     door=self.door,
                     votes=self.request.options.judge_votes,
@@ -234,7 +231,6 @@ def judge_of(
     spec: str,
     *,
     root: Path,
-    checks: Mapping[str, CheckFunction] | None = None,
     decisions: Path | None = None,
     door: Door | None = None,
     votes: int | None = None,
@@ -246,7 +242,6 @@ def judge_of(
         suite: the suite.
         spec: the judge, as the user named it.
         root: the folder that a relative path in the spec starts from.
-        checks: the checks that other packages add, by name; None: those of installed packages.
         decisions: the file of people's decisions; None: the suite's own, where it has one.
         door: the way to models.
         votes: how many evaluations of a dialogue a model gives; None: as many as usual.
@@ -260,7 +255,6 @@ def judge_of(
         spec,
         suite.tools,
         root=root,
-        checks=checks,
         vocabulary=suite.vocabulary,
         door=door,
         votes=votes,

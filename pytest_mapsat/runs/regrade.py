@@ -8,10 +8,11 @@ from pathlib import Path
 
 from pytest_mapsat.formats import content_digest, require_file, shown_path
 from pytest_mapsat.gate import Side
-from pytest_mapsat.judges import CheckFunction, Judge, default_votes
+from pytest_mapsat.judges import Judge, default_votes
 from pytest_mapsat.llm import Door
 from pytest_mapsat.metrics import Family, gather_families
 from pytest_mapsat.model import Asserted, Run, RunOptions, RunRequest, Scorecard, UsageError, did_you_mean
+from pytest_mapsat.sandbox import WorldHook
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 
 from .assemble import Outcome, assemble, suite_infos
@@ -76,8 +77,12 @@ def decisions_digest(path: Path | None) -> str:
     return content_digest(path)[:16]
 
 
-def open_suites(paths: Sequence[Path]) -> tuple[Suite, ...]:
+def open_suites(paths: Sequence[Path], worlds: Sequence[WorldHook] | None = None) -> tuple[Suite, ...]:
     """Open the suites at or above some paths, each once.
+
+    Args:
+        paths: what the user named.
+        worlds: what looks for worlds in Python; None: installed packages alone.
 
     Raises:
         UsageError: there is nothing at a path.
@@ -86,7 +91,10 @@ def open_suites(paths: Sequence[Path]) -> tuple[Suite, ...]:
     for path in paths:
         if not path.exists():
             raise UsageError(f"--suite: there is nothing at {path}")
-    return tuple(open_suite(root) for root in dict.fromkeys(find_suite(path) or path for path in paths))
+    suites = tuple(open_suite(root) for root in dict.fromkeys(find_suite(path) or path for path in paths))
+    for suite in suites:
+        suite.worlds = worlds
+    return suites
 
 
 def changed_suites(run: Run, suites: Sequence[Suite], changes: Changes) -> tuple[str, ...]:
@@ -112,7 +120,6 @@ def regrade(
     changes: Changes,
     *,
     root: Path,
-    checks: Mapping[str, CheckFunction] | None = None,
     families: Mapping[str, Family] | None = None,
     base: Side | None = None,
     door: Door | None = None,
@@ -124,7 +131,6 @@ def regrade(
         suites: where its cases stand.
         changes: what is graded otherwise.
         root: the folder that a judge's relative path starts from.
-        checks: the checks that others add, by name; None: those of installed packages.
         families: the families of metrics, by name; None: ours and those of installed packages.
         base: an earlier run to compare with.
         door: the way to models, for a judge that asks one.
@@ -143,9 +149,7 @@ def regrade(
     def judge(suite: Suite) -> Judge:
         besides = labels_asked(families_of(suite, known, request.options.metrics))
         votes, decisions = request.options.judge_votes, changes.decisions
-        return judge_of(
-            suite, request.judge, root=root, checks=checks, decisions=decisions, door=door, votes=votes, besides=besides
-        )
+        return judge_of(suite, request.judge, root=root, decisions=decisions, door=door, votes=votes, besides=besides)
 
     judges = {suite.root: judge(suite) for suite in suites}
     cards = [_regraded(card, *places[card.id], judges, known=known, options=request.options) for card in run.cases]

@@ -26,7 +26,7 @@ from .python_world import Refused, WorldFactory, WorldHook, installed_worlds
 from .resolver import MISS_RESULT
 from .satisfy import same_value, satisfies, values_at
 from .spec import rule_of
-from .state import Row, Rows, State
+from .state import Row, Rows, State, frozen
 from .tables import Table, View, rows_meant, unmet
 from .text import normalise, text_similarity, tokens
 from .times import opening_hours
@@ -64,6 +64,7 @@ __all__ = [
     "differences",
     "distance_m",
     "end_state",
+    "frozen",
     "installed_worlds",
     "make_world",
     "net_changes",

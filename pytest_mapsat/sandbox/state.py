@@ -13,11 +13,12 @@ _DEEPEST = 64
 _WRITTEN = "written"
 
 
-class Row(dict[str, Any]):
-    """A row as a tool reads it: a dict that cannot be changed. ``rows.change(id, column=value)`` does that."""
+def _refuse(*_: object, **__: object) -> NoReturn:
+    raise TypeError("a row is not changed in place: use rows.change(id, column=value)")
 
-    def _refuse(self, *_: object, **__: object) -> NoReturn:
-        raise TypeError("a row is not changed in place: use rows.change(id, column=value)")
+
+class Row(dict[str, Any]):
+    """A row as a tool or a check reads it: a dict that cannot be changed. ``rows.change(id, column=value)`` does that."""
 
     __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = _refuse
     __ior__ = _refuse
@@ -36,22 +37,42 @@ class Row(dict[str, Any]):
         return dict, (self.copy(),)
 
 
+class RowList(list[Any]):
+    """A list in a row: it equals any list of the same elements, and cannot be changed."""
+
+    __setitem__ = __delitem__ = append = clear = extend = insert = pop = remove = reverse = sort = _refuse
+    __iadd__ = __imul__ = _refuse
+
+    def copy(self) -> list[Any]:
+        """Return the list as plain data of the caller's own."""
+        plain: list[Any] = thawed(self)
+        return plain
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: object) -> list[Any]:
+        return self.copy()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (self.copy(),)
+
+
 def frozen(value: Json, depth: int = 0) -> Json:
-    """Return JSON data that cannot be changed: objects are rows, lists are tuples.
+    """Return JSON data that cannot be changed: objects are rows, lists are lists of rows.
 
     Raises:
         TypeError: it is no JSON data, or is nested too deep.
     """
     if depth > _DEEPEST:
         raise TypeError(f"nested deeper than {_DEEPEST}")
-    if isinstance(value, Row) or value is None or isinstance(value, (str, int, float, bool)):
+    if isinstance(value, (Row, RowList)) or value is None or isinstance(value, (str, int, float, bool)):
         return value
     if isinstance(value, Mapping):
         if not all(isinstance(name, str) for name in value):
             raise TypeError("the names of an object are strings")
         return Row({name: frozen(member, depth + 1) for name, member in value.items()})
     if isinstance(value, (list, tuple)):
-        return tuple(frozen(item, depth + 1) for item in value)
+        return RowList(frozen(item, depth + 1) for item in value)
     raise TypeError(f"{shown(value)} is no JSON value")
 
 

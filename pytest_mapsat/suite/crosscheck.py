@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from inspect import signature
 from typing import Any, Literal, get_args
 
 from pytest_mapsat.formats import DataPath
@@ -36,6 +37,7 @@ from pytest_mapsat.model import (
     shown,
     types_of,
 )
+from pytest_mapsat.registry import added_checks
 from pytest_mapsat.sandbox import Table, unknown_table
 
 Place = tuple[str | int, ...]
@@ -67,24 +69,28 @@ class Remark:
     hint: str = ""
 
 
-def crosscheck(
-    case: Case, manifest: SuiteManifest, tools: Mapping[str, Tool], tables: Mapping[str, Table]
-) -> Iterator[Remark]:
-    """Give what is wrong between a case and its suite: unknown domains, tools, parameters and tables."""
-    yield from errors_of(case, manifest, tools, tables)
-    yield from warnings_of(case, tools)
-
-
 def errors_of(
-    case: Case, manifest: SuiteManifest, tools: Mapping[str, Tool], tables: Mapping[str, Table]
+    case: Case,
+    manifest: SuiteManifest,
+    tools: Mapping[str, Tool],
+    tables: Mapping[str, Table],
+    *,
+    all_checks_added: bool = False,
 ) -> Iterator[Remark]:
-    """Give what keeps a case of a suite from being loaded: all that a run asks for, for each of its cases."""
+    """Give what keeps a case of a suite from being loaded: all that a run asks for, for each of its cases.
+
+    Args:
+        case: the case.
+        manifest: the manifest of its suite.
+        tools: the suite's tools by name.
+        tables: the suite's tables by name.
+        all_checks_added: whether the checks in Python that the suite needs are there. Else only a name that is close to another is wrong.
+    """
     yield from _domains(case, manifest)
     yield from _tables(case, tables)
     for place, check in nouns_in(case.truth, ("truth",), _PYTHON):
-        if isinstance(check, PythonCheck) and (hint := did_you_mean(check.name, KINDS - {"python"})):
-            message = f"found {shown(check.name)}, expected one of {', '.join(sorted(KINDS - {'python'}))}"
-            yield Remark("error", "unknown-check", (*place, "kind"), message, hint)
+        if isinstance(check, PythonCheck):
+            yield from _python_check(check, place, all_checks_added=all_checks_added)
     yield from _expected(case)
     yield from _output(case)
     if manifest.currency != "CNY":
@@ -141,6 +147,35 @@ def _tables(case: Case, tables: Mapping[str, Table]) -> Iterator[Remark]:
                 yield Remark("error", "unknown-table", (*place, *where), unknown_table(name, tables))
     if case.truth.end == "oracle" and not case.truth.oracle:
         yield Remark("error", "no-reference", ("truth", "end"), "found 'oracle', but the case has no oracle dialogue")
+
+
+def _python_check(check: PythonCheck, place: Place, *, all_checks_added: bool) -> Iterator[Remark]:
+    """Give where no function has the name of a check, or it does not take the arguments."""
+    if check.name == "custom":
+        message = "kind: custom is now the name of the check itself: {kind: NAME, argument: value}"
+        yield Remark("error", "unknown-check", (*place, "kind"), message, "@mapsat.check in a conftest adds it")
+        return
+    checks = added_checks()
+    if check.name not in checks:
+        built_in = sorted(KINDS - {"python"})
+        hint = did_you_mean(check.name, [*checks, *built_in])
+        if hint or all_checks_added:
+            message = (
+                f"found {shown(check.name)}, expected one of {', '.join(built_in)}, "
+                f"or a check in Python ({', '.join(sorted(checks)) or 'none is added'})"
+            )
+            yield Remark(
+                "error", "unknown-check", (*place, "kind"), message, hint or "@mapsat.check in a conftest adds one"
+            )
+        return
+    parameters = signature(checks[check.name].function)
+    try:
+        parameters.bind(None, **check.arguments)
+    except TypeError as error:
+        names = list(parameters.parameters)[1:]
+        hints = [did_you_mean(name, names) for name in check.arguments if name not in names]
+        hint = next(filter(None, hints), "") or f"it takes {', '.join(names) or 'no arguments'}"
+        yield Remark("error", "check-arguments", (*place, "kind"), f"the check {check.name}: {error}", hint)
 
 
 def _expected(case: Case) -> Iterator[Remark]:

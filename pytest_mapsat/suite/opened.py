@@ -86,7 +86,7 @@ class Suite:
         tools: the tools by name, sorted.
         tables: the rows that every case starts from, by table, sorted.
         vocabulary: the words of its domain, for the reading of replies.
-        worlds: what looks for worlds of its cases in Python; None: installed packages alone. Whoever opens it may set it.
+        worlds: what looks for worlds of its cases in Python; None: installed packages alone. Whoever opens it, and has loaded what is added in Python, sets it.
     """
 
     def __init__(
@@ -186,10 +186,13 @@ class Suite:
         """
         self._refuse_changed(*self._shared_paths, entry.path)
         case = self._read(entry)
-        if errors := list(errors_of(case, self.manifest, self.tools, self.tables)):
+        if errors := list(self._errors_of(case)):
             lines = self.lines_of(entry)
             raise SuiteError(*(placed(remark, entry.path, lines) for remark in errors[: limits.PROBLEMS]))
         return case
+
+    def _errors_of(self, case: Case) -> Iterator[Remark]:
+        return errors_of(case, self.manifest, self.tools, self.tables, all_checks_added=self.worlds is not None)
 
     def records(self, case_id: str) -> tuple[Record, ...]:
         """Return the case's records, in the order of files and lines.
@@ -287,7 +290,7 @@ class Suite:
             case = None if document is None else case_of(document, path, problems)
             if document is None or case is None:
                 continue
-            errors = errors_of(case, self.manifest, self.tools, self.tables)
+            errors = self._errors_of(case)
             problems.extend(placed(remark, path, document.lines) for remark in errors)
             entries.append(entry_of_yaml(case, path, document, index))
             kept.append(json.dumps(document.data, ensure_ascii=False).encode())

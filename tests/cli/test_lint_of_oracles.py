@@ -144,11 +144,11 @@ def test_an_oracle_that_its_own_case_fails_is_warned_of_at_the_check(tmp_path, c
 
 
 def test_a_check_that_nobody_adds_is_warned_of(tmp_path, capsys):
-    _, found = _lint(tmp_path, capsys, SOUND | _hard({"kind": "custom", "name": "shrt"}))
+    _, found = _lint(tmp_path, capsys, SOUND | _hard({"kind": "brief"}))
     assert [one["rule"] for one in found] == ["unknown-check"]
     assert found[0]["hint"] == "name the module that adds it: -p conftest.py"
     (tmp_path / "adds.py").write_text(
-        "def pytest_mapsat_check(config):\n    return {'shrt': lambda check, context: (True, 'it is short')}\n"
+        "import pytest_mapsat as mapsat\n\n@mapsat.check\ndef brief(episode):\n    return True\n"
     )
     assert main(["lint", str(tmp_path / "suite"), "-p", str(tmp_path / "adds.py"), "--json"]) == 0
     assert [one for one in json.loads(capsys.readouterr().out) if one["severity"] == "warning"] == []

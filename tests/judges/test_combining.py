@@ -8,7 +8,7 @@ from judging import judge_reply
 PARTS = {
     True: {"kind": "said", "any": ["yes"]},
     False: {"kind": "said", "any": ["maybe"]},
-    None: {"kind": "custom", "name": "nobody"},
+    None: {"kind": "nobody"},
 }
 VALUES = (True, False, None)
 

@@ -106,7 +106,7 @@ def test_what_does_not_check_is_asked_again_once_and_then_undecided(bad, told):
 def test_figures_are_compared_by_rules_not_by_the_model(said, fits):
     words = said[0]
     known_data = "24 22.5 30 1390 2.1 km 39 114 3 at 17:00, call 555 0116 or 555-0117"
-    case = case_of(facts=[{"id": "all", "text": "Every figure is right", "check": {"kind": "custom", "name": "none"}}])
+    case = case_of(facts=[{"id": "all", "text": "Every figure is right", "check": {"kind": "none"}}])
     trajectory = dialogue(f"It is {words}.", steps=[call(result={"text": known_data})])
     one = figure(*said)
     for verdict in ("passed", "failed"):
@@ -182,7 +182,7 @@ def test_a_majority_of_the_votes_counts_though_one_evaluation_broke():
 
 
 def test_a_fact_that_is_not_stated_holds_and_is_vacuous():
-    case = case_of(facts=[{"id": "f", "text": "Every fee is right", "check": {"kind": "custom", "name": "none"}}])
+    case = case_of(facts=[{"id": "f", "text": "Every fee is right", "check": {"kind": "none"}}])
     verdict, _ = judged(lambda *_: entry("not_stated"), case=case, spec="llm-all:m")
     assert (verdict.labels[0].value, verdict.labels[0].vacuous) == (1.0, True)
 

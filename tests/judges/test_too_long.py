@@ -4,7 +4,8 @@ import time
 
 from judging import TOOLS, case_of, dialogue
 
-from pytest_mapsat.judges import ChecksJudge, Finding
+from pytest_mapsat import registry
+from pytest_mapsat.judges import ChecksJudge
 
 SAID = {"kind": "said", "any": ["Old Mill"]}
 REPLY = "I suggest Old Mill. "
@@ -28,12 +29,12 @@ def test_the_limit_is_one_of_characters_of_all_replies_with_their_claims():
     assert judged(SAID, REPLY, longest=len(REPLY) - 1).labels[0].outcome == "unevaluated"
 
 
-def test_checks_that_come_after_the_time_of_judging_are_left_open():
-    def slow(check, context):
+def test_checks_that_come_after_the_time_of_judging_are_left_open(monkeypatch):
+    def slow(episode):
         time.sleep(0.02)
-        return Finding(True, "took its time")
 
-    first, second = judged({"kind": "custom", "name": "slow"}, REPLY, custom={"slow": slow}, seconds=0.01).labels
+    monkeypatch.setattr(registry, "_added", {"slow": registry.AddedCheck("slow", slow)})
+    first, second = judged("slow", REPLY, seconds=0.01).labels
     assert first.outcome == "passed"
     assert (second.outcome, second.blame) == ("unevaluated", "judge")
     assert second.why == "the checks before it took more than 0.01 s"

@@ -195,19 +195,16 @@ def test_all_that_a_judge_says_of_a_failed_factor_is_shown(project: pytest.Pytes
     )
     project.makeconftest(
         """
-        import pytest
+        import pytest_mapsat as mapsat
         from judge import LABEL
-        from pytest_mapsat.judges import Finding
 
-        def open_now(check, context):
-            return Finding(False, LABEL.why, quotes=LABEL.quotes)
-
-        def pytest_mapsat_check():
-            return {"open-now": open_now}
+        @mapsat.check(name="open-now")
+        def open_now(episode):
+            return mapsat.Finding(False, LABEL.why, quotes=LABEL.quotes)
         """
     )
     one = tiny_suite.case("nav-one")
-    one["truth"]["implicit"][0]["check"] = {"kind": "custom", "name": "open-now"}
+    one["truth"]["implicit"][0]["check"] = "open-now"
     (project.path / "benchmark_cases" / "nav" / "a.yaml").write_text(json.dumps([one]))
     text = " ".join(" ".join(_failures(_run(project, workers, BAD, "-k", "nav-one"))).split())
     assert " ".join(words) in text

@@ -138,7 +138,7 @@ def test_each_suite_gives_a_sample_and_own_tests_get_it(towns: pytest.Pytester) 
     towns.makepyfile(
         test_own="""
         def test_of_mine(mapsat_case, mapsat_run):
-            assert mapsat_run().ar == 0.5
+            assert mapsat_run().scorecard.ar == 0.5
         """
     )
     options = ("--mapsat-sample=3", "--mapsat-save=run.json", "--mapsat-sample-seed=7")

@@ -148,7 +148,7 @@ def test_a_record_made_after_writes_answers_only_after_the_same_writes(suite, tm
     [
         (lambda orders, number, reason: orders["none"], "the world broke in cancel_order: KeyError: 'none'"),
         (lambda orders, number, reason: orders["o1"].update(status="x"), "a row is not changed in place"),
-        (lambda orders, number, reason: orders["o1"]["items"].append(1), "'tuple' object has no attribute 'append'"),
+        (lambda orders, number, reason: orders["o1"]["items"].append(1), "a row is not changed in place"),
         (lambda orders, number, reason: orders.change("o1", id="o9"), "the id of a row stays as it is"),
         (lambda orders, number, reason: orders.add({"id": "o2"}), "there is a row 'o2' already"),
         (lambda orders, number, reason: orders.add({"status": "x"}), "a row has a text under 'id'"),
@@ -189,7 +189,7 @@ def test_a_row_can_be_copied_and_then_changed():
     for copied in (row.copy(), deepcopy(row)):
         copied["list"][0]["x"] = 2
         assert type(copied) is dict
-    assert (dict(row), row["list"][0]["x"]) == ({"id": "a", "list": ({"x": 1},)}, 1)
+    assert (dict(row), row["list"][0]["x"]) == ({"id": "a", "list": [{"x": 1}]}, 1)
 
 
 @pytest.mark.parametrize(

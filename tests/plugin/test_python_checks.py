@@ -1,0 +1,262 @@
+"""Checks in Python: a conftest adds one in three lines, and what happens where it breaks, loops, or is not there."""
+
+import json
+
+import pytest
+import tiny_suite
+
+from pytest_mapsat.cli import main
+from pytest_mapsat.judges import python_check
+from pytest_mapsat.registry import added_checks, check, exchange
+
+CONFTEST = """\
+import pytest_mapsat as mapsat
+
+@mapsat.check
+def short(episode, most=50):
+    words = sum(len(reply.split()) for reply in episode.replies)
+    assert words <= most
+"""
+
+
+@pytest.fixture
+def registry():
+    """An empty registry, for as long as the test takes."""
+    former = exchange({})
+    yield
+    exchange(former)
+
+
+def add_case(project: pytest.Pytester, written: object = "short") -> None:
+    case = tiny_suite.case("brief")
+    case["truth"]["implicit"].append(
+        {"id": "z3", "text": "it is short", "severity": "hard", "weight": 1, "check": written}
+    )
+    (project.path / "benchmark_cases" / "nav" / "brief.yaml").write_text(json.dumps(case))
+    (project.path / "benchmark_cases" / "records" / "brief.jsonl").write_text(json.dumps(tiny_suite.record("brief")))
+
+
+def run(project: pytest.Pytester, conftest: str = CONFTEST, written: object = "short") -> pytest.RunResult:
+    project.makeconftest(conftest)
+    add_case(project, written)
+    return project.runpytest("--mapsat-agent=good:agent", "benchmark_cases/nav/brief.yaml", "--mapsat-save=run.json")
+
+
+def label(project: pytest.Pytester) -> dict:
+    (card,) = json.loads((project.path / "run.json").read_text())["cases"]
+    return next(label for label in card["labels"] if label["factor"] == "z3")
+
+
+@pytest.mark.parametrize("written", ["short", {"kind": "short"}, {"kind": "short", "most": 50}, ["short"]])
+def test_a_case_names_a_check_of_a_conftest(project: pytest.Pytester, written: object) -> None:
+    run(project, written=written).assert_outcomes(passed=1)
+    assert label(project)["outcome"] == "passed"
+
+
+def test_a_bare_assertion_that_fails_says_why_as_pytest_does(project: pytest.Pytester) -> None:
+    result = run(project, written={"kind": "short", "most": 1})
+    result.assert_outcomes(failed=1)
+    why = label(project)["why"]
+    assert why.startswith("assert ")
+    assert why.endswith("<= 1")
+    result.stdout.fnmatch_lines(["*assert * <= 1*"])
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome", "why"),
+    [
+        ("return True", "passed", "the check short passes"),
+        ("return None", "passed", "the check short passes"),
+        ("return False", "failed", "the check short returned False"),
+        ("return mapsat.Finding(False, 'too long', wanted='fewer words')", "failed", "too long"),
+        ("return mapsat.Finding(None, 'nobody can tell')", "unevaluated", "undecided: nobody can tell"),
+        (
+            "assert episode.calls[0].tool == 'x', 'another tool was called'",
+            "failed",
+            "another tool was called\nassert ",
+        ),
+        ("episode.output['total']", "failed", "no reply has a structured output"),
+    ],
+)
+def test_a_check_may_return_a_bool_or_a_finding(project: pytest.Pytester, body: str, outcome: str, why: str) -> None:
+    run(project, f"import pytest_mapsat as mapsat\n\n@mapsat.check\ndef short(episode):\n    {body}\n")
+    assert label(project)["outcome"] == outcome
+    assert label(project)["why"].startswith(why)
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("raise KeyboardInterrupt", "broke on line 5: KeyboardInterrupt: no message"),
+        ("import sys; sys.exit(0)", "broke on line 5: SystemExit: 0"),
+        ("episode.state['none']", "broke on line 5: "),
+        ("episode.query = 'x'", "broke on line 5: FrozenInstanceError: cannot assign to field 'query'"),
+        ("episode.calls[0].arguments['x'] = 1", "broke on line 5: TypeError: a row is not changed in place"),
+        ("short(episode)", "broke on line 5: RecursionError"),
+        ("return 7", "returned 7, expected a bool, None or a Finding"),
+        ("return 'yes'", "returned 'yes', expected a bool, None or a Finding"),
+    ],
+)
+def test_a_check_that_breaks_is_never_a_pass(project: pytest.Pytester, body: str, why: str) -> None:
+    result = run(project, f"import pytest_mapsat as mapsat\n\n@mapsat.check\ndef short(episode):\n    {body}\n")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert (label(project)["outcome"], label(project)["blame"]) == ("unevaluated", "judge")
+    assert label(project)["why"].startswith(f"the check short {why}".replace("on line 5 of short: F", "on line"))
+    result.stdout.fnmatch_lines(["gate*INVALID*"])
+
+
+def test_a_check_that_loops_is_left_after_its_time_and_not_called_again(project, monkeypatch) -> None:
+    monkeypatch.setattr(python_check, "SECONDS", 0.2)
+    loop = "import time, pytest_mapsat as mapsat\n\n@mapsat.check\ndef short(episode):\n    while True:\n        time.sleep(0.01)\n"
+    run(project, loop, ["short", "short"])
+    assert label(project)["blame"] == "judge"
+    assert "the check short did not return within 0.2 s" in label(project)["why"]
+    assert "the check short is not called again" in label(project)["why"]
+
+
+def test_a_check_that_forks_leaves_one_pytest(project: pytest.Pytester) -> None:
+    project.makeconftest(CONFTEST.replace("    words =", "    import os; os.fork()\n    words =", 1))
+    add_case(project)
+    result = project.runpytest_subprocess("--mapsat-agent=good:agent", "benchmark_cases/nav/brief.yaml", timeout=60)
+    result.assert_outcomes(skipped=1)  # nobody can judge by a check of which a copy came back
+    assert result.ret == 1
+    assert result.stdout.str().count("gate ") == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "message", "hint"),
+    [
+        ("shrot", "found 'shrot', expected one of addressed, ", "did you mean 'short'?"),
+        ("unheard_of", "or a check in Python (short)", "@mapsat.check in a conftest adds one"),
+        ({"kind": "custom", "name": "short"}, "kind: custom is now the name of the check itself", ""),
+        (
+            {"kind": "short", "mots": 1},
+            "the check short: got an unexpected keyword argument 'mots'",
+            "did you mean 'most'?",
+        ),
+        ({"kind": "short", "least": 1}, "the check short: got an unexpected keyword argument 'least'", "it takes most"),
+    ],
+)
+def test_a_check_or_an_argument_that_is_not_there_is_an_error_in_the_file(
+    project: pytest.Pytester, written: object, message: str, hint: str
+) -> None:
+    result = run(project, written=written)
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    output = " ".join(result.stdout.str().split())
+    assert "brief.yaml:1" in output
+    assert message in output
+    assert hint in output
+
+
+def test_an_argument_that_the_function_needs_must_be_given(project: pytest.Pytester) -> None:
+    result = run(project, CONFTEST.replace("most=50", "most"))
+    result.stdout.fnmatch_lines(["*the check short: missing a required argument: 'most'*"])
+
+
+def test_a_check_may_have_a_name_of_its_own(project: pytest.Pytester) -> None:
+    run(project, CONFTEST.replace("@mapsat.check", "@mapsat.check(name='few-words')"), "few-words")
+    assert label(project)["outcome"] == "passed"
+
+
+def test_a_check_with_the_name_of_a_built_in_kind_is_refused(project: pytest.Pytester) -> None:
+    result = run(project, CONFTEST.replace("def short", "def state"), "said")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*conftest.py:3: 'state' is a built-in kind of check; give this one another name"])
+
+
+def test_two_checks_of_one_name_are_refused(registry) -> None:
+    def short(episode):
+        return episode
+
+    check(short)
+    check(short)  # a file that is imported twice
+    with pytest.raises(ValueError, match=r"two checks are named 'short': .*:\d+ and .*:\d+; rename one of them"):
+        check(name="short")(lambda episode: episode)
+    assert list(added_checks()) == ["short"]
+
+
+@pytest.mark.parametrize("function", [1, "short", len, type])
+def test_what_is_no_function_is_refused(registry, function) -> None:
+    with pytest.raises(TypeError, match="a check is a function"):
+        check(function)
+
+
+def test_a_coroutine_function_is_refused(registry) -> None:
+    async def short(episode):
+        return episode
+
+    with pytest.raises(TypeError, match="the check short is a coroutine function: write def, not async def"):
+        check(short)
+
+
+PACKAGE = """\
+def short(episode, most=50):
+    words = sum(len(reply.split()) for reply in episode.replies)
+    assert words <= most
+"""
+
+
+def install(project: pytest.Pytester, entry: str, source: str = PACKAGE) -> None:
+    project.makepyfile(shop_checks=source)
+    info = project.path / "shop_checks-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shop-checks\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[pytest_mapsat.checks]\nshort = {entry}\n")
+
+
+@pytest.mark.parametrize(("most", "outcome"), [(50, "passed"), (1, "failed")])
+def test_an_installed_package_adds_a_check(project: pytest.Pytester, most: int, outcome: str) -> None:
+    install(project, "shop_checks:short")
+    run(project, "", {"kind": "short", "most": most}).assert_outcomes(**{outcome: 1})
+    assert ("<= 1" in label(project)["why"]) == (outcome == "failed")
+
+
+@pytest.mark.parametrize(
+    ("entry", "source", "message"),
+    [
+        ("shop_checks:none", PACKAGE, "pytest_mapsat.checks: shop_checks:none cannot be loaded: AttributeError"),
+        ("shop_checks:short", "short = 7", "pytest_mapsat.checks: short = shop_checks:short: a check is a function"),
+    ],
+)
+def test_a_package_whose_check_cannot_be_had_is_a_usage_error(project, entry, source, message) -> None:
+    install(project, entry, source)
+    result = run(project, "")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*{message}*"])
+
+
+def label_regraded(project: pytest.Pytester, *options: str) -> dict:
+    main(["regrade", "run.json", "--save=run.json", *options])
+    return label(project)
+
+
+def test_a_saved_run_is_regraded_with_the_checks_of_a_module(project: pytest.Pytester) -> None:
+    run(project)
+    (project.path / "stricter.py").write_text(CONFTEST.replace("most=50", "most=1"))
+    assert label_regraded(project, "-p", "stricter.py")["outcome"] == "failed"
+    assert label_regraded(project, "-p", "conftest.py")["outcome"] == "passed"
+
+
+def test_without_the_module_a_regraded_label_is_unevaluated_and_lint_warns(project: pytest.Pytester, capsys) -> None:
+    run(project)
+    regraded = label_regraded(project)
+    assert (regraded["outcome"], regraded["blame"]) == ("unevaluated", "judge")
+    capsys.readouterr()
+    main(["lint", "benchmark_cases"])
+    printed = capsys.readouterr().out
+    assert "no installed package adds the check 'short'" in printed
+    assert "-p conftest.py" in printed
+    main(["lint", "benchmark_cases", "-p", "conftest.py"])
+    assert "adds the check" not in capsys.readouterr().out
+
+
+def test_a_module_that_adds_nothing_is_refused(project: pytest.Pytester, capsys) -> None:
+    (project.path / "empty.py").write_text("")
+    assert main(["lint", "benchmark_cases", "-p", "empty.py"]) == 2
+    assert "-p empty.py: it adds no check with @mapsat.check" in capsys.readouterr().err
+
+
+def test_a_run_within_a_run_keeps_its_checks_to_itself(project: pytest.Pytester, registry) -> None:
+    check(name="outer")(lambda episode: True)
+    run(project)
+    assert list(added_checks()) == ["outer"]
