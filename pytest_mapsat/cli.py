@@ -184,7 +184,7 @@ def _add_lint(commands: Any) -> None:
 
 
 def _add_schema(commands: Any) -> None:
-    about = "print the JSON Schema of a case, report, requirements, run or tools"
+    about = "print the JSON Schema of a case, run, tools or others"
     parser = commands.add_parser("schema", help=about, description=f"{about[0].upper()}{about[1:]}.")
     parser.add_argument("noun", metavar="NOUN", choices=SCHEMAS, help=f"one of: {', '.join(SCHEMAS)}")
     parser.add_argument("--json", action="store_true", help="accepted for symmetry: a schema is always JSON")

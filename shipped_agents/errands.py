@@ -34,12 +34,11 @@ def act_of(message: str) -> str:
 def run(act: str, message: str, world: World, context: Mapping[str, Any], state: dict[str, Any]) -> str:
     """Return the reply to the message that asks for an errand; what is to be agreed to is kept in ``state``."""
     language = "zh" if re.search(r"[\u4e00-\u9fff]", message) else "en"
-    history = " ".join(context["history"])
     doing: dict[str, Callable[[], str]] = {
         "cancel": lambda: _cancel(language, message, world, context["uid"], state),
         "reorder": lambda: _reorder(language, message, world, context["uid"], state),
         "readdress": lambda: _readdress(language, message, world, context["uid"]),
-        "book": lambda: _book(language, message, f"{message} {history}", world, context["uid"], state),
+        "book": lambda: _book(language, message, world, context, state),
         "move": lambda: _move(language, message, world, context["uid"]),
     }
     return doing[act]()
@@ -163,7 +162,8 @@ def _readdress(language: str, message: str, world: World, uid: str) -> str:
     return pick(language, " ", "").join(told)
 
 
-def _book(language: str, message: str, known: str, world: World, uid: str, state: dict[str, Any]) -> str:
+def _book(language: str, message: str, world: World, context: Mapping[str, Any], state: dict[str, Any]) -> str:
+    known = " ".join([message, *context["history"]])
     people = count_before(message, "of us", "people", "人") or 2
     day = world.day(tomorrow=has_any(message.lower(), ("tomorrow", "明晚", "明天")))
     slots = world.ask("find_slots", city=world.city, day=f"{day}", people=people).get("slots", ())
@@ -188,7 +188,7 @@ def _book(language: str, message: str, known: str, world: World, uid: str, state
         ),
         "book_slot",
         pick(language, f"Your table at {slot['place']} is booked.", f"{slot['place']}的位子订好了。"),
-        uid=uid,
+        uid=context["uid"],
         slot_id=slot["id"],
         people=people,
     )

@@ -13,7 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from pytest_mapsat.formats import Lines, Located, limits, parse_yaml, read_bytes, shown_path, validate
 from pytest_mapsat.model import (
@@ -63,6 +63,8 @@ class WrittenTruth(Truth):
 
 class WrittenCase(Case):
     """A case as it is written: ``vars`` are the values for ``{{name}}`` in the common requirements that it uses."""
+
+    model_config = ConfigDict(title="Case")
 
     vars: JsonObject = Field(default_factory=dict)
     truth: WrittenTruth

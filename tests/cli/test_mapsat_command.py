@@ -159,7 +159,7 @@ def test_the_schema_of_tools_is_that_of_one_tool_or_a_list(capsys):
 def test_the_schema_of_a_case_names_its_fields_as_files_do(capsys):
     assert main(["schema", "case", "--json"]) == 0
     schema = json.loads(capsys.readouterr().out)
-    assert set(schema["properties"]) == set(Case.model_fields)
+    assert set(schema["properties"]) == {*Case.model_fields, "vars"}
     assert "with" in schema["$defs"]["Called"]["properties"]
 
 

@@ -29,7 +29,7 @@ def judged(reply, check, *, currency="USD", query="Where can we eat?"):
         "truth": {"explicit": [{"id": "e", "text": "cheap", "check": check}], "facts": facts},
     }
     turns = (Turn(role="user", text=query), Turn(role="agent", text=reply, steps=(FOUND,)))
-    judge = ChecksJudge({"find": TOOL}, {}, Vocabulary(currency=currency))
+    judge = ChecksJudge({"find": TOOL}, Vocabulary(currency=currency))
     verdict = judge.judge(Case.model_validate(case), Trajectory(case="c", turns=turns))
     return {label.factor: label for label in verdict.labels}
 

@@ -27,7 +27,11 @@ def test_the_examples_of_the_document_are_a_suite_without_warnings(tmp_path):
     (tmp_path / "more.jsonl").write_text(line, encoding="utf-8")
 
     suite = open_suite(tmp_path)
-    assert [entry.id for path in suite.files() for entry in suite.entries(path)] == ["a-1", "airport-with-ev"]
+    assert [entry.id for path in suite.files() for entry in suite.entries(path)] == [
+        "a-1",
+        "airport-with-ev",
+        "lunch",
+    ]
     findings = [*lint(suite), *lint_records(suite)]
     found = [
         finding for finding in findings if finding.severity != "note" and "case a-1" not in finding.problem.message
