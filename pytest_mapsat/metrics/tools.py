@@ -73,13 +73,15 @@ def tool_selection(
 
     Returns:
         TS with its parts. A called gold tool without a valid call stands in the union only; TS is not applicable where nothing is expected
-        and nothing was called.
+        and nothing was called, and where the case leaves ``tools`` out.
     """
     calls, tools = trajectory.calls, case.truth.tools
     called = {call.tool for call in calls}
     gold = {expected.name for expected in tools}
     if not gold and not called:
         return ToolSelection(not_applicable("no tool is expected and none was called"))
+    if "tools" not in case.truth.model_fields_set:  # an empty list says that no call is right
+        return ToolSelection(not_applicable("the case does not say which tools are expected"))
     named = {one.key: one.name for one in tools}
     expected = [(one, {named.get(key, key) for key in one.after}) for one in tools if one.name in called]
     valid, unchecked = _check_tools(expected, calls, satisfies, approved)

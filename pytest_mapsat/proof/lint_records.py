@@ -64,9 +64,10 @@ def lint_records(suite: Suite) -> list[LintFinding]:
 def _of_entry(suite: Suite, entry: CaseEntry) -> Iterator[LintFinding]:
     with suppress(SuiteError):
         case, records = suite.load(entry), suite.records(entry.id)
-        paths = [*_paths(case, records, suite), *_unknown_checks(case)]
+        played = play_oracle(case, suite) if case.truth.oracle else None
+        paths = [*_paths(case, records, suite, played), *_unknown_checks(case)]
         paths += _at_the_start(case, suite)
-        oracle = _oracle(case, suite)
+        oracle = () if played is None else _oracle(case, suite, played)
         # What is wrong with a check is why its oracle fails.
         found = [*(one for one in oracle if not paths or one[1] not in (_FAILS, _OPEN)), *paths]
         lines = suite.lines_of(entry) if found else Lines(entry.line)
@@ -75,11 +76,8 @@ def _of_entry(suite: Suite, entry: CaseEntry) -> Iterator[LintFinding]:
             yield LintFinding(severity, rule, problem)
 
 
-def _oracle(case: Case, suite: Suite) -> Iterator[_Found]:
+def _oracle(case: Case, suite: Suite, trajectory: Trajectory) -> Iterator[_Found]:
     oracle = case.truth.oracle
-    if not oracle:
-        return
-    trajectory = play_oracle(case, suite)
     for index, (turn, reply) in enumerate(zip(oracle, trajectory.replies, strict=False)):
         steps = [step for step in reply.steps if step.kind == "call"]
         for number, (_, step) in enumerate(zip(turn.calls, steps, strict=False)):
@@ -187,10 +185,11 @@ def _unanswered(step: Step) -> tuple[str, str]:
     return f"{call}, which has no record{note}", f"they differ in {differs}" if differs else "add the record"
 
 
-def _paths(case: Case, records: Sequence[Record], suite: Suite) -> Iterator[_Found]:
+def _paths(case: Case, records: Sequence[Record], suite: Suite, played: Trajectory | None) -> Iterator[_Found]:
     """Give the paths in ``where``, and those of bound values, at which no result of the case's world has anything."""
     computed = ((name, suite.shape(name)) for name, tool in suite.tools.items() if tool.answer is not None)
     results = [*((record.tool, record.result) for record in records), *computed]
+    results += [(call.tool, call.result) for call in (played.calls if played else ()) if call.status == "ok"]
     steps = tuple(Step(kind="call", tool=tool, result=result) for tool, result in results)
     world = Context(Trajectory(case=case.id, turns=(Turn(role="agent", text="", steps=steps),)), suite.tools)
     for place, noun in nouns_in(case.truth, ("truth",)):

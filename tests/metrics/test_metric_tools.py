@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from metric_builders import always, call, make_case, make_trajectory
 
 from pytest_mapsat.metrics import tool_selection
-from pytest_mapsat.model import ExpectedTool
+from pytest_mapsat.model import Case, ExpectedTool
 
 
 def select(case, *calls, satisfies=always, approved=None):
@@ -24,7 +24,13 @@ def test_nothing_expected_and_nothing_called_does_not_apply():
 
 
 def test_a_call_where_none_is_expected_scores_zero():
-    assert select(make_case(), call("a")).measure.value == 0
+    assert select(make_case(tools=()), call("a")).measure.value == 0
+
+
+def test_a_case_that_leaves_out_its_tools_says_nothing_of_which_are_right():
+    left_out = make_case().model_dump(mode="json")
+    del left_out["truth"]["tools"]
+    assert select(Case.model_validate(left_out), call("a")).measure.outcome_class == "not_applicable"
 
 
 def test_a_tool_that_does_not_exist_counts_as_called():
