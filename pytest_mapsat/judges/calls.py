@@ -360,7 +360,9 @@ def _in_words(pattern: CallPattern) -> str:
 
 def _call(step: Step) -> str:
     """Return a call as it was made, and what became of it where it was not answered."""
-    inside = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in step.arguments.items())
+    inside = ", ".join(
+        f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in sorted(step.arguments.items())
+    )
     text = f"{step.tool}({inside})"
     text = text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
     return text if step.status == "ok" else f"{text} [{step.status}]"

@@ -6,6 +6,7 @@ names of new ids.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -191,7 +192,8 @@ NOTHING = Nothing()
 
 
 def _in_words(value: object) -> str:
-    return "nothing" if value is NOTHING else shown(value)
+    # A saved run has the names of objects sorted: what is told of it is told of the run itself.
+    return "nothing" if value is NOTHING else shown(json.loads(json.dumps(value, sort_keys=True)))
 
 
 def differences(

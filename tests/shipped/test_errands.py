@@ -1,5 +1,6 @@
 """The domain errands: its truth is state and calls, its cases are short, and an agent that does too much, or too little, fails."""
 
+import json
 from collections import Counter
 from statistics import median
 
@@ -7,7 +8,8 @@ import pytest
 from shipped_runs import ALL, ERRANDS, ROOT, SUITE, run
 
 from pytest_mapsat.agents import resolve_source, source_of
-from pytest_mapsat.model import EndState, SameEnd, Unchanged, leaves
+from pytest_mapsat.judges import ChecksJudge
+from pytest_mapsat.model import EndState, SameEnd, Trajectory, Unchanged, leaves
 from pytest_mapsat.proof import prove
 
 every_case = pytest.mark.parametrize("case", ERRANDS.values(), ids=ERRANDS)
@@ -101,3 +103,12 @@ def test_mutants_of_their_writes_are_all_caught():
 
 def test_all_cases_of_the_suite_fail_a_silent_agent():
     assert {outcome("baseline:silent", case) for case in ALL.values()} == {"failed"}
+
+
+@pytest.mark.parametrize("agent", ["naive", "considerate"])
+@every_case
+def test_a_saved_dialogue_is_judged_again_to_the_same_labels(case, agent):
+    card = run(resolve_source(f"shipped_agents.{agent}:agent", root=ROOT), case)
+    saved = json.dumps(json.loads(card.trajectory.model_dump_json(by_alias=True)), sort_keys=True)
+    judge = ChecksJudge(SUITE.tools, SUITE.vocabulary, suite=SUITE)
+    assert judge.judge(case, Trajectory.model_validate_json(saved)).labels == card.labels
