@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
 
 from .pytest_shell.options import add_options, agent_spec, refuse_without_agent
-from .registry import exchange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -37,9 +37,11 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Let the conftests add their checks to an empty registry, which a run within this process leaves as it was."""
-    former = exchange({})
-    early_config.add_cleanup(lambda: exchange(former))
+    """Give a run within a run of this process checks of its own; where there was no check yet, there is nothing to keep."""
+    registry = sys.modules.get(f"{__package__}.registry")
+    if registry is not None:
+        former = registry.exchange({})
+        early_config.add_cleanup(lambda: registry.exchange(former))
 
 
 def pytest_configure(config: pytest.Config) -> None:

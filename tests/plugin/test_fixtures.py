@@ -8,7 +8,7 @@ AGENT = "--mapsat-agent=good:agent"
 
 
 def test_a_test_that_asks_for_a_case_gets_every_case_of_the_suite(project: pytest.Pytester) -> None:
-    project.makepyfile(test_own="def test_nav(mapsat_case, mapsat_run): assert mapsat_run().ar >= 0.5")
+    project.makepyfile(test_own="def test_nav(mapsat_case, mapsat_run): assert mapsat_run().scorecard.ar >= 0.5")
     result = project.runpytest("test_own.py", AGENT, "-v")
     result.assert_outcomes(passed=3)
     result.stdout.fnmatch_lines(["test_own.py::test_nav?find-one? PASSED*"])
@@ -46,7 +46,7 @@ def test_a_case_runs_once_however_often_it_is_asked_for(project: pytest.Pytester
 def test_a_run_never_asserts_and_stands_in_run_file_and_gate(
     project: pytest.Pytester, workers: tuple[str, ...]
 ) -> None:
-    project.makepyfile(test_own="def test_nav(mapsat_run): assert mapsat_run().outcome == 'failed'")
+    project.makepyfile(test_own="def test_nav(mapsat_run): assert mapsat_run().scorecard.outcome == 'failed'")
     options = (
         "test_own.py",
         "--mapsat-agent=bad:agent",
@@ -112,7 +112,7 @@ def test_a_coroutine_agent_runs_inside_a_test_that_has_a_loop_of_its_own(project
         def test_inside(mapsat_run):
             async def inside():
                 return mapsat_run()
-            assert asyncio.run(inside()).ar == 0.5
+            assert asyncio.run(inside()).scorecard.ar == 0.5
         """,
     )
     project.runpytest("test_own.py", "--mapsat-agent=later:agent").assert_outcomes(passed=3)
@@ -122,7 +122,7 @@ def test_the_scorecard_says_what_happened(project: pytest.Pytester) -> None:
     project.makepyfile(
         test_own="""
         def test_card(mapsat_run):
-            card = mapsat_run()
+            card = mapsat_run().scorecard
             assert (card.ar, card.turns, card.sandbox["exact"]) == (0.5, 1, 1)
             assert [label.factor for label in card.labels] == ["e1", "z1", "z2", "f1"]
         """

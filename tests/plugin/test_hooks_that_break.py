@@ -18,7 +18,7 @@ RAISES = [
 ]
 HOOKS = {
     "make_agent": "config, spec",
-    "check": "config",
+    "metrics": "config",
     "case_loaded": "case",
     "report": "config, run",
 }
@@ -29,7 +29,7 @@ def conftest(hook: str, body: str) -> str:
 
 
 @pytest.mark.parametrize("body", RAISES)
-@pytest.mark.parametrize("hook", ["make_agent", "check"])
+@pytest.mark.parametrize("hook", ["make_agent", "metrics"])
 def test_at_the_start_it_is_a_usage_error(project: pytest.Pytester, hook: str, body: str) -> None:
     project.makeconftest(conftest(hook, body))
     result = project.runpytest("--mapsat-agent=good:agent")
@@ -90,6 +90,6 @@ def test_a_real_interrupt_stops_the_run(project: pytest.Pytester, where: str) ->
 
 def test_the_interrupt_handler_is_the_former_one_after_the_run(project: pytest.Pytester) -> None:
     before = signal.getsignal(signal.SIGINT)
-    project.makeconftest(conftest("check", "signal.signal(signal.SIGINT, signal.SIG_IGN)"))
+    project.makeconftest(conftest("metrics", "signal.signal(signal.SIGINT, signal.SIG_IGN)"))
     project.runpytest_inprocess("--mapsat-agent=good:agent").assert_outcomes(passed=3)
     assert signal.getsignal(signal.SIGINT) is before

@@ -108,6 +108,6 @@ def test_a_case_that_asks_for_nothing_earns_nothing(project: pytest.Pytester) ->
 
 
 def test_a_failed_assertion_on_a_run_says_why(project: pytest.Pytester) -> None:
-    project.makepyfile(test_own="def test_nav(mapsat_run): assert mapsat_run().ar >= 0.8")
+    project.makepyfile(test_own="def test_nav(mapsat_run): assert mapsat_run().scorecard.ar >= 0.8")
     result = project.runpytest("test_own.py", "--mapsat-agent=bad:agent", "-k", "nav-one")
     result.stdout.fnmatch_lines(["*where 0.0 = <Scorecard nav-one trial 1: failed, AR 0.00; z1 failed (*>.ar*"])

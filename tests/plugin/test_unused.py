@@ -60,7 +60,7 @@ def test_the_ini_alone_makes_an_agent_active(pytester: pytest.Pytester) -> None:
 
 
 def test_a_users_test_without_an_agent_is_skipped_with_our_reason(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile("def test_nav(mapsat_case, mapsat_run): assert mapsat_run().ar >= 0.8")
+    pytester.makepyfile("def test_nav(mapsat_case, mapsat_run): assert mapsat_run().scorecard.ar >= 0.8")
     result = pytester.runpytest_subprocess("-rs")
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(["*no agent: give one with --mapsat-agent=module:attr*"])
