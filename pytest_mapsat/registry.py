@@ -33,7 +33,7 @@ class AddedCheck(NamedTuple):
     @property
     def place(self) -> str:
         """The file and the line that the function begins on."""
-        code = unwrap(self.function).__code__  # type: ignore[attr-defined]  # it has been looked at when it was added
+        code = unwrap(self.function).__code__
         return f"{code.co_filename}:{code.co_firstlineno}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any
 
@@ -21,12 +21,13 @@ _MAX_BITS = 1024
 _SCALARS = frozenset({int, float, bool, type(None)})
 
 
-def as_json(value: Any) -> Json:
+def as_json(value: Any, other: Callable[[Any], Any] | None = None) -> Json:
     """Return a deep copy of the value as JSON data.
 
-    What JSON cannot hold is replaced by its type's name in angle brackets: never by its ``repr``, which may show an address.
+    What JSON cannot hold is replaced by what ``other`` makes of it; without that, and where it is no JSON data either, by its type's name in
+    angle brackets: never by its ``repr``, which may show an address.
     """
-    return _Copy().of(value, 0)
+    return _Copy(other).of(value, 0)
 
 
 def text(value: str) -> str:
@@ -40,8 +41,9 @@ def text(value: str) -> str:
 class _Copy:
     """One copy under way, with what is left of its size."""
 
-    def __init__(self) -> None:
+    def __init__(self, other: Callable[[Any], Any] | None) -> None:
         self._left = _MAX_VALUES
+        self._other = other
 
     def of(self, value: Any, depth: int) -> Json:
         self._left -= 1
@@ -49,7 +51,8 @@ class _Copy:
         if kind is str:
             return text(value)
         if kind in _SCALARS or not isinstance(value, (dict, list, tuple, Mapping)):
-            return _scalar(value)
+            other = None if isinstance(value, (str, int, float, type(None))) else self._other
+            return _scalar(value) if other is None else as_json(other(value))
         if depth >= _MAX_DEPTH or self._left < 0:
             return "<too deep>" if depth >= _MAX_DEPTH else "<too large>"
         if isinstance(value, (list, tuple)):

@@ -15,14 +15,14 @@ class Reply:
         text: what the user reads.
         thoughts: what the agent thought on the way; kept in the trajectory, shown to nobody else.
         usage: what the reply cost: any of ``input_tokens``, ``output_tokens`` (whole numbers) and ``cost`` (US dollars).
-        output: what the text says in structured form: a dict of JSON data. Reserved keys: ``proposes``, a list of ids or names of what is
+        output: what the text says in structured form: a dict, a dataclass or a pydantic model of JSON data. Reserved keys: ``proposes``, a list of ids or names of what is
             recommended, and ``figures``, a list of dicts with ``thing``, ``role``, ``value`` and ``unit``.
     """
 
     text: str
     thoughts: Sequence[str] = ()
     usage: Mapping[str, float | None] | None = None
-    output: Mapping[str, Any] | None = None
+    output: Any = None
     claims: InitVar[object] = field(default=None, kw_only=True)
 
     def __post_init__(self, claims: object) -> None:

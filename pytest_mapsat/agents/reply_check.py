@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass
 from typing import Any
+
+from pydantic_core import to_jsonable_python
 
 from pytest_mapsat.formats import Lines, Located, validate
 from pytest_mapsat.model import RESERVED, JsonObject, Problem, Structured, did_you_mean
+from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
 
 from .faults import AgentFault
 from .jsondata import as_json, text
 from .reply import Reply
 
-_EXPECTED = 'expected a string or a Reply, as in: return "text"'
+_EXPECTED = 'expected a string, a dict, a dataclass, a pydantic model or a Reply, as in: return "text"'
 _USAGE = ("input_tokens", "output_tokens", "cost")
 #: More tokens, or dollars, than anybody will ever use in one reply.
 _MOST = 10**15
@@ -23,16 +28,27 @@ _MANY = 10_000
 def checked(value: object) -> Reply:
     """Return what the agent returned as a Reply of plain data.
 
+    Data (a dict, a dataclass, a pydantic model) are the output, and what they have under ``text`` is the text; without it, their JSON is.
+
     Raises:
-        AgentFault: it is neither a string nor a Reply, or a part of the Reply is not what it should be.
+        AgentFault: it is none of what an agent may return, or a part of it is not what it should be.
     """
     if isinstance(value, str):
         return Reply(text(value))
+    if _is_data(value):
+        output = _output(value)
+        written = output.get("text")
+        return Reply(written if isinstance(written, str) else json.dumps(output, ensure_ascii=False), output=output)
     if not isinstance(value, Reply):
         raise AgentFault(f"the agent returned {_named(value)}; {_EXPECTED}")
     if not isinstance(value.text, str):
         raise AgentFault(f"the agent returned a Reply whose text is {_named(value.text)}; expected a string")
-    return Reply(text(value.text), _thoughts(value.thoughts), _usage(value.usage), _output(value.output))
+    return Reply(
+        text(value.text),
+        _thoughts(value.thoughts),
+        _usage(value.usage),
+        None if value.output is None else _output(value.output),
+    )
 
 
 def _named(value: object) -> str:
@@ -67,17 +83,31 @@ def _usage(usage: object) -> dict[str, Any] | None:
     return {name: amount for name, amount in given if amount is not None}
 
 
-def _output(output: object) -> JsonObject | None:
-    if output is None:
-        return None
-    if not isinstance(output, Mapping):
+def _jsonable(value: Any) -> Any:
+    """Return a date, a decimal, an enum, a model and the like as JSON data."""
+    try:
+        return call_stranger(to_jsonable_python, value)
+    except StrangerError as broken:
+        raise AgentFault(f"the agent returned data with {_named(value)} in it: {words_of(broken.error)}") from None
+
+
+def _is_data(value: object) -> bool:
+    model = callable(getattr(type(value), "model_dump", None))
+    return isinstance(value, Mapping) or model or (is_dataclass(value) and not isinstance(value, type | Reply))
+
+
+def _output(output: object) -> JsonObject:
+    if not _is_data(output):
         raise AgentFault(f"the agent returned a Reply whose output is {_named(output)}; expected a dict")
-    data: JsonObject = as_json(output)
+    plain = output if isinstance(output, Mapping) else _jsonable(output)
+    if not isinstance(plain, Mapping):
+        raise AgentFault(f"the agent returned {_named(output)} that is {_named(plain)} in JSON; expected an object")
+    data: JsonObject = as_json(plain, _jsonable)
     problems: list[Problem] = []
     reserved = {name: data[name] for name in RESERVED if name in data}
     validate(Structured, Located(reserved, Lines(0)), "output", problems)
     if problems:
-        raise AgentFault(f"the agent returned a Reply with bad {problems[0]}")
+        raise AgentFault(f"the agent returned bad {problems[0]}")
     return data
 
 

@@ -231,8 +231,8 @@ def _explain(model: type[BaseModel], detail: Any, place: Sequence[str | int]) ->
 def _unknown_field(
     model: type[BaseModel], place: Sequence[str | int], location: Sequence[str | int]
 ) -> tuple[str, str]:
-    nouns = _nouns_at(model, place[:-1], location)
-    if new := next((one.renamed[place[-1]] for one in nouns if issubclass(one, Noun) and place[-1] in one.renamed), ""):
+    nouns, name = _nouns_at(model, place[:-1], location), str(place[-1])
+    if new := next((one.renamed[name] for one in nouns if issubclass(one, Noun) and name in one.renamed), ""):
         return f"is now {new}", ""
     known = sorted({name for one in nouns for name in _public_names(one)})
     return "is not a known field", did_you_mean(place[-1], known) or f"known fields: {', '.join(known)}"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
-from pytest_mapsat.model import ClockTime, Number
+from pytest_mapsat.model import ClockTime, Number, WhichReply
 from pytest_mapsat.text import ClockTime as Clock
 from pytest_mapsat.text import Document, Quantity, Span, pack_of
 
@@ -202,7 +202,7 @@ def sorts_of(keys: set[str], context: Context) -> set[str]:
     return {entity.sort for entity in context.entities if entity.key in keys and entity.sort != "leg"}
 
 
-def _only_proposed(keys: set[str], context: Context, turn: str) -> bool | None:
+def _only_proposed(keys: set[str], context: Context, turn: WhichReply) -> bool | None:
     """Return whether one of these things is all of its sort that is named, so that a figure of nothing else is said of it; else None."""
     sorts = sorts_of(keys, context)
     alike = keys | {entity.key for entity in context.entities if entity.sort in sorts}

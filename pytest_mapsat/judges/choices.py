@@ -10,7 +10,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from pytest_mapsat.model import Avoids, Chooses, Covers, Json, Match, Order, Quote, Recommends, RulesOut, Step, shown
+from pytest_mapsat.model import (
+    Avoids,
+    Chooses,
+    Covers,
+    Json,
+    Match,
+    Order,
+    Quote,
+    Recommends,
+    RulesOut,
+    Step,
+    WhichReply,
+    shown,
+)
 from pytest_mapsat.sandbox import satisfies, values_at
 from pytest_mapsat.text import Document, Mention
 
@@ -94,12 +107,12 @@ def _doubtful(wrong: Sequence[Standing], good: Sequence[Standing]) -> bool:
     return any(one.firmly for one in good) and bool(wrong) and not any(one.firmly for one in wrong)
 
 
-def _proposes(context: Context, turn: str) -> bool:
+def _proposes(context: Context, turn: WhichReply) -> bool:
     """Return whether the replies propose anything: then what they seem to turn down may be part of it."""
     return any(standing.proposed for standing in context.standings(turn).values())
 
 
-def _goes_on(context: Context, turn: str) -> bool:
+def _goes_on(context: Context, turn: WhichReply) -> bool:
     """Return whether the replies state figures or times: after "You mean X?" they may go on about it."""
     stances = {
         *(one.stance for document in context.read(turn) for one in document.quantities),
@@ -186,7 +199,7 @@ def chooses(check: Chooses, context: Context) -> Finding:  # noqa: PLR0911  the 
     return _unsaid(check.turn, why, wanted, context)
 
 
-def _refused(named: Sequence[Standing], context: Context, turn: str) -> bool:
+def _refused(named: Sequence[Standing], context: Context, turn: WhichReply) -> bool:
     """Return whether replies surely propose none of some things: they say nothing, or turn down all of them and do not go on to tell of anything."""
     if context.silent(turn):
         return True
@@ -286,7 +299,7 @@ def _listed(rank: tuple[Document, Mention, Mention]) -> bool:
     )
 
 
-def _arrival(found: Sequence[Standing], context: Context, turn: str) -> int | None:
+def _arrival(found: Sequence[Standing], context: Context, turn: WhichReply) -> int | None:
     """Return when the user is at a thing, where the replies surely say one such time."""
     keys = {one.key for one in found}
     times = {
@@ -358,17 +371,17 @@ def _has(records: Sequence[Json], where: Mapping[str, Match], calls: Sequence[St
     return False if False in held else None if None in held else True
 
 
-def _named(names: Iterable[str], context: Context, turn: str) -> list[Standing]:
+def _named(names: Iterable[str], context: Context, turn: WhichReply) -> list[Standing]:
     """Return what the replies do with the things of these names, each once; those of which they say nothing are left out."""
     found = [standing for name in names if (standing := _standing(name, context, turn))]
     return list({one.key: one for one in found}.values())
 
 
-def _standing(name: str, context: Context, turn: str) -> Standing | None:
+def _standing(name: str, context: Context, turn: WhichReply) -> Standing | None:
     return context.standings(turn).get(key_of(name, context.keys))
 
 
-def _unsaid(turn: str, why: str, wanted: str, context: Context) -> Finding:
+def _unsaid(turn: WhichReply, why: str, wanted: str, context: Context) -> Finding:
     """Return what it means that no words are found that speak of something: a failure only where there are none that could."""
     if context.silent(turn):
         return Finding(False, why, wanted)

@@ -8,7 +8,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TypeVar
 
-from pytest_mapsat.model import Bound, Case, Check, Json, ReferenceEnd, Step, Tool, Trajectory, Visible
+from pytest_mapsat.model import (
+    Bound,
+    Case,
+    Check,
+    Json,
+    ReferenceEnd,
+    Step,
+    Tool,
+    Trajectory,
+    Turn,
+    Visible,
+    WhichReply,
+)
 from pytest_mapsat.sandbox import End, EndError, Table, WorldSuite, play_reference, reference_digest, tables_of
 from pytest_mapsat.text import (
     ClockTime,
@@ -168,7 +180,11 @@ class Context:
         """Where a reply contradicts what the agent handed over beside it, each with the reason."""
         if not self._handed_over:
             return ()
-        both = ((document, self._handed_over.get(document.turn)) for document in self.replies)
+        both = (
+            (document, self._handed_over.get(document.turn))
+            for document in self.replies
+            if not self._is_its_output(document.turn)  # it says in words nothing besides
+        )
         return tuple(found for document, data in both if data for found in data.contradictions(document))
 
     @cached_property
@@ -188,26 +204,40 @@ class Context:
 
         return {index: HandedOver(turn, key_by, self.money) for index, turn in turns}
 
-    def read(self, turn: str) -> tuple[Document, ...]:
-        """Return the replies that ``turn`` names: all of them (``any``), the ``first``, or the ``last`` one. Blank ones do not count."""
-        return _of_turn(self.replies, turn)
+    def turns(self, which: WhichReply) -> list[tuple[int, Turn]]:
+        """Return the agent's turns that ``which`` names, blank ones too, each with its index in the dialogue."""
+        replies = [(index, turn) for index, turn in enumerate(self.trajectory.turns) if turn.role == "agent"]
+        if isinstance(which, int):
+            return replies[which - 1 : which]
+        return replies if which == "any" else replies[:1] if which == "first" else replies[-1:]
 
-    def means_of(self, turn: str) -> tuple[Document, ...]:
+    def read(self, turn: WhichReply) -> tuple[Document, ...]:
+        """Return the replies that ``turn`` names: all of them (``any``), the ``first``, the ``last``, or the one of a number. Blank ones are left out."""
+        return self._chosen(self.replies, turn)
+
+    def _chosen(self, replies: tuple[_Reply, ...], which: WhichReply) -> tuple[_Reply, ...]:
+        """Return those of the replies, one for each page, that ``which`` names. A number counts blank replies, too; first and last do not."""
+        if isinstance(which, int):
+            named = {index for index, _ in self.turns(which)}
+            return tuple(reply for (index, _), reply in zip(self.pages, replies, strict=True) if index in named)
+        return replies if which == "any" else replies[:1] if which == "first" else replies[-1:]
+
+    def means_of(self, turn: WhichReply) -> tuple[Document, ...]:
         """Return those of the replies that ``turn`` names which name ways of travelling, read for these."""
-        return tuple(document for document in _of_turn(self.means, turn) if document is not None)
+        return tuple(document for document in self._chosen(self.means, turn) if document is not None)
 
-    def phrased(self, phrases: Iterable[str], turn: str) -> list[tuple[Document, Mention]]:
+    def phrased(self, phrases: Iterable[str], turn: WhichReply) -> list[tuple[Document, Mention]]:
         """Return the places where one of these phrases stands in full, in the order of the replies."""
         wanted = {fold_phrase(phrase): phrase for phrase in phrases}
         found: list[tuple[Document, Mention]] = []
-        for document in _of_turn(self.worded, turn):
+        for document in self._chosen(self.worded, turn):
             here = [one for one in document.mentions if one.form == "full" and one.keys[0] in wanted.values()]
             seen = {one.keys[0] for one in here}
             here += _plain_words(document, {key: phrase for key, phrase in wanted.items() if phrase not in seen})
             found += ((document, mention) for mention in sorted(here, key=lambda one: one.span))
         return found
 
-    def standings(self, turn: str) -> Mapping[str, Standing]:
+    def standings(self, turn: WhichReply) -> Mapping[str, Standing]:
         """Return what the replies that ``turn`` names do with each thing, by key."""
         if turn not in self._standings:
             named = standings(self.read(turn))
@@ -216,7 +246,7 @@ class Context:
             self._standings[turn] = named
         return self._standings[turn]
 
-    def _addressed(self, turn: str) -> Iterator[tuple[str, tuple[Document, Mention]]]:
+    def _addressed(self, turn: WhichReply) -> Iterator[tuple[str, tuple[Document, Mention]]]:
         """Yield the things whose address the replies tell: one that is not named may be meant by it."""
         told = [
             (document, one) for document in self.read(turn) for one in document.identifiers if one.kind == "address"
@@ -227,7 +257,7 @@ class Context:
                     yield key, (document, Mention((key,), one.span, "short", "unclear", "", one.sentence, 0))
 
     @cached_property
-    def _standings(self) -> dict[str, dict[str, Standing]]:
+    def _standings(self) -> dict[WhichReply, dict[str, Standing]]:
         return {}
 
     @cached_property
@@ -247,12 +277,14 @@ class Context:
         told = {sort for key in named for sort in sorts.get(key, ()) if sort != "leg"}
         return frozenset(key for key, own in sorts.items() if key not in named and own <= told)
 
-    def silent(self, turn: str) -> bool:
+    def silent(self, turn: WhichReply) -> bool:
         """Return whether the replies surely propose and state nothing: they are blank, copied, only ask, or touch no thing of the case."""
         return not any(_says_something(document) for document in self.read(turn))
 
     def _own(self, text: str, index: int) -> str:
         """Return a reply in which what it only copies from the user or from results is blank."""
+        if self._is_its_output(index):
+            return text
         if text.lstrip()[:1] in "{[" or "\n{" in text or "\n[" in text:
             text = "".join(_blank(line) if _is_data(line) else line for line in text.splitlines(keepends=True))
         for said in self._told(index):
@@ -260,6 +292,11 @@ class Context:
             if start >= 0:
                 text = text[:start] + _blank(said) + text[start + len(said) :]
         return text
+
+    def _is_its_output(self, index: int) -> bool:
+        """Return whether the text of a reply is the JSON of its structured output: the agent returned data and no text."""
+        turn = self.trajectory.turns[index]
+        return turn.output is not None and turn.text[:1] == "{" and _is_data(turn.text, turn.output)
 
     def _told(self, index: int) -> Iterator[str]:
         """Yield what the user has said by a turn, and what stands in the context."""
@@ -359,10 +396,6 @@ def _ways(language: str, vocabulary: Vocabulary) -> tuple[Thing, ...]:
     return tuple(Thing(way, tuple(words)) for way, words in sorted(ways.items()))
 
 
-def _of_turn(replies: tuple[_Reply, ...], turn: str) -> tuple[_Reply, ...]:
-    return replies if turn == "any" else replies[:1] if turn == "first" else replies[-1:]
-
-
 def _plain_words(document: Document, wanted: Mapping[str, str]) -> Iterator[Mention]:
     """Yield the first place of words that stand in a sentence though no name is read there, as in an address."""
     asked = {question.sentence for question in document.questions}
@@ -394,15 +427,15 @@ def _says_something(document: Document) -> bool:
     )
 
 
-def _is_data(line: str) -> bool:
-    """Return whether a line is JSON data, as tools return it."""
+def _is_data(line: str, of: Json = None) -> bool:
+    """Return whether a line is JSON data, as tools return it; with ``of``, whether it is these."""
     if line.lstrip()[:1] not in ("{", "["):
         return False
     try:
         value: Json = json.loads(line)
     except (ValueError, RecursionError):
         return False
-    return isinstance(value, dict | list)
+    return isinstance(value, dict | list) if of is None else value == of
 
 
 def _blank(text: str) -> str:

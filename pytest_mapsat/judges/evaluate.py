@@ -21,11 +21,14 @@ from pytest_mapsat.model import (
     EndState,
     Grounded,
     Located,
+    Matches,
     Not,
     NotCalled,
     NotSaid,
     Number,
     Order,
+    Output,
+    OutputFits,
     PythonCheck,
     Recommends,
     RulesOut,
@@ -43,6 +46,7 @@ from .figures import clock_time, number
 from .finding import Finding
 from .grounding.grounded import grounded
 from .located import addressed, located
+from .output import matches, output, output_schema
 from .phones import phones
 from .python_check import python_check
 from .state import same_end, state, unchanged
@@ -69,6 +73,9 @@ EVALUATORS: dict[type, Callable[[Any, Context], Finding]] = {
     EndState: state,
     Unchanged: unchanged,
     SameEnd: same_end,
+    Output: output,
+    OutputFits: output_schema,
+    Matches: matches,
     Asked: asked,
     Grounded: lambda check, context: phones(context) if check.claims == ("phone",) else grounded(check, context),
     PythonCheck: python_check,

@@ -72,6 +72,7 @@ from .checks import (
     SameEnd,
     Travels,
     Unchanged,
+    WhichReply,
     leaves,
 )
 from .comparison import (
@@ -375,6 +376,7 @@ __all__ = [
     "UserScript",
     "Verdict",
     "Visible",
+    "WhichReply",
     "WithinM",
     "Words",
     "canonical_json",

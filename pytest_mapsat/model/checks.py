@@ -11,6 +11,7 @@ The field ``kind`` names the check. ``turn`` says which of the agent's replies a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -28,7 +29,7 @@ def _which(turn: object) -> object:
 
 
 #: Which of the agent's replies; a number counts them from 1.
-Turn = Annotated[Literal["any", "first", "last"] | int, BeforeValidator(_which)]
+WhichReply = Annotated[Literal["any", "first", "last"] | int, BeforeValidator(_which)]
 Unit = Literal["m", "km", "s", "min", "h", "d", "yuan", "money", "percent", "celsius", "star", "count"]
 Phrases = Annotated[tuple[Text, ...], Field(min_length=1)]
 
@@ -58,7 +59,7 @@ class Said(Noun):
     any: tuple[Text, ...] = ()
     all: tuple[Text, ...] = ()
     about: tuple[Text, ...] = ()
-    turn: Turn = "any"
+    turn: WhichReply = "any"
 
     @model_validator(mode="after")
     def _phrases(self) -> Said:
@@ -72,7 +73,7 @@ class NotSaid(Noun):
 
     kind: Literal["not_said"]
     phrases: Phrases
-    turn: Turn = "any"
+    turn: WhichReply = "any"
 
 
 #: Units of what is measured, and how far such figures may be rounded, relatively.
@@ -106,7 +107,7 @@ class Number(Noun):
     tolerance: float | None = Field(default=None, ge=0, le=1)
     quantifier: Literal["any", "all"] = "all"
     if_absent: Literal["fail", "vacuous"] = "fail"
-    turn: Turn = "any"
+    turn: WhichReply = "any"
 
     @model_validator(mode="after")
     def _bounded(self) -> Number:
@@ -147,7 +148,7 @@ class ClockTime(Noun):
     tolerance_min: int = Field(default=1, ge=0)
     quantifier: Literal["any", "all"] = "all"
     if_absent: Literal["fail", "vacuous"] = "fail"
-    turn: Turn = "any"
+    turn: WhichReply = "any"
 
     @model_validator(mode="after")
     def _bounded(self) -> ClockTime:
@@ -174,7 +175,7 @@ class Travels(Noun):
 
     kind: Literal["travels"]
     by: Annotated[Modes, Field(min_length=1)]
-    turn: Turn = "last"
+    turn: WhichReply = "last"
 
 
 class Recommends(Noun):
@@ -192,7 +193,7 @@ class Recommends(Noun):
     quantifier: Literal["any", "all"] = "all"
     tool: str | None = None
     if_absent: Literal["fail", "vacuous"] = "fail"
-    turn: Turn = "last"
+    turn: WhichReply = "last"
 
     @model_validator(mode="after")
     def _described(self) -> Recommends:
@@ -208,7 +209,7 @@ class Avoids(Noun):
     names: tuple[Text, ...] = ()
     where: dict[str, Match] = Field(default_factory=dict)
     tool: str | None = None
-    turn: Turn = "last"
+    turn: WhichReply = "last"
 
     @model_validator(mode="after")
     def _described(self) -> Avoids:
@@ -230,7 +231,7 @@ class Located(Noun):
     metres: float = Field(default=1000, gt=0)
     words: tuple[Text, ...] = ()
     by_name: bool = True
-    turn: Turn = "last"
+    turn: WhichReply = "last"
 
     @model_validator(mode="after")
     def _both(self) -> Located:
@@ -250,7 +251,7 @@ class Addressed(Noun):
     names: tuple[Text, ...] = ()
     endings: Phrases
     besides: tuple[Text, ...] = ()
-    turn: Turn = "last"
+    turn: WhichReply = "last"
 
 
 class Order(Noun):
@@ -258,7 +259,7 @@ class Order(Noun):
 
     kind: Literal["order"]
     names: tuple[Phrases, ...] = Field(min_length=2)
-    turn: Turn = "last"
+    turn: WhichReply = "last"
 
 
 class Covers(Noun):
@@ -268,7 +269,7 @@ class Covers(Noun):
     names: tuple[Phrases, ...] = Field(min_length=1)
     at_least: int | None = Field(default=None, ge=1)
     at_most: int | None = Field(default=None, ge=1)
-    turn: Turn = "last"
+    turn: WhichReply = "last"
 
 
 class Chooses(Noun):
@@ -277,7 +278,7 @@ class Chooses(Noun):
     kind: Literal["chooses"]
     option: Phrases
     over: tuple[Text, ...] = ()
-    turn: Turn = "last"
+    turn: WhichReply = "last"
 
 
 class RulesOut(Noun):
@@ -285,7 +286,7 @@ class RulesOut(Noun):
 
     kind: Literal["rules_out"]
     names: Phrases
-    turn: Turn = "last"
+    turn: WhichReply = "last"
 
 
 class CallPattern(Noun):
@@ -426,14 +427,14 @@ class Output(Noun):
     path: str = ""
     equals: Match
     quantifier: Literal["any", "all"] = "all"
-    turn: Turn = "last"
+    turn: WhichReply = "last"
 
 
 class OutputFits(Noun):
     """The structured output of a reply is there and fits the case's ``visible.output_schema``."""
 
     kind: Literal["output_schema"]
-    turn: Turn = "last"
+    turn: WhichReply = "last"
 
 
 class Matches(Noun):
@@ -441,7 +442,25 @@ class Matches(Noun):
 
     kind: Literal["matches"]
     pattern: Annotated[str, Field(min_length=1, max_length=1000)]
-    turn: Turn = "last"
+    turn: WhichReply = "last"
+
+    @property
+    def compiled(self) -> Any:
+        """The pattern, ready to search in texts. Raises ValueError with what is wrong in it."""
+        return _compiled(self.pattern)
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> Any:
+    import re2  # noqa: PLC0415  only where a case has a pattern
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        why = error.args[0]
+        raise ValueError(why.decode() if isinstance(why, bytes) else str(why)) from None
 
 
 class Asked(Noun):

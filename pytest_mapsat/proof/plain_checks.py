@@ -26,6 +26,7 @@ from pytest_mapsat.model import (
     Recommends,
     Said,
     Trajectory,
+    WhichReply,
 )
 from pytest_mapsat.sandbox import satisfies, values_at
 
@@ -68,8 +69,10 @@ class PlainDialogue:
             texts[-1] = self.meaning
         return tuple(folded(text) for text in texts)
 
-    def read(self, turn: str) -> tuple[str, ...]:
+    def read(self, turn: WhichReply) -> tuple[str, ...]:
         """Return the folded replies that a check reads."""
+        if isinstance(turn, int):
+            return self._texts[turn - 1 : turn]
         return self._texts if turn == "any" else self._texts[:1] if turn == "first" else self._texts[-1:]
 
     @cached_property
@@ -116,7 +119,7 @@ def _said(check: Said, dialogue: PlainDialogue) -> bool:
     return all(_any_said(group, dialogue, check.turn) for group in groups)
 
 
-def _any_said(phrases: Sequence[str], dialogue: PlainDialogue, turn: str) -> bool:
+def _any_said(phrases: Sequence[str], dialogue: PlainDialogue, turn: WhichReply) -> bool:
     return any(has(text, phrase) for phrase in phrases for text in dialogue.read(turn))
 
 

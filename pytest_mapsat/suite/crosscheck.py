@@ -22,9 +22,12 @@ from pytest_mapsat.model import (
     EndState,
     Exempt,
     ExpectedTool,
+    Matches,
     NotCalled,
     Noun,
     Number,
+    Output,
+    OutputFits,
     PlannedCall,
     PythonCheck,
     Recommends,
@@ -55,6 +58,7 @@ _NAMES_TOOL: dict[type[Noun], str] = {
 _TOOL_NAMERS = frozenset(_NAMES_TOOL)
 _NUMBERS = frozenset({Number})
 _PYTHON: frozenset[type[Noun]] = frozenset({PythonCheck})
+_OF_OUTPUT: frozenset[type[Noun]] = frozenset({Output, OutputFits, Matches})
 _STATE: frozenset[type[Noun]] = frozenset({EndState, Exempt, SameEnd})
 
 
@@ -93,6 +97,8 @@ def errors_of(
             yield from _python_check(check, place, all_checks_added=all_checks_added)
     yield from _expected(case)
     yield from _output(case)
+    for place, noun in nouns_in(case.truth, ("truth",), _OF_OUTPUT):
+        yield from _output_check(noun, place, case.visible.output_schema)
     if manifest.currency != "CNY":
         yield from _currencies(case, manifest.currency)
     for place, noun, field in _naming_tools(case):
@@ -213,8 +219,6 @@ def _output(case: Case) -> Iterator[Remark]:
         return
     place: Place = ("truth", "output")
     if not schema:
-        message = "an output is given, but the case asks for none"
-        yield Remark("error", "output", place, message, "add visible.output_schema, a JSON Schema of it")
         return
     asked = schema.get("properties", {})
     for name, value in output.items():
@@ -223,6 +227,29 @@ def _output(case: Case) -> Iterator[Remark]:
             yield Remark("error", "output", (*place, name), "the case does not ask for this", hint)
         for wrong in mismatches(asked.get(name, {}), value):
             yield Remark("error", "output", (*place, name), wrong, "visible.output_schema says what is asked for")
+
+
+def _output_check(check: Noun, place: Place, schema: Mapping[str, Any]) -> Iterator[Remark]:
+    """Give where a check on structured output asks for what the case's schema does not have, or has a pattern that is none."""
+    if isinstance(check, OutputFits) and not schema:
+        hint = "add visible.output_schema, a JSON Schema of the output"
+        yield Remark("error", "output", (*place, "kind"), "the case has no schema that an output could fit", hint)
+    elif isinstance(check, Matches):
+        try:
+            _ = check.compiled
+        except ValueError as error:
+            message = f"found {shown(check.pattern)}, expected a regular expression in RE2's syntax: {error}"
+            yield Remark("error", "pattern", (*place, "pattern"), message)
+    elif isinstance(check, Output):
+        here: Mapping[str, Any] = schema
+        for name in check.path.split(".") if check.path else ():
+            named = here.get("properties", {})
+            if named and name != "*" and name not in named and not (here is schema and name in RESERVED):
+                hint = did_you_mean(name, named) or f"there are: {', '.join(named)}"
+                message = f"visible.output_schema has no {shown(check.path)}"
+                yield Remark("error", "output", (*place, "path"), message, hint)
+                return
+            here = named.get(name) or here.get("items") or {}
 
 
 def _currencies(case: Case, currency: str) -> Iterator[Remark]:

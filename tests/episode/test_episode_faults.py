@@ -100,10 +100,10 @@ class TestAgentsThatReturnNoReply:
     @pytest.mark.parametrize(
         ("value", "said"),
         [
-            (None, "the agent returned None; expected a string or a Reply"),
+            (None, "the agent returned None; expected a string, a dict, a dataclass, a pydantic model or a Reply"),
             (b"text", "returned a bytes"),
             (3, "returned an int"),
-            ({"text": "x"}, "returned a dict"),
+            (["x"], "returned a list"),
             ((part for part in "ab"), "a generator: return the text as a whole"),
             (Reply(None), "a Reply whose text is None"),
             (Reply("x", thoughts=[1]), "thoughts are not up to"),

@@ -69,6 +69,9 @@ def test_a_wrong_field_is_explained(tmp_path, old, new, line, message, hint):  #
         ("{kind: state, table: t, where: {id: {op: eqal, value: 1}}}", "check.where.id.op: found 'eqal', expected one of equal", "did you mean 'equal'?"),
         ("{kind: calls, steps: [find, {tool: find, with: {query: {op: equal}}}]}", "check.steps[1].with.query.value: is missing", ""),
         ("{kind: output, path: a, equals: {op: between, min: x}}", "check.equals.min: found 'x', expected a number", ""),
+        ("{kind: output_schema}", "check.kind: the case has no schema that an output could fit", "add visible.output_schema"),
+        ("{kind: matches, pattern: '(a'}", "check.pattern: found '(a', expected a regular expression in RE2's syntax: missing ): (a", ""),
+        ("{kind: matches, pattern: '(?=a)'}", "check.pattern: found '(?=a)', expected a regular expression in RE2's syntax: invalid", ""),
         ("{kind: number, unit: m, equals: [{op: bound, tool: find}]}", "check.equals[0].path: is missing", ""),
         ("{kind: recommends, names: [x], tool: zzz}", "check.tool: the suite has no tool 'zzz'", "known tools: find, route"),
         ("{kind: all, checks: [{kind: avoids, names: [x], tool: rout}]}", "check.checks[0].tool: the suite has no tool 'rout'", "did you mean 'route'?"),
@@ -99,7 +102,6 @@ def test_a_wrong_check_is_explained(tmp_path, check, message, hint):
         ("  tools: [{name: find, id: a, after: [a]}]", "truth.tools[0].after: goes in a circle: a after a"),
         ("  tools: [{name: find, evidence: [e2]}]", "truth.tools[0].evidence[0]: the case has no factor 'e2'"),
         ("  tools: [{name: find, match: {query: {op: within, text: a}}}]", "truth.tools[0].match.query.op: found 'within'"),
-        ("  output: {intent: route}", "truth.output: an output is given, but the case asks for none"),
     ],
 )  # fmt: skip
 def test_a_wrong_truth_is_explained(tmp_path, more, message):
@@ -190,3 +192,30 @@ def test_a_file_of_something_else_says_where_that_belongs(tmp_path, text, hint):
 def test_a_file_without_a_case_says_so(tmp_path, name, text):
     (problem,) = problems_of(tmp_path, text, name)
     assert problem.message == "the file has no case"
+
+
+SCHEMA = "{type: object, properties: {total: {type: number}, items: {type: array, items: {type: object, properties: {id: {}}}}}}"
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("totl", "did you mean 'total'?"),
+        ("price", "there are: total, items"),
+        ("items.*.ids", "did you mean 'id'?"),
+        ("total", None),
+        ("items.*.id", None),
+        ("items.0.id", None),
+        ("proposes.0", None),
+    ],
+)
+def test_a_path_that_no_output_of_the_case_has_is_explained(tmp_path, path, hint):
+    text = case_yaml("a").replace("visible:\n", f"visible:\n  output_schema: {SCHEMA}\n", 1)
+    text += f"      check: {{kind: output, path: {path}, equals: 1}}\n"
+    if hint is None:
+        suite = open_suite(make_suite(tmp_path, {"a.yaml": text}))
+        assert [suite.load(entry).id for entry in suite.entries(tmp_path / "a.yaml")] == ["a"]
+        return
+    problem = problem_of(tmp_path, text)
+    assert problem.message == f"truth.explicit[0].check.path: visible.output_schema has no {path!r}"
+    assert (problem.line, problem.hint) == (12, hint)

@@ -1,0 +1,230 @@
+"""The checks on what a machine reads of a reply: the structured output at a path, its schema, a pattern in the text; and which reply is read."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from judging import TOOLS, call, check_of, dialogue, found_places, judge_dialogue
+
+from pytest_mapsat.judges import ChecksJudge, Context, evaluate
+from pytest_mapsat.model import Case, Trajectory, Turn, Visible
+
+ORDER = {
+    "total": 42.5,
+    "items": [{"id": "A1", "price": 40}, {"id": "A2", "price": 2.5}],
+    "note": None,
+    "eta": {"min": 25},
+}
+
+
+def said(*outputs, text="Done."):
+    """A dialogue of one reply for each output."""
+    turns = [Turn(role="user", text="Order it.")]
+    for output in outputs:
+        turns += [Turn(role="agent", text=text, output=output), Turn(role="user", text="Go on.")]
+    return Trajectory(case="c1", turns=tuple(turns[:-1]))
+
+
+def judge(check, *outputs, text="Done."):
+    return judge_dialogue(said(*outputs, text=text), **check)
+
+
+@pytest.mark.parametrize(
+    ("check", "passed"),
+    [
+        ({"path": "total", "equals": 42.5}, True),
+        ({"path": "total", "equals": "42.50"}, True),
+        ({"path": "total", "equals": 42}, False),
+        ({"path": "total", "equals": {"op": "between", "min": 40, "max": 45}}, True),
+        ({"path": "items.*.id", "equals": ["A1", "A2"]}, True),
+        ({"path": "items.*.id", "equals": "A1"}, False),
+        ({"path": "items.*.id", "equals": "A1", "quantifier": "any"}, True),
+        ({"path": "items.1.price", "equals": 2.5}, True),
+        ({"path": "items.*.price", "equals": {"op": "between", "max": 40}}, True),
+        ({"path": "note", "equals": {"op": "absent"}}, True),
+        ({"path": "reason", "equals": {"op": "absent"}}, True),
+        ({"path": "note", "equals": {"op": "present"}}, False),
+        ({"path": "eta.min", "equals": 25}, True),
+        ({"path": "eta", "equals": {"min": 25}}, None),
+        ({"path": "", "equals": {"op": "present"}}, True),
+    ],
+)
+def test_values_at_a_path_are_held_against_a_match(check, passed):
+    if passed is None:
+        with pytest.raises(ValueError, match="op"):
+            check_of("output", **check)
+        return
+    assert judge({"kind": "output", **check}, ORDER).passed is passed
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("totl", "the structured output has no totl (did you mean 'total'?)"),
+        ("items.*.prize", "the structured output has no items.*.prize (did you mean 'price'?)"),
+        (
+            "items.7.id",
+            "the structured output has no items.7.id (found [{'id': 'A1', 'price': 40}, {'id': 'A2', 'price': 2.5}])",
+        ),
+        ("zzz.q", "the structured output has no zzz.q (there are: total, items, note, eta)"),
+    ],
+)
+def test_a_path_that_the_output_does_not_have_fails_and_says_what_is_there(path, why):
+    finding = judge({"kind": "output", "path": path, "equals": 1}, ORDER)
+    assert (finding.passed, finding.why) == (False, why)
+
+
+def test_what_failed_is_told_with_the_value():
+    finding = judge({"kind": "output", "path": "items.*.id", "equals": "A1"}, ORDER)
+    assert finding.why == "items.*.id is 'A2'"
+    assert finding.wanted == "items.*.id equal to 'A1' in the last reply"
+
+
+def test_a_reply_without_output_fails():
+    check = {"kind": "output", "path": "total", "equals": 1}
+    assert judge(check, None).why == "no reply has a structured output"
+    assert judge(check, {"total": 1}, None).why == "the last reply has no structured output, but reply 1 has"
+    assert judge({"kind": "output_schema"}, None).passed is None  # the dialogue is of no case: there is no schema
+
+
+@pytest.mark.parametrize(
+    ("turn", "passed"),
+    [("first", True), ("last", False), (1, True), (2, False), (3, False), (4, False), ("any", False)],
+)
+def test_turn_says_which_reply_is_read(turn, passed):
+    check = {"kind": "output", "path": "total", "equals": 1, "turn": turn}
+    assert judge(check, {"total": 1}, {"total": 2}, {"total": 3}).passed is passed
+
+
+def test_a_value_bound_to_a_result_is_held_against_it():
+    bound = {"op": "bound", "tool": "search_poi", "path": "pois.*.price"}
+    check = {"kind": "output", "path": "total", "equals": bound}
+    steps = (call(result={"pois": [{"price": 42.5}]}),)
+    for total, passed in ((42.5, True), (41, False)):
+        turns = Turn(role="user", text="?"), Turn(role="agent", text="Done.", steps=steps, output={"total": total})
+        assert judge_dialogue(Trajectory(case="c1", turns=turns), **check).passed is passed
+    assert judge(check, {"total": 42.5}).passed is None
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text("ab", max_size=2),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def naive(data, parts):
+    """All values at a path, by hand."""
+    if not parts:
+        return [data]
+    head, rest = parts[0], parts[1:]
+    if head == "*":
+        inside = data.values() if isinstance(data, dict) else data if isinstance(data, list) else []
+    elif isinstance(data, dict):
+        inside = [data[head]] if head in data else []
+    else:
+        inside = [data[int(head)]] if isinstance(data, list) and head.isdigit() and int(head) < len(data) else []
+    return [value for member in inside for value in naive(member, rest)]
+
+
+@given(
+    st.dictionaries(st.sampled_from("abc"), JSON, max_size=3),
+    st.lists(st.sampled_from(["a", "b", "c", "*", "0", "1"]), min_size=1, max_size=3),
+    st.sampled_from(["any", "all"]),
+)
+def test_any_path_into_any_output_is_read_as_by_hand(data, parts, quantifier):
+    values = naive(data, parts)
+    held = [value not in (None, "", [], {}) for value in values]
+    expected = bool(values) and (any(held) if quantifier == "any" else all(held))
+    check = {"kind": "output", "path": ".".join(parts), "equals": {"op": "present"}, "quantifier": quantifier}
+    assert judge(check, data).passed is expected
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"total": {"type": "number", "minimum": 0}, "items": {"type": "array", "items": {"type": "string"}}},
+    "required": ["total"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("output", "why"),
+    [
+        ({"total": 3, "items": ["a"]}, "the structured output fits the schema"),
+        ({"total": "3"}, "total: found '3', expected a number"),
+        ({"items": []}, "'total' is missing"),
+        ({"total": -1}, "total: found -1, expected at least 0"),
+        ({"total": 1, "items": ["a", 2]}, "items[1]: found 2, expected a string"),
+        ({"total": 1, "extra": 1}, "extra: nothing of this name is asked for"),
+    ],
+)
+def test_an_output_fits_the_schema_of_the_case_or_it_is_said_where_not(output, why):
+    visible = Visible(query="?", output_schema=SCHEMA)
+    finding = evaluate(check_of("output_schema"), Context(said(output), TOOLS, visible))
+    assert (finding.passed, finding.why) == (why.startswith("the structured"), why)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "quoted"),
+    [
+        (r"Order [A-Z]\d+", "Your Order A1 is cancelled.", "Order A1"),
+        (r"(?i)order a1", "ORDER A1", "ORDER A1"),
+        (r"订单A\d", "您的订单A1已取消。", "订单A1"),
+        (r"^Done\.$", "Done.", "Done."),
+        (r"(?m)^Done$", "Well.\nDone\n", "Done"),
+    ],
+)
+def test_a_pattern_is_found_and_quoted(pattern, text, quoted):
+    finding = judge({"kind": "matches", "pattern": pattern}, None, text=text)
+    assert finding.passed is True
+    (quote,) = finding.quotes
+    assert (quote.text, text[quote.start : quote.end], quote.turn) == (quoted, quoted, 1)
+
+
+def test_a_pattern_that_is_not_found_fails():
+    finding = judge({"kind": "matches", "pattern": "A2"}, None, text="Order A1.")
+    assert (finding.passed, finding.why) == (False, "no text of the last reply matches")
+
+
+def test_a_pattern_that_backtracks_elsewhere_is_read_in_the_time_of_the_text():
+    assert judge({"kind": "matches", "pattern": "(a+)+$"}, None, text="a" * 50_000 + "b").passed is False
+
+
+@pytest.mark.parametrize(
+    ("turn", "passed"), [(1, True), (2, False), (3, False), ("first", True), ("last", False), ("any", True)]
+)
+@pytest.mark.parametrize(
+    "check",
+    [
+        {"kind": "said", "any": ["Old Mill"], "about": ["mill"]},
+        {"kind": "matches", "pattern": "Old Mill"},
+        {"kind": "recommends", "names": ["Old Mill"]},
+        {"kind": "number", "unit": "yuan", "max": 40},
+    ],
+)
+def test_checks_of_replies_read_the_turn_that_they_name(check, turn, passed):
+    replies = dialogue("I recommend Old Mill, 40 yuan per person.", "It is raining today.", steps=[found_places()])
+    assert judge_dialogue(replies, **check, turn=turn).passed is passed
+
+
+def test_a_number_counts_blank_replies_too():
+    replies = dialogue("", "I recommend Old Mill.")
+    assert judge_dialogue(replies, "said", any=["Old Mill"], turn=2).passed is True
+    assert judge_dialogue(replies, "said", any=["Old Mill"], turn=1).passed is False
+
+
+def test_the_json_of_an_output_is_read_as_the_agents_own_words_and_does_not_contradict_itself():
+    output = {
+        "proposes": ["Old Mill"],
+        "figures": [{"thing": "Old Mill", "role": "price", "value": 40, "unit": "yuan"}],
+    }
+    text = (
+        '{"proposes": ["Old Mill"], "figures": [{"thing": "Old Mill", "role": "price", "value": 40, "unit": "yuan"}]}'
+    )
+    fact = {"id": "f", "text": "The price is right", "check": {"kind": "matches", "pattern": "40"}}
+    case = Case.model_validate({"id": "c1", "visible": {"query": "?"}, "truth": {"facts": [fact]}})
+    (label,) = ChecksJudge(TOOLS).judge(case, said(output, text=text)).labels
+    assert label.outcome == "passed"
+    own = {"answer": "Go to Old Mill."}
+    assert judge({"kind": "said", "any": ["Old Mill"]}, own, text='{"answer": "Go to Old Mill."}').passed is True
+    assert judge({"kind": "said", "any": ["Old Mill"]}, None, text='{"answer": "Go to Old Mill."}').passed is False

@@ -1,0 +1,158 @@
+"""Agents that return data: a dict, a dataclass, a pydantic model or a Reply with output, in this process and in one of their own."""
+
+import json
+
+import pytest
+import tiny_suite
+
+from pytest_mapsat.cli import main
+
+AGENTS = """\
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from enum import Enum
+
+from pydantic import BaseModel
+
+from pytest_mapsat import Reply
+
+
+class Plug(Enum):
+    TWO = "type2"
+
+
+@dataclass
+class Place:
+    name: str
+    plug: Plug = Plug.TWO
+    since: date = date(2026, 5, 7)
+
+
+class Answer(BaseModel):
+    text: str
+    place: str
+    price: Decimal = Decimal("4.5")
+
+
+def a_dict(message):
+    return {"place": {"name": "Blue Bay"}, "since": date(2026, 5, 7)}
+
+
+def a_dataclass(message):
+    return Place("Blue Bay")
+
+
+def a_model(message):
+    return Answer(text="I suggest Blue Bay.", place="Blue Bay")
+
+
+def a_reply(message):
+    return Reply("I suggest Blue Bay.", output={"place": "Blue Bay"})
+
+
+def a_reply_of_a_model(message):
+    return Reply("I suggest Blue Bay.", output=Answer(text="", place="Blue Bay"))
+
+
+async def later(message):
+    return {"place": "Blue Bay"}
+
+
+def wrong(message):
+    return {"text": "I suggest Blue Bay.", "place": "Red Hill", "plase": "x"}
+
+
+def words(message):
+    return "I suggest Blue Bay."
+
+
+def unfit(message):
+    return {"place": object()}
+
+
+def a_list(message):
+    return ["Blue Bay"]
+"""
+
+
+def play(project: pytest.Pytester, agent: str, path: str = "place", *options: str) -> pytest.RunResult:
+    project.makepyfile(agents=AGENTS)
+    case = tiny_suite.case("data")
+    check = {"kind": "output", "path": path, "equals": "Blue Bay"}
+    case["truth"] = {"explicit": [{"id": "e1", "text": "the place is right", "check": check}]}
+    (project.path / "benchmark_cases" / "nav" / "data.yaml").write_text(json.dumps(case))
+    return project.runpytest(
+        f"--mapsat-agent=agents:{agent}", "benchmark_cases/nav/data.yaml", "--mapsat-save=run.json", *options
+    )
+
+
+def reply_of(project: pytest.Pytester) -> dict:
+    (card,) = json.loads((project.path / "run.json").read_text())["cases"]
+    return next(turn for turn in card["trajectory"]["turns"] if turn["role"] == "agent")
+
+
+@pytest.mark.parametrize("isolated", [(), ("--mapsat-isolate",)], ids=["here", "isolated"])
+@pytest.mark.parametrize(
+    ("agent", "path", "text", "output"),
+    [
+        (
+            "a_dict",
+            "place.name",
+            '{"place": {"name": "Blue Bay"}, "since": "2026-05-07"}',
+            {"place": {"name": "Blue Bay"}, "since": "2026-05-07"},
+        ),
+        (
+            "a_dataclass",
+            "name",
+            '{"name": "Blue Bay", "plug": "type2", "since": "2026-05-07"}',
+            {"name": "Blue Bay", "plug": "type2", "since": "2026-05-07"},
+        ),
+        (
+            "a_model",
+            "place",
+            "I suggest Blue Bay.",
+            {"text": "I suggest Blue Bay.", "place": "Blue Bay", "price": "4.5"},
+        ),
+        ("a_reply", "place", "I suggest Blue Bay.", {"place": "Blue Bay"}),
+        ("a_reply_of_a_model", "place", "I suggest Blue Bay.", {"text": "", "place": "Blue Bay", "price": "4.5"}),
+        ("later", "place", '{"place": "Blue Bay"}', {"place": "Blue Bay"}),
+    ],
+)
+def test_what_an_agent_returns_is_its_output(project, agent, path, text, output, isolated) -> None:  # noqa: PLR0917  a table
+    play(project, agent, path, *isolated).assert_outcomes(passed=1)
+    reply = reply_of(project)
+    assert (reply["text"], reply["output"]) == (text, output)
+    assert main(["regrade", "run.json"]) == 0
+
+
+def test_a_wrong_value_fails_and_is_told(project: pytest.Pytester) -> None:
+    result = play(project, "wrong")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["*why     place is 'Red Hill'", "*wanted  place equal to 'Blue Bay' in the last reply"]
+    )
+
+
+def test_an_agent_that_only_talks_fails(project: pytest.Pytester) -> None:
+    play(project, "words").stdout.fnmatch_lines(["*why     no reply has a structured output"])
+
+
+@pytest.mark.parametrize(
+    ("agent", "message"),
+    [
+        ("unfit", "the agent returned data with an object in it: PydanticSerializationError"),
+        ("a_list", "the agent returned a list; expected a string, a dict, a dataclass, a pydantic model or a Reply"),
+    ],
+)
+def test_what_is_no_data_is_the_agents_error(project: pytest.Pytester, agent: str, message: str) -> None:
+    result = play(project, agent)
+    assert message in " ".join(result.stdout.str().split())
+    (card,) = json.loads((project.path / "run.json").read_text())["cases"]
+    assert card["blame"] == "agent"
+
+
+def test_the_former_name_is_refused_with_the_new_one(project: pytest.Pytester) -> None:
+    project.makepyfile(old="from pytest_mapsat import Reply\n\ndef agent(message):\n    return Reply('x', claims={})\n")
+    result = project.runpytest("--mapsat-agent=old:agent", "-k", "nav-one")
+    result.stdout.fnmatch_lines(["*Reply(claims=...) is now Reply(output=...)*"])
