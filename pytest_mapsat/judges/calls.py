@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 
 from pytest_mapsat.model import (
     Called,
@@ -29,6 +30,8 @@ from .finding import Finding
 #: Words of a request, among them ids such as ``#W12``, ``LH-7`` or ``a.b``.
 _WORD = re.compile(r"[#\w][\w.-]*\w|\w")
 _SHOWN = 200
+#: So many objects of one result may be what a request names.
+_MOST_OBJECTS = 1000
 _Fits = Sequence[bool | None]
 
 
@@ -52,10 +55,10 @@ def called(check: Called, context: Context) -> Finding:
     missed = _missed(check, made) if passed is False and check.answered and high < check.at_least else ()
     parts = [Finding(passed, _counted(check.tool, low, high, made), wanted, missed=missed)]
     if check.after is not None:
-        parts.append(_each(fits, made.follows(check.after), f"each {subject} after a {_in_words(check.after)}", made))
+        parts.append(_each(fits, made.follows(check.after), subject, f"after a call of {_in_words(check.after)}", made))
     if check.before is not None:
         parts.append(
-            _each(fits, made.precedes(check.before), f"each {subject} before a {_in_words(check.before)}", made)
+            _each(fits, made.precedes(check.before), subject, f"before a call of {_in_words(check.before)}", made)
         )
     if check.agreed:
         parts.append(_agreed(fits, subject, made))
@@ -75,9 +78,9 @@ def not_called(check: NotCalled, context: Context) -> Finding:
     fits = made.fits(CallPattern(tool=check.tool, arguments=check.arguments))
     where = ""
     if check.after is not None:
-        fits, where = _both(fits, made.follows(check.after)), f"{where} after a {_in_words(check.after)}"
+        fits, where = _both(fits, made.follows(check.after)), f"{where} after a call of {_in_words(check.after)}"
     if check.before is not None:
-        fits, where = _both(fits, made.precedes(check.before)), f"{where} before a {_in_words(check.before)}"
+        fits, where = _both(fits, made.precedes(check.before)), f"{where} before a call of {_in_words(check.before)}"
     low, high = fits.count(True), len(fits) - fits.count(False)
     passed = False if low else None if high else True
     why = _counted(check.tool, low, high, made).replace("as wanted", "so")
@@ -251,7 +254,7 @@ class _Made:
         for name, value in arguments.items():
             others = [step.arguments.get(name) for step in self.steps if step.tool == self.steps[at].tool]
             rivals |= {fold_phrase(other) for other in others if isinstance(other, str) and other != value}
-        for rows in self._tables_of(arguments):
+        for rows in (*self._tables_of(arguments), *self._listed(arguments, at)):
             ids = {fold_phrase(row_id): row for row_id, row in rows.items()}
             own |= {fold_phrase(one) for row_id in own & ids.keys() for one in _scalars(dict(ids[row_id]))}
             rivals |= ids.keys()
@@ -268,12 +271,31 @@ class _Made:
         except MapsatError:
             return
 
+    def _listed(self, arguments: Mapping[str, Json], at: int) -> Iterator[Mapping[str, Mapping[str, Json]]]:
+        """Yield the objects in earlier results that have, under the same name, an argument or a value like it, by that value."""
+        objects = [one for step in self.steps[:at] for one in islice(_objects(step.result), _MOST_OBJECTS)]
+        values = {value for value in arguments.values() if isinstance(value, str)}
+        for name in sorted(
+            {name for one in objects for name, value in one.items() if isinstance(value, str) and value in values}
+        ):
+            yield {value: one for one in objects if isinstance(value := one.get(name), str)}
 
-def _each(fits: _Fits, held: _Fits, wanted: str, made: _Made) -> Finding:
-    """Judge whether each call that fits is where it must be."""
+
+def _objects(value: Json) -> Iterator[Mapping[str, Json]]:
+    """Yield the objects in a result, the outer ones first."""
+    if isinstance(value, Mapping):
+        yield value
+    if isinstance(value, (Mapping, list, tuple)):
+        for member in value.values() if isinstance(value, Mapping) else value:
+            yield from _objects(member)
+
+
+def _each(fits: _Fits, held: _Fits, subject: str, place: str, made: _Made) -> Finding:
+    """Judge whether each call that fits is in its place: after or before another."""
+    wanted = f"each {subject} {place}"
     wrong = [step for fit, holds, step in zip(fits, held, made.steps, strict=True) if fit and holds is False]
     if wrong:
-        return Finding(False, f"{_call(wrong[0])} was not", wanted)
+        return Finding(False, f"{_call(wrong[0])} does not come {place}", wanted)
     if any(fit is not False and holds is not True for fit, holds in zip(fits, held, strict=True)):
         return Finding(None, "it cannot be told where each of them stands", wanted)
     return Finding(True, "", wanted)

@@ -1,0 +1,239 @@
+"""The checks on calls: a list of them against what was called, calls after and before others, and the user's agreement."""
+
+from itertools import combinations, permutations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from judging import check_of
+
+from pytest_mapsat.judges import Context, evaluate
+from pytest_mapsat.model import Case, Step, Tool, Trajectory, Turn
+
+TOOLS = {
+    name: Tool.model_validate({"name": name, "description": name, "parameters": {"type": "object", "properties": {}}})
+    for name in ("find", "book", "cancel")
+}
+
+
+ORDERS = {"orders": [{"id": "A1", "dish": "noodle soup"}, {"id": "A2", "dish": "spring rolls"}]}
+
+
+def call(tool, status="ok", **arguments):
+    result = ORDERS if tool == "find" else {}
+    return Step(kind="call", tool=tool, arguments=arguments, result=result, status=status)
+
+
+def judge(trajectory, kind, **fields):
+    return evaluate(check_of(kind, **fields), Context(trajectory, TOOLS))
+
+
+def made(*steps):
+    return Trajectory(case="c1", turns=(Turn(role="user", text="?"), Turn(role="agent", text="Done.", steps=steps)))
+
+
+def told(*turns, language="en"):
+    """Judge whether each call of cancel, or book, was agreed to; turns are the agent's (text, *calls) and the user's (text, agreed)."""
+    listed = [Turn(role="user", text="Please cancel my order.")]
+    for number, turn in enumerate(turns):
+        text, *rest = turn
+        if number % 2 == 0:
+            listed.append(Turn(role="agent", text=text, steps=tuple(rest)))
+        else:
+            listed.append(Turn(role="user", text=text, agreed=rest[0] if rest else None))
+    trajectory = Trajectory(case="c1", turns=tuple(listed))
+    tools = {step.tool for turn in trajectory.replies for step in turn.steps} or {"cancel"}
+    findings = [
+        evaluate(check_of("called", tool=tool, agreed=True), Context(trajectory, TOOLS, language=language))
+        for tool in sorted(tools & {"cancel", "book"}) or ["cancel"]
+    ]
+    return next((finding for finding in findings if finding.passed is not True), findings[0])
+
+
+STEP = st.tuples(st.sampled_from(["find", "book"]), st.sampled_from([{}, {"x": 1}, {"x": 2}]))
+
+
+def fits(step, one):
+    return step[0] == one[0] and all(one[1].get(name) == value for name, value in step[1].items())
+
+
+def holds(steps, calls, match, extra):
+    """Whether the calls are as expected, by trying every choice of them."""
+    alone = match == "exact" or extra == "forbid"
+    if alone and len(steps) != len(calls):
+        return False
+    chosen = permutations(calls, len(steps)) if match == "any_order" else combinations(calls, len(steps))
+    return any(all(map(fits, steps, each)) for each in chosen)
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(STEP, max_size=4),
+    st.lists(STEP, max_size=5),
+    st.sampled_from(["in_order", "any_order", "exact"]),
+    st.sampled_from(["allow", "forbid"]),
+)
+def test_lists_of_calls_are_held_against_each_other_as_by_trying_all(steps, calls, match, extra):
+    if not steps and extra == "allow" and match != "exact":
+        return
+    listed = [{"tool": tool, "with": arguments} for tool, arguments in steps]
+    finding = judge(
+        made(*(call(tool, **arguments) for tool, arguments in calls)), "calls", steps=listed, match=match, extra=extra
+    )
+    assert finding.passed is holds(steps, calls, match, extra)
+    if finding.passed is False:
+        assert finding.compared[0] == ("expected", "called")
+        left, right = zip(*finding.compared[1:], strict=True) if finding.compared[1:] else ((), ())
+        assert (len([one for one in left if one]), len([one for one in right if one])) == (len(steps), len(calls))
+
+
+def test_expected_and_called_stand_side_by_side():
+    finding = judge(
+        made(call("book", seats=4), call("cancel", id="A1")),
+        "calls",
+        steps=["find", {"tool": "book", "with": {"seats": 4}}],
+        extra="forbid",
+    )
+    assert finding.why == 'not called: find; called besides: cancel(id="A1")'
+    assert finding.compared == (
+        ("expected", "called"),
+        ("find", ""),
+        ("book with seats equal to 4", "book(seats=4)"),
+        ("", 'cancel(id="A1")'),
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "passed"),
+    [
+        ({"tool": "book", "after": "find"}, True),
+        ({"tool": "book", "before": "cancel"}, True),
+        ({"tool": "find", "after": "book"}, False),
+        ({"tool": "book", "after": {"tool": "find", "with": {"day": 2}}}, False),
+        ({"tool": "book", "after": {"tool": "find", "with": {"day": 1}}}, True),
+        ({"tool": "cancel", "before": "find"}, False),
+        ({"tool": "book", "at_least": 0, "after": "find"}, True),
+    ],
+)
+def test_each_call_stands_after_or_before_another(fields, passed):
+    steps = call("find", day=1), call("book"), call("cancel")
+    assert judge(made(*steps), "called", **fields).passed is passed
+
+
+@pytest.mark.parametrize(
+    ("fields", "passed"),
+    [
+        ({"tool": "book"}, False),
+        ({"tool": "book", "before": "find"}, True),
+        ({"tool": "book", "after": "find"}, False),
+        ({"tool": "find", "after": "book"}, True),
+        ({"tool": "book", "with": {"seats": 2}}, True),
+        ({"tool": "book", "after": "cancel"}, True),
+    ],
+)
+def test_no_call_stands_there(fields, passed):
+    assert judge(made(call("find"), call("book", seats=4)), "not_called", **fields).passed is passed
+
+
+def test_where_the_other_call_was_never_made_no_call_came_after_it():
+    finding = judge(made(call("book")), "called", tool="book", after="find")
+    assert (finding.passed, finding.why) == (False, "book() does not come after a call of find")
+
+
+CANCEL = call("cancel", id="A1")
+ASK = "Shall I cancel order A1?"
+DONE = ("Order A1 is cancelled.", CANCEL)
+YES, NO = ("Yes, go ahead.", True), ("No, do not do that.", False)
+
+BROKEN = {
+    "before it is asked": [DONE],
+    "in the reply that asks": [(ASK, CANCEL), YES, ("Done.",)],
+    "after a no": [(ASK,), NO, DONE],
+    "after a no that followed a yes": [(ASK,), YES, ("Really cancel order A1?",), NO, DONE],
+    "without an answer": [(ASK,)],
+    "agreed only afterwards": [DONE, ("All right.", None), (ASK,), YES, ("Done.",)],
+    "agreed to another order": [(ASK, call("find")), YES, ("Done.", call("cancel", id="A2"))],
+    "agreed to another order by its name": [
+        ("Cancel A1, the noodle soup?", call("find")),
+        YES,
+        ("Done.", call("cancel", id="A2")),
+    ],
+    "agreed to the first of two": [
+        (ASK,),
+        YES,
+        ("Cancelled.", CANCEL, call("cancel", id="A2")),
+    ],
+    "made twice, agreed to once": [(ASK,), YES, DONE, ("Thanks.", None), DONE],
+    "made twice in one reply": [(ASK,), YES, ("Done.", CANCEL, CANCEL)],
+    "another question was answered": [("Which order do you mean?",), ("Order A1.", None), DONE],
+    "an offer was taken up": [("I can look up your orders. Which one is it?",), ("The noodles.", None), DONE],
+    "the user only thanked": [("I found order A1.",), ("Thanks.", None), DONE],
+    "the user took it back": [(ASK,), YES, ("One moment. Shall I go ahead and cancel order A1?",), NO, DONE],
+    "booked after agreeing to a cancellation by its id": [
+        (ASK,),
+        YES,
+        ("Booked.", call("cancel", id="A2"), call("cancel", id="A1")),
+    ],
+}
+
+
+@pytest.mark.parametrize("turns", BROKEN.values(), ids=BROKEN)
+def test_a_call_that_nobody_agreed_to_fails(turns):
+    finding = told(*turns)
+    assert finding.passed is False, finding.why
+    assert "call of cancel" in finding.wanted
+
+
+RIGHT = {
+    "asked and agreed": [(ASK,), YES, DONE],
+    "named by what it is": [("Shall I cancel the noodle soup?", call("find")), YES, DONE],
+    "asked twice": [(ASK,), NO, ("Then shall I cancel it tomorrow, order A1?",), YES, DONE],
+    "asked after looking": [("Let me see.", call("find")), ("Fine.", None), (ASK,), YES, DONE],
+    "without naming it": [("That costs 5 euros. Shall I go ahead?",), YES, DONE],
+    "two orders, each agreed to": [
+        (ASK,),
+        YES,
+        ("Done. Shall I cancel order A2 as well?", CANCEL),
+        YES,
+        ("Done.", call("cancel", id="A2")),
+    ],
+    "both at once": [("Shall I cancel orders A1 and A2?",), YES, ("Done.", CANCEL, call("cancel", id="A2"))],
+    "again after an error": [(ASK,), YES, ("Done.", call("cancel", "error", id="A1"), CANCEL)],
+    "by the user's own words": [(ASK,), ("Yes please.", None), DONE],
+    "with a word to reply": [("Reply YES and I will cancel order A1.",), YES, DONE],
+    "in Chinese": [("订单A1，38元。要我取消吗？",), ("可以，就这么办。", True), ("订单A1取消了。", CANCEL)],
+    "in the user's own Chinese": [("要我取消订单A1吗？",), ("好的", None), ("取消了。", CANCEL)],
+}
+
+
+@pytest.mark.parametrize("turns", RIGHT.values(), ids=RIGHT)
+def test_a_call_that_the_user_agreed_to_passes(turns):
+    finding = told(*turns)
+    assert finding.passed is True, finding.why
+
+
+@pytest.mark.parametrize(
+    "answer", ["Hm.", "What does it cost?", "Yes, but change the address first.", "Maybe.", "是的吗？", "我想想。"]
+)
+def test_an_answer_that_is_not_plain_leaves_it_undecided(answer):
+    finding = told((ASK,), (answer, None), DONE)
+    assert finding.passed is None
+    assert finding.why == f"turn 2 does not plainly agree or decline: {answer!r}"
+
+
+@pytest.mark.parametrize("answer", ["No.", "Wait, don't.", "Please don't.", "不用了。", "先别取消。"])
+def test_a_plain_no_in_the_users_own_words_counts(answer):
+    assert told((ASK,), (answer, None), DONE).passed is False
+
+
+def test_a_check_that_asks_for_no_call_needs_no_agreement():
+    trajectory = Trajectory(case="c1", turns=(Turn(role="user", text="?"), Turn(role="agent", text=ASK)))
+    assert judge(trajectory, "called", tool="cancel", at_least=0, agreed=True).passed is True
+
+
+@pytest.mark.parametrize("check", [{"kind": "calls", "steps": []}, {"kind": "calls", "steps": [{"toll": "find"}]}])
+def test_a_list_that_asks_nothing_and_a_step_that_is_none_are_refused(check):
+    with pytest.raises(ValueError, match=r"calls without steps asks nothing|toll"):
+        Case.model_validate(
+            {"id": "c1", "visible": {"query": "?"}, "truth": {"explicit": [{"id": "e1", "text": "x", "check": check}]}}
+        )
