@@ -110,7 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="mapsat",
         description="Make, fill and check suites of benchmark cases, and look at what runs of them brought.",
-        epilog="Begin with: mapsat init, then pytest --mapsat-agent=my_agent:agent",
+        epilog="Begin with: mapsat init, then pytest --mapsat-agent=my_agent:Agent",
     )
     parser.add_argument("--version", action="version", version=f"mapsat {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, dest="name")

@@ -1,4 +1,4 @@
-"""``mapsat init``: a suite, an agent, tools and a workflow to begin with, out of the package itself."""
+"""``mapsat init``: a suite, its world, an agent and a workflow to begin with, out of the package itself."""
 
 from __future__ import annotations
 
@@ -14,19 +14,24 @@ from pytest_mapsat.model import UsageError
 
 #: Where each file goes, and what it is in ``starter/``.
 FILES = {
-    "benchmark_cases/suite.yaml": "benchmark_cases/suite.yaml",
-    "benchmark_cases/tools.yaml": "benchmark_cases/tools.yaml",
-    "benchmark_cases/lunch.yaml": "benchmark_cases/lunch.yaml",
-    "benchmark_cases/meeting-room.yaml": "benchmark_cases/meeting-room.yaml",
-    "benchmark_cases/records/recorded.jsonl": "benchmark_cases/records/recorded.jsonl",
+    **{
+        f"benchmark_cases/{name}": f"benchmark_cases/{name}"
+        for name in (
+            "suite.yaml",
+            "tools.yaml",
+            "state/orders.jsonl",
+            "cancel-noodles.yaml",
+            "total.yaml",
+            "too-late.yaml",
+        )
+    },
+    "conftest.py": "conftest.py",
     "my_agent.py": "my_agent.py",
-    "my_tools.py": "my_tools.py",
     ".github/workflows/benchmark.yml": "workflow.yml",
 }
 NEXT = (
-    ("pytest --mapsat-agent=my_agent:agent", "one case passes, one fails and says why: mend my_agent.py"),
-    ("mapsat lint benchmark_cases", "what is wrong or missing in your cases"),
-    ("mapsat record my_tools:tools", "call your own tools, and keep their answers for the cases"),
+    ("pytest --mapsat-agent=my_agent:Agent", "two cases pass, one fails and says why: mend my_agent.py"),
+    ("mapsat lint benchmark_cases -p conftest.py", "what is wrong or missing in your cases; --mutants tries them"),
 )
 
 

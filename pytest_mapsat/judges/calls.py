@@ -30,6 +30,8 @@ from .finding import Finding
 #: Words of a request, among them ids such as ``#W12``, ``LH-7`` or ``a.b``.
 _WORD = re.compile(r"[#\w][\w.-]*\w|\w")
 _SHOWN = 200
+#: A text of a row in a script without blanks is a name from so many characters on.
+_NAME_CHARS = 4
 #: So many objects of one result may be what a request names.
 _MOST_OBJECTS = 1000
 _Fits = Sequence[bool | None]
@@ -246,7 +248,7 @@ class _Made:
         return found
 
     def about_another(self, answer: int, at: int) -> bool:
-        """Return whether a request surely is about another thing than a call: it names an id that the call could have, and nothing of the call's own."""
+        """Return whether a request surely is about another thing than a call: it names the id or the name of another one, and nothing of the call's own."""
         words = _words(self.context.trajectory.turns[answer - 1].text)
         arguments = self.steps[at].arguments
         own = {fold_phrase(one) for value in arguments.values() for one in _scalars(value)}
@@ -258,7 +260,10 @@ class _Made:
             ids = {fold_phrase(row_id): row for row_id, row in rows.items()}
             own |= {fold_phrase(one) for row_id in own & ids.keys() for one in _scalars(dict(ids[row_id]))}
             rivals |= ids.keys()
-        return bool(words & (rivals - own)) and not any(_is_named(one, words) for one in own)
+            # A single word may say what is done ("cancelled"); several are a name.
+            texts = {fold_phrase(one) for row in rows.values() for one in _scalars(dict(row))}
+            rivals |= {one for one in texts if " " in one or (not one.isascii() and len(one) >= _NAME_CHARS)}
+        return any(_is_named(one, words) for one in rivals - own) and not any(_is_named(one, words) for one in own)
 
     def _tables_of(self, arguments: Mapping[str, Json]) -> Iterator[Mapping[str, Mapping[str, Json]]]:
         """Yield the tables in which an argument is the id of a row, by id; none where the world has no state."""

@@ -1,25 +1,36 @@
-"""An agent to begin with: a rule for each of two questions. Put your own in its place, a model and all."""
+"""An agent to begin with, made anew for each case. Put your own in its place, a model and all."""
 
 
-def agent(message, tools, context):
-    """Return the reply to the user's message."""
-    if "room" in message:
-        return book_a_room(tools)
-    return find_lunch(tools, context)
+class Agent:
+    def __init__(self):
+        self.asked_about = None
 
+    def __call__(self, message, tools, context):
+        """Return the reply to the user's message."""
+        if self.asked_about is not None:
+            return self.go_on(message, tools)
+        orders = [order for order in tools.list_orders(user=context.uid)["orders"] if order["status"] != "cancelled"]
+        if "cancel" in message.lower():
+            return self.cancel(orders)
+        total = sum(order["price"] for order in orders)
+        return {
+            "text": f"Your orders come to {total:.2f} EUR.",
+            "orders": [order["id"] for order in orders],
+            "total": total,
+        }
 
-def find_lunch(tools, context):
-    """Return the nearest place that is open now."""
-    now = context.now[11:16]
-    for place in tools.find_places(query="lunch")["places"]:
-        opens, closes = place["hours"].split("-")
-        if opens <= now < closes:
-            return f"Go to {place['name']}, it is a {place['walk_min']} min walk."
-    return "I found no place that is open now."
+    def cancel(self, orders):
+        """Ask before anything is cancelled. It takes every order, whatever was meant: see what the benchmark says."""
+        late = [order for order in orders if order["status"] == "sent"]
+        if late:
+            return f"Your {late[0]['dish']} is on its way, it is too late to cancel it."
+        self.asked_about = orders
+        return f"Shall I cancel the {orders[0]['dish']} for {orders[0]['price']:.2f} EUR?"
 
-
-def book_a_room(tools):
-    """Book a room. It takes the first one, whoever comes: see what the benchmark says."""
-    room = tools.find_rooms(start="14:00")["rooms"][0]
-    tools.book_room(room_id=room["id"], start="14:00")
-    return f"I have booked {room['name']} for 14:00."
+    def go_on(self, message, tools):
+        """Do what was asked about, if the user says yes."""
+        if not message.lower().startswith("yes"):
+            return "All right, nothing is cancelled."
+        for order in self.asked_about:
+            tools.cancel_order(order_id=order["id"])
+        return f"The {self.asked_about[0]['dish']} is cancelled."

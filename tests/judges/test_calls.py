@@ -158,6 +158,11 @@ BROKEN = {
         YES,
         ("Done.", call("cancel", id="A2")),
     ],
+    "agreed to another order by its name alone": [
+        ("Shall I cancel the noodle soup?", call("find")),
+        YES,
+        ("Done.", call("cancel", id="A2")),
+    ],
     "agreed to the first of two": [
         (ASK,),
         YES,
