@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -10,16 +11,17 @@ from pytest_mapsat.cli import main
 from pytest_mapsat.commands.init import FILES
 
 
-def test_the_new_suite_is_sound_and_its_records_are_what_its_tools_answer(tmp_path, monkeypatch, capsys):
+def test_the_new_suite_is_sound_and_each_write_of_its_oracles_matters(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["init", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["files"] == list(FILES)
     assert all((tmp_path / name).is_file() for name in FILES)
-    assert main(["lint", "benchmark_cases"]) == 0
-    assert capsys.readouterr().out == "0 errors, 0 warnings, 0 notes\n"
-    assert main(["record", "my_tools:tools"]) == 0
-    assert capsys.readouterr().out == "benchmark_cases/records/recorded.jsonl: 0 records added, 3 already there\n"
+    assert main(["lint", "benchmark_cases", "-p", "conftest.py", "--mutants"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("0 errors, 0 warnings, 0 notes\n")
+    assert re.search(r"^(\d+) of \1 wrong mutants caught", out, re.MULTILINE)
+    assert "dropped_write" in out
 
 
 @pytest.mark.parametrize("place", ["my_agent.py", "benchmark_cases/suite.yaml"])

@@ -1,4 +1,4 @@
-"""The first hour with a wheel in an empty folder: install, init, run, break, fix, record, gate."""
+"""The first hour with a wheel in an empty folder: install, init, run, mend, break, gate."""
 
 import json
 import os
@@ -11,7 +11,8 @@ from walkthrough import run
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX shell")
 
-RUN = "pytest --mapsat-agent=my_agent:agent"
+RUN = "pytest --mapsat-agent=my_agent:Agent"
+LINT = "mapsat lint benchmark_cases -p conftest.py"
 
 
 @pytest.fixture(scope="module")
@@ -34,39 +35,37 @@ def test_the_first_hour(commands, tmp_path):
     where = typed("python -c 'import pytest_mapsat; print(pytest_mapsat.__file__)'", 0)
     assert str(Path(commands).parent) in where, "this is the wheel, not the working tree"
 
-    said = typed("mapsat init", 0)
-    assert RUN in said
+    told = typed("mapsat init", 0)
+    assert RUN in told
+    assert LINT in told
     assert "is there already" in typed("mapsat init", 2)
-    assert "0 errors, 0 warnings, 0 notes" in typed("mapsat lint benchmark_cases", 0)
+    assert "0 errors, 0 warnings, 0 notes" in typed(LINT, 0)
 
     first = typed(RUN, 1)
-    assert re.search(r"1 failed, 1 passed", first)
-    assert "hard constraint broken: seats: Every room that is offered has seats for the" in first
-    assert "“Birch”" in first
-    assert not re.search(r"\d miss\b", first)
+    assert re.search(r"1 failed, 2 passed", first)
+    assert "1 row changed that should not have: orders A2" in first
+    assert "orders A2 status: 'open' | orders A2 status: 'cancelled'" in first
+    assert 'the user agreed to another thing than cancel_order(order_id="A2")' in first
 
-    edited("my_agent.py", "if opens <= now < closes:", 'if opens <= "99:99":')
-    assert "2 failed" in typed(RUN, 1)
-    edited("my_agent.py", 'if opens <= "99:99":', "if opens <= now < closes:")
+    mended = "return self.cancel([order for order in orders if order['dish'] in message])"
+    edited("my_agent.py", "return self.cancel(orders)", mended)
+    assert "3 passed" in typed(RUN, 0)
 
-    edited("my_agent.py", '["rooms"][0]', '["rooms"][1]')
-    assert "2 passed" in typed(RUN, 0)
+    asking = "return self.cancel("
+    edited("my_agent.py", asking, "[tools.cancel_order(order_id=order['id']) for order in orders[:1]]; " + asking)
+    assert 'cancel_order(order_id="A1") came before the user agreed to it' in typed(RUN, 1)
+    edited("my_agent.py", "[tools.cancel_order(order_id=order['id']) for order in orders[:1]]; " + asking, asking)
 
-    edited("my_agent.py", 'find_rooms(start="14:00")', 'find_rooms(start="14:00", minutes=90)')
-    missed = typed(f"{RUN} --mapsat-save=run.json", 1)
-    assert "mapsat lint SUITE --misses RUN offers synonyms and records" in " ".join(missed.split())
-    offered = typed("mapsat lint benchmark_cases --misses run.json", 0)
-    assert "minutes: asked 90, the nearest record has 60" in offered
-    assert "1 call missed, 1 different" in offered
-    filled = typed(f"{RUN} --mapsat-on-miss=record --mapsat-tools=my_tools:tools", 0)
-    assert "1 answer of your own tools added to recorded.jsonl" in filled
-    assert "sandbox 3 calls: 3 exact" in typed(RUN, 0)
-    assert "0 records added, 3 already there" in typed("mapsat record my_tools:tools", 0)
+    edited("my_agent.py", '"total": total,', '"total": total + 1,')
+    wrong = typed(RUN, 1)
+    assert "total is 16.5" in wrong
+    assert "assert 16.5 == 15.5" in wrong
+    edited("my_agent.py", '"total": total + 1,', '"total": total,')
 
     gate = f"{RUN} --mapsat-fail-under=ar=0.9 --mapsat-save=run.json"
     assert "gate     PASSED: ar 1.0000 >= 0.9" in typed(gate, 0)
-    edited("my_agent.py", '["rooms"][1]', '["rooms"][0]')
+    edited("my_agent.py", mended, "return self.cancel(orders)")
     assert "gate     FAILED" in typed(gate, 1)
     assert json.loads((tmp_path / "run.json").read_text())["gate"]["outcome"] == "failed"
     workflow = (tmp_path / ".github" / "workflows" / "benchmark.yml").read_text()
-    assert "pytest --mapsat-agent=my_agent:agent --mapsat-fail-under=ar=0.8" in workflow
+    assert "pytest --mapsat-agent=my_agent:Agent --mapsat-fail-under=ar=0.8" in workflow

@@ -14,5 +14,5 @@ def test_whoever_does_what_the_tutorial_says_sees_what_it_shows(tmp_path):
 
 def test_the_tutorial_goes_from_nothing_to_a_gate():
     commands = [name for kind, name, _ in steps(PAGE) if kind == "command"]
-    for word in ("mapsat record", "mapsat lint", "--mutants", "--mapsat-on-miss=record"):
+    for word in ("mapsat lint", "--mutants", "pytest --mapsat-agent"):
         assert any(word in command for command in commands), word
