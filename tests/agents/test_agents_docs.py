@@ -35,7 +35,7 @@ def test_the_example_runs(block):
 
 
 def test_there_are_examples_of_each_kind():
-    assert len(BLOCKS) == 6
+    assert len(BLOCKS) == 7
     assert sum("async def" in block for block in BLOCKS) == 1
     assert sum("Reply(" in block for block in BLOCKS) == 1
 

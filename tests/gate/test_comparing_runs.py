@@ -182,7 +182,7 @@ def test_a_label_that_nobody_could_decide_is_neither_better_nor_worse():
         ({"prompts": {"judge": "2 abcd"}}, "prompt judge: base none, new 2 abcd"),
         ({"decisions": "abc"}, "decisions: base none, new abc"),
         ({"options": {"max_turns": 3}}, "max-turns: base 10, new 3"),
-        ({"options": {"assert": ["none"]}}, "assert: base facts,hard, new none"),
+        ({"options": {"assert": ["none"]}}, "assert: base explicit,facts,hard, new none"),
         ({"unfinished": "stopped"}, "end: base a whole run, new stopped"),
     ],
 )
