@@ -1,6 +1,7 @@
 """pytest-mapsat: does your LLM agent still satisfy its users? Asked on every merge, in pytest.
 
 ``check`` adds a check in Python, which is given an ``Episode`` and may return a ``Finding``. ``Reply`` is what an agent may return in place of a text.
+``Refused`` is raised by a tool of a world in Python that does not do what it was asked to.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ if TYPE_CHECKING:
     from .agents.reply import Reply
     from .judges import Episode, Finding
     from .registry import check
+    from .sandbox import Refused
 
 __version__ = "0.1.0"
-__all__ = ["Episode", "Finding", "Reply", "__version__", "check"]
+__all__ = ["Episode", "Finding", "Refused", "Reply", "__version__", "check"]
 
-_HOMES = {"Episode": "judges", "Finding": "judges", "Reply": "agents.reply", "check": "registry"}
+_HOMES = {"Episode": "judges", "Finding": "judges", "Refused": "sandbox", "Reply": "agents.reply", "check": "registry"}
 
 
 def __getattr__(name: str) -> Any:

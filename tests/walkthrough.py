@@ -1,7 +1,8 @@
 """A document that tells somebody what to type, done as it says.
 
-A code block whose first line is a comment with a file name is that file. A ``console`` block holds commands behind ``$`` and, below each, what
-it prints, shortened as in ``shown_output``. Commands run one after another in one folder; ``$?`` is the status of the one before.
+A code block whose first line is a comment with a file name is that file, or its end (``# conftest.py, at the end``). A ``diff`` block below such
+a line changes the file. A ``console`` block holds commands behind ``$`` and, below each, what it prints, shortened as in ``shown_output``.
+Commands run one after another in one folder; ``$?`` is the status of the one before.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from pathlib import Path
 from shown_output import differs, settled
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_FILE = re.compile(r"# (\S+\.\w+)\n")
+_FILE = re.compile(r"# (\S+\.\w+)(, at the end)?\n")
 
 
 def steps(page: str) -> Iterator[tuple[str, str, str]]:
-    """Yield what a page says, in its order: ``file``, name, content; or ``command``, what is typed, what is shown."""
+    """Yield what a page says, in its order: ``file``, ``end`` or ``diff``, name, content; or ``command``, what is typed, what is shown."""
     for kind, text in _BLOCK.findall(page):
         named = _FILE.match(text)
         if kind == "console":
@@ -27,7 +28,7 @@ def steps(page: str) -> Iterator[tuple[str, str, str]]:
                 command, _, shown = part.partition("\n")
                 yield "command", command, shown
         elif named is not None:
-            yield "file", named[1], text
+            yield "diff" if kind == "diff" else "end" if named[2] else "file", named[1], text
 
 
 def walk(page: str, folder: Path, path: str) -> list[str]:
@@ -45,11 +46,22 @@ def walk(page: str, folder: Path, path: str) -> list[str]:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8")
             continue
+        if kind in ("end", "diff"):
+            before = (folder / name).read_text(encoding="utf-8")
+            (folder / name).write_text(_changed(before, text) if kind == "diff" else before + text, encoding="utf-8")
+            continue
         done = run(name, folder, path, status)
         status = done.returncode
         if why := differs(text, settled(f"{done.stdout}{done.stderr}")):
             wrong.append(f"$ {name}\n{why}")
     return wrong
+
+
+def _changed(before: str, diff: str) -> str:
+    lines = diff.splitlines(keepends=True)[1:]
+    old, new = ("".join(line[1:] for line in lines if line[0] != left_out) for left_out in "+-")
+    assert before.count(old) == 1, f"the page changes lines that are not there once:\n{old}"
+    return before.replace(old, new)
 
 
 def run(command: str, folder: Path, path: str, status: int = 0) -> subprocess.CompletedProcess[str]:

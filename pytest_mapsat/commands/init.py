@@ -60,7 +60,7 @@ def _write(folder: Path) -> None:
     taken = [place for place in FILES if os.path.lexists(folder / place)]
     if taken:
         raise UsageError(
-            f"{printable(str(folder / taken[0]))} is there already, and nothing is overwritten; name another folder"
+            f"{printable(str(folder / taken[0]))} is there already, and nothing is overwritten; name a new folder, as in: mapsat init benchmark"
         )
     starter = files("pytest_mapsat") / "starter"
     written: list[Path] = []

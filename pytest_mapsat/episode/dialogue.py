@@ -139,7 +139,8 @@ class _Dialogue:
         try:
             end = self._talk()
         except Exception as error:  # noqa: BLE001  # neither agent nor user nor sandbox: what is left is ours
-            end = _End("infrastructure_error", _fault_of(error, "infrastructure"))
+            # Where the world broke, this is what the source made of it.
+            end = self._broken() or _End("infrastructure_error", _fault_of(error, "infrastructure"))
         return self._trajectory(end)
 
     def _trajectory(self, end: _End) -> Trajectory:

@@ -182,7 +182,8 @@ def _unanswered(step: Step) -> tuple[str, str]:
     provenance = step.provenance
     note = f": {provenance.note}" if provenance else ""
     differs = ", ".join(difference.parameter for difference in provenance.differences) if provenance else ""
-    return f"{call}, which has no record{note}", f"they differ in {differs}" if differs else "add the record"
+    add = "add the record, or a method to the world in Python that -p conftest.py names"
+    return f"{call}, which has no record{note}", f"they differ in {differs}" if differs else add
 
 
 def _paths(case: Case, records: Sequence[Record], suite: Suite, played: Trajectory | None) -> Iterator[_Found]:

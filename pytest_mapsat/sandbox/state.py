@@ -134,7 +134,7 @@ class Rows(Mapping[str, Row]):
         new: Row = frozen(row)
         row_id = new.get(self.key)
         if not isinstance(row_id, str) or not row_id:
-            raise ValueError(f"{self.name}: a row has a text under {self.key!r}")
+            raise ValueError(f"{self.name}: a new row needs a text of its own under {self.key!r}")
         if row_id in self:
             raise ValueError(f"{self.name}: there is a row {row_id!r} already")
         self._write(row_id, new)

@@ -1,7 +1,6 @@
 """What the benchmark needs of Python: the world that the tools of the cases act in, and a check of your own."""
 
 import pytest_mapsat as mapsat
-from pytest_mapsat.sandbox import Refused
 
 
 class Shop:
@@ -16,7 +15,7 @@ class Shop:
     def cancel_order(self, order_id):
         order = self.orders.get(order_id)
         if order is None or order["status"] != "open":
-            raise Refused("only an open order can be cancelled", order_id=order_id)
+            raise mapsat.Refused("only an open order can be cancelled", order_id=order_id)
         return self.orders.change(order_id, status="cancelled")
 
 

@@ -24,13 +24,14 @@ def test_the_new_suite_is_sound_and_each_write_of_its_oracles_matters(tmp_path, 
     assert "dropped_write" in out
 
 
-@pytest.mark.parametrize("place", ["my_agent.py", "benchmark_cases/suite.yaml"])
+@pytest.mark.parametrize("place", ["conftest.py", "benchmark_cases/suite.yaml"])
 def test_nothing_is_overwritten_and_nothing_is_half_written(tmp_path, capsys, place):
     (tmp_path / place).parent.mkdir(exist_ok=True)
     (tmp_path / place).write_text("mine")
     before = sorted(tmp_path.rglob("*"))
     assert main(["init", str(tmp_path)]) == 2
-    assert f"{place} is there already, and nothing is overwritten" in capsys.readouterr().err
+    said = f"{place} is there already, and nothing is overwritten; name a new folder, as in: mapsat init benchmark"
+    assert said in capsys.readouterr().err
     assert sorted(tmp_path.rglob("*")) == before
     assert (tmp_path / place).read_text() == "mine"
 

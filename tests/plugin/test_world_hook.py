@@ -105,3 +105,21 @@ def test_lint_plays_oracles_in_the_world_that_it_is_given(store, monkeypatch, ca
     assert "miss" not in capsys.readouterr().out
     assert main(["lint", "benchmark_cases"]) == 2
     assert "name the conftest.py with -p" in capsys.readouterr().err
+
+
+def test_lint_tells_why_the_world_broke_and_which_tool_has_no_method(store, monkeypatch, capsys):
+    case = shop.case()
+    case["truth"]["oracle"] = [{"calls": [{"tool": "find_order", "arguments": {"number": "o1"}}], "say": "Done."}]
+    shop.write_shop(store.path / "benchmark_cases", case)
+    monkeypatch.chdir(store.path)
+    broken = shop.CONFTEST.replace(
+        "        order = self.orders.get(number)\n        return", "        return 1 / 0\n        return"
+    )
+    store.makepyfile(broken=broken, other=shop.CONFTEST.replace("def find_order", "def find_an_order"))
+    assert main(["lint", "benchmark_cases", "-p", "broken.py"]) == 1
+    assert (
+        "cannot be played: the world broke in find_order: ZeroDivisionError: division by zero"
+        in capsys.readouterr().out
+    )
+    assert main(["lint", "benchmark_cases", "-p", "other.py"]) == 0
+    assert "(add the record, or a method to the world in Python that -p conftest.py names)" in capsys.readouterr().out

@@ -151,7 +151,7 @@ def test_a_record_made_after_writes_answers_only_after_the_same_writes(suite, tm
         (lambda orders, number, reason: orders["o1"]["items"].append(1), "a row is not changed in place"),
         (lambda orders, number, reason: orders.change("o1", id="o9"), "the id of a row stays as it is"),
         (lambda orders, number, reason: orders.add({"id": "o2"}), "there is a row 'o2' already"),
-        (lambda orders, number, reason: orders.add({"status": "x"}), "a row has a text under 'id'"),
+        (lambda orders, number, reason: orders.add({"status": "x"}), "a new row needs a text of its own under 'id'"),
         (lambda orders, number, reason: {1, 2}, "{1, 2} is no JSON value"),
         (lambda orders, number, reason: float("nan"), "Out of range float values are not JSON compliant"),
         (lambda orders, number, reason: "x" * 1_000_001, "a result of 1,000,003 characters"),
