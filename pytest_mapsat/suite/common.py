@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Literal
@@ -264,7 +264,8 @@ def _with_severity(truth: JsonObject, filling: _Filling) -> JsonObject:
             if isinstance(factor, dict) and "severity" in factor:
                 message = f"truth.{severity}[{index}].severity: leave it out: the list says it"
                 filling.problems.append(Problem(filling.path, there.at([index, "severity"]), message))
-            spots = Lines(spots.line, {**spots.children, len(implicit): there.children.get(index, there)})
+            spot = replace(there.children.get(index, there), written=f"truth.{severity}[{index}]")
+            spots = Lines(spots.line, {**spots.children, len(implicit): spot})
             implicit = [*implicit, factor | {"severity": severity} if isinstance(factor, dict) else factor]
     lines.children["truth"] = Lines(old.line, {**old.children, "implicit": spots})
     return {name: value for name, value in truth.items() if name not in ("hard", "soft")} | {"implicit": implicit}

@@ -219,3 +219,12 @@ def test_a_path_that_no_output_of_the_case_has_is_explained(tmp_path, path, hint
     problem = problem_of(tmp_path, text)
     assert problem.message == f"truth.explicit[0].check.path: visible.output_schema has no {path!r}"
     assert (problem.line, problem.hint) == (12, hint)
+
+
+def test_a_factor_of_the_list_hard_is_named_as_it_is_written(tmp_path):
+    text = case_yaml("a") + "  hard:\n    - {id: h1, text: x, check: {kind: said, any: [x]}}\n    - {id: h2, txt: y}\n"
+    messages = [problem.message for problem in problems_of(tmp_path, text)]
+    assert [message.partition(":")[0] for message in messages] == ["truth.hard[1].text", "truth.hard[1].txt"]
+    text = text.replace("{id: h2, txt: y}", "{id: h2, text: y, check: {kind: called, tool: fnd}}")
+    (problem,) = problems_of(tmp_path / "other", text)
+    assert (problem.line, problem.message.partition(":")[0]) == (13, "truth.hard[1].check.tool")

@@ -312,7 +312,7 @@ def test_hard_and_soft_are_lists_of_implicit_factors_and_a_list_of_answers_is_a_
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("{kind: sayd}", "{kind: said, al: [x]}", "a.yaml:9: truth.implicit[0].check[1].al: is not a known field"),
+        ("{kind: sayd}", "{kind: said, al: [x]}", "a.yaml:9: truth.hard[0].check[1].al: is not a known field"),
         ("text: near", "text: near\n      severity: soft", "a.yaml:9: truth.hard[0].severity: leave it out"),
         ("- {id: z2, text: nice}", "z2: nice", "a.yaml:4: truth.soft: found {'z2': 'nice'}, expected a list"),
         ("say: near", "sya: near", "truth.user[0].sya: is not a known field (did you mean 'say'?)"),
