@@ -70,10 +70,15 @@ def scalar(text: str) -> Json:
     return number
 
 
+_TOO_DEEP = f"lists and mappings stand more than {limits.DEPTH} deep"
+
+
 def _syntax_problem(error: yaml.YAMLError, path: str) -> Problem:
     mark = getattr(error, "problem_mark", None)
     what = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
     context = getattr(error, "context", None)
+    if "nesting depth" in what:  # libyaml has a limit of its own, and may come to it first
+        return Problem(path, mark.line + 1 if mark is not None else 0, _TOO_DEEP)
     message = f"is not valid YAML: {what}" + (f" {context}" if context else "")
     hint = "indent with spaces, not tabs; quote text that holds ': ', ' #', or begins with one of *&!%@`|>{["
     return Problem(path, mark.line + 1 if mark is not None else 0, message, hint)
@@ -154,7 +159,7 @@ class _Builder:
         if self._takes_key():
             raise SuiteError(Problem(self.path, line, "a key is a list or a mapping", "keys are text"))
         if len(self._stack) >= limits.DEPTH:
-            raise SuiteError(Problem(self.path, line, f"lists and mappings stand more than {limits.DEPTH} deep"))
+            raise SuiteError(Problem(self.path, line, _TOO_DEEP))
         self._stack.append(_Frame(data, self._add(data, line, {})))
 
     def _MappingEndEvent(self, event: Any, line: int) -> None:  # noqa: ARG002, N802  one signature; named as the event
