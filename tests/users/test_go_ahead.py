@@ -10,7 +10,7 @@ from pytest_mapsat.text import asks_go_ahead
 HERE = Path(__file__).parent
 
 
-@pytest.mark.parametrize(("name", "found", "mistaken"), [("goahead_1", 100, 1), ("goahead_2", 88, 9)])
+@pytest.mark.parametrize(("name", "found", "mistaken"), [("goahead_1", 100, 1), ("goahead_2", 97, 1)])
 def test_the_figures_are_those_of_the_document(name: str, found: int, mistaken: int) -> None:
     rows = json.loads((HERE / f"{name}.json").read_text(encoding="utf-8"))
     read = [(row["asks"], asks_go_ahead(row["text"], row["language"])) for row in rows]
