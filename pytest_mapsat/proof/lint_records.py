@@ -163,6 +163,9 @@ def _unfit(case: Case, verdict: Verdict) -> Iterator[_Found]:
         if label.outcome == "failed":
             hint = "an oracle is a dialogue that passes: mend its words or the check"
             yield "warning", _FAILS, place, f"the oracle fails {label.factor}: {why}", hint
+        elif label.outcome == "unevaluated" and label.blame == "judge":
+            hint = "nobody can judge it so, whatever an agent does"
+            yield "error", _OPEN, place, f"the check of {label.factor} cannot be judged: {why}", hint
         elif label.outcome == "unevaluated":
             yield "note", _OPEN, place, f"the oracle leaves open {label.factor}: {why}", ""
 

@@ -100,9 +100,10 @@ class Common:
     taken: set[str] = field(default_factory=set)
 
     def domains(self, path: Path) -> tuple[str, ...]:
-        """Return the domains of cases in a file that do not say theirs: the nearest folder that is named like one."""
+        """Return the domains of cases in a file that do not say theirs: the nearest folder that is named like one, or the only one of the suite."""
         folders = reversed(path.relative_to(self.root).parts[:-1])
-        return next(((folder,) for folder in folders if folder in self.manifest.domains), ())
+        only = tuple(self.manifest.domains) if len(self.manifest.domains) == 1 else ()
+        return next(((folder,) for folder in folders if folder in self.manifest.domains), only)
 
     def unused(self) -> Iterator[Problem]:
         """Give the common requirements that no case read so far takes."""

@@ -105,7 +105,7 @@ _ASKS = _any(
     r"\b(?:want(?:ed)?|like|need|have) to (?:be (?:\w+ )?(?:sure|certain)|make sure|check|hear|double-check|confirm|verify|ask|run|clear)\b[^.?!]{0,40}?\b(?:you(?:'re| are| really| still)* (?:want|agree|happy|ok|okay|fine|sure)|this is|that's|it's|ok|okay|by you|with you|from you)\b",
     r"\b(?:checking|asking|double-checking)\b[^.?!]{0,40}\b(?:before (?:i|we)|first)\b|\b(?:your call|up to you now|over to you|the ball is in your court)\b",
     # A thumbs-up to freeze it. Let me know you're on board and I'll switch. Should it go out as is?
-    rf"^{_KEY} (?:to|and (?:i|we)'ll) ",
+    rf"^[\u2600-\u27bf\U0001f300-\U0001faff] (?:to {_ACT}|and (?:i|we)'ll )",
     rf"\b(?:let me know|tell me) (?:that )?you(?:'re| are| agree)\b[^.?!]{{0,30}}\band (?:{_PENDING})",
     r"\bshould (?:it|this|that|they|these) (?:go|be)\b[^?]{0,40}\?",
     # Please confirm.

@@ -137,3 +137,15 @@ def test_a_check_that_cannot_be_judged_is_an_error_of_its_file(store, check, tru
     result = run(store(ended(check, **truth)), "good")
     result.stdout.fnmatch_lines([problem.replace("[", "[[]")])
     assert result.ret == 1
+
+
+def test_lint_tells_of_a_column_that_no_row_has(store, monkeypatch, capsys):
+    check = {**STATE, "has": {"statsu": "cancelled"}}
+    project = store(ended(check, oracle=[{"calls": CANCEL, "say": "Order o1 is cancelled."}]))
+    monkeypatch.chdir(project.path)
+    assert main(["lint", "benchmark_cases", "-p", "conftest.py"]) == 1
+    printed = capsys.readouterr().out
+    assert (
+        "the check of state cannot be judged: no row of orders has a column 'statsu' (did you mean 'status'?)"
+        in printed
+    )
