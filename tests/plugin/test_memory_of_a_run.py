@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import tracemalloc
 from typing import Any
 
@@ -56,29 +55,28 @@ def _sets(cards: list[Scorecard]) -> int:
     return len(found)
 
 
+CIRCLES = """
+import gc
+
+items = 0
+
+def pytest_runtest_logfinish():
+    # Counts what only the collector finds after the first cases, in which much is made once.
+    global items
+    items += 1
+    if items == 6:
+        gc.collect()
+        gc.disable()
+    if items == 12:
+        print(f"objects in circles: {gc.collect()}")
+"""
+
+
 def test_episodes_leave_no_circles_behind(pytester: pytest.Pytester) -> None:
     cases = [tiny_suite.case(f"c-{number}") for number in range(12)]
     tiny_suite.write_suite(pytester.path / "benchmark_cases", {"a.jsonl": cases})
-    pytester.makepyfile(good=tiny_suite.GOOD)
-
-    class Circles:
-        """Counts what only the collector finds after the first cases, in which much is made once."""
-
-        def __init__(self) -> None:
-            self.items = self.found = 0
-
-        def pytest_runtest_logfinish(self) -> None:
-            self.items += 1
-            if self.items == 6:
-                gc.collect()
-                gc.disable()
-            if self.items == 12:
-                self.found = gc.collect()
-
-    circles = Circles()
-    try:
-        pytester.inline_run(GOOD, "-p", "no:cacheprovider", plugins=[circles])
-    finally:
-        gc.enable()
-    assert circles.items == 12
-    assert circles.found < 6 * 5, "objects of six cases"
+    pytester.makepyfile(good=tiny_suite.GOOD, circles=CIRCLES)
+    # A process of its own: threads and garbage of other tests are not counted.
+    result = pytester.runpytest_subprocess(GOOD, "-s", "-p", "no:cacheprovider", "-p", "circles")
+    (found,) = (line.rpartition(" ")[2] for line in result.outlines if "objects in circles" in line)
+    assert int(found) < 6 * 5, "objects of six cases"
