@@ -11,11 +11,13 @@ from pytest_mapsat.model import (
     ClockTime,
     Contains,
     Equal,
+    Has,
     Match,
     Number,
     OneOf,
     OpenAt,
     Present,
+    SameItems,
     Similar,
     WithinM,
     shown,
@@ -53,6 +55,10 @@ def match_in_words(match: Match) -> str:  # noqa: C901, PLR0911  one line per ki
             return "given"
         case Absent():
             return "not given"
+        case Has():
+            return f"with one that has {matches_in_words(match.where)}"
+        case SameItems():
+            return f"of {', '.join(map(shown, match.values)) or 'nothing'}, in any order"
 
 
 def matches_in_words(matches: Mapping[str, Match]) -> str:

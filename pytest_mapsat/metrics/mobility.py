@@ -8,7 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_mapsat.model import ExpectedTool, Json, JsonObject, Metric, Step, Tool, mismatches, tool_name
+from pytest_mapsat.model import (
+    ExpectedTool,
+    Json,
+    JsonObject,
+    Metric,
+    Step,
+    Tool,
+    mismatches,
+    tool_name,
+    values_of,
+)
 
 from .family import Family, Scene
 from .labels import Measure, Reading, between, not_applicable, read_label
@@ -182,10 +192,11 @@ def _matches(scene: Scene, expected: ExpectedTool, action: _Action) -> bool | No
     """Return whether an action is an expected step: the tool, and each argument that the expected step gives; None where that cannot be said."""
     if action.tool != expected.name:
         return False
-    asked = [name for name in expected.match if action.complete or name in action.arguments]
+    asked = [name for name in expected.match if action.complete or name.partition(".")[0] in action.arguments]
     held = {
-        scene.satisfies(
-            expected.match[name], action.arguments.get(name), arguments=action.arguments, results=action.results
+        _any(
+            scene.satisfies(expected.match[name], value, arguments=action.arguments, results=action.results)
+            for value in values_of(action.arguments, name)
         )
         for name in asked
     }

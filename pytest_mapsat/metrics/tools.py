@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from pytest_mapsat.model import Case, ExpectedTool, Json, JsonObject, Match, Step, Tool, Trajectory
+from pytest_mapsat.model import (
+    Case,
+    ExpectedTool,
+    Json,
+    Match,
+    Step,
+    Tool,
+    Trajectory,
+    values_of,
+)
 
 from .labels import Measure, not_applicable
 
@@ -16,7 +25,7 @@ class Satisfies(Protocol):
     """A match against a value: True, False, or None where it cannot be said."""
 
     def __call__(
-        self, match: Match, value: Json, *, arguments: JsonObject | None = None, results: Sequence[Step] = ()
+        self, match: Match, value: Json, *, arguments: Mapping[str, Json] | None = None, results: Sequence[Step] = ()
     ) -> bool | None:
         """Compare ``value`` under ``match``; ``arguments``: the call's own, ``results``: the calls before it."""
 
@@ -136,10 +145,10 @@ def _unknown_rules(expected: ExpectedTool, call: Step, earlier: Sequence[Step], 
         return None
     unknown = 0
     for name, match in expected.match.items():
-        held = satisfies(match, arguments.get(name), arguments=call.arguments, results=earlier)
-        if held is False:
+        held = {satisfies(match, value, arguments=arguments, results=earlier) for value in values_of(arguments, name)}
+        if held == {False}:
             return None
-        unknown += held is None
+        unknown += True not in held
     return unknown
 
 

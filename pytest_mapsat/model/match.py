@@ -1,12 +1,13 @@
 """How one value may be compared with an expected one: a closed, typed, composable set.
 
 The same predicates serve expected calls, rows of the end state, structured output and the attributes of entities. Wherever a match may
-stand, a plain value means ``equal`` and a list ``one_of``.
+stand, a plain value means ``equal`` and a list ``one_of``. Where matches stand under names, a name may be a dotted path: ``items.*.dish``.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -106,8 +107,22 @@ class Absent(Noun):
     op: Literal["absent"]
 
 
+class Has(Noun):
+    """The value is a list of objects of which one has all of ``where``: names, or dotted paths, and matches. A single object counts as a list of one."""
+
+    op: Literal["has"]
+    where: dict[str, Match] = Field(min_length=1)
+
+
+class SameItems(Noun):
+    """The value is a list with the elements of ``values``, each as often as there, in any order."""
+
+    op: Literal["same_items"]
+    values: tuple[Json, ...]
+
+
 _Match = Annotated[
-    Equal | OneOf | Contains | Similar | Between | WithinM | OpenAt | Bound | Present | Absent,
+    Equal | OneOf | Contains | Similar | Between | WithinM | OpenAt | Bound | Present | Absent | Has | SameItems,
     Field(discriminator="op"),
 ]
 
@@ -126,3 +141,34 @@ Match = Annotated[
         json_schema_input_type=_Match | str | float | bool | None | Annotated[list[Json], Field(min_length=1)],
     ),
 ]
+Has.model_rebuild()
+
+
+#: Bounds the values that a path with many ``*`` leads to in a large result.
+MAX_VALUES = 10_000
+
+
+def values_at(data: Json, path: str) -> list[Json]:
+    """Return all values at a dotted path: object keys, list positions, and ``*`` for every element of a list or object.
+
+    An empty path is the data itself; a path that leads nowhere has no values. At most 10,000 values are returned.
+    """
+    values = [data]
+    for key in path.split(".") if path else ():
+        values = [member for value in values for member in _members(value, key)][:MAX_VALUES]
+    return values
+
+
+def values_of(record: Mapping[str, Json], path: str) -> list[Json]:
+    """Return the value under a name that a record has, dots and all, or all values at a dotted path; ``[None]`` where there is none."""
+    return [record[path]] if path in record else values_at(record, path) or [None]
+
+
+def _members(value: Json, key: str) -> Iterable[Any]:
+    if key == "*":
+        return value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else ()
+    if isinstance(value, Mapping):
+        return (value[key],) if key in value else ()
+    if isinstance(value, (list, tuple)) and key.isdecimal() and len(key) <= len(str(MAX_VALUES)):
+        return value[int(key) : int(key) + 1]
+    return ()

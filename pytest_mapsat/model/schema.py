@@ -1,33 +1,83 @@
-"""The part of JSON Schema that says what a value must be, checked: of the output that a case asks for, and of arguments.
+"""JSON Schema, checked: of the output that a case asks for, and of the arguments of calls.
 
-Patterns, references and combinations are not part of it: a schema of strangers must be read in the time that its value is long.
+The schema of an output has no patterns, references and combinations (``schema_problem``); that of a tool, which comes from elsewhere, may have them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from .base import Json
+from .checks import compiled_pattern
 from .digest import canonical_json
 from .errors import did_you_mean, shown
 
 _TYPES: dict[str, Callable[[Json], bool]] = {
     "string": lambda value: isinstance(value, str),
     "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
-    "integer": lambda value: not isinstance(value, bool) and isinstance(value, int | float) and value == int(value),
+    "integer": lambda value: (
+        (isinstance(value, int) and not isinstance(value, bool)) or (isinstance(value, float) and value.is_integer())
+    ),
     "boolean": lambda value: isinstance(value, bool),
     "array": lambda value: isinstance(value, list | tuple),
     "object": lambda value: isinstance(value, Mapping),
     "null": lambda value: value is None,
 }
-#: The keywords that are checked, each with the form of its value.
+#: The keywords that the schema of an output may have, each with the form of its value.
 _NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems")
 _CHECKED = ("type", "enum", "const", *_NUMBERS, *_COUNTS, "items", "properties", "required", "additionalProperties")
 _SAID = ("title", "description", "default", "examples", "format", "$schema", "$comment", "deprecated")
 _DEEPEST = 32
+#: Further keywords of a tool's schema: a name in the schema's own definitions, and schemas of which all, some, one or none hold.
+_COMBINED = ("allOf", "anyOf", "oneOf", "not")
+#: The keywords that may be meant by a misspelt one.
+_KEYWORDS = frozenset(
+    {
+        *_CHECKED,
+        *_SAID,
+        *_COMBINED,
+        "$ref",
+        "$defs",
+        "definitions",
+        "prefixItems",
+        "patternProperties",
+        "pattern",
+        "multipleOf",
+    }
+    | {
+        "uniqueItems",
+        "minProperties",
+        "maxProperties",
+        "propertyNames",
+        "contains",
+        "minContains",
+        "maxContains",
+        "if",
+        "then",
+    }
+    | {
+        "else",
+        "not",
+        "dependentRequired",
+        "dependentSchemas",
+        "unevaluatedProperties",
+        "unevaluatedItems",
+        "$id",
+        "$anchor",
+    }
+    | {"readOnly", "writeOnly", "contentEncoding", "contentMediaType", "nullable", "example"}
+)
+#: References and combinations may lead back to where they stand: no further than this, and no more parts than this, are looked at.
+_DEEPEST_READ = 100
+_MOST_PARTS = 100_000
+_LONGEST_PATTERN = 1000
+#: So far from a whole number of steps a number may be: 0.3 is no multiple of 0.1 to a computer.
+_ROUNDING = 1e-9
+#: From here on a number may be one of many to a computer.
+_PRECISE = 1e15
 
 Place = tuple[str | int, ...]
 
@@ -54,7 +104,7 @@ def schema_problem(schema: Json, place: Place = ()) -> tuple[Place, str] | None:
 
 
 def unknown_types(schema: Json, place: Place = ()) -> Iterator[tuple[Place, str]]:
-    """Yield the place of each type in a schema that JSON Schema does not know, and what is wrong: ``int`` for ``integer``.
+    """Yield the place of each type or misspelt keyword in a schema that JSON Schema does not know, and what is wrong: ``int`` for ``integer``.
 
     Unlike ``schema_problem`` this lets pass whatever else a schema may have: one of a tool is shown to agents, and read by their model.
     """
@@ -63,6 +113,9 @@ def unknown_types(schema: Json, place: Place = ()) -> Iterator[tuple[Place, str]
     if "type" in schema and (wrong := _keyword_problem("type", schema["type"])):
         hint = did_you_mean(schema["type"], _TYPES)
         yield (*place, "type"), f"{wrong}{f', {hint}' if hint else ''}"
+    for keyword in schema:
+        if keyword not in _KEYWORDS and (hint := did_you_mean(keyword, _KEYWORDS)):
+            yield (*place, keyword), f"is no keyword of JSON Schema, {hint}"
     for keyword in ("properties", "patternProperties", "$defs", "definitions"):
         named = schema.get(keyword)
         for name, part in named.items() if isinstance(named, Mapping) else ():
@@ -102,28 +155,122 @@ def _keyword_problem(keyword: str, value: Json) -> str:
     return f"found {shown(value)}, expected {expected}"
 
 
-def mismatches(schema: Mapping[str, Any], value: Json, place: str = "") -> Iterator[str]:
+def mismatches(
+    schema: Mapping[str, Any], value: Json, place: str = "", *, root: Mapping[str, Any] | None = None
+) -> Iterator[str]:
     """Yield where a value is not what a schema says, each with its place: ``plan[0].tool: found 7, expected a string``.
 
-    Keywords that are not checked are passed over; see ``schema_problem``.
+    Keywords that are not checked, and what is wrong in the schema itself, are passed over.
 
     Args:
         schema: the schema.
         value: the value.
         place: what the value is called; empty for the whole.
+        root: the schema that references lead into; the schema itself unless given.
     """
-    at = f"{place}: " if place else ""
-    types = schema.get("type")
-    names = [types] if isinstance(types, str) else types
-    if isinstance(names, Sequence) and not any(name in _TYPES and _TYPES[name](value) for name in names):
-        yield f"{at}found {shown(value)}, expected {' or '.join(map(_a, names))}"
-        return
-    yield from (f"{at}{wrong}" for wrong in limits_broken(schema, value))
-    if isinstance(value, Mapping):
-        yield from _members(schema, value, place)
-    elif isinstance(value, list | tuple) and isinstance(schema.get("items"), Mapping):
-        for index, item in enumerate(value):
-            yield from mismatches(schema["items"], item, f"{place}[{index}]")
+    return _Reading(schema if root is None else root).mismatches(schema, value, place)
+
+
+class _Reading:
+    """One value against one schema.
+
+    Args:
+        root: the schema that references lead into.
+    """
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self._parts = 0
+        self._depth = 0
+
+    def mismatches(self, schema: Json, value: Json, place: str) -> Iterator[str]:
+        """Yield where a value is not what a part of the schema says."""
+        at = f"{place}: " if place else ""
+        self._parts += 1
+        if schema is False:
+            yield f"{at}nothing of this name is asked for"
+        if not isinstance(schema, Mapping) or self._depth >= _DEEPEST_READ or self._parts > _MOST_PARTS:
+            return
+        types = schema.get("type")
+        names = [types] if isinstance(types, str) else types if isinstance(types, list | tuple) else []
+        known = all(isinstance(name, str) and name in _TYPES for name in names)
+        if names and known and not any(_TYPES[name](value) for name in names):
+            yield f"{at}found {shown(value)}, expected {' or '.join(map(_a, names))}"
+            return
+        self._depth += 1
+        yield from (f"{at}{wrong}" for wrong in limits_broken(schema, value))
+        yield from self._combined(schema, value, place)
+        if isinstance(value, Mapping):
+            yield from self._members(schema, value, place)
+        elif isinstance(value, list | tuple):
+            first = schema.get("prefixItems")
+            parts = list(first) if isinstance(first, list | tuple) else []
+            for index, item in enumerate(value):
+                part = parts[index] if index < len(parts) else schema.get("items")
+                yield from self.mismatches(part, item, f"{place}[{index}]")
+        self._depth -= 1
+
+    def _combined(self, schema: Mapping[str, Any], value: Json, place: str) -> Iterator[str]:
+        if isinstance(schema.get("$ref"), str):
+            yield from self.mismatches(self._target(schema["$ref"]), value, place)
+        for keyword in _COMBINED:
+            parts = [schema.get(keyword)] if keyword == "not" else schema.get(keyword)
+            if keyword not in schema or not isinstance(parts, list | tuple):
+                continue
+            wrongs = [list(self.mismatches(part, value, place)) for part in parts]
+            at, fits = f"{place}: " if place else "", wrongs.count([])
+            if keyword == "allOf":
+                yield from (wrong for several in wrongs for wrong in several)
+            elif keyword == "not" and fits:
+                yield f"{at}found {shown(value)}, which is ruled out"
+            elif keyword == "oneOf" and fits > 1:
+                yield f"{at}found {shown(value)}, which is {fits} of what it may be, expected one"
+            elif keyword != "not" and not fits:
+                # That it might have been null helps nobody.
+                told = [several[0] for several, part in zip(wrongs, parts, strict=True) if part != {"type": "null"}]
+                yield "; or ".join(dict.fromkeys(told or [f"{at}found {shown(value)}, expected null"]))
+
+    def _target(self, reference: str) -> Json:
+        """Return the part of the schema that a reference into it names; None where there is none."""
+        part: Json = self._root
+        for name in reference.removeprefix("#").split("/")[1:]:
+            part = part.get(name.replace("~1", "/").replace("~0", "~")) if isinstance(part, Mapping) else None
+        return part if reference.startswith("#") else None
+
+    def _members(self, schema: Mapping[str, Any], value: Mapping[str, Json], place: str) -> Iterator[str]:
+        properties, patterns = (_named(schema.get(keyword)) for keyword in ("properties", "patternProperties"))
+        required = schema.get("required")
+        at = f"{place}: " if place else ""
+        for name in required if isinstance(required, list | tuple) else ():
+            if name not in value:
+                yield f"{at}{shown(name)} is missing"
+        other = schema.get("additionalProperties", True)
+        for name, member in value.items():
+            here = f"{place}.{name}" if place else str(name)
+            held = {pattern: _is_found(pattern, str(name)) for pattern in patterns}
+            for part in (properties.get(name), *(patterns[pattern] for pattern, holds in held.items() if holds)):
+                yield from self.mismatches(part, member, here)
+            if name in properties or any(holds is not False for holds in held.values()):
+                continue
+            if other is False:
+                hint = did_you_mean(name, properties)
+                yield f"{here}: nothing of this name is asked for" + (f" ({hint})" if hint else "")
+            else:
+                yield from self.mismatches(other, member, here)
+
+
+def _named(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _is_found(pattern: Json, text: str) -> bool | None:
+    """Return whether a pattern is found in a text; None for one that RE2 cannot read: it has neither lookahead nor references."""
+    if not isinstance(pattern, str) or len(pattern) > _LONGEST_PATTERN:
+        return None
+    try:
+        return compiled_pattern(pattern).search(text) is not None
+    except ValueError:
+        return None
 
 
 def limits_broken(schema: Mapping[str, Any], value: Json) -> Iterator[str]:
@@ -139,8 +286,14 @@ def limits_broken(schema: Mapping[str, Any], value: Json) -> Iterator[str]:
         yield from _out_of_range(schema, value)
     if isinstance(value, str):
         yield from _of_length(schema, len(value), "Length", "characters")
+        if _is_found(schema.get("pattern"), value) is False:
+            yield f"found {shown(value)}, expected text in which {schema['pattern']} is found"
     if isinstance(value, list | tuple):
         yield from _of_length(schema, len(value), "Items", "items")
+        if schema.get("uniqueItems") is True and len(set(map(canonical_json, value))) < len(value):
+            yield f"found {shown(value)}, expected no item twice"
+    if isinstance(value, Mapping):
+        yield from _of_length(schema, len(value), "Properties", "members")
 
 
 def _out_of_range(schema: Mapping[str, Any], value: float) -> Iterator[str]:
@@ -154,6 +307,15 @@ def _out_of_range(schema: Mapping[str, Any], value: float) -> Iterator[str]:
         limit = schema.get(keyword)
         if limit is not None and _TYPES["number"](limit) and not test(limit):
             yield f"found {shown(value)}, expected {words} {limit:g}"
+    step: Any = schema.get("multipleOf")
+    if (
+        _TYPES["number"](step)
+        and step > 0
+        and abs(value) < _PRECISE
+        and abs(steps := value / step) < _PRECISE
+        and abs(math.remainder(steps, 1)) > _ROUNDING
+    ):
+        yield f"found {shown(value)}, expected a multiple of {step:g}"
 
 
 def _of_length(schema: Mapping[str, Any], length: int, kind: str, what: str) -> Iterator[str]:
@@ -162,22 +324,6 @@ def _of_length(schema: Mapping[str, Any], length: int, kind: str, what: str) -> 
         yield f"found {length} {what}, expected at least {least}"
     if isinstance(most, int) and length > most:
         yield f"found {length} {what}, expected at most {most}"
-
-
-def _members(schema: Mapping[str, Any], value: Mapping[str, Json], place: str) -> Iterator[str]:
-    properties = schema.get("properties", {})
-    at = f"{place}: " if place else ""
-    yield from (f"{at}{shown(name)} is missing" for name in schema.get("required", ()) if name not in value)
-    other = schema.get("additionalProperties", True)
-    for name, member in value.items():
-        here = f"{place}.{name}" if place else str(name)
-        if name in properties:
-            yield from mismatches(properties[name], member, here)
-        elif other is False:
-            hint = did_you_mean(name, properties)
-            yield f"{here}: nothing of this name is asked for" + (f" ({hint})" if hint else "")
-        elif isinstance(other, Mapping):
-            yield from mismatches(other, member, here)
 
 
 def _a(name: str) -> str:

@@ -12,6 +12,7 @@ from .run import Asserted
 
 SUITE_SCHEMA = 1
 _Word = Annotated[str, StringConstraints(min_length=1, max_length=80, pattern=r"\S")]
+_Variable = Annotated[str, StringConstraints(max_length=255, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 _Words = Annotated[tuple[_Word, ...], Field(max_length=500)]
 
 
@@ -61,6 +62,7 @@ class CommonRequirement(Noun):
 class SuiteManifest(Noun):
     """What ``suite.yaml`` says.
 
+    ``license``: under which others may use it; null: nobody may, or it is not said.
     ``domains``: the suite's domains, which become markers, each with a line of description. ``coordinates`` is never converted nor mixed; null for
     a suite without places.
     ``currency``: the one that its money is in (ISO 4217); sums in any other stay undecided.
@@ -68,12 +70,15 @@ class SuiteManifest(Noun):
     ``asserted`` (``assert`` in the file): what fails an item, and ``episode``: the limits and the user, where neither command line nor ini says so.
     ``instructions``: those of cases that do not give their own; ``common``: requirements that cases take with ``use``, by id.
     ``world``: options for the world in Python that its cases need; a run without such a world is refused.
+    ``cases``: how many the suite has, so that one that is not found is told; null: nobody counts them.
+    ``arguments``: whether arguments of calls are fitted to the tools' parameters where they mean the same (``"2"`` for 2), or refused (``strict``).
     ``vocabulary``: words of the suite's domain by group of the language packs (``reject``, or ``role.wait`` where the words have a value).
+    ``redact``: variables of the environment that hold secrets although their names do not say so.
     """
 
     name: Identifier
     version: Text
-    license: Text
+    license: Text | None = None
     schema_version: int = Field(ge=1)
     coordinates: Literal["gcj02", "wgs84"] | None = None
     language: str = "en"
@@ -87,7 +92,10 @@ class SuiteManifest(Noun):
     asserted: tuple[Asserted, ...] | None = Field(default=None, alias="assert", min_length=1)
     episode: EpisodeDefaults = EpisodeDefaults()
     world: JsonObject = Field(default_factory=dict)
+    arguments: Literal["tolerant", "strict"] = "tolerant"
+    cases: int | None = Field(default=None, ge=0, strict=True)
     vocabulary: dict[str, _Words] = Field(default_factory=dict, max_length=200)
+    redact: tuple[_Variable, ...] = Field(default=(), max_length=200)
 
     @field_validator("asserted")
     @classmethod

@@ -202,11 +202,13 @@ class Tool(Noun):
     way of travelling; ``answer`` how it is computed from the suite's tables. What lies together in a member of a list belongs to the names in it, else to those around it.
 
     ``secrets``: parameters, and dotted paths of a result, whose values no record keeps. Such a parameter is not compared.
-    ``aliases``: other names that a call may give; it is kept under the tool's own.
+    ``aliases``: other names that a call may give; it is kept under the tool's own. ``strict``: arguments are taken as ``parameters`` says, and not fitted
+    to it (``"2"`` for 2); the suite's ``arguments: strict`` says so for all of its tools.
     """
 
     name: Identifier
     aliases: tuple[Identifier, ...] = ()
+    strict: bool = False
     description: Text
     effect: Literal["read", "write"] = "read"
     profile: bool = False

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pytest_mapsat.on_demand import fetched
 
-from .canonical import UnfitError, canonical
+from .canonical import UnfitError, canonical, number
 from .canonical import point as point_of
 from .computing import DAY_WORDS, day_of
 from .door import WorldSuite, make_world
@@ -24,7 +24,7 @@ from .end import (
 from .geo import distance_m
 from .python_world import Refused, WorldFactory, WorldHook, installed_worlds
 from .resolver import MISS_RESULT
-from .satisfy import same_value, satisfies, values_at
+from .satisfy import fits, same_value, satisfies
 from .spec import rule_of
 from .state import Row, Rows, State, frozen
 from .tables import Table, View, rows_meant, unmet
@@ -64,11 +64,13 @@ __all__ = [
     "differences",
     "distance_m",
     "end_state",
+    "fits",
     "frozen",
     "installed_worlds",
     "make_world",
     "net_changes",
     "normalise",
+    "number",
     "opening_hours",
     "play_reference",
     "point_of",
@@ -84,5 +86,4 @@ __all__ = [
     "tokens",
     "unknown_table",
     "unmet",
-    "values_at",
 ]

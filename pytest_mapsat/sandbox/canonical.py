@@ -172,8 +172,12 @@ def _refuse(constant: str) -> Json:
     raise ValueError(constant)
 
 
-def _plain(value: Json) -> str:
-    """Return a scalar as text: 5.0 is written as 5."""
+def as_text(value: Json) -> str:
+    """Return a scalar as text: 5.0 is written as 5.
+
+    Raises:
+        UnfitError: it is neither text nor a finite number.
+    """
     if isinstance(value, str):
         return value
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -185,11 +189,11 @@ def _plain(value: Json) -> str:
 
 
 def _text(value: Json, _trim: Trimmer) -> Canonical:
-    return normalise(_plain(value)) or None
+    return normalise(as_text(value)) or None
 
 
 def _word(value: Json, trim: Trimmer) -> Canonical:
-    return trim(normalise(_plain(value))) or None
+    return trim(normalise(as_text(value))) or None
 
 
 def _number(value: Json, _trim: Trimmer) -> Canonical:
@@ -221,7 +225,7 @@ def _set(value: Json, trim: Trimmer) -> Canonical:
 
 
 def _id(value: Json, _trim: Trimmer) -> Canonical:
-    return _plain(value).strip() or None
+    return as_text(value).strip() or None
 
 
 def _coordinate(value: Json, bound: float) -> Canonical:
@@ -268,7 +272,7 @@ def _time(value: Json, _trim: Trimmer) -> Canonical:
 
 def _json(value: Json, _trim: Trimmer) -> Canonical:
     if isinstance(value, str):
-        value = _unpacked(value)
+        value = unpacked(value)
     try:
         sorted_out = _sorted_out(value)
         return None if _says_nothing(sorted_out) else canonical_json(sorted_out)
@@ -276,7 +280,7 @@ def _json(value: Json, _trim: Trimmer) -> Canonical:
         raise UnfitError("a JSON value") from broken
 
 
-def _unpacked(text: str) -> Json:
+def unpacked(text: str) -> Json:
     """Return what JSON text holds, however often it was put into text again; other text is returned as it is."""
     value: Json = text
     while isinstance(value, str) and (parsed := _parsed(value)) is not None:

@@ -21,11 +21,11 @@ from pytest_mapsat.model import (
     shown,
     tool_name,
 )
-from pytest_mapsat.strangers import StrangerError, call_stranger, installed, words_of
+from pytest_mapsat.strangers import StrangerError, call_stranger, installed, place_of, words_of
 from pytest_mapsat.turns import waiting
 
-from .spec import spec_of
-from .state import State, frozen, thawed
+from .spec import spec_of, whole_schema_problems
+from .state import NoSuchRowError, State, frozen, thawed
 from .tables import Table
 from .world import Answer, Sandbox, argument_problems
 
@@ -37,6 +37,8 @@ WorldFactory = Callable[[State], object]
 WorldHook = Callable[[Case, Any], WorldFactory | None]
 
 _MOST_CHARACTERS = 1_000_000
+#: What the result of every refusal says.
+_RESERVED = frozenset({"status", "message"})
 
 
 class Refused(Exception):  # noqa: N818  # users raise it by this name
@@ -45,9 +47,14 @@ class Refused(Exception):  # noqa: N818  # users raise it by this name
     Args:
         reason: why, for the agent.
         details: further data of the result.
+
+    Raises:
+        TypeError: a detail has the name of what every refusal says: ``status`` or ``message``.
     """
 
     def __init__(self, reason: str, **details: Json) -> None:
+        if taken := sorted(_RESERVED.intersection(details)):
+            raise TypeError(f"Refused: {', '.join(taken)} of the result is set already; name the detail otherwise")
         super().__init__(reason)
         self.reason = reason
         self.details = details
@@ -108,9 +115,13 @@ class PythonWorld:
         if method is None or not isinstance(arguments, Mapping):
             return self._recorded(name, arguments)
         tool = self.tools[name]
-        if problems := argument_problems(tool, arguments):
+        fitted: JsonObject = {}
+        if not (problems := argument_problems(tool, arguments)):
+            fitted = spec_of(tool).fitted(arguments)
+            problems = tuple(whole_schema_problems(tool, fitted))
+        if problems:
             return Answer({"status": "error", "message": f"{name}: {'; '.join(problems)}"}, "error")
-        return self._answered(tool, method, spec_of(tool).fitted(arguments))
+        return self._answered(tool, method, fitted)
 
     def _recorded(self, name: str, arguments: Mapping[str, Json]) -> Answer:
         """Return what the suite's data say: a record made after the same writes, else one that bears none."""
@@ -126,6 +137,8 @@ class PythonWorld:
             writing.undo()
             if isinstance(broken.error, Refused):
                 return _refusal(tool, broken.error)
+            if isinstance(broken.error, NoSuchRowError):
+                return Answer({"status": "error", "message": f"{tool.name}: {broken.error.told}"}, "error")
             raise _broke(f"the world broke in {tool.name}", broken) from None
         finally:
             writing.allowed = False
@@ -187,4 +200,4 @@ def _refusal(tool: Tool, refused: Refused) -> Answer:
 def _broke(what: str, broken: StrangerError) -> InfrastructureError:
     if isinstance(broken.error, MapsatError):
         return InfrastructureError(str(broken.error))
-    return InfrastructureError(f"{what}: {words_of(broken.error)}")
+    return InfrastructureError(f"{what}: {words_of(broken.error)}{place_of(broken.error)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,23 +13,25 @@ from pytest_mapsat.model import (
     Bound,
     Contains,
     Equal,
+    Has,
     Json,
     Match,
     OneOf,
     OpenAt,
     Present,
+    SameItems,
     Similar,
     Step,
     WithinM,
+    canonical_json,
+    values_at,
+    values_of,
 )
 
 from .canonical import number, point
 from .geo import SAME_POINT_M, distance_m
 from .text import normalise, text_similarity
 from .times import moment, open_at
-
-#: Bounds the values that a path with many ``*`` finds in a large result.
-MAX_VALUES = 10_000
 
 
 def satisfies(
@@ -51,9 +54,35 @@ def satisfies(
             return _within(match, value, arguments)
         if isinstance(match, Bound):
             return _bound(match, value, results)
+        if isinstance(match, Has):
+            return _has(match, value, results)
         return _OPERATIONS[type(match)](match, value)
     except RecursionError:
         return None
+
+
+def fits(matches: Mapping[str, Match], record: Mapping[str, Json], *, results: Sequence[Step] = ()) -> bool | None:
+    """Return whether a record satisfies matches under its names, or at dotted paths: at each, one value at least.
+
+    Args:
+        matches: what is wanted, by name or dotted path (``items.*.dish``).
+        record: the arguments of a call, a row, or another object.
+        results: the earlier steps of the dialogue (for ``Bound``).
+
+    Returns:
+        None where no match surely fails, and for one it cannot be said.
+    """
+    each = [
+        _some(satisfies(match, value, arguments=record, results=results) for value in values_of(record, path))
+        for path, match in matches.items()
+    ]
+    return False if False in each else None if None in each else True
+
+
+def _some(held: Iterable[bool | None]) -> bool | None:
+    """Return whether one holds; None where none surely does, and for one it cannot be said."""
+    answers = set(held)
+    return True if True in answers else None if None in answers else False
 
 
 def same_value(wanted: Json, value: Json) -> bool:
@@ -77,27 +106,6 @@ def _spelt(value: Json) -> Any:
         return _loose(value)
     at = moment(value)
     return ("text", normalise(value)) if at is None else ("moment", at)
-
-
-def values_at(data: Json, path: str) -> list[Json]:
-    """Return all values at a dotted path: object keys, list positions, and ``*`` for every element of a list or object.
-
-    An empty path is the data itself; a path that leads nowhere has no values. At most 10,000 values are returned.
-    """
-    found = [data]
-    for key in path.split(".") if path else ():
-        found = [member for value in found for member in _members(value, key)][:MAX_VALUES]
-    return found
-
-
-def _members(value: Json, key: str) -> Iterable[Json]:
-    if key == "*":
-        return value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else ()
-    if isinstance(value, Mapping):
-        return (value[key],) if key in value else ()
-    if isinstance(value, (list, tuple)) and key.isdecimal() and len(key) <= len(str(MAX_VALUES)):
-        return value[int(key) : int(key) + 1]
-    return ()
 
 
 def _loose(value: Json) -> Any:
@@ -170,6 +178,18 @@ def _bound(match: Bound, value: Json, results: Sequence[Step]) -> bool | None:
     return any(_close(member, value, match.tolerance) for member in found)
 
 
+def _has(match: Has, value: Json, results: Sequence[Step]) -> bool | None:
+    elements = value if isinstance(value, (list, tuple)) else [value]
+    return _some(fits(match.where, one, results=results) for one in elements if isinstance(one, Mapping))
+
+
+def _same_items(match: SameItems, value: Json) -> bool:
+    if not isinstance(value, (list, tuple)) or len(value) != len(match.values):
+        return False
+    wanted, made = (Counter(canonical_json(_loose(element)) for element in side) for side in (match.values, value))
+    return wanted == made
+
+
 def _close(wanted: Json, value: Json, tolerance: float) -> bool:
     one, other = number(wanted), number(value)
     if one is None or other is None:
@@ -192,6 +212,7 @@ _OPERATIONS: dict[type, Callable[[Any, Json], bool | None]] = {
     Similar: _similar,
     Between: _between,
     OpenAt: _open_at,
+    SameItems: _same_items,
     Present: _present,
     Absent: _absent,
 }

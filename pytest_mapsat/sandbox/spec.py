@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pytest_mapsat.model import Json, JsonObject, ParameterMatch, ParameterType, Tool, did_you_mean, shown
+from pytest_mapsat.model import Json, JsonObject, ParameterMatch, ParameterType, Tool, did_you_mean, mismatches, shown
 
 from .canonical import Canonical, Canoniser, UnfitError
 from .fitting import Fitting
@@ -109,6 +109,11 @@ class Call:
         return found
 
 
+def whole_schema_problems(tool: Tool, arguments: Mapping[str, Json]) -> Iterator[str]:
+    """Yield where arguments are not what the tool's whole JSON Schema says: nested objects, members, names that it does not know."""
+    yield from mismatches(tool.parameters, arguments)
+
+
 class Spec:
     """All that is needed to read and compare calls of one tool."""
 
@@ -177,13 +182,19 @@ class Spec:
             except UnfitError as unfit:
                 names = " with ".join(repr(name) for name in (parameter.name, parameter.pair) if name)
                 problems.append(f"parameter {names} is {shown(parameter.written(arguments))}, expected {unfit}")
+        if complete and self.tool.strict and not problems:
+            problems += whole_schema_problems(self.tool, arguments)
         if problems:
             raise BadArgumentsError(problems)
         return Call(arguments, tuple(values))
 
     def fitted(self, arguments: Mapping[str, Json]) -> JsonObject:
-        """Return the arguments of a call that was read, each as its parameter declares it."""
-        return {name: self._fittings[name].fitted(value) for name, value in arguments.items()}
+        """Return the arguments of a call that was read, each as its parameter declares it; a null that it does not declare is none."""
+        return {
+            name: self._fittings[name].fitted(value)
+            for name, value in arguments.items()
+            if value is not None or not any(mismatches(self._schema(name), None, root=self.tool.parameters))
+        }
 
     def limits_broken(self, arguments: Mapping[str, Json]) -> Iterator[str]:
         """Yield the limits of the parameters' schemas that a call breaks, one sentence each. A recorded call may break them: the world took it."""

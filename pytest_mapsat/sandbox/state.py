@@ -83,6 +83,17 @@ def thawed(value: Json) -> Json:
     return [thawed(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
+class NoSuchRowError(KeyError):
+    """A world looked up a row that is not in its table; where it is not caught, the call names something that does not exist."""
+
+    def __init__(self, table: str, row_id: object) -> None:
+        super().__init__(row_id)
+        self.told = f"there is no row {shown(row_id)} in {table}"
+
+    def __str__(self) -> str:
+        return self.told
+
+
 class Rows(Mapping[str, Row]):
     """One table in one episode, by the ids of its rows: what nobody has changed is shared with all other episodes.
 
@@ -103,7 +114,7 @@ class Rows(Mapping[str, Row]):
     def __getitem__(self, row_id: str) -> Row:
         row = self._own[row_id] if row_id in self._own else self._shared.get(row_id)
         if row is None:
-            raise KeyError(row_id)
+            raise NoSuchRowError(self.name, row_id)
         return row
 
     def __iter__(self) -> Iterator[str]:

@@ -76,7 +76,9 @@ def _shown(tools: Mapping[str, Tool]) -> tuple[str, _Public]:
         if len(_made) >= _MADE_AT_MOST:
             _made.clear()
         schemas = canonical_json([_schema(name, tool) for name, tool in tools.items()])
-        public = {name: (tool.description, tuple(tool.parameters["properties"])) for name, tool in tools.items()}
+        public = {
+            name: (tool.description, tuple(tool.parameters.get("properties", {}))) for name, tool in tools.items()
+        }
         _made[key] = (tuple(tools.values()), schemas, public)
     _, schemas, shown = _made[key]
     return schemas, shown

@@ -9,6 +9,8 @@ from typing import Literal
 
 from pytest_mapsat.formats import Lines, shown_path
 from pytest_mapsat.model import (
+    DEFAULT_ASSERTED,
+    Asserted,
     Case,
     ClockTime,
     JsonObject,
@@ -24,7 +26,7 @@ from pytest_mapsat.model import (
 )
 
 from .answers import read_answers, stale_decisions
-from .crosscheck import nouns_in, warnings_of
+from .crosscheck import nouns_in, unfulfillable
 from .entries import CaseEntry
 from .opened import Suite, placed
 from .records import PlacedRecord, read_records
@@ -122,11 +124,11 @@ def _about_case(suite: Suite, case: Case, entry: CaseEntry) -> Iterator[LintFind
             "no-coordinates",
             Problem(shown_path(entry.path), place, message, "add coordinates: wgs84, or gcj02"),
         )
-    remarks = list(warnings_of(case, suite.tools))
-    gaps = list(_gaps(case, silent=suite.manifest.episode.user == "silent"))
+    remarks = list(unfulfillable(case, suite.tools))
+    gaps = [*_gaps(case, silent=suite.manifest.episode.user == "silent"), *_unasserted(case, suite.manifest.asserted)]
     lines = suite.lines_of(entry) if remarks or gaps else Lines(entry.line)
     for remark in remarks:
-        yield LintFinding("warning", remark.rule, placed(remark, entry.path, lines))
+        yield LintFinding(remark.severity, remark.rule, placed(remark, entry.path, lines))
     for severity, rule, part, message in gaps:
         problem = lines.problem(shown_path(entry.path), ("truth", *part), f"case {case.id}: {message}")
         yield LintFinding(severity, rule, problem)
@@ -157,6 +159,28 @@ def _gaps(case: Case, *, silent: bool) -> Iterator[tuple[Severity, str, tuple[st
         yield "note", "no-oracle", (), "has no oracle dialogue: baseline:oracle cannot run it"
     if not truth.user.answers and truth.user.confirms is None and not silent:
         yield "note", "no-script", (), "has no scripted answers: the scripted user has no preferences"
+
+
+def _unasserted(
+    case: Case, asserted: Sequence[Asserted] | None
+) -> Iterator[tuple[Severity, str, tuple[str | int, ...], str]]:
+    """Give that a case has requirements and none that fails its item by what the suite asserts."""
+    kinds = DEFAULT_ASSERTED if asserted is None else asserted
+    truth = case.truth
+    of_kind = {
+        "explicit": truth.explicit,
+        "hard": [factor for factor in truth.implicit if factor.severity == "hard"],
+        "soft": [factor for factor in truth.implicit if factor.severity == "soft"],
+        "facts": truth.facts,
+        "policies": truth.policies,
+    }
+    if truth.factors and "none" not in kinds and "success" not in kinds and not any(of_kind[kind] for kind in kinds):
+        yield (
+            "warning",
+            "not-asserted",
+            (),
+            f"no item can fail: it has no requirement of {', '.join(kinds)}, which are asserted",
+        )
 
 
 def _place_of(truth: Truth, index: int) -> tuple[str | int, ...]:
@@ -278,6 +302,12 @@ def _undeclared(suite: Suite, records: Iterable[Record]) -> Iterator[LintFinding
 
 
 def _unread(suite: Suite) -> Iterator[LintFinding]:
+    if (miscounted := suite.miscounted()) is not None:
+        yield LintFinding("error", "case-count", miscounted)
+    if suite.manifest.license is None:
+        hint = "others may use it only where license: says under which"
+        manifest = shown_path(suite.root / "suite.yaml")
+        yield LintFinding("note", "no-license", Problem(manifest, 0, "the suite has no license", hint))
     for path in suite.inventory.strangers:
         message = (
             "is not read: tools are *.yaml or *.yml, records and tables *.jsonl or *.jsonl.gz, answers any of these"

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from pytest_mapsat.model import Match, Step
-from pytest_mapsat.sandbox import same_value, satisfies, values_at
+from pytest_mapsat.model import Match, Step, values_at
+from pytest_mapsat.sandbox import fits, same_value, satisfies
 
 MATCH = TypeAdapter(Match)
 
@@ -210,3 +210,53 @@ def test_no_value_makes_a_match_raise(match, value):
 def test_values_that_are_spelt_otherwise_say_the_same(one, other, same):
     assert same_value(one, other) is same
     assert same_value(other, one) is same
+
+
+ORDER = {
+    "shop": "Thai Garden",
+    "items": [{"dish": "Pad Thai", "count": 2}, {"dish": "soup", "count": "1", "extras": ["lime"]}],
+    "a.b": 7,
+}
+
+
+@pytest.mark.parametrize(
+    ("matches", "expected"),
+    [
+        ({"items.*.dish": "soup"}, True),
+        ({"items.0.dish": "soup"}, False),
+        ({"items.*.dish": "rice"}, False),
+        ({"items.*.price": {"op": "absent"}}, True),
+        ({"items.*.extras.*": "lime"}, True),
+        ({"a.b": 7}, True),
+        ({"items.*.dish": "soup", "items.*.count": 2}, True),
+        ({"items": {"op": "has", "where": {"dish": "soup", "count": 2}}}, False),
+        (
+            {
+                "items": {
+                    "op": "has",
+                    "where": {"dish": "soup", "count": 1, "extras": {"op": "contains", "text": "lime"}},
+                }
+            },
+            True,
+        ),
+        ({"items": {"op": "has", "where": {"dish": {"op": "bound", "tool": "menu", "path": "best"}}}}, None),
+        ({"items": {"op": "has", "where": {"extras.*": "lime"}}}, True),
+        ({"shop": {"op": "has", "where": {"dish": "soup"}}}, False),
+        ({"items.*": {"op": "has", "where": {"dish": "soup"}}}, True),
+        ({"items.1.extras": {"op": "same_items", "values": ["Lime"]}}, True),
+        ({"items.1.extras": {"op": "same_items", "values": []}}, False),
+        ({"items.*.count": {"op": "bound", "tool": "menu", "path": "n"}, "shop": "another"}, False),
+    ],
+)
+def test_paths_lead_into_the_arguments_of_a_call(matches, expected):
+    assert fits({path: TypeAdapter(Match).validate_python(match) for path, match in matches.items()}, ORDER) is expected
+
+
+@given(st.lists(st.sampled_from([1, "1", "a", "A ", True, None, {"x": 1}, [1, 2]]), max_size=8), st.randoms())
+def test_same_items_holds_in_any_order_and_counts_each_element(values, random):
+    shuffled = random.sample(values, len(values))
+    assert holds("same_items", shuffled, values=values) is True
+    assert holds("same_items", [*shuffled, "b"], values=values) is False
+    if values:
+        assert holds("same_items", shuffled[1:], values=values) is False
+        assert holds("same_items", [*shuffled[1:], "another"], values=values) is False

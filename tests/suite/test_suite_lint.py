@@ -78,12 +78,6 @@ def test_a_type_that_json_schema_does_not_know_is_warned_of_wherever_it_stands(t
         ("{name: route}", "{name: route, prose: [[t, must be there]]}", "unknown-parameter", 10),
         ("arguments: {query: eat}", "arguments: {qurey: eat}", "unknown-parameter", 12),
         (
-            "{kind: said, any: [place]}",
-            "{kind: called, tool: find, with: {qurey: {op: present}}}",
-            "unknown-parameter",
-            5,
-        ),
-        (
             "{name: route}",
             "{name: route, match: {to: {op: within_m, lon: 1, lat: 2, metres: 3, lat_from: t}}}",
             "unknown-parameter",
@@ -193,3 +187,127 @@ def test_findings_are_sorted_by_place(tmp_path):
     found = findings(tmp_path, {"b.yaml": case_yaml("b"), "a.yaml": case_yaml("a")})
     places = [(finding.problem.path, finding.problem.line) for finding in found]
     assert places == sorted(places)
+
+
+ORDERS = [
+    {
+        "name": "order",
+        "description": "Orders.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "shop": {"type": "string", "enum": ["Thai Garden", "Soup Bar"]},
+                "table": {"type": "integer", "minimum": 1, "maximum": 20},
+                "note": {"type": "string"},
+                "gift": {"type": "boolean"},
+                "paid": {"anyOf": [{"type": "number"}, {"type": "string"}]},
+                "tags": {"type": "array", "items": {"type": "string"}},
+                "items": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": {"dish": {"type": "string"}, "count": {"type": "integer"}},
+                    },
+                },
+            },
+        },
+    },
+]
+
+
+def with_matches(tmp_path, matches, kind="called"):
+    case = COMPLETE.replace("{kind: said, any: [place]}", f"{{kind: {kind}, tool: order, with: {matches}}}")
+    rules = ("never-matches", "unknown-parameter")
+    return [
+        one
+        for one in findings(tmp_path, {**GOOD, "good.yaml": case, "tools/order.yaml": json.dumps(ORDERS)})
+        if one.rule in rules
+    ]
+
+
+@pytest.mark.parametrize(
+    ("matches", "told"),
+    [
+        ("{tabel: 3}", "the tool order has no parameter 'tabel' (did you mean 'table'?)"),
+        ("{table: three}", "found 'three', but the schema allows integer only"),
+        ("{table: 2.5}", "found 2.5, but the schema allows integer only"),
+        ("{table: 40}", "the schema allows at most 20"),
+        ("{table: {op: between, min: 21}}", "the schema allows at most 20"),
+        ("{table: {op: between, max: 0}}", "the schema allows at least 1"),
+        ("{note: {op: between, min: 3, max: 2}}", "no number is at least 3 and at most 2"),
+        (
+            "{shop: Thai Gardens}",
+            "none of the allowed values fits: 'Thai Garden', 'Soup Bar' (did you mean 'Thai Garden'?)",
+        ),
+        ("{shop: {op: contains, text: Pizza}}", "none of the allowed values fits"),
+        ("{shop: [Pizza Hut, Sushi Bar]}", "none of the allowed values fits"),
+        ("{gift: maybe}", "found 'maybe', but the schema allows boolean only"),
+        ("{gift: {op: between, min: 1}}", "a value of type boolean can never fulfil between"),
+        ("{table: {op: open_at, time: '09:00'}}", "a value of type integer can never fulfil open_at"),
+        ("{note: {op: has, where: {dish: soup}}}", "a value of type string can never fulfil has"),
+        ("{note: {op: same_items, values: [a]}}", "a value of type string can never fulfil same_items"),
+        ("{items: soup}", "found 'soup', but the schema allows array only"),
+        ("{items.dish: soup}", "items is a list: it has no 'dish' (write *.dish: that of every element)"),
+        ("{items.*.dihs: soup}", "items.* has no 'dihs' (did you mean 'dish'?)"),
+        ("{items.*.count: many}", "found 'many', but the schema allows integer only"),
+        ("{note.text: soup}", "note is of type string: it has no 'text'"),
+        ("{items: {op: has, where: {dihs: soup}}}", "it has no 'dihs' (did you mean 'dish'?)"),
+        ("{items: {op: has, where: {count: many}}}", "found 'many', but the schema allows integer only"),
+        ("{items: {op: same_items, values: [soup]}}", "found 'soup', but the schema allows object only"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["called", "not_called"])
+def test_a_match_that_no_call_can_fulfil_is_an_error_at_its_line(tmp_path, matches, told, kind):
+    (finding,) = with_matches(tmp_path, matches, kind)
+    assert finding.severity == "error"
+    assert finding.problem.line == 5
+    assert told in str(finding.problem)
+
+
+@pytest.mark.parametrize(
+    "matches",
+    [
+        "{table: '3'}",
+        "{table: 3.0}",
+        "{table: {op: between, min: 20}}",
+        "{table: [three, 3]}",
+        "{table: {op: absent}}",
+        "{shop: thai garden}",
+        "{shop: {op: contains, text: thai}}",
+        "{gift: 'true'}",
+        "{note: 7}",
+        "{paid: [1]}",
+        "{paid.anything: 1}",
+        "{tags: {op: contains, text: hot}}",
+        "{tags: {op: same_items, values: [hot, 2]}}",
+        "{tags.0: hot}",
+        "{items.*.dish: soup, items.0.count: 2}",
+        "{items: {op: has, where: {dish: soup, count: {op: between, min: 2}}}}",
+        "{items: {op: same_items, values: [{dish: soup, count: 2}]}}",
+        "{items.*.spice: hot}",
+        "{table: {op: bound, tool: order, path: table}}",
+    ],
+)
+def test_a_match_that_some_call_can_fulfil_is_none(tmp_path, matches):
+    assert with_matches(tmp_path, matches) == []
+
+
+def test_an_output_that_no_agent_can_give_is_an_error(tmp_path):
+    schema = (
+        "{type: object, properties: {total: {type: number, minimum: 0}, lines: {type: array, items: {type: string}}}}"
+    )
+    text = COMPLETE.replace("visible: {", f"visible: {{output_schema: {schema}, ")
+    for check, told in (
+        ("{kind: output, path: total, equals: much}", "found 'much', but the schema allows number only"),
+        ("{kind: output, path: total, equals: -1}", "the schema allows at least 0"),
+        ("{kind: output, path: lines.name, equals: x}", "lines is a list: it has no 'name'"),
+    ):
+        case = text.replace("{kind: said, any: [place]}", check)
+        (finding,) = [one for one in findings(tmp_path, {**GOOD, "good.yaml": case}) if one.rule == "never-matches"]
+        assert finding.severity == "error"
+        assert told in str(finding.problem)
+
+
+def test_a_suite_without_a_license_loads_with_a_note(tmp_path):
+    found = findings(tmp_path, GOOD | {"suite.yaml": MANIFEST.replace("license: MIT\n", "")})
+    assert [(one.rule, one.severity) for one in found] == [("no-license", "note")]
