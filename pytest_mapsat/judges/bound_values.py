@@ -8,8 +8,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple, get_args
 
-from pytest_mapsat.model import Bound, Json, Mode, Step, Tool
-from pytest_mapsat.sandbox import distance_m, point_of, values_at
+from pytest_mapsat.model import (
+    Bound,
+    Json,
+    Mode,
+    Step,
+    Tool,
+    values_at,
+)
+from pytest_mapsat.sandbox import distance_m, point_of
 from pytest_mapsat.text import Document, Vocabulary, fold_phrase, lexicon_of, read
 
 from .things import Entity

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
@@ -19,7 +20,7 @@ from pytest_mapsat.model import (
     Step,
     same,
 )
-from pytest_mapsat.sandbox import satisfies
+from pytest_mapsat.sandbox import fits
 from pytest_mapsat.text import agrees, asks_go_ahead, fold_phrase
 
 from .combine import every
@@ -35,16 +36,15 @@ _NAME_CHARS = 4
 #: So many objects of one result may be what a request names.
 _MOST_OBJECTS = 1000
 _Fits = Sequence[bool | None]
+#: Which calls count, in words.
+_WITH: dict[bool | str, str] = {"any": "", True: " with an answer", False: " without an answer"}
 
 
 def called(check: Called, context: Context) -> Finding:
     """The tool was called with arguments that match, often enough and not too often, and each such call in its place and agreed to."""
     made = _Made(context)
     pattern = CallPattern(tool=check.tool, arguments=check.arguments)
-    fits = [
-        fit if not check.answered or step.status == "ok" else False
-        for fit, step in zip(made.fits(pattern), made.steps, strict=True)
-    ]
+    fits = _answered(made.fits(pattern), check.answered, made)
     low, high = fits.count(True), len(fits) - fits.count(False)
     most = check.at_most if check.at_most is not None else high
     passed: bool | None = None
@@ -53,8 +53,8 @@ def called(check: Called, context: Context) -> Finding:
     elif high < check.at_least or low > most:
         passed = False
     subject = _subject(check.tool, check.arguments)
-    wanted = f"{subject}{' with an answer' if check.answered else ''}, {times_in_words(check.at_least, check.at_most)}"
-    missed = _missed(check, made) if passed is False and check.answered and high < check.at_least else ()
+    wanted = f"{subject}{_WITH[check.answered]}, {times_in_words(check.at_least, check.at_most)}"
+    missed = _missed(check, made) if passed is False and check.answered is True and high < check.at_least else ()
     parts = [Finding(passed, _counted(check.tool, low, high, made), wanted, missed=missed)]
     if check.after is not None:
         parts.append(_each(fits, made.follows(check.after), subject, f"after a call of {_in_words(check.after)}", made))
@@ -67,6 +67,13 @@ def called(check: Called, context: Context) -> Finding:
     return every(parts) if len(parts) > 1 else parts[0]
 
 
+def _answered(fits: list[bool | None], answered: bool | str, made: _Made) -> list[bool | None]:
+    """Return which calls fit and were answered, or were not, where that is asked."""
+    if answered == "any":
+        return fits
+    return [fit if (step.status == "ok") is answered else False for fit, step in zip(fits, made.steps, strict=True)]
+
+
 def _missed(check: Called, made: _Made) -> tuple[str, ...]:
     """Return the tool where calls with the wanted arguments were made often enough, and missed."""
     fits = made.fits(CallPattern(tool=check.tool, arguments=check.arguments))
@@ -77,8 +84,8 @@ def _missed(check: Called, made: _Made) -> tuple[str, ...]:
 def not_called(check: NotCalled, context: Context) -> Finding:
     """The tool was never called with arguments that match, or never in that place."""
     made = _Made(context)
-    fits = made.fits(CallPattern(tool=check.tool, arguments=check.arguments))
-    where = ""
+    fits = _answered(made.fits(CallPattern(tool=check.tool, arguments=check.arguments)), check.answered, made)
+    where = _WITH[check.answered]
     if check.after is not None:
         fits, where = _both(fits, made.follows(check.after)), f"{where} after a call of {_in_words(check.after)}"
     if check.before is not None:
@@ -215,11 +222,7 @@ class _Made:
         step = self.steps[at]
         if step.tool != pattern.tool:
             return False
-        held = [
-            satisfies(match, step.arguments.get(name), arguments=step.arguments, results=self.steps[:at])
-            for name, match in pattern.arguments.items()
-        ]
-        return False if False in held else None if None in held else True
+        return fits(pattern.arguments, step.arguments, results=self.steps[:at])
 
     def follows(self, pattern: CallPattern) -> list[bool | None]:
         """Return which calls come after one that fits."""
@@ -396,6 +399,12 @@ def _call(step: Step) -> str:
 
 
 def _counted(tool: str, low: int, high: int, made: _Made) -> str:
-    total = sum(step.tool == tool for step in made.steps)
+    calls = [step for step in made.steps if step.tool == tool]
+    if not calls:
+        return f"{tool} was never called"
     unsure = f", and {high - low} cannot be told" if high > low else ""
-    return f"{tool} was called {total} times, {low} of them as wanted{unsure}" if total else f"{tool} was never called"
+    counts: Counter[str] = Counter(step.status for step in calls)
+    fates = {"refused": "refused", "error": "answered with an error", "miss": "missed"}
+    told = ", ".join(f"{counts[status]} {fate}" for status, fate in fates.items() if counts[status])
+    times = "1 time" if len(calls) == 1 else f"{len(calls)} times"
+    return f"{tool} was called {times}, {low} of them as wanted{unsure}{f'; {told}' if told else ''}"

@@ -23,8 +23,9 @@ from pytest_mapsat.model import (
     Step,
     WhichReply,
     shown,
+    values_at,
 )
-from pytest_mapsat.sandbox import satisfies, values_at
+from pytest_mapsat.sandbox import satisfies
 from pytest_mapsat.text import Document, Mention
 
 from .context import Context

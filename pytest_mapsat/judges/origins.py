@@ -167,7 +167,7 @@ def _each(arguments: JsonObject, tool: Tool | None, known: Known) -> Iterator[tu
 
 
 def _rule(tool: Tool | None, name: str, value: Json) -> ParameterMatch:
-    if tool is not None and name in tool.parameters["properties"]:
+    if tool is not None and name in tool.parameters.get("properties", {}):
         return rule_of(tool, name)
     if isinstance(value, bool):
         return ParameterMatch(type="boolean")
@@ -177,7 +177,7 @@ def _rule(tool: Tool | None, name: str, value: Json) -> ParameterMatch:
 
 
 def _default(tool: Tool | None, name: str, rule: ParameterMatch) -> Json:
-    schema = tool.parameters["properties"].get(name) if tool is not None else None
+    schema = tool.parameters.get("properties", {}).get(name) if tool is not None else None
     declared = schema.get("default") if isinstance(schema, Mapping) else None
     return declared if rule.default is None else rule.default
 

@@ -16,8 +16,9 @@ from pytest_mapsat.model import (
     did_you_mean,
     mismatches,
     shown,
+    values_at,
 )
-from pytest_mapsat.sandbox import satisfies, values_at
+from pytest_mapsat.sandbox import satisfies
 
 from .context import Context
 from .describe import match_in_words

@@ -9,6 +9,7 @@ from threading import Event
 
 from pytest_mapsat.model import PythonCheck, shown
 from pytest_mapsat.registry import AddedCheck, added_checks
+from pytest_mapsat.secrets import known_secrets
 from pytest_mapsat.strangers import StrangerError, Surroundings, call_stranger, is_a, new_thread, plain, words_of
 from pytest_mapsat.turns import waiting
 
@@ -74,7 +75,7 @@ def _finding(name: str, result: object) -> Finding:
 def _reason(error: BaseException) -> str:
     """Return what an assertion says; one that says nothing is shown as it is written."""
     try:
-        words = plain(call_stranger(str, error)).strip()
+        words = plain(known_secrets().hidden(call_stranger(str, error))).strip()
     except StrangerError:
         words = ""
     if not words:

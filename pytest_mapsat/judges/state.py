@@ -20,8 +20,9 @@ from pytest_mapsat.model import (
     change_lines,
     did_you_mean,
     shown,
+    values_at,
 )
-from pytest_mapsat.sandbox import differences, satisfies, values_at
+from pytest_mapsat.sandbox import differences, fits
 
 from .context import Context
 from .describe import matches_in_words
@@ -40,11 +41,11 @@ def state(check: EndState, context: Context) -> Finding:
         rows = context.end.rows(check.table)
     except MapsatError as error:
         return _broken(str(error), wanted)
-    fits = [_fits(check.where, row, context) for row in rows]
-    fitting = [row for row, fit in zip(rows, fits, strict=True) if fit]
+    held = [fits(check.where, row, results=context.trajectory.calls) for row in rows]
+    fitting = [row for row, fit in zip(rows, held, strict=True) if fit]
     if slip := _slip(check, fitting, context):
         return _broken(slip, wanted)
-    if None in fits:
+    if None in held:
         return Finding(None, f"it cannot be told which rows of {check.table} are meant", wanted)
     here = f"{_rows(len(fitting))} of {check.table}{_where(check.where)} at the end"
     if len(fitting) < low or (high is not None and len(fitting) > high):
@@ -57,7 +58,7 @@ def _having(
 ) -> Finding:
     """Judge whether each of the rows that fit has ``has``. ``here``: how many fit, in words."""
     end, cells = context.end, [(row, name, match) for row in fitting for name, match in check.has.items()]
-    held = [_fits({name: match}, row, context) for row, name, match in cells]
+    held = [fits({name: match}, row, results=context.trajectory.calls) for row, name, match in cells]
     lacking = [cell for cell, holds in zip(cells, held, strict=True) if holds is False]
     if lacking:
         key = end.key(check.table)
@@ -141,17 +142,6 @@ def _broken(why: str, wanted: str) -> Finding:
     return Finding(None, why, wanted, broken=True)
 
 
-def _fits(matches: Mapping[str, Match], row: Mapping[str, Json], context: Context) -> bool | None:
-    """Return whether a row has, under each column or path, a value that matches; None where it cannot be told."""
-    held = []
-    for path, match in matches.items():
-        values = [row[path]] if path in row else values_at(row, path) or [None]
-        held.append([satisfies(match, value, results=context.trajectory.calls) for value in values])
-    if any(True not in each and None not in each for each in held):
-        return False
-    return None if any(True not in each for each in held) else True
-
-
 def _never_there(check: EndState, context: Context) -> str:
     """Return an id that ``where`` names and no row ever had: a slip of the case, which no row at the end could show."""
     end, match = context.end, check.where.get(context.end.key(check.table))
@@ -169,8 +159,8 @@ def _is_exempt(change: RowChange, exempt: Exempt, context: Context) -> bool | No
     sides = [row for row in (change.before, change.after) if row is not None]
     if exempt.columns and (len(sides) < 2 or not set(change.columns) <= set(exempt.columns)):  # noqa: PLR2004  before and after
         return False
-    fits = [_fits(exempt.where, row, context) for row in sides]
-    return True if True in fits else None if None in fits else False
+    held = [fits(exempt.where, row, results=context.trajectory.calls) for row in sides]
+    return True if True in held else None if None in held else False
 
 
 def _side_by_side(changes: Iterable[RowChange]) -> tuple[tuple[str, str], ...]:

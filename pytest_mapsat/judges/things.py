@@ -28,8 +28,8 @@ from pytest_mapsat.model import (
     Step,
     Tool,
     leaves,
+    values_at,
 )
-from pytest_mapsat.sandbox import values_at
 from pytest_mapsat.text import Document, Mention, Thing, fold_phrase
 
 #: What a mention may be without proposing its thing.

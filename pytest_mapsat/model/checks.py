@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 from pydantic_core import PydanticKnownError
 
 from .base import Identifier, Json, JsonObject, Latitude, Longitude, Noun, Text
@@ -31,7 +31,9 @@ def _which(turn: object) -> object:
 #: Which of the agent's replies; a number counts them from 1.
 WhichReply = Annotated[Literal["any", "first", "last"] | int, BeforeValidator(_which)]
 Unit = Literal["m", "km", "s", "min", "h", "d", "yuan", "money", "percent", "celsius", "star", "count"]
-Phrases = Annotated[tuple[Text, ...], Field(min_length=1)]
+#: What is looked for in a reply: it has a letter or a digit at least, or nothing could be found.
+Phrase = Annotated[str, StringConstraints(min_length=1, max_length=100_000, pattern=r"\w")]
+Phrases = Annotated[tuple[Phrase, ...], Field(min_length=1)]
 
 
 def _listed(value: object) -> object:
@@ -56,9 +58,9 @@ class Said(Noun):
     """
 
     kind: Literal["said"]
-    any: tuple[Text, ...] = ()
-    all: tuple[Text, ...] = ()
-    about: tuple[Text, ...] = ()
+    any: tuple[Phrase, ...] = ()
+    all: tuple[Phrase, ...] = ()
+    about: tuple[Phrase, ...] = ()
     turn: WhichReply = "any"
 
     @model_validator(mode="after")
@@ -309,7 +311,8 @@ class Called(Noun):
     """The agent called ``tool`` with arguments that match, from ``at_least`` to ``at_most`` times.
 
     ``with`` maps a parameter to a match; the arguments are the agent's own, before defaults.
-    ``answered`` counts only calls that the world answered (no error, no miss).
+    ``answered``: which calls count: all of them (``any``), only those that the world answered (true), or only those that it did not: refused, an error, a
+    miss (false).
     ``after`` and ``before``: each such call comes after the first call, or before the last call, that fits. ``agreed``: each such call comes after the user
     agreed to it.
     """
@@ -319,7 +322,7 @@ class Called(Noun):
     arguments: dict[str, Match] = Field(default_factory=dict, alias="with")
     at_least: int = Field(default=1, ge=0)
     at_most: int | None = Field(default=None, ge=1)
-    answered: bool = False
+    answered: bool | Literal["any"] = "any"
     after: AnyCall | None = None
     before: AnyCall | None = None
     agreed: bool = False
@@ -328,12 +331,14 @@ class Called(Noun):
 class NotCalled(Noun):
     """The agent never called ``tool`` with arguments that match.
 
-    ``after`` and ``before`` narrow it to calls after the first call, or before the last call, that fits.
+    ``answered``: which calls count, as in ``called``: a refused call is a call unless it is true. ``after`` and ``before`` narrow it to calls after the first
+    call, or before the last call, that fits.
     """
 
     kind: Literal["not_called"]
     tool: str
     arguments: dict[str, Match] = Field(default_factory=dict, alias="with")
+    answered: bool | Literal["any"] = "any"
     after: AnyCall | None = None
     before: AnyCall | None = None
 
@@ -447,11 +452,12 @@ class Matches(Noun):
     @property
     def compiled(self) -> Any:
         """The pattern, ready to search in texts. Raises ValueError with what is wrong in it."""
-        return _compiled(self.pattern)
+        return compiled_pattern(self.pattern)
 
 
 @lru_cache(maxsize=256)
-def _compiled(pattern: str) -> Any:
+def compiled_pattern(pattern: str) -> Any:
+    """Return a pattern in RE2's syntax, ready to search in texts. Raises ValueError with what is wrong in it."""
     import re2  # noqa: PLC0415  only where a case has a pattern
 
     options = re2.Options()

@@ -242,3 +242,54 @@ def test_a_list_that_asks_nothing_and_a_step_that_is_none_are_refused(check):
         Case.model_validate(
             {"id": "c1", "visible": {"query": "?"}, "truth": {"explicit": [{"id": "e1", "text": "x", "check": check}]}}
         )
+
+
+MIXED = (
+    call("book", seats=2),
+    call("book", status="refused", seats=4),
+    call("book", status="refused", seats=4),
+    call("book", status="error"),
+)
+
+
+@pytest.mark.parametrize(
+    ("steps", "fields", "passed", "why"),
+    [
+        (
+            MIXED,
+            {"at_least": 4},
+            True,
+            "book was called 4 times, 4 of them as wanted; 2 refused, 1 answered with an error",
+        ),
+        (MIXED, {"at_most": 1, "answered": True}, True, "4 times, 1 of them as wanted; 2 refused"),
+        (MIXED, {"with": {"seats": 4}, "answered": True}, False, "4 times, 0 of them as wanted; 2 refused"),
+        (MIXED, {"with": {"seats": 4}, "answered": False, "at_least": 2}, True, "2 of them as wanted; 2 refused"),
+        (MIXED, {"answered": False, "at_least": 4}, False, "3 of them as wanted; 2 refused"),
+        (MIXED[:1], {"answered": "any"}, True, "book was called 1 time, 1 of them as wanted"),
+    ],
+)
+def test_a_refused_call_is_a_call_and_is_told(steps, fields, passed, why):
+    finding = judge(made(*steps), "called", tool="book", **fields)
+    assert finding.passed is passed
+    assert why in finding.why
+
+
+@pytest.mark.parametrize(
+    ("fields", "passed"),
+    [
+        ({}, False),
+        ({"answered": "any"}, False),
+        ({"answered": False}, False),
+        ({"answered": True}, True),
+        ({"answered": True, "with": {"seats": 2}}, True),
+    ],
+)
+def test_a_call_that_was_refused_was_made_all_the_same(fields, passed):
+    finding = judge(made(call("book", status="refused", seats=4)), "not_called", tool="book", **fields)
+    assert finding.passed is passed
+    assert finding.why.endswith("; 1 refused")
+
+
+def test_what_calls_count_is_true_false_or_any():
+    with pytest.raises(ValueError, match="answered"):
+        check_of("called", tool="book", answered="refused")
