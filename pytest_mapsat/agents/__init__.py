@@ -14,7 +14,7 @@ from .reply import Reply
 if TYPE_CHECKING:
     from .context import AgentContext, Session, context_of, session_id
     from .faults import AgentFault, describe, scrubbed
-    from .isolation import IsolatedSource, Isolation, isolated_source
+    from .isolation import IsolatedSource, Isolation, isolated_source, unreadable
     from .jsondata import as_json
     from .loop import EventLoop, shutdown
     from .models import AGENT_PROMPTS
@@ -27,7 +27,7 @@ else:
         {
             "context": ("AgentContext", "Session", "context_of", "session_id"),
             "faults": ("AgentFault", "describe", "scrubbed"),
-            "isolation": ("IsolatedSource", "Isolation", "isolated_source"),
+            "isolation": ("IsolatedSource", "Isolation", "isolated_source", "unreadable"),
             "jsondata": ("as_json",),
             "loop": ("EventLoop", "shutdown"),
             "models": ("AGENT_PROMPTS",),
@@ -62,4 +62,5 @@ __all__ = [
     "session_id",
     "shutdown",
     "source_of",
+    "unreadable",
 ]

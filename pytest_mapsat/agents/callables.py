@@ -82,7 +82,7 @@ class CallableConversation:
             if is_a(broken.error, AgentFault):
                 raise broken.error from None
             fault = described(broken.error)
-        raise AgentFault(fault.message, fault.detail)
+        raise AgentFault(fault.message, fault.detail, fault.blame)
 
     def cancel(self) -> None:
         """Cancel the coroutine that is waited for, if there is one."""

@@ -10,9 +10,11 @@ from traceback import walk_tb
 from types import FrameType
 
 from pytest_mapsat.model import Blame, Fault
+from pytest_mapsat.secrets import known_secrets
 from pytest_mapsat.strangers import StrangerError, call_stranger, is_a, name_of
 
 from .jsondata import text as writable
+from .unreachable import unreachable_service
 
 _SHOWN = 500
 _FRAMES = 5
@@ -32,17 +34,18 @@ class AgentFault(Exception):  # noqa: N818  # it carries a fault, and is not an 
     """The agent broke its contract, or raised.
 
     Attributes:
-        fault: what to say of it; blame is always the agent's.
+        fault: what to say of it; blame is the agent's, or the infrastructure's where a service of the agent cannot be reached.
     """
 
-    def __init__(self, message: str, detail: str = "") -> None:
-        self.fault = Fault(blame="agent", message=message, detail=detail)
+    def __init__(self, message: str, detail: str = "", blame: Blame = "agent") -> None:
+        self.fault = Fault(blame=blame, message=message, detail=detail)
         super().__init__(message)
 
 
 def scrubbed(text: str, most: int = _SHOWN) -> str:
-    """Return the text without memory addresses and absolute paths (the file name stays), cut to a readable length, in characters."""
-    words = writable(_PATH.sub(r"\1", _ADDRESS.sub("0x...", text[:_READ])))
+    """Return the text without secrets of the environment, memory addresses and absolute paths (the file name stays), cut to a readable length, in characters."""
+    # Before it is cut: what is left of a secret that was cut through would not be known for one.
+    words = writable(_PATH.sub(r"\1", _ADDRESS.sub("0x...", known_secrets().hidden(text)[:_READ])))
     return words if len(words) <= most else words[: most - 3] + "..."
 
 
@@ -57,11 +60,21 @@ def describe(error: BaseException, *, blame: Blame) -> Fault:
 
 
 def described(error: BaseException) -> Fault:
-    """Return the fault for what an agent raised; nothing that it has made of its exceptions is anybody else's."""
+    """Return the fault for what an agent raised: its own, unless a service that it needs cannot be reached."""
     try:
-        return call_stranger(describe, error, blame="agent")
+        return call_stranger(_described, error)
     except StrangerError:
         return Fault(blame="agent", message="what the agent raised cannot be told")
+
+
+def _described(error: BaseException) -> Fault:
+    fault = describe(error, blame="agent")
+    reason = unreachable_service(error)
+    if reason is None:
+        return fault
+    because = "" if reason is error else f", because of {name_of(type(reason))}: {_words(reason)}"
+    message = f"a service of the agent's own cannot be reached: {fault.message}{because}"
+    return Fault(blame="infrastructure", message=message, detail=fault.detail)
 
 
 def _words(error: BaseException) -> str:

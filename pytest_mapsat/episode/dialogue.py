@@ -206,7 +206,7 @@ class _Dialogue:
         except Overdue:
             return None, self._overdue(conversation)
         except AgentFault as error:
-            return None, _End("agent_error", error.fault)
+            return None, _End("agent_error" if error.fault.blame == "agent" else "infrastructure_error", error.fault)
         return reply, None
 
     def _broken(self) -> _End | None:

@@ -25,7 +25,7 @@ from .located import DataPath, Lines, Located, dotted, validate
 from .nounlines import Placed, append_lines, read_nouns
 from .replacing import replacing, umask
 from .run_file import is_complete_run, read_run, save_run, scorecard_line, with_attempt, write_run
-from .secrets import MARK, Secrets, is_obvious, redacted
+from .secrets import MARK, Secrets, is_obvious, redacted, without_secrets
 from .yamltext import parse_yaml, scalar
 
 if TYPE_CHECKING:
@@ -104,5 +104,6 @@ __all__ = [
     "unreadable",
     "validate",
     "with_attempt",
+    "without_secrets",
     "write_run",
 ]

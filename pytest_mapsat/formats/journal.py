@@ -32,6 +32,21 @@ class Place(NamedTuple):
     checksum: int
 
 
+def _lock(file: int) -> bool:
+    """Hold a file for this process as long as it is open, and say whether that could be done; where a system has no locks it could."""
+    try:
+        import fcntl  # noqa: PLC0415  not on Windows
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # a file system without locks
+    return True
+
+
 class Journal:
     """A journal that this process appends to.
 
@@ -58,6 +73,7 @@ class Journal:
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
         journal = cls(path)
+        _lock(journal._file)
         try:
             journal.note({"schema": JOURNAL_SCHEMA, "request": request})
         except OSError:
@@ -65,6 +81,18 @@ class Journal:
             path.unlink(missing_ok=True)
             raise
         return journal
+
+    @staticmethod
+    def is_being_written(path: Path) -> bool:
+        """Say whether a run that is under way has begun this journal; a process that ended, in whatever way, holds it no longer."""
+        try:
+            file = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        except OSError:
+            return False
+        try:
+            return not _lock(file)
+        finally:
+            os.close(file)
 
     def note(self, entry: JsonObject) -> None:
         """Append an entry that is no episode.

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -98,6 +98,8 @@ _PATTERNS = {
     CASE_ID_PATTERN: "1 to 80 of A-Z a-z 0-9 _ . -",
     r"^([01]\d|2[0-3]):[0-5]\d$": "a time of day such as 18:30",
 }
+_UNKNOWN = "is not a known field"
+_KNOWN = "known fields: "
 _MOMENT = "a moment such as 2026-05-23T22:23:47+08:00"
 
 
@@ -127,7 +129,11 @@ def validate(
         return model.model_validate(document.data)
     except ValidationError as error:
         details = [detail for detail in error.errors(include_url=False) if not _follows(detail)]
-        problems.extend(_problem(written, detail, document, path) for detail in _meant(details, document.data))
+        wrong = [_wrong(written, detail, document.data) for detail in _meant(details, document.data)]
+        for one in _of_each_slip(written, wrong):
+            where = dotted(one.place)
+            message = f"{where}: {one.message}" if where else one.message
+            problems.append(document.lines.problem(path, one.place, message, one.hint))
         return None
 
 
@@ -160,14 +166,54 @@ def dotted(path: DataPath) -> str:
     return text.removeprefix(".")
 
 
-def _problem(model: type[BaseModel], detail: Any, document: Located, path: str) -> Problem:
-    place = _data_path(detail["loc"], document.data, missing=detail["type"] == "missing")
+class _Wrong(NamedTuple):
+    """Something that pydantic refuses: where, its word for it, what is wrong, and a hint."""
+
+    place: tuple[str | int, ...]
+    kind: str
+    message: str
+    hint: str
+
+
+def _wrong(model: type[BaseModel], detail: Any, data: Json) -> _Wrong:
+    place = _data_path(detail["loc"], data, missing=detail["type"] == "missing")
     if detail["type"].startswith("union_tag") and (tag := _tag_of(detail)) is not None:
         near = get_close_matches(tag, map(str, detail["input"]), n=1) if isinstance(detail["input"], dict) else []
         place = (*place, *(near or [tag]))
-    message, hint = _explain(model, detail, place)
-    where = dotted(place)
-    return document.lines.problem(path, place, f"{where}: {message}" if where else message, hint)
+    return _Wrong(place, detail["type"], *_explain(model, detail, place))
+
+
+def _of_each_slip(model: type[BaseModel], wrong: Sequence[_Wrong]) -> list[_Wrong]:
+    """Return one problem for each slip: a misspelt field is missing as well, and where a line such as ``truth:`` is lost, all below it stands elsewhere."""
+    missing = [one for one in wrong if one.kind == "missing"]
+    unknown: dict[tuple[str | int, ...], list[_Wrong]] = {}
+    for one in wrong:
+        if one.message == _UNKNOWN:
+            unknown.setdefault(one.place[:-1], []).append(one)
+    left = list(wrong)
+    for parent, fields in unknown.items():
+        names = [str(one.place[-1]) for one in fields]
+        lost = (one for one in missing if parent and one.place[:-1] == parent[:-1])
+        line = next((one for one in lost if set(names) <= _fields_at(model, one.place)), None)
+        if line is not None and len(names) > 1:
+            told = line._replace(message=f"is missing; its {', '.join(names)} stand in {parent[-1]}")
+            left = [told if one is line else one for one in left if one not in fields]
+            continue
+        meant = {f"did you mean {one.place[-1]!r}?": one for one in missing if one.place[:-1] == parent}
+        left = [one for one in left if one not in [meant.get(field.hint) for field in fields]]
+        strange = [one for one in fields if one.hint.startswith(_KNOWN)]
+        beside = [one for one in left if one.place[: len(parent)] == parent and one not in strange]
+        if strange and strange[0].hint == _KNOWN and beside:  # nothing is known of a part whose sort is wrong
+            left = [one for one in left if one not in strange]
+        elif len(strange) > 1:
+            others = ", ".join(str(one.place[-1]) for one in strange[1:])
+            told = strange[0]._replace(message=f"{_UNKNOWN}, nor are {others}")
+            left = [told if one is strange[0] else one for one in left if one not in strange[1:]]
+    return left
+
+
+def _fields_at(model: type[BaseModel], place: DataPath) -> set[str]:
+    return {name for noun in _nouns_at(model, place, ()) for name in _public_names(noun)}
 
 
 def _tag_of(detail: Any) -> str | None:
@@ -216,7 +262,7 @@ def _explain(model: type[BaseModel], detail: Any, place: Sequence[str | int]) ->
         case "extra_forbidden":
             answer = _unknown_field(model, place, detail["loc"])
         case "union_tag_not_found" if place[-1] not in _TAGS:
-            answer = "is not a known field", f"did you mean {_tag_of(detail)!r}?"
+            answer = _UNKNOWN, f"did you mean {_tag_of(detail)!r}?"
         case "union_tag_not_found":
             answer = "is missing", "it says which sort this is"
         case "union_tag_invalid" | "literal_error":
@@ -239,7 +285,7 @@ def _unknown_field(
     if new := next((one.renamed[name] for one in nouns if issubclass(one, Noun) and name in one.renamed), ""):
         return f"is now {new}", ""
     known = sorted({name for one in nouns for name in _public_names(one)})
-    return "is not a known field", did_you_mean(place[-1], known) or f"known fields: {', '.join(known)}"
+    return _UNKNOWN, did_you_mean(place[-1], known) or f"{_KNOWN}{', '.join(known)}"
 
 
 def _wrong_value(found: Json, wanted: str | None, message: str) -> tuple[str, str]:

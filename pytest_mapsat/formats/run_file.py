@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ _HINT = "a run file is what --mapsat-save writes"
 _ATTEMPT_WITHIN = 100_000
 #: What a sum of shares may be off.
 _ROUNDING = 1e-9
+#: What Python's JSON would take for numbers.
+_NO_NUMBERS = re.compile(rb"[:\[,] ?-?(?:NaN|Infinity)")
 _HALVES = re.compile("[\ud800-\udfff]")
 _SPACE = re.compile(r"[ \t\r\n]*")
 
@@ -56,7 +58,9 @@ def write_run(path: Path, run: Run, lines: Iterable[bytes], *, like: Path | None
         for number, line in enumerate(lines):
             file.write(b",\n" if number else b"\n")
             file.write(line)
-        rest = [f'"{key}": {_json(head[key])}' for key in ("summary", "groups", "comparison", "gate", "timing")]
+        rest = [
+            f'"{key}": {_json(head[key])}' for key in ("summary", "groups", "comparison", "anchor", "gate", "timing")
+        ]
         file.write(_bytes("\n],\n" + ",\n".join(rest) + "}\n"))
 
 
@@ -80,12 +84,13 @@ def is_complete_run(path: Path) -> bool | None:
         return None
 
 
-def read_run(path: Path, name: str = "") -> Run:
+def read_run(path: Path, name: str = "", *, keep: Callable[[Scorecard], Scorecard] | None = None) -> Run:
     """Read a run file, and refuse one that contradicts itself.
 
     Args:
         path: the file.
         name: how messages name it; the path as a user would type it where none is given.
+        keep: what is kept of each scorecard; None: all of it. Of a large run few need the dialogues.
 
     Raises:
         UsageError: there is no such file.
@@ -93,6 +98,38 @@ def read_run(path: Path, name: str = "") -> Run:
     """
     name = name or shown_path(path)
     require_file(path, name)
+    run = _read_by_line(path, keep)
+    if run is not None and not any(_contradictions(run)):
+        return run
+    run = _read_whole(path, name)
+    return run if keep is None else run.model_copy(update={"cases": tuple(map(keep, run.cases))})
+
+
+def _read_by_line(path: Path, keep: Callable[[Scorecard], Scorecard] | None) -> Run | None:
+    """Read a run file in the layout in which it is written, one scorecard after another; None where it has another one, or anything is wrong with it."""
+    head: list[bytes] = []
+    cards: list[Scorecard] = []
+    inside = False
+    try:
+        for raw in read_lines(path, limits.RUN_BYTES):
+            line = raw.data.rstrip()
+            if inside and line != b"],":
+                if _NO_NUMBERS.search(line):
+                    return None
+                card = Scorecard.model_validate_json(line.removesuffix(b","))
+                cards.append(card if keep is None else keep(card))
+                continue
+            head.append(line)
+            inside = line == b'"cases": ['
+        data = parse_json(b"".join(head).decode(), depth=limits.RUN_DEPTH)
+        if not cards or not isinstance(data, dict) or data.get("cases") != [] or data.get("schema") != RUN_SCHEMA:
+            return None
+        return Run.model_validate(data).model_copy(update={"cases": tuple(cards)})
+    except (SuiteError, ValueError, RecursionError):
+        return None  # it is read once more, as a whole, to say what is wrong on which line
+
+
+def _read_whole(path: Path, name: str) -> Run:
     text = decode(read_bytes(path, limits.RUN_BYTES, name), name)
     data = located_json(text, name, 1, depth=limits.RUN_DEPTH)
     schema = data.get("schema") if isinstance(data, dict) else data

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from operator import is_
+from typing import Any, TypeVar
 
-from pytest_mapsat.model import Json, JsonObject, Record, Tool
+from pytest_mapsat.model import Json, JsonObject, Noun, Record, Tool
+from pytest_mapsat.secrets import LEAST, known_secrets
+
+_T = TypeVar("_T")
 
 #: What stands in the place of a secret.
 MARK = "[redacted]"
@@ -17,8 +21,6 @@ _OBVIOUS = frozenset({
     "secret", "secretkey", "sessiontoken", "setcookie", "token", "xapikey", "xauthtoken",
 })  # fmt: skip
 _BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}")
-#: Variables whose values are secrets, by a part of their names.
-_SECRET_NAMES = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 #: What is a key wherever it comes from: by its prefix, or as a parameter of an address.
 _KEYS = re.compile(
     r"\b(?:(?:sk|pk|rk|gsk|xai|hf|ghp|gho|glpat)[-_]|AIza)[A-Za-z0-9_\-*.]{12,}"
@@ -26,8 +28,11 @@ _KEYS = re.compile(
     r"|(?<=api[-_]key[=:])\s*[^&\s\"',}]{8,}",
     re.IGNORECASE,
 )
-#: Shorter values also stand in texts that have nothing to do with them.
-_LEAST = 8
+#: What of an episode may hold what an agent, a tool or a model has said; the other fields are words of ours, digests and names of the suite.
+_SAID = frozenset({
+    "after", "arguments", "asked", "before", "changed", "detail", "differences", "fault", "id", "message", "note", "output", "provenance",
+    "recorded", "result", "setup", "steps", "text", "tool", "turns", "warnings",
+})  # fmt: skip
 
 
 def redacted(text: str) -> str:
@@ -37,10 +42,30 @@ def redacted(text: str) -> str:
 
 def without_known(text: str) -> str:
     """Return a text without the secrets of the environment, and without what stands behind "Bearer"."""
-    for name, value in os.environ.items():
-        if len(value) >= _LEAST and _SECRET_NAMES.search(name) and value in text:
-            text = text.replace(value, MARK)
-    return _BEARER.sub(rf"\1 {MARK}", text)
+    return _BEARER.sub(rf"\1 {MARK}", known_secrets().hidden(text))
+
+
+def without_secrets(noun: _T) -> _T:
+    """Return an episode, or part of one, without the secrets of the environment; the same object where none stands in it."""
+    known = known_secrets()
+    return _rewritten(noun, known.hidden) if known else noun
+
+
+def _rewritten(value: Any, hide: Callable[[str], str]) -> Any:
+    """Return a value with all texts in it rewritten, keys included; the same object where nothing changes."""
+    if isinstance(value, str):
+        return hide(value)
+    if isinstance(value, list | tuple):
+        members = type(value)(_rewritten(member, hide) for member in value)
+        return value if all(map(is_, members, value)) else members
+    if isinstance(value, Mapping):
+        pairs = {hide(key): _rewritten(member, hide) for key, member in value.items()}
+        return value if all(map(is_, pairs.values(), value.values())) and pairs.keys() == value.keys() else pairs
+    if isinstance(value, Noun):
+        fields = {name: _rewritten(part, hide) for name, part in vars(value).items() if name in _SAID}
+        changed = {name: part for name, part in fields.items() if part is not getattr(value, name)}
+        return value.model_copy(update=changed) if changed else value
+    return value
 
 
 def is_obvious(name: str) -> bool:
@@ -63,7 +88,9 @@ class Secrets:
         """Return the record without what the tool declares secret, and without what obviously is."""
         arguments: JsonObject = self._redacted(record.arguments, _tree(tool.secrets), tool.name)
         result = self._redacted(record.result, _tree(tool.secrets), tool.name)
-        return record.model_copy(update={"arguments": self._without(arguments), "result": self._without(result)})
+        return record.model_copy(
+            update={"arguments": _rewritten(arguments, self.text), "result": _rewritten(result, self.text)}
+        )
 
     def text(self, words: str) -> str:
         """Return words without the values that are known to be secret."""
@@ -98,18 +125,8 @@ class Secrets:
         members = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
         for member in members:
             self._learn(member)
-        if isinstance(value, str) and len(value) >= _LEAST and MARK not in value:
+        if isinstance(value, str) and len(value) >= LEAST and MARK not in value:
             self._values.add(value)
-
-    def _without(self, value: Json) -> Json:
-        """Return the value with known secrets taken out of its texts, keys included."""
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, list):
-            return [self._without(member) for member in value]
-        if isinstance(value, Mapping):
-            return {self.text(key): self._without(member) for key, member in value.items()}
-        return value
 
 
 def _tree(paths: Iterable[str]) -> dict[str, Json]:

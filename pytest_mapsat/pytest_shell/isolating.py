@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -133,7 +134,7 @@ def _isolated(
     config: pytest.Config, settings: IsolationSettings, spec: str, root: Path, timeout: float
 ) -> Source | None:
     """Return the agent of a spec in processes of its own; None where it is none of the user's own code."""
-    from pytest_mapsat.agents import Isolation, isolated_source, names_own_code  # noqa: PLC0415 (an agent is active)
+    from pytest_mapsat.agents import Isolation, isolated_source, names_own_code, unreadable  # noqa: PLC0415 (an agent is active)
     from pytest_mapsat.suite import find_suite  # noqa: PLC0415 (likewise)
 
     if not names_own_code(spec):
@@ -146,6 +147,9 @@ def _isolated(
     own = (None, root, *root.parents)
     path = [os.path.normpath(root / place) for place in sys.path]
     path = [place for place in path if find_suite(Path(place)) in own]
+    hidden = ExitStack()
+    hidden.enter_context(unreadable())
+    config.add_cleanup(hidden.close)
     isolation = Isolation(tuple(path), settings.passed, settings.memory, max(timeout, _LEAST_PATIENCE))
     source = isolated_source(spec, root, isolation)
     config.add_cleanup(source.close)

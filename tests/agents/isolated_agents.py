@@ -18,6 +18,7 @@ import time
 import traceback
 from pathlib import Path
 
+import pytest_mapsat as mapsat
 from pytest_mapsat.agents import Reply
 
 # -- good ones: the same here and there
@@ -52,6 +53,18 @@ def makes():
         return f"What time? {len(heard)}"
 
     return agent
+
+
+def cannot_connect(message, tools):
+    tools.find(query="cafe")
+    try:
+        raise ConnectionRefusedError(111, "Connection refused")
+    except OSError as error:
+        raise RuntimeError("the model gave no answer") from error
+
+
+def is_unavailable(message):
+    raise mapsat.Unavailable("the index is being built")
 
 
 async def waits(message, tools):

@@ -66,4 +66,4 @@ def test_a_secret_parameter_keeps_no_record_from_answering():
 def test_a_message_keeps_its_words_and_loses_its_keys(monkeypatch):
     monkeypatch.setenv("SOME_SERVICE_KEY", "swordfish-4711")
     told = redacted("swordfish-4711 or sk-proj-abcdefghijkl or Bearer abcdefgh12 at the skateboarding-rink")
-    assert told == f"{MARK} or {MARK} or Bearer {MARK} at the skateboarding-rink"
+    assert told == f"[redacted SOME_SERVICE_KEY] or {MARK} or Bearer {MARK} at the skateboarding-rink"

@@ -109,7 +109,12 @@ def test_a_service_that_hangs_is_left_behind_and_asked_again(models: ScriptedMod
     [
         (problem(429, "slow"), "rate_limited", "slow (3 attempts)", 3),
         (problem(500, "boom"), "unavailable", "boom (3 attempts)", 3),
-        (problem(401, f"Incorrect API key provided: {KEY}"), "no_key", "[redacted]; set the service's key", 1),
+        (
+            problem(401, f"Incorrect API key provided: {KEY}"),
+            "no_key",
+            "[redacted OPENAI_API_KEY]; set the service's key",
+            1,
+        ),
         (problem(404, "no such model", "model_not_found"), "unknown_model", "name it as litellm does", 1),
         (problem(400, "maximum context length is 8", "context_length_exceeded"), "too_long", "context length", 1),
         (problem(400, "response_format is not known"), "rejected", "response_format is not known", 1),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -78,6 +80,45 @@ def agent(message, tools):
 """
 
 
+#: Reads the environment of every process that there is, and the memory of those that began it; says where the secret stood.
+SPY = """\
+import os, pathlib
+
+HUSH = b"hush" + b"-canary"
+
+
+def texts(pid):
+    for name in ("environ", "cmdline"):
+        try:
+            yield pathlib.Path(f"/proc/{pid}/{name}").read_bytes()
+        except OSError:
+            yield b""
+    try:
+        with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
+            for line in maps:
+                if "[stack]" in line:
+                    begin, end = (int(part, 16) for part in line.split()[0].split("-"))
+                    memory.seek(begin)
+                    yield memory.read(end - begin)
+    except OSError:
+        pass
+
+
+def agent(message):
+    pids = [name for name in os.listdir("/proc") if name.isdigit()]
+    places = [pathlib.Path(f"/proc/{pid}/comm") for pid in pids if any(HUSH in text for text in texts(pid))]
+    own = "PATH=" in pathlib.Path("/proc/self/environ").read_text()
+    return f"I suggest Blue Bay. own={own} found={len(places)} of {len(pids) > 2}"
+"""
+#: Says in each process of pytest whether others may read it.
+READABLE = """import ctypes, os, pathlib
+
+def pytest_runtest_call():
+    pathlib.Path(__file__).with_name(f"{os.getpid()}.readable").write_text(str(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)))
+"""
+LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+
+
 def _without_timing(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_timing(part) for key, part in value.items() if key != "timing"}
@@ -137,6 +178,30 @@ def test_a_variable_that_an_agent_misses_is_told_with_the_option_that_passes_it(
     project.makepyfile(asks="import os\n\ndef agent(message, tools):\n    return os.environ['A_KEY']\n")
     result = project.runpytest("--mapsat-agent=asks:agent", "--mapsat-isolate")
     result.stdout.fnmatch_lines(["KeyError: 'A_KEY' (asks.py:4 in agent); --mapsat-isolate-env A_KEY passes the*"])
+
+
+@LINUX
+def test_a_secret_that_was_not_passed_stands_in_no_process_that_an_agent_can_read(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OUR_VARIABLE", "hush-canary")
+    project.makepyfile(spy=SPY)
+    options = ("--mapsat-agent=spy:agent", "--mapsat-isolate", "--mapsat-save=run.json", "-n2")
+    project.runpytest_subprocess(*options).assert_outcomes(passed=3)
+    cards = json.loads((project.path / "run.json").read_text())["cases"]
+    assert {card["trajectory"]["turns"][1]["text"] for card in cards} == {
+        "I suggest Blue Bay. own=True found=0 of True"
+    }
+
+
+@LINUX
+def test_pytest_can_be_read_by_others_again_when_the_run_is_over(project: pytest.Pytester) -> None:
+    project.makeconftest(READABLE)
+    assert ctypes.CDLL(None).prctl(3, 0, 0, 0, 0) == 1
+    for options, readable in (((), "1"), (("--mapsat-isolate",), "0")):
+        project.runpytest_inprocess("--mapsat-agent=good:agent", *options).assert_outcomes(passed=3)
+        assert (project.path / f"{os.getpid()}.readable").read_text() == readable
+        assert ctypes.CDLL(None).prctl(3, 0, 0, 0, 0) == 1
 
 
 def test_a_folder_that_an_agent_takes_away_is_made_again_and_one_that_cannot_be_made_is_not_the_agents_fault(

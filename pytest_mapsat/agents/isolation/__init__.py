@@ -10,7 +10,8 @@ episode, ends it with all that it started, and removes its folder; it ends them 
 
 from __future__ import annotations
 
+from .locks import unreadable
 from .processes import Isolation
 from .source import IsolatedSource, isolated_source
 
-__all__ = ["IsolatedSource", "Isolation", "isolated_source"]
+__all__ = ["IsolatedSource", "Isolation", "isolated_source", "unreadable"]

@@ -18,6 +18,7 @@ from pytest_mapsat.agents.resolve import resolve_source
 from pytest_mapsat.agents.source import AgentSource, Conversation
 from pytest_mapsat.model import Case, Json, JsonObject, MapsatError, Noun, Tool, Turn
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
+from pytest_mapsat.secrets import name_secrets
 from pytest_mapsat.strangers import keep_spare, listening, make_room
 
 from .wire import MOST_BYTES, Broken, Call, Inbox, Ready, Said, Thought, Unusable, packed
@@ -134,7 +135,11 @@ class _Episode:
         try:
             reply = self._conversation.reply(message)
         except AgentFault as error:
-            return Broken(turn=turn, message=error.fault.message, detail=error.fault.detail)
+            told = error.fault
+            unreachable = told.blame == "infrastructure"
+            return Broken(
+                turn=turn, message=told.message, detail=told.detail, blame="infrastructure" if unreachable else "agent"
+            )
         except BaseException as error:  # noqa: BLE001  # whatever is left of it, such as no memory for ours
             make_room(error)
             fault = describe(error, blame="agent")
@@ -176,6 +181,7 @@ def serve(end: socket.socket) -> None:
 
 def _found(line: _Line) -> AgentSource | None:
     told = line.receive()
+    name_secrets(told["redact"])
     try:
         with listening():
             source = resolve_source(told["spec"], root=Path(told["root"]))

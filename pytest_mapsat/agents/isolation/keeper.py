@@ -7,7 +7,6 @@ fork costs milliseconds and every process begins alike. It has one thread, which
 from __future__ import annotations
 
 import atexit
-import ctypes
 import faulthandler
 import os
 import resource
@@ -27,6 +26,7 @@ from typing import Any
 from pytest_mapsat.strangers import SPARE
 
 from . import inside
+from .locks import give_up_rights, prctl, see_no_others
 from .processes import remove
 from .wire import NONE
 
@@ -192,16 +192,11 @@ def _end_strays() -> None:
             os.waitpid(-1, 0)
 
 
-def _on_linux(option: int, value: int) -> None:
-    """Set an option of this process that only Linux has."""
-    if sys.platform.startswith("linux"):
-        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
-
-
 def _move_in(line: int, out: int, err: int, folder: str, memory: int) -> socket.socket:
     """Make a new process the agent's: its group, its output, its folder, its limits."""
     os.setsid()
-    _on_linux(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    see_no_others()
+    prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     for descriptor, place in ((out, 1), (err, 2)):
         os.dup2(descriptor, place)
         os.close(descriptor)
@@ -241,7 +236,8 @@ def keep(told: dict[str, Any]) -> None:
     with Path(os.devnull).open("rb") as nothing:
         os.dup2(nothing.fileno(), 0)
     sys.argv = ["mapsat-agent"]
-    _on_linux(_PR_SET_CHILD_SUBREAPER, 1)
+    prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    give_up_rights()
     line = Keeper(control, told["folder"], told["memory"]).run()
     if line is None:
         remove(told["folder"])

@@ -15,8 +15,9 @@ from pytest_mapsat.agents.faults import AgentFault, scrubbed
 from pytest_mapsat.agents.reply import Reply
 from pytest_mapsat.agents.reply_check import checked
 from pytest_mapsat.agents.resolve import search_first
-from pytest_mapsat.model import Case, InfrastructureError, JsonObject, UsageError
+from pytest_mapsat.model import Blame, Case, InfrastructureError, JsonObject, UsageError
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
+from pytest_mapsat.secrets import named_secrets
 from pytest_mapsat.strangers import plain
 
 from .processes import Isolation, Processes
@@ -107,14 +108,14 @@ class IsolatedSource:
                 process.kill()
                 process.close()
 
-    def fault(self, message: str, detail: str = "") -> AgentFault:
+    def fault(self, message: str, detail: str = "", blame: Blame = "agent") -> AgentFault:
         """Return a fault; that of an agent that found no memory says what it may have."""
         if self._isolation.memory and "MemoryError" in message:
             message += f"; its process may use {self._isolation.memory} MB (--mapsat-memory)"
         missing = _MISSING.match(message)
         if missing and missing[1] in os.environ and missing[1] not in self._isolation.environment():
             message += f"; --mapsat-isolate-env {missing[1]} passes the variable"
-        return AgentFault(message, detail)
+        return AgentFault(message, detail, blame)
 
     def _brought_up(self) -> tuple[AgentProcess, Ready | Unusable | AgentFault]:
         """Return a process that has imported the agent, or that says why it has not.
@@ -149,7 +150,7 @@ class IsolatedSource:
 
     def _start(self) -> AgentProcess:
         process = self._processes.start()
-        process.send(self._find)
+        process.send({**self._find, "redact": named_secrets()})  # of what it is passed
         return process
 
     def _word_of(self, process: AgentProcess) -> Ready | Unusable | AgentFault:
@@ -230,7 +231,7 @@ class IsolatedConversation:
             if isinstance(told, Said):
                 return checked(_reply_of(told))
             if isinstance(told, Broken):
-                raise self._source.fault(scrubbed(told.message, _DESCRIBED), _detail(told.detail))
+                raise self._source.fault(scrubbed(told.message, _DESCRIBED), _detail(told.detail), told.blame)
             self._process.send(self._served(told))
 
     def _served(self, asked: Call | Thought) -> JsonObject:

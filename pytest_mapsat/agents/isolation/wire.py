@@ -71,12 +71,13 @@ class Said(Noun):
 
 
 class Broken(Noun):
-    """The agent's fault instead of a reply."""
+    """The agent's fault instead of a reply, or that of a service which it cannot reach."""
 
     kind: Literal["broken"] = "broken"
     turn: int
     message: str
     detail: str = ""
+    blame: Literal["agent", "infrastructure"] = "agent"
 
 
 Sent = Ready | Unusable | Call | Thought | Said | Broken

@@ -1,0 +1,70 @@
+"""Secrets that variables of the environment hold, and texts without them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from urllib.parse import quote
+
+#: Variables whose values are secrets, by a part of their names.
+_SECRET_NAMES = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+#: Shorter values also stand in texts that have nothing to do with them.
+LEAST = 8
+#: Variables that hold secrets, too, as the suites of this process say.
+_named: set[str] = set()
+
+
+def name_secrets(names: Iterable[str]) -> None:
+    """Take the values of further variables for secrets, in this process from now on."""
+    _named.update(names)
+
+
+def named_secrets() -> list[str]:
+    """Return the further variables, sorted, for another process that is to know them."""
+    return sorted(_named)
+
+
+class Known:
+    """The secrets of the environment as it was at one time; false where there are none.
+
+    Args:
+        variables: names and values.
+    """
+
+    def __init__(self, variables: Iterable[tuple[str, str]]) -> None:
+        spellings: dict[str, str] = {}
+        for name, value in sorted(variables):
+            # In a message a value may stand as code, as JSON or in an address.
+            for text in (value, value.strip(), repr(value)[1:-1], json.dumps(value)[1:-1], quote(value, safe="")):
+                if len(text) >= LEAST:
+                    spellings.setdefault(text, name)
+        #: Longest first: a secret may stand in another one.
+        self._spellings = sorted(spellings.items(), key=lambda pair: (-len(pair[0]), pair[0]))
+
+    def __bool__(self) -> bool:
+        """Whether there is any."""
+        return bool(self._spellings)
+
+    def hidden(self, text: str) -> str:
+        """Return a text with ``[redacted NAME]`` for the value of the variable NAME."""
+        for spelling, name in self._spellings:
+            if spelling in text:
+                text = text.replace(spelling, f"[redacted {name}]")
+        return text
+
+
+def known_secrets() -> Known:
+    """Return the secrets that the environment holds now: an agent may have read a file of settings into it."""
+    names = [name for name in os.environ if _is_secret(name) or name in _named]
+    return _known(tuple((name, os.environ.get(name, "")) for name in names))
+
+
+_known = lru_cache(maxsize=4)(Known)
+
+
+@lru_cache(maxsize=1024)
+def _is_secret(name: str) -> bool:
+    return _SECRET_NAMES.search(name) is not None
