@@ -6,6 +6,7 @@ import argparse
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -44,6 +45,11 @@ EXIT_ERROR = 2
 FORMATS = ("mapsatisfybench", "mobilitybench")
 SCHEMAS = ("case", "report", "requirements", "run", "tools")
 _SEVERITIES = ("error", "warning", "note")
+#: So many other places of a finding are named.
+_PLACES = 3
+#: What of a finding's message says where it is, and a call of an oracle with its arguments.
+_WHERE = re.compile(r"^(?:case \S+: )?(?:\w[\w.-]*(?:\[\d+\][\w.-]*)+: )?")
+_CALL = re.compile(r"(calls \w+)\(.*\), which")
 #: Commands that are named in the design and do not exist yet.
 LATER = ("build", "serve", "doctor")
 
@@ -231,8 +237,7 @@ def _print_report(report: ImportReport, dest: Path) -> None:
 def _lint(options: argparse.Namespace) -> int:
     from pytest_mapsat.runs.added import load_added  # noqa: PLC0415  --help needs no pydantic
 
-    added = load_added(options.plugins) if options.plugins else None
-    options.worlds = None if added is None else added.worlds
+    options.worlds = load_added(options.plugins, [options.suite]).worlds
     findings = _findings(options.suite, options.worlds)
     sound = all(finding.severity != "error" for finding in findings)
     proof = _mutants(options.suite, findings, options.worlds) if options.mutants else None
@@ -254,8 +259,11 @@ def _lint(options: argparse.Namespace) -> int:
 
 
 def _print_lint(findings: Sequence[LintFinding], proof: Proof | None) -> None:
-    for finding in findings:
+    for finding, others in _slips(findings):
         _print(str(finding))
+        if others:
+            more = f" and {len(others) - _PLACES} more" if len(others) > _PLACES else ""
+            _print(f"    likewise {', '.join(others[:_PLACES])}{more}")
     _print(_lint_summary(findings))
     if proof is not None:
         from pytest_mapsat.proof import table  # noqa: PLC0415  lazy
@@ -263,6 +271,17 @@ def _print_lint(findings: Sequence[LintFinding], proof: Proof | None) -> None:
         _print("")
         for line in table(proof):
             _print(line)
+
+
+def _slips(findings: Sequence[LintFinding]) -> list[tuple[LintFinding, list[str]]]:
+    """Return each finding once, and the other places where it is found: a slip in a tool shows in every case that calls it."""
+    places: dict[tuple[str, ...], tuple[LintFinding, list[str]]] = {}
+    for finding in findings:
+        problem = finding.problem
+        what = _CALL.sub(r"\1, which", _WHERE.sub("", problem.message))
+        _, others = places.setdefault((finding.severity, finding.rule, what, problem.hint), (finding, []))
+        others.append(f"{problem.path}:{problem.line}")
+    return [(finding, list(dict.fromkeys(others))[1:]) for finding, others in places.values()]
 
 
 def _mutants(path: Path, findings: Sequence[LintFinding], worlds: Sequence[WorldHook] | None) -> Proof:
@@ -304,7 +323,12 @@ def _findings(path: Path, worlds: Sequence[WorldHook] | None) -> list[LintFindin
     except SuiteError as error:
         return errors_of(error, "suite")
     suite.worlds = worlds
-    return sorted([*lint(suite), *lint_records(suite)], key=lambda finding: finding.order)
+    findings = [*lint(suite), *lint_records(suite)]
+    played = {(one.problem.path, one.problem.line) for one in findings if one.rule == "oracle-miss"}
+    told = [
+        one for one in findings if one.rule != "unknown-parameter" or (one.problem.path, one.problem.line) not in played
+    ]
+    return sorted(told, key=lambda finding: finding.order)
 
 
 def _lint_summary(findings: Sequence[LintFinding]) -> str:

@@ -43,8 +43,8 @@ def pytest_mapsat_metrics(config: pytest.Config) -> Sequence[Family] | None:
 
     A suite names those it is measured by under ``metrics:`` in ``suite.yaml``; ``--mapsat-metrics`` asks for others.
 
-    Called once in each process, at its start. Outside pytest the entry points of the group ``pytest_mapsat.metrics`` are known, and what
-    ``mapsat regrade -p conftest.py`` loads.
+    Called once in each process, at its start. Outside pytest the entry points of the group ``pytest_mapsat.metrics`` are known, and those of the
+    project's conftests.
     """
 
 

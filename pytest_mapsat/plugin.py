@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from .pytest_shell.session import CaseRun, MapsatSession
 
 _NAME = "mapsat-session"
+#: What a run with an agent registers; without one of them cases would pass unheard.
+_PARTS = (
+    _NAME,
+    *("mapsat-collector", "mapsat-collecting", "mapsat-reporter", "mapsat-passes", "mapsat-progress", "mapsat-ahead"),
+)
 _NO_AGENT = "no agent: give one with --mapsat-agent=module:attr"
 
 
@@ -48,6 +53,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Start a session of ours where an agent is given."""
     config.addinivalue_line("markers", "mapsat(case, domain, difficulty, language): a benchmark case of pytest-mapsat")
     if agent_spec(config):
+        if blocked := [name for name in _PARTS if config.pluginmanager.is_blocked(name)]:
+            raise pytest.UsageError(
+                f"-p no:{blocked[0]}: a run with an agent needs all of pytest-mapsat; without an agent: --mapsat-agent=off"
+            )
         from .pytest_shell.collector import resting  # noqa: PLC0415
 
         with resting():

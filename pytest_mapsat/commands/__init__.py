@@ -103,14 +103,19 @@ def add_review(commands: Any) -> None:
     parser.add_argument(
         "--add-to-answers", action="store_true", help="add replies that are decided to the suite's answers/"
     )
+    add_plugins(parser)
     parser.add_argument("--json", action="store_true", help="print the list, or with --from the counts, as JSON")
     parser.set_defaults(command=_review)
 
 
 def _review(options: argparse.Namespace) -> int:
+    from pytest_mapsat.runs.added import load_added  # noqa: PLC0415  lazy
+
     from .review import Review, conduct  # noqa: PLC0415  lazy
 
-    opened = Review.of(options.run, options.suite or [Path("benchmark_cases")], options.decisions, options.by)
+    suites = options.suite or [Path("benchmark_cases")]
+    load_added(options.plugins, suites)
+    opened = Review.of(options.run, suites, options.decisions, options.by)
     conduct(
         opened,
         rulings=options.rulings,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _OK, _FINDINGS = 0, 1
 _NARROWEST = 60
 _PAIR = 2
+_NAMED = 5
 
 
 def add_compare(commands: Any) -> None:
@@ -25,17 +26,23 @@ def add_compare(commands: Any) -> None:
     parser = commands.add_parser(
         "compare",
         help=about,
-        description=f"{about[0].upper()}{about[1:]}. Exit status 1 when a mean fell by more than it may, or nobody can tell.",
+        description=f"{about[0].upper()}{about[1:]}. Exit status 1 when a mean fell by more than it may, or a case passed and fails in every trial now.",
     )
     parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="the earlier run, then the new one")
     parser.add_argument(
         "--fail",
         metavar="EXPR",
         action="append",
-        help="how much a mean may fall, as ar:0.02 or navigation.ar:0.05; repeatable (default: what the new run was asked for)",
+        help="how much a mean may fall, as ar:0.02 or navigation.ar:0.05, or how many cases may flip, as flips:1; repeatable (default: what the "
+        "new run was asked for)",
     )
     parser.add_argument("--common", action="store_true", help="compare the cases that are alike where the runs are not")
-    parser.add_argument("--inconclusive", choices=("fail", "pass"), default="fail", help="what it means not to know")
+    parser.add_argument("--inconclusive", choices=("pass", "fail"), default="pass", help="what it means not to know")
+    parser.add_argument(
+        "--accept",
+        action="store_true",
+        help="make the new run the earlier one: write it there, without its dialogues, to be committed as the anchor of later comparisons",
+    )
     parser.add_argument(
         "--aa",
         action="store_true",
@@ -53,7 +60,7 @@ def add_merge(commands: Any) -> None:
         "merge",
         help=about,
         description=f"{about[0].upper()}{about[1:]}. An episode that is in two parts, or in none, is an error. The gate is decided on the whole. "
-        "Exit status 1 when it does not hold.",
+        "Exit status 1 when it does not hold, or a case failed.",
     )
     parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="the run files of the parts")
     parser.add_argument("--out", metavar="PATH", type=Path, required=True, help="write the whole run there")
@@ -64,7 +71,13 @@ def add_merge(commands: Any) -> None:
         action="append",
         help="the suite that was run; repeatable (default: benchmark_cases)",
     )
-    parser.add_argument("--compare", metavar="BASE", type=Path, help="the earlier run to compare the whole with")
+    parser.add_argument(
+        "--compare",
+        metavar="BASE",
+        type=Path,
+        action="append",
+        help="the earlier run to compare the whole with; twice: an anchor besides",
+    )
     parser.add_argument(
         "--fail",
         metavar="EXPR",
@@ -97,9 +110,14 @@ def _compare(options: argparse.Namespace) -> int:
 
         for line in change_lines(found, _width(), full=options.verbose):
             _print(line.text)
-        _print(
-            f"{'outcome':9}{found.outcome if drops else 'nothing was asked for: --fail says how much a mean may fall'}"
-        )
+        more = ": no case flipped; --fail says how much a mean may fall"
+        _print(f"{'outcome':9}{found.outcome}{'' if drops or found.outcome != 'passed' else more}")
+    if options.accept:
+        from pytest_mapsat.runs.baseline import accept  # noqa: PLC0415  lazy
+
+        accept(options.runs[1], options.runs[0])
+        _print(f"accepted {options.runs[1]} is written to {options.runs[0]}: commit it")
+        return _OK
     held = found.outcome == "passed" or (found.outcome == "inconclusive" and options.inconclusive == "pass")
     return _OK if held else _FINDINGS
 
@@ -135,7 +153,7 @@ def _false_alarms(sides: Sequence[Side], drops: Sequence[Drop], *, as_json: bool
 def _merge(options: argparse.Namespace) -> int:
     from pytest_mapsat.formats import read_run, save_run  # noqa: PLC0415  --help needs no pydantic
     from pytest_mapsat.model import UsageError  # noqa: PLC0415  likewise
-    from pytest_mapsat.runs.baseline import read_base, refuse_journal  # noqa: PLC0415  likewise
+    from pytest_mapsat.runs.baseline import read_bases, refuse_journal  # noqa: PLC0415  likewise
     from pytest_mapsat.runs.files import check_save_path  # noqa: PLC0415  likewise
     from pytest_mapsat.runs.merge import merge  # noqa: PLC0415  likewise
     from pytest_mapsat.runs.regrade import open_suites  # noqa: PLC0415  likewise
@@ -152,11 +170,11 @@ def _merge(options: argparse.Namespace) -> int:
             raise UsageError(f"{path} is given twice")
         refuse_journal(path)
         parts[str(path)] = read_run(path)
-    base = None if options.compare is None else read_base(options.compare)
-    if options.fail and base is None:
+    bases = read_bases(options.compare or ())
+    if options.fail and not bases:
         raise UsageError("--fail without a run to compare with: name it with --compare=PATH")
     try:
-        run = merge(parts, open_suites(options.suite or [Path("benchmark_cases")]), base, tuple(options.fail or ()))
+        run = merge(parts, open_suites(options.suite or [Path("benchmark_cases")]), bases, tuple(options.fail or ()))
     except UsageError as error:
         raise UsageError(str(error).replace("--mapsat-compare-fail", "--fail")) from None
     save_run(options.out, run)
@@ -171,7 +189,19 @@ def _merge(options: argparse.Namespace) -> int:
 
         for line in summary_lines(run, width=_width(), colour=False):
             _print(line.text)
-    return _OK if run.gate.outcome == "passed" else _FINDINGS
+    failed = failed_items(run)
+    if failed:
+        sys.stderr.write(f"mapsat: {failed}\n")
+    return _OK if run.gate.outcome == "passed" and not failed else _FINDINGS
+
+
+def failed_items(run: Run) -> str:
+    """Say which cases of a run failed, as pytest would have; empty where none did."""
+    from pytest_mapsat.metrics.trials import case_rows  # noqa: PLC0415  lazy
+
+    failed = [row.id for row in case_rows(run.cases, run.manifest.options.pass_rule) if row.outcome == "failed"]
+    more = f" and {len(failed) - _NAMED} more" if len(failed) > _NAMED else ""
+    return f"{len(failed)} case{'s' * (len(failed) != 1)} failed: {', '.join(failed[:_NAMED])}{more}" if failed else ""
 
 
 def _width() -> int:

@@ -31,7 +31,7 @@ FILES = {
 }
 NEXT = (
     ("pytest --mapsat-agent=my_agent:Agent", "two cases pass, one fails and says why: mend my_agent.py"),
-    ("mapsat lint benchmark_cases -p conftest.py", "what is wrong or missing in your cases; --mutants tries them"),
+    ("mapsat lint benchmark_cases", "what is wrong or missing in your cases; --mutants tries them"),
 )
 
 

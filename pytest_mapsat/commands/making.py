@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .regrading import add_plugins
+
 if TYPE_CHECKING:
     from pytest_mapsat.recording import Offer
 
@@ -51,6 +53,7 @@ def add_record(commands: Any) -> None:
     parser.add_argument(
         "--replace", action="store_true", help="let a new answer take the place of an older one of your tools"
     )
+    add_plugins(parser)
     parser.add_argument("--json", action="store_true", help="print what was kept as JSON")
     parser.set_defaults(command=_record)
 
@@ -102,7 +105,10 @@ def _init(options: argparse.Namespace) -> int:
 
 
 def _record(options: argparse.Namespace) -> int:
+    from pytest_mapsat.runs.added import load_added  # noqa: PLC0415  lazy
+
     from .record import Wanted, conduct  # noqa: PLC0415  lazy
 
+    load_added(options.plugins, [options.suite])
     wanted = Wanted(options.tools, options.suite, tuple(options.case or ()), options.agent, replace=options.replace)
     return conduct(wanted, as_json=options.json)

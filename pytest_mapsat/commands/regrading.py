@@ -71,9 +71,16 @@ def add_regrade(commands: Any) -> None:
     )
     parser.add_argument("--metrics", metavar="LIST", help="families of metrics besides the suite's own, as in pipa")
     parser.add_argument(
-        "--compare", metavar="BASE", type=Path, help="the earlier run that the saved one is to be compared with"
+        "--compare",
+        metavar="BASE",
+        type=Path,
+        action="append",
+        help="the earlier run that the saved one is to be compared with; twice: an anchor besides",
     )
-    parser.add_argument("--allow-unevaluated", metavar="N", type=_whole, help="cases that may be left unevaluated")
+    parser.add_argument("--allow-lost", metavar="N", type=_whole, help="cases that may be lost")
+    parser.add_argument(
+        "--allow-undecided", metavar="N", type=_allowance, help="cases that may stay undecided, as 3 or 20%%"
+    )
     add_plugins(parser)
     parser.add_argument("--save", metavar="PATH", type=Path, help="write the regraded run file")
     parser.add_argument("--json", action="store_true", help="print manifest, summary, groups and gate as JSON")
@@ -81,14 +88,14 @@ def add_regrade(commands: Any) -> None:
 
 
 def add_plugins(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names what conftests add, which no pytest loads here."""
+    """Add the option that names modules with checks, metrics and worlds."""
     parser.add_argument(
         "-p",
         dest="plugins",
         metavar="MODULE",
         action="append",
         default=[],
-        help="a module or file that adds checks, metrics or worlds, such as conftest.py; repeatable",
+        help="a module or file that adds checks, metrics or worlds; repeatable (default: conftest.py of the project and the suite)",
     )
 
 
@@ -96,6 +103,16 @@ def _whole(text: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > _DIGITS:
         raise argparse.ArgumentTypeError(f"found {text!r}, expected a whole number from 0")
     return int(text)
+
+
+def _allowance(text: str) -> str:
+    from pytest_mapsat.gate import parse_allowance  # noqa: PLC0415  lazy
+
+    try:
+        parse_allowance(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text.strip()
 
 
 def _votes(text: str) -> int:
@@ -108,9 +125,11 @@ def _regrade(options: argparse.Namespace) -> int:
     from pytest_mapsat.formats import save_run  # noqa: PLC0415  --help needs no pydantic
     from pytest_mapsat.model import UsageError  # noqa: PLC0415  likewise
     from pytest_mapsat.runs.added import load_added  # noqa: PLC0415  likewise
-    from pytest_mapsat.runs.baseline import read_base  # noqa: PLC0415  likewise
+    from pytest_mapsat.runs.baseline import read_bases  # noqa: PLC0415  likewise
     from pytest_mapsat.runs.regrade import changed_suites, open_suites, regrade  # noqa: PLC0415  likewise
     from pytest_mapsat.runs.resume import read_saved  # noqa: PLC0415  likewise
+
+    from .compare import failed_items  # noqa: PLC0415  likewise
 
     changes = _changes(options)
     run = read_saved(options.run)
@@ -118,12 +137,13 @@ def _regrade(options: argparse.Namespace) -> int:
     by_batch = options.batch_in is not None or options.batch_out is not None
     if by_batch and not asks:
         raise UsageError("--batch-in and --batch-out go with --judge=llm:MODEL or llm-all:MODEL")
-    added = load_added(options.plugins)
-    suites = open_suites(options.suite or [Path("benchmark_cases")], added.worlds if options.plugins else None)
+    paths = options.suite or [Path("benchmark_cases")]
+    added = load_added(options.plugins, paths)
+    suites = open_suites(paths, added.worlds)
     for warning in changed_suites(run, suites, changes):
         _tell(f"warning: {warning}")
     try:
-        base = None if options.compare is None else read_base(options.compare)
+        bases = read_bases(options.compare or ())
 
         def regraded(door: Door | None) -> Run:
             return regrade(
@@ -132,7 +152,7 @@ def _regrade(options: argparse.Namespace) -> int:
                 changes,
                 root=Path.cwd(),
                 families=added.families,
-                base=base,
+                bases=bases,
                 door=door,
             )
 
@@ -150,7 +170,9 @@ def _regrade(options: argparse.Namespace) -> int:
     if options.save is not None:
         save_run(options.save, run)
     _print_run(run, as_json=options.json)
-    return 0 if run.gate.outcome == "passed" else 1
+    if failed := failed_items(run):
+        _tell(failed)
+    return 0 if run.gate.outcome == "passed" and not failed else 1
 
 
 def _changes(options: argparse.Namespace) -> Changes:
@@ -170,7 +192,8 @@ def _changes(options: argparse.Namespace) -> Changes:
         judge=options.judge,
         asserted=asserted,
         fail_under=None if options.fail_under is None else tuple(options.fail_under),
-        allow_unevaluated=options.allow_unevaluated,
+        allow_lost=options.allow_lost,
+        allow_undecided=options.allow_undecided,
         decisions=options.decisions,
         judge_votes=options.judge_votes,
         metrics=metrics,

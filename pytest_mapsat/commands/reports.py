@@ -23,7 +23,7 @@ def add_report(commands: Any) -> None:
         "report",
         help=about,
         description=f"{about[0].upper()}{about[1:]}: html (one file that works from disk), json, markdown, or github "
-        "(the summary of the step that is under way, and annotations on the output).",
+        "(the summary of the step that is under way, and annotations on the output). Exit status 1 when a case failed or the gate does not hold.",
     )
     parser.add_argument("run", metavar="RUN", type=Path, help="a file that --mapsat-save wrote, or a journal")
     parser.add_argument(
@@ -83,12 +83,16 @@ def _report(options: argparse.Namespace) -> int:
     from pytest_mapsat.reports import parse_reports, write_reports  # noqa: PLC0415  --help needs no pydantic
     from pytest_mapsat.runs.resume import read_saved  # noqa: PLC0415  likewise
 
+    from .compare import failed_items  # noqa: PLC0415  likewise
+
     targets = parse_reports(options.reports, Path.cwd())
     _refuse_reading_place(options.run, [target.path for target in targets])
     run = read_saved(options.run)
     for line in write_reports(run, targets, Path.cwd()):
         sys.stdout.write(f"{line}\n")
-    return 0
+    if failed := failed_items(run):
+        sys.stderr.write(f"mapsat: {failed}\n")
+    return 1 if failed or run.gate.outcome != "passed" else 0
 
 
 def _refuse_reading_place(run: Path, paths: Sequence[Path]) -> None:

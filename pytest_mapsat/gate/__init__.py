@@ -5,12 +5,15 @@ from __future__ import annotations
 from .alarms import Alarms, false_alarms
 from .compare import compare
 from .coverage import Coverage
-from .decide import decide
-from .likeness import Side, likeness
-from .thresholds import Drop, Origin, Threshold, gated, parse_drops, parse_thresholds
+from .decide import decide, parse_allowance
+from .likeness import Side, likeness, without_turns
+from .rules import Ceiling, Drop, Origin, Threshold, gated, parse_drops, parse_thresholds
+from .spending import EACH_CASE
 
 __all__ = [
+    "EACH_CASE",
     "Alarms",
+    "Ceiling",
     "Coverage",
     "Drop",
     "Origin",
@@ -21,6 +24,8 @@ __all__ = [
     "false_alarms",
     "gated",
     "likeness",
+    "parse_allowance",
     "parse_drops",
     "parse_thresholds",
+    "without_turns",
 ]

@@ -9,12 +9,12 @@ from itertools import permutations
 
 from pytest_mapsat.model import ComparisonOutcome, JsonObject, UsageError
 
-from .drops import held_drops
+from .drops import held_drops, trials_of
 from .finding import SEVERITY, counted
 from .likeness import Side, likeness, told
 from .pairs import pair_up
+from .rules import Drop
 from .table import Table
-from .thresholds import Drop
 
 #: More pairs than this tell nothing more of so few runs.
 _MOST = 400
@@ -57,7 +57,7 @@ class Alarms:
         lines = [f"one agent held against itself, {counted(self.comparisons, 'comparison')}: {ended}"]
         for rule, counts in self.rules.items():
             seen = self.smallest[rule]
-            power = "" if seen is None else f"; sees a further drop of {seen:.3f} four times in five"
+            power = "" if seen is None else f"; sees a drop of {seen:.3f} four times in five"
             lines.append(f"  {rule}: {counts['failed']} failed, {counts['inconclusive']} inconclusive{power}")
         return lines
 
@@ -80,10 +80,13 @@ def false_alarms(sides: Sequence[Side], drops: Sequence[Drop]) -> Alarms:
     seen: dict[str, list[float]] = {str(drop): [] for drop in drops}
     orders = list(permutations(range(len(runs)), 2))[:_MOST]
     for base, new in orders:
-        results = held_drops(Table(pair_up(cases[base], cases[new], frozenset())), drops)
+        pairs = pair_up(cases[base], cases[new], frozenset())
+        trials = trials_of(pairs, [drop.metric for drop in drops], same_agent=True)
+        results = held_drops(Table(pairs), drops, trials)
         outcomes[max((result.outcome for result in results), key=SEVERITY.index)] += 1
         for result in results:
-            rules[result.rule][result.outcome] += 1
+            rules.setdefault(result.rule, Counter())[result.outcome] += 1
+            seen.setdefault(result.rule, [])
             if result.smallest is not None:
                 seen[result.rule].append(result.smallest)
     smallest = {rule: sorted(some)[len(some) // 2] if some else None for rule, some in seen.items()}

@@ -50,6 +50,8 @@ def _fall(change: CaseChange, metric: str) -> float:
 
 
 def _change(pair: Pair, metrics: Sequence[str], base_rule: str, new_rule: str) -> CaseChange | None:
+    if [_ended(card) for card in pair.base] == [_ended(card) for card in pair.new]:
+        return None
     differences = {name: found for name in (*metrics, PASS_RATE) if (found := pair.difference(name)) is not None}
     base, new = _side(pair, base_rule, metrics, new=False), _side(pair, new_rule, metrics, new=True)
     factors = _factors(pair)
@@ -65,6 +67,10 @@ def _change(pair: Pair, metrics: Sequence[str], base_rule: str, new_rule: str) -
         new=new,
         factors=factors,
     )
+
+
+def _ended(card: Scorecard) -> tuple[object, ...]:
+    return card.outcome, card.metrics, card.bounds, card.labels
 
 
 def _differs(difference: Bounds) -> bool:

@@ -6,21 +6,20 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 from pytest_mapsat.metrics import PASS_RATE
-from pytest_mapsat.metrics.paired import mcnemar, sign_flip
-from pytest_mapsat.metrics.statistics import Interval
-from pytest_mapsat.model import CaseChange, Change, Comparison, Direction, RuleResult
+from pytest_mapsat.metrics.permuted import chances
+from pytest_mapsat.model import CaseChange, Change, Comparison, Direction, RuleResult, Unlike
 
 from .changed import changed_cases
-from .drops import ALARMS, held_drops
-from .finding import SEVERITY, counted
+from .drops import held_drops, trials_of
+from .finding import ALARMS, SEVERITY, counted
 from .likeness import Side, likeness, told
-from .pairs import pair_up
-from .table import Column, Table
-from .thresholds import Drop, gated
+from .pairs import Pair, pair_up
+from .rules import Drop, gated
+from .table import Column, Table, blocks_of
 
 _NAMED = 3
-#: Groups are many: fewer resamples move their ends by little.
-_GROUP_RESAMPLES = 2_000
+#: With a smaller share of the cases in common a comparison says nothing of the suite.
+_LEAST_COMMON = 0.5
 
 
 def compare(
@@ -29,7 +28,7 @@ def compare(
     drops: Sequence[Drop] = (),
     *,
     common: bool = False,
-    inconclusive: Literal["fail", "pass"] = "fail",
+    inconclusive: Literal["fail", "pass"] = "pass",
     covers: Callable[[str], bool] = lambda _: True,
 ) -> Comparison:
     """Return a run held against an earlier one.
@@ -51,8 +50,12 @@ def compare(
     )
     if refusal := like.refusal(common=common):
         return head.model_copy(update={"reasons": refusal})
+    base = base.asserting(new.manifest.options.asserted_kinds)
     before, after = base.cases(), new.cases()
-    pairs = pair_up(before, after, like.changed)
+    pairs = pair_up(before, after, like.changed, other_decisions=base.decisions != new.decisions)
+    if few := _too_few(len(pairs), len(before), len(after), partial=new.partial):
+        told_so = f"the runs cannot be compared: {told(few)}; fewer than half: run the base again"
+        return head.model_copy(update={"unlike": (*like.all, few), "reasons": (told_so,), "pairs": len(pairs)})
     metrics = [name for name in gated(new.manifest.metrics) if name in gated(base.manifest.metrics)]
     first = [one.name for one in new.manifest.metrics if one.headline and one.name in metrics]
     ordered = [*first, *(name for name in metrics if name not in (*first, PASS_RATE))]
@@ -60,7 +63,10 @@ def compare(
         pairs, ordered, base_rule=base.manifest.options.pass_rule, new_rule=new.manifest.options.pass_rule
     )
     table = Table(pairs)
-    rules = held_drops(table, [drop for drop in drops if covers(drop.domain)])
+    agents = [(side.manifest.agent, side.manifest.agent_source) for side in (base, new)]
+    same_agent = agents[0] == agents[1] and bool(agents[0][1])
+    trials = trials_of(pairs, [*ordered, PASS_RATE], same_agent=same_agent)
+    rules = held_drops(table, [drop for drop in drops if covers(drop.domain)], trials)
     flips = [sum(one.flipped and one.direction == way for one in changed) for way in ("worse", "better")]
     outcome = max((rule.outcome for rule in rules), key=SEVERITY.index, default="passed")
     return head.model_copy(
@@ -73,44 +79,59 @@ def compare(
             "rules": rules,
             "cases": changed,
             "flips": (flips[0], flips[1]),
-            "mcnemar": mcnemar(flips[0], flips[1]),
+            "varies": trials.varies,
             "outcome": outcome,
             "reasons": tuple(_reasons(rules)),
             "where": tuple(_where(changed, table)),
-            "warnings": tuple(f"{told(one)}: compared on what is common" for one in like.part),
+            "warnings": (
+                *(f"{told(one)}: compared on what is common" for one in like.part),
+                *_more_open(pairs),
+            ),
         }
     )
 
 
+def _too_few(pairs: int, before: int, after: int, *, partial: bool) -> Unlike | None:
+    """Return that too few cases are common to both runs; None where they are enough, or all of those that a part of the suite has."""
+    whole = after if partial else max(before, after)
+    if pairs >= _LEAST_COMMON * whole:
+        return None
+    return Unlike(what="cases in common", base=f"{pairs} of {before}", new=f"{pairs} of {after}")
+
+
+def _more_open(pairs: Sequence[Pair]) -> Iterator[str]:
+    """Tell that the judge leaves more cases undecided than before."""
+    before, after = (sum(pair.is_open(new=new) for pair in pairs) for new in (False, True))
+    if after > before:
+        yield (
+            f"{counted(after, 'case')} with undecided labels, {before} before: what is not decided is not compared "
+            "(a rule undecided:0.05 fails where their share rises by more)"
+        )
+
+
 def _changes(table: Table, metrics: Sequence[str]) -> Iterator[Change]:
     """Give the change of every metric, over all cases first, then by domain."""
-    whole, parts = (
-        [column for domain in domains for metric in metrics if (column := table.column(metric, domain)).members]
-        for domains in ([""], table.domains)
-    )
-    intervals = [*table.intervals(whole), *table.intervals(parts, resamples=_GROUP_RESAMPLES)]
-    columns = [*whole, *parts]
-    chances = sign_flip([column.cautious() for column in columns]) if columns else []
-    for column, interval, chance in zip(columns, intervals, chances, strict=True):
-        yield _change(column, interval, chance)
-
-
-def _change(column: Column, interval: Interval | None, chance: float) -> Change:
-    return Change(
-        metric=column.metric,
-        dimension="domain" if column.domain else "",
-        group=column.domain,
-        base=column.side(new=False),
-        new=column.side(new=True),
-        difference=column.bounds,
-        low=None if interval is None else interval[0],
-        high=None if interval is None else interval[1],
-        p=chance,
-        direction=_direction(column, chance),
-        n=len(column.members) - column.undecided,
-        undecided=column.undecided,
-        left_out=column.cases - len(column.members),
-    )
+    columns = [
+        column
+        for domain in ("", *table.domains)
+        for metric in metrics
+        if (column := table.column(metric, domain)).members
+    ]
+    blocks = blocks_of(columns, [column.cautious for column in columns])
+    for column, chance in zip(columns, chances(blocks, len(columns), tail="both"), strict=True):
+        yield Change(
+            metric=column.metric,
+            dimension="domain" if column.domain else "",
+            group=column.domain,
+            base=column.side(new=False),
+            new=column.side(new=True),
+            difference=column.bounds,
+            p=chance,
+            direction=_direction(column, chance),
+            n=len(column.members) - column.undecided,
+            undecided=column.undecided,
+            left_out=column.cases - len(column.members),
+        )
 
 
 def _direction(column: Column, chance: float) -> Direction:

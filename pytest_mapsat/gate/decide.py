@@ -2,60 +2,98 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pytest_mapsat.metrics import LEVEL, summarise
 from pytest_mapsat.model import UNDECIDED, Comparison, Gate, GateOutcome, Label, Scorecard
 
 from .coverage import Coverage
-from .finding import SEVERITY, Finding, counted
+from .finding import SEVERITY, TOLERANCE, Finding, counted
 from .holds import check, members, skipped
-from .thresholds import Drop, Threshold
+from .likeness import Side
+from .rules import Ceiling, Drop, Threshold
+from .spending import EACH_CASE, check_ceiling
 
 _WAYS_ON = (
-    "undecided labels are settled by people's decisions (mapsat review RUN) or by a model judge "
-    "(mapsat regrade RUN --judge=llm:MODEL)"
+    "three ways on: a judge model (mapsat regrade RUN --judge=llm:MODEL), labels of people (mapsat review RUN), "
+    "or an allowance (--mapsat-allow-undecided=N or N%)"
 )
 _RECORDS = "calls without a record leave labels open: mapsat lint SUITE --misses RUN offers synonyms and records"
 
 _UNKNOWN = ("unevaluated", "error")
-_SHOWN_ERRORS = 3
+_SHOWN = 3
+
+
+def parse_allowance(text: str) -> tuple[float, bool]:
+    """Return how many cases may stay undecided, and whether that is a share of all of them, from a text like ``3`` or ``20%``.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    number = text.strip().removesuffix("%").strip()
+    share = text.strip().endswith("%")
+    if not re.fullmatch(r"[0-9]{1,9}" if not share else r"[0-9]{1,3}(\.[0-9]{1,6})?", number):
+        raise ValueError(f"found {text!r}, expected a number of cases as 3, or a share of them as 20%")
+    if share and float(number) > 100:  # noqa: PLR2004 - per cent
+        raise ValueError(f"found {text!r}, expected at most 100%")
+    return float(number), share
 
 
 def decide(
     cards: Sequence[Scorecard],
-    thresholds: Sequence[Threshold],
+    thresholds: Sequence[Threshold | Ceiling],
     *,
-    allowed_unevaluated: int,
     coverage: Coverage,
+    allowed_lost: int = 0,
+    allowed_undecided: str = "0",
     drops: Sequence[Drop] = (),
-    comparison: Comparison | None = None,
+    comparisons: Sequence[Comparison] = (),
+    base: Side | None = None,
+    agent: str = "",
 ) -> Gate:
     """Return the decision of a run.
 
     Args:
         cards: all scorecards of the run.
         thresholds: what must hold.
-        allowed_unevaluated: how many cases may be lost, have somebody's fault, or have an asserted label that is not known. A metric
-            between bounds is not counted: its bounds settle the thresholds.
         coverage: how much of the suite has run.
+        allowed_lost: how many cases may be lost: without a scorecard, or with the fault of somebody other than the agent.
+        allowed_undecided: how many cases may stay undecided, as ``3`` or ``20%``: with an asserted label of which the judge cannot say. They count only where
+            they could turn what is asked: a threshold between whose bounds the limit lies, or, without thresholds, the items. Cases that are open for
+            want of a record are never let pass: an agent could ask for what is not recorded.
         drops: how much means may fall against an earlier run.
-        comparison: with that run, where there is one.
+        comparisons: with that run and with an anchor, where there are any.
+        base: the earlier run, of whose spending relative ceilings are multiples.
+        agent: the spec of the run's agent.
 
     Returns:
-        The gravest of: ``invalid`` (a file or case that could not be read, more unevaluated cases than allowed, an earlier run of another kind), ``failed`` (a
-        mean below its threshold even at its upper bound, or surely down by more than it may be), ``inconclusive`` (what could not be decided),
+        The gravest of: ``invalid`` (a file or case that could not be read, more lost cases than allowed, an earlier run of another kind), ``failed`` (a
+        mean below its threshold even at its upper bound, or down by more than it may be), ``inconclusive`` (what could not be decided),
         ``passed`` (every mean holds even at its lower bound). Reasons are one line each, the gravest first, then the ways on.
     """
-    decidable = [threshold for threshold in thresholds if coverage.covers(threshold.domain)]
-    findings = [*_collection(coverage), *_unevaluated(cards, coverage, decidable, allowed_unevaluated)]
-    findings += _thresholds(cards, thresholds, coverage)
-    findings += _compared(comparison, drops, coverage)
+    decidable = [rule for rule in thresholds if isinstance(rule, Threshold) and coverage.covers(rule.domain)]
+    lost, open_cases = _unevaluated(cards, coverage, decidable)
+    number, share = parse_allowance(allowed_undecided)
+    cases = len({card.id for card in cards} | lost.keys())
+    room = math.floor(number * cases / 100 + TOLERANCE) if share else int(number)
+    undecided = frozenset(case for case, blame in open_cases.items() if blame == UNDECIDED)
+    allowed = undecided if len(undecided) <= room else frozenset()
+    findings = [*_collection(coverage), *_lost(lost, allowed_lost)]
+    findings += _thresholds(cards, thresholds, coverage, base, agent, allowed=allowed)
+    for place, comparison in enumerate(comparisons):
+        findings += _compared(comparison, drops, coverage, "" if place == 0 else "against the anchor, ")
+    if not comparisons:
+        findings += _compared(None, drops, coverage, "")
     if not (thresholds or drops):
+        findings += _undecided_items(open_cases, allowed, allowed_undecided)
         findings.append(Finding("passed", f"no threshold was given{'' if findings else ': only the items decide'}"))
+    elif open_cases:
+        findings.append(Finding("passed", _told_open(open_cases, cases)))
     # The sort is stable: thresholds of one outcome stay in the order they were given.
-    findings.sort(key=lambda finding: -SEVERITY.index(finding.outcome))
+    findings.sort(key=lambda finding: (-SEVERITY.index(finding.outcome), not finding.warns))
     return Gate(
         outcome=findings[0].outcome,
         reasons=(*(finding.reason for finding in findings), *_ways_on(findings, cards)),
@@ -63,34 +101,67 @@ def decide(
     )
 
 
-def _thresholds(cards: Sequence[Scorecard], thresholds: Sequence[Threshold], coverage: Coverage) -> Iterator[Finding]:
-    wanted = {(one.domain, one.level) for one in thresholds if coverage.covers(one.domain)}
+def _thresholds(
+    cards: Sequence[Scorecard],
+    thresholds: Sequence[Threshold | Ceiling],
+    coverage: Coverage,
+    base: Side | None,
+    agent: str,
+    *,
+    allowed: frozenset[str],
+) -> Iterator[Finding]:
+    floors = [rule for rule in thresholds if isinstance(rule, Threshold)]
+    wanted = {(one.domain, one.level) for one in floors if coverage.covers(one.domain)}
     summaries = {
         (domain, level): summarise(members(cards, domain), level=LEVEL if level is None else level / 100)
         for domain, level in wanted
     }
-    for threshold in thresholds:
-        summary = summaries.get((threshold.domain, threshold.level))
-        yield skipped(threshold, coverage) if summary is None else check(threshold, summary, cards)
+    for rule in thresholds:
+        if isinstance(rule, Ceiling):
+            covered = coverage.covers("" if rule.domain == EACH_CASE else rule.domain)
+            yield check_ceiling(rule, cards, base, coverage, agent) if covered else skipped(rule, coverage)
+        elif (summary := summaries.get((rule.domain, rule.level))) is None:
+            yield skipped(rule, coverage)
+        else:
+            finding = check(rule, summary, cards)
+            yield _without(rule, cards, finding, allowed) if finding.open and allowed else finding
 
 
-def _compared(comparison: Comparison | None, drops: Sequence[Drop], coverage: Coverage) -> Iterator[Finding]:
-    """Give what became of each drop, where there is an earlier run and the suite ran far enough to tell."""
+def _without(rule: Threshold, cards: Sequence[Scorecard], finding: Finding, allowed: frozenset[str]) -> Finding:
+    """Hold the mean of the other cases against a threshold that undecided ones could turn, where they are allowed."""
+    rest = [card for card in members(cards, rule.domain) if card.id not in allowed]
+    aggregate = summarise(rest).get(rule.metric) if rest else None
+    if aggregate is None or aggregate.bounds is None or aggregate.bounds[0] < rule.minimum - TOLERANCE:
+        return finding
+    number = len({card.id for card in members(cards, rule.domain)} & allowed)
+    return Finding(
+        "passed",
+        f"{rule.name} {aggregate.bounds[0]:.4f} >= {rule.minimum:g} without {counted(number, 'undecided case')}, which "
+        "--mapsat-allow-undecided lets pass",
+    )
+
+
+def _compared(
+    comparison: Comparison | None, drops: Sequence[Drop], coverage: Coverage, against: str
+) -> Iterator[Finding]:
+    """Give what became of each rule, where there is an earlier run and the suite ran far enough to tell."""
     if comparison is not None and not comparison.comparable:
-        yield from (Finding("invalid", reason) for reason in comparison.reasons)
+        yield from (Finding("invalid", f"{against}{reason}") for reason in comparison.reasons)
         return
     results = {} if comparison is None else {result.rule: result for result in comparison.rules}
-    lenient = comparison is not None and comparison.inconclusive == "pass"
     for drop in drops:
-        result = results.get(str(drop))
-        if result is None and coverage.covers(drop.domain):
-            yield Finding("inconclusive", f"{drop.name} is undecided: the earlier run is not given (--compare=PATH)")
-        elif result is None:
+        if str(drop) not in results and coverage.covers(drop.domain):
+            yield Finding(
+                "inconclusive", f"{drop.name} is undecided: the earlier run is not given (--mapsat-compare=PATH)"
+            )
+        elif str(drop) not in results:
             yield skipped(drop, coverage)
-        elif result.outcome == "inconclusive" and lenient:
-            yield Finding("passed", f"{result.reason}; let pass (--mapsat-inconclusive=pass)")
+    for result in results.values():
+        if comparison is not None and result.outcome == "inconclusive" and comparison.inconclusive == "pass":
+            yield Finding("passed", f"warning: {against}inconclusive: {result.reason}", warns=True)
+            yield from (Finding("passed", f"  {way}", warns=True) for way in result.settle)
         else:
-            yield Finding(result.outcome, result.reason)
+            yield Finding(result.outcome, f"{against}{result.reason}")
             yield from (Finding(result.outcome, f"  {way}") for way in result.settle)
 
 
@@ -98,16 +169,44 @@ def _collection(coverage: Coverage) -> Iterator[Finding]:
     if coverage.unfinished:
         yield Finding("invalid", coverage.unfinished)
     if coverage.errors:
-        more = len(coverage.errors) - _SHOWN_ERRORS
-        named = ", ".join(coverage.errors[:_SHOWN_ERRORS]) + (f" and {more} more" if more > 0 else "")
+        more = len(coverage.errors) - _SHOWN
+        named = ", ".join(coverage.errors[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
         yield Finding("invalid", f"{counted(len(coverage.errors), 'place')} could not be read: {named}")
+
+
+def _lost(lost: Mapping[str, str], allowed: int) -> Iterator[Finding]:
+    if lost:
+        outcome: GateOutcome = "invalid" if len(lost) > allowed else "passed"
+        yield Finding(
+            outcome, f"{counted(len(lost), 'case')} lost ({_blames(lost)}: {_named(lost)}), {allowed} allowed"
+        )
+
+
+def _undecided_items(open_cases: Mapping[str, str], let_pass: frozenset[str], allowed: str) -> Iterator[Finding]:
+    """Say whether items that nobody could decide may stay so, where nothing but the items is asked."""
+    if open_cases:
+        why = f"{counted(len(open_cases), 'case')} undecided ({_blames(open_cases)}: {_named(open_cases)}), {allowed} allowed"
+        yield Finding("inconclusive" if open_cases.keys() - let_pass else "passed", why, open=True)
+
+
+def _told_open(open_cases: Mapping[str, str], cases: int) -> str:
+    return f"{len(open_cases)} of {counted(cases, 'case')} undecided ({_blames(open_cases)}: {_named(open_cases)})"
+
+
+def _blames(cases: Mapping[str, str]) -> str:
+    return ", ".join(f"{blame} {number}" for blame, number in sorted(Counter(cases.values()).items()))
+
+
+def _named(cases: Mapping[str, str]) -> str:
+    names = sorted(cases)
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
 def _ways_on(findings: Sequence[Finding], cards: Sequence[Scorecard]) -> Iterator[str]:
     """Say what would settle the labels that keep the gate from deciding."""
     if not any(finding.open and finding.outcome != "passed" for finding in findings):
         return
-    blames = {label.blame for card in cards for label in card.labels if label.bounded}
+    blames = {label.blame for card in cards for label in card.labels if label.bounded or label.factor in card.unknown}
     if None in blames:
         yield _WAYS_ON
     if "sandbox" in blames:
@@ -115,32 +214,31 @@ def _ways_on(findings: Sequence[Finding], cards: Sequence[Scorecard]) -> Iterato
 
 
 def _unevaluated(
-    cards: Sequence[Scorecard], coverage: Coverage, thresholds: Sequence[Threshold], allowed: int
-) -> Iterator[Finding]:
-    """Count the cases without a scorecard, with the fault of somebody other than the agent, or with an asserted label that is not known."""
+    cards: Sequence[Scorecard], coverage: Coverage, thresholds: Sequence[Threshold]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the cases that are lost, and those with an asserted label that is not known, with what each is laid to.
+
+    A label of a trial that failed anyway cannot turn it, and is not counted.
+    """
     lost: dict[str, str] = {one.id: "lost" for one in coverage.lost}
+    undecided: dict[str, str] = {}
     for card in sorted(cards, key=lambda card: (card.id, card.trial)):
         blame = _lost_to(card, thresholds)
-        if blame is not None:
+        if blame in (UNDECIDED, "sandbox"):
+            undecided.setdefault(card.id, blame)
+        elif blame is not None:
             lost.setdefault(card.id, blame)
-    blames = Counter(lost.values())
-    if not blames:
-        return
-    named = ", ".join(f"{blame} {number}" for blame, number in sorted(blames.items()))
-    count = blames.total()
-    outcome: GateOutcome = "invalid" if count > allowed else "passed"
-    reason = f"{counted(count, 'case')} not evaluated ({named}), {allowed} allowed"
-    yield Finding(outcome, reason, open=bool(blames.keys() & {UNDECIDED, "sandbox"}))
+    return lost, {case: blame for case, blame in undecided.items() if case not in lost}
 
 
 def _lost_to(card: Scorecard, thresholds: Sequence[Threshold]) -> str | None:
     """Return who or what keeps the card from counting as evaluated, or None where nothing does."""
-    if card.outcome == "unevaluated" or (card.outcome == "error" and card.blame != "agent"):
-        return card.blame or (UNDECIDED if card.unknown else "judge")
-    if card.unknown:
+    if card.unknown and card.outcome != "failed":
         labels = {label.factor: label for label in card.labels}
         blames = [_blame(card, labels.get(name), name) for name in card.unknown]
-        return next((blame for blame in blames if blame != UNDECIDED), UNDECIDED)
+        return next((blame for blame in blames if blame not in (UNDECIDED, "sandbox")), blames[0])
+    if card.outcome == "unevaluated" or (card.outcome == "error" and card.blame != "agent"):
+        return card.blame or (UNDECIDED if card.unknown else "judge")
     gated = {one.metric for one in thresholds if not one.domain or one.domain in card.domains}
     # What is left out of a gated mean must not be left out in silence; what stays in it at its bounds is not.
     missing = [
@@ -152,7 +250,8 @@ def _lost_to(card: Scorecard, thresholds: Sequence[Threshold]) -> str | None:
         return None
     if (broken := next((card.faults[metric] for metric in missing if metric in card.faults), None)) is not None:
         return broken.blame
-    return next((label.blame for label in card.labels if label.outcome in _UNKNOWN and label.blame), "judge")
+    faults = (label.blame for label in card.labels if label.outcome in _UNKNOWN and label.blame)
+    return next((blame for blame in faults if blame != "sandbox"), "judge")
 
 
 def _blame(card: Scorecard, label: Label | None, name: str) -> str:

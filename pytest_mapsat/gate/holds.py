@@ -8,7 +8,7 @@ from pytest_mapsat.model import Aggregate, Scorecard, did_you_mean
 
 from .coverage import Coverage
 from .finding import TOLERANCE, Finding, counted
-from .thresholds import Drop, Threshold
+from .rules import Rule, Threshold
 
 
 def members(cards: Sequence[Scorecard], domain: str) -> list[Scorecard]:
@@ -16,7 +16,7 @@ def members(cards: Sequence[Scorecard], domain: str) -> list[Scorecard]:
     return [card for card in cards if not domain or domain in card.domains]
 
 
-def skipped(rule: Threshold | Drop, coverage: Coverage) -> Finding:
+def skipped(rule: Rule, coverage: Coverage) -> Finding:
     """Return what becomes of a threshold or a drop on part of the suite.
 
     One of the ini is meant for whole runs, so part of the suite is no reason to fail; one just typed is. A shard leaves them to ``mapsat merge``.

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from pytest_mapsat.model import (
     OBSERVATION,
     STATE,
+    Blame,
     ComparedRun,
     Lost,
+    Outcome,
     Run,
     RunManifest,
     RunRequest,
@@ -18,15 +20,18 @@ from pytest_mapsat.model import (
     SuiteInfo,
     Unlike,
     digest,
+    lighten,
     trajectory_digest,
 )
 
 _NAMED = 3
 _NONE = "none"
+#: What asserts each kind of requirement.
+_KINDS = {"explicit": "explicit", "hard": "hard", "soft": "soft", "fact": "facts", "policy": "policies"}
 #: Options that may differ: they say how much is run and what is made of it, not what happens in an episode.
 _FREE = {
-    *("sample", "sample_by", "sample_seed"),
-    *("trials", "pass_rule", "shard", "allow_unevaluated", "fail_under", "fail_under_from"),
+    *("sample", "sample_by", "sample_seed", "assert"),
+    *("trials", "pass_rule", "shard", "allow_lost", "allow_undecided", "fail_under", "fail_under_from"),
     *("compare_fail", "compare_fail_from", "compare_on", "inconclusive", "metrics"),
 }
 
@@ -54,16 +59,12 @@ class Side:
     @classmethod
     def of(cls, run: Run) -> Side:
         """Return a saved run as a side, without the turns of its dialogues."""
-        cards = tuple(
-            card.model_copy(
-                update={
-                    "dialogue": dialogue_of(card),
-                    "trajectory": card.trajectory.model_copy(update={"turns": ()}),
-                }
-            )
-            for card in run.cases
+        return cls(
+            run.manifest,
+            tuple(map(without_turns, run.cases)),
+            run.accounting.lost,
+            partial=bool(run.manifest.options.sample),
         )
-        return cls(run.manifest, cards, run.accounting.lost, partial=bool(run.manifest.options.sample))
 
     def cases(self) -> dict[str, list[Scorecard]]:
         """Return the scorecards by case, both sorted."""
@@ -71,6 +72,17 @@ class Side:
         for card in sorted(self.cards, key=lambda card: card.key):
             found.setdefault(card.id, []).append(card)
         return found
+
+    @property
+    def decisions(self) -> tuple[str, ...]:
+        """Digests of people's decisions that the labels of the run rest on."""
+        return (self.manifest.decisions, *(info.decisions for info in self.manifest.suites))
+
+    def asserting(self, asserted: frozenset[str]) -> Side:
+        """Return the run as it would have ended had other kinds of factors failed its items."""
+        if self.manifest.options.asserted_kinds == asserted:
+            return self
+        return replace(self, cards=tuple(asserted_card(card, asserted) for card in self.cards))
 
     def described(self) -> ComparedRun:
         """Return what a comparison says of the run."""
@@ -86,6 +98,34 @@ class Side:
             cases=len({card.id for card in self.cards}),
             episodes=len(self.cards),
         )
+
+
+def without_turns(card: Scorecard) -> Scorecard:
+    """Return a scorecard without the turns of its dialogue, which its digest stands for."""
+    if not card.trajectory.turns:
+        return card
+    slim = card.trajectory.model_copy(update={"turns": ()})
+    kept = card.model_copy(update={"dialogue": dialogue_of(card), "trajectory": slim})
+    lighten(kept)
+    return kept
+
+
+def asserted_card(card: Scorecard, asserted: frozenset[str]) -> Scorecard:
+    """Return an episode as it ends under other asserted kinds; one that broke, or whose suite names its success, ends as it did.
+
+    Args:
+        card: the episode.
+        asserted: kinds of factors that fail an item, as ``hard`` and ``facts``.
+    """
+    if card.outcome == "error" or card.trajectory.fault is not None or "success" in asserted:
+        return card
+    kinds = {requirement.id: requirement.kind for requirement in card.requirements}
+    labels = [label for label in card.labels if _KINDS.get(kinds.get(label.factor, ""), "") in asserted]
+    unknown = tuple(label.factor for label in labels if label.outcome in ("unevaluated", "error"))
+    failed = any(label.outcome == "failed" or (label.value or 1) < 1 for label in labels)
+    outcome: Outcome = "failed" if failed else "unevaluated" if unknown else "passed"
+    blame: Blame | None = "agent" if failed else None
+    return card.model_copy(update={"outcome": outcome, "blame": blame, "unknown": unknown})
 
 
 def dialogue_of(card: Scorecard) -> str:
@@ -166,7 +206,6 @@ def _kind(request: RunRequest) -> dict[str, str]:
     return {
         "user": request.user,
         "judge": request.judge,
-        "decisions": request.decisions or _NONE,
         **{name.replace("_", "-"): _text(value) for name, value in options.items() if name not in _FREE},
     }
 
@@ -192,9 +231,7 @@ def _versions(manifest: RunManifest) -> dict[str, str]:
 def _suites(infos: Iterable[SuiteInfo]) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     for info in infos:
-        decisions = f", decisions {info.decisions}" if info.decisions else ""
-        said = f"version {info.version}, fingerprint {info.fingerprint}{decisions}"
-        found.setdefault(f"suite {info.name}", []).append(said)
+        found.setdefault(f"suite {info.name}", []).append(f"version {info.version}, fingerprint {info.fingerprint}")
     return {name: " and ".join(said) for name, said in found.items()}
 
 

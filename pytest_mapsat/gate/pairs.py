@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pytest_mapsat.metrics import cluster_of, span_of
 from pytest_mapsat.metrics.statistics import mean, variance
+from pytest_mapsat.metrics.trials import trial_outcome
 from pytest_mapsat.model import Bounds, Scorecard
 
 from .likeness import dialogue_of
@@ -20,6 +20,9 @@ class Pair:
     id: str
     base: tuple[Scorecard, ...]
     new: tuple[Scorecard, ...]
+    #: Spans that were looked up, by metric and side: each is asked for many times.
+    _known: dict[tuple[str, bool], list[tuple[str, Bounds]]] = field(default_factory=dict, compare=False, repr=False)
+    _decided: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def domains(self) -> tuple[str, ...]:
@@ -38,55 +41,118 @@ class Pair:
 
     def mean(self, metric: str, *, new: bool) -> Bounds | None:
         """Return the mean of a metric over the case's trials in one run, at its bounds; None where it has none."""
-        spans = _spans(self.new if new else self.base, metric)
+        spans = self._spans(metric, new=new)
         return None if not spans else (mean([low for _, (low, _) in spans]), mean([high for _, (_, high) in spans]))
 
     def difference(self, metric: str) -> Bounds | None:
-        """Return the least and the most that new minus base can come to; None where one of them has no value.
+        """Return the least and the most that new minus base can come to; None where one of them has no value."""
+        if self._settled(metric):
+            base, new = self.values(metric, most=True)
+            change = mean(new) - mean(base) if base and new else None
+            return None if change is None else (change, change)
+        ends = [self.values(metric, most=most) for most in (False, True)]
+        if any(not base or not new for base, new in ends):
+            return None
+        least, most = (mean(new) - mean(base) for base, new in ends)
+        return least, most
+
+    def values(self, metric: str, *, most: bool) -> tuple[list[float], list[float]]:
+        """Return the metric in each trial of both runs, what is not known at the end at which new minus base is least, or most.
 
         Episodes with the same words, the same calls and the same answers have the same labels, known or not: what is undecided about them is
         the same unknown number in both runs, and counts as often as it stands in the one more than in the other.
         """
-        base, new = (_spans(cards, metric) for cards in (self.base, self.new))
-        if not base or not new:
-            return None
-        sides = [(new, 1), (base, -1)]
-        known = [math.fsum(low for _, (low, high) in spans if low == high) / len(spans) for spans, _ in sides]
-        least = most = known[0] - known[1]
+        base, new = self._spans(metric, new=False), self._spans(metric, new=True)
+        if self._settled(metric):
+            return [span[0] for _, span in base], [span[0] for _, span in new]
         weights: dict[tuple[str, Bounds], int] = {}
-        for spans, sign in sides:
-            others = len(base) if sign == 1 else len(new)
+        keyed: list[list[tuple[tuple[str, Bounds], Bounds]]] = [[], []]
+        for spans, others, sign, keys in ((base, len(new), -1, keyed[0]), (new, len(base), 1, keyed[1])):
             for number, (dialogue, span) in enumerate(spans):
-                if span[0] != span[1]:
-                    key = (dialogue or f"{sign} {number}", span)
-                    weights[key] = weights.get(key, 0) + sign * others
-        for (_, span), weight in weights.items():
-            ends = [weight * end / (len(base) * len(new)) for end in span]
-            least, most = least + min(ends), most + max(ends)
-        return least, most
+                key = (dialogue or f"{sign} {number}", span)
+                keys.append((key, span))
+                weights[key] = weights.get(key, 0) + sign * others
+        first, second = ([span[(weights[key] > 0) == most] for key, span in keys] for keys in keyed)
+        return first, second
+
+    @property
+    def flip(self) -> int:
+        """-1 where the case passed in every trial and fails in every one now, 1 the other way round, else 0."""
+        ends = [{trial_outcome(card) for card in cards} for cards in (self.base, self.new)]
+        return {("passed", "failed"): -1, ("failed", "passed"): 1}.get(
+            tuple(end.pop() if len(end) == 1 else "" for end in ends),  # type: ignore[arg-type]
+            0,
+        )
+
+    def is_open(self, *, new: bool) -> bool:
+        """Say whether an asserted label of the case is undecided in one of the runs."""
+        return any(card.unknown for card in (self.new if new else self.base))
+
+    @property
+    def same_words(self) -> bool:
+        """Whether both runs have the same dialogues of the case, word by word and call by call."""
+        base, new = (sorted(map(dialogue_of, cards)) for cards in (self.base, self.new))
+        return base == new and all(base)
+
+    @property
+    def asks_a_model(self) -> bool:
+        """Whether the agent tells of tokens that it used."""
+        return any(card.spent.input_tokens for card in (*self.base, *self.new))
+
+    def varies(self, metrics: Sequence[str]) -> bool:
+        """Say whether trials of the case in one run differ in a metric."""
+        return any(
+            len({span for _, span in self._spans(name, new=new)}) > 1 for new in (False, True) for name in metrics
+        )
 
     def chance(self, metric: str) -> float | None:
         """Return the variance of the difference that trials show; None where the case ran once in one of the runs."""
         total = 0.0
-        for cards in (self.base, self.new):
-            values = [(low + high) / 2 for _, (low, high) in _spans(cards, metric)]
+        for new in (False, True):
+            values = [(low + high) / 2 for _, (low, high) in self._spans(metric, new=new)]
             if len(values) < 2:  # noqa: PLR2004
                 return None
             total += variance(values) / len(values)
         return total
 
+    def _settled(self, metric: str) -> bool:
+        """Say whether the metric is known in every trial of both runs."""
+        known = self._decided.get(metric)
+        if known is None:
+            spans = (*self._spans(metric, new=False), *self._spans(metric, new=True))
+            known = self._decided[metric] = all(span[0] == span[1] for _, span in spans)
+        return known
+
+    def _spans(self, metric: str, *, new: bool) -> list[tuple[str, Bounds]]:
+        """Return the dialogue and the metric of each trial in one run that has the metric."""
+        found = self._known.get((metric, new))
+        if found is None:
+            spans = ((dialogue_of(card), span_of(card, metric)) for card in (self.new if new else self.base))
+            found = self._known[metric, new] = [(dialogue, span) for dialogue, span in spans if span is not None]
+        return found
+
 
 def pair_up(
-    base: dict[str, list[Scorecard]], new: dict[str, list[Scorecard]], without: frozenset[str]
+    base: dict[str, list[Scorecard]],
+    new: dict[str, list[Scorecard]],
+    without: frozenset[str],
+    *,
+    other_decisions: bool = False,
 ) -> tuple[Pair, ...]:
-    """Return the cases that both runs have, by id, without some."""
-    return tuple(
+    """Return the cases that both runs have, by id.
+
+    Args:
+        base: the scorecards of the earlier run, by case.
+        new: those of the new one.
+        without: cases that are left out.
+        other_decisions: whether the labels of the runs rest on different decisions of people. A decision is about words: where both runs have the same,
+            the decisions of the new run count for both.
+    """
+    pairs = (
         Pair(case, tuple(base[case]), tuple(new[case]))
         for case in sorted(base.keys() & new.keys())
         if case not in without
     )
-
-
-def _spans(cards: Sequence[Scorecard], metric: str) -> list[tuple[str, Bounds]]:
-    spans = ((dialogue_of(card), span_of(card, metric)) for card in cards)
-    return [(dialogue, span) for dialogue, span in spans if span is not None]
+    if not other_decisions:
+        return tuple(pairs)
+    return tuple(Pair(pair.id, pair.new, pair.new) if pair.same_words else pair for pair in pairs)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Literal
 
 from pytest_mapsat.metrics import LEVEL, bootstrap_intervals, clustered
 from pytest_mapsat.metrics.paired import units
+from pytest_mapsat.metrics.permuted import Block
 from pytest_mapsat.metrics.statistics import RESAMPLES, Interval, mean
 from pytest_mapsat.model import Bounds
 
@@ -47,6 +49,27 @@ class Table:
             None if low is None or high is None else (low[0], high[1])
             for low, high in zip(drawn[::2], drawn[1::2], strict=True)
         ]
+
+
+def blocks_of(
+    columns: Sequence[Column], kinds: Sequence[Literal["most", "least", "flips", "none"]]
+) -> list[list[Block]]:
+    """Return what chance deals out between two runs: a unit for each case, or for the cases of a group.
+
+    Args:
+        columns: the columns that are asked about, of one table.
+        kinds: of each of them, what is asked: its mean, with what is not known at the end at which the difference is ``most`` or ``least``; how
+            many cases flipped (``flips``); nothing (``none``).
+    """
+    units: dict[str, list[Block]] = {}
+    for number, (column, kind) in enumerate(zip(columns, kinds, strict=True)):
+        weight = 1.0 if kind == "flips" else 1 / max(1, len(column.members))
+        for pair in column.members if kind != "none" else ():
+            base, new = pair.values(column.metric, most=kind != "least")
+            if base == new and len(set(base)) == 1:
+                continue  # however it is dealt out, nothing of it differs
+            units.setdefault(pair.cluster, []).append(Block(number, weight, base, new, flips=kind == "flips"))
+    return [units[cluster] for cluster in sorted(units)]
 
 
 class Column:
@@ -103,9 +126,8 @@ class Column:
             every[place] = value
         return units(every, self._table.clusters)
 
-    def cautious(self) -> list[float]:
-        """Return the units at the end nearer to no difference; zeros where the bounds lie on both sides of it."""
+    @property
+    def cautious(self) -> Literal["most", "least", "none"]:
+        """The end of the mean difference that is nearer to nothing; ``none`` where the bounds lie on both sides of it."""
         least, most = self.bounds or (0.0, 0.0)
-        if least < 0 < most:
-            return self.aligned([0.0] * len(self.least))
-        return self.aligned(self.most if most <= 0 else self.least)
+        return "none" if least < 0 < most else "most" if most <= 0 else "least"

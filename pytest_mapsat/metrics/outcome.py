@@ -59,7 +59,8 @@ class ItemOutcome(NamedTuple):
     """How one item ends.
 
     Attributes:
-        outcome: ``passed``, ``failed``, ``unevaluated`` (an asserted label is not known) or ``error`` (not the agent's fault).
+        outcome: ``passed``, ``failed``, ``unevaluated`` (an asserted label is not known), ``error`` (not the agent's fault) or ``not_applicable`` (nothing
+            is asserted).
         blame: who it is laid to when not passed; None where it is undecided.
         reason: why, on one line; empty when passed on labels.
         unknown: the asserted factors whose label is not known, and the metric of success where it is not.
@@ -118,6 +119,9 @@ def item_outcome(
         )
     if why := nothing_asked(case):
         return ItemOutcome("unevaluated", "judge", why)
+    if asserted and not readings:
+        kinds = ", ".join(kind for kind in ASSERTABLE if kind in asserted)
+        return ItemOutcome("not_applicable", None, f"nothing is asserted: the case has no requirement of {kinds}")
     return ItemOutcome("passed")
 
 

@@ -102,18 +102,6 @@ def sign_flip(
     return probabilities
 
 
-def mcnemar(worse: int, better: int) -> float:
-    """Return the exact two-sided probability of McNemar's test (McNemar 1947, Psychometrika 12).
-
-    Args:
-        worse: cases that passed before and do not now.
-        better: cases that did not and do.
-    """
-    changed, fewer = worse + better, min(worse, better)
-    ways = sum(math.comb(changed, number) for number in range(fewer + 1))
-    return min(1.0, 2 * ways / (1 << changed))
-
-
 def _statistic(values: np.ndarray, tail: Literal["down", "both"]) -> np.ndarray:
     import numpy as np  # noqa: PLC0415
 

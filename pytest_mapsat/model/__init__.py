@@ -113,10 +113,27 @@ from .computing import (
 )
 from .digest import canonical_json, digest, json_size, noun_digest, trajectory_digest
 from .errors import InfrastructureError, MapsatError, Problem, SuiteError, UsageError, did_you_mean, shown
-from .match import Absent, Between, Bound, Contains, Equal, Match, OneOf, OpenAt, Present, Similar, WithinM
+from .match import (
+    Absent,
+    Between,
+    Bound,
+    Contains,
+    Equal,
+    Has,
+    Match,
+    OneOf,
+    OpenAt,
+    Present,
+    SameItems,
+    Similar,
+    WithinM,
+    values_at,
+    values_of,
+)
 from .metric import MSB_METRICS, Metric, MetricName
 from .roles import FigureRole, Mode, TimeRole
 from .run import (
+    DEFAULT_ASSERTED,
     RUN_SCHEMA,
     Accounting,
     Aggregate,
@@ -197,6 +214,7 @@ __all__ = [
     "BESIDES",
     "CASE_ID_PATTERN",
     "DECISION_SCHEMA",
+    "DEFAULT_ASSERTED",
     "ITEM",
     "KINDS",
     "MSB_METRICS",
@@ -276,6 +294,7 @@ __all__ = [
     "Gate",
     "GateOutcome",
     "Grounded",
+    "Has",
     "ImplicitFactor",
     "InfrastructureError",
     "Json",
@@ -351,6 +370,7 @@ __all__ = [
     "RunTiming",
     "Said",
     "SameEnd",
+    "SameItems",
     "Scorecard",
     "ScriptedAnswer",
     "Similar",
@@ -407,5 +427,7 @@ __all__ = [
     "types_of",
     "unknown_types",
     "user_name",
+    "values_at",
+    "values_of",
     "wording_digest",
 ]

@@ -45,10 +45,9 @@ class Change(Noun):
     """How one metric changed over the cases that both runs have: new minus base, so that below 0 is worse.
 
     ``dimension`` and ``group`` name the cases (``domain``, ``navigation``); both are empty for all of them. ``base``, ``new`` and ``difference`` are
-    the least and the most that the means come to, equal where every label is known; null where no case has the metric in both runs. ``low`` and
-    ``high`` hold the difference at 95 %, for this metric and group alone. ``p``: how probable a difference at least as large, in either direction,
-    is between two runs of one agent, corrected for all metrics and groups of the comparison. ``n`` cases are decided, ``undecided`` ones stand in
-    at their bounds, ``left_out`` ones have no value in one of the runs.
+    the least and the most that the means come to, equal where every label is known; null where no case has the metric in both runs. ``p``: how
+    probable a difference at least as large, in either direction, is between two runs of one agent on these cases, corrected for all metrics and
+    groups of the comparison. ``n`` cases are decided, ``undecided`` ones stand in at their bounds, ``left_out`` ones have no value in one of the runs.
     """
 
     metric: str
@@ -57,8 +56,6 @@ class Change(Noun):
     base: Bounds | None = None
     new: Bounds | None = None
     difference: Bounds | None = None
-    low: float | None = None
-    high: float | None = None
     p: float | None = None
     direction: Direction = "unclear"
     n: int = 0
@@ -69,9 +66,11 @@ class Change(Noun):
 class RuleResult(Noun):
     """What became of one rule of ``--mapsat-compare-fail``.
 
-    ``rule``: as it was written, ``navigation.ar:0.02``. ``low`` and ``high`` hold the difference at 95 % for all rules together. ``settle``: what would
-    decide an inconclusive rule, a line each. ``smallest``: the drop beyond the rule's own that so many cases and trials show four times in five;
-    ``cases``, ``trials``: how many cases, or trials of each case, would decide it if the difference stays as it is; null where they would not.
+    ``rule``: as it was written, ``navigation.ar:0.02``. ``p``: how probable so large a drop is between two runs of one agent, corrected for all rules;
+    null where the agent does not vary. ``low`` and ``high``, of a rule with ``@sampled``: they hold the difference over cases like these at 95 %, for
+    all such rules together. ``settle``: what the answer is worth and what would decide an inconclusive rule, a line each. ``smallest``: the drop that so many
+    cases and trials show four times in five; ``trials``: how many trials of each case would show one as large as the rule's, or with ``@sampled``
+    decide it; ``cases``, with ``@sampled``: how many cases would.
     """
 
     rule: str
@@ -81,6 +80,7 @@ class RuleResult(Noun):
     outcome: ComparisonOutcome
     reason: str
     difference: Bounds | None = None
+    p: float | None = None
     low: float | None = None
     high: float | None = None
     settle: tuple[str, ...] = ()
@@ -139,8 +139,8 @@ class Comparison(Noun):
 
     ``unlike``: what keeps the runs from being comparable; where there is any, nothing is compared unless the common part was asked for
     (``common``). ``only_base``, ``only_new``: cases that one run has alone. ``pairs`` cases are in both. ``changes``: every metric for all cases
-    first, then by domain. ``cases``: those that changed, the worst first. ``flips``: how many cases passed and do not, and the other way round; ``mcnemar``:
-    how probable so uneven flips are by chance (exact, two-sided, this alone). ``reasons``: one line each, the gravest first;
+    first, then by domain. ``cases``: those that changed, the worst first. ``flips``: how many cases passed and do not, and the other way round;
+    ``varies``: whether the agent is known to end otherwise in another trial (true) or to do the same each time (false); null: neither. ``reasons``: one line each, the gravest first;
     ``where``: the domains in which cases got worse, with the cases and their factors.
     ``inconclusive`` says whether an inconclusive comparison fails the gate.
     """
@@ -156,9 +156,9 @@ class Comparison(Noun):
     rules: tuple[RuleResult, ...] = ()
     cases: tuple[CaseChange, ...] = ()
     flips: tuple[int, int] = (0, 0)
-    mcnemar: float | None = None
+    varies: bool | None = None
     outcome: ComparisonOutcome
-    inconclusive: Literal["fail", "pass"] = "fail"
+    inconclusive: Literal["fail", "pass"] = "pass"
     reasons: tuple[str, ...] = ()
     where: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()

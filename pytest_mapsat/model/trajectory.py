@@ -13,7 +13,7 @@ from .errors import shown
 
 ProvenanceKind = Literal["exact", "computed", "near", "composed", "simulated", "recorded", "miss"]
 PROVENANCE_KINDS: tuple[ProvenanceKind, ...] = get_args(ProvenanceKind)
-#: ``ok`` answered; ``miss`` nothing answers; ``refused`` the world will not do it; ``error`` the arguments do not fit or there is no such tool.
+#: ``ok`` answered; ``miss`` nothing answers; ``refused`` the world will not do it; ``error`` the arguments do not fit, or there is no such tool or row.
 StepStatus = Literal["ok", "miss", "refused", "error"]
 
 #: Who a fault is laid to.

@@ -12,7 +12,7 @@ from pytest_mapsat.formats import Journal, scorecard_line
 from pytest_mapsat.gate import Side
 from pytest_mapsat.model import MapsatError
 from pytest_mapsat.runs.assemble import portable
-from pytest_mapsat.runs.baseline import read_base, refuse_unlike
+from pytest_mapsat.runs.baseline import read_bases, refuse_unlike
 from pytest_mapsat.runs.episodes import Episodes
 from pytest_mapsat.runs.files import journal_of, put_aside, put_journal_aside
 from pytest_mapsat.runs.models import prompts_of
@@ -32,7 +32,7 @@ class Beginning:
 
     Attributes:
         begun: whether it has begun.
-        base: the earlier run that this one is held against.
+        bases: the earlier runs that this one is held against.
         moved: files that were moved away, and where to.
         journal_path: where the journal is to stand; None where there is no place for it.
     """
@@ -43,7 +43,7 @@ class Beginning:
         self._episodes = episodes
         self._decides = decides
         self.begun = False
-        self.base: Side | None = None
+        self.bases: tuple[Side, ...] = ()
         self.moved: dict[str, str] = {}
         self.journal_path = self._place_of_journal()
 
@@ -54,9 +54,9 @@ class Beginning:
         self.begun = True
         request = portable(self._settings.request)
         try:
-            if self._settings.compare is not None:
-                self.base = read_base(self._settings.compare)
-                refuse_unlike(self.base, request)
+            self.bases = read_bases(self._settings.compare)
+            for base in self.bases:
+                refuse_unlike(base, request)
             finished = None if self._settings.resume is None else read_finished(self._settings.resume)
             if finished is not None:
                 finished.refuse_other_request(request)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import is_dataclass
 from typing import Any
 
 import pytest
 
 from pytest_mapsat.metrics import PassRule
 from pytest_mapsat.model import Case, Metric, RunOptions, RunRequest, Scorecard
-from pytest_mapsat.reports import again_command, failure_text, printable
+from pytest_mapsat.reports import again_command, failure_text, harmless, printable
 from pytest_mapsat.runs.models import CeilingReachedError
+from pytest_mapsat.secrets import known_secrets
 
 from .items import param_of, raised_at
 from .options import given_options
@@ -46,6 +48,9 @@ class Completion:
             call: what the report was made from.
             reason: of its last episode; empty where there is none.
         """
+        rewrite(report, known_secrets().hidden)
+        if "GITHUB_ACTIONS" in os.environ:  # what an agent prints is no command of the service
+            report.sections = [(title, "\n".join(map(harmless, text.split("\n")))) for title, text in report.sections]
         if self._forgives:
             mark_trial(item, report)
         if report.skipped and call.excinfo is not None:
@@ -60,6 +65,23 @@ class Completion:
             report.keywords = self._keywords
         else:
             self._keywords = report.keywords
+
+
+def rewrite(report: pytest.TestReport, change: Callable[[str], str]) -> None:
+    """Rewrite all that a report shows: the traceback, and what was captured of the output."""
+    report.sections = _rewritten(report.sections, change)
+    report.longrepr = _rewritten(report.longrepr, change)
+
+
+def _rewritten(part: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(part, str):
+        return change(part)
+    if isinstance(part, list | tuple):
+        return type(part)(_rewritten(member, change) for member in part)
+    if is_dataclass(part) and not isinstance(part, type):
+        for name, member in vars(part).items():
+            setattr(part, name, _rewritten(member, change))
+    return part
 
 
 def again_of(config: pytest.Config, request: RunRequest, place: str) -> str:

@@ -85,19 +85,26 @@ OPTIONS = (
     Option(
         "fail-under",
         "EXPR",
-        "thresholds, as in ar=0.65,ses=0.28 or navigation.ar=0.6; ar=0.65@95 asks the 95 % interval; repeatable",
+        "thresholds, as in ar=0.65,ses=0.28 or navigation.ar=0.6; ar=0.65@95 asks the 95 % interval; ceilings, as in cost<=0.50, "
+        "case.calls<=8 or tokens<=1.5x (of the run compared with); repeatable",
         repeatable=True,
     ),
     Option("pass-rule", "K/N", "a case passes when K of its N trials do (default: all)"),
-    Option("compare", "PATH", "hold this run against a saved one, case by case"),
+    Option(
+        "compare",
+        "PATH",
+        "hold this run against a saved one, case by case; given twice, against an anchor besides",
+        repeatable=True,
+    ),
     Option(
         "compare-fail",
         "EXPR",
-        "how much a mean may fall against that run, as in ar:0.02,navigation.ar:0.05; repeatable",
+        "how much a mean may fall against that run on these cases, as in ar:0.02,navigation.ar:0.05 (ar:0.02@sampled: on cases like these), how many "
+        "cases may flip (flips:0, the default), how much the share of undecided cases may rise (undecided:0.05); repeatable",
         repeatable=True,
     ),
     Option("compare-on", "PART", "all (default: runs that are not alike are refused) or common (the cases that are)"),
-    Option("inconclusive", "WORD", "what a comparison means that cannot tell: fail (default) or pass"),
+    Option("inconclusive", "WORD", "what a comparison means that cannot tell: pass (default), with a warning, or fail"),
     Option(
         "sample",
         "N",
@@ -113,9 +120,14 @@ OPTIONS = (
     Option("shard", "I/N", "run one part of the cases, as 2/8; mapsat merge puts the parts together"),
     Option("durations", "PATH", "a saved run, by whose durations the parts of --mapsat-shard are balanced"),
     Option(
-        "allow-unevaluated",
+        "allow-undecided",
         "N",
-        "cases that judge, user or infrastructure may leave unevaluated before the gate is invalid (default 0)",
+        "cases, or with % their share, whose undecided labels may stay open though they could turn a threshold (default 0)",
+    ),
+    Option(
+        "allow-lost",
+        "N",
+        "cases that judge, user or infrastructure may lose before the gate is invalid (default 0)",
     ),
     Option("save", "PATH", "write the run file (JSON); PATH.journal has every episode that has ended"),
     Option(

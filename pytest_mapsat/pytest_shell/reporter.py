@@ -20,7 +20,7 @@ from pytest_mapsat.model import ProvenanceKind, Run, RunTiming, UsageError
 from pytest_mapsat.reports import Tally, summary_lines, wrap
 from pytest_mapsat.runs.accounting import Ledger
 from pytest_mapsat.runs.assemble import Outcome, assemble, portable, suite_infos
-from pytest_mapsat.runs.baseline import refuse_unlike
+from pytest_mapsat.runs.baseline import refuse_unlike, too_few_trials
 from pytest_mapsat.runs.episodes import Ended, Episodes
 from pytest_mapsat.runs.families import all_metrics, metrics_of, refuse_undeclared
 from pytest_mapsat.runs.files import check_save_path, put_aside
@@ -127,6 +127,11 @@ class Reporter:
             self.config.pluginmanager.register(progress, "mapsat-progress")
         return (yield)
 
+    def pytest_report_header(self) -> list[str]:
+        """Tell before anything runs what the comparison to come will not be able to see."""
+        trials = self.settings.request.options.trials
+        return [f"mapsat: {said}" for base in self.beginning.bases if (said := too_few_trials(base, trials))]
+
     def _to_run(self) -> int:
         return self._ledger.collected - self._ledger.deselected
 
@@ -174,8 +179,8 @@ class Reporter:
             refuse_undeclared(self.settings.request.options, self.suites.used(), self.families)
             if self.episodes.finished is not None:
                 self.episodes.finished.refuse_other_suites(infos)
-            if self.beginning.base is not None:
-                refuse_unlike(self.beginning.base, portable(self.settings.request), infos)
+            for base in self.beginning.bases:
+                refuse_unlike(base, portable(self.settings.request), infos)
         except UsageError as error:
             raise pytest.UsageError(str(error)) from None
         self.beginning.note(
@@ -310,7 +315,7 @@ class Reporter:
         metrics = metrics_of(used, self.families, options.metrics)
         cards = [one.card for one in self._cards]
         self._run = assemble(
-            cards, used, self.settings.request, outcome, timing, metrics=metrics, base=self.beginning.base
+            cards, used, self.settings.request, outcome, timing, metrics=metrics, bases=self.beginning.bases
         )
 
     def _is_ignored(self) -> bool:

@@ -25,7 +25,7 @@ from pytest_mapsat.runs.case import Played, Runner
 from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted
 from pytest_mapsat.runs.families import asked_for, metrics_of
 from pytest_mapsat.runs.models import CeilingReachedError, asks_judge, asks_models, door_for
-from pytest_mapsat.runs.request import source_digest
+from pytest_mapsat.runs.request import project_files, source_digest
 from pytest_mapsat.runs.resume import read_finished
 from pytest_mapsat.runs.shards import durations_of
 from pytest_mapsat.sandbox import End, World, WorldHook, installed_worlds, tables_of
@@ -142,9 +142,10 @@ class MapsatSession:
     def described(self) -> Settings:
         """Return the settings with a digest of the agent's source, which a run that goes on from this one compares."""
         files = (getattr(plugin, "__file__", None) for plugin in self.config.pluginmanager.get_plugins())
-        conftests = [Path(file) for file in files if file and Path(file).name == "conftest.py"]
+        conftests = {Path(file) for file in files if file and Path(file).name == "conftest.py"}
         spec, agent = self.settings.request.agent, None if self._source is None else self._source.agent
-        digest = source_digest(spec, agent, conftests if self._source is None else ())
+        # A check or a world of a conftest, and a helper of the agent, change what a run comes to as well.
+        digest = source_digest(spec, agent, conftests.union(project_files(self.config.rootpath)))
         return self.settings.with_source(digest)
 
     # -- what fixtures ask for -------------------------------------------------------------

@@ -58,7 +58,7 @@ class Settings:
         save_named: likewise for the run file.
         decisions: the file of people's decisions, absolute; None: that of each suite.
         tools: the spec of the user's own tools; empty where calls that miss stay without an answer.
-        compare: the run to compare with, absolute.
+        compare: the runs to compare with, absolute: the last green one, then an anchor.
         durations: the run by whose durations shards are balanced, absolute.
         reports: the reports that are written at the end.
         unsaid: options that suites have a say in, and neither the command line nor the ini names.
@@ -77,7 +77,7 @@ class Settings:
     save_named: bool
     decisions: Path | None = None
     tools: str = ""
-    compare: Path | None = None
+    compare: tuple[Path, ...] = ()
     durations: Path | None = None
     reports: tuple[ReportTarget, ...] = ()
     unsaid: frozenset[str] = frozenset()
@@ -119,7 +119,7 @@ def read_settings(config: pytest.Config) -> Settings:
         save_named=bool(typed(config, "save")),
         decisions=decisions,
         tools=tools,
-        compare=path_of(config, "compare"),
+        compare=_compared(config),
         durations=path_of(config, "durations"),
         reports=_reports(config),
         unsaid=frozenset(name for name in ("assert", "max-turns", "timeout", "user") if not text_of(config, name, "")),
@@ -144,7 +144,7 @@ def _request(config: pytest.Config, decisions: Path | None) -> RunRequest:
         compare_fail=drops,
         compare_fail_from=drops_from,
         compare_on=word_of(config, "compare-on", ("all", "common")),
-        inconclusive=word_of(config, "inconclusive", ("fail", "pass")),
+        inconclusive=word_of(config, "inconclusive", ("pass", "fail")),
         shard=_shard(config),
         **_sample(config),
         max_turns=whole_of(config, "max-turns", 10, at_least=1),
@@ -152,7 +152,8 @@ def _request(config: pytest.Config, decisions: Path | None) -> RunRequest:
         asserted=_asserted(text_of(config, "assert", "explicit,hard,facts")),
         fail_under=fail_under,
         fail_under_from=origin,
-        allow_unevaluated=whole_of(config, "allow-unevaluated", 0, at_least=0),
+        allow_lost=whole_of(config, "allow-lost", 0, at_least=0),
+        allow_undecided=_allowance(config),
         on_miss=text_of(config, "on-miss", "strict"),
         judge_votes=_votes(config, judge),
         profile=word_of(config, "profile", ("off", "on")) == "on",
@@ -244,12 +245,29 @@ def _expressions(config: pytest.Config, name: str) -> tuple[tuple[str, ...], Lit
 def _drops(config: pytest.Config) -> tuple[tuple[str, ...], Literal["command line", "ini"]]:
     """Return how much means may fall; nothing where there is no run to compare with, which from an ini file is meant so."""
     drops, origin = _expressions(config, "compare-fail")
-    if text_of(config, "compare", ""):
+    if _compared(config):
         return drops, origin
     lonely = next((name for name in ("compare-fail", "compare-on", "inconclusive") if typed(config, name)), None)
     if lonely is not None:
         raise pytest.UsageError(f"--mapsat-{lonely} without a run to compare with: name it with --mapsat-compare=PATH")
     return (), "ini"
+
+
+def _compared(config: pytest.Config) -> tuple[Path, ...]:
+    """Return the runs to compare with: paths start from where pytest was started."""
+    given, _ = _expressions(config, "compare")
+    return tuple((config.invocation_params.dir / text).absolute() for text in given if text.strip())
+
+
+def _allowance(config: pytest.Config) -> str:
+    from pytest_mapsat.gate import parse_allowance  # noqa: PLC0415 (pydantic: only where an agent is active)
+
+    text = text_of(config, "allow-undecided", "0")
+    try:
+        parse_allowance(text)
+    except ValueError as error:
+        raise pytest.UsageError(f"--mapsat-allow-undecided: {error}") from None
+    return text
 
 
 def _trials(config: pytest.Config) -> tuple[str, int]:

@@ -12,7 +12,7 @@ from .failure import again_command, failure_text
 from .junit import properties
 from .live import Tally, UnderWay, live_line
 from .terminal import summary_lines
-from .text import call_text, cell_width, columns, cut, printable, wrap
+from .text import call_text, cell_width, columns, cut, harmless, printable, wrap
 
 if TYPE_CHECKING:
     from .data import Report
@@ -45,6 +45,7 @@ __all__ = [
     "dialogue_lines",
     "failure_text",
     "figures",
+    "harmless",
     "live_line",
     "parse_reports",
     "printable",

@@ -13,6 +13,8 @@ from .values import dimension_title, metric_title, outcome_title, span_text
 
 _MINUS = "\N{MINUS SIGN}"
 _QUOTES, _QUOTE, _REASON = 3, 160, 400
+#: A smaller probability is not told in figures.
+_LEAST = 0.001
 #: Cases that are told in full, and factors of each.
 _CASES, _FACTORS = 10, 6
 _STYLES = {"worse": "red", "better": "green"}
@@ -36,7 +38,7 @@ class ChangeRow:
         base: its mean before.
         new: its mean now.
         difference: new minus base, signed.
-        interval: the 95 % interval of the difference.
+        chance: how probable so large a difference is by chance.
         direction: ``worse``, ``better``, ``same`` or ``unclear``.
         counted: how many cases it is made of.
     """
@@ -46,7 +48,7 @@ class ChangeRow:
     base: str
     new: str
     difference: str
-    interval: str
+    chance: str
     direction: str
     counted: str
 
@@ -58,7 +60,13 @@ def change_rows(changes: Iterable[Change]) -> list[ChangeRow]:
 
 def _row(change: Change) -> ChangeRow:
     where = f"{dimension_title(change.dimension)} {printable(change.group)}" if change.group else ""
-    interval = "" if change.low is None or change.high is None else f"{signed(change.low)} to {signed(change.high)}"
+    chance = (
+        ""
+        if change.p is None or change.direction == "same"
+        else f"{change.p:.3f}"
+        if change.p >= _LEAST
+        else f"< {_LEAST}"
+    )
     undecided = f", {change.undecided} undecided" if change.undecided else ""
     return ChangeRow(
         where,
@@ -66,7 +74,7 @@ def _row(change: Change) -> ChangeRow:
         _span(change.base),
         _span(change.new),
         signed_span(change.difference),
-        interval,
+        chance,
         change.direction,
         f"{change.n + change.undecided}{undecided}",
     )
@@ -140,21 +148,9 @@ def change_lines(comparison: Comparison, width: int, *, full: bool = False) -> l
         width: columns of the terminal.
         full: name every case, factor and group; else the first of them.
     """
-    lines = [*_labelled("base", _base(comparison), width)]
-    for one in comparison.unlike:
-        text = f"{printable(one.what)}: was {printable(one.base) or 'nothing'}, is {printable(one.new) or 'nothing'}"
-        lines += _labelled("unlike", text, width, "yellow")
-    for warning in comparison.warnings:
-        lines += _labelled("warning", printable(warning), width, "yellow")
+    lines = rule_lines(comparison, width, "base")
     if not comparison.comparable:
-        return [*lines, *_labelled("", "nothing is compared: these are runs of different things", width, "yellow")]
-    lines += _labelled("cases", _paired(comparison), width)
-    for rule in comparison.rules:
-        lines += _labelled(
-            "rule", f"{printable(rule.rule)} {rule.outcome}: {printable(rule.reason)}", width, _RULES[rule.outcome]
-        )
-        for hint in rule.settle:
-            lines += _labelled("", printable(hint), width)
+        return lines
     for number, place in enumerate(comparison.where):
         lines += _labelled("" if number else "where", printable(place), width, "red")
     lines += _metric_lines(comparison, width, full=full)
@@ -163,6 +159,37 @@ def change_lines(comparison: Comparison, width: int, *, full: bool = False) -> l
         lines += _case_lines(case, width, full=full)
     if more := len(comparison.cases) - len(shown):
         lines.append(Line(f"{'':9}and {more} more case{'' if more == 1 else 's'}"))
+    return lines
+
+
+def rule_lines(comparison: Comparison, width: int, label: str) -> list[Line]:
+    """Return what a comparison was made with, what differs, and what became of its rules.
+
+    Args:
+        comparison: the comparison.
+        width: columns of the terminal.
+        label: what the earlier run is called.
+    """
+    lines = [*_labelled(label, _base(comparison), width)]
+    for one in comparison.unlike:
+        text = f"{printable(one.what)}: was {printable(one.base) or 'nothing'}, is {printable(one.new) or 'nothing'}"
+        lines += _labelled("unlike", text, width, "yellow")
+    for warning in comparison.warnings:
+        lines += _labelled("warning", printable(warning), width, "yellow")
+    if not comparison.comparable:
+        why = (
+            comparison.reasons[0]
+            if comparison.reasons and not comparison.unlike
+            else "these are runs of different things"
+        )
+        return [*lines, *_labelled("", f"nothing is compared: {printable(why)}", width, "yellow")]
+    lines += _labelled("cases", _paired(comparison), width)
+    for rule in comparison.rules:
+        lines += _labelled(
+            "rule", f"{printable(rule.rule)} {rule.outcome}: {printable(rule.reason)}", width, _RULES[rule.outcome]
+        )
+        for hint in rule.settle:
+            lines += _labelled("", printable(hint), width)
     return lines
 
 
@@ -189,8 +216,8 @@ def _metric_lines(comparison: Comparison, width: int, *, full: bool) -> Iterator
     for change in told:
         row = _row(change)
         where = f"{row.where} " if row.where else ""
-        interval = f" [{row.interval}]" if row.interval else ""
-        text = f"{where}{row.metric} {row.base} → {row.new}, {row.difference}{interval}: {row.direction}"
+        chance = f", by chance {row.chance}" if row.chance else ""
+        text = f"{where}{row.metric} {row.base} → {row.new}, {row.difference}: {row.direction}{chance}"
         yield from _labelled(label, text, width, _STYLES.get(change.direction, ""))
         label = ""
     if not told and known:

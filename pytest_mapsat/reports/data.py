@@ -74,6 +74,7 @@ class Report(Noun):
     accounting: Accounting
     gate: Gate
     comparison: Comparison | None = None
+    anchor: Comparison | None = None
     summary: dict[str, Aggregate]
     groups: dict[str, dict[str, dict[str, Aggregate]]]
     cases: tuple[ReportedCase, ...]
@@ -90,6 +91,7 @@ def report_of(run: Run) -> Report:
         accounting=run.accounting,
         gate=run.gate,
         comparison=run.comparison,
+        anchor=run.anchor,
         summary=run.summary,
         groups=run.groups,
         cases=tuple(map(_case, run.cases)),

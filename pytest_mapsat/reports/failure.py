@@ -33,7 +33,7 @@ _HELD = "\N{NO-BREAK SPACE}"
 #: Options that decide about the run as a whole, and change nothing for one case: what own tools have answered is a record by then.
 _OF_THE_RUN = frozenset(
     {
-        *("allow_unevaluated", "on_miss", "pass_rule", "sample", "sample_by", "sample_seed", "shard"),
+        *("allow_lost", "allow_undecided", "on_miss", "pass_rule", "sample", "sample_by", "sample_seed", "shard"),
         *("fail_under", "fail_under_from", "compare_fail", "compare_fail_from", "compare_on", "inconclusive"),
     }
 )

@@ -30,6 +30,8 @@ def markdown_report(run: Run) -> str:
     blocks = [[f"## {_SIGNS[state]} mapsat: {title}"], _head(run)]
     if run.comparison is not None:
         blocks += _comparison(run.comparison)
+    if run.anchor is not None:
+        blocks += [["### Against the anchor", "", *(f"- {code(reason, 600)}" for reason in run.anchor.reasons)]]
     blocks += [_table(run), *_failed(run), *_groups(run), _lost(run), _fine_print(run)]
     text = ""
     for block in filter(None, blocks):
@@ -83,10 +85,10 @@ def _comparison(comparison: Comparison) -> Iterator[list[str]]:
     rows = [row for row in change_rows(comparison.changes) if not row.where or row.direction in _ARROWS]
     if rows:
         yield [
-            "| | base | now | difference | 95 % interval | |",
+            "| | base | now | difference | by chance | |",
             "| :-- | --: | --: | --: | --: | :-- |",
             *(
-                f"| {_metric(row.metric)}{f' {code(row.where, in_table=True)}' if row.where else ''} | {row.base} | {row.new} | {row.difference} | {row.interval} | "
+                f"| {_metric(row.metric)}{f' {code(row.where, in_table=True)}' if row.where else ''} | {row.base} | {row.new} | {row.difference} | {row.chance} | "
                 f"{_ARROWS.get(row.direction, '')} {row.direction} |"
                 for row in rows[:_GROUPS]
             ),

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pytest_mapsat.metrics import CaseRow, case_rows, votes_agree
 from pytest_mapsat.model import PROVENANCE_KINDS, USER, Aggregate, Gate, Run, Spent
 
-from .changes import Line, change_lines
+from .changes import Line, change_lines, rule_lines
 from .text import cell_width, cut, printable, wrap
 from .values import PASS_RATE, card_name, gated_metrics, mean_text, metric_title, missed, sample_text, span_text
 
@@ -47,6 +47,8 @@ def summary_lines(run: Run, *, width: int, colour: bool, brief: bool = False, fu
         lines = [*_head(run, width), Line("")]
         if run.comparison is not None:
             lines += [*change_lines(run.comparison, width, full=full), Line("")]
+        if run.anchor is not None:
+            lines += [*rule_lines(run.anchor, width, "anchor"), Line("")]
         if run.cases:
             rows = case_rows(run.cases, run.manifest.options.pass_rule)
             lines += [
@@ -383,9 +385,10 @@ def _gate(gate: Gate, width: int, *, brief: bool = False) -> Iterator[Line]:
     if gate.outcome == "passed" and not gate.thresholds:
         style, outcome = "", "no gate"
     first, *others = gate.reasons or ("",)
-    yield from _wrapped("gate     ", outcome + (f": {printable(first)}" if first else ""), width, style)
-    for reason in () if brief else others:
-        yield from _wrapped("         ", printable(reason), width, style)
+    for place, reason in enumerate((first,) if brief else (first, *others)):
+        said = f"{'gate     ' if place == 0 else '         '}"
+        told = printable(reason) if place else outcome + (f": {printable(reason)}" if reason else "")
+        yield from _wrapped(said, told, width, "yellow" if reason.startswith("warning: ") else style)
 
 
 def _first(names: Sequence[str], most: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -11,6 +12,8 @@ from typing import Any
 
 from pytest_mapsat.strangers import plain
 
+_STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_COMMAND = re.compile(r"^(\s*)::")
 _OPENING = frozenset("'\"“‘([{（「《")
 #: What stands between two columns.
 _BETWEEN = " | "
@@ -30,6 +33,17 @@ def cell_width(text: str) -> int:
 def printable(text: str) -> str:
     """Return the text on one line, with control characters shown as escapes, so that no reply can steer a terminal."""
     return plain(" ".join(text.split()))
+
+
+def visible(text: str) -> str:
+    """Return a text of several lines with what would steer its reader's eye shown as escapes: control characters, and marks that turn the direction of writing."""
+    return _STEERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def harmless(line: str) -> str:
+    """Return a line that no CI service takes for a command: GitHub reads ``::name::`` where a line begins, and ``##[name]`` anywhere."""
+    line = line.replace("##[", "##\\[")
+    return _COMMAND.sub(r"\1\\::", line)
 
 
 def cut(text: str, width: int) -> str:
@@ -54,8 +68,9 @@ def wrap(text: str, width: int, *, indent: str = "", hang: int = 0) -> list[str]
         indent: stands before every line.
         hang: further spaces before every line but the first.
     """
-    room = width - cell_width(indent) - hang
-    rows = _rows(text, room, first=room + hang)
+    # What keeps a line from being a command takes a column.
+    room = width - cell_width(indent) - hang - any(mark in text for mark in ("::", "##["))
+    rows = [harmless(row) for row in _rows(text, room, first=room + hang)]
     return [indent + (" " * hang if number else "") + row for number, row in enumerate(rows)] or [indent.rstrip()]
 
 

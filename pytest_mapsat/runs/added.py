@@ -1,4 +1,4 @@
-"""What others add outside pytest: checks, metrics and worlds of installed packages, and of modules that the command names."""
+"""What others add outside pytest: checks, metrics and worlds of installed packages, of conftests, and of modules that a command names."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from pytest_mapsat.sandbox import WorldHook, installed_worlds
 from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
 
 _HOOKS = ("pytest_mapsat_metrics", "pytest_mapsat_world")
+#: A folder with one of these is the root of a project, as pytest has it.
+_ROOTS = ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 
 
 @dataclass(frozen=True)
@@ -27,14 +29,16 @@ class Added:
     worlds: tuple[WorldHook, ...]
 
 
-def load_added(modules: Sequence[str]) -> Added:
+def load_added(modules: Sequence[str], suites: Sequence[Path]) -> Added:
     """Return what installed packages add, and what the hooks of some modules do, called without a configuration of pytest.
 
     Args:
-        modules: files that end in ``.py``, or names, found from the current folder first; each has a hook of ours, or adds checks.
+        modules: files that end in ``.py``, or names, found from the current folder first; each has a hook of ours, or adds checks. None: the conftests
+            that pytest would load, from the root of the project down to the suites.
+        suites: the folders of suites, or paths in them.
 
     Raises:
-        UsageError: a module cannot be loaded, its hooks break, or it adds nothing.
+        UsageError: a module that was named cannot be loaded or adds nothing, or hooks break.
     """
     exchange({})
     loaded = []
@@ -46,10 +50,26 @@ def load_added(modules: Sequence[str]) -> Added:
                 f"-p {name}: it adds no check with @mapsat.check, and has none of the hooks {', '.join(_HOOKS)}"
             )
         loaded.append(module)
+    for path in () if modules else _conftests(suites):
+        try:
+            loaded.append(_module(str(path)))
+        except UsageError as error:
+            problem = str(error).removeprefix("-p ")
+            sys.stderr.write(f"mapsat: warning: {problem}; its checks, metrics and worlds are not known here\n")
     return Added(
         gather_families(_given(loaded, "pytest_mapsat_metrics")),
         (*installed_worlds(), *(_world(module) for module in loaded if hasattr(module, "pytest_mapsat_world"))),
     )
+
+
+def _conftests(suites: Sequence[Path]) -> list[Path]:
+    """Return the conftests from the root of the current project down to some suites, outer ones first; none outside of the project."""
+    here = Path.cwd()
+    root = next((folder for folder in (here, *here.parents) if any((folder / name).is_file() for name in _ROOTS)), here)
+    below = [path.resolve() for path in (here, *suites) if path.resolve().is_relative_to(root)]
+    folders = {folder for path in below for folder in (path, *path.parents) if folder.is_relative_to(root)}
+    conftests = (folder / "conftest.py" for folder in sorted(folders))
+    return [path for path in conftests if path.is_file()]
 
 
 def _world(module: ModuleType) -> WorldHook:
@@ -57,9 +77,9 @@ def _world(module: ModuleType) -> WorldHook:
 
 
 def _module(name: str) -> ModuleType:
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
+    for folder in {str(Path.cwd()), str(Path(name).parent) if Path(name).is_absolute() else str(Path.cwd())}:
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
     try:
         return call_stranger(_file if name.endswith(".py") else importlib.import_module, name)
     except StrangerError as broken:

@@ -24,7 +24,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.suite import Suite
 
-from .baseline import comparison_with
+from .baseline import comparisons_with
 from .models import prompts_of
 from .request import drops_of, thresholds_of
 from .sampling import entries_of
@@ -57,7 +57,7 @@ def assemble(
     timing: RunTiming,
     *,
     metrics: Sequence[Metric] = MSB_METRICS,
-    base: Side | None = None,
+    bases: Sequence[Side] = (),
 ) -> Run:
     """Return the run of some scorecards, in the order of case id, trial, agent and attempt.
 
@@ -68,28 +68,32 @@ def assemble(
         outcome: what became of what was there to run.
         timing: when, and how long.
         metrics: those that the suites declare.
-        base: an earlier run to compare with.
+        bases: earlier runs to compare with: the last green one, then an anchor.
     """
     cards = sorted(cards, key=lambda card: card.key)
     options = request.options
     manifest = _manifest(cards, suites, request, outcome, metrics)
     coverage = _coverage(cards, suites, request, outcome)
     lost = outcome.accounting.lost
-    comparison = comparison_with(base, manifest, cards, lost, metrics=metrics, coverage=coverage)
+    comparisons = comparisons_with(bases, manifest, cards, lost, metrics=metrics, coverage=coverage)
     return Run(
         manifest=manifest,
         accounting=outcome.accounting,
         cases=tuple(cards),
         summary=summarise(cards),
         groups=group(cards),
-        comparison=comparison,
+        comparison=comparisons[0] if comparisons else None,
+        anchor=comparisons[1] if len(comparisons) > 1 else None,
         gate=decide(
             cards,
             thresholds_of(options, metrics),
-            allowed_unevaluated=options.allow_unevaluated,
             coverage=coverage,
+            allowed_lost=options.allow_lost,
+            allowed_undecided=options.allow_undecided,
             drops=drops_of(options, metrics),
-            comparison=comparison,
+            comparisons=comparisons,
+            base=bases[0] if bases else None,
+            agent=manifest.agent,
         ),
         timing=timing,
     )
@@ -142,6 +146,8 @@ def _unread(suite: Suite) -> Iterator[str]:
             suite.entries(path)
         except SuiteError as error:
             yield from (problem.path for problem in error.problems)
+    if (miscounted := suite.miscounted()) is not None:
+        yield f"{miscounted.path}: {miscounted.message} ({miscounted.hint})"
 
 
 def _manifest(

@@ -7,15 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from pytest_mapsat import __version__
-from pytest_mapsat.formats import is_journal, read_run, shown_path
-from pytest_mapsat.gate import Coverage, Side, compare, likeness
+from pytest_mapsat.formats import is_journal, read_run, save_run, shown_path
+from pytest_mapsat.gate import Coverage, Side, compare, likeness, without_turns
 from pytest_mapsat.model import (
     Comparison,
+    EpisodeTiming,
     JudgeInfo,
     Lost,
     Metric,
     RunManifest,
     RunRequest,
+    RunTiming,
     Scorecard,
     SuiteInfo,
     UsageError,
@@ -25,6 +27,7 @@ from .models import prompts_of
 from .request import drops_of
 
 _OPTION = "--mapsat-compare"
+_MOST_BASES = 2
 
 
 def read_base(path: Path) -> Side:
@@ -35,7 +38,38 @@ def read_base(path: Path) -> Side:
         SuiteError: it is no run file, or broken; with the line.
     """
     refuse_journal(path)
-    return Side.of(read_run(path))
+    return Side.of(read_run(path, keep=without_turns))
+
+
+def read_bases(paths: Sequence[Path]) -> tuple[Side, ...]:
+    """Read the runs to compare with: the last green one, then an anchor.
+
+    Raises:
+        UsageError: there are more than two, one is given twice, or one cannot be used.
+        SuiteError: one is no run file, or broken; with the line.
+    """
+    if len(paths) > _MOST_BASES:
+        raise UsageError(f"{_OPTION}: found {len(paths)} runs, expected at most two: the last green run, and an anchor")
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise UsageError(f"{_OPTION}: {shown_path(paths[0])} is given twice")
+    return tuple(map(read_base, paths))
+
+
+def accept(new: Path, anchor: Path) -> None:
+    """Make a run the anchor of later comparisons: written there without its dialogues and times, which nothing compared needs.
+
+    Raises:
+        UsageError: there is no such run, or it did not end.
+        SuiteError: it is no run file, or broken.
+    """
+    refuse_journal(new)
+    run = read_run(new, keep=without_turns)
+    if run.manifest.unfinished:
+        raise UsageError(f"{shown_path(new)}: {run.manifest.unfinished}: only a whole run can be accepted")
+    side = Side.of(run)
+    cards = tuple(card.model_copy(update={"timing": EpisodeTiming()}) for card in side.cards)
+    slim = {"cases": cards, "timing": RunTiming(), "comparison": None, "anchor": None}
+    save_run(anchor, run.model_copy(update=slim))
 
 
 def refuse_journal(path: Path) -> None:
@@ -77,24 +111,43 @@ def refuse_unlike(base: Side, request: RunRequest, suites: Iterable[SuiteInfo] |
         raise UsageError("\n".join(f"{_OPTION}: {line}" for line in refusal))
 
 
-def comparison_with(
-    base: Side | None,
+def too_few_trials(base: Side, trials: int) -> str:
+    """Say that one trial of each case is too few where the agent of the earlier run varied; empty where it did not, or there are more."""
+    ends: dict[str, set[object]] = {}
+    for card in base.cards if trials == 1 else ():
+        ends.setdefault(card.id, set()).add((card.outcome, *card.metrics.values()))
+    flaky = [case for case, several in ends.items() if len(several) > 1]
+    if not flaky:
+        return ""
+    several = max(card.trial for card in base.cards)
+    return (
+        f"one trial of each case is too few: in the earlier run trials of {flaky[0]} end differently; "
+        f"--mapsat-trials={several} runs as many as it did"
+    )
+
+
+def comparisons_with(
+    bases: Sequence[Side],
     manifest: RunManifest,
     cards: Sequence[Scorecard],
     lost: Sequence[Lost],
     *,
     metrics: Sequence[Metric],
     coverage: Coverage,
-) -> Comparison | None:
-    """Return a run held against an earlier one; None where there is none, or where only a shard ran."""
-    if base is None or coverage.shard:
-        return None
+) -> tuple[Comparison, ...]:
+    """Return a run held against each of some earlier ones; nothing where only a shard ran."""
+    if coverage.shard:
+        return ()
     options = manifest.options
-    return compare(
-        base,
-        Side(manifest, cards, lost, partial=bool(options.sample) or not coverage.complete),
-        drops_of(options, metrics),
-        common=options.compare_on == "common",
-        inconclusive=options.inconclusive,
-        covers=coverage.covers,
+    new = Side(manifest, cards, lost, partial=bool(options.sample) or not coverage.complete)
+    return tuple(
+        compare(
+            base,
+            new,
+            drops_of(options, metrics),
+            common=options.compare_on == "common",
+            inconclusive=options.inconclusive,
+            covers=coverage.covers,
+        )
+        for base in bases
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_mapsat.agents import Source
 from pytest_mapsat.episode import Limits, run_episode, without_world
+from pytest_mapsat.formats import without_secrets
 from pytest_mapsat.judges import Decisions, Judge, make_judge, with_decisions
 from pytest_mapsat.metrics import MSB, Family, gather_families, score
 from pytest_mapsat.model import (
@@ -170,6 +171,7 @@ class Runner:
 
         def played(trajectory: Trajectory) -> Played:
             seconds = perf_counter() - started
+            trajectory = without_secrets(trajectory)  # here, so that nobody who judges, keeps or shows it has to
             reference = self._reference(suite, case) if case.truth.end is not None else None
             if reference is not None:
                 trajectory = trajectory.model_copy(update={"reference": reference})

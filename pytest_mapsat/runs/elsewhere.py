@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_mapsat import __version__
 from pytest_mapsat.agents import Source, resolve_source, scrubbed, session_id
 from pytest_mapsat.episode import Limits, run_episode, without_world
+from pytest_mapsat.formats import without_secrets
 from pytest_mapsat.model import (
     Case,
     MapsatError,
@@ -34,6 +35,7 @@ from pytest_mapsat.model import (
     Truth,
 )
 from pytest_mapsat.sandbox import Table, WorldHook, WorldSuite, installed_worlds, make_world
+from pytest_mapsat.secrets import name_secrets
 from pytest_mapsat.turns import waiting
 from pytest_mapsat.users import make_user
 
@@ -197,7 +199,7 @@ def play_elsewhere(suite: bytes, asked: bytes) -> str:
         said = f"a process of the executor has pytest-mapsat {__version__}, the run has {wanted['version']}: install the same"
         return json.dumps({"refused": said})
     try:
-        return json.dumps({"trajectory": _plain(_played(suite, wanted))})
+        return json.dumps({"trajectory": _plain(without_secrets(_played(suite, wanted)))})
     except MapsatError as error:
         return json.dumps({"refused": f"in a process of the executor: {error}"})
 
@@ -205,6 +207,7 @@ def play_elsewhere(suite: bytes, asked: bytes) -> str:
 def _played(packed: bytes, wanted: Mapping[str, Any]) -> Trajectory:
     case = Case.model_validate(wanted["case"])
     common = _opened(packed)
+    name_secrets(common.manifest.redact)
     suite = _Suite(
         common.manifest,
         common.tools,

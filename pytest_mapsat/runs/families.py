@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_mapsat.formats import shown_path
-from pytest_mapsat.gate import Drop, Threshold
+from pytest_mapsat.gate import EACH_CASE, Ceiling, Drop, Threshold
 from pytest_mapsat.metrics import MSB, Family, families_named
 from pytest_mapsat.model import Metric, Problem, RunOptions, SuiteError, UsageError, did_you_mean, shown
 from pytest_mapsat.suite import Suite
 
 from .request import drops_of, thresholds_of
 
-_HINT = "install the package that adds it, or add it with the hook pytest_mapsat_metrics; mapsat regrade takes -p conftest.py"
+_HINT = (
+    "install the package that adds it, or add it with the hook pytest_mapsat_metrics; mapsat regrade takes -p MODULE"
+)
 
 
 def families_of(suite: Suite, known: Mapping[str, Family], besides: Sequence[str] = ()) -> tuple[Family, ...]:
@@ -94,10 +96,12 @@ def refuse_undeclared(options: RunOptions, suites: Sequence[Suite], known: Mappi
     everything = all_metrics(known)
     measured = {metric.name for metric in metrics_of(suites, known, options.metrics)}
     families = {metric.name: metric.family for metric in everything}
-    named: list[tuple[str, Threshold | Drop]] = [("fail-under", one) for one in thresholds_of(options, everything)]
+    named: list[tuple[str, Threshold | Ceiling | Drop]] = [
+        ("fail-under", one) for one in thresholds_of(options, everything)
+    ]
     named += [("compare-fail", one) for one in drops_of(options, everything)]
     for option, rule in named:
-        if rule.domain:
+        if rule.domain and not (isinstance(rule, Ceiling) and rule.domain == EACH_CASE):
             _refuse_unknown(option, rule, suites)
         family = families.get(rule.metric)
         if family is not None and rule.metric not in measured:
@@ -107,7 +111,7 @@ def refuse_undeclared(options: RunOptions, suites: Sequence[Suite], known: Mappi
             )
 
 
-def _refuse_unknown(option: str, rule: Threshold | Drop, suites: Sequence[Suite]) -> None:
+def _refuse_unknown(option: str, rule: Threshold | Ceiling | Drop, suites: Sequence[Suite]) -> None:
     """Refuse the domain of a rule that no case of the suites has; one of the ini file, which may be of another suite of the project, if it looks like a slip."""
     declared = {
         domain for suite in suites for domain in suite.manifest.domains

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
-from pytest_mapsat.formats import is_complete_run, is_journal, printable, read_journal
+from pytest_mapsat.formats import Journal, is_complete_run, is_journal, printable, read_journal
 from pytest_mapsat.model import MapsatError, UsageError
 from pytest_mapsat.suite import find_suite, role_of
 
@@ -72,10 +72,14 @@ def put_aside(save: Path) -> dict[Path, Path]:
         Where each file went.
 
     Raises:
-        UsageError: a file cannot be moved.
+        UsageError: a file cannot be moved, or another run writes there.
     """
     moved: dict[Path, Path] = {}
     target = Path(os.path.realpath(save))
+    if Journal.is_being_written(journal_of(save)):
+        raise UsageError(
+            f"--mapsat-save={printable(str(save))}: another run that is under way writes there; give each run a file of its own"
+        )
     if target.exists():
         kind = "partial" if is_complete_run(target) is False else "previous"
         moved[target] = _moved(target, save.with_name(f"{save.name}.{kind}"))

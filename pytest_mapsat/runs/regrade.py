@@ -35,7 +35,8 @@ class Changes:
     judge: str | None = None
     asserted: tuple[Asserted, ...] | None = None
     fail_under: tuple[str, ...] | None = None
-    allow_unevaluated: int | None = None
+    allow_lost: int | None = None
+    allow_undecided: str | None = None
     decisions: Path | None = None
     judge_votes: int | None = None
     metrics: tuple[str, ...] | None = None
@@ -53,8 +54,10 @@ class Changes:
             changed["asserted"] = self.asserted
         if self.fail_under is not None:
             changed |= {"fail_under": self.fail_under, "fail_under_from": "command line"}
-        if self.allow_unevaluated is not None:
-            changed["allow_unevaluated"] = self.allow_unevaluated
+        if self.allow_lost is not None:
+            changed["allow_lost"] = self.allow_lost
+        if self.allow_undecided is not None:
+            changed["allow_undecided"] = self.allow_undecided
         if self.metrics is not None:
             changed["metrics"] = self.metrics
         judge, decisions = self.judge or request.judge, decisions_digest(self.decisions)
@@ -121,7 +124,7 @@ def regrade(
     *,
     root: Path,
     families: Mapping[str, Family] | None = None,
-    base: Side | None = None,
+    bases: Sequence[Side] = (),
     door: Door | None = None,
 ) -> Run:
     """Return the run judged and scored again, with the suites' cases as they are now.
@@ -132,7 +135,7 @@ def regrade(
         changes: what is graded otherwise.
         root: the folder that a judge's relative path starts from.
         families: the families of metrics, by name; None: ours and those of installed packages.
-        base: an earlier run to compare with.
+        bases: earlier runs to compare with: the last green one, then an anchor.
         door: the way to models, for a judge that asks one.
 
     Raises:
@@ -155,7 +158,7 @@ def regrade(
     cards = [_regraded(card, *places[card.id], judges, known=known, options=request.options) for card in run.cases]
     unfinished = run.manifest.unfinished or _missing(run)
     outcome = Outcome(run.accounting, run.manifest.partial, run.manifest.broken, unfinished)
-    return assemble(cards, used, request, outcome, run.timing, metrics=metrics, base=base)
+    return assemble(cards, used, request, outcome, run.timing, metrics=metrics, bases=bases)
 
 
 def _missing(run: Run) -> str:

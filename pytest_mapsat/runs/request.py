@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import get_args
 
-from pytest_mapsat.gate import Drop, Threshold, parse_drops, parse_thresholds
+from pytest_mapsat.gate import Ceiling, Drop, Threshold, parse_drops, parse_thresholds
 from pytest_mapsat.model import Asserted, Metric, RunOptions, did_you_mean
 
 #: Files of an agent's package that are read at most.
@@ -69,8 +69,8 @@ def asserted_kinds(names: Iterable[str]) -> tuple[Asserted, ...]:
     return tuple(sorted(set(_KINDS).intersection(names))) or ("none",)
 
 
-def thresholds_of(options: RunOptions, metrics: Sequence[Metric]) -> tuple[Threshold, ...]:
-    """Return the thresholds that a run with these metrics is held against.
+def thresholds_of(options: RunOptions, metrics: Sequence[Metric]) -> tuple[Threshold | Ceiling, ...]:
+    """Return the thresholds and ceilings that a run with these metrics is held against.
 
     Raises:
         UsageError: one cannot be read.
@@ -111,6 +111,25 @@ def source_digest(spec: str, agent: object, others: Iterable[Path] = ()) -> str:
             sha.update(f"{path.name}\n{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode("utf-8", "replace"))
             read += 1
     return sha.hexdigest()[:16] if read else ""
+
+
+def project_files(root: Path) -> list[Path]:
+    """Return the files of the modules of a project that are loaded in this process, but for tests, installed packages and this one.
+
+    Args:
+        root: the project's folder.
+    """
+    ours = Path(__file__).resolve().parents[1]
+    found = []
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if not isinstance(file, str) or name.rpartition(".")[2].startswith("test_"):
+            continue
+        path = Path(file)
+        inside = path.is_relative_to(root) and not path.is_relative_to(ours)
+        if inside and "site-packages" not in path.parts and path.suffix == ".py":
+            found.append(path)
+    return found
 
 
 def _files_unloaded(name: str) -> list[Path]:

@@ -26,7 +26,7 @@ from .models import prompts_of
 
 #: Options that may differ: they say how much is run or what is made of it, not what happens in an episode.
 _FREE = {
-    *("sample", "sample_by", "sample_seed", "trials", "pass_rule", "allow_unevaluated"),
+    *("sample", "sample_by", "sample_seed", "trials", "pass_rule", "allow_lost", "allow_undecided"),
     *("fail_under", "fail_under_from", "compare_fail", "compare_fail_from", "compare_on", "inconclusive"),
 }
 
@@ -133,7 +133,7 @@ def _facts(request: RunRequest) -> dict[str, object]:
     options = request.options.model_dump(mode="json", by_alias=True)
     return {
         "agent": request.agent,
-        "the agent's source": request.agent_source,
+        "the source of the agent, its helpers and conftests": request.agent_source,
         "user": request.user,
         "judge": request.judge,
         "decisions": request.decisions,

@@ -1,10 +1,11 @@
 """The gate of a run: passed, failed, inconclusive, invalid, and the reasons it prints."""
 
 import pytest
+from gate_runs import side
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_mapsat.gate import Coverage, decide, parse_thresholds
+from pytest_mapsat.gate import Coverage, decide, parse_allowance, parse_thresholds
 from pytest_mapsat.model import Label, Lost, Scorecard, Trajectory
 
 
@@ -22,10 +23,10 @@ def make_card(case, ar=None, outcome="passed", blame=None, ar_class=None, **fiel
     )
 
 
-def judge_run(cards, *texts, allowed=0, origin="command line", **coverage):
-    whole = Coverage(**{"selected": len({card.id for card in cards}), **coverage})
+def judge_run(cards, *texts, lost=0, undecided="0", origin="command line", gone=(), **coverage):
+    whole = Coverage(**{"selected": len({card.id for card in cards}), "lost": gone, **coverage})
     thresholds = parse_thresholds([(text, origin) for text in texts])
-    return decide(cards, thresholds, allowed_unevaluated=allowed, coverage=whole)
+    return decide(cards, thresholds, allowed_lost=lost, allowed_undecided=undecided, coverage=whole)
 
 
 def cards_of(*values, **fields):
@@ -75,26 +76,26 @@ def test_a_fault_that_is_not_the_agents_makes_the_run_invalid_and_not_failed(bla
     cards = [*cards_of(0.9, 0.8), make_card("x", outcome="error", blame=blame, ar_class="error")]
     gate = judge_run(cards, "ar=0.5")
     assert gate.outcome == "invalid"
-    assert gate.reasons[0] == f"1 case not evaluated ({blame} 1), 0 allowed"
+    assert gate.reasons[0] == f"1 case lost ({blame} 1: x), 0 allowed"
     assert gate.reasons[1].startswith("ar 0.8500 >= 0.5 (2 of 3 cases")
 
 
-def test_so_many_may_be_unevaluated_as_are_allowed():
+def test_so_many_may_be_lost_as_are_allowed():
     lost = [make_card(name, outcome="unevaluated", blame="judge", ar_class="unevaluated") for name in "xy"]
     cards = [*cards_of(0.9), *lost]
-    assert judge_run(cards, "ar=0.5", allowed=1).outcome == "invalid"
-    allowed = judge_run(cards, "ar=0.5", allowed=2)
+    assert judge_run(cards, "ar=0.5", lost=1).outcome == "invalid"
+    allowed = judge_run(cards, "ar=0.5", lost=2)
     assert allowed.outcome == "passed"
-    assert "2 cases not evaluated (judge 2), 2 allowed" in allowed.reasons
+    assert "2 cases lost (judge 2: x, y), 2 allowed" in allowed.reasons
 
 
 def test_unevaluated_items_make_a_run_invalid_without_any_threshold():
     assert judge_run([make_card("x", outcome="unevaluated", blame="judge")]).outcome == "invalid"
 
 
-def test_trials_of_one_case_are_one_unevaluated_case():
+def test_trials_of_one_case_are_one_lost_case():
     cards = [make_card("x", outcome="unevaluated", blame="judge", trial=trial) for trial in (1, 2, 3)]
-    assert judge_run(cards, allowed=1).outcome == "passed"
+    assert judge_run(cards, lost=1).outcome == "passed"
 
 
 def test_a_crash_of_the_agent_is_its_failure_and_no_fault_of_the_run():
@@ -112,7 +113,7 @@ def test_a_gated_metric_that_nobody_could_judge_counts_though_the_item_passed():
 def test_a_gated_metric_is_laid_to_whom_the_label_names():
     label = Label(factor="z", kind="implicit", outcome="unevaluated", blame="infrastructure")
     cards = [*cards_of(0.9), make_card("x", ar_class="unevaluated", labels=(label,))]
-    assert judge_run(cards, "ar=0.5").reasons[0] == "1 case not evaluated (infrastructure 1), 0 allowed"
+    assert judge_run(cards, "ar=0.5").reasons[0] == "1 case lost (infrastructure 1: x), 0 allowed"
 
 
 def unknown(factor, why="undecided: 'the mill' may be either", blame=None):
@@ -142,12 +143,13 @@ def test_a_threshold_holds_at_the_lower_bound_and_breaks_at_the_upper_one(minimu
     assert (gate.outcome, gate.reasons[0].startswith(reason)) == (outcome, True)
 
 
-def test_between_the_bounds_the_gate_names_the_two_ways_on_once():
+def test_between_the_bounds_the_gate_names_the_three_ways_on_once():
     gate = judge_run([*OPEN, open_card("y", 0.0, 1.0, domains=("search",))], "ar=0.8,search.ar=0.8")
     assert len(gate.reasons) == 3
-    assert "mapsat review RUN" in gate.reasons[-1]
-    assert "mapsat regrade RUN --judge=llm:MODEL" in gate.reasons[-1]
-    assert "(mapsat review RUN) or by a model judge" in gate.reasons[-1]
+    assert gate.reasons[-1] == (
+        "three ways on: a judge model (mapsat regrade RUN --judge=llm:MODEL), labels of people (mapsat review RUN), "
+        "or an allowance (--mapsat-allow-undecided=N or N%)"
+    )
 
 
 def test_where_all_thresholds_are_settled_no_way_on_is_named():
@@ -169,27 +171,111 @@ def test_a_metric_between_bounds_is_not_counted_as_unevaluated():
     assert judge_run(OPEN).outcome == "passed"
 
 
-@pytest.mark.parametrize("outcome", ["unevaluated", "failed"])
-def test_an_undecided_asserted_label_counts_however_the_item_ends(outcome):
-    blame = "agent" if outcome == "failed" else None
-    cards = [*cards_of(0.9), open_card("x", 0.5, 0.9, unknown("h1"), outcome=outcome, blame=blame, unknown=("h1",))]
-    gate = judge_run(cards, "ar=0.5")
-    assert (gate.outcome, gate.reasons[0]) == ("invalid", "1 case not evaluated (undecided 1), 0 allowed")
-    assert "mapsat review RUN" in gate.reasons[-1]
-    assert judge_run(cards, "ar=0.5", allowed=1).outcome == "passed"
+def undecided_card(case, **fields):
+    label = fields.pop("label", unknown("h1"))
+    return open_card(case, 0.5, 0.9, label, **{"outcome": "unevaluated", "unknown": ("h1",), **fields})
 
 
-def test_an_asserted_label_for_want_of_a_record_is_counted_for_the_sandbox():
-    label = unknown("h1", "no record", "sandbox")
-    card = open_card("x", 0.5, 0.9, label, outcome="failed", blame="agent", unknown=("h1",))
-    assert judge_run([card]).reasons[0] == "1 case not evaluated (sandbox 1), 0 allowed"
+def test_undecided_cases_do_not_matter_to_a_threshold_that_they_cannot_turn_and_are_told():
+    gate = judge_run([*cards_of(0.9), undecided_card("x")], "ar=0.5")
+    assert gate.outcome == "passed"
+    assert gate.reasons[1:] == ("1 of 2 cases undecided (undecided 1: x)",)
+
+
+def test_undecided_cases_that_could_turn_a_threshold_need_an_allowance_and_then_the_others_decide():
+    cards = [*cards_of(0.9, 0.9, 0.9, 0.9), undecided_card("x")]  # AR 0.82 to 0.9
+    assert judge_run(cards, "ar=0.85").outcome == "inconclusive"
+    for allowance in ("1", "20%"):
+        gate = judge_run(cards, "ar=0.85", undecided=allowance)
+        assert gate.outcome == "passed"
+        assert "ar 0.9000 >= 0.85 without 1 undecided case, which --mapsat-allow-undecided lets pass" in gate.reasons
+    assert judge_run(cards, "ar=0.85", undecided="19%").outcome == "inconclusive"
+    assert judge_run([*cards, undecided_card("y")], "ar=0.85", undecided="1").outcome == "inconclusive"
+
+
+def test_an_allowance_does_not_let_a_threshold_pass_that_the_decided_cases_miss():
+    cards = [*cards_of(0.8, 0.8, 0.8, 0.8), open_card("x", 0.0, 1.0, outcome="unevaluated", unknown=("s1",))]
+    assert judge_run(cards, "ar=0.82", undecided="50%").outcome == "inconclusive"
+    assert judge_run(cards, "ar=0.85", undecided="50%").outcome == "failed"
+
+
+def test_without_thresholds_items_that_nobody_could_decide_need_an_allowance():
+    cards = [*cards_of(0.9), undecided_card("x")]
+    gate = judge_run(cards)
+    assert (gate.outcome, gate.reasons[0]) == ("inconclusive", "1 case undecided (undecided 1: x), 0 allowed")
+    assert "three ways on" in gate.reasons[-1]
+    assert judge_run(cards, undecided="50%").outcome == "passed"
+
+
+def test_an_open_label_of_an_item_that_failed_anyway_is_not_counted():
+    card = undecided_card("x", outcome="failed", blame="agent")
+    assert judge_run([*cards_of(0.9), card]).outcome == "passed"
+
+
+def test_lost_and_undecided_cases_have_allowances_of_their_own():
+    broken = make_card("y", outcome="error", blame="infrastructure", ar_class="error")
+    cards = [*cards_of(0.9), undecided_card("x"), broken]
+    assert judge_run(cards, undecided="100%").outcome == "invalid"
+    assert judge_run(cards, lost=2).outcome == "inconclusive"
+    assert judge_run(cards, lost=1, undecided="1").outcome == "passed"
+
+
+def test_an_asserted_label_for_want_of_a_record_is_undecided_and_laid_to_the_sandbox():
+    card = undecided_card("x", label=unknown("h1", "no record", "sandbox"), blame="sandbox")
+    assert judge_run([card]).reasons[0] == "1 case undecided (sandbox 1: x), 0 allowed"
 
 
 def test_an_open_pass_rate_is_held_at_its_bounds():
-    card = open_card("x", 0.5, 0.9, unknown("h1"), outcome="unevaluated", unknown=("h1",))
-    cards = [*cards_of(0.9, 0.9, 0.9), card]
-    assert judge_run(cards, "pass_rate=0.75", allowed=1).outcome == "passed"
-    assert judge_run(cards, "pass_rate=0.76", allowed=1).outcome == "inconclusive"
+    cards = [*cards_of(0.9, 0.9, 0.9), undecided_card("x")]
+    assert judge_run(cards, "pass_rate=0.75").outcome == "passed"
+    assert judge_run(cards, "pass_rate=0.76").outcome == "inconclusive"
+    assert judge_run(cards, "pass_rate=0.76", undecided="1").outcome == "passed"
+
+
+@pytest.mark.parametrize("text", ["", "-1", "1.5", "101%", "many", "20 %%", "1e3"])
+def test_an_allowance_that_cannot_be_read_says_what_is_expected(text):
+    with pytest.raises(ValueError, match="expected"):
+        parse_allowance(text)
+
+
+def spending(case, **fields):
+    spent = {name: fields.pop(name) for name in ("cost", "input_tokens", "output_tokens") if name in fields}
+    return make_card(case, 1.0, spent=spent, **fields)
+
+
+@pytest.mark.parametrize(
+    ("rule", "outcome", "reason"),
+    [
+        ("cost<=0.3", "passed", "cost 0.3 <= 0.3 USD a case (2 cases)"),
+        ("cost<=0.29", "failed", "cost 0.3 > 0.29 USD a case (2 cases)"),
+        ("case.cost<=0.4", "passed", "case.cost at most 0.4 <= 0.4 USD"),
+        ("case.cost<=0.3", "failed", "case.cost > 0.3 USD: b 0.4"),
+        ("search.cost<=0.2", "passed", "search.cost 0.2 <= 0.2 USD a case (1 case)"),
+        ("tokens<=150", "inconclusive", "tokens<=150 is undecided: b of 2 cases do not say it"),
+        ("turns<=3", "failed", "turns 4 > 3 turns a case (2 cases)"),
+        ("calls<=0", "passed", "calls 0 <= 0 calls a case (2 cases)"),
+    ],
+)
+def test_a_ceiling_is_held_for_the_suite_a_domain_or_each_case(rule, outcome, reason):
+    cards = [
+        spending("a", cost=0.2, input_tokens=100, output_tokens=20, turns=2, domains=("search",)),
+        spending("b", cost=0.4, turns=6),
+    ]
+    gate = judge_run(cards, rule)
+    assert (gate.outcome, gate.reasons[0]) == (outcome, reason)
+
+
+def test_a_multiple_is_of_what_the_earlier_run_spent_on_the_same_cases_and_skipped_where_the_model_changed():
+    base = side([spending("a", cost=0.1), spending("b", cost=0.3), spending("gone", cost=9.0)], agent="react:big")
+    cards = [spending("a", cost=0.2), spending("b", cost=0.42)]
+    ask = {"coverage": Coverage(selected=2, total=2), "base": base}
+    failed = decide(cards, parse_thresholds(["cost<=1.5x"]), agent="react:big", **ask)
+    assert failed.reasons == ("cost 0.31 > 0.3 (1.5 x 0.2) USD a case (2 cases)",)
+    assert decide(cards, parse_thresholds(["cost<=1.6x"]), agent="react:big", **ask).outcome == "passed"
+    changed = decide(cards, parse_thresholds(["cost<=1.5x"]), agent="react:small", **ask)
+    assert changed.reasons == ("cost<=1.5x was skipped: the agent or its model changed (react:big -> react:small)",)
+    assert judge_run(cards, "cost<=1.5x").outcome == "inconclusive"
+    assert judge_run(cards, "cost<=1.5x", origin="ini").outcome == "passed"
 
 
 def test_a_domain_threshold_does_not_ask_for_cases_of_other_domains():
@@ -227,14 +313,14 @@ def test_fewer_selected_than_there_are_is_part_of_the_suite_without_any_reason()
 def test_an_episode_without_a_scorecard_makes_the_gate_invalid_whatever_the_others_scored():
     lost = (Lost(id="c7", reason="not started"),)
     for texts in ((), ("ar=0.5",)):
-        gate = judge_run(cards_of(0.9), *texts, lost=lost, selected=2, total=2)
-        assert (gate.outcome, gate.reasons[0]) == ("invalid", "1 case not evaluated (lost 1), 0 allowed")
+        gate = judge_run(cards_of(0.9), *texts, gone=lost, selected=2, total=2)
+        assert (gate.outcome, gate.reasons[0]) == ("invalid", "1 case lost (lost 1: c7), 0 allowed")
 
 
 def test_lost_episodes_count_against_the_same_allowance_as_cases_that_nobody_could_judge():
     lost = (Lost(id="c7", reason="skipped by conftest.py"),)
-    assert judge_run(cards_of(0.9), "ar=0.5", lost=lost, selected=2, total=2, allowed=1).outcome == "passed"
-    assert judge_run(cards_of(0.4), "ar=0.5", lost=lost, selected=2, total=2, allowed=1).outcome == "failed"
+    assert judge_run(cards_of(0.9), "ar=0.5", gone=lost, selected=2, total=2, lost=1).outcome == "passed"
+    assert judge_run(cards_of(0.4), "ar=0.5", gone=lost, selected=2, total=2, lost=1).outcome == "failed"
 
 
 def test_a_domain_that_ran_whole_is_decided_on_part_of_the_suite():
@@ -270,7 +356,7 @@ def test_the_gravest_finding_is_the_outcome_and_stands_first():
     gate = judge_run(cards, "pass_rate=0.5,nowhere.ar=0.5,ar=0.5")
     assert gate.outcome == "invalid"
     assert [reason.split()[0] for reason in gate.reasons] == ["1", "ar", "nowhere.ar", "pass_rate"]
-    without_fault = judge_run(cards, "pass_rate=0.5,nowhere.ar=0.5,ar=0.5", allowed=1)
+    without_fault = judge_run(cards, "pass_rate=0.5,nowhere.ar=0.5,ar=0.5", lost=1)
     assert without_fault.outcome == "failed"
 
 
@@ -282,18 +368,17 @@ def test_reasons_fit_the_terminal():
 
 
 @settings(deadline=None)
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=12), st.floats(0, 1), st.randoms(use_true_random=False))
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12), st.floats(1e-6, 1), st.randoms(use_true_random=False))
 def test_the_decision_is_free_of_the_order_of_cases_and_monotone_in_the_threshold(values, minimum, random):
     cards = cards_of(*values)
     gate = judge_run(cards, f"ar={minimum}")
     assert judge_run(random.sample(cards, len(cards)), f"ar={minimum}") == gate
-    assert judge_run(cards, "ar=0").outcome == "passed"
     if gate.outcome == "passed":
         assert judge_run(cards, f"ar={minimum / 2}").outcome == "passed"
 
 
 @settings(deadline=None)
-@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.booleans()), min_size=1, max_size=8), st.floats(0, 1))
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.booleans()), min_size=1, max_size=8), st.floats(1e-6, 1))
 def test_what_is_decided_at_the_bounds_stays_so_whatever_the_open_labels_turn_out_to_be(cases, minimum):
     spans = [(min(one, other), max(one, other)) for one, other, _ in cases]
     cards = [open_card(f"c{place}", *span) for place, span in enumerate(spans)]

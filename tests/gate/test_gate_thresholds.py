@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_mapsat.gate import Threshold, gated, parse_thresholds
+from pytest_mapsat.gate import Ceiling, Drop, Threshold, gated, parse_drops, parse_thresholds
 from pytest_mapsat.model import MSB_METRICS, UsageError
 
 GATED = gated(MSB_METRICS)
@@ -12,7 +12,11 @@ GATED = gated(MSB_METRICS)
 
 def test_a_list_of_thresholds_keeps_its_order():
     found = parse_thresholds(["ar=0.65, ses = .28", "navigation.ar=0.6"])
-    assert found == (Threshold("ar", 0.65), Threshold("ses", 0.28), Threshold("ar", 0.6, "navigation"))
+    assert found == (
+        Threshold("ar", minimum=0.65),
+        Threshold("ses", minimum=0.28),
+        Threshold("ar", "navigation", minimum=0.6),
+    )
     assert [one.name for one in found] == ["ar", "ses", "navigation.ar"]
 
 
@@ -26,7 +30,7 @@ def test_a_threshold_remembers_where_it_was_given():
 
 
 def test_a_domain_may_hold_dots():
-    assert parse_thresholds(["my.domain.ar=1"])[0] == Threshold("ar", 1.0, "my.domain")
+    assert parse_thresholds(["my.domain.ar=1"])[0] == Threshold("ar", "my.domain", minimum=1.0)
 
 
 def test_the_pass_rate_can_be_gated_and_cei_cannot():
@@ -53,6 +57,16 @@ def test_the_same_threshold_twice_stands_once():
         ("ar=-0.1", "ar is '-0.1'"),
         ("ar=nan", "ar is 'nan'"),
         ("ar=inf", "ar is 'inf'"),
+        ("ar=0", "a floor of 0 always holds"),
+        ("ar=1e-400", "a floor of 0 always holds"),
+        ("cost=0.5", "cost has a ceiling, not a floor: cost<=NUMBER"),
+        ("cots<=0.5", "no ceiling can stand on 'cots'; did you mean 'cost'?"),
+        ("ar<=0.5", "no ceiling can stand on 'ar'; known are cost, tokens, calls, turns, seconds"),
+        ("cost<=nan", "cost is 'nan', expected a number like 0.5"),
+        ("cost<=-1", "cost is '-1'"),
+        ("cost<=0x", "cost is '0x'"),
+        ("case.cost<=2x", "a multiple is of means"),
+        ("cost<=1,cost<=2", "cost is given twice"),
         ("ar>=0.5", "no metric 'ar>'; did you mean 'ar'?"),
         (".ar=0.5", "'.ar' names no domain"),
         ("=0.5", "no metric ''"),
@@ -79,4 +93,30 @@ def test_any_text_is_parsed_or_refused(text):
         found = parse_thresholds([text])
     except UsageError:
         return
-    assert all(0 <= one.minimum <= 1 and one.metric in GATED for one in found)
+    assert all(isinstance(one, Ceiling) or (0 < one.minimum <= 1 and one.metric in GATED) for one in found)
+
+
+def test_a_drop_is_about_these_cases_unless_it_says_sampled():
+    found = parse_drops(["ar:0.02,navigation.ar:0.05@sampled", "flips:2", "undecided:0.1"])
+    assert [str(one) for one in found] == ["ar:0.02", "navigation.ar:0.05@sampled", "flips:2", "undecided:0.1"]
+    assert found[1] == Drop("ar", "navigation", most=0.05, sampled=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ar:1", "nothing falls by more than 1"),
+        ("ar:0.02@95", "ar is '0.02@95', expected ar:0.02@sampled"),
+        ("flips:0.5", "flips is '0.5', expected a number of cases"),
+        ("flips:-1", "flips is '-1'"),
+        ("flips:1@sampled", "expected flips:1"),
+        ("ar:nan", "ar is 'nan'"),
+        ("filps:1", "did you mean 'flips'?"),
+        ("ar:0.02,ar:0.02@sampled", "ar is given twice, as 0.02 and 0.02@sampled"),
+    ],
+)
+def test_a_mistake_in_a_drop_is_answered_kindly(text, message):
+    with pytest.raises(UsageError) as error:
+        parse_drops([text])
+    assert str(error.value).startswith("--mapsat-compare-fail: ")
+    assert message in str(error.value)

@@ -9,7 +9,7 @@ from pytest_mapsat.model import UsageError
 
 def judged(cards, *texts, **coverage):
     whole = Coverage(selected=len({one.id for one in cards}), **coverage)
-    return decide(cards, parse_thresholds(texts), allowed_unevaluated=0, coverage=whole)
+    return decide(cards, parse_thresholds(texts), coverage=whole)
 
 
 def spread(count):

@@ -75,11 +75,13 @@ def test_a_regression_planted_in_one_domain_is_named_and_the_same_agent_stays_gr
     assert main(["compare", "--aa", "base.json", "same.json", "--fail=ar:0.02"]) == 0
     assert "2 comparisons: 0 failed (0.0%), 0 inconclusive, 2 passed" in capsys.readouterr().out
     assert main(["regrade", "worse.json", "--judge=checks"]) == 1
-    assert "ar is undecided: the earlier run is not given (--compare=PATH)" in " ".join(capsys.readouterr().out.split())
+    assert "ar is undecided: the earlier run is not given (--mapsat-compare=PATH)" in " ".join(
+        capsys.readouterr().out.split()
+    )
     assert main(["regrade", "same.json", "--compare=base.json"]) == 0
 
 
-def test_what_nobody_can_tell_fails_unless_it_is_let_pass(planted: pytest.Pytester) -> None:
+def test_what_nobody_can_tell_is_a_warning_unless_it_is_to_fail(planted: pytest.Pytester) -> None:
     few = [asking(f"few-{n}", "search") for n in range(3)]
     (planted.path / "benchmark_cases" / "all.jsonl").write_text("".join(json.dumps(one) + "\n" for one in few))
     lines = [json.dumps(tiny_suite.record(one["id"])) + "\n" for one in few]
@@ -87,15 +89,117 @@ def test_what_nobody_can_tell_fails_unless_it_is_let_pass(planted: pytest.Pytest
     run(planted, GOOD, "--mapsat-assert=none", "--mapsat-save=few.json")
     rules = ("--mapsat-agent=worse:agent", "--mapsat-assert=none", "--mapsat-compare=few.json")
     told = run(planted, *rules, "--mapsat-compare-fail=ar:0.02")
-    assert told.ret == 1
-    told.stdout.fnmatch_lines(["gate*INCONCLUSIVE: ar 0.500 -> 0.000 may or may not*"])
-    assert run(planted, *rules, "--mapsat-compare-fail=ar:0.02", "--mapsat-inconclusive=pass").ret == 0
+    assert told.ret == 0
+    told.stdout.fnmatch_lines(
+        [
+            "gate*PASSED: warning: inconclusive: ar 0.500 -> 0.000 is down by more than",
+            "*0.02, but chance may go as far: -0.500 (3 of 3 cases differ; chance",
+            "*a drop of 0.718 would have been seen four times in five with 1 trial of*",
+        ]
+    )
+    strict = run(planted, *rules, "--mapsat-compare-fail=ar:0.02", "--mapsat-inconclusive=fail")
+    assert strict.ret == 1
+    strict.stdout.fnmatch_lines(["gate*INCONCLUSIVE: ar 0.500 -> 0.000 is down by more than*"])
     # The suite has changed since the first run, of which no case is left.
     other = run(planted, GOOD, "--mapsat-compare=base.json")
     assert other.ret != 0
     assert "--mapsat-compare: the runs cannot be compared: suite tiny: base version 1" in str(other.stderr) + str(
         other.stdout
     )
+
+
+NOISY = """\
+import pathlib
+import random
+
+chance = random.Random(int(pathlib.Path("seed").read_text()))
+
+def agent(message, tools, session):
+    pois = tools.search_poi(query="charger")["pois"]
+    place = next(poi for poi in pois if poi["open"] or SURE < chance.random())
+    return f"I suggest {place['name']}."
+"""
+
+
+def test_an_agent_that_varies_is_green_against_itself_and_red_when_it_got_worse(planted: pytest.Pytester) -> None:
+    planted.makepyfile(noisy=NOISY.replace("SURE", "0.9"), noisier=NOISY.replace("SURE", "0.5"))
+    asked = ("--mapsat-trials=4", "--mapsat-assert=none")
+    seed = planted.path / "seed"
+    seed.write_text("1")
+    run(planted, "--mapsat-agent=noisy:agent", *asked, "--mapsat-save=base.json")
+    seed.write_text("2")
+    rules = ("--mapsat-compare=base.json", "--mapsat-compare-fail=ar:0.02")
+    again = run(planted, "--mapsat-agent=noisy:agent", *asked, *rules)
+    assert again.ret == 0
+    worse = run(planted, "--mapsat-agent=noisier:agent", *asked, *rules)
+    assert worse.ret == 1
+    worse.stdout.fnmatch_lines(["gate*FAILED: ar 0.* is down by more than 0.02: -0.*"])
+    single = run(planted, "--mapsat-agent=noisy:agent", "--mapsat-assert=none", *rules)
+    single.stdout.fnmatch_lines(
+        [
+            "mapsat: one trial of each case is too few: in the earlier run trials of * end differently; --mapsat-trials=4 *"
+        ]
+    )
+
+
+def test_many_small_falls_pass_against_the_last_run_and_fail_against_the_anchor(
+    planted: pytest.Pytester, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = json.loads((planted.path / "base.json").read_text())
+
+    def faded(cases: int, name: str) -> str:
+        data = json.loads(json.dumps(base))
+        for card in data["cases"][:cases]:
+            card["metrics"]["ar"] -= 0.12
+            card["dialogue"] = f"faded {card['id']}"
+        (planted.path / name).write_text(json.dumps(data))
+        return name
+
+    for step in range(1, 9):
+        last, new = faded(step - 1, "last.json"), faded(step, "new.json")
+        assert main(["compare", last, new, "--fail=ar:0.02"]) == 0
+    assert main(["compare", "base.json", "new.json", "--fail=ar:0.02"]) == 1
+    capsys.readouterr()
+    assert main(["compare", "base.json", "new.json", "--fail=ar:0.02", "--accept"]) == 0
+    assert "accepted new.json is written to base.json: commit it" in capsys.readouterr().out
+    anchor = json.loads((planted.path / "base.json").read_text())
+    assert all(card["trajectory"]["turns"] == [] for card in anchor["cases"])
+    assert main(["compare", "base.json", "new.json", "--fail=ar:0"]) == 0
+
+
+def test_both_bases_must_hold(planted: pytest.Pytester) -> None:
+    run(planted, "--mapsat-agent=worse:agent", "--mapsat-assert=none", "--mapsat-save=last.json")
+    asked = ("--mapsat-agent=worse:agent", "--mapsat-assert=none", "--mapsat-compare-fail=ar:0.02")
+    assert run(planted, *asked, "--mapsat-compare=last.json").ret == 0
+    both = run(planted, *asked, "--mapsat-compare=last.json", "--mapsat-compare=base.json", "--mapsat-save=both.json")
+    assert both.ret == 1
+    both.stdout.fnmatch_lines(
+        ["anchor   good:agent, tiny 1 *", "gate*FAILED: against the anchor, ar 0.500 -> 0.250 is down by more than*"]
+    )
+    saved = json.loads((planted.path / "both.json").read_text())
+    assert (saved["comparison"]["outcome"], saved["anchor"]["outcome"]) == ("passed", "failed")
+    three = run(planted, *asked, *[f"--mapsat-compare={name}.json" for name in ("last", "base", "both")])
+    assert "found 3 runs, expected at most two" in three.stderr.str()
+    twice = run(planted, *asked, "--mapsat-compare=last.json", "--mapsat-compare=./last.json")
+    assert "last.json is given twice" in twice.stderr.str()
+
+
+def test_a_base_without_a_case_or_of_another_judge_is_told_before_an_agent_is_called(planted: pytest.Pytester) -> None:
+    planted.makepyfile(never="def agent(message): raise SystemExit('called')")
+    base = json.loads((planted.path / "base.json").read_text())
+    (planted.path / "empty.json").write_text(json.dumps({**base, "cases": []}))
+    base["manifest"]["judge"]["spec"] = "llm:openai/gpt-4o"
+    (planted.path / "judged.json").write_text(json.dumps(base))
+    base["cases"][0]["spent"] = {"cost": float("nan")}
+    (planted.path / "nan.json").write_text(json.dumps(base))
+    for name, said in (
+        ("empty", "cases: found an empty list, expected the scorecard of at least one case"),
+        ("judged", "judge: base llm:openai/gpt-4o, new checks"),
+        ("nan", "NaN is not a JSON value"),
+    ):
+        result = run(planted, "--mapsat-agent=never:agent", f"--mapsat-compare={name}.json")
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert said in result.stderr.str()
 
 
 def test_a_run_of_part_of_the_suite_decides_what_it_can(planted: pytest.Pytester) -> None:
@@ -123,7 +227,7 @@ def test_a_base_that_cannot_be_compared_is_told_before_anything_runs(
         (["--mapsat-compare=base.json", "--mapsat-max-turns=3"], "max-turns: base 10, new 3"),
         (["--mapsat-compare=base.json", "--mapsat-compare-fail=arr:0.1"], "did you mean 'ar'?"),
         (["--mapsat-compare=base.json", "--mapsat-compare-fail=ar=0.1"], "expected METRIC:NUMBER like ar:0.02"),
-        (["--mapsat-compare=base.json", "--mapsat-inconclusive=maybe"], "expected fail or pass"),
+        (["--mapsat-compare=base.json", "--mapsat-inconclusive=maybe"], "expected pass or fail"),
         (["--mapsat-compare-fail=ar:0.1"], "name it with --mapsat-compare=PATH"),
     ):
         result = run(planted, GOOD, *options)

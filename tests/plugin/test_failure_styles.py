@@ -154,7 +154,18 @@ def test_every_option_that_may_change_a_case_can_stand_in_the_command() -> None:
     words = shlex.split(again_command(request, "x::case[y]", options))
     names = {word.partition("=")[0] for word in words if word.startswith("--")}
     of_the_run = {
-        *("cases", "decisions", "fail-under", "allow-unevaluated", "save", "resume", "report", "shard", "durations"),
+        *(
+            "cases",
+            "decisions",
+            "fail-under",
+            "allow-lost",
+            "allow-undecided",
+            "save",
+            "resume",
+            "report",
+            "shard",
+            "durations",
+        ),
         *("compare", "compare-fail", "compare-on", "inconclusive", "pass-rule"),
         *("cache", "max-cost", "max-tokens", "rpm", "tpm"),  # how models are asked, not what comes of it
         *("on-miss", "tools"),  # what they answered is a record by then

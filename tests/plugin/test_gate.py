@@ -1,4 +1,4 @@
-"""--mapsat-fail-under, --mapsat-allow-unevaluated, and the exit status."""
+"""--mapsat-fail-under, --mapsat-allow-lost, --mapsat-allow-undecided, and the exit status."""
 
 import json
 
@@ -75,7 +75,7 @@ def test_a_domain_threshold_is_decided_when_the_domain_ran_whole(project: pytest
 
 @THOROUGHLY
 def test_stopping_early_makes_the_gate_invalid(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
-    options = ("--mapsat-agent=bad:agent", "-x", "--mapsat-fail-under=ar=0", *workers)
+    options = ("--mapsat-agent=bad:agent", "-x", "--mapsat-fail-under=ecr=0.001", *workers)
     project.runpytest(*options).stdout.fnmatch_lines(["gate*INVALID*"])
 
 
@@ -119,7 +119,7 @@ def test_a_case_that_nobody_could_judge_is_skipped_and_makes_the_gate_invalid(pr
 
 def test_unevaluated_cases_can_be_allowed(project: pytest.Pytester) -> None:
     _without_check(project)
-    result = project.runpytest(GOOD, "--mapsat-allow-unevaluated=1", "--mapsat-fail-under=ts=1")
+    result = project.runpytest(GOOD, "--mapsat-allow-lost=1", "--mapsat-fail-under=ts=1")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["gate*PASSED*"])
 
@@ -135,7 +135,9 @@ def test_the_gate_never_raises_the_status_of_a_run_that_collected_nothing(projec
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
-@pytest.mark.parametrize("option", ["trials=0", "max-turns=x", "timeout=-1", "timeout=nan", "allow-unevaluated=1.5"])
+@pytest.mark.parametrize(
+    "option", ["trials=0", "max-turns=x", "timeout=-1", "timeout=nan", "allow-lost=1.5", "allow-undecided=1.5"]
+)
 def test_a_number_that_cannot_be_used_is_a_usage_error(project: pytest.Pytester, option: str) -> None:
     result = project.runpytest(GOOD, f"--mapsat-{option}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

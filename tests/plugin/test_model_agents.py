@@ -116,9 +116,9 @@ def test_agent_user_and_judge_may_all_be_models_and_each_ones_spending_is_told(
 ) -> None:
     models.script = with_user_and_judge
     all_three = (REACT, "three", "--mapsat-user=llm:openai/gpt-4o-mini", "--mapsat-judge=llm:openai/gpt-4o-mini")
-    first = project.runpytest(*all_three, "--mapsat-save=one.json", "--mapsat-allow-unevaluated=3")
+    first = project.runpytest(*all_three, "--mapsat-save=one.json", "--mapsat-allow-undecided=3")
     calls = len(models.requests)
-    project.runpytest(*all_three, "--mapsat-save=two.json", "--mapsat-allow-unevaluated=3")
+    project.runpytest(*all_three, "--mapsat-save=two.json", "--mapsat-allow-undecided=3")
     assert len(models.requests) == calls
     one, two = (run_file(project.path / name) for name in ("one.json", "two.json"))
     assert one == two

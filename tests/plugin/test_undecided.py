@@ -27,7 +27,7 @@ def saved(project: pytest.Pytester, name: str = "run.json") -> dict[str, Any]:
     return json.loads((project.path / name).read_text(encoding="utf-8"))
 
 
-def test_an_undecided_asserted_label_leaves_the_item_open_and_the_gate_invalid(project: pytest.Pytester) -> None:
+def test_an_undecided_asserted_label_leaves_the_item_open_and_the_gate_says_so(project: pytest.Pytester) -> None:
     judge = judged(project, "z1")
     result = project.runpytest("--mapsat-agent=good:agent", judge, "--mapsat-save=run.json", "-rs")
     result.assert_outcomes(passed=2, skipped=1)
@@ -35,7 +35,7 @@ def test_an_undecided_asserted_label_leaves_the_item_open_and_the_gate_invalid(p
     result.stdout.fnmatch_lines(
         [
             "2 of 3 decided; AR 0.33 to 0.50, SES *",
-            "gate     INVALID: 1 case not evaluated (undecided 1), 0 allowed",
+            "gate     INCONCLUSIVE: 1 case undecided (undecided 1: nav-one), 0 allowed",
             "*mapsat review RUN*",
             "SKIPPED*hard z1 is undecided: 'it' may be either",
         ]
@@ -79,7 +79,7 @@ def test_an_agent_sheds_no_bad_case_by_asking_what_is_not_recorded(project: pyte
     found["truth"]["implicit"][0]["check"] = {"kind": "called", "tool": "search_poi", "answered": True}
     (project.path / "benchmark_cases" / "nav" / "a.yaml").write_text(json.dumps([found]))
     options = ("--mapsat-agent=lost:agent", "--mapsat-save=run.json", "--mapsat-fail-under=navigation.ar=0.1")
-    result = project.runpytest(*options, "--mapsat-allow-unevaluated=1")
+    result = project.runpytest(*options, "--mapsat-allow-undecided=1")
     assert result.ret == 1
     case = next(case for case in saved(project)["cases"] if case["id"] == "nav-one")
     assert (case["outcome"], case["blame"], case["bounds"]["ar"]) == ("unevaluated", "sandbox", [0.0, 0.5])
@@ -100,7 +100,7 @@ def test_a_case_that_asks_for_nothing_earns_nothing(project: pytest.Pytester) ->
     result = project.runpytest("--mapsat-agent=good:agent", "--mapsat-save=run.json")
     assert result.ret == 1
     result.assert_outcomes(passed=3, skipped=1)
-    result.stdout.fnmatch_lines(["gate     INVALID: 1 case not evaluated (judge 1), 0 allowed"])
+    result.stdout.fnmatch_lines(["gate     INVALID: 1 case lost (judge 1: empty), 0 allowed"])
     run = saved(project)
     case = next(case for case in run["cases"] if case["id"] == "empty")
     assert (case["metrics"]["ar"], case["bounds"], case["blame"]) == (None, {}, "judge")

@@ -12,10 +12,10 @@ base     old:agent, town 1 abc
 cases    3 cases in both runs: 1 worse
 rule     ar:0.02 failed: AR is down by 0.30 to 0.40, more
          than 0.02
-metrics  AR 0.900 → 0.50 to 0.60, −0.400 to −0.300 [−0.500
-         to −0.100]: worse
-         domain navigation AR 1.000 → 0.250, −0.750 [−0.900
-         to −0.500]: worse
+metrics  AR 0.900 → 0.50 to 0.60, −0.400 to −0.300: worse,
+         by chance 0.012
+         domain navigation AR 1.000 → 0.250, −0.750: worse,
+         by chance < 0.001
 flipped  charge-now  passed → failed
            open-now (implicit): passed → failed
              before  “Blue Bay”
@@ -24,8 +24,8 @@ flipped  charge-now  passed → failed
 base     old:agent, town 1 abc
 cases    3 cases in both runs: 1 worse
 rule     ar:0.02 failed: AR is down by 0.30 to 0.40, more than 0.02
-metrics  AR 0.900 → 0.50 to 0.60, −0.400 to −0.300 [−0.500 to −0.100]: worse
-         domain navigation AR 1.000 → 0.250, −0.750 [−0.900 to −0.500]: worse
+metrics  AR 0.900 → 0.50 to 0.60, −0.400 to −0.300: worse, by chance 0.012
+         domain navigation AR 1.000 → 0.250, −0.750: worse, by chance < 0.001
 flipped  charge-now  passed → failed
            open-now (implicit): passed → failed
              before  “Blue Bay”
@@ -69,7 +69,7 @@ def test_a_quiet_run_says_the_gate_and_a_loud_one_every_change():
     assert usual.count("flipped") == 10
     assert "and 5 more cases" in usual
     assert full.count("flipped") == 15
-    assert "TS 0.900 → 0.900, 0.000 [−0.100 to +0.100]: unclear" in full
+    assert "TS 0.900 → 0.900, 0.000: unclear, by chance 0.800" in full
     assert "TS 0.900 → 0.900" not in usual
 
 

@@ -15,6 +15,7 @@ from pytest_mapsat.reports.github import annotation_lines
 from pytest_mapsat.reports.html import html_report
 from pytest_mapsat.reports.junit import properties
 from pytest_mapsat.reports.markdown import MOST, markdown_report
+from pytest_mapsat.reports.text import wrap
 
 
 @cache
@@ -96,3 +97,18 @@ def test_no_line_of_the_terminal_steers_it_or_is_too_long(width):
 def test_properties_of_junit_hold_no_control_character():
     told = properties(run().cases[0])
     assert not [value for _, value in told if isinstance(value, str) and "\x1b" in value]
+
+
+def test_a_page_shows_what_would_steer_the_readers_eye_as_escapes():
+    page = html_report(run())
+    assert not re.findall("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]", page)
+    assert "\\u202e" in page
+
+
+@pytest.mark.parametrize("indent", ["", "  "])
+@pytest.mark.parametrize("text", ["::stop-commands::x", "##[add-mask]x", "long enough to be wrapped here ::error::x"])
+def test_wrapped_text_is_no_command_of_a_ci_service(text, indent):
+    for width in range(12, 60):
+        lines = wrap(text, width, indent=indent)
+        assert not [line for line in lines if line.lstrip().startswith("::") or "##[" in line]
+        assert max(map(cell_width, lines)) <= width

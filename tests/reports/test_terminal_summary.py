@@ -44,12 +44,9 @@ worst    nav-2  AR 0.50  hard z2 failed: Old Mill is closed…
 open     nav-3  AR 0.25 to 1.00  hard z1 is undecided: 'the…
          find-2  AR 0.20 to 0.50  z1: undecided: 'the mill'…
 slowest  find-1 0.50 s, find-2 0.50 s, nav-1 0.50 s
-gate     INCONCLUSIVE: ar 0.5900-0.8000 is undecided at 0.65
-         (3 of 5 cases decided; 95% 0.210-1.000 covers it)
-         1 case not evaluated (undecided 1), 1 allowed
-         undecided labels are settled by people's decisions
-         (mapsat review RUN) or by a model judge (mapsat
-         regrade RUN --judge=llm:MODEL)
+gate     PASSED: ar 0.6750 >= 0.65 without 1 undecided case,
+         which --mapsat-allow-undecided lets pass
+         1 of 5 cases undecided (undecided 1: nav-3)
 """,
     80: """\
 agent  my:agent
@@ -74,11 +71,9 @@ worst    nav-2  AR 0.50  hard z2 failed: Old Mill is closed at that hour
 open     nav-3  AR 0.25 to 1.00  hard z1 is undecided: 'the mill' may be Old Mi…
          find-2  AR 0.20 to 0.50  z1: undecided: 'the mill' may be Old Mill or …
 slowest  find-1 0.50 s, find-2 0.50 s, nav-1 0.50 s
-gate     INCONCLUSIVE: ar 0.5900-0.8000 is undecided at 0.65 (3 of 5 cases
-         decided; 95% 0.210-1.000 covers it)
-         1 case not evaluated (undecided 1), 1 allowed
-         undecided labels are settled by people's decisions (mapsat review RUN)
-         or by a model judge (mapsat regrade RUN --judge=llm:MODEL)
+gate     PASSED: ar 0.6750 >= 0.65 without 1 undecided case, which
+         --mapsat-allow-undecided lets pass
+         1 of 5 cases undecided (undecided 1: nav-3)
 """,
 }
 
@@ -139,7 +134,7 @@ def test_lost_items_are_listed_ten_at_most():
     assert lines[first + 9 : first + 12] == [
         "         nav-19 trial 1: not started",
         "         and 3 more",
-        "gate     INVALID: 13 cases not evaluated (lost 13), 0 allowed",
+        "gate     INVALID: 13 cases lost (lost 13: nav-10, nav-11, nav-12 and 10 more), 0",
     ]
 
 
@@ -147,7 +142,7 @@ def test_brief_is_the_gates_line_and_the_lost_items():
     run = run_of(card("a", 0.5), thresholds=["ar=0.9", "ses=0.9"], lost=[("b", 2, "skipped by conftest.py")])
     assert text_of(run, brief=True).split("\n") == [
         "lost     b trial 2: skipped by conftest.py",
-        "gate     INVALID: 1 case not evaluated (lost 1), 0 allowed",
+        "gate     INVALID: 1 case lost (lost 1: b), 0 allowed",
     ]
     assert text_of(run_of(card("a", 0.5), thresholds=["ar=0.5"]), brief=True).startswith("gate     PASSED: ar 0.5000")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pytest_mapsat.model import Run
 from pytest_mapsat.reports import changes, values
-from pytest_mapsat.reports.text import cut, printable
+from pytest_mapsat.reports.text import cut, printable, visible
 
 from .case import RowView, row_views
 from .drawing import HEIGHT, WIDTH, length_text
@@ -77,6 +77,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
+        finalize=lambda value: visible(value) if type(value) is str else value,
     )
     environment.filters |= {
         "metric": values.metric_title,
@@ -105,7 +106,7 @@ def _text_only(text: str) -> Markup:
     """Return text for the inside of an element, where quotation marks may stand as they are: JSON is a third of the file."""
     from markupsafe import Markup  # noqa: PLC0415  comes with jinja2
 
-    return Markup(text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))  # noqa: S704  all that could end the text is escaped
+    return Markup(visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))  # noqa: S704  all that could end the text is escaped
 
 
 @cache

@@ -1,0 +1,256 @@
+"""What ``--mapsat-fail-under`` and ``--mapsat-compare-fail`` say: ``ar=0.65@95``, ``cost<=0.50``; ``ar:0.02``, ``flips:0``."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pytest_mapsat.metrics import PASS_RATE
+from pytest_mapsat.model import MSB_METRICS, Metric, UsageError, did_you_mean, shown
+
+from .spending import EACH_CASE, SPENDING
+
+Origin = Literal["command line", "ini"]
+
+#: Rules of a comparison that stand on no metric: cases that passed and fail, and the share of undecided cases.
+FLIPS, UNDECIDED_SHARE = "flips", "undecided"
+
+_UNDER = "--mapsat-fail-under"
+_DROPS = "--mapsat-compare-fail"
+_OF_TRIALS = re.compile(r"pass[@^][1-9][0-9]{0,5}")
+_LOWEST_LEVEL, _HIGHEST_LEVEL = 50, 100
+
+
+def gated(metrics: Iterable[Metric]) -> tuple[str, ...]:
+    """Return what a threshold may stand on: the metrics that may be gated, and the pass rate."""
+    return (*(metric.name for metric in metrics if metric.gated), PASS_RATE)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What every rule has.
+
+    Attributes:
+        metric: what the rule is about.
+        domain: the domain whose cases count; empty for the whole suite.
+        origin: where it was given, which decides what happens on part of the suite.
+    """
+
+    metric: str
+    domain: str = ""
+    origin: Origin = "command line"
+
+    @property
+    def name(self) -> str:
+        """The left side as it was written: ``navigation.ar``."""
+        return f"{self.domain}.{self.metric}" if self.domain else self.metric
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold(Rule):
+    """The least mean of a metric that the gate lets pass.
+
+    ``metric``: one that may be gated, ``pass_rate``, or ``pass@K`` or ``pass^K`` of trials.
+
+    Attributes:
+        minimum: the least mean, more than 0 and at most 1.
+        level: how sure that must be, per cent; None: the mean itself counts.
+    """
+
+    minimum: float = 1.0
+    level: float | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name}>={self.minimum:g}" + ("" if self.level is None else f"@{self.level:g}")
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling(Rule):
+    """The most that cases may spend: a mean over cases, or with ``case`` as the domain every case's own.
+
+    ``metric``: ``cost``, ``tokens``, ``calls``, ``turns`` or ``seconds``.
+
+    Attributes:
+        most: the ceiling, in the unit of the metric, or as a multiple of what the earlier run spent.
+        relative: whether it is such a multiple.
+    """
+
+    most: float = 0.0
+    relative: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name}<={self.most:g}{'x' if self.relative else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Drop(Rule):
+    """How much a mean may fall against an earlier run.
+
+    ``metric``: one that may be gated, ``pass_rate``, ``flips`` or ``undecided``.
+
+    Attributes:
+        most: the drop that is still let pass, 0 to below 1; of ``flips`` the number of cases, of ``undecided`` the share that may come on top.
+        sampled: whether the rule is about other cases like these, in place of these cases.
+    """
+
+    most: float = 0.0
+    sampled: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.most:g}{'@sampled' if self.sampled else ''}"
+
+
+def parse_thresholds(
+    texts: Iterable[str | tuple[str, str]], metrics: Sequence[Metric] = MSB_METRICS
+) -> tuple[Threshold | Ceiling, ...]:
+    """Return the thresholds and ceilings of ``texts``, each as given to one ``--mapsat-fail-under``.
+
+    Args:
+        texts: lists like ``ar=0.65,navigation.ar=0.6@95,cost<=0.5``, each alone or with its origin (``command line`` or ``ini``).
+        metrics: those that there are.
+
+    Returns:
+        Them in the order given; one that is given twice with the same value stands once.
+
+    Raises:
+        UsageError: a text is not of that form, names no metric, contradicts another, or can never fail.
+    """
+    rules: dict[str, Threshold | Ceiling] = {}
+    for piece, origin in _pieces(_UNDER, texts, "ar=0.65 or cost<=0.50"):
+        rule = _ceiling(piece, origin) if "<=" in piece else _threshold(piece, origin, metrics)
+        other = rules.setdefault(rule.name, rule)
+        if str(other) != str(rule):
+            both = " and ".join(str(one).partition("=")[2] for one in (other, rule))
+            raise UsageError(f"{_UNDER}: {rule.name} is given twice, as {both}")
+    return tuple(rules.values())
+
+
+def _threshold(piece: str, origin: Origin, metrics: Sequence[Metric]) -> Threshold:
+    left, equals, right = (part.strip() for part in piece.partition("="))
+    if not equals:
+        raise UsageError(f"{_UNDER}: found {shown(piece)}, expected METRIC=NUMBER like ar=0.65, or cost<=0.50")
+    if (spent := left.rpartition(".")[2]) in SPENDING:
+        raise UsageError(f"{_UNDER}: {spent} has a ceiling, not a floor: {left}<=NUMBER")
+    domain, metric = _named(_UNDER, left, metrics, of_trials=True)
+    number, at, level = right.partition("@")
+    minimum = _share(_UNDER, left, number)
+    if minimum == 0:
+        raise UsageError(f"{_UNDER}: {left} is {shown(number)}: a floor of 0 always holds, expected more than 0")
+    return Threshold(metric, domain, origin, minimum, _level(left, level) if at else None)
+
+
+def _ceiling(piece: str, origin: Origin) -> Ceiling:
+    left, _, right = (part.strip() for part in piece.partition("<="))
+    domain, dot, metric = left.rpartition(".")
+    if dot and not domain:
+        raise UsageError(f"{_UNDER}: {shown(left)} names no domain before the dot")
+    if metric not in SPENDING:
+        hint = did_you_mean(metric.lower(), SPENDING)
+        known = ", ".join(SPENDING)
+        raise UsageError(
+            f"{_UNDER}: no ceiling can stand on {shown(metric)}; {hint + ' ' if hint else ''}known are {known}"
+        )
+    relative = right.endswith(("x", "X"))
+    value = _number(right[:-1] if relative else right)
+    if value is None or not math.isfinite(value) or value < 0 or (relative and value == 0):
+        raise UsageError(f"{_UNDER}: {left} is {shown(right)}, expected a number like 0.5, or a multiple like 1.5x")
+    if relative and domain == EACH_CASE:
+        raise UsageError(f"{_UNDER}: {left}<={right}: a multiple is of means; give it for the suite or a domain")
+    return Ceiling(metric, domain, origin, value, relative)
+
+
+def parse_drops(texts: Iterable[str | tuple[str, str]], metrics: Sequence[Metric] = MSB_METRICS) -> tuple[Drop, ...]:
+    """Return the drops of ``texts``, each as given to one ``--mapsat-compare-fail``.
+
+    Args:
+        texts: lists like ``ar:0.02,navigation.ar:0.05@sampled,flips:1``, each alone or with its origin (``command line`` or ``ini``).
+        metrics: those that there are.
+
+    Returns:
+        The drops in the order given; one that is given twice with the same value stands once.
+
+    Raises:
+        UsageError: a text is not of that form, names no metric, contradicts another, or can never fail.
+    """
+    rules: dict[str, Drop] = {}
+    for piece, origin in _pieces(_DROPS, texts, "ar:0.02"):
+        left, colon, right = (part.strip() for part in piece.partition(":"))
+        if not colon:
+            raise UsageError(f"{_DROPS}: found {shown(piece)}, expected METRIC:NUMBER like ar:0.02")
+        drop = _drop(left, right, origin, metrics)
+        other = rules.setdefault(drop.name, drop)
+        if str(other) != str(drop):
+            both = " and ".join(str(one).partition(":")[2] for one in (other, drop))
+            raise UsageError(f"{_DROPS}: {drop.name} is given twice, as {both}")
+    return tuple(rules.values())
+
+
+def _drop(left: str, right: str, origin: Origin, metrics: Sequence[Metric]) -> Drop:
+    number, at, word = (part.strip() for part in right.partition("@"))
+    domain, metric = _named(_DROPS, left, metrics, besides=(FLIPS, UNDECIDED_SHARE))
+    if at and (word != "sampled" or metric in (FLIPS, UNDECIDED_SHARE)):
+        expected = f"{left}:{number}" if metric in (FLIPS, UNDECIDED_SHARE) else f"{left}:{number}@sampled"
+        raise UsageError(f"{_DROPS}: {left} is {shown(right)}, expected {expected}")
+    if metric == FLIPS:
+        if not re.fullmatch(r"[0-9]{1,6}", number):
+            raise UsageError(f"{_DROPS}: {left} is {shown(number)}, expected a number of cases, 0 or more")
+        return Drop(metric, domain, origin, int(number))
+    most = _share(_DROPS, left, number)
+    if most == 1:
+        raise UsageError(f"{_DROPS}: {left} is {shown(number)}: nothing falls by more than 1, expected less")
+    return Drop(metric, domain, origin, most, bool(at))
+
+
+def _pieces(option: str, texts: Iterable[str | tuple[str, str]], expected: str) -> Iterator[tuple[str, Origin]]:
+    for given in texts:
+        text, origin = (given, "command line") if isinstance(given, str) else given
+        for piece in text.split(","):
+            if not piece.strip():
+                raise UsageError(f"{option}: found nothing between the commas of {shown(text)}, expected {expected}")
+            yield piece.strip(), "ini" if origin == "ini" else "command line"
+
+
+def _named(
+    option: str, left: str, metrics: Sequence[Metric], *, of_trials: bool = False, besides: Sequence[str] = ()
+) -> tuple[str, str]:
+    """Return the domain and the metric of a left side like ``navigation.ar``."""
+    domain, dot, metric = left.rpartition(".")
+    if dot and not domain:
+        raise UsageError(f"{option}: {shown(left)} names no domain before the dot")
+    if metric not in (*gated(metrics), *besides) and not (of_trials and _OF_TRIALS.fullmatch(metric)):
+        raise UsageError(f"{option}: {_no_metric(metric, metrics, besides)}")
+    return domain, metric
+
+
+def _no_metric(metric: str, metrics: Sequence[Metric], besides: Sequence[str]) -> str:
+    names = (*gated(metrics), *besides)
+    if metric.lower() in {one.name for one in metrics}.difference(names):
+        return f"{metric.lower()} is given for reference only and cannot be gated; {', '.join(names)} can"
+    hint = did_you_mean(metric.lower(), names)
+    return f"no metric {shown(metric)}; {hint + ' ' if hint else ''}known are {', '.join(names)}"
+
+
+def _share(option: str, name: str, text: str) -> float:
+    # Written so that "nan" is refused too.
+    if (value := _number(text)) is None or not 0 <= value <= 1:
+        raise UsageError(f"{option}: {name} is {shown(text)}, expected a number from 0 to 1")
+    return value
+
+
+def _level(name: str, text: str) -> float:
+    value = _number(text.removesuffix("%"))
+    if value is None or not _LOWEST_LEVEL <= value < _HIGHEST_LEVEL:
+        raise UsageError(
+            f"{_UNDER}: {name} is to hold at {shown(text)}, expected per cent from 50 to below 100, as in @95"
+        )
+    return value
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
