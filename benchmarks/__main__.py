@@ -9,10 +9,9 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
-from . import calls, plots, runs, trust
+from . import calls, gate, plots, runs, trust
 from .page import Measured, written
 from .peers import PEERS, installed
 from .row import Row
@@ -41,11 +40,7 @@ def main() -> None:
         stacks, picture = map(Path, options.flames)
         picture.write_text(plots.flames(picture.stem.replace("-", " "), stacks.read_text().splitlines()))
     elif options.trust:
-        found = []
-        for line in trust.lines(options.quick):
-            print(line.what, line.figure, sep=": ", file=sys.stderr, flush=True)
-            found.append(line)
-        _write_trust(found, quick=options.quick)
+        _write_trust(quick=options.quick)
     else:
         page = _measured(quick=options.quick, without_peers=options.without_peers, folder=options.to.parent)
         options.to.write_text(page, encoding="utf-8")
@@ -81,21 +76,30 @@ def _told(row: Row) -> None:
     print(row.what, row.figure, sep=": ", file=sys.stderr, flush=True)
 
 
-def _write_trust(rows: Sequence[trust.Line], *, quick: bool) -> None:
-    """Print how far figures can be trusted, and write it where it is no trial."""
-    lines = [
+def _write_trust(*, quick: bool) -> None:
+    """Measure how far figures can be trusted, print it, and write it unless it is a trial."""
+    intervals = (
+        f"| {line.what} | {line.figure} | {line.budget} | {'yes' if line.holds else 'NO'} |"
+        for line in trust.lines(quick)
+    )
+    lines = []
+    for line in (
         "# How far it can be trusted",
         "",
         "Written by `python -m benchmarks --trust`: simulations with the code that ships. docs/statistics.md says what is simulated.",
         "",
         "| what | measured | budget | holds |",
         "| --- | --- | --- | --- |",
-        *(f"| {row.what} | {row.figure} | {row.budget} | {'yes' if row.holds else 'NO'} |" for row in rows),
-    ]
-    text = "\n".join(lines) + "\n"
-    print(text)
+        *intervals,
+        "",
+        "## The gate and noisy agents",
+        "",
+        *(gate.table(20, gate.SIZES[:1]) if quick else gate.table(200)),
+    ):
+        print(line, flush=True)
+        lines.append(line)
     if not quick:
-        TRUST.write_text(text, encoding="utf-8")
+        TRUST.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
-"""How far the intervals and the gate can be trusted: coverage, false alarms, power, all by simulation with what ships."""
+"""How far the intervals can be trusted: coverage, by simulation with what ships. ``gate.py`` does the same for comparisons."""
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -29,8 +28,6 @@ class Line(NamedTuple):
 def lines(quick: bool) -> Iterator[Line]:
     """Give all measurements."""
     yield from coverage(200 if quick else 4_000)
-    yield from alarms(40 if quick else 300)
-    yield from power(40 if quick else 150)
     yield speed()
 
 
@@ -68,99 +65,6 @@ def _population(zero, one, weights):
     levels = np.array([0.0, *(step / 12 for step in range(1, 12)), 1.0])
     middle = np.array(weights) / sum(weights) * (1 - zero - one)
     return levels, np.array([zero, *middle, one])
-
-
-def alarms(repeats: int) -> Iterator[Line]:
-    """What the gate makes of an agent that is held against itself."""
-    for size in SIZES:
-        for rules in (["ar:0.02"], ["ar:0"], ["ar:0.02", "ses:0.02", "pass_rate:0.02"]):
-            outcomes = _outcomes(size, 1, 0.0, rules, repeats)
-            failed = outcomes["failed"] / repeats
-            yield Line(
-                f"one agent against itself, {size} cases, {', '.join(rules)}",
-                f"failed {failed:.1%}, inconclusive {outcomes['inconclusive'] / repeats:.0%}, passed {outcomes['passed'] / repeats:.0%}",
-                "failed in at most 5 %",
-                failed <= 0.05,
-            )
-
-
-def power(repeats: int) -> Iterator[Line]:
-    """How often a drop is seen."""
-    for size in (100, 500):
-        for trials in (1, 4):
-            for fall in (0.02, 0.05, 0.1):
-                outcomes = _outcomes(size, trials, fall, ["ar:0"], repeats)
-                yield Line(
-                    f"AR falls by {fall:g}, {size} cases, {trials} trial{'s' * (trials > 1)}, ar:0",
-                    f"failed {outcomes['failed'] / repeats:.0%}, inconclusive {outcomes['inconclusive'] / repeats:.0%}, "
-                    f"passed {outcomes['passed'] / repeats:.1%}",
-                    "reported",
-                    True,
-                )
-
-
-def _outcomes(size: int, trials: int, fall: float, rules: list[str], repeats: int) -> Counter[str]:
-    import numpy as np
-
-    from pytest_mapsat.gate import parse_drops
-    from pytest_mapsat.gate.drops import held_drops
-    from pytest_mapsat.gate.finding import SEVERITY
-    from pytest_mapsat.gate.table import Table
-
-    generator = np.random.default_rng([size, trials, int(1000 * fall), len(rules), int(rules[0] == "ar:0")])
-    drops = parse_drops(rules)
-    outcomes: Counter[str] = Counter()
-    for _ in range(repeats):
-        ease = generator.beta(0.8, 0.5, size)
-        base, new = (_values(generator, ease, trials, down) for down in (0.0, fall))
-        results = held_drops(Table([Case(f"c{n:04}", base[n], new[n]) for n in range(size)]), drops)
-        outcomes[max((result.outcome for result in results), key=SEVERITY.index)] += 1
-    return outcomes
-
-
-def _values(generator, ease, trials: int, fall: float):
-    """AR of an agent that breaks a case as often as the case is hard, and else meets most of it.
-
-    A fall breaks episodes that would have earned something, so many that the mean falls by that much.
-    """
-    level = 0.85  # the mean of the levels below
-    kept = 1 - fall / (float(ease.mean()) * level)
-    meets = generator.random((len(ease), trials)) < ease[:, None] * kept
-    return (meets * generator.choice([0.6, 0.75, 0.9, 1.0, 1.0], size=meets.shape)).tolist()
-
-
-class Case(NamedTuple):
-    """What the gate asks of a pair of episodes, from plain numbers: a thousand runs of scorecards would take an hour."""
-
-    id: str
-    base: list[float]
-    new: list[float]
-    domains: tuple[str, ...] = ()
-
-    @property
-    def cluster(self) -> str:
-        return self.id
-
-    @property
-    def trials(self) -> int:
-        return len(self.base)
-
-    def mean(self, metric: str, *, new: bool):
-        values = [_metric(value, metric) for value in (self.new if new else self.base)]
-        return (statistics.fmean(values),) * 2
-
-    def difference(self, metric: str):
-        return (self.mean(metric, new=True)[0] - self.mean(metric, new=False)[0],) * 2
-
-    def chance(self, metric: str):
-        if self.trials == 1:
-            return None
-        sides = ([_metric(value, metric) for value in side] for side in (self.base, self.new))
-        return sum(statistics.variance(side) / len(side) for side in sides)
-
-
-def _metric(value: float, metric: str) -> float:
-    return float(value > 0) if metric == "pass_rate" else value / 2 if metric == "ses" else value
 
 
 def speed() -> Line:
