@@ -1,7 +1,7 @@
 """pytest-mapsat: does your LLM agent still satisfy its users? Asked on every merge, in pytest.
 
 ``check`` adds a check in Python, which is given an ``Episode`` and may return a ``Finding``. ``Reply`` is what an agent may return in place of a text.
-``Refused`` is raised by a tool of a world in Python that does not do what it was asked to.
+``Refused`` is raised by a tool of a world in Python that does not do what it was asked to; ``Unavailable`` by an agent whose own service cannot be reached.
 """
 
 from __future__ import annotations
@@ -11,14 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .agents.reply import Reply
+    from .agents.unreachable import Unavailable
     from .judges import Episode, Finding
     from .registry import check
     from .sandbox import Refused
 
 __version__ = "0.1.0"
-__all__ = ["Episode", "Finding", "Refused", "Reply", "__version__", "check"]
+__all__ = ["Episode", "Finding", "Refused", "Reply", "Unavailable", "__version__", "check"]
 
-_HOMES = {"Episode": "judges", "Finding": "judges", "Refused": "sandbox", "Reply": "agents.reply", "check": "registry"}
+_HOMES = {
+    "Episode": "judges",
+    "Finding": "judges",
+    "Refused": "sandbox",
+    "Reply": "agents.reply",
+    "Unavailable": "agents.unreachable",
+    "check": "registry",
+}
 
 
 def __getattr__(name: str) -> Any:

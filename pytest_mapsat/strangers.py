@@ -11,6 +11,7 @@ import os
 import select
 import signal
 import sys
+import sysconfig
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,9 +19,13 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from pathlib import Path
 from threading import Thread, current_thread, local, main_thread
+from traceback import walk_tb
 from types import FrameType
 from typing import Any, ParamSpec, TextIO, TypeVar
+
+from pytest_mapsat.secrets import known_secrets
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -28,6 +33,8 @@ _SHOWN = 500
 #: What a process that may use so much memory only keeps for the time when others have used it up, bytes: to say so takes some.
 SPARE = 8 << 20
 _spare: list[bytearray] = []
+_OURS = str(Path(__file__).resolve().parent) + os.sep
+_LIBRARIES = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 _NAME = type.__dict__["__name__"].__get__
 #: Modules whose names all code looks up as it goes.
 _SHARED = (builtins, time)
@@ -255,11 +262,22 @@ def plain(text: str) -> str:
 def words_of(error: BaseException) -> str:
     """Return the type and the words of what others raised, cut to a readable length."""
     try:
-        words = call_stranger(str, error)
+        words = known_secrets().hidden(call_stranger(str, error))
     except StrangerError:
         words = "its message cannot be read"
     words = plain(words[: 2 * _SHOWN].encode(errors="replace").decode()) or "no message"
     return f"{name_of(type(error))}: {words if len(words) <= _SHOWN else words[: _SHOWN - 3] + '...'}"
+
+
+def place_of(error: BaseException) -> str:
+    """Return where code of others raised, as `` (conftest.py:12)``; empty where it was not in a file of theirs."""
+    frames = [
+        (frame.f_code.co_filename, line)
+        for frame, line in walk_tb(BaseException.__dict__["__traceback__"].__get__(error))
+        if not frame.f_code.co_filename.startswith((_OURS, "<"))
+    ]
+    own = [place for place in frames if not place[0].startswith(_LIBRARIES)]
+    return f" ({Path((own or frames)[-1][0]).name}:{(own or frames)[-1][1]})" if frames else ""
 
 
 @contextmanager

@@ -27,8 +27,9 @@ from pytest_mapsat.model import (
     Said,
     Trajectory,
     WhichReply,
+    values_at,
 )
-from pytest_mapsat.sandbox import satisfies, values_at
+from pytest_mapsat.sandbox import fits, satisfies
 
 from .oracle_run import Thing
 from .plain_text import UNITS, Clock, Figure, clocks, figures, folded, has, phones, place_of, sentences
@@ -302,18 +303,15 @@ def _called(check: Called, dialogue: PlainDialogue) -> bool:
 
 
 def _not_called(check: NotCalled, dialogue: PlainDialogue) -> bool:
-    return not _calls(check, dialogue, answered=False)
+    return not _calls(check, dialogue, answered=check.answered)
 
 
-def _calls(check: Called | NotCalled, dialogue: PlainDialogue, *, answered: bool) -> int:
+def _calls(check: Called | NotCalled, dialogue: PlainDialogue, *, answered: bool | str) -> int:
     calls = dialogue.trajectory.calls
     return sum(
         call.tool == check.tool
-        and (call.status == "ok" or not answered)
-        and all(
-            satisfies(match, call.arguments.get(name), arguments=call.arguments, results=calls[:index])
-            for name, match in check.arguments.items()
-        )
+        and (answered == "any" or (call.status == "ok") is answered)
+        and bool(fits(check.arguments, call.arguments, results=calls[:index]))
         for index, call in enumerate(calls)
     )
 

@@ -73,7 +73,7 @@ def tool_of_schema(schema: Mapping[str, Any]) -> Tool:
         name=name,
         description=str(function.get("description") or name.replace("_", " ")),
         parameters=parameters,
-        secrets=tuple(filter(is_obvious, map(str, parameters["properties"]))),
+        secrets=tuple(filter(is_obvious, map(str, parameters.get("properties", {})))),
     )
 
 

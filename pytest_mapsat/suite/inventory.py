@@ -78,6 +78,10 @@ class Inventory:
     unread: tuple[Problem, ...] = ()
 
 
+#: Endings by which people and editors put a file aside.
+_PUT_ASIDE = (".bak", ".orig", ".old", ".disabled", ".off", "~")
+
+
 def take_inventory(root: Path) -> Inventory:
     """Return all files below ``root`` by role; the order of the files on disk does not matter."""
     problems: list[Problem] = []
@@ -121,6 +125,7 @@ def take_inventory(root: Path) -> Inventory:
 
 def _looks_like_cases(path: Path) -> bool:
     name = path.name.lower().removesuffix(".gz")
+    name = next((name.removesuffix(ending) for ending in _PUT_ASIDE if name.endswith(ending)), name)
     return name.endswith((*YAML_ENDINGS, ".jsonl")) and not name.startswith(".")
 
 

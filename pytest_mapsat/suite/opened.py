@@ -25,6 +25,7 @@ from pytest_mapsat.formats import (
 )
 from pytest_mapsat.model import Case, Json, Overlay, Problem, Record, SuiteError, SuiteManifest, Tool, shown
 from pytest_mapsat.sandbox import Table, WorldHook
+from pytest_mapsat.secrets import name_secrets
 from pytest_mapsat.text import Vocabulary
 
 from .answering import answer_problems
@@ -101,7 +102,11 @@ class Suite:
         self.common = common
         self.manifest: SuiteManifest = common.manifest
         self.vocabulary = Vocabulary(self.manifest.vocabulary, self.manifest.currency)
-        self.tools: Mapping[str, Tool] = MappingProxyType({name: tool for name, (tool, _, _) in tools.items()})
+        strict = {"strict": True} if self.manifest.arguments == "strict" else {}
+        self.tools: Mapping[str, Tool] = MappingProxyType(
+            {name: tool.model_copy(update=strict) if strict else tool for name, (tool, _, _) in tools.items()}
+        )
+        name_secrets(self.manifest.redact)  # whoever reads a suite may print and write what its tools and agents say
         self.tool_places: Mapping[str, tuple[Path, int]] = MappingProxyType(
             {name: (path, line) for name, (_, path, line) in tools.items()}
         )
@@ -177,6 +182,16 @@ class Suite:
         for path in self.inventory.cases:
             with suppress(SuiteError):
                 yield from self.entries(path)
+
+    def miscounted(self) -> Problem | None:
+        """Return that the suite has another number of cases than its manifest says; None where it has as many, or the manifest says none."""
+        number = sum(1 for _ in self.readable())
+        if self.manifest.cases in (None, number):
+            return None
+        path, line = self.manifest_place("cases")
+        unread = [problem.path for problem in self.inventory.unread]
+        hint = f"not read: {', '.join(unread[:3])}" if unread else "mend the number, or look for the file"
+        return Problem(shown_path(path), line, f"cases: the manifest says {self.manifest.cases}, found {number}", hint)
 
     def load(self, entry: CaseEntry) -> Case:
         """Return the whole case, validated and checked against the manifest and the tools.

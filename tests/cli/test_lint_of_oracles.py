@@ -100,7 +100,7 @@ def test_replies_that_the_user_never_waits_for_are_warned_of(tmp_path, capsys):
 def test_a_path_that_no_thing_of_the_records_has_is_warned_of_at_its_line(tmp_path, capsys, kind):
     check = {"kind": kind, "where": {"opn": EQUAL}, "tool": "search_poi"}
     _, (found,) = _lint(tmp_path, capsys, SOUND | _hard(check))
-    assert (found["rule"], found["severity"]) == ("no-such-path", "warning")
+    assert (found["rule"], found["severity"]) == ("no-such-path", "error")
     assert found["message"] == "case one: no thing that search_poi returns in the case's world has 'opn'"
     assert found["hint"] == "did you mean 'open'?"
     assert _line(tmp_path, '"opn"') <= found["line"] <= _line(tmp_path, '"opn"') + 1

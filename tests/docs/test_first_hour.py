@@ -12,7 +12,7 @@ from walkthrough import run
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX shell")
 
 RUN = "pytest --mapsat-agent=my_agent:Agent"
-LINT = "mapsat lint benchmark_cases -p conftest.py"
+LINT = "mapsat lint benchmark_cases"
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from pytest_mapsat.model import (
     Tool,
     canonical_json,
 )
-from pytest_mapsat.suite.crosscheck import errors_of, warnings_of
+from pytest_mapsat.suite.crosscheck import errors_of, unfulfillable
 from pytest_mapsat.suite.requests import by_request
 from pytest_mapsat.suite.writer import (
     new_folder,
@@ -196,7 +196,7 @@ def _remark(draft: _Draft, journal: Journal) -> None:
         message = f"a record of the case {record.case}, which the source does not have; kept, never served"
         journal.note("orphan", record.tool, message)
     for case in draft.cases.values():
-        for remark in (*errors_of(case, draft.manifest, draft.tools, {}), *warnings_of(case, draft.tools)):
+        for remark in (*errors_of(case, draft.manifest, draft.tools, {}), *unfulfillable(case, draft.tools)):
             kind = remark.rule.replace("-", "_")
             journal.note(kind, f"case {case.id}", f"{dotted(remark.place)}: {remark.message}")
     _note_tools_without_records(draft, journal)
