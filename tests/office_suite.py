@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from calibrated import trust
+
 TOOLS = '''\
 """Tools that count how often they are called."""
 from pathlib import Path
@@ -111,6 +113,7 @@ def write_office(folder: Path, *names: str, oracle: bool = True) -> Path:
         if not oracle:
             data["truth"].pop("oracle")
         (suite / f"{name}.yaml").write_text(json.dumps(data))
+    trust(suite)
     return suite
 
 

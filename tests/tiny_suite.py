@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from calibrated import trust
+
 MANIFEST = """\
 name: tiny
 version: "1"
@@ -107,6 +109,7 @@ def write_suite(folder: Path, cases: dict[str, list[dict[str, Any]]] | None = No
             path.write_text("".join(json.dumps(one) + "\n" for one in many))
         else:
             path.write_text(json.dumps(many, indent=1))  # JSON is YAML
+    trust(folder)
     return folder
 
 

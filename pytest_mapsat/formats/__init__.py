@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pytest_mapsat.on_demand import fetched
 
 from . import limits
+from .calibration import read_calibration, signed
 from .files import (
     READ_ERRORS,
     RawLine,
@@ -86,6 +87,7 @@ __all__ = [
     "parse_yaml",
     "printable",
     "read_bytes",
+    "read_calibration",
     "read_csv",
     "read_dialogues",
     "read_journal",
@@ -100,6 +102,7 @@ __all__ = [
     "scalar",
     "scorecard_line",
     "shown_path",
+    "signed",
     "umask",
     "unreadable",
     "validate",

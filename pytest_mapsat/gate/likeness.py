@@ -185,6 +185,7 @@ def likeness(base: Side, new: Side) -> Likeness:
         kind=(
             *_differing(_kind(base.manifest.request), _kind(new.manifest.request)),
             *_differing(_prompts(base.manifest), _prompts(new.manifest)),
+            *_differing(_calibrations(base.manifest), _calibrations(new.manifest)),
         ),
         part=(
             *_differing(_versions(base.manifest), _versions(new.manifest)),
@@ -222,6 +223,10 @@ def _text(value: object) -> str:
 
 def _prompts(manifest: RunManifest) -> dict[str, str]:
     return {f"prompt {name}": mark for name, mark in manifest.prompts.items() if not name.endswith(_BESIDE)}
+
+
+def _calibrations(manifest: RunManifest) -> dict[str, str]:
+    return {f"calibration table of {info.name}": info.calibration for info in manifest.suites if info.calibration}
 
 
 def _versions(manifest: RunManifest) -> dict[str, str]:

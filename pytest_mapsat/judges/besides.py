@@ -65,7 +65,7 @@ def besides(case: Case, context: Context, kinds: Collection[str]) -> tuple[tuple
         *(_steps(case, context) if STATE in kinds else ()),
         *(_things(case, context) if OBSERVATION in kinds else ()),
     ]
-    return tuple((beside, label_valued(beside, kind, finding)) for beside, kind, finding in found)
+    return tuple((beside, label_valued(beside, kind, finding, context)) for beside, kind, finding in found)
 
 
 # -- steps ---------------------------------------------------------------------------------------------------------------

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pytest_mapsat.model import Case, Tool, Trajectory, Verdict, trajectory_digest
+from pytest_mapsat.model import Calibration, Case, Tool, Trajectory, Verdict, trajectory_digest
 from pytest_mapsat.sandbox import WorldSuite
 from pytest_mapsat.text import Vocabulary
 
 from .besides import besides
+from .calibration import misread_by, shipped
 from .context import Context
 from .labels import labels_of, too_long, unjudgeable
 
@@ -24,6 +25,7 @@ class ChecksJudge:
         besides: kinds of labels that families of metrics ask for besides those of factors.
         longest: characters of all replies of a dialogue up to which they are read. Reading takes some 2 s for as many, and grows with them.
         seconds: how long the checks of one dialogue may take, a net for those of others: one that has begun is waited for.
+        calibration: which failures that rest on reading prose stand.
         suite: what the worlds of its cases are made from; None: nothing can be told of end states.
         spec: how the user named this judge.
         linked: None, as the verdicts are its own.
@@ -35,6 +37,7 @@ class ChecksJudge:
     longest: int = 100_000
     seconds: float = 60.0
     suite: WorldSuite | None = None
+    calibration: Calibration = field(default_factory=shipped)
     spec: str = "checks"
     linked: bool | None = field(default=None, init=False)
 
@@ -49,17 +52,21 @@ class ChecksJudge:
         if broken is not None:
             return broken
         context = self.context(case, trajectory)
+        labels = (
+            *labels_of(case, context, seconds=self.seconds),
+            *(label for _, label in besides(case, context, self.besides)),
+        )
         return Verdict(
             case=case.id,
             trial=trajectory.trial,
             judge=self.spec,
             trajectory=trajectory_digest(trajectory),
-            labels=(
-                *labels_of(case, context, seconds=self.seconds),
-                *(label for _, label in besides(case, context, self.besides)),
-            ),
+            labels=labels,
+            misread=misread_by(self.calibration) if any(label.reading for label in labels) else None,
         )
 
     def context(self, case: Case, trajectory: Trajectory) -> Context:
         """Return the dialogue as the checks read it."""
-        return Context.of(case, trajectory, self.tools, vocabulary=self.vocabulary, suite=self.suite)
+        return Context.of(
+            case, trajectory, self.tools, vocabulary=self.vocabulary, suite=self.suite, calibration=self.calibration
+        )

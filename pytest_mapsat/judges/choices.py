@@ -194,7 +194,7 @@ def chooses(check: Chooses, context: Context) -> Finding:  # noqa: PLR0911  the 
         return unclear(_quotes(open_), _OPEN, wanted)
     why = f"no reply proposes {one_of(check.option)}"
     if options and _refused(options, context, check.turn):
-        return Finding(False, f"{cited(_quotes(options))}, and {why}", wanted, _quotes(options))
+        return Finding(False, f"{cited(_quotes(options))}, and {why}", wanted, _quotes(options), absent=True)
     if options:
         return unclear(_quotes(options), "which may be proposed in words that are not understood", wanted)
     return _unsaid(check.turn, why, wanted, context)
@@ -248,7 +248,7 @@ def covers(check: Covers, context: Context) -> Finding:
     beside = [found for found in each if found and all(one.proposed is False and _is_beside(one) for one in found)]
     none = len(open_) + unnamed + len(beside) < least or (not open_ and context.silent(check.turn))
     if len(there) > most or (not there and none):
-        return Finding(False, why, wanted, _quotes(there))
+        return Finding(False, why, wanted, _quotes(there), absent=len(there) <= most)
     if len(there) >= least and len(there) + len(open_) <= most:
         return Finding(True, why, wanted, _quotes(there))
     return unclear(_quotes(open_), _OPEN if open_ else f"{why}; {_LEFT_OPEN}", wanted)

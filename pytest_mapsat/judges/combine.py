@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pytest_mapsat.model import Family
+
 from .finding import Finding
+
+#: Where findings of several families decide together, the first of these names their kind.
+_GRAVEST: tuple[Family, ...] = ("choice", "figure", "words", "travels", "claims")
 
 Findings = Sequence[Finding]
 
@@ -37,8 +42,28 @@ def negated(finding: Finding) -> Finding:
     """It does not hold; what is not known stays so."""
     passed = None if finding.passed is None else not finding.passed
     return Finding(
-        passed, finding.why, f"not: {finding.wanted}", finding.quotes, missed=finding.missed, broken=finding.broken
+        passed,
+        finding.why,
+        f"not: {finding.wanted}",
+        finding.quotes,
+        missed=finding.missed,
+        broken=finding.broken,
+        reading=finding.reading,
+        absent=finding.absent,
     )
+
+
+def reading_of(deciding: Findings, *, sure: int = 0) -> Family:
+    """Return the family that findings which decide together belong to; none where so many of them read no prose that these decide alone.
+
+    Args:
+        deciding: the findings that decide.
+        sure: how many that read no prose decide alone; 0: all must.
+    """
+    if sum(not finding.reading for finding in deciding) >= (sure or len(deciding)):
+        return ""
+    families = {finding.reading for finding in deciding}
+    return next(family for family in _GRAVEST if family in families)
 
 
 def _joined(passed: bool | None, deciding: Findings, findings: Findings, needed: int) -> Finding:
@@ -48,6 +73,7 @@ def _joined(passed: bool | None, deciding: Findings, findings: Findings, needed:
     wanted = word.join(finding.wanted for finding in asked_for if finding.wanted)
     if 1 < needed < len(findings):
         wanted = f"at least {needed} of: {wanted}"
+    sure = len(findings) - needed + 1 if passed is False else needed if passed else 0
     return Finding(
         passed,
         "; ".join(finding.why for finding in deciding if finding.why),
@@ -58,4 +84,6 @@ def _joined(passed: bool | None, deciding: Findings, findings: Findings, needed:
         broken=any(finding.broken for finding in deciding),
         compared=tuple(line for finding in deciding for line in finding.compared),
         idle=passed is True and all(finding.idle for finding in deciding),
+        reading=reading_of(deciding, sure=sure),
+        absent=any(finding.absent for finding in deciding),
     )

@@ -10,10 +10,12 @@ from typing import TypeVar
 
 from pytest_mapsat.model import (
     Bound,
+    Calibration,
     Case,
     Check,
     Json,
     ReferenceEnd,
+    ReplySize,
     Step,
     Tool,
     Trajectory,
@@ -41,6 +43,7 @@ from pytest_mapsat.text import (
 )
 
 from .bound_values import Returned, Value
+from .calibration import shipped
 from .episode import Episode
 from .evidence import Evidence, evidence
 from .explained import Explained
@@ -68,6 +71,7 @@ class Context:
         checks: the checks that names and phrases are those of.
         case: the case that the dialogue is of; None where it is not known.
         suite: what its world is made from; None: nothing can be told of the end state.
+        calibration: which failures that rest on reading prose stand.
     """
 
     trajectory: Trajectory
@@ -80,6 +84,7 @@ class Context:
     checks: tuple[Check, ...] = ()
     case: Case | None = None
     suite: WorldSuite | None = None
+    calibration: Calibration = field(default_factory=shipped)
 
     @classmethod
     def of(
@@ -90,6 +95,7 @@ class Context:
         *,
         vocabulary: Vocabulary | None = None,
         suite: WorldSuite | None = None,
+        calibration: Calibration | None = None,
     ) -> Context:
         """Return the context of a case's dialogue: its replies are read with the names and words of all its checks."""
         checks = tuple(case.truth.checks)
@@ -104,6 +110,7 @@ class Context:
             checks=checks,
             case=case,
             suite=suite,
+            calibration=calibration or shipped(),
         )
 
     def knowing(self, checks: Iterable[Check]) -> Context:
@@ -276,6 +283,17 @@ class Context:
             sorts.setdefault(entity.key, set()).add(entity.sort)
         told = {sort for key in named for sort in sorts.get(key, ()) if sort != "leg"}
         return frozenset(key for key, own in sorts.items() if key not in named and own <= told)
+
+    @cached_property
+    def size(self) -> ReplySize:
+        """How much the last reply says."""
+        if not self.replies:
+            return 0, 0, 0, 0
+        last = self.replies[-1]
+        figures: list[Quantity | ClockTime] = [*last.quantities, *last.times]
+        things = {key for mention in last.mentions for key in mention.keys}
+        unread = sum(figure.role is None for figure in figures)
+        return len(last.clauses), len(things), len(figures), unread
 
     def silent(self, turn: WhichReply) -> bool:
         """Return whether the replies surely propose and state nothing: they are blank, copied, only ask, or touch no thing of the case."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pytest_mapsat.model import (
@@ -19,6 +20,7 @@ from pytest_mapsat.model import (
     ClockTime,
     Covers,
     EndState,
+    Family,
     Grounded,
     Located,
     Matches,
@@ -86,6 +88,16 @@ EVALUATORS: dict[type, Callable[[Any, Context], Finding]] = {
 }
 
 
+#: kind of a check that reads prose -> the family of its readings. All other kinds are decided exactly.
+FAMILIES: dict[type, Family] = {
+    **dict.fromkeys((Covers, Order, Chooses, RulesOut, Recommends, Avoids, Located, Addressed), "choice"),
+    **dict.fromkeys((Number, ClockTime), "figure"),
+    **dict.fromkeys((Said, NotSaid, Asked), "words"),
+    Travels: "travels",
+    Grounded: "claims",
+}
+
+
 def evaluate(check: Check, context: Context) -> Finding:
     """Judge one check.
 
@@ -100,7 +112,13 @@ def evaluate(check: Check, context: Context) -> Finding:
 
 
 def _evaluate(check: Check, context: Context) -> Finding:
-    return EVALUATORS[type(check)](check, context)
+    finding = EVALUATORS[type(check)](check, context)
+    family = FAMILIES.get(type(check), "")
+    if not family or finding.reading:
+        return finding
+    # A reply that proposes and states nothing leaves nothing to misread.
+    sure = finding.passed is False and context.silent(check.turn if hasattr(check, "turn") else "any")
+    return finding if sure else replace(finding, reading=family)
 
 
 def _parts(checks: Sequence[Check], context: Context) -> list[Finding]:

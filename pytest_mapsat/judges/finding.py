@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pytest_mapsat.model import Quote
+from pytest_mapsat.model import Family, Quote
 
 _QUOTED = 60
 #: The most places that a reason shows.
@@ -26,6 +26,8 @@ class Finding:
         broken: it is undecided because the check itself could not be judged, which is no matter of words.
         compared: what was expected and what was found, or rows before and after, side by side.
         idle: it passed at an end that nothing had to be changed for.
+        reading: the family of what was read of prose to come to it; empty where nothing was.
+        absent: it failed because something is not said, and not because something is.
     """
 
     passed: bool | None
@@ -37,12 +39,15 @@ class Finding:
     broken: bool = False
     compared: tuple[tuple[str, str], ...] = ()
     idle: bool = False
+    reading: Family = ""
+    absent: bool = False
 
 
 def absent(if_absent: str, why: str, wanted: str) -> Finding:
     """Return what it means that nothing of the kind is said: a failure, or a pass that is marked as vacuous."""
     vacuous = if_absent == "vacuous"
-    return Finding(vacuous, f"{why}, so nothing is claimed" if vacuous else why, wanted, vacuous=vacuous)
+    told = f"{why}, so nothing is claimed" if vacuous else why
+    return Finding(vacuous, told, wanted, vacuous=vacuous, absent=not vacuous)
 
 
 def cite(quote: Quote) -> str:

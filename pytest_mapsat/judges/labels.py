@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 from time import perf_counter
 
@@ -20,6 +21,8 @@ from pytest_mapsat.model import (
     Verdict,
 )
 
+from .calibration import cell_of, suspicion
+from .combine import reading_of
 from .context import Context
 from .contradicted import contradicted
 from .evaluate import evaluate
@@ -58,7 +61,7 @@ def labels_of(case: Case, context: Context, *, seconds: float = inf) -> tuple[La
         if perf_counter() > until:
             labels.append(unevaluated(factor, kind, f"the checks before it took more than {seconds:g} s"))
         elif kind == "fact" and factor.id in failed:
-            labels.append(label_valued(factor, kind, failed[factor.id]))
+            labels.append(label_valued(factor, kind, failed[factor.id], context))
         else:
             labels.append(label_of(factor, kind, context))
     return tuple(labels)
@@ -69,15 +72,15 @@ def label_of(factor: Factor, kind: LabelKind, context: Context) -> Label:
     if isinstance(factor, ImplicitFactor) and factor.levels:
         return _levelled(factor, context)
     if factor.check is None and isinstance(factor, FactRequirement):
-        return label_valued(factor, kind, requirement(factor.text, context))
+        return label_valued(factor, kind, replace(requirement(factor.text, context), reading="claims"), context)
     if factor.check is None:
         return unevaluated(factor, kind, "the factor has no machine check", None)
-    return label_valued(factor, kind, evaluate(factor.check, context))
+    return label_valued(factor, kind, evaluate(factor.check, context), context)
 
 
-def label_valued(factor: Factor, kind: LabelKind, finding: Finding) -> Label:
+def label_valued(factor: Factor, kind: LabelKind, finding: Finding, context: Context) -> Label:
     """Return the label of what holds or not."""
-    return _label(factor, kind, None if finding.passed is None else float(finding.passed), finding)
+    return _label(factor, kind, None if finding.passed is None else float(finding.passed), finding, context)
 
 
 def _levelled(factor: ImplicitFactor, context: Context) -> Label:
@@ -86,18 +89,32 @@ def _levelled(factor: ImplicitFactor, context: Context) -> Label:
     for rule in factor.levels:
         finding = evaluate(rule.check, context)
         if finding.passed is not False:
-            return _label(factor, "implicit", rule.level if finding.passed else None, finding)
+            return _label(factor, "implicit", rule.level if finding.passed else None, finding, context)
         failed.append(finding)
     why = "; ".join(finding.why for finding in failed)
     quotes = tuple(quote for finding in failed for quote in finding.quotes)
     missed = tuple(sorted({tool for finding in failed for tool in finding.missed}))
     compared = next((finding.compared for finding in failed if finding.compared), ())
-    return _label(
-        factor, "implicit", 0.0, Finding(False, why, failed[0].wanted, quotes, missed=missed, compared=compared)
+    lowest = Finding(
+        False,
+        why,
+        failed[0].wanted,
+        quotes,
+        missed=missed,
+        compared=compared,
+        reading=reading_of(failed),
+        absent=any(finding.absent for finding in failed),
     )
+    return _label(factor, "implicit", 0.0, lowest, context)
 
 
-def _label(factor: Factor, kind: LabelKind, value: float | None, finding: Finding) -> Label:
+def _label(factor: Factor, kind: LabelKind, value: float | None, finding: Finding, context: Context) -> Label:
+    cell = ""
+    if value == 0 and finding.reading and not finding.missed:
+        cell = cell_of(finding.reading, absent=finding.absent, size=context.size)
+        if suspicious := suspicion(cell, context.calibration):
+            finding = replace(finding, why=f"suspect: {finding.why}; {suspicious}")
+            value = None
     undecided = value is None and not finding.broken and not finding.missed
     if finding.missed:
         # What no record could answer speaks neither for the agent nor against it.
@@ -116,6 +133,9 @@ def _label(factor: Factor, kind: LabelKind, value: float | None, finding: Findin
         vacuous=kind == "fact" and finding.vacuous and value == 1,
         compared=finding.compared if value != 1 else (),
         idle=finding.idle and value == 1,
+        reading=finding.reading,
+        cell=cell,
+        size=context.size if cell else None,
         blame="sandbox" if finding.missed else "judge" if value is None and not undecided else None,
     )
 

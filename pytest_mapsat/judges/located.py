@@ -41,7 +41,9 @@ def located(check: Located, context: Context) -> Finding:
     if plainly:
         return Finding(True, cited(plainly), wanted, plainly)
     if not check.by_name:
-        return Finding(False, "no reply gives a point" + (f" or {one_of(check.words)}" if check.words else ""), wanted)
+        return Finding(
+            False, "no reply gives a point" + (f" or {one_of(check.words)}" if check.words else ""), wanted, absent=True
+        )
     return _by_name(check, context, wanted)
 
 
@@ -63,7 +65,7 @@ def _by_name(check: Located, context: Context, wanted: str) -> Finding:
         quotes = _named(others)
         return Finding(False, f"{cited(quotes)}, which lies elsewhere", wanted, quotes)
     if context.silent(check.turn):
-        return Finding(False, "no reply tells a place", wanted)
+        return Finding(False, "no reply tells a place", wanted, absent=True)
     return unclear((), "no reply names the place or gives a point in words that are understood", wanted)
 
 
@@ -84,7 +86,9 @@ def addressed(check: Addressed, context: Context) -> Finding:
         return Finding(True, cited(quotes), wanted, quotes)
     if others:
         return Finding(False, f"{cited(quotes)}, and not {one_of(check.names)}", wanted, quotes)
-    return Finding(False, f"no reply tells {one_of(check.names) if check.names else 'such a name'}", wanted)
+    return Finding(
+        False, f"no reply tells {one_of(check.names) if check.names else 'such a name'}", wanted, absent=True
+    )
 
 
 def _occurrences(document: Document, names: tuple[str, ...]) -> Iterator[tuple[Document, Span, bool]]:

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from pytest_mapsat.model import Case, Tool, Trajectory, UsageError, Verdict, did_you_mean
+from pytest_mapsat.model import Calibration, Case, Tool, Trajectory, UsageError, Verdict, did_you_mean
 from pytest_mapsat.sandbox import WorldSuite
 from pytest_mapsat.text import Vocabulary
 
+from .calibration import calibration_of
 from .checks import ChecksJudge
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def make_judge(
     votes: int | None = None,
     besides: frozenset[str] = frozenset(),
     suite: WorldSuite | None = None,
+    calibration: Calibration | None = None,
 ) -> Judge:
     """Return the judge that a spec names.
 
@@ -63,6 +65,7 @@ def make_judge(
         votes: how many evaluations of a dialogue a model gives; 3 where None.
         besides: kinds of labels that families of metrics ask for besides those of factors.
         suite: what the worlds of the cases are made from, for what is checked of their end.
+        calibration: the suite's own table of which failures that rest on reading stand; None: ours alone.
 
     Raises:
         UsageError: no judge is named so, or there is no such file.
@@ -70,7 +73,9 @@ def make_judge(
     """
     kind, colon, rest = spec.partition(":")
     if spec == "checks" or kind in ("llm", "llm-all", "recorded"):
-        own = ChecksJudge(tools, vocabulary or Vocabulary(), besides, suite=suite)
+        own = ChecksJudge(
+            tools, vocabulary or Vocabulary(), besides, suite=suite, calibration=calibration_of(calibration)
+        )
         if spec == "checks":
             return own
         if kind == "recorded":

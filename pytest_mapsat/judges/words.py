@@ -41,7 +41,7 @@ def said(check: Said, context: Context) -> Finding:
     if (denied and context.silent(check.turn)) or (
         check.about and not any(says(document.text, check.about) for document in context.read(check.turn))
     ):
-        return Finding(False, why, wanted)
+        return Finding(False, why, wanted, absent=True)
     doubtful = _quotes(one for _, found in missing for one in found)
     if doubtful:
         return unclear(doubtful, "under a negation only" if denied else _OPEN, wanted)

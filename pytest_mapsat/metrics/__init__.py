@@ -5,7 +5,7 @@ Pure functions; nothing here knows what a place is, reads a file or asks a model
 
 from __future__ import annotations
 
-from .aggregate import PASS_RATE, RunUsage, cluster_of, group, span_of, summarise, usage
+from .aggregate import RunUsage, cluster_of, group, span_of, summarise, usage
 from .agreement import cohen_kappa, kappa_interval, votes_agree
 from .family import Family, Scene
 from .gather import families_named, gather_families
@@ -24,7 +24,7 @@ from .satisfaction import (
     interaction_efficiency,
     satisfaction_efficiency,
 )
-from .scoring import SOURCE_ATTRIBUTE, score
+from .scoring import PASS_RATE, SOURCE_ATTRIBUTE, score
 from .statistics import LEVEL, bootstrap_interval, bootstrap_intervals, clustered, wilson_interval
 from .tools import Satisfies, ToolSelection, tool_selection
 from .trials import CaseRow, PassRule, case_rows, pass_all, pass_at, trial_outcome

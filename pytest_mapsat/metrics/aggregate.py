@@ -8,15 +8,13 @@ from itertools import chain
 
 from pytest_mapsat.model import PROVENANCE_KINDS, Aggregate, Bounds, Outcome, ProvenanceKind, Scorecard
 
-from .scoring import SOURCE_ATTRIBUTE
+from .scoring import PASS_RATE, SOURCE_ATTRIBUTE
 from .statistics import LEVEL, RESAMPLES, Interval, bootstrap_intervals, clustered, mean, wilson_interval, worth
 from .trials import trial_numbers, trial_spans
 
-#: The share of cases whose item passed; an aggregate beside the metrics.
-PASS_RATE = "pass_rate"  # noqa: S105 - a rate, not a password
-
 #: Groups are many and small: fewer resamples move their bounds by a few percent of the width at most.
 _GROUP_RESAMPLES = 2_000
+_TINY = 1e-9
 _GRAVITY: dict[Outcome, int] = {"error": 3, "unevaluated": 2, "not_applicable": 1}
 
 
@@ -76,13 +74,74 @@ def summarise(cards: Sequence[Scorecard], *, level: float = LEVEL, resamples: in
     intervals = bootstrap_intervals(samples, level=level, resamples=resamples)
     lower, upper = iter(intervals[: len(means)]), iter(intervals[len(means) :])
     summary = {}
+    misread = _Misreadings(trials)
     for column in columns:
         if column is rate:
-            summary[column.name] = _aggregate(column, _wilson(rate.least, rate, level), _wilson(rate.most, rate, level))
+            made = _aggregate(column, _wilson(rate.least, rate, level), _wilson(rate.most, rate, level))
         else:
             low = next(lower)
-            summary[column.name] = _aggregate(column, low, next(upper) if column.undecided else low)
+            made = _aggregate(column, low, next(upper) if column.undecided else low)
+        summary[column.name] = misread.widened(column.name, made)
     return summary
+
+
+class _Misreadings:
+    """How far means may be off because the judge takes answers for what they are not.
+
+    Of W answers that truly are wrong g W come out green, and of R right ones e R red, with the rates g and e of the judge. Of W the run shows those that are not green,
+    of R those that are not red; so up to g / (1 - g) times the former are wrong and counted as passed, and up to e / (1 - e) times the latter right
+    and counted as failed (as Rogan and Gladen 1978 correct a prevalence for an imperfect test). Those that would move a mean most are taken.
+    """
+
+    def __init__(self, trials: Sequence[Sequence[Scorecard]]) -> None:
+        weighed = [(card, 1 / len(some)) for some in trials for card in some if card.misread is not None]
+        self._read = [(card, card.misread, weight) for card, weight in weighed if card.misread is not None]
+        wrong = right = 0.0
+        for card, misread, _ in self._read:
+            least, most = misread.bounds.get(PASS_RATE, (0.0, 1.0))
+            if card.outcome != "passed" and most == 1:
+                wrong += misread.green_of_wrong / max(_TINY, 1 - misread.green_of_wrong)
+            if card.outcome != "failed" and least == 0:
+                right += misread.red_of_right / max(_TINY, 1 - misread.red_of_right)
+        self._passed_wrongly, self._failed_wrongly = wrong, right
+
+    def widened(self, name: str, aggregate: Aggregate) -> Aggregate:
+        """Return an aggregate whose bounds and interval are as wide as the judge's errors make them."""
+        if aggregate.bounds is None or not self._read:
+            return aggregate
+        cases = aggregate.n + aggregate.undecided
+        falls, rises = [], []
+        for card, misread, weight in self._read:
+            own, unread = span_of(card, name), misread.bounds.get(name)
+            if own is None or unread is None:
+                continue
+            if card.outcome == "passed":
+                falls.append(weight * (own[0] - unread[0]))
+            if card.outcome == "failed":
+                rises.append(weight * (unread[1] - own[1]))
+        down, up = _most(falls, self._passed_wrongly) / cases, _most(rises, self._failed_wrongly) / cases
+        if down <= 0 and up <= 0:
+            return aggregate
+        least, most = aggregate.bounds[0] - max(0.0, down), aggregate.bounds[1] + max(0.0, up)
+        return aggregate.model_copy(
+            update={
+                "mean": None,
+                "bounds": (least, most),
+                "low": None if aggregate.low is None else aggregate.low - max(0.0, down),
+                "high": None if aggregate.high is None else aggregate.high + max(0.0, up),
+            }
+        )
+
+
+def _most(changes: Iterable[float], number: float) -> float:
+    """Return the sum of the largest changes, so many of them; the last one in part."""
+    total = 0.0
+    for change in sorted(changes, reverse=True):
+        if number <= 0:
+            break
+        total += change * min(1.0, number)
+        number -= 1
+    return total
 
 
 def group(cards: Sequence[Scorecard]) -> dict[str, dict[str, dict[str, Aggregate]]]:

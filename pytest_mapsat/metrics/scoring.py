@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from types import MappingProxyType
 from typing import Any
@@ -11,10 +12,12 @@ from typing import Any
 from pytest_mapsat.model import (
     BESIDES,
     RESERVED,
+    UNDECIDED,
     USER,
     Case,
     Fault,
     Label,
+    Misread,
     Scorecard,
     Tool,
     Trajectory,
@@ -35,6 +38,9 @@ from .weights import DEFAULT_WEIGHTS, WeightTable
 
 _SHOWN_MISMATCHES = 3
 _NO_TOOLS: Mapping[str, Tool] = MappingProxyType({})
+
+#: The share of cases whose item passed; an aggregate beside the metrics.
+PASS_RATE = "pass_rate"  # noqa: S105 - a rate, not a password
 
 #: The attribute that names the sources of a case's implicit factors, joined by ", ".
 SOURCE_ATTRIBUTE = "factor_source"
@@ -93,12 +99,39 @@ def score(
         faults=faults,
         labels=verdict.labels,
         explicit_count=verdict.explicit_count,
+        misread=None if broken else _misread(scene, families, asserted, success, measures),
         vacuous=0 if broken else scene.faithfulness.vacuous,
         unchecked_rules=0 if broken else scene.selection.unchecked,
         warnings=_warnings(scene, faults),
         trajectory=trajectory,
         **known,
     )
+
+
+def _misread(
+    scene: Scene,
+    families: Sequence[Family],
+    asserted: frozenset[str],
+    success: str | None,
+    measures: Mapping[str, Measure],
+) -> Misread | None:
+    """Return what ``pass_rate``, and each metric that it changes, comes to with all labels that rest on reading prose left open; None where none does."""
+    misread = scene.verdict.misread
+    if misread is None:
+        return None
+    labels = tuple(
+        _opened(label) if label.reading and label.by == "checks" else label for label in scene.verdict.labels
+    )
+    unread = replace(scene, verdict=scene.verdict.model_copy(update={"labels": labels}))
+    opened, _ = _measured(families, unread, success)
+    item, _ = _ended(unread, opened, asserted, success)
+    ends = {"passed": (1.0, 1.0), "failed": (0.0, 0.0)}.get(item.outcome, (0.0, 1.0))
+    bounds = {name: one.span for name, one in opened.items() if one.span and one.span != measures[name].span}
+    return misread.model_copy(update={"bounds": bounds | {PASS_RATE: ends}})
+
+
+def _opened(label: Label) -> Label:
+    return label.model_copy(update={"outcome": "unevaluated", "value": None, "why": UNDECIDED, "blame": None})
 
 
 def _ended(

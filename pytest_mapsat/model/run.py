@@ -22,8 +22,8 @@ class Aggregate(Noun):
     """A mean with its denominator, its bounds and its interval.
 
     ``n`` cases are decided, ``undecided`` ones stand in at their bounds; ``left_out`` says how many are neither, by outcome class. ``bounds``: the least and
-    the most that the mean can come to, both the mean where every case is decided; null where no case counts. ``mean`` is null where a
-    case is undecided. ``low`` and ``high`` hold the mean at 95 %: ``low`` of the least, ``high`` of the most.
+    the most that the mean can come to, widened by the measured errors of a judge that reads prose by rules; null where no case counts. ``mean`` is null where
+    these two differ. ``low`` and ``high`` hold the mean at 95 %: ``low`` of the least, ``high`` of the most.
     """
 
     mean: float | None
@@ -56,8 +56,8 @@ class JudgeInfo(Noun):
 class SuiteInfo(Noun):
     """A suite as part of the run's manifest.
 
-    ``answers``, ``decisions``: digests of its labelled answers and of its own file of people's decisions, which the fingerprint leaves out; empty
-    where it has none. ``cases``: how many it has, whatever the run is of; 0 where nobody counted them.
+    ``answers``, ``decisions``, ``calibration``: digests of its labelled answers, of its own file of people's decisions and of its own calibration table, which
+    the fingerprint leaves out; empty where it has none. ``cases``: how many it has, whatever the run is of; 0 where nobody counted them.
     """
 
     name: str
@@ -66,6 +66,7 @@ class SuiteInfo(Noun):
     cases: int = Field(default=0, ge=0, strict=True)
     answers: str = ""
     decisions: str = ""
+    calibration: str = ""
 
 
 class RunOptions(Noun):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from .base import Bounds, Noun
+from .calibration import Misread
 from .case import Membership
 from .metric import MetricName
 from .trajectory import Blame, Fault, ProvenanceKind, Trajectory
@@ -68,6 +69,7 @@ class Scorecard(Noun):
     ``spent``: by the agent; ``user_spent``, ``judge_spent``, ``world_spent``: by the models that speak for the user, judge, and simulate answers of tools, null
     where none was asked.
     ``stamp`` is a digest of the case as it was, ``dialogue`` one of what was said and done: two runs are compared by them.
+    ``misread``: how often the judge takes such answers for what they are not, and what each metric comes to with all that it read left open.
     ``explicit_count`` stands in for explicit labels where a recorded verdict gave a count only. ``linked``: whether a recorded verdict is known to be about this trajectory; null where the judge judged it itself.
     """
 
@@ -91,6 +93,7 @@ class Scorecard(Noun):
     labels: tuple[Label, ...] = ()
     requirements: tuple[Requirement, ...] = ()
     explicit_count: Count | None = None
+    misread: Misread | None = None
     sandbox: dict[ProvenanceKind, int] = Field(default_factory=dict)
     calls: CallCounts = CallCounts()
     turns: int = 0

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from .base import Level, Noun
+from .calibration import Cell, Family, Misread, ReplySize
 from .trajectory import Blame, Usage
 
 #: passed and failed are known; unevaluated: the judge could not say; error: what should be judged broke.
@@ -60,6 +61,8 @@ class Label(Noun):
     held because the answer does not make the claim. ``wanted``: what would have satisfied it, in words. ``by``: who gave it: checks, model, decision,
     recorded. ``votes``: what each evaluation of a model said, in its own words. ``compared``: two columns, titles first: what was
     expected and what was found, or rows at the start and at the end. ``idle``: it holds at an end that nothing had to be changed for.
+    ``reading``: the family of what was read of prose to come to it, empty where nothing was. ``cell``: the kind of failure that the rules saw; on a label
+    that is undecided they were too often wrong about such failures, and it is *suspect*. ``size``: how much the reply says, beside a cell.
     """
 
     factor: str
@@ -75,6 +78,14 @@ class Label(Noun):
     votes: tuple[str, ...] = ()
     compared: tuple[tuple[str, str], ...] = ()
     idle: bool = False
+    reading: Family = ""
+    cell: Cell | Literal[""] = ""
+    size: ReplySize | None = None
+
+    @property
+    def suspect(self) -> bool:
+        """Whether the rules found it broken, and are too often wrong about such failures to say so."""
+        return self.undecided and bool(self.cell)
 
     @property
     def undecided(self) -> bool:
@@ -99,7 +110,8 @@ class Verdict(Noun):
 
     ``trajectory``: the digest of the trajectory that was judged, empty where the source does not say. ``explicit_count`` stands in for
     explicit labels. ``approved_tools``: expected tools whose prose rules a judge found kept; null where nobody looked.
-    ``usage``: what the judge spent; null where it asked no model.
+    ``usage``: what the judge spent; null where it asked no model. ``misread``: how often the rules that read prose misjudge whole answers; null where
+    no label rests on them.
     """
 
     case: str
@@ -111,3 +123,4 @@ class Verdict(Noun):
     approved_tools: tuple[str, ...] | None = None
     warnings: tuple[str, ...] = ()
     usage: Usage | None = None
+    misread: Misread | None = None

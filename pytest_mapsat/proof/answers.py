@@ -14,6 +14,8 @@ from pytest_mapsat.model import (
     FactRequirement,
     ImplicitFactor,
     JsonObject,
+    JudgedFailure,
+    Judging,
     Label,
     LabelledAnswer,
     Mark,
@@ -59,6 +61,38 @@ class JudgedAnswer:
         for factor in self.case.truth.factors:
             if factor.id in self.answer.labels:
                 yield factor, self.answer.labels[factor.id], said[factor.id]
+
+
+def judging_of(answer: LabelledAnswer, case: Case, card: Scorecard) -> Judging:
+    """Return what the rules made of an answer before any failure was called suspect, for the calibration.
+
+    Args:
+        answer: the answer; a required factor without a label counts nowhere.
+        case: its case.
+        card: what the checks made of it.
+    """
+    given = {label.factor: label for label in card.labels}
+    required = [
+        (given[factor.id], answer.labels[factor.id] != "passed")
+        for factor in case.truth.required
+        if factor.id in answer.labels
+    ]
+    undecided = [broken for label, broken in required if label.value is None and not label.cell]
+    return Judging(
+        case=case.id,
+        answer=answer.id,
+        language=case.language,
+        right=not any(broken for _, broken in required),
+        failed=tuple(
+            JudgedFailure(factor=label.factor, cell=label.cell, size=label.size, broken=broken)
+            for label, broken in required
+            if label.cell and label.size
+        ),
+        sure=tuple(label.factor for label, _ in required if label.value == 0 and not label.cell),
+        passed=sum(label.value == 1 and not broken for label, broken in required),
+        missed=tuple(label.factor for label, broken in required if label.value == 1 and broken),
+        open=(undecided.count(False), undecided.count(True)),
+    )
 
 
 @dataclass(frozen=True)

@@ -154,7 +154,9 @@ def prove(cases: Iterable[Case], suite: Suite, answers: Sequence[LabelledAnswer]
     Raises:
         SuiteError: a record of a case cannot be read.
     """
-    judge = make_judge("checks", suite.tools, root=Path(), vocabulary=suite.vocabulary, suite=suite)
+    judge = make_judge(
+        "checks", suite.tools, root=Path(), vocabulary=suite.vocabulary, suite=suite, calibration=suite.calibration
+    )
     trials: list[Trial] = []
     crossed: list[Trial] = []
     untried: dict[str, str] = {}

@@ -48,7 +48,9 @@ def run_answers(suite: Suite, answers: Iterable[Placed[LabelledAnswer]]) -> Run:
     by_case: dict[str, list[LabelledAnswer]] = {}
     for placed in answers:
         by_case.setdefault(placed.noun.case, []).append(placed.noun)
-    judge = make_judge("checks", suite.tools, root=Path(), vocabulary=suite.vocabulary, suite=suite)
+    judge = make_judge(
+        "checks", suite.tools, root=Path(), vocabulary=suite.vocabulary, suite=suite, calibration=suite.calibration
+    )
     entries = {entry.id: entry for path in suite.files() for entry in suite.entries(path)}
     cards = [card for case, given in by_case.items() for card in _cards(suite, entries[case], given, judge)]
     options = RunOptions(trials=max(map(len, by_case.values()), default=1), asserted=_ASSERTED)

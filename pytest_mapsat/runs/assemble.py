@@ -109,6 +109,7 @@ def suite_infos(suites: Sequence[Suite]) -> tuple[SuiteInfo, ...]:
             cases=sum(1 for _ in suite.readable()),
             answers=suite.digest_of_answers(),
             decisions=suite.digest_of_decisions(),
+            calibration=suite.digest_of_calibration(),
         )
         for suite in suites
     )

@@ -262,6 +262,7 @@ def judge_of(
         votes=votes,
         besides=besides,
         suite=suite,
+        calibration=suite.calibration,
     )
     return with_decisions(judge, Decisions.read(suite.inventory.decisions if decisions is None else [decisions]))
 

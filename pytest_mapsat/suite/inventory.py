@@ -13,14 +13,20 @@ from typing import Literal, get_args
 from pytest_mapsat.formats import shown_path
 from pytest_mapsat.model import Problem
 
-Role = Literal["manifest", "requirements", "tools", "records", "state", "cases", "answers", "decisions"]
+Role = Literal["manifest", "requirements", "tools", "records", "state", "cases", "answers", "decisions", "calibration"]
 MANIFEST = "suite.yaml"
 DECISIONS = "decisions.jsonl"
+CALIBRATION = "calibration.json"
 _HALVES = re.compile("[\ud800-\udfff]")  # how Python writes the bytes of a name that is not UTF-8
 YAML_ENDINGS = (".yaml", ".yml")
 JSONL_ENDINGS = (".jsonl", ".jsonl.gz")
 #: What files of a name, in the suite's folder itself, and files of an ending, in one of these folders, are. All others are cases.
-_FILES: dict[str, Role] = {"tools.yaml": "tools", "tools.yml": "tools", DECISIONS: "decisions"}
+_FILES: dict[str, Role] = {
+    "tools.yaml": "tools",
+    "tools.yml": "tools",
+    DECISIONS: "decisions",
+    CALIBRATION: "calibration",
+}
 _FOLDERS: dict[str, tuple[Role, tuple[str, ...]]] = {
     "requirements": ("requirements", YAML_ENDINGS),
     "tools": ("tools", YAML_ENDINGS),
@@ -61,7 +67,7 @@ def role_of(relative: PurePath) -> Role | None:
 class Inventory:
     """The files of a suite by role, each sorted by its place in the suite, and what keeps others from being read.
 
-    ``answers`` and ``decisions`` (none or one) say what a judge should make of answers: they are no part of what a run does.
+    ``answers``, ``decisions`` and ``calibration`` (none or one) say what a judge should make of answers: they are no part of what a run does.
     ``strangers`` stand in ``requirements/``, ``tools/``, ``records/``, ``state/`` or ``answers/`` and are nothing of the kind. ``unread`` are files that look like
     cases but for their ending, each with what to do.
     """
@@ -74,6 +80,7 @@ class Inventory:
     state: tuple[Path, ...] = ()
     answers: tuple[Path, ...] = ()
     decisions: tuple[Path, ...] = ()
+    calibration: tuple[Path, ...] = ()
     strangers: tuple[Path, ...] = ()
     unread: tuple[Problem, ...] = ()
 
@@ -118,6 +125,7 @@ def take_inventory(root: Path) -> Inventory:
         state=tuple(found["state"]),
         answers=tuple(found["answers"]),
         decisions=tuple(found["decisions"]),
+        calibration=tuple(found["calibration"]),
         strangers=tuple(strangers),
         unread=tuple(unread),
     )

@@ -21,9 +21,21 @@ from pytest_mapsat.formats import (
     parse_json_line,
     parse_yaml,
     read_bytes,
+    read_calibration,
     shown_path,
 )
-from pytest_mapsat.model import Case, Json, Overlay, Problem, Record, SuiteError, SuiteManifest, Tool, shown
+from pytest_mapsat.model import (
+    Calibration,
+    Case,
+    Json,
+    Overlay,
+    Problem,
+    Record,
+    SuiteError,
+    SuiteManifest,
+    Tool,
+    shown,
+)
 from pytest_mapsat.sandbox import Table, WorldHook
 from pytest_mapsat.secrets import name_secrets
 from pytest_mapsat.text import Vocabulary
@@ -70,8 +82,9 @@ def open_suite(root: Path) -> Suite:
     problems = [*answer_problems(tools, state)]
     if problems:
         raise SuiteError(*problems[: limits.PROBLEMS])
+    tables = [read_calibration(path) for path in inventory.calibration]
     common = read_common(folder, manifest, *read_manifest(manifest), inventory.requirements)
-    return Suite(folder, common, inventory, tools, state)
+    return Suite(folder, common, inventory, tools, state, calibration=tables[0] if tables else None)
 
 
 class Suite:
@@ -87,6 +100,7 @@ class Suite:
         tools: the tools by name, sorted.
         tables: the rows that every case starts from, by table, sorted.
         vocabulary: the words of its domain, for the reading of replies.
+        calibration: its own table of which failures that rest on reading stand; None where it has none.
         worlds: what looks for worlds of its cases in Python; None: installed packages alone. Whoever opens it, and has loaded what is added in Python, sets it.
     """
 
@@ -97,9 +111,12 @@ class Suite:
         inventory: Inventory,
         tools: Mapping[str, tuple[Tool, Path, int]],
         state: StateFiles,
+        *,
+        calibration: Calibration | None = None,
     ) -> None:
         self.root = root
         self.common = common
+        self.calibration = calibration
         self.manifest: SuiteManifest = common.manifest
         self.vocabulary = Vocabulary(self.manifest.vocabulary, self.manifest.currency)
         strict = {"strict": True} if self.manifest.arguments == "strict" else {}
@@ -259,6 +276,10 @@ class Suite:
     def digest_of_decisions(self) -> str:
         """Return a digest of people's decisions, empty where there are none; they are no part of the fingerprint. Raises SuiteError."""
         return _joined({"decisions": self.inventory.decisions})
+
+    def digest_of_calibration(self) -> str:
+        """Return a digest of the suite's own calibration table, empty where it has none; it is no part of the fingerprint. Raises SuiteError."""
+        return _joined({"calibration": self.inventory.calibration})
 
     def lines_of(self, entry: CaseEntry) -> Lines:
         """Return the lines of a case's parts. The file is read again: this is for error messages."""

@@ -1,0 +1,100 @@
+"""Judge a set of answers written blind, keep its first judging, and compute the calibration table from all first judgings.
+
+    python tests/natural/measure.py judge SET [SUITE]   prints the figures of SET; keeps them in judgings/ if they are the first
+    python tests/natural/measure.py calibrate           writes pytest_mapsat/judges/calibration.json
+
+SET is the name of a file beside this one (blind_14), SUITE a folder (benchmark_cases where it is left out).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+from pytest_mapsat.formats import Lines, Placed
+from pytest_mapsat.judges.calibration import calibrate, colour, shipped
+from pytest_mapsat.model import Judging, LabelledAnswer
+from pytest_mapsat.proof.answers import judging_of
+from pytest_mapsat.runs.answers import answers_by_trial, run_answers
+from pytest_mapsat.suite import open_suite
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+TABLE = ROOT / "pytest_mapsat" / "judges" / "calibration.json"
+
+
+def answers_of(name: str) -> list[Placed[LabelledAnswer]]:
+    """Return the answers of a set without the labels that their writers doubt, and without answers that are wrong by such a label alone."""
+    answers = []
+    for case, items in json.loads((HERE / f"{name}.json").read_text()).items():
+        for item in items:
+            doubts = set(item.get("doubts", ()))
+            labels = {factor: mark for factor, mark in item["labels"].items() if factor not in doubts}
+            if item["right"] or "failed" in labels.values():
+                answer = LabelledAnswer(case=case, id=item["id"], by="model", text=item["text"], labels=labels)
+                answers.append(Placed(answer, f"{name}.json", Lines({})))
+    return answers
+
+
+def judge(name: str, folder: Path) -> list[Judging]:
+    """Return what the rules of today make of a set."""
+    suite = open_suite(folder)
+    cases = {entry.id: suite.load(entry) for path in suite.files() for entry in suite.entries(path)}
+    answers = answers_of(name)
+    run, by_trial = run_answers(suite, answers), answers_by_trial(answers)
+    return [judging_of(by_trial[card.id, card.trial], cases[card.id], card) for card in run.cases]
+
+
+def stored() -> dict[str, list[Judging]]:
+    """Return the first judgings of all sets."""
+    return {
+        path.stem: [Judging.model_validate_json(line) for line in path.read_text().splitlines()]
+        for path in sorted((HERE / "judgings").glob("*.jsonl"))
+    }
+
+
+def figures(judgings: list[Judging]) -> str:
+    """Return the figures of some judgings, in a line: of right answers, of wrong ones, and of decided labels."""
+    table = shipped()
+    parts = []
+    for right, word in ((True, "right"), (False, "wrong")):
+        colours = Counter(colour(one, table) for one in judgings if one.right is right)
+        total = max(1, colours.total())
+        shares = ", ".join(f"{name} {colours[name] / total:.3f}" for name in ("green", "red", "open"))
+        parts.append(f"{word} answers ({colours.total()}): {shares}")
+    standing = [failure.broken for one in judgings for failure in one.failed if colour_of(failure, table)]
+    sure = sum(len(one.sure) for one in judgings)
+    wrong = standing.count(False) + sum(len(one.missed) for one in judgings)
+    decided = len(standing) + sure + sum(one.passed + len(one.missed) for one in judgings)
+    return "\n".join((*parts, f"decided labels wrong: {wrong} of {decided} = {wrong / max(1, decided):.4f}"))
+
+
+def colour_of(failure, table) -> bool:
+    """Return whether a failure stands."""
+    from pytest_mapsat.judges.calibration import suspicion
+
+    return not suspicion(failure.cell, table)
+
+
+def main() -> None:
+    """Do what the command line asks for."""
+    if sys.argv[1:2] == ["calibrate"]:
+        table = calibrate(stored())
+        TABLE.write_text(json.dumps(table.to_json() | {"schema": table.schema_}, indent=1) + "\n")
+        print(f"{len(table.cells)} cells from {len(table.sets)} sets; {table.red_of_right}; {table.green_of_wrong}")
+    elif sys.argv[1:2] == ["judge"] and len(sys.argv) in (3, 4):
+        judgings = judge(sys.argv[2], Path(sys.argv[3]) if len(sys.argv) == 4 else ROOT / "benchmark_cases")
+        print(figures(judgings))
+        kept = HERE / "judgings" / f"{sys.argv[2]}.jsonl"
+        if kept.exists():
+            print("not the first judging of this set: nothing is kept")
+        else:
+            kept.write_text("".join(one.model_dump_json(exclude_defaults=True) + "\n" for one in judgings))
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()
