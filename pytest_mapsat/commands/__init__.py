@@ -43,6 +43,11 @@ def add_answers(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--save", metavar="RUN", type=Path, help="with --answers: write them as a run file, each a trial of its case"
     )
+    parser.add_argument(
+        "--calibrate",
+        action="store_true",
+        help="with --answers: write the suite's calibration.json, which says which failures of its checks stand",
+    )
 
 
 def judged_answers(options: argparse.Namespace, *, sound: bool) -> AnswersProof | None:
@@ -55,11 +60,13 @@ def judged_answers(options: argparse.Namespace, *, sound: bool) -> AnswersProof 
 
     if options.save is not None and not options.answers:
         raise UsageError("--save goes with --answers")
+    if options.calibrate and not options.answers:
+        raise UsageError("--calibrate goes with --answers")
     if not options.answers or not sound:
         return None
     from .answers import judge_answers  # noqa: PLC0415  lazy
 
-    return judge_answers(options.suite, options.save, options.worlds)
+    return judge_answers(options.suite, options.save, options.worlds, calibrate=options.calibrate)
 
 
 def print_answers(options: argparse.Namespace, answers: AnswersProof | None) -> None:

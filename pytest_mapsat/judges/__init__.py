@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pytest_mapsat.on_demand import fetched
 
+from .calibration import calibrate, colour
 from .checks import ChecksJudge
 from .context import Context
 from .decided import DecidedJudge, Decisions, Said, with_decisions
@@ -39,6 +40,8 @@ __all__ = [
     "ModelJudge",
     "RecordedJudge",
     "Said",
+    "calibrate",
+    "colour",
     "default_votes",
     "evaluate",
     "make_judge",

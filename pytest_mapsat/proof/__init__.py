@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .agreement import Agreement, Held, agreement_table
-from .answers import AnswersProof, JudgedAnswer, answer_table
+from .answers import AnswersProof, JudgedAnswer, answer_table, judging_of
 from .harmless_changes import HARMLESS
 from .lint_records import lint_records
 from .oracle_run import play_oracle
@@ -22,6 +22,7 @@ __all__ = [
     "Trial",
     "agreement_table",
     "answer_table",
+    "judging_of",
     "lint_records",
     "play_oracle",
     "prove",

@@ -97,7 +97,7 @@ def judging_of(answer: LabelledAnswer, case: Case, card: Scorecard) -> Judging:
 
 @dataclass(frozen=True)
 class ListedLabel:
-    """A label that the judge decided wrongly, or left undecided."""
+    """A label that the judge decided wrongly, or left undecided; ``exact``: by a check that reads no prose."""
 
     case: str
     answer: str
@@ -105,6 +105,7 @@ class ListedLabel:
     should: Mark
     said: str
     why: str
+    exact: bool = False
 
     def to_json(self) -> JsonObject:
         """Return the label as JSON data."""
@@ -129,7 +130,7 @@ class AnswersProof:
 
     def _listed(self, wanted: Callable[[Mark, Label], bool]) -> tuple[ListedLabel, ...]:
         return tuple(
-            ListedLabel(one.case.id, one.answer.id, factor.id, mark, _said(label), label.why)
+            ListedLabel(one.case.id, one.answer.id, factor.id, mark, _said(label), label.why, not label.reading)
             for one in self.judged
             for factor, mark, label in one.labels
             if wanted(mark, label)

@@ -54,6 +54,7 @@ def summary_lines(run: Run, *, width: int, colour: bool, brief: bool = False, fu
             lines += [
                 *_table(run, rows, width),
                 *_decided(run, width),
+                *_suspects(run, width),
                 *_left_out(run, width),
                 *_intervals(run, width),
                 Line(""),
@@ -202,6 +203,15 @@ def _decided(run: Run, width: int) -> Iterator[Line]:
             counted.setdefault(key, []).append(f"{metric_title(name)} {mean_text(aggregate)}")
     for (decided, cases), parts in counted.items():
         yield from _wrapped("", f"{decided} of {cases} decided; {', '.join(parts[:_FIRST])}", width, "yellow")
+
+
+def _suspects(run: Run, width: int) -> Iterator[Line]:
+    """Say how many labels are suspect: the rules found them broken, and are too often wrong about such failures."""
+    suspects = Counter(card.id for card in run.cases for label in card.labels if label.suspect)
+    if suspects:
+        labels, cases = suspects.total(), len(suspects)
+        text = f"{labels} label{'s' * (labels > 1)} in {cases} case{'s' * (cases > 1)} may have failed: mapsat review RUN shows them first"
+        yield from _wrapped("suspect  ", text, width, "yellow")
 
 
 def _intervals(run: Run, width: int) -> Iterator[Line]:

@@ -23,8 +23,8 @@ from pytest_mapsat.model import (
     wording_digest,
 )
 
-State = Literal["undecided", "failed"]
-_STATES: tuple[State, ...] = ("undecided", "failed")
+State = Literal["suspect", "undecided", "failed"]
+_STATES: tuple[State, ...] = ("suspect", "undecided", "failed")
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,10 @@ class Question:
 
     @property
     def state(self) -> State:
-        """Whether the judge left it open, or says that it failed."""
-        return "failed" if self.label.outcome == "failed" else "undecided"
+        """Whether the judge suspects that it failed, left it open, or says that it failed."""
+        if self.label.outcome == "failed":
+            return "failed"
+        return "suspect" if self.label.suspect else "undecided"
 
     @property
     def tools(self) -> frozenset[str]:
@@ -102,7 +104,7 @@ def can_be_reviewed(case: Case, card: Scorecard) -> bool:
 
 
 def questions(cards: Sequence[Scorecard], cases: Mapping[str, Case], decisions: Decisions) -> list[Question]:
-    """Return the labels that are undecided, then those that failed, without those that people have decided.
+    """Return the labels that are suspect, those that are undecided, then those that failed, without those that people have decided.
 
     Trials in which the same was said and answered ask once.
 

@@ -6,7 +6,7 @@ from .answers import ANSWERS, is_answers, read_answer_file, read_answers
 from .common import WrittenCase
 from .crosscheck import nouns_in
 from .entries import CaseEntry
-from .inventory import DECISIONS, role_of
+from .inventory import CALIBRATION, DECISIONS, role_of
 from .lint import LintFinding, Severity, errors_of, lint
 from .opened import Suite, find_suite, open_suite
 from .records import PlacedRecord
@@ -23,6 +23,7 @@ from .writer import (
 
 __all__ = [
     "ANSWERS",
+    "CALIBRATION",
     "DECISIONS",
     "CaseEntry",
     "LintFinding",

@@ -83,13 +83,15 @@ def main() -> None:
     if sys.argv[1:2] == ["calibrate"]:
         table = calibrate(stored())
         TABLE.write_text(json.dumps(table.to_json() | {"schema": table.schema_}, indent=1) + "\n")
-        print(f"{len(table.cells)} cells from {len(table.sets)} sets; {table.red_of_right}; {table.green_of_wrong}")
+        sys.stdout.write(
+            f"{len(table.cells)} cells from {len(table.sets)} sets; {table.red_of_right}; {table.green_of_wrong}" + "\n"
+        )
     elif sys.argv[1:2] == ["judge"] and len(sys.argv) in (3, 4):
         judgings = judge(sys.argv[2], Path(sys.argv[3]) if len(sys.argv) == 4 else ROOT / "benchmark_cases")
-        print(figures(judgings))
+        sys.stdout.write(figures(judgings) + "\n")
         kept = HERE / "judgings" / f"{sys.argv[2]}.jsonl"
         if kept.exists():
-            print("not the first judging of this set: nothing is kept")
+            sys.stdout.write("not the first judging of this set: nothing is kept" + "\n")
         else:
             kept.write_text("".join(one.model_dump_json(exclude_defaults=True) + "\n" for one in judgings))
     else:
