@@ -174,8 +174,8 @@ def _unfit(case: Case, verdict: Verdict) -> Iterator[_Found]:
     for label in verdict.labels:
         if label.factor not in places or (label.kind == "implicit" and label.factor not in hard):
             continue  # a preference may be traded
-        place, why = places[label.factor], printable(label.why.removeprefix("undecided: "))
-        if label.outcome == "failed":
+        place, why = places[label.factor], printable(label.why.removeprefix("undecided: ").removeprefix("suspect: "))
+        if label.outcome == "failed" or label.suspect:  # it is known to be right
             hint = "an oracle is a dialogue that passes: mend its words or the check"
             yield "warning", _FAILS, place, f"the oracle fails {label.factor}: {why}", hint
         elif label.outcome == "unevaluated" and label.blame == "judge":

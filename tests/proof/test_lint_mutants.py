@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from calibrated import trust
 
 from pytest_mapsat.cli import main
 from pytest_mapsat.proof import prove
@@ -46,6 +47,7 @@ def write_suite(root: Path, check: dict, say: str = "Go to Old Mill, 40 yuan.", 
     (root / "tools" / "find.yaml").write_text(json.dumps(TOOL))
     record = {"case": "a", "tool": "find", "arguments": {"query": "x"}, "result": PLACES}
     (root / "records" / "a.jsonl").write_text(json.dumps(record) + "\n")
+    trust(root)
     return root
 
 
