@@ -22,7 +22,7 @@ def root(tmp_path, monkeypatch):
     return suite
 
 
-def regrade(*more, judge="llm-all:openai/m", votes=1):
+def regrade(*more, judge="llm:openai/m", votes=1):
     return main(["regrade", "answers.json", "--suite", "suite", f"--judge={judge}", f"--judge-votes={votes}", *more])
 
 
@@ -49,7 +49,7 @@ def test_requests_go_out_results_come_in_and_the_run_is_judged(root, capsys):
     assert "12 requests written to out.jsonl" in capsys.readouterr().out
 
     answered("out.jsonl", "in.jsonl")
-    assert regrade("--batch-in", "in.jsonl", "--save", "judged.json", votes=2) == 0
+    assert regrade("--batch-in", "in.jsonl", "--save", "judged.json", votes=2) == 1  # the wrong answer fails
     captured = capsys.readouterr()
     assert "12 answers read, 0 requests without an answer" in captured.err
     run = read_run(Path("judged.json"))
@@ -63,7 +63,7 @@ def test_requests_go_out_results_come_in_and_the_run_is_judged(root, capsys):
     assert run.cases[0].judge_spent.input_tokens == 600
 
     # The cache answers from now on: nothing is left to ask, and the file is the same.
-    assert regrade("--batch-out", "none.jsonl", "--save", "again.json", votes=2) == 0
+    assert regrade("--batch-out", "none.jsonl", "--save", "again.json", votes=2) == 1
     assert not Path("none.jsonl").exists()
     assert Path("judged.json").read_bytes() == Path("again.json").read_bytes()
 
@@ -79,7 +79,7 @@ def test_what_does_not_check_comes_up_in_a_second_round(root, capsys):
     assert all("'I propose' stands in no part" in row["body"]["messages"][-1]["content"] for row in second)
     answered("two.jsonl", "two-in.jsonl")
     capsys.readouterr()
-    assert regrade("--batch-in", "two-in.jsonl", "--json") == 0
+    assert regrade("--batch-in", "two-in.jsonl", "--json") == 1
     assert json.loads(capsys.readouterr().out)["summary"]["ar"]["bounds"] == [0.5, 0.5]
 
 

@@ -46,7 +46,7 @@ def judging(body, _number):
 
 def test_a_model_judges_a_run_and_the_next_run_asks_nobody(project: pytest.Pytester, models) -> None:
     models.script = judging
-    options = ("--mapsat-judge=llm-all:openai/gpt-4o-mini", "--mapsat-judge-votes=2")
+    options = ("--mapsat-judge=llm:openai/gpt-4o-mini", "--mapsat-judge-votes=2")
     result = project.runpytest("--mapsat-agent=good:agent", *options, "--mapsat-save=one.json")
     result.assert_outcomes(passed=3)
     result.stdout.fnmatch_lines(["judge    12 labels by the model, 0 left open; two votes agree in 100%"])
@@ -70,7 +70,7 @@ def test_a_model_that_cannot_be_asked_turns_nothing_and_makes_the_gate_invalid(
     project: pytest.Pytester, models
 ) -> None:
     models.script = lambda body, _number: problem(401, "bad key")
-    result = project.runpytest("--mapsat-agent=good:agent", "--mapsat-judge=llm-all:openai/gpt-4o-mini")
+    result = project.runpytest("--mapsat-agent=good:agent", "--mapsat-judge=llm:openai/gpt-4o-mini")
     result.assert_outcomes(skipped=3)
     result.stdout.fnmatch_lines(["gate     INVALID: 3 cases lost (judge 3: *), 0 allowed"])
     assert result.ret == pytest.ExitCode.TESTS_FAILED
