@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -83,7 +84,8 @@ def _figures(labels: int, right: int, dialogues: int, level: float) -> tuple[flo
     if not labels or not dialogues:
         return None, None
     interval = wilson_interval(right / labels, dialogues, level=2 * level / 100 - 1)
-    return round(right / labels, _DIGITS), round(interval[0], _DIGITS) if interval else None
+    low = None if interval is None else math.floor(interval[0] * 10**_DIGITS) / 10**_DIGITS  # never above what was measured
+    return round(right / labels, _DIGITS), low
 
 
 def _reaches(low: float | None, least: float) -> bool:
@@ -177,8 +179,9 @@ def read_certificate(path: Path) -> JudgeCertificate:
         raise SuiteError(Problem(first.path, first.line, first.message, hint))
     for rate in RATES:
         given: JudgeRate = getattr(certificate, rate)
-        figures = _figures(given.labels, given.right, given.dialogues, certificate.level)
-        if figures != (given.value, given.low) or given.right > given.labels or given.dialogues > given.labels:
+        possible = max(given.right, given.dialogues) <= given.labels
+        figures = _figures(given.labels, given.right, given.dialogues, certificate.level) if possible else (None, None)
+        if not possible or figures != (given.value, given.low):
             message = (
                 f"{rate} is {given.value} and at least {given.low}, but {given.right} of {given.labels} labels in {given.dialogues} "
                 f"dialogues give {figures[0]} and {figures[1]}: it was changed by hand"
@@ -240,4 +243,4 @@ def certificate_table(rates: Mapping[str, Mapping[str, JudgeRate]], level: float
         )
         yield f"  {kind:<26}{cells}"
     lows = ", ".join(f"{name} {rate.low if rate.low is not None else '-'}" for name, rate in rates["all"].items())
-    yield f"at least, at {level:g} % (Wilson's one-sided bound, dialogues as the sample): {lows}"
+    yield f"at least, at {level:g} % (Wilson, one-sided, by dialogue): {lows}"

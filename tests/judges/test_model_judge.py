@@ -42,10 +42,10 @@ def test_the_model_labels_everything_that_has_to_be_read_one_request_a_dimension
 
 
 SURE = {
-    "called": {"kind": "called", "tool": "find"},
+    "called": {"kind": "called", "tool": "search_poi"},
     "never": {"kind": "not_called", "tool": "route"},
     "pattern": {"kind": "matches", "pattern": "Cafe Luna"},
-    "both": [{"kind": "called", "tool": "find"}, {"kind": "matches", "pattern": "Cafe"}],
+    "both": [{"kind": "called", "tool": "search_poi"}, {"kind": "matches", "pattern": "Cafe"}],
     "not-once": {"kind": "not", "check": {"kind": "any", "checks": [{"kind": "called", "tool": "route"}]}},
 }
 READ = {

@@ -22,7 +22,6 @@ from pytest_mapsat.model import (
     Number,
     digest,
 )
-from pytest_mapsat.text import Document
 
 from .compared import RELATIONS, UNITS, Figure, Outcome, UncheckedError, compare
 from .material import Found, Material, visible
@@ -36,13 +35,8 @@ PASSED, FAILED, NOT_STATED, CANNOT_SAY = "passed", "failed", "not_stated", "cann
 LEVELS: Mapping[str, float] = {f"{level:g}": level for level in SOFT_LEVELS}
 
 #: Of a reply no more is read than this: entries, entries on one requirement, quotes and figures of an entry, characters of a text.
-_MOST_ENTRIES = 500
-_MOST_ON_ONE = 3
-_MOST_QUOTES = 12
-_MOST_FIGURES = 40
-_LONGEST_REASON = 400
-_LONGEST_TEXT = 2_000
-_SHOWN = 80
+_MOST_ENTRIES, _MOST_ON_ONE, _MOST_QUOTES, _MOST_FIGURES = 500, 3, 12, 40
+_LONGEST_REASON, _LONGEST_TEXT, _SHOWN = 400, 2_000, 80
 #: Words of somebody who speaks to a judge; an answer to a user does not have them. They spoil the paragraph that they stand in.
 _TO_THE_JUDGE = re.compile(
     r"\bverdicts?\b.{0,40}\b(?:pass|passed|fail|failed|requirements?|judge|grader)\b|\"verdict\"|\b(?:graders?|evaluators?|rubrics?|the judges?|dear judge|llm|language model|system (?:message|prompt|note)|not_stated|cannot_say|"
@@ -66,10 +60,6 @@ def _list_of(**properties: Json) -> JsonObject:
     return {"type": "array", "items": _object(**properties)}
 
 
-def _one_of(*words: str) -> JsonObject:
-    return {"type": "string", "enum": [*words]}
-
-
 _TEXT: JsonObject = {"type": "string"}
 _FIGURE = dict.fromkeys(("words", "of", "unit", "value", "relation", "known"), _TEXT)
 #: The form of the reply. The reason comes before the verdict: what is written first is thought first.
@@ -78,22 +68,17 @@ SCHEMA = _object(
         requirement={"type": "integer"},
         reason=_TEXT,
         quotes=_list_of(part=_TEXT, words=_TEXT),
-        figures=_list_of(**(_FIGURE | {"unit": _one_of(*UNITS), "relation": _one_of(*RELATIONS)})),
-        verdict=_one_of(PASSED, FAILED, NOT_STATED, CANNOT_SAY, *LEVELS),
+        figures=_list_of(
+            **(_FIGURE | {"unit": _TEXT | {"enum": [*UNITS]}, "relation": _TEXT | {"enum": [*RELATIONS]}})
+        ),
+        verdict=_TEXT | {"enum": [PASSED, FAILED, NOT_STATED, CANNOT_SAY, *LEVELS]},
     )
 )
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The factors of one dimension of one dialogue, in the order in which one vote is asked.
-
-    Attributes:
-        kind: the dimension: explicit, implicit, fact or policy, or state or observation.
-        factors: in this order they are numbered, from 1.
-        material: what the model is shown.
-        language: BCP 47 tag of the case.
-    """
+    """The factors of one dimension of one dialogue, in the order in which one vote is asked, and numbered from 1; the language is a BCP 47 tag."""
 
     kind: LabelKind
     factors: tuple[Factor, ...]
@@ -287,12 +272,11 @@ def _of_a_fact(verdict: str, figures: Sequence[tuple[str, Outcome]], factor: Fac
         raise _BadError("it is called passed, but a figure has nothing known to be held against")
     if not checks or figures:
         return verdict
-    if any(_has(document, check) for check in checks for document in context.replies):
+    units = {canonical(check.unit) for check in checks if isinstance(check, Number)}
+    clock = any(isinstance(check, ClockTime) for check in checks)
+    if any(
+        (clock and document.times) or any(is_unit(one.unit, unit) for one in document.quantities for unit in units)
+        for document in context.replies
+    ):
         raise _BadError("it is called passed without its figures; give each of them, or say not_stated")
     return NOT_STATED
-
-
-def _has(document: Document, check: Number | ClockTime) -> bool:
-    if isinstance(check, ClockTime):
-        return bool(document.times)
-    return any(is_unit(one.unit, canonical(check.unit)) for one in document.quantities)

@@ -27,15 +27,13 @@ _UNITS: dict[str, tuple[str, float]] = {
 #: How far a figure may be off, relatively, where neither the factor's check nor the words say it.
 _TOLERANCE = {"min": 0.05, "m": 0.05}
 _ABOUT = 0.12
-_ROUNDING = 1e-6
 _ABOUT_MINUTES = 6
-_DAY = 24 * 60
-_HALF_DAY = 12 * 60
+_ROUNDING = 1e-6
+_DAY, _HALF_DAY = 24 * 60, 12 * 60
 _MORNING, _EVENING = 6 * 60, 18 * 60
 #: Whole numbers up to this may stand in a calculation although the data do not have them: how many people, how many legs.
 _SMALL = 12
-_LONGEST = 200
-_FEWEST_DIGITS = 5
+_LONGEST, _FEWEST_DIGITS = 200, 5
 _CLOCK = re.compile(r"(?<!\d)(\d{1,2})[:：](\d{2})(?!\d)")
 _NUMBER = re.compile(r"\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 #: Units that may stand behind a number although only digits are asked for.

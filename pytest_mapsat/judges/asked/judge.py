@@ -31,7 +31,6 @@ from pytest_mapsat.model import (
 from .asking import CANNOT_SAY, FAILED, LEVELS, NOT_STATED, PASSED, SCHEMA, Asked, Opinion, has_levels, read_reply
 from .material import material_of
 
-BY = "model"
 #: The vote of an evaluation that brought no reply that checks.
 NO_VOTE = "no_vote"
 #: Requests of one dialogue that are under way at once.
@@ -86,8 +85,8 @@ class ModelJudge:
 
         An episode that somebody else than the agent broke is not judged; one without words of the agent is left to the checks.
         """
-        broken = unjudgeable(case, trajectory, self.spec, BY)
-        broken = broken or too_long(case, trajectory, self.spec, BY, self.checks.longest)
+        broken = unjudgeable(case, trajectory, self.spec, "model")
+        broken = broken or too_long(case, trajectory, self.spec, "model", self.checks.longest)
         if broken is not None:
             return broken
         verdict = self.checks.judge(case, trajectory)
@@ -196,38 +195,27 @@ def _label(factor: Factor, kind: LabelKind, votes: Sequence[Vote], before: Label
     """Return the label that the votes give a factor; where they give none it is open, with the reason."""
     listed = tuple(vote.of(factor) for vote in votes)
     verdict = majority(listed, factor)
+    label = Label(factor=factor.id, kind=kind, outcome="unevaluated", wanted=before.wanted, by="model", votes=listed)
     if verdict == CANNOT_SAY:
         why, blame = _why_open(factor, votes, listed)
         checks = f"; the checks: {before.why.removeprefix(UNDECIDED)}" if before.value is None and before.why else ""
-        return Label(
-            factor=factor.id,
-            kind=kind,
-            outcome="unevaluated",
-            why=f"{why}{checks}"[:_LONGEST_WHY],
-            wanted=before.wanted,
-            quotes=before.quotes if before.value is None else (),
-            blame="judge" if blame else None,
-            by=BY,
-            votes=listed,
-        )
+        opened = {"why": f"{why}{checks}"[:_LONGEST_WHY], "blame": "judge" if blame else None}
+        return label.model_copy(update=opened | ({"quotes": before.quotes} if before.value is None else {}))
     opinion = next(vote.opinions[factor.id] for vote in votes if vote.of(factor) == verdict)
     value = 1.0 if verdict in (PASSED, NOT_STATED) else 0.0 if verdict == FAILED else LEVELS[verdict]
     quotes = tuple(quote for place in opinion.quotes if (quote := place.quote) is not None)[:SHOWN_AT_MOST]
-    shown = [*map(cite, quotes)]
-    shown += [
-        f"{place.part.name} has {' '.join(place.text.split())!r}" for place in opinion.quotes if place.part.turn < 0
-    ]
-    return Label(
-        factor=factor.id,
-        kind=kind,
-        outcome="passed" if value > 0 else "failed",
-        value=value,
-        why=f"{'; '.join(shown[:SHOWN_AT_MOST])}: {opinion.reason or 'no reason given'}"[:_LONGEST_WHY],
-        wanted=before.wanted or factor.text,
-        quotes=quotes,
-        vacuous=verdict == NOT_STATED,
-        by=BY,
-        votes=listed,
+    others = [place for place in opinion.quotes if place.quote is None]
+    shown = [*map(cite, quotes), *(f"{one.part.name} has {' '.join(one.text.split())!r}" for one in others)]
+    why = f"{'; '.join(shown[:SHOWN_AT_MOST])}: {opinion.reason or 'no reason given'}"
+    return label.model_copy(
+        update={
+            "outcome": "passed" if value > 0 else "failed",
+            "value": value,
+            "why": why[:_LONGEST_WHY],
+            "wanted": before.wanted or factor.text,
+            "quotes": quotes,
+            "vacuous": verdict == NOT_STATED,
+        }
     )
 
 

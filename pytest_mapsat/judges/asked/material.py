@@ -103,14 +103,9 @@ def _place_of(quote: str, text: str) -> tuple[int, int] | None:
 
 @dataclass(frozen=True)
 class Part:
-    """One part of the dialogue as a model is shown it.
+    """One part of the dialogue as a model is shown it, by a name as ``reply-1`` or ``call-3``.
 
-    Attributes:
-        name: how it is named in the request: ``reply-1``, ``call-3``.
-        kind: what it is.
-        shown: its text as it is shown.
-        turn: index of the turn in ``Trajectory.turns`` whose text it is; -1 for what is no turn's text.
-        written: the turn's text as it was written; empty for other parts.
+    ``turn`` is the index of the turn in ``Trajectory.turns`` whose text it is, as it was ``written``; -1 for what is no turn's text.
     """
 
     name: str
@@ -153,12 +148,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Material:
-    """All that a model is shown of a dialogue.
-
-    Attributes:
-        parts: in the order in which they are shown.
-        left_out: calls that are not shown, as there are too many.
-    """
+    """All that a model is shown of a dialogue, in this order, and how many calls are left out as there are too many."""
 
     parts: tuple[Part, ...]
     left_out: int = 0
@@ -199,7 +189,7 @@ def material_of(
         about: what the suite says of itself to judges.
     """
     calls = list(enumerate(trajectory.calls, 1))
-    chosen = _Choice.of(trajectory, factors, context)
+    chosen = _Choice(trajectory, factors, context)
     shown: dict[int, str] = {}
     room = CALL_CHARACTERS
     for number, step in sorted(calls, key=lambda call: (chosen.rank(call[1]), -call[0])):
@@ -257,20 +247,15 @@ def _cut(text: str, room: int) -> str:
     return "\n".join((text[:half], _CUT.format(len(text) - 2 * half), text[len(text) - half :]))
 
 
-@dataclass(frozen=True)
 class _Choice:
     """What matters for some factors: tools that their checks name, and things that they or the replies name."""
 
-    tools: frozenset[str]
-    names: tuple[str, ...]
-
-    @classmethod
-    def of(cls, trajectory: Trajectory, factors: Sequence[Factor], context: Context) -> _Choice:
-        dumps = [factor.model_dump(mode="json", by_alias=True) for factor in factors]
+    def __init__(self, trajectory: Trajectory, factors: Sequence[Factor], context: Context) -> None:
         texts = [*(turn.text for turn in trajectory.turns), *(factor.text for factor in factors)]
-        said = "\n".join(map(fold_phrase, texts))
+        mentioned = "\n".join(map(fold_phrase, texts))
         known = {fold_phrase(name) for entity in context.entities for name in (entity.name, entity.id)}
-        return cls(frozenset(_tools_named(dumps)), tuple(sorted(name for name in known if name and name in said)))
+        self.names = [name for name in known if name and name in mentioned]
+        self.tools = {*_tools_named([factor.model_dump(mode="json", by_alias=True) for factor in factors])}
 
     def names_one(self, value: Json) -> bool:
         text = fold_phrase(_json(value))
