@@ -84,7 +84,9 @@ def _figures(labels: int, right: int, dialogues: int, level: float) -> tuple[flo
     if not labels or not dialogues:
         return None, None
     interval = wilson_interval(right / labels, dialogues, level=2 * level / 100 - 1)
-    low = None if interval is None else math.floor(interval[0] * 10**_DIGITS) / 10**_DIGITS  # never above what was measured
+    low = (
+        None if interval is None else math.floor(interval[0] * 10**_DIGITS) / 10**_DIGITS
+    )  # never above what was measured
     return round(right / labels, _DIGITS), low
 
 
