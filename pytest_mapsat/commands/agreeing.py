@@ -30,20 +30,59 @@ def add_agreement(commands: Any) -> None:
     parser.add_argument(
         "--suite", metavar="PATH", type=Path, action="append", help="as for regrade (default: benchmark_cases)"
     )
+    parser.add_argument(
+        "--require",
+        metavar="RATES",
+        type=_required,
+        help="what the judge must reach, by lower bounds, as tpr=0.9,tnr=0.9@95: the share of kept requirements that it passes, and of broken ones "
+        "that it fails, at 95 %% (exit status 1 below)",
+    )
+    parser.add_argument(
+        "--save",
+        metavar="FILE",
+        type=Path,
+        help="where the judge's certificate goes (default, where --require holds: judge-certificate.json of the suite)",
+    )
     parser.add_argument("--json", action="store_true", help="print all figures as JSON")
     parser.set_defaults(command=_agreement)
 
 
+def _required(text: str) -> tuple[dict[str, float], float]:
+    from pytest_mapsat.runs.certificate import parse_required  # noqa: PLC0415  --help needs no pydantic
+
+    try:
+        return parse_required(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def _agreement(options: argparse.Namespace) -> int:
-    from pytest_mapsat.proof import agreement_table  # noqa: PLC0415  --help needs no pydantic
+    from pytest_mapsat.formats import shown_path  # noqa: PLC0415  --help needs no pydantic
+    from pytest_mapsat.proof import agreement_table  # noqa: PLC0415  likewise
+    from pytest_mapsat.runs import certificate as certificates  # noqa: PLC0415  likewise
     from pytest_mapsat.runs.agreement import agreement_of  # noqa: PLC0415  likewise
     from pytest_mapsat.runs.regrade import open_suites  # noqa: PLC0415  likewise
     from pytest_mapsat.runs.resume import read_saved  # noqa: PLC0415  likewise
 
     suites = open_suites(options.suite or [Path("benchmark_cases")])
-    agreement = agreement_of(read_saved(options.run), suites, options.labels)
+    run = read_saved(options.run)
+    agreement = agreement_of(run, suites, options.labels)
+    required, level = options.require or ({}, certificates.LEVEL)
+    rates = certificates.rates_of(agreement, level)
     if options.json:
-        sys.stdout.write(json.dumps(agreement.to_json(), ensure_ascii=False, indent=2) + "\n")
+        data = agreement.to_json() | {
+            "rates": {kind: {name: rate.model_dump() for name, rate in both.items()} for kind, both in rates.items()}
+        }
+        sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
     else:
-        sys.stdout.write("".join(f"{line}\n" for line in agreement_table(agreement)))
+        lines = [*agreement_table(agreement), "", *certificates.certificate_table(rates, level)]
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+    if short := [*certificates.lacking(rates["all"], required, level)]:
+        sys.stderr.write("".join(f"mapsat: {line}\n" for line in short))
+        return 1
+    if required or options.save is not None:
+        certificate, suite = certificates.certificate_of(run, suites, agreement, level)
+        path = options.save or suite.root / certificates.CERTIFICATE
+        certificates.write_certificate(path, certificate)
+        sys.stderr.write(f"mapsat: wrote {shown_path(path)}\n")
     return 0

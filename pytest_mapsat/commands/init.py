@@ -32,6 +32,7 @@ FILES = {
 NEXT = (
     ("pytest --mapsat-agent=my_agent:Agent", "two cases pass, one fails and says why: mend my_agent.py"),
     ("mapsat lint benchmark_cases", "what is wrong or missing in your cases; --mutants tries them"),
+    ("pytest --mapsat-agent=my_agent:Agent --mapsat-judge=llm:MODEL", "once cases ask for prose: a model reads it"),
 )
 
 

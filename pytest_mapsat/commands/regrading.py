@@ -39,7 +39,7 @@ def add_regrade(commands: Any) -> None:
         action="append",
         help="the suite that was run, or a part of it; repeatable (default: benchmark_cases)",
     )
-    parser.add_argument("--judge", metavar="SPEC", help="checks, recorded:PATH, llm:MODEL or llm-all:MODEL")
+    parser.add_argument("--judge", metavar="SPEC", help="checks, recorded:PATH, llm:MODEL or llm-lean:MODEL")
     parser.add_argument(
         "--judge-votes", metavar="N", type=_votes, help="evaluations of one dialogue by a model (default 3)"
     )
@@ -123,6 +123,7 @@ def _votes(text: str) -> int:
 
 def _regrade(options: argparse.Namespace) -> int:
     from pytest_mapsat.formats import save_run  # noqa: PLC0415  --help needs no pydantic
+    from pytest_mapsat.judges import asks_model  # noqa: PLC0415  likewise
     from pytest_mapsat.model import UsageError  # noqa: PLC0415  likewise
     from pytest_mapsat.runs.added import load_added  # noqa: PLC0415  likewise
     from pytest_mapsat.runs.baseline import read_bases  # noqa: PLC0415  likewise
@@ -133,10 +134,10 @@ def _regrade(options: argparse.Namespace) -> int:
 
     changes = _changes(options)
     run = read_saved(options.run)
-    asks = (changes.judge or run.manifest.judge.spec).startswith(("llm:", "llm-all:"))
+    asks = asks_model(changes.judge or run.manifest.judge.spec)
     by_batch = options.batch_in is not None or options.batch_out is not None
     if by_batch and not asks:
-        raise UsageError("--batch-in and --batch-out go with --judge=llm:MODEL or llm-all:MODEL")
+        raise UsageError("--batch-in and --batch-out go with --judge=llm:MODEL or llm-lean:MODEL")
     paths = options.suite or [Path("benchmark_cases")]
     added = load_added(options.plugins, paths)
     suites = open_suites(paths, added.worlds)

@@ -53,6 +53,7 @@ def decide(
     comparisons: Sequence[Comparison] = (),
     base: Side | None = None,
     agent: str = "",
+    uncertified: Sequence[str] = (),
 ) -> Gate:
     """Return the decision of a run.
 
@@ -68,6 +69,7 @@ def decide(
         comparisons: with that run and with an anchor, where there are any.
         base: the earlier run, of whose spending relative ceilings are multiples.
         agent: the spec of the run's agent.
+        uncertified: why the judge may not gate, a reason each: without thresholds it is only told.
 
     Returns:
         The gravest of: ``invalid`` (a file or case that could not be read, more lost cases than allowed, an earlier run of another kind), ``failed`` (a
@@ -82,12 +84,14 @@ def decide(
     undecided = frozenset(case for case, blame in open_cases.items() if blame == UNDECIDED)
     allowed = undecided if len(undecided) <= room else frozenset()
     findings = [*_collection(coverage), *_lost(lost, allowed_lost)]
+    gates = bool(thresholds or drops)
+    findings += [Finding("invalid" if gates else "passed", reason, warns=True) for reason in uncertified]
     findings += _thresholds(cards, thresholds, coverage, base, agent, allowed=allowed)
     for place, comparison in enumerate(comparisons):
         findings += _compared(comparison, drops, coverage, "" if place == 0 else "against the anchor, ")
     if not comparisons:
         findings += _compared(None, drops, coverage, "")
-    if not (thresholds or drops):
+    if not gates:
         findings += _undecided_items(open_cases, allowed, allowed_undecided)
         findings.append(Finding("passed", f"no threshold was given{'' if findings else ': only the items decide'}"))
     elif open_cases:

@@ -15,7 +15,7 @@ from .evaluate import evaluate
 from .finding import Finding
 from .grounding import Judged
 from .labels import unjudgeable
-from .make import Judge, default_votes, make_judge
+from .make import Judge, asks_model, default_votes, make_judge
 
 if TYPE_CHECKING:
     from .asked import BESIDE_PROMPTS, PROMPTS, ModelJudge
@@ -40,6 +40,7 @@ __all__ = [
     "ModelJudge",
     "RecordedJudge",
     "Said",
+    "asks_model",
     "calibrate",
     "colour",
     "default_votes",

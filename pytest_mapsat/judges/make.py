@@ -16,8 +16,10 @@ from .checks import ChecksJudge
 if TYPE_CHECKING:
     from pytest_mapsat.llm import Door
 
-_KNOWN = ("checks", "recorded", "llm", "llm-all")
-_EXPECTED = "use checks, recorded:PATH, llm:MODEL or llm-all:MODEL"
+#: The judges that ask a model: for every label that is not machine-sure; for whole dimensions in which a label is not passed, and for facts.
+MODEL_JUDGES = ("llm", "llm-lean")
+_KNOWN = ("checks", "recorded", *MODEL_JUDGES)
+_EXPECTED = "use checks, recorded:PATH, llm:MODEL or llm-lean:MODEL"
 #: Evaluations of one dialogue where nobody says how many.
 _VOTES = 3
 
@@ -57,7 +59,7 @@ def make_judge(
     """Return the judge that a spec names.
 
     Args:
-        spec: ``checks``, ``recorded:PATH``, ``llm:MODEL`` or ``llm-all:MODEL``.
+        spec: ``checks``, ``recorded:PATH``, ``llm:MODEL`` or ``llm-lean:MODEL``.
         tools: the suite's tools by name.
         root: the folder that a relative PATH starts from.
         vocabulary: words of the suite's domain, for the reading of replies.
@@ -72,7 +74,11 @@ def make_judge(
         SuiteError: the file of recorded verdicts cannot be used.
     """
     kind, colon, rest = spec.partition(":")
-    if spec == "checks" or kind in ("llm", "llm-all", "recorded"):
+    if kind == "llm-all":
+        raise UsageError(
+            f"--mapsat-judge={spec}: this judge is called llm now; use --mapsat-judge=llm:{rest or 'MODEL'}"
+        )
+    if spec == "checks" or kind in ("recorded", *MODEL_JUDGES):
         own = ChecksJudge(
             tools, vocabulary or Vocabulary(), besides, suite=suite, calibration=calibration_of(calibration)
         )
@@ -84,11 +90,19 @@ def make_judge(
             return RecordedJudge.open(_file_of(spec, root), spec, rest, own)
         from pytest_mapsat.llm import named_model  # noqa: PLC0415 (only where a model judges)
 
-        from .asked import ClosedDoor, ModelJudge  # noqa: PLC0415 (likewise)
+        from .asked import ModelJudge  # noqa: PLC0415 (likewise)
 
         model, parameters = named_model(rest, f"--mapsat-judge={spec}")
-        every = kind == "llm-all"
-        return ModelJudge(own, door or ClosedDoor(), model, parameters, spec, votes or default_votes(spec), every)
+        return ModelJudge(
+            own,
+            door,
+            model,
+            parameters,
+            spec,
+            votes or default_votes(spec),
+            lean=kind == "llm-lean",
+            about=suite.manifest.judge.about if suite is not None else "",
+        )
     hint = did_you_mean(kind, _KNOWN)
     if colon and rest and not hint:
         raise UsageError(f"--mapsat-judge={spec}: judges of your own are not in this version yet; {_EXPECTED}")
@@ -105,4 +119,9 @@ def _file_of(spec: str, root: Path) -> Path:
 
 def default_votes(spec: str) -> int:
     """Return how many evaluations of one dialogue a judge gives where nobody says it."""
-    return _VOTES if spec.startswith(("llm:", "llm-all:")) else 1
+    return _VOTES if asks_model(spec) else 1
+
+
+def asks_model(spec: str) -> bool:
+    """Return whether the judge of a spec asks a model."""
+    return spec.partition(":")[0] in MODEL_JUDGES

@@ -49,6 +49,7 @@ from .case import (
     UserScript,
     Visible,
 )
+from .certificate import JudgeCertificate, JudgeRate
 from .checks import (
     KINDS,
     Addressed,
@@ -163,7 +164,7 @@ from .run import (
 from .schema import limits_broken, mismatches, schema_problem, unknown_types
 from .scorecard import CallCounts, EpisodeTiming, Requirement, Scorecard, Spent
 from .structured import RESERVED, Figure, Structured
-from .suite import SUITE_SCHEMA, CommonRequirement, EpisodeDefaults, SuiteManifest
+from .suite import SUITE_SCHEMA, CommonRequirement, EpisodeDefaults, JudgeTerms, SuiteManifest
 from .tool import (
     ITEM,
     CutByDistance,
@@ -315,7 +316,10 @@ __all__ = [
     "InfrastructureError",
     "Json",
     "JsonObject",
+    "JudgeCertificate",
     "JudgeInfo",
+    "JudgeRate",
+    "JudgeTerms",
     "JudgedFailure",
     "Judging",
     "Label",

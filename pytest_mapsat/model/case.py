@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from .base import Identifier, JsonObject, Latitude, Level, Longitude, Noun, Text
-from .checks import Check
+from .checks import MACHINE_SURE, Check, leaves
 from .match import Match
 from .schema import schema_problem
 
@@ -119,6 +119,16 @@ class Factor(Noun):
         """Whether it can be met in part."""
         return False
 
+    @property
+    def leaves(self) -> tuple[Check, ...]:
+        """The plain checks that it is judged by, combinations apart."""
+        return tuple(leaves(self.check)) if self.check is not None else ()
+
+    @property
+    def machine_sure(self) -> bool:
+        """Whether it is decided without reading prose: by the end state, calls, structured output, patterns and checks in Python alone."""
+        return bool(self.leaves) and all(isinstance(leaf, MACHINE_SURE) for leaf in self.leaves)
+
 
 class ExplicitFactor(Factor):
     """Something that the query states; completed or not (E)."""
@@ -168,6 +178,11 @@ class ImplicitFactor(Factor):
     def soft(self) -> bool:
         """Whether it can be met in part."""
         return self.severity == "soft"
+
+    @property
+    def leaves(self) -> tuple[Check, ...]:
+        """The plain checks that it is judged by, combinations apart; those of its levels where it has some."""
+        return (*super().leaves, *(leaf for rule in self.levels for leaf in leaves(rule.check)))
 
     @model_validator(mode="after")
     def _judgeable(self) -> ImplicitFactor:

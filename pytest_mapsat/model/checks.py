@@ -598,6 +598,10 @@ _PARTS: dict[type, Callable[[Any], Iterable[Check]]] = {
 }
 
 
+#: What is decided without reading prose, exactly.
+MACHINE_SURE = (EndState, Unchanged, SameEnd, Called, NotCalled, Calls, Output, OutputFits, Matches, PythonCheck)
+
+
 def leaves(check: Check) -> Iterator[Check]:
     """Yield the checks that a check is made of, combinations apart; a plain one is its own."""
     parts = _PARTS.get(type(check))

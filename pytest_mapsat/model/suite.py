@@ -27,6 +27,25 @@ class EpisodeDefaults(Noun):
     user: Literal["scripted", "silent"] | None = None
 
 
+class JudgeTerms(Noun):
+    """What the suite says to judges, and asks of them.
+
+    ``about``: a sentence that a model which judges is shown with each dialogue. ``tpr``, ``tnr``: what a judge must reach before its verdicts decide a gate: the share
+    of kept requirements that it passes, and of broken ones that it fails, each by its lower bound; null: nothing is asked. ``labels``: how many labelled
+    requirements that must rest on, kept and broken together.
+    """
+
+    about: str = Field(default="", max_length=400)
+    tpr: float | None = Field(default=None, gt=0, lt=1)
+    tnr: float | None = Field(default=None, gt=0, lt=1)
+    labels: int = Field(default=0, ge=0, le=1_000_000, strict=True)
+
+    @property
+    def certified(self) -> bool:
+        """Whether a judge needs a certificate before it may gate."""
+        return bool(self.tpr or self.tnr or self.labels)
+
+
 class CommonRequirement(Noun):
     """A requirement that several cases take with ``use``, or a group of such requirements.
 
@@ -68,6 +87,7 @@ class SuiteManifest(Noun):
     ``currency``: the one that its money is in (ISO 4217); sums in any other stay undecided.
     ``metrics``: the families of metrics that its cases are measured by; ``success``: the one metric that is 1 where a case is done.
     ``asserted`` (``assert`` in the file): what fails an item, and ``episode``: the limits and the user, where neither command line nor ini says so.
+    ``judge``: what it says to judges, and asks of those that may gate.
     ``instructions``: those of cases that do not give their own; ``common``: requirements that cases take with ``use``, by id.
     ``world``: options for the world in Python that its cases need; a run without such a world is refused.
     ``cases``: how many the suite has, so that one that is not found is told; null: nobody counts them.
@@ -91,6 +111,7 @@ class SuiteManifest(Noun):
     success: MetricName | None = None
     asserted: tuple[Asserted, ...] | None = Field(default=None, alias="assert", min_length=1)
     episode: EpisodeDefaults = EpisodeDefaults()
+    judge: JudgeTerms = JudgeTerms()
     world: JsonObject = Field(default_factory=dict)
     arguments: Literal["tolerant", "strict"] = "tolerant"
     cases: int | None = Field(default=None, ge=0, strict=True)

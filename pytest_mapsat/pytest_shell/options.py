@@ -44,8 +44,8 @@ OPTIONS = (
     Option(
         "judge",
         "SPEC",
-        "who judges: checks (machine checks, the default), recorded:PATH, llm:MODEL (checks first, the model for what they leave open) or "
-        "llm-all:MODEL",
+        "who judges: checks (machine checks, the default), recorded:PATH, llm:MODEL (a model, for every label that has to be read) or "
+        "llm-lean:MODEL (a model, for facts and for what the checks do not pass)",
     ),
     Option("judge-votes", "N", "evaluations of one dialogue by a judge that asks a model (default 3)"),
     Option(

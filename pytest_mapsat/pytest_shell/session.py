@@ -15,7 +15,7 @@ import pytest
 from pytest_mapsat.agents import Source, source_of
 from pytest_mapsat.episode import leave_behind, shutdown
 from pytest_mapsat.formats import Journal
-from pytest_mapsat.judges import Decisions, Episode, make_judge
+from pytest_mapsat.judges import Decisions, Episode, asks_model, make_judge
 from pytest_mapsat.metrics import gather_families
 from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
 from pytest_mapsat.registry import GROUP, added_checks
@@ -24,7 +24,7 @@ from pytest_mapsat.runs.ahead import Planned
 from pytest_mapsat.runs.case import Played, Runner
 from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted
 from pytest_mapsat.runs.families import asked_for, metrics_of
-from pytest_mapsat.runs.models import CeilingReachedError, asks_judge, asks_models, door_for
+from pytest_mapsat.runs.models import CeilingReachedError, asks_models, door_for
 from pytest_mapsat.runs.request import project_files, source_digest
 from pytest_mapsat.runs.resume import read_finished
 from pytest_mapsat.runs.shards import durations_of
@@ -245,7 +245,7 @@ class MapsatSession:
         ahead = AheadOfItems(
             self.config,
             width,
-            grades=asks_judge(self.settings.request),
+            grades=asks_model(self.settings.request.judge),
             plan=self._planned,
             load=self._load,
             user_reads=self.settings.request.user == "scripted",

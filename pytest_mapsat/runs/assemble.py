@@ -25,6 +25,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.suite import Suite
 
 from .baseline import comparisons_with
+from .certificate import uncertified
 from .models import prompts_of
 from .request import drops_of, thresholds_of
 from .sampling import entries_of
@@ -94,6 +95,7 @@ def assemble(
             comparisons=comparisons,
             base=bases[0] if bases else None,
             agent=manifest.agent,
+            uncertified=tuple(uncertified(suites, manifest)),
         ),
         timing=timing,
     )

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pytest_mapsat.agents import MODEL_KINDS
+from pytest_mapsat.judges import asks_model
 from pytest_mapsat.llm import ceilings_met
 from pytest_mapsat.model import MapsatError, RunRequest
 
@@ -34,18 +35,13 @@ def within_ceilings() -> Iterator[None]:
 
 def asks_models(request: RunRequest) -> bool:
     """Return whether anything in a run is a model: the agent, the user, the judge, or what answers calls without a record."""
-    kinds = {spec.partition(":")[0] for spec in (request.user, request.judge)}
     simulated = request.options.on_miss.startswith("simulate:")
     return (
         simulated
         or request.agent.partition(":")[0] in MODEL_KINDS
-        or not kinds.isdisjoint({"llm", "llm-all", "scripted+llm"})
+        or request.user.partition(":")[0] in ("llm", "scripted+llm")
+        or asks_model(request.judge)
     )
-
-
-def asks_judge(request: RunRequest) -> bool:
-    """Return whether a model judges."""
-    return request.judge.partition(":")[0] in ("llm", "llm-all")
 
 
 def prompts_of(request: RunRequest, judged: Collection[str] = ()) -> dict[str, str]:
@@ -63,7 +59,7 @@ def prompts_of(request: RunRequest, judged: Collection[str] = ()) -> dict[str, s
 
     names = [name for kind, used in AGENT_PROMPTS.items() if request.agent.partition(":")[0] == kind for name in used]
     names += USER_PROMPTS.get(request.user.partition(":")[0], ())
-    if asks_judge(request):
+    if asks_model(request.judge):
         from pytest_mapsat.judges import BESIDE_PROMPTS, PROMPTS  # noqa: PLC0415 (likewise)
 
         names += PROMPTS

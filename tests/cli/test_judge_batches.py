@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from answer_suite import LABELS, WRONG, answer, write_suite
+from batches import answered, rows
 from judging_model import reply
 
 from pytest_mapsat.cli import main
@@ -22,22 +23,8 @@ def root(tmp_path, monkeypatch):
     return suite
 
 
-def regrade(*more, judge="llm-all:openai/m", votes=1):
+def regrade(*more, judge="llm:openai/m", votes=1):
     return main(["regrade", "answers.json", "--suite", "suite", f"--judge={judge}", f"--judge-votes={votes}", *more])
-
-
-def rows(path):
-    return [json.loads(line) for line in Path(path).read_text().splitlines()]
-
-
-def answered(source, target, verdict=lambda _text, good: "passed" if good else "failed", words=reply, more=()):
-    lines = []
-    for row in rows(source):
-        assert (row["method"], row["url"]) == ("POST", "/v1/chat/completions")
-        message = {"role": "assistant", "content": words(row["body"], verdict)}
-        body = {"choices": [{"message": message}], "usage": {"prompt_tokens": 100, "completion_tokens": 10}}
-        lines.append(json.dumps({"custom_id": row["custom_id"], "response": {"status_code": 200, "body": body}}))
-    Path(target).write_text("\n".join([*lines, *more]) + "\n")
 
 
 def test_requests_go_out_results_come_in_and_the_run_is_judged(root, capsys):
@@ -49,7 +36,7 @@ def test_requests_go_out_results_come_in_and_the_run_is_judged(root, capsys):
     assert "12 requests written to out.jsonl" in capsys.readouterr().out
 
     answered("out.jsonl", "in.jsonl")
-    assert regrade("--batch-in", "in.jsonl", "--save", "judged.json", votes=2) == 0
+    assert regrade("--batch-in", "in.jsonl", "--save", "judged.json", votes=2) == 1  # the wrong answer fails
     captured = capsys.readouterr()
     assert "12 answers read, 0 requests without an answer" in captured.err
     run = read_run(Path("judged.json"))
@@ -63,9 +50,29 @@ def test_requests_go_out_results_come_in_and_the_run_is_judged(root, capsys):
     assert run.cases[0].judge_spent.input_tokens == 600
 
     # The cache answers from now on: nothing is left to ask, and the file is the same.
-    assert regrade("--batch-out", "none.jsonl", "--save", "again.json", votes=2) == 0
+    assert regrade("--batch-out", "none.jsonl", "--save", "again.json", votes=2) == 1
     assert not Path("none.jsonl").exists()
     assert Path("judged.json").read_bytes() == Path("again.json").read_bytes()
+
+
+def test_lean_asks_less_than_whole_and_both_read_what_comes_back(root, capsys):
+    """Explicit requirements pass by the checks; of the implicit ones one is open; facts are always asked."""
+    sent = {}
+    for judge in ("llm-lean:openai/m", "llm:openai/m"):
+        assert regrade("--batch-out", "out.jsonl", judge=judge) == 0
+        sent[judge] = {row["custom_id"] for row in rows("out.jsonl")}
+    assert (len(sent["llm-lean:openai/m"]), len(sent["llm:openai/m"])) == (4, 6)  # of two answers with three dimensions
+    assert sent["llm-lean:openai/m"] < sent["llm:openai/m"]  # what lean has asked, whole finds answered
+
+    assert regrade("--batch-out", "lean.jsonl", judge="llm-lean:openai/m") == 0
+    answered("lean.jsonl", "lean-in.jsonl")
+    capsys.readouterr()
+    regrade("--batch-in", "lean-in.jsonl", "--save", "lean.json", judge="llm-lean:openai/m")
+    assert "4 answers read, 0 requests without an answer" in capsys.readouterr().err
+    by = {label.kind: label.by for card in read_run(Path("lean.json")).cases for label in card.labels}
+    assert by == {"explicit": "checks", "implicit": "model", "fact": "model"}
+    assert regrade("--batch-out", "rest.jsonl", judge="llm:openai/m") == 0
+    assert len(rows("rest.jsonl")) == 2
 
 
 def test_what_does_not_check_comes_up_in_a_second_round(root, capsys):
@@ -79,7 +86,7 @@ def test_what_does_not_check_comes_up_in_a_second_round(root, capsys):
     assert all("'I propose' stands in no part" in row["body"]["messages"][-1]["content"] for row in second)
     answered("two.jsonl", "two-in.jsonl")
     capsys.readouterr()
-    assert regrade("--batch-in", "two-in.jsonl", "--json") == 0
+    assert regrade("--batch-in", "two-in.jsonl", "--json") == 1
     assert json.loads(capsys.readouterr().out)["summary"]["ar"]["bounds"] == [0.5, 0.5]
 
 
@@ -110,6 +117,8 @@ def test_bad_rows_are_named_the_rest_counts_and_nothing_missing_turns_green(root
         (["--judge=llm:", "--batch-out=x.jsonl"], "--judge=llm: names no model"),
         (["--judge=llm:m", "--batch-in=absent.jsonl"], "absent.jsonl: there is no such file"),
         (["--judge=llm:m", "--judge-votes=0"], "expected a whole number from 1 to 99"),
+        (["--judge=llm-all:m"], "--judge=llm-all:m: this judge is called llm now; use --judge=llm:m"),
+        (["--judge=llm-learn:m"], "did you mean 'llm-lean'?"),
     ],
 )
 def test_what_cannot_be_asked_for_is_told(root, capsys, arguments, words):
@@ -166,3 +175,11 @@ def test_labels_of_other_words_are_not_taken(root, capsys):
     (root / "answers" / "a.jsonl").write_text(json.dumps(other[0]) + "\n")
     assert main(["judge-agreement", "judged.json", "--suite", "suite", "--labels", "suite"]) == 2
     assert "none of it is about a dialogue of the run" in capsys.readouterr().err
+
+
+def test_a_saved_run_of_the_judge_of_the_old_name_is_refused_with_the_new_one(root, capsys):
+    run = json.loads(Path("answers.json").read_text())
+    run["manifest"]["judge"]["spec"] = "llm-all:m"
+    Path("answers.json").write_text(json.dumps(run))
+    assert main(["regrade", "answers.json", "--suite", "suite"]) == 2
+    assert "this judge is called llm now; use --judge=llm:m" in capsys.readouterr().err

@@ -60,7 +60,7 @@ def judge_dialogue(trajectory, kind, **fields):
     return evaluate(check_of(kind, **fields), Context(trajectory, TOOLS))
 
 
-def case_of(explicit=(), implicit=(), facts=(), case_id="c1"):
-    truth = {"explicit": list(explicit), "implicit": list(implicit), "facts": list(facts)}
+def case_of(explicit=(), implicit=(), facts=(), policies=(), case_id="c1"):
+    truth = {"explicit": [*explicit], "implicit": [*implicit], "facts": [*facts], "policies": [*policies]}
     visible = {"query": "Where shall I go?", "context": {"now": "2026-03-01T10:00:00"}}
     return Case.model_validate({"id": case_id, "visible": visible, "truth": truth})

@@ -229,7 +229,7 @@ def test_a_model_judges_thoughts_and_what_rules_leave_open_by_prompts_of_their_o
             return entry(words="cafes first", part="thought-1.1", reason="They asked where to go.")
         return entry("failed", words="a quiet cafe", part="call-1", reason="Nobody asked for quiet.")
 
-    found, door = by_model(answers, "Go to Cafe Luna (Riverside).", steps=steps)
+    found, door = by_model(answers, "Go to Cafe Luna (Riverside).", steps=steps, spec="llm-lean:some/model")
     thought, search = found["step:1.1"], found["step:1.2"]
     assert (thought.outcome, thought.by, thought.votes) == ("passed", "model", ("passed",))
     assert (search.outcome, search.value, search.by) == ("failed", 0, "model")
@@ -250,7 +250,7 @@ def test_a_model_is_asked_about_a_thing_by_its_number_and_must_quote_a_reply():
         return entry("failed", words="Old Mill", part="reply-1" if again else "call-1")
 
     steps = [found_places()]
-    found, door = by_model(answers, "I recommend Old Mill.", steps=steps, spec="llm-all:some/model")
+    found, door = by_model(answers, "I recommend Old Mill.", steps=steps, spec="llm:some/model")
     asked = [text for request in door.requests for text in requirements(request)]
     assert "what reply-1 makes of thing-1.1 is right, and fits what the user asks for" in asked
     assert not any("Old Mill" in text for text in asked)

@@ -1,32 +1,39 @@
 """The judges that ask a model: who is asked what, what of a reply counts, and what a majority makes of it."""
 
+import re
+from types import SimpleNamespace
+
 import pytest
-from asked_models import FAULT, REPLY, entry, figure, judged, labels, requirements, small_case
+from asked_models import FAULT, REPLY, ScriptedDoor, entry, figure, judged, labels, requirements, small_case
 from judging import TOOLS, call, case_of, dialogue, found_places
 
-from pytest_mapsat.judges import make_judge
+from pytest_mapsat.judges import BESIDE_PROMPTS, PROMPTS, make_judge
 from pytest_mapsat.judges.asked.asking import has_levels
+from pytest_mapsat.judges.asked.judge import majority
 from pytest_mapsat.judges.asked.material import CALL_CHARACTERS, REPLY_CHARACTERS, USER_CHARACTERS
-from pytest_mapsat.judges.asked.votes import majority
-from pytest_mapsat.llm import ModelError
+from pytest_mapsat.llm import ModelError, prompt
 from pytest_mapsat.metrics import votes_agree
-from pytest_mapsat.model import ImplicitFactor, Turn
+from pytest_mapsat.model import ImplicitFactor, JudgeTerms, Turn
 
 
-def test_the_model_is_asked_for_what_the_checks_leave_open_one_request_a_dimension_and_vote():
+def asked_of(door):
+    return sorted((request.vote, sorted(requirements(request))) for request in door.requests)
+
+
+def test_the_model_labels_everything_that_has_to_be_read_one_request_a_dimension_and_vote():
     verdict, door = judged(lambda text, vote, again: entry("1" if "view" in text else "passed"), votes=3)
     found = labels(verdict)
-    assert {name: label.by for name, label in found.items()} == {
-        "place": "checks", "nice": "model", "quiet": "model", "view": "model", "phone": "checks",
-    }  # fmt: skip
-    asked = sorted((request.vote, sorted(requirements(request))) for request in door.requests)
-    each = [["The answer is nice"], ["The cafe has a view", "The cafe is quiet"]]
-    assert asked == [(vote, texts) for vote in (1, 2, 3) for texts in each]
+    assert {label.by for label in found.values()} == {"model"}
+    each = [
+        ["A cafe is recommended", "The answer is nice"],
+        ["Every phone number that is stated is that of its place"],
+        ["The cafe has a view", "The cafe is quiet"],
+    ]
+    assert asked_of(door) == [(vote, texts) for vote in (1, 2, 3) for texts in each]
     assert found["nice"].votes == ("passed",) * 3
-    assert found["place"].votes == ()
     assert found["nice"].quotes[0].text == "Cafe Luna (Riverside)"
     assert found["nice"].quotes[0].start == REPLY.index("Cafe Luna")
-    assert verdict.usage.input_tokens == 600
+    assert verdict.usage.input_tokens == 900
     assert verdict.judge == "llm:some/model"
     # A hard factor holds or not, a soft one without a check has levels.
     forms = {text: form for request in door.requests for text, (_, form) in requirements(request).items()}
@@ -34,11 +41,92 @@ def test_the_model_is_asked_for_what_the_checks_leave_open_one_request_a_dimensi
     assert forms["The cafe is quiet"] == "yes-or-no"
 
 
-def test_llm_all_asks_for_every_label():
-    verdict, door = judged(lambda text, vote, again: entry("failed"), spec="llm-all:some/model")
-    assert {label.by for label in verdict.labels} == {"model"}
-    assert {label.value for label in verdict.labels} == {0.0}
-    assert len(door.requests) == 3
+SURE = {
+    "called": {"kind": "called", "tool": "search_poi"},
+    "never": {"kind": "not_called", "tool": "route"},
+    "pattern": {"kind": "matches", "pattern": "Cafe Luna"},
+    "both": [{"kind": "called", "tool": "search_poi"}, {"kind": "matches", "pattern": "Cafe"}],
+    "not-once": {"kind": "not", "check": {"kind": "any", "checks": [{"kind": "called", "tool": "route"}]}},
+}
+READ = {
+    "names": {"kind": "said", "any": ["Cafe Luna"]},
+    "mixed": [SURE["called"], {"kind": "said", "any": ["Cafe"]}],
+}
+
+
+@pytest.mark.parametrize("spec", ["llm:m", "llm-lean:m"])
+def test_what_a_machine_decides_without_reading_is_never_asked_of_a_model(spec):
+    factors = [{"id": name, "text": f"It is {name}", "check": check} for name, check in (SURE | READ).items()]
+    case = case_of(explicit=[*factors, {"id": "nice", "text": "It is nice"}])
+    verdict, door = judged(lambda *_: entry("failed"), case=case, spec=spec)
+    assert [texts for _, texts in asked_of(door)] == [["It is mixed", "It is names", "It is nice"]]
+    values = {name: (label.by, label.value) for name, label in labels(verdict).items()}
+    assert values == dict.fromkeys(SURE, ("checks", 1.0)) | dict.fromkeys((*READ, "nice"), ("model", 0.0))
+
+
+def test_levels_that_a_machine_decides_are_not_asked_of_a_model():
+    levels = [{"level": 1, "check": SURE["called"]}, {"level": 0.5, "check": SURE["pattern"]}]
+    soft = {"id": "looks", "text": "It looks", "severity": "soft", "weight": 1, "levels": levels}
+    verdict, door = judged(lambda *_: entry("0"), case=case_of(implicit=[soft]))
+    assert not door.requests
+    assert labels(verdict)["looks"].by == "checks"
+
+
+def passed(name):
+    return {"id": name, "text": f"It is {name}", "check": READ["names"]}
+
+
+def test_lean_asks_for_facts_always_and_for_all_of_a_dimension_in_which_a_label_is_not_passed():
+    case = case_of(
+        explicit=[passed("said"), passed("named")],
+        implicit=[
+            passed("kept") | {"severity": "hard", "weight": 1},
+            {"id": "quiet", "text": "It is quiet", "severity": "hard", "weight": 1},
+        ],
+        facts=[{"id": "phone", "text": "Every phone number that is stated is that of its place"}],
+        policies=[passed("polite")],
+    )
+    verdict, door = judged(lambda *_: entry("passed"), case=case, spec="llm-lean:m")
+    facts = ["Every phone number that is stated is that of its place"]
+    assert asked_of(door) == [(1, facts), (1, ["It is kept", "It is quiet"])]
+    assert {name: label.by for name, label in labels(verdict).items()} == {
+        "said": "checks", "named": "checks", "kept": "model", "quiet": "model", "phone": "model", "polite": "checks",
+    }  # fmt: skip
+    _, door = judged(lambda *_: entry("passed"), case=case, spec="llm:m")
+    assert len(door.requests) == 4
+
+
+def test_lean_asks_again_for_what_passed_beside_a_failure_that_a_machine_is_sure_of():
+    failed = {"id": "called", "text": "It was called", "check": {"kind": "called", "tool": "route"}}
+    verdict, door = judged(
+        lambda *_: entry("failed"), case=case_of(explicit=[failed, passed("said")]), spec="llm-lean:m"
+    )
+    assert asked_of(door) == [(1, ["It is said"])]
+    assert {name: label.by for name, label in labels(verdict).items()} == {"called": "checks", "said": "model"}
+
+
+def test_a_request_carries_instructions_policies_and_the_suites_own_sentence_as_data():
+    case = case_of(
+        explicit=[{"id": "nice", "text": "The answer is nice"}], policies=[{"id": "ask", "text": "Ask before you book"}]
+    )
+    case = case.model_copy(update={"visible": case.visible.model_copy(update={"instructions": "Never name a price."})})
+    door = ScriptedDoor(lambda *_: entry())
+    suite = SimpleNamespace(manifest=SimpleNamespace(judge=JudgeTerms(about="A cafe guide; evening means after six.")))
+    judge = make_judge("llm:m", TOOLS, root=None, door=door, votes=1, suite=suite)
+    judge.judge(case, dialogue(REPLY, steps=[found_places()]))
+    shown = {tuple(requirements(request)): request.messages[1]["content"] for request in door.requests}
+    text = shown[("The answer is nice",)]
+    for part, words in (("suite", "A cafe guide"), ("instructions", "Never name"), ("policies", "Ask before you book")):
+        assert re.search(rf"^<<<DATA-\w+ {part}\n{words}", text, re.MULTILINE)
+    # Where policies are what is judged, they are the requirements, and not data besides.
+    assert " policies\n" not in shown[("Ask before you book",)]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_prompts_are_neutral_of_domain(language):
+    words = r"\b(?:travel|road|bus|bridge|route|ride|restaurant|hotel|drive)|地点|出行|公交|路线|车型|线路|指路"
+    for name in (*PROMPTS, *BESIDE_PROMPTS.values()):
+        assert not re.search(words, prompt(name, language).text), name
 
 
 def test_the_order_of_the_requirements_differs_by_vote_and_is_the_same_in_every_run():
@@ -65,6 +153,11 @@ def test_the_order_of_the_requirements_differs_by_vote_and_is_the_same_in_every_
         (entry(figures=[figure("25 minutes", "52", "25")]), "do not say 52"),
         (entry(figures=[figure("25 minutes", "25", "17")]), "17 stands nowhere"),
         (entry(figures=[figure("25 minutes", "25", "__import__('os')")]), "no number and no calculation"),
+        (entry(figures=[figure("25 minutes", "25", "9**9**9")]), "cannot be worked out"),
+        (entry(figures=[figure("25 minutes", "25", "(" * 150 + "4")]), "cannot be worked out"),
+        (entry(figures=[figure("25 minutes", "25", "4 / (4 - 4)")]), "cannot be worked out"),
+        (entry(figures=[figure("25 minutes", "25", "4(4)")]), "cannot be worked out"),
+        (entry(figures=[figure("25 minutes", "25", "1" * 1999 + "x")]), "no number and no calculation"),
         (entry(figures=[figure("5 euros", "5", "5", "money")]), "another currency"),
         (entry(figures=[figure("35 minutes", "35", "35")]), "stand in no reply"),
         (entry(figures=[figure("25 minutes", "25", "4 + 4")]), "does not stand as it must"),
@@ -106,12 +199,12 @@ def test_what_does_not_check_is_asked_again_once_and_then_undecided(bad, told):
 def test_figures_are_compared_by_rules_not_by_the_model(said, fits):
     words = said[0]
     known_data = "24 22.5 30 1390 2.1 km 39 114 3 at 17:00, call 555 0116 or 555-0117"
-    case = case_of(facts=[{"id": "all", "text": "Every figure is right", "check": {"kind": "none"}}])
+    case = case_of(facts=[{"id": "all", "text": "Every figure is right"}])
     trajectory = dialogue(f"It is {words}.", steps=[call(result={"text": known_data})])
     one = figure(*said)
     for verdict in ("passed", "failed"):
         given = entry(verdict, words=words, figures=[one])
-        found, _ = judged(lambda *_, given=given: given, case=case, trajectory=trajectory, spec="llm-all:m")
+        found, _ = judged(lambda *_, given=given: given, case=case, trajectory=trajectory, spec="llm:m")
         holds = (verdict == "passed") == fits
         assert (found.labels[0].outcome == verdict) == holds, found.labels[0].why
         assert (found.labels[0].value is None) != holds
@@ -165,12 +258,10 @@ def test_votes_that_differ_leave_a_label_open_and_are_listed():
 def test_a_model_that_gives_no_reply_turns_nothing_and_is_to_blame(fault, calls):
     verdict, door = judged(lambda *_: fault)
     found = labels(verdict)
-    assert found["place"].outcome == "passed"
-    assert found["place"].by == "checks"
-    for name in ("nice", "quiet", "view"):
+    for name in ("place", "nice", "quiet", "view", "phone"):
         assert (found[name].outcome, found[name].value, found[name].blame) == ("unevaluated", None, "judge")
         assert str(fault) in found[name].why
-    assert len(door.requests) == 2 * calls
+    assert len(door.requests) == 3 * calls
     assert verdict.usage is None
 
 
@@ -182,14 +273,14 @@ def test_a_majority_of_the_votes_counts_though_one_evaluation_broke():
 
 
 def test_a_fact_that_is_not_stated_holds_and_is_vacuous():
-    case = case_of(facts=[{"id": "f", "text": "Every fee is right", "check": {"kind": "none"}}])
-    verdict, _ = judged(lambda *_: entry("not_stated"), case=case, spec="llm-all:m")
+    case = case_of(facts=[{"id": "f", "text": "Every fee is right"}])
+    verdict, _ = judged(lambda *_: entry("not_stated"), case=case, spec="llm:m")
     assert (verdict.labels[0].value, verdict.labels[0].vacuous) == (1.0, True)
 
 
 def test_episodes_without_words_or_broken_by_others_are_not_asked_about():
     for trajectory in (dialogue(" \u200b "), dialogue(REPLY, ending="user_error")):
-        verdict, door = judged(lambda *_: entry(), trajectory=trajectory, spec="llm-all:m")
+        verdict, door = judged(lambda *_: entry(), trajectory=trajectory, spec="llm:m")
         assert not door.requests
         assert all(label.value != 1 or label.vacuous for label in verdict.labels)
 
@@ -235,7 +326,7 @@ def test_chinese_cases_are_asked_in_chinese():
 def test_the_same_dialogue_makes_the_same_requests():
     keys = [sorted(request.key() for request in judged(lambda *_: entry(), votes=3)[1].requests) for _ in range(2)]
     assert keys[0] == keys[1]
-    assert len(set(keys[0])) == 6
+    assert len(set(keys[0])) == 9
 
 
 @pytest.mark.parametrize(("spec", "words"), [("llm:", "names no model"), ("llm:m?heat=1", "no parameter 'heat'"), ("llm_all:m", "did you mean")])  # fmt: skip

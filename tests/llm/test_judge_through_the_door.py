@@ -23,13 +23,13 @@ def root(tmp_path, monkeypatch):
 
 
 def regrade(save, *more):
-    judge = "--judge=llm-all:openai/gpt-4o-mini?temperature=0"
+    judge = "--judge=llm:openai/gpt-4o-mini?temperature=0"
     return main(["regrade", "answers.json", "--suite", "suite", judge, "--judge-votes=2", "--save", save, *more])
 
 
 def test_the_second_run_calls_nobody_and_writes_the_same_file(root, models: ScriptedModels, capsys):
     models.script = lambda body, _number: said(reply(body))
-    assert regrade("one.json") == 0
+    assert regrade("one.json") == 1  # the wrong answer fails
     called = len(models.requests)
     assert called == 12  # two answers, three dimensions, two votes
     assert {body["temperature"] for body in models.requests} == {0}
@@ -41,8 +41,8 @@ def test_the_second_run_calls_nobody_and_writes_the_same_file(root, models: Scri
     assert "judge    8 labels by the model, 0 left open; two votes agree in 100%" in capsys.readouterr().out
     assert run.cases[0].judge_spent.input_tokens == 600
 
-    assert regrade("two.json") == 0
-    assert regrade("three.json", "--cache=only") == 0
+    assert regrade("two.json") == 1
+    assert regrade("three.json", "--cache=only") == 1
     assert len(models.requests) == called
     assert Path("one.json").read_bytes() == Path("two.json").read_bytes() == Path("three.json").read_bytes()
 
@@ -64,5 +64,5 @@ def test_a_model_that_breaks_leaves_labels_open_and_is_asked_again_in_the_next_r
     assert "sk-secret" not in text
 
     models.script = lambda body, _number: said(reply(body))
-    assert regrade("mended.json") == 0
+    assert regrade("mended.json") == 1
     assert all(label.value is not None for card in read_run(Path("mended.json")).cases for label in card.labels)

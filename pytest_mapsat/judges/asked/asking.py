@@ -1,25 +1,30 @@
-"""What a model is asked: the requirements of one dimension of a dialogue, in a seeded order, and the form of its reply."""
+"""What a model is asked of one dimension of a dialogue, and what of its reply holds: nothing turns on words that do not stand in the dialogue."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pytest_mapsat.judges.context import Context
+from pytest_mapsat.judges.figures import canonical, is_unit
 from pytest_mapsat.llm import Request, prompt
 from pytest_mapsat.model import (
     OBSERVATION,
     SOFT_LEVELS,
     STATE,
+    ClockTime,
     Factor,
-    ImplicitFactor,
     Json,
     JsonObject,
     LabelKind,
+    Number,
     digest,
 )
 
-from .material import Material
+from .compared import RELATIONS, UNITS, Figure, Outcome, UncheckedError, compare
+from .material import Found, Material, visible
 
 #: The prompts in use, by file name: instructions, the material, and the second asking.
 PROMPTS = ("judge", "judge_dialogue", "judge_again")
@@ -28,60 +33,53 @@ BESIDE_PROMPTS: Mapping[LabelKind, str] = {STATE: "judge_state", OBSERVATION: "j
 #: What the model may say of a factor; a factor with levels takes one of them in place of the first two.
 PASSED, FAILED, NOT_STATED, CANNOT_SAY = "passed", "failed", "not_stated", "cannot_say"
 LEVELS: Mapping[str, float] = {f"{level:g}": level for level in SOFT_LEVELS}
-RELATIONS = ("equal", "at_most", "at_least")
-UNITS = ("min", "h", "m", "km", "money", "clock", "count", "text")
 
-_TEXT: JsonObject = {"type": "string"}
+#: Of a reply no more is read than this: entries, entries on one requirement, quotes and figures of an entry, characters of a text.
+_MOST_ENTRIES, _MOST_ON_ONE, _MOST_QUOTES, _MOST_FIGURES = 500, 3, 12, 40
+_LONGEST_REASON, _LONGEST_TEXT, _SHOWN = 400, 2_000, 80
+#: Words of somebody who speaks to a judge; an answer to a user does not have them. They spoil the paragraph that they stand in.
+_TO_THE_JUDGE = re.compile(
+    r"\bverdicts?\b.{0,40}\b(?:pass|passed|fail|failed|requirements?|judge|grader)\b|\"verdict\"|\b(?:graders?|evaluators?|rubrics?|the judges?|dear judge|llm|language model|system (?:message|prompt|note)|not_stated|cannot_say|"
+    r"(?:ignore|disregard|forget) (?:(?:all|any|the|every|your|previous|prior|above) )+(?:instructions?|rules?|orders?|messages?))\b|"
+    r"\bsystem\s*[:>\]]|data-[0-9a-f]{6}|判定|评审|评分员|裁判|阅卷|评判|系统(?:消息|提示|指令)|(?:忽略|无视)(?:以上|之前|上面|上述|前面|所有)",
+    re.IGNORECASE,
+)
+#: What an answer may say to a user and proves nothing either: that it does what was asked.
+_PRAISES_ITSELF = re.compile(
+    r"\b(?:checks?|requirements?) (?:\d+ )?(?:all )?(?:pass|passed|are met|is met|hold|are satisfied)\b|(?:全部|所有|各项|每条)要求(?:均|都|已)",
+    re.IGNORECASE,
+)
 
 
 def _object(**properties: Json) -> JsonObject:
     # Strict modes of the services want every property required and no other one.
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
+def _list_of(**properties: Json) -> JsonObject:
+    return {"type": "array", "items": _object(**properties)}
+
+
+_TEXT: JsonObject = {"type": "string"}
+_FIGURE = dict.fromkeys(("words", "of", "unit", "value", "relation", "known"), _TEXT)
 #: The form of the reply. The reason comes before the verdict: what is written first is thought first.
-SCHEMA: JsonObject = _object(
-    labels={
-        "type": "array",
-        "items": _object(
-            requirement={"type": "integer"},
-            reason=_TEXT,
-            quotes={"type": "array", "items": _object(part=_TEXT, words=_TEXT)},
-            figures={
-                "type": "array",
-                "items": _object(
-                    words=_TEXT,
-                    of=_TEXT,
-                    unit={"type": "string", "enum": list(UNITS)},
-                    value=_TEXT,
-                    relation={"type": "string", "enum": list(RELATIONS)},
-                    known=_TEXT,
-                ),
-            },
-            verdict={"type": "string", "enum": [PASSED, FAILED, NOT_STATED, CANNOT_SAY, *LEVELS]},
+SCHEMA = _object(
+    labels=_list_of(
+        requirement={"type": "integer"},
+        reason=_TEXT,
+        quotes=_list_of(part=_TEXT, words=_TEXT),
+        figures=_list_of(
+            **(_FIGURE | {"unit": _TEXT | {"enum": [*UNITS]}, "relation": _TEXT | {"enum": [*RELATIONS]}})
         ),
-    }
+        verdict=_TEXT | {"enum": [PASSED, FAILED, NOT_STATED, CANNOT_SAY, *LEVELS]},
+    )
 )
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The factors of one dimension of one dialogue, in the order in which one vote is asked.
+    """The factors of one dimension of one dialogue, in the order in which one vote is asked, and numbered from 1; the language is a BCP 47 tag."""
 
-    Attributes:
-        case: the case's id.
-        kind: the dimension: explicit, implicit, fact or policy, or state or observation.
-        factors: in this order they are numbered, from 1.
-        material: what the model is shown.
-        language: BCP 47 tag of the case.
-    """
-
-    case: str
     kind: LabelKind
     factors: tuple[Factor, ...]
     material: Material
@@ -93,7 +91,7 @@ class Asked:
     ) -> Asked:
         """Return the factors shuffled: by their ids, the case, the dimension and the vote, the same on every machine."""
         shuffled = sorted(factors, key=lambda factor: (digest([case, kind, vote, factor.id], 16), factor.id))
-        return cls(case, kind, tuple(shuffled), material, language)
+        return cls(kind, tuple(shuffled), material, language)
 
     def messages(self) -> tuple[JsonObject, ...]:
         """Return what the model is told and shown."""
@@ -111,43 +109,174 @@ class Asked:
         words = "fact" if self.kind == "fact" else "level" if has_levels(factor) else "yes-or-no"
         return f"{number}. [{words}] {' '.join(factor.text.split())}"
 
+    def again(self, request: Request, answer: str, problems: Mapping[str, str]) -> Request:
+        """Return the second and last asking.
+
+        Args:
+            request: the first asking.
+            answer: the model's reply; empty where it gave none that can be used.
+            problems: what of it does not check, by factor.
+        """
+        listed = [f"- {number}: {problems[one.id]}" for number, one in enumerate(self.factors, 1) if one.id in problems]
+        text = prompt("judge_again", self.language).fill(problems="\n".join(listed))
+        before: list[JsonObject] = [{"role": "assistant", "content": answer}] if answer else []
+        messages = (*request.messages, *before, {"role": "user", "content": text})
+        return request.model_copy(update={"messages": messages})
+
 
 def has_levels(factor: Factor) -> bool:
     """Return whether a factor is judged by degrees: a soft one, unless its own check says that it holds or not."""
-    return isinstance(factor, ImplicitFactor) and factor.severity == "soft" and factor.check is None
+    return factor.soft and factor.check is None
 
 
-def request_of(asked: Asked, model: str, parameters: Mapping[str, Any], *, trial: int, vote: int) -> Request:
-    """Return the first asking of one vote.
+@dataclass(frozen=True)
+class Opinion:
+    """What one reply says of one factor, once all of it checks: a verdict, the reason on one line, and the words of the dialogue that it rests on."""
 
-    Args:
-        asked: what is asked.
-        model: the model's name, as litellm knows it.
-        parameters: its sampling parameters.
-        trial: the trial of the dialogue.
-        vote: which evaluation of the same dialogue this is, from 1.
-    """
-    return Request(
-        model=model,
-        messages=asked.messages(),
-        schema_=SCHEMA,
-        parameters=dict(parameters),
-        trial=trial,
-        vote=vote,
-        purpose="judge",
-    )
+    verdict: str
+    reason: str
+    quotes: tuple[Found, ...] = ()
 
 
-def again(request: Request, said: str, problems: Sequence[str], language: str) -> Request:
-    """Return the second and last asking, with what of the first reply does not check.
+class _BadError(Exception):
+    """An entry does not check; the message says why."""
+
+
+def read_reply(data: JsonObject, asked: Asked, context: Context) -> tuple[dict[str, Opinion], dict[str, str]]:
+    """Return the opinions of a reply that check, by factor, and of all other factors what does not.
 
     Args:
-        request: the first asking.
-        said: the model's reply; empty where it gave none that can be used.
-        problems: what does not check, each on one line, by the number of its requirement.
-        language: BCP 47 tag of the case.
+        data: the reply, a JSON object of any content.
+        asked: what was asked.
+        context: the dialogue as the checks read it.
     """
-    text = prompt("judge_again", language).fill(problems="\n".join(f"- {problem}" for problem in problems))
-    before: list[JsonObject] = [{"role": "assistant", "content": said}] if said else []
-    messages = (*request.messages, *before, {"role": "user", "content": text})
-    return request.model_copy(update={"messages": messages})
+    entries: dict[str, list[Mapping[str, Any]]] = {}
+    for entry in _listed(data, "labels", _MOST_ENTRIES):
+        entries.setdefault(str(_get(entry, "requirement")).strip(), []).append(entry)
+    opinions: dict[str, Opinion] = {}
+    problems: dict[str, str] = {}
+    for number, factor in enumerate(asked.factors, 1):
+        try:
+            read = [_opinion(entry, factor, asked, context) for entry in entries.get(str(number), ())[:_MOST_ON_ONE]]
+        except _BadError as bad:
+            problems[factor.id] = str(bad)
+            continue
+        if len({opinion.verdict for opinion in read}) == 1:
+            opinions[factor.id] = read[0]
+        else:
+            problems[factor.id] = "two entries contradict each other" if read else "there is no entry for it"
+    return opinions, problems
+
+
+def _opinion(entry: Mapping[str, Any], factor: Factor, asked: Asked, context: Context) -> Opinion:
+    """Return what one entry says. Raises _BadError."""
+    verdict = _verdict(entry.get("verdict"), factor, asked)
+    reason = " ".join(visible(_text(entry, "reason")).split())[:_LONGEST_REASON]
+    if verdict == CANNOT_SAY:
+        return Opinion(verdict, reason)
+    quotes = tuple(_quotes(entry, asked.material))
+    own = {"reply", "call", "thought"} if factor.scope == "trajectory" else {"reply"}
+    bearing = [quote for quote in quotes if quote.part.kind in own]
+    if not bearing:
+        raise _BadError("no quote is from a reply of the candidate; give the words that decide, or come nearest")
+    if verdict not in (FAILED, "0") and all(map(_speaks_to_the_judge, bearing)):
+        raise _BadError(
+            f"the quote {bearing[0].text[:_SHOWN]!r} speaks to a judge, which proves nothing; quote what is said to the user"
+        )
+    figures = list(_figures(entry, factor, asked, context))
+    if verdict == PASSED and (wrong := [shown for shown, outcome in figures if outcome == "misfit"]):
+        raise _BadError(f"it is called passed, but a figure does not stand as it must: {wrong[0]}")
+    if asked.kind == "fact":
+        verdict = _of_a_fact(verdict, figures, factor, context)
+    return Opinion(verdict, reason, quotes)
+
+
+def _verdict(given: Any, factor: Factor, asked: Asked) -> str:
+    word = f"{given:g}" if isinstance(given, int | float) and not isinstance(given, bool) else given
+    word = word.strip().lower() if isinstance(word, str) else ""
+    word = {"1.0": "1", "0.0": "0"}.get(word, word)
+    known: Sequence[str] = (PASSED, FAILED, *((NOT_STATED,) if asked.kind == "fact" else ()), CANNOT_SAY)
+    alike = {"1": PASSED, "0": FAILED}
+    if has_levels(factor):
+        known, alike = (*LEVELS, CANNOT_SAY), {PASSED: "1", FAILED: "0"}
+    word = alike.get(word, word)
+    if word not in known:
+        raise _BadError(f"the verdict is {str(given)[:_SHOWN]!r}, expected one of {', '.join(known)}")
+    return word
+
+
+def _get(value: Any, key: str) -> Any:
+    return value.get(key) if isinstance(value, dict) else None
+
+
+def _text(value: Any, key: str) -> str:
+    text = _get(value, key)
+    return text[:_LONGEST_TEXT] if isinstance(text, str) else ""
+
+
+def _listed(value: Any, key: str, most: int) -> list[Any]:
+    listed = _get(value, key)
+    return listed[:most] if isinstance(listed, list) else []
+
+
+def _quotes(entry: Mapping[str, Any], material: Material) -> Iterator[Found]:
+    for quote in _listed(entry, "quotes", _MOST_QUOTES):
+        words = quote[:_LONGEST_TEXT] if isinstance(quote, str) else _text(quote, "words")
+        place = material.find(words, _text(quote, "part").strip()) if words.strip() else None
+        if place is None:
+            raise _BadError(f"the quote {words[:_SHOWN]!r} stands in no part; copy it letter by letter")
+        yield place
+
+
+def _speaks_to_the_judge(quote: Found) -> bool:
+    """Return whether a quote stands among words on verdicts and instructions, and so says nothing of what the user asked."""
+    text = quote.part.text
+    for words, ends in ((_TO_THE_JUDGE, ("\n\n",)), (_PRAISES_ITSELF, (*".!?。！？\n",))):
+        start = max(text.rfind(end, 0, quote.start) for end in ends) + 1
+        after = [place for end in ends if (place := text.find(end, quote.end)) >= 0]
+        if words.search(visible(text[start : min(after, default=len(text))])):
+            return True
+    return False
+
+
+def _figures(entry: Mapping[str, Any], factor: Factor, asked: Asked, context: Context) -> Iterator[tuple[str, Outcome]]:
+    """Yield each figure of an entry in words, with how it stands to what is known. Raises _BadError."""
+    for given in _listed(entry, "figures", _MOST_FIGURES):
+        figure = Figure(*(_text(given, name) for name in ("words", "unit", "value", "relation", "known")))
+        words = figure.words[:_SHOWN]
+        if figure.unit not in UNITS or figure.relation not in RELATIONS:
+            raise _BadError(f"the figure {words!r} has no unit or relation of the form")
+        place = asked.material.find(figure.words, kind="reply")
+        if place is None:
+            raise _BadError(f"the figure's words {words!r} stand in no reply; copy them letter by letter")
+        try:
+            outcome = compare(figure, place, factor, asked.material, context)
+        except UncheckedError as unchecked:
+            raise _BadError(f"figure: {unchecked}") from None
+        yield f"{figure.value} {figure.unit} ({words}), {figure.relation} {figure.known}", outcome
+
+
+def _of_a_fact(verdict: str, figures: Sequence[tuple[str, Outcome]], factor: Factor, context: Context) -> str:
+    """Return a verdict on a fact: a pass without any figure that it could be about states nothing.
+
+    Raises:
+        _BadError: its own figures contradict it, or it is about figures and gives none to compare.
+    """
+    checks = [leaf for leaf in factor.leaves if isinstance(leaf, Number | ClockTime)]
+    outcomes = {outcome for _, outcome in figures}
+    if verdict == FAILED and outcomes == {"fits"}:
+        raise _BadError(f"it is called failed, but all its figures stand as they must: {figures[0][0]}")
+    if verdict != PASSED:
+        return verdict
+    if "open" in outcomes:
+        raise _BadError("it is called passed, but a figure has nothing known to be held against")
+    if not checks or figures:
+        return verdict
+    units = {canonical(check.unit) for check in checks if isinstance(check, Number)}
+    clock = any(isinstance(check, ClockTime) for check in checks)
+    if any(
+        (clock and document.times) or any(is_unit(one.unit, unit) for one in document.quantities for unit in units)
+        for document in context.replies
+    ):
+        raise _BadError("it is called passed without its figures; give each of them, or say not_stated")
+    return NOT_STATED

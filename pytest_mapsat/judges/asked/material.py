@@ -1,70 +1,133 @@
-"""What a model is shown of a dialogue: named parts in fences that cannot stand in them, the calls that matter first, within a stated size."""
+"""What a model is shown of a dialogue: named parts in fences that cannot stand in them, within a stated size; and where words that it quotes stand in them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, Literal
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from itertools import count
+from typing import Literal
 
 from pytest_mapsat.judges.besides import Beside
 from pytest_mapsat.judges.context import Context
-from pytest_mapsat.model import Case, Factor, Json, Quote, Step, Trajectory, digest
-from pytest_mapsat.text import fold_phrase
+from pytest_mapsat.model import Case, Factor, Json, Policy, Quote, Step, Trajectory, digest
+from pytest_mapsat.text import Folded, fold_phrase, fold_text
 
-from .words import Words, visible
-
+#: The suite's sentence, the instructions and the policies are parts of the situation, each by a name of its own.
 PartKind = Literal["situation", "user", "reply", "call", "thought", "thing"]
 
 #: Characters that a request shows of the candidate's replies, of the user's words, and of all calls with their results.
 REPLY_CHARACTERS = 16_000
 USER_CHARACTERS = 6_000
 CALL_CHARACTERS = 32_000
+#: Of the instructions, and of the policies.
+RULE_CHARACTERS = 8_000
 #: Of all thoughts, and of all names of things, that are judged.
 BESIDE_CHARACTERS = 16_000
 #: What a result is cut to at first: elements of a list that nothing names, then the rest by size.
 _FEW = 3
-_LONGEST_QUOTE = 300
 _LONG_RESULT = 6_000
+_LONGEST_QUOTE = 300
 _CUT = "[... {} characters are not shown ...]"
-_FENCE = "DATA-"
+
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+#: Selectors of variants; a row of them can carry a text that nobody sees.
+_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+#: What a quote may leave out or add beside blanks and pictures: quotation marks, marks of tables, headings and emphasis, brackets and colons of data.
+_LEFT_OUT = frozenset("|\"'「」『』《》#*_`{}[],:=、")
+_ENDS = " \t\n.。!！?？;；,，"
+_LEFT_BETWEEN = re.compile(r"\s*(?:\.{3,}|…+|\[\.\.\.\])\s*")
+#: Pieces of a quote that leaves something out stand within so many characters; so many places are tried where it may begin.
+_WIDEST = 2_000
+_MOST_TRIED = 200
+
+
+@cache
+def _seen(char: str) -> str:
+    """Return a character, or for one that nobody sees the blank without width, which folding drops: places stay what they were."""
+    hidden = unicodedata.category(char) in _HIDDEN and char not in "\n\t"
+    return "\u200b" if hidden or _SELECTORS.match(char) else char
+
+
+def visible(text: str) -> str:
+    """Return a text without the characters that nobody sees; a carriage return becomes a line break."""
+    return "".join(map(_seen, text.replace("\r\n", "\n").replace("\r", "\n"))).replace("\u200b", "")
+
+
+@cache
+def _is_left_out(char: str) -> bool:
+    return char.isspace() or char in _LEFT_OUT or unicodedata.category(char) == "So"
+
+
+def _folded(text: str) -> Folded:
+    return fold_text("".join(map(_seen, text)))
+
+
+def compact(text: str) -> str:
+    """Return a text in the form in which quotes are compared: case, width, emphasis, blanks and hidden characters do not count."""
+    return "".join(char for char in _folded(text).text if not _is_left_out(char))
+
+
+@lru_cache(maxsize=128)
+def _compacted(text: str) -> tuple[Folded, str, list[int]]:
+    """Return a text folded, it without what quotes may leave out, and where each character of the latter stands in the former."""
+    folded = _folded(text)
+    kept = [place for place, char in enumerate(folded.text) if not _is_left_out(char)]
+    return folded, "".join(folded.text[place] for place in kept), kept
+
+
+def _place_of(quote: str, text: str) -> tuple[int, int] | None:
+    """Return where a quote stands in a text; ``...`` in it leaves something out. One letter or digit alone is no quote."""
+    pieces = [piece for part in _LEFT_BETWEEN.split(quote.strip(_ENDS)) if (piece := compact(part))]
+    letters = "".join(pieces)
+    if len(letters) < 2 or not any(map(str.isalnum, letters)):  # noqa: PLR2004  a pair
+        return None
+    folded, bare, places = _compacted(text)
+    start = -1
+    for _ in range(_MOST_TRIED):
+        start = end = bare.find(pieces[0], start + 1)
+        if start < 0:
+            break
+        for number, piece in enumerate(pieces):
+            place = bare.find(piece, end, end + _WIDEST if number else None)
+            if place < 0:
+                break
+            end = place + len(piece)
+        else:
+            return folded.span(places[start], places[end - 1] + 1)
+    return None
 
 
 @dataclass(frozen=True)
 class Part:
-    """One part of the dialogue as a model is shown it.
+    """One part of the dialogue as a model is shown it, by a name as ``reply-1`` or ``call-3``.
 
-    Attributes:
-        name: how it is named in the request: ``reply-1``, ``call-3``.
-        kind: what it is.
-        shown: its text as it is shown.
-        turn: index of the turn in ``Trajectory.turns`` whose text it is; -1 for what is no turn's text.
-        text: the turn's text as it was written; for other parts what is shown.
+    ``turn`` is the index of the turn in ``Trajectory.turns`` whose text it is, as it was ``written``; -1 for what is no turn's text.
     """
 
     name: str
     kind: PartKind
     shown: str
     turn: int = -1
-    text: str = ""
+    written: str = ""
 
-    @cached_property
-    def words(self) -> Words:
-        """Where quotes are looked for: in the original text of a turn, else in what is shown."""
-        return Words(self.text if self.turn >= 0 else self.shown)
+    @property
+    def text(self) -> str:
+        """The text in which quotes are looked for."""
+        return self.written if self.turn >= 0 else self.shown
 
     def find(self, quote: str) -> Found | None:
         """Return where a quote stands, in words that were shown; None where it does not."""
-        span = self.words.find(quote)
-        if span is None or (self.turn >= 0 and Words(self.shown).find(quote) is None):
-            return None
-        return Found(self, *span)
+        span = _place_of(quote, self.text)
+        return None if span is None or _place_of(quote, self.shown) is None else Found(self, *span)
 
 
 @dataclass(frozen=True)
 class Found:
-    """Words of a part: ``start`` and ``end`` count characters of the text in which they were looked for."""
+    """Words of a part: ``start`` and ``end`` count characters of its text."""
 
     part: Part
     start: int
@@ -73,25 +136,19 @@ class Found:
     @property
     def text(self) -> str:
         """The words as they were written, cut where they are very long."""
-        return self.part.words.text[self.start : min(self.end, self.start + _LONGEST_QUOTE)]
+        return self.part.text[self.start : min(self.end, self.start + _LONGEST_QUOTE)]
 
     @property
     def quote(self) -> Quote | None:
         """The words as a quote of a turn; None for those of a call or of the situation."""
-        text = self.text
         if self.part.turn < 0:
             return None
-        return Quote(turn=self.part.turn, start=self.start, end=self.start + len(text), text=text)
+        return Quote(turn=self.part.turn, start=self.start, end=self.start + len(self.text), text=self.text)
 
 
 @dataclass(frozen=True)
 class Material:
-    """All that a model is shown of a dialogue.
-
-    Attributes:
-        parts: in the order in which they are shown.
-        left_out: calls that are not shown, as there are too many.
-    """
+    """All that a model is shown of a dialogue, in this order, and how many calls are left out as there are too many."""
 
     parts: tuple[Part, ...]
     left_out: int = 0
@@ -100,16 +157,14 @@ class Material:
     def fence(self) -> str:
         """A mark that stands in no part, the same for the same parts."""
         texts = [part.shown for part in self.parts]
-        for number in range(1_000):
-            mark = _FENCE + digest([number, texts], 12)
-            if not any(mark.casefold() in text.casefold() for text in texts):
-                return mark
-        raise AssertionError("a text holds a thousand of its own digests")
+        marks = (f"DATA-{digest([number, texts], 12)}" for number in count())
+        return next(mark for mark in marks if mark.casefold() not in "\n".join(texts).casefold())
 
-    @cached_property
-    def by_name(self) -> Mapping[str, Part]:
-        """The parts by name."""
-        return {part.name: part for part in self.parts}
+    def find(self, words: str, name: str = "", kind: PartKind | None = None) -> Found | None:
+        """Return where words stand: in the part of this name, else in the first part, of this kind, that has them."""
+        listed = [part for part in self.parts if kind in (None, part.kind)]
+        ordered = sorted(listed, key=lambda part: part.name != name)
+        return next((found for part in ordered if (found := part.find(words)) is not None), None)
 
     def fenced(self, kinds: Collection[PartKind]) -> str:
         """Return the parts of some kinds, each between a line that opens it and one that closes it."""
@@ -118,7 +173,9 @@ class Material:
         )
 
 
-def material_of(case: Case, trajectory: Trajectory, factors: Sequence[Factor], context: Context) -> Material:
+def material_of(
+    case: Case, trajectory: Trajectory, factors: Sequence[Factor], context: Context, *, about: str = ""
+) -> Material:
     """Return what a model is shown to judge some factors of a dialogue.
 
     Calls of the tools that the factors' checks name come first, then those whose results hold things that the replies or the factors name, then the
@@ -129,44 +186,57 @@ def material_of(case: Case, trajectory: Trajectory, factors: Sequence[Factor], c
         trajectory: the dialogue.
         factors: what is judged.
         context: the dialogue as the checks read it.
+        about: what the suite says of itself to judges.
     """
-    turns = list(_turns(trajectory))
-    calls = [(number, step) for number, step in enumerate(trajectory.calls, 1)]
-    chosen = _Choice.of(trajectory, factors, context)
-    ranked = sorted(calls, key=lambda call: (chosen.rank(call[1]), -call[0]))
+    calls = list(enumerate(trajectory.calls, 1))
+    chosen = _Choice(trajectory, factors, context)
     shown: dict[int, str] = {}
     room = CALL_CHARACTERS
-    for number, step in ranked:
+    for number, step in sorted(calls, key=lambda call: (chosen.rank(call[1]), -call[0])):
         text = _call(step, chosen, min(room, _LONG_RESULT if len(calls) > 1 else room))
         if len(text) <= room:
             shown[number] = text
             room -= len(text)
     parts = [Part(f"call-{number}", "call", shown[number]) for number in sorted(shown)]
-    situation = Part("situation", "situation", visible(_situation(case)))
-    return Material((situation, *turns, *parts, *_besides(factors)), len(calls) - len(shown))
-
-
-def _besides(factors: Sequence[Factor]) -> Iterator[Part]:
-    """Yield the thoughts and the names of things that are judged."""
-    listed = [one for one in factors if isinstance(one, Beside) and one.shown]
-    for one in listed:
+    besides = [factor for factor in factors if isinstance(factor, Beside) and factor.shown]
+    for one in besides:
         kind: PartKind = "thing" if one.part.startswith("thing") else "thought"
-        yield Part(one.part, kind, visible(_cut(one.shown, BESIDE_CHARACTERS // len(listed))))
+        parts.append(Part(one.part, kind, visible(_cut(one.shown, BESIDE_CHARACTERS // len(besides)))))
+    turns = _turns(trajectory)
+    return Material((*_situation(case, factors, about), *turns, *parts), len(calls) - len(shown))
 
 
-def _turns(trajectory: Trajectory) -> Iterator[Part]:
-    counts = {"user": 0, "reply": 0}
-    room = {"user": USER_CHARACTERS, "reply": REPLY_CHARACTERS}
+def _situation(case: Case, factors: Sequence[Factor], about: str) -> Iterator[Part]:
+    """Yield what bears on the dialogue: the suite's sentence, what the agent was shown beside the query, and the rules that it is to keep."""
+    context = case.visible.context
+    place = context.location
+    lines = {
+        "now": context.now,
+        "city": context.city,
+        "place": "" if place is None else f"{place.name} ({place.lon}, {place.lat})".strip(),
+    }
+    known = [*(f"{name}: {value}" for name, value in lines.items() if value)]
+    known += [f"history: {line}" for line in context.history]
+    asked = any(isinstance(factor, Policy) for factor in factors)  # then they are the requirements
+    policies = "" if asked else "\n".join(policy.text for policy in case.truth.policies)
+    yield Part("situation", "situation", visible("\n".join(known)))
+    for name, text in (("suite", about), ("instructions", case.visible.instructions), ("policies", policies)):
+        if text.strip():
+            yield Part(name, "situation", _cut(visible(text), RULE_CHARACTERS))
+
+
+def _turns(trajectory: Trajectory) -> list[Part]:
+    room: dict[PartKind, int] = {"user": USER_CHARACTERS, "reply": REPLY_CHARACTERS}
+    left = {kind: sum((turn.role == "user") == (kind == "user") for turn in trajectory.turns) for kind in room}
     parts: list[Part] = []
     # The last words count most: they are the last to be cut.
     for index, turn in reversed(list(enumerate(trajectory.turns))):
         kind: PartKind = "user" if turn.role == "user" else "reply"
         shown = _cut(visible(turn.text), room[kind])
+        parts.append(Part(f"{kind}-{left[kind]}", kind, shown, index, turn.text))
         room[kind] = max(room[kind] - len(shown), 0)
-        parts.append(Part("", kind, shown, index, turn.text))
-    for part in reversed(parts):
-        counts[part.kind] += 1
-        yield Part(f"{part.kind}-{counts[part.kind]}", part.kind, part.shown, part.turn, part.text)
+        left[kind] -= 1
+    return parts[::-1]
 
 
 def _cut(text: str, room: int) -> str:
@@ -177,59 +247,33 @@ def _cut(text: str, room: int) -> str:
     return "\n".join((text[:half], _CUT.format(len(text) - 2 * half), text[len(text) - half :]))
 
 
-def _situation(case: Case) -> str:
-    """Return what the agent was shown beside the query."""
-    context = case.visible.context
-    place = context.location
-    lines = {
-        "now": context.now,
-        "city": context.city,
-        "place": "" if place is None else f"{place.name} ({place.lon}, {place.lat})".strip(),
-    }
-    known = [f"{name}: {value}" for name, value in lines.items() if value]
-    return "\n".join([*known, *(f"history: {line}" for line in context.history)])
-
-
-@dataclass(frozen=True)
 class _Choice:
     """What matters for some factors: tools that their checks name, and things that they or the replies name."""
 
-    tools: frozenset[str]
-    names: tuple[str, ...] = field(default=())
-
-    @classmethod
-    def of(cls, trajectory: Trajectory, factors: Sequence[Factor], context: Context) -> _Choice:
-        tools = frozenset(
-            tool for factor in factors for tool in tools_named(factor.model_dump(mode="json", by_alias=True))
-        )
-        said = "\n".join(fold_phrase(text) for text in _said(trajectory, factors))
+    def __init__(self, trajectory: Trajectory, factors: Sequence[Factor], context: Context) -> None:
+        texts = [*(turn.text for turn in trajectory.turns), *(factor.text for factor in factors)]
+        mentioned = "\n".join(map(fold_phrase, texts))
         known = {fold_phrase(name) for entity in context.entities for name in (entity.name, entity.id)}
-        return cls(tools, tuple(sorted(name for name in known if name and name in said)))
+        self.names = [name for name in known if name and name in mentioned]
+        self.tools = {*_tools_named([factor.model_dump(mode="json", by_alias=True) for factor in factors])}
 
     def names_one(self, value: Json) -> bool:
         text = fold_phrase(_json(value))
         return any(name in text for name in self.names)
 
     def rank(self, step: Step) -> int:
-        named = self.names_one(step.result)
-        return 0 if step.tool in self.tools and named else 1 if step.tool in self.tools or named else 2
+        return 2 - (step.tool in self.tools) - self.names_one(step.result)
 
 
-def _said(trajectory: Trajectory, factors: Iterable[Factor]) -> Iterator[str]:
-    yield from (turn.text for turn in trajectory.turns)
-    yield from (factor.text for factor in factors)
-
-
-def tools_named(value: object) -> Iterator[str]:
+def _tools_named(value: object) -> Iterator[str]:
     """Yield the tools that a check, or anything that holds checks, names."""
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         if isinstance(value.get("tool"), str):
             yield value["tool"]
-        for part in value.values():
-            yield from tools_named(part)
-    elif isinstance(value, list):
+        value = list(value.values())
+    if isinstance(value, list):
         for part in value:
-            yield from tools_named(part)
+            yield from _tools_named(part)
 
 
 def _call(step: Step, chosen: _Choice, room: int) -> str:
@@ -240,9 +284,8 @@ def _call(step: Step, chosen: _Choice, room: int) -> str:
     result = _json(step.result)
     if len(result) > room:
         result = _json(_thinned(step.result, chosen))
-    return visible(
-        f"{_cut(head, _LONG_RESULT)}\n-> {step.status}\n{_cut(result, max(room - len(head), _LONG_RESULT // 4))}"
-    )
+    result = _cut(result, max(room - len(head), _LONG_RESULT // 4))
+    return visible(f"{_cut(head, _LONG_RESULT)}\n-> {step.status}\n{result}")
 
 
 def _thinned(value: Json, chosen: _Choice) -> Json:
@@ -251,9 +294,9 @@ def _thinned(value: Json, chosen: _Choice) -> Json:
         return {key: _thinned(part, chosen) for key, part in value.items()}
     if not isinstance(value, list) or len(value) <= _FEW:
         return value
-    kept: list[Any] = [_thinned(part, chosen) for part in value if chosen.names_one(part)]
-    kept = kept or [_thinned(part, chosen) for part in value[:_FEW]]
-    gone = len(value) - len(kept)
+    named = [part for part in value if chosen.names_one(part)] or value[:_FEW]
+    gone = len(value) - len(named)
+    kept = [_thinned(part, chosen) for part in named]
     return [*kept, f"[... {gone} more are not shown ...]"] if gone else kept
 
 
