@@ -117,7 +117,7 @@ def _misread(
 ) -> Misread | None:
     """Return what ``pass_rate``, and each metric that it changes, comes to with all labels that rest on reading prose left open; None where none does."""
     misread = scene.verdict.misread
-    if misread is None:
+    if misread is None or not any(label.reading and label.by == "checks" for label in scene.verdict.labels):
         return None
     labels = tuple(
         _opened(label) if label.reading and label.by == "checks" else label for label in scene.verdict.labels
