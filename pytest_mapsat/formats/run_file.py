@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -126,9 +126,28 @@ def read_run(
     return run if keep is None else run.model_copy(update={"cases": tuple(map(keep, run.cases))})
 
 
-def _read_by_line(
-    path: Path, keep: Callable[[Scorecard], Scorecard] | None, form: type[Scorecard]
-) -> Run | None:
+def read_cards(path: Path, numbers: Sequence[int]) -> list[Scorecard]:
+    """Return some scorecards of a run file that was read before, whole.
+
+    Args:
+        path: the file.
+        numbers: which of them, from 0.
+    """
+    wanted, number, cards = frozenset(numbers), -1, []
+    for raw in read_lines(path, limits.RUN_BYTES):
+        line = raw.data.rstrip()
+        if number < 0:
+            number = 0 if line == b'"cases": [' else -1
+            continue
+        if number in wanted:
+            cards.append(Scorecard.model_validate_json(line.removesuffix(b",")))
+        number += 1
+    if number < 0:  # it has another layout
+        cards = [card for place, card in enumerate(read_run(path).cases) if place in wanted]
+    return cards
+
+
+def _read_by_line(path: Path, keep: Callable[[Scorecard], Scorecard] | None, form: type[Scorecard]) -> Run | None:
     """Read a run file in the layout in which it is written, one scorecard after another; None where it has another one, or anything is wrong with it."""
     head: list[bytes] = []
     cards: list[Scorecard] = []

@@ -137,7 +137,15 @@ def slim(card: Scorecard) -> Scorecard:
         "metrics": _measured(*card.metrics.items()),
         "labels": tuple(
             [
-                _one(Label, factor=one.factor, kind=one.kind, outcome=one.outcome, value=one.value, blame=one.blame, why=UNDECIDED * one.undecided)
+                _one(
+                    Label,
+                    factor=one.factor,
+                    kind=one.kind,
+                    outcome=one.outcome,
+                    value=one.value,
+                    blame=one.blame,
+                    why=UNDECIDED * one.undecided,
+                )
                 for one in card.labels
             ]
         ),

@@ -12,7 +12,6 @@ from pytest_mapsat.model import Bounds, Scorecard
 
 from .likeness import dialogue_of
 
-
 _Values = tuple[tuple[float, ...], tuple[float, ...]]
 
 
