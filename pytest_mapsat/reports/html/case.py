@@ -8,12 +8,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Any
 
 from pytest_mapsat.metrics import CaseRow, case_rows
-from pytest_mapsat.model import Bounds, Difference, Label, Requirement, Run, Scorecard, Step, Turn, lighten
+from pytest_mapsat.model import BESIDES, Bounds, Difference, Label, Requirement, Run, Scorecard, Step, Turn, lighten
 from pytest_mapsat.reports import values
 from pytest_mapsat.reports.text import call_text, cut, printable
 
@@ -31,6 +31,8 @@ _CALLS = 100
 _CHANGES = 50
 _CHANGE = 1000
 _ANCHOR = re.compile(r"[A-Za-z0-9_.-]{1,120}", re.ASCII)
+#: How a label ended, without what is said of it.
+_ENDED = ("factor", "kind", "outcome", "value", "vacuous", "blame", "by", "idle")
 #: Labels in the order in which they are read: what is wrong, what is open, what is right.
 _READ = {"failed": 0, "error": 0, "unevaluated": 1, "not_applicable": 3, "passed": 2}
 
@@ -264,13 +266,33 @@ class RowView:
 
 
 def opening(card: Scorecard) -> Scorecard:
-    """Return a scorecard with what the user asked, and without the rest of its dialogue: all that the list of cases shows of it."""
-    turns = tuple(
+    """Return of a scorecard what lists show of it: what the user asked, and the words of factors that are not met."""
+    turns = [
         turn.model_copy(update={"text": turn.text[: 10 * _QUERY], "steps": ()}) for turn in card.trajectory.turns[:1]
+    ]
+    met = {one.factor for one in card.labels if one.value == 1 and one.kind not in BESIDES}
+    kept = card.model_copy(
+        update={
+            "trajectory": card.trajectory.model_copy(update={"turns": tuple(turns)}),
+            "labels": tuple(
+                [_silent(*[getattr(one, name) for name in _ENDED]) if one.factor in met else one for one in card.labels]
+            ),
+            "requirements": tuple([_untold(one.id, one.kind) if one.id in met else one for one in card.requirements]),
+        }
     )
-    kept = card.model_copy(update={"trajectory": card.trajectory.model_copy(update={"turns": turns})})
     lighten(kept)
     return kept
+
+
+@lru_cache(maxsize=10_000)
+def _silent(*ended: Any) -> Label:
+    """Return a label without words, which many scorecards share."""
+    return Label(**dict(zip(_ENDED, ended, strict=True)))
+
+
+@lru_cache(maxsize=10_000)
+def _untold(name: str, kind: str) -> Requirement:
+    return Requirement(id=name, kind=kind, text="")
 
 
 def told_views(rows: Sequence[RowView], dialogues: Dialogues | None) -> dict[int, tuple[CaseView, ...]]:
