@@ -41,7 +41,9 @@ def test_a_page_of_many_cases_lists_all_and_has_the_dialogues_of_those_that_need
     assert page.count("<tr data-outcome=") == 1_103
     articles = re.findall(r'<article class="case" id="case-([^"]+)"', page)
     assert (len(articles), articles[:3]) == (1_000, ["wrong-0", "wrong-1", "wrong-2"])
-    assert {link.removeprefix("#case-") for link in re.findall(r'<th scope="row"[^>]*><a href="([^"]+)"', page)} == {*articles}
+    assert {link.removeprefix("#case-") for link in re.findall(r'<th scope="row"[^>]*><a href="([^"]+)"', page)} == {
+        *articles
+    }
     assert "The dialogues of the first 1000 of 1103 cases are on this page" in page
     assert "of 1103 cases are on this page" not in html_report(run_of(*fine[:1_000]))
 
