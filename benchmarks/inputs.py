@@ -100,6 +100,20 @@ def suite(
     return folder
 
 
+def larger_run(saved: Path, target: Path, count: int) -> Path:
+    """Write a run of many cases out of a small one: each card anew, with another id wherever the id stands in it."""
+    head, rest = saved.read_text(encoding="utf-8").split('"cases": [\n')
+    cards, tail = rest.split("\n],\n")
+    listed = [(json.loads(card)["id"], card) for card in cards.split(",\n")]
+    grown = (
+        card.replace(f'"{case}"', f'"c{number:06}"').replace(case, f"c{number:06}")
+        for number in range(count)
+        for case, card in (listed[number % len(listed)],)
+    )
+    target.write_text(f'{head}"cases": [\n{("," + chr(10)).join(grown)}\n],\n{tail}', encoding="utf-8")
+    return target
+
+
 def _case(name: str, padding: int, attributes: dict[str, str]) -> dict[str, object]:
     said = {"kind": "said", "any": ["Blue Bay"]}
     return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -148,6 +149,32 @@ def again(bench: Bench) -> Row:
     )
 
 
+def large(bench: Bench) -> list[Row]:
+    """Two saved runs of 20,000 cases compared, and the page of one, each case with words of its own."""
+    count = 2_000 if bench.quick else 20_000
+    saved = bench.folder / "small.json"
+    in_turn([bench.ours(100, f"--mapsat-save={saved}")], rounds=1, warm=False)
+    base, new = (inputs.larger_run(saved, bench.folder / name, count) for name in ("base.json", "new.json"))
+    mapsat = (sys.executable, "-m", "pytest_mapsat")
+    commands = {
+        "mapsat compare": Command((*mapsat, "compare", str(base), str(new), "--fail=ar:0.02"), bench.folder),
+        "mapsat report html": Command(
+            (*mapsat, "report", str(new), f"html:{bench.folder / 'page.html'}"), bench.folder
+        ),
+    }
+    return [
+        Row(
+            f"{name} of {count:,} cases",
+            f"{timed.seconds:.1f} s, {timed.megabytes:.0f} MB",
+            "15 s, 400 MB",
+            timed.seconds <= 15 and timed.megabytes <= 400,
+            f"run files of {base.stat().st_size / 1e6:.0f} MB",
+        )
+        for name, command in commands.items()
+        for timed in in_turn([command], rounds=1, warm=False)
+    ]
+
+
 def beside(bench: Bench, *, seconds: float) -> dict[str, Timed]:
     """Return runs of ours, of bare pytest, and of each peer, in turn.
 
@@ -206,4 +233,4 @@ def _both(ours: Timed, bare: Timed) -> str:
     return f"{ours.seconds:.2f} s and {ours.megabytes:.0f} MB; bare {bare.seconds:.2f} s and {bare.megabytes:.0f} MB; {processor}"
 
 
-RUNS = (unused, trivial, memory, collect, sample, waiting, again)
+RUNS = (unused, trivial, memory, collect, sample, waiting, again, large)

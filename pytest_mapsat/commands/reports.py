@@ -7,6 +7,7 @@ import json
 import shutil
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,15 +81,18 @@ def _figures(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from pytest_mapsat.reports import parse_reports, write_reports  # noqa: PLC0415  --help needs no pydantic
+    from pytest_mapsat.formats import is_journal, read_cards  # noqa: PLC0415  --help needs no pydantic
+    from pytest_mapsat.reports import opening, parse_reports, write_reports  # noqa: PLC0415  likewise
     from pytest_mapsat.runs.resume import read_saved  # noqa: PLC0415  likewise
 
     from .compare import failed_items  # noqa: PLC0415  likewise
 
     targets = parse_reports(options.reports, Path.cwd())
     _refuse_reading_place(options.run, [target.path for target in targets])
-    run = read_saved(options.run)
-    for line in write_reports(run, targets, Path.cwd()):
+    whole = is_journal(options.run)
+    run = read_saved(options.run, keep=opening)
+    dialogues = None if whole else partial(read_cards, options.run)
+    for line in write_reports(run, targets, Path.cwd(), dialogues):
         sys.stdout.write(f"{line}\n")
     if failed := failed_items(run):
         sys.stderr.write(f"mapsat: {failed}\n")

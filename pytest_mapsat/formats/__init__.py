@@ -25,7 +25,7 @@ from .jsontext import parse_json, parse_json_line
 from .located import DataPath, Lines, Located, dotted, validate
 from .nounlines import Placed, append_lines, read_nouns
 from .replacing import replacing, umask
-from .run_file import is_complete_run, read_run, save_run, scorecard_line, with_attempt, write_run
+from .run_file import is_complete_run, read_cards, read_run, save_run, scorecard_line, with_attempt, write_run
 from .secrets import MARK, Secrets, is_obvious, redacted, without_secrets
 from .yamltext import parse_yaml, scalar
 
@@ -88,6 +88,7 @@ __all__ = [
     "printable",
     "read_bytes",
     "read_calibration",
+    "read_cards",
     "read_csv",
     "read_dialogues",
     "read_journal",

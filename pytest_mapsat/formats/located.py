@@ -202,6 +202,11 @@ def _of_each_slip(model: type[BaseModel], wrong: Sequence[_Wrong]) -> list[_Wron
         meant = {f"did you mean {one.place[-1]!r}?": one for one in missing if one.place[:-1] == parent}
         left = [one for one in left if one not in [meant.get(field.hint) for field in fields]]
         strange = [one for one in fields if one.hint.startswith(_KNOWN)]
+        lacking = [one for one in left if one.kind == "missing" and one.place[:-1] == parent]
+        if len(strange) == len(lacking) == 1:
+            told = strange[0]._replace(message=f"{_UNKNOWN}, and {lacking[0].place[-1]} is missing")
+            left = [told if one is strange[0] else one for one in left if one is not lacking[0]]
+            continue
         beside = [one for one in left if one.place[: len(parent)] == parent and one not in strange]
         if strange and strange[0].hint == _KNOWN and beside:  # nothing is known of a part whose sort is wrong
             left = [one for one in left if one not in strange]

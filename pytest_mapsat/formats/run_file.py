@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pytest_mapsat.model import RUN_SCHEMA, Problem, Run, Scorecard, SuiteError, shown
+from pydantic import ConfigDict, Field
+
+from pytest_mapsat.model import RUN_SCHEMA, Problem, Run, Scorecard, SuiteError, Trajectory, Turn, shown
+from pytest_mapsat.resting import resting
 
 from . import limits
 from .files import printable, read_bytes, read_lines, require_file, shown_path
@@ -26,6 +29,20 @@ _ROUNDING = 1e-9
 _NO_NUMBERS = re.compile(rb"[:\[,] ?-?(?:NaN|Infinity)")
 _HALVES = re.compile("[\ud800-\udfff]")
 _SPACE = re.compile(r"[ \t\r\n]*")
+
+
+class _Silent(Trajectory):
+    """A dialogue whose turns are passed over: no file has them by that name."""
+
+    model_config = ConfigDict(extra="ignore", validate_by_name=False)
+
+    turns: tuple[Turn, ...] = Field(default=(), alias="-")
+
+
+class _Brief(Scorecard):
+    """A scorecard without its dialogue, which is most of its line and takes most of the time."""
+
+    trajectory: _Silent
 
 
 def scorecard_line(card: Scorecard) -> bytes:
@@ -84,13 +101,16 @@ def is_complete_run(path: Path) -> bool | None:
         return None
 
 
-def read_run(path: Path, name: str = "", *, keep: Callable[[Scorecard], Scorecard] | None = None) -> Run:
+def read_run(
+    path: Path, name: str = "", *, keep: Callable[[Scorecard], Scorecard] | None = None, dialogues: bool = True
+) -> Run:
     """Read a run file, and refuse one that contradicts itself.
 
     Args:
         path: the file.
         name: how messages name it; the path as a user would type it where none is given.
-        keep: what is kept of each scorecard; None: all of it. Of a large run few need the dialogues.
+        keep: what is kept of each scorecard; None: all of it.
+        dialogues: whether turns are read of scorecards that hold the digest of their dialogue; what is wrong with turns that are not read is not told.
 
     Raises:
         UsageError: there is no such file.
@@ -98,14 +118,36 @@ def read_run(path: Path, name: str = "", *, keep: Callable[[Scorecard], Scorecar
     """
     name = name or shown_path(path)
     require_file(path, name)
-    run = _read_by_line(path, keep)
+    with resting():
+        run = _read_by_line(path, keep, _Brief if not dialogues else Scorecard)
     if run is not None and not any(_contradictions(run)):
         return run
     run = _read_whole(path, name)
     return run if keep is None else run.model_copy(update={"cases": tuple(map(keep, run.cases))})
 
 
-def _read_by_line(path: Path, keep: Callable[[Scorecard], Scorecard] | None) -> Run | None:
+def read_cards(path: Path, numbers: Sequence[int]) -> list[Scorecard]:
+    """Return some scorecards of a run file that was read before, whole.
+
+    Args:
+        path: the file.
+        numbers: which of them, from 0.
+    """
+    wanted, number, cards = frozenset(numbers), -1, []
+    for raw in read_lines(path, limits.RUN_BYTES):
+        line = raw.data.rstrip()
+        if number < 0:
+            number = 0 if line == b'"cases": [' else -1
+            continue
+        if number in wanted:
+            cards.append(Scorecard.model_validate_json(line.removesuffix(b",")))
+        number += 1
+    if number < 0:  # it has another layout
+        cards = [card for place, card in enumerate(read_run(path).cases) if place in wanted]
+    return cards
+
+
+def _read_by_line(path: Path, keep: Callable[[Scorecard], Scorecard] | None, form: type[Scorecard]) -> Run | None:
     """Read a run file in the layout in which it is written, one scorecard after another; None where it has another one, or anything is wrong with it."""
     head: list[bytes] = []
     cards: list[Scorecard] = []
@@ -114,9 +156,11 @@ def _read_by_line(path: Path, keep: Callable[[Scorecard], Scorecard] | None) -> 
         for raw in read_lines(path, limits.RUN_BYTES):
             line = raw.data.rstrip()
             if inside and line != b"],":
-                if _NO_NUMBERS.search(line):
+                if (b"NaN" in line or b"Infinity" in line) and _NO_NUMBERS.search(line):
                     return None
-                card = Scorecard.model_validate_json(line.removesuffix(b","))
+                card = form.model_validate_json(line.removesuffix(b","))
+                if not card.dialogue and form is _Brief:
+                    card = Scorecard.model_validate_json(line.removesuffix(b","))
                 cards.append(card if keep is None else keep(card))
                 continue
             head.append(line)

@@ -6,7 +6,7 @@ from .alarms import Alarms, false_alarms
 from .compare import compare
 from .coverage import Coverage
 from .decide import decide, parse_allowance
-from .likeness import Side, likeness, without_turns
+from .likeness import Side, likeness, slim, without_turns
 from .rules import Ceiling, Drop, Origin, Threshold, gated, parse_drops, parse_thresholds
 from .spending import EACH_CASE
 
@@ -27,5 +27,6 @@ __all__ = [
     "parse_allowance",
     "parse_drops",
     "parse_thresholds",
+    "slim",
     "without_turns",
 ]

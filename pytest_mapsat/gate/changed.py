@@ -19,6 +19,7 @@ from pytest_mapsat.model import (
 )
 
 from .finding import TOLERANCE
+from .likeness import labels_of
 from .pairs import Pair
 
 _ORDER: tuple[Direction, ...] = ("worse", "unclear", "better", "same")
@@ -117,7 +118,7 @@ def _labels(cards: Iterable[Scorecard]) -> dict[str, list[Label]]:
     """Return the labels of each factor over trials."""
     found: dict[str, list[Label]] = {}
     for card in cards:
-        for label in card.labels:
+        for label in labels_of(card):
             if label.kind not in BESIDES:  # steps of two dialogues are not the same
                 found.setdefault(label.factor, []).append(label)
     return found

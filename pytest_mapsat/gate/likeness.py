@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from pydantic import ConfigDict, TypeAdapter
 
 from pytest_mapsat.model import (
     OBSERVATION,
     STATE,
+    UNDECIDED,
     Blame,
+    CallCounts,
     ComparedRun,
+    EpisodeTiming,
+    Label,
     Lost,
+    Noun,
     Outcome,
+    Requirement,
     Run,
     RunManifest,
     RunRequest,
     Scorecard,
+    Spent,
     SuiteInfo,
     Unlike,
     digest,
@@ -105,9 +115,69 @@ def without_turns(card: Scorecard) -> Scorecard:
     if not card.trajectory.turns:
         return card
     slim = card.trajectory.model_copy(update={"turns": ()})
-    kept = card.model_copy(update={"dialogue": dialogue_of(card), "trajectory": slim})
+    return card.model_copy(update={"dialogue": dialogue_of(card), "trajectory": slim})
+
+
+class _Compared(Scorecard):
+    """A scorecard of which only is kept what a comparison reads of every case: its labels as they ended, and all that they say as text."""
+
+    _labels: bytes = b""
+
+
+#: What no comparison reads.
+_UNREAD: Mapping[str, Any] = {"attributes": {}, "classes": {}, "sandbox": {}, "faults": {}, "warnings": ()}
+_LABELS: TypeAdapter[tuple[Label, ...]] = TypeAdapter(tuple[Label, ...], config=ConfigDict(defer_build=True))
+
+
+def slim(card: Scorecard) -> Scorecard:
+    """Return what a comparison needs of a scorecard that was read: it takes a fifth of the room."""
+    card = without_turns(card)
+    fields = {
+        **vars(card),
+        "metrics": _measured(*card.metrics.items()),
+        "labels": tuple(
+            [
+                _one(
+                    Label,
+                    factor=one.factor,
+                    kind=one.kind,
+                    outcome=one.outcome,
+                    value=one.value,
+                    blame=one.blame,
+                    why=UNDECIDED * one.undecided,
+                )
+                for one in card.labels
+            ]
+        ),
+        "requirements": tuple([_one(Requirement, id=one.id, kind=one.kind, text="") for one in card.requirements]),
+        "calls": _one(CallCounts, total=card.calls.total),
+        "spent": _one(Spent, **vars(card.spent)),
+        "timing": EpisodeTiming(agent=card.timing.agent),
+        "trajectory": card.trajectory,
+        **_UNREAD,
+    }
+    kept = _Compared.model_construct(**fields)
+    kept._labels = _LABELS.dump_json(card.labels, exclude_defaults=True)  # noqa: SLF001  ours
     lighten(kept)
     return kept
+
+
+@lru_cache(maxsize=10_000)
+def _measured(*metrics: tuple[str, float | None]) -> dict[str, float | None]:
+    return dict(metrics)
+
+
+@lru_cache(maxsize=10_000)
+def _one(sort: Callable[..., Noun], /, **fields: Any) -> Any:
+    """Return a noun that many scorecards share: without words most are alike."""
+    noun = sort(**fields)
+    lighten(noun)
+    return noun
+
+
+def labels_of(card: Scorecard) -> tuple[Label, ...]:
+    """Return the labels of a scorecard with all that they say."""
+    return _LABELS.validate_json(card._labels) if isinstance(card, _Compared) else card.labels  # noqa: SLF001  ours
 
 
 def asserted_card(card: Scorecard, asserted: frozenset[str]) -> Scorecard:

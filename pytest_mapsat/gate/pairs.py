@@ -12,6 +12,8 @@ from pytest_mapsat.model import Bounds, Scorecard
 
 from .likeness import dialogue_of
 
+_Values = tuple[tuple[float, ...], tuple[float, ...]]
+
 
 @dataclass(frozen=True, slots=True)
 class Pair:
@@ -20,9 +22,8 @@ class Pair:
     id: str
     base: tuple[Scorecard, ...]
     new: tuple[Scorecard, ...]
-    #: Spans that were looked up, by metric and side: each is asked for many times.
-    _known: dict[tuple[str, bool], list[tuple[str, Bounds]]] = field(default_factory=dict, compare=False, repr=False)
-    _decided: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
+    #: The values of each metric in base and new run; None where one is not known. They are asked for many times.
+    _known: dict[str, _Values | None] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def domains(self) -> tuple[str, ...]:
@@ -41,14 +42,16 @@ class Pair:
 
     def mean(self, metric: str, *, new: bool) -> Bounds | None:
         """Return the mean of a metric over the case's trials in one run, at its bounds; None where it has none."""
+        if (known := self._settled(metric)) is not None:
+            value = mean(known[new]) if known[new] else None
+            return None if value is None else (value, value)
         spans = self._spans(metric, new=new)
         return None if not spans else (mean([low for _, (low, _) in spans]), mean([high for _, (_, high) in spans]))
 
     def difference(self, metric: str) -> Bounds | None:
         """Return the least and the most that new minus base can come to; None where one of them has no value."""
-        if self._settled(metric):
-            base, new = self.values(metric, most=True)
-            change = mean(new) - mean(base) if base and new else None
+        if (known := self._settled(metric)) is not None:
+            change = mean(known[1]) - mean(known[0]) if all(known) else None
             return None if change is None else (change, change)
         ends = [self.values(metric, most=most) for most in (False, True)]
         if any(not base or not new for base, new in ends):
@@ -56,15 +59,15 @@ class Pair:
         least, most = (mean(new) - mean(base) for base, new in ends)
         return least, most
 
-    def values(self, metric: str, *, most: bool) -> tuple[list[float], list[float]]:
+    def values(self, metric: str, *, most: bool) -> tuple[Sequence[float], Sequence[float]]:
         """Return the metric in each trial of both runs, what is not known at the end at which new minus base is least, or most.
 
         Episodes with the same words, the same calls and the same answers have the same labels, known or not: what is undecided about them is
         the same unknown number in both runs, and counts as often as it stands in the one more than in the other.
         """
+        if (known := self._settled(metric)) is not None:
+            return known
         base, new = self._spans(metric, new=False), self._spans(metric, new=True)
-        if self._settled(metric):
-            return [span[0] for _, span in base], [span[0] for _, span in new]
         weights: dict[tuple[str, Bounds], int] = {}
         keyed: list[list[tuple[tuple[str, Bounds], Bounds]]] = [[], []]
         for spans, others, sign, keys in ((base, len(new), -1, keyed[0]), (new, len(base), 1, keyed[1])):
@@ -101,7 +104,7 @@ class Pair:
 
     def varies(self, metrics: Sequence[str]) -> bool:
         """Say whether trials of the case in one run differ in a metric."""
-        return any(
+        return max(len(self.base), len(self.new)) > 1 and any(
             len({span for _, span in self._spans(name, new=new)}) > 1 for new in (False, True) for name in metrics
         )
 
@@ -115,21 +118,22 @@ class Pair:
             total += variance(values) / len(values)
         return total
 
-    def _settled(self, metric: str) -> bool:
-        """Say whether the metric is known in every trial of both runs."""
-        known = self._decided.get(metric)
-        if known is None:
-            spans = (*self._spans(metric, new=False), *self._spans(metric, new=True))
-            known = self._decided[metric] = all(span[0] == span[1] for _, span in spans)
-        return known
+    def _settled(self, metric: str) -> _Values | None:
+        """Return the metric in every trial of both runs; None where it is not known in one."""
+        if metric not in self._known:
+            sides: list[tuple[float, ...]] = []
+            for cards in (self.base, self.new):
+                spans = [span for card in cards if (span := span_of(card, metric)) is not None]
+                if any(low != high for low, high in spans):
+                    break
+                sides.append(tuple([low for low, _ in spans]))
+            self._known[metric] = (sides[0], sides[1]) if len(sides) == 2 else None  # noqa: PLR2004  both
+        return self._known[metric]
 
     def _spans(self, metric: str, *, new: bool) -> list[tuple[str, Bounds]]:
         """Return the dialogue and the metric of each trial in one run that has the metric."""
-        found = self._known.get((metric, new))
-        if found is None:
-            spans = ((dialogue_of(card), span_of(card, metric)) for card in (self.new if new else self.base))
-            found = self._known[metric, new] = [(dialogue, span) for dialogue, span in spans if span is not None]
-        return found
+        spans = ((dialogue_of(card), span_of(card, metric)) for card in (self.new if new else self.base))
+        return [(dialogue, span) for dialogue, span in spans if span is not None]
 
 
 def pair_up(

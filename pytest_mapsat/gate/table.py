@@ -26,18 +26,21 @@ class Table:
         self.pairs = pairs
         self.clusters = [pair.cluster for pair in pairs]
         self._differences: dict[str, list[Bounds | None]] = {}
+        self._places: dict[str, list[int]] = {"": [*range(len(pairs))]}
+        for place, pair in enumerate(pairs):
+            for domain in dict.fromkeys(pair.domains):
+                self._places.setdefault(domain, []).append(place)
 
     @property
     def domains(self) -> list[str]:
         """All domains, sorted."""
-        return sorted({domain for pair in self.pairs for domain in pair.domains})
+        return sorted(filter(None, self._places))
 
     def column(self, metric: str, domain: str = "") -> Column:
         """Return the differences of a metric, over all cases or those of a domain."""
         if metric not in self._differences:
             self._differences[metric] = [pair.difference(metric) for pair in self.pairs]
-        places = [place for place, pair in enumerate(self.pairs) if not domain or domain in pair.domains]
-        return Column(self, metric, domain, places, self._differences[metric])
+        return Column(self, metric, domain, self._places.get(domain, []), self._differences[metric])
 
     def intervals(
         self, columns: Sequence[Column], *, level: float = LEVEL, resamples: int = RESAMPLES

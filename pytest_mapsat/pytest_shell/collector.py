@@ -9,26 +9,16 @@ from __future__ import annotations
 import atexit
 import gc
 import io
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Generator
+from contextlib import suppress
 
 import pytest
+
+from pytest_mapsat.resting import resting
 
 #: New objects after which the collector comes. Python's own 700 are those of one episode.
 _OBJECTS = 20_000
 _BUFFERED = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
-
-
-@contextmanager
-def resting() -> Iterator[None]:
-    """Keep it from coming where whatever is made stays: items, modules."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 class Collector:

@@ -270,7 +270,8 @@ class Reporter:
             if self.settings.request.options.on_miss != "strict":
                 self._guarded("--mapsat-on-miss", self._keep_answers)
             self._guarded(
-                "--mapsat-report", lambda: self._faults.extend(self._reports.write(run, self._lines(self._cards)))
+                "--mapsat-report",
+                lambda: self._faults.extend(self._reports.write(run, lambda: self._lines(self._cards))),
             )
             self._faults += call_each(self.config, self.config.hook.pytest_mapsat_report, config=self.config, run=run)
         if self.episodes.fault:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import pytest
@@ -41,25 +41,30 @@ class Reports:
             if save is not None and os.path.realpath(target.path) == os.path.realpath(save):
                 raise UsageError(f"{option}{target.path}: the run file of --mapsat-save goes there")
 
-    def write(self, run: Run, lines: Iterable[bytes]) -> list[str]:
+    def write(self, run: Run, lines: Callable[[], Iterable[bytes]]) -> list[str]:
         """Write all reports; one that fails takes no other with it.
 
         Args:
             run: the run, without dialogues.
-            lines: its scorecards with dialogues, as the run file has them.
+            lines: gives its scorecards with dialogues, as the run file has them.
 
         Returns:
             What went wrong.
         """
         if not self.settings.reports or not (run.cases or run.accounting.collected):
             return []
-        from pytest_mapsat.reports import write_reports  # noqa: PLC0415 (only where reports are asked for)
+        from pytest_mapsat.reports import opening, write_reports  # noqa: PLC0415 (only where reports are asked for)
 
-        whole = run.model_copy(update={"cases": tuple(map(Scorecard.model_validate_json, lines))})
+        def dialogues(numbers: Sequence[int]) -> Iterator[Scorecard]:
+            wanted = frozenset(numbers)
+            return (Scorecard.model_validate_json(line) for number, line in enumerate(lines()) if number in wanted)
+
+        cards = tuple(opening(Scorecard.model_validate_json(line)) for line in lines())
+        whole = run.model_copy(update={"cases": cards})
         faults = []
         for target in self.settings.reports:
             try:
-                self._commands += write_reports(whole, [target], self.config.rootpath)
+                self._commands += write_reports(whole, [target], self.config.rootpath, dialogues)
             except MapsatError as error:
                 faults.append(f"--mapsat-report: {scrubbed(str(error))}")
             else:

@@ -16,6 +16,7 @@ from .text import call_text, cell_width, columns, cut, harmless, printable, wrap
 
 if TYPE_CHECKING:
     from .data import Report
+    from .html import opening
     from .paper import figures, write_figures
     from .targets import REPORT_TYPES, ReportTarget, parse_reports, write_reports
 else:
@@ -23,6 +24,7 @@ else:
         __name__,
         {
             "data": ("Report",),
+            "html": ("opening",),
             "paper": ("figures", "write_figures"),
             "targets": ("REPORT_TYPES", "ReportTarget", "parse_reports", "write_reports"),
         },
@@ -47,6 +49,7 @@ __all__ = [
     "figures",
     "harmless",
     "live_line",
+    "opening",
     "parse_reports",
     "printable",
     "properties",

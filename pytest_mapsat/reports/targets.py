@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_mapsat.formats import replacing
 from pytest_mapsat.model import MapsatError, Run, UsageError, did_you_mean, shown
@@ -17,19 +18,16 @@ from .markdown import markdown_report
 GITHUB = "github"
 
 
-def _html(run: Run) -> str:
-    from .html import html_report  # noqa: PLC0415  with jinja2, for this report only
+if TYPE_CHECKING:
+    from .html import Dialogues
 
-    return html_report(run)
-
-
+HTML = "html"
 _MAKERS: Mapping[str, Callable[[Run], str]] = {
-    "html": _html,
     "json": json_report,
     "markdown": markdown_report,
     GITHUB: markdown_report,
 }
-REPORT_TYPES = tuple(_MAKERS)
+REPORT_TYPES = (HTML, *_MAKERS)
 #: Where GitHub takes the summary of a step from, and the folder that annotations name files from.
 _SUMMARY, _WORKSPACE = "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE"
 
@@ -48,13 +46,23 @@ class ReportTarget:
     path: Path
     adds: bool = False
 
-    def write(self, run: Run) -> None:
+    def write(self, run: Run, dialogues: Dialogues | None = None) -> None:
         """Write the report, whole or not at all.
+
+        Args:
+            run: the run.
+            dialogues: gives scorecards with their dialogues, where those of the run hold only what the user asked.
 
         Raises:
             OSError: the file cannot be written.
         """
-        text = _MAKERS[self.type](run).encode("utf-8", errors="replace")
+        if self.type == HTML:
+            from .html import html_report  # noqa: PLC0415  with jinja2, for this report only
+
+            page = html_report(run, dialogues)
+        else:
+            page = _MAKERS[self.type](run)
+        text = page.encode("utf-8", errors="replace")
         if self.adds:
             with self.path.open("ab") as file:
                 file.write(text)
@@ -75,7 +83,7 @@ def parse_report(text: str, base: Path, environment: Mapping[str, str] = os.envi
         UsageError: there is no such type, or no path.
     """
     kind, colon, place = text.strip().partition(":")
-    if kind not in _MAKERS:
+    if kind not in REPORT_TYPES:
         hint = did_you_mean(kind, REPORT_TYPES)
         expected = f"expected TYPE:PATH with one of {', '.join(REPORT_TYPES)}"
         raise UsageError(f"found {shown(text)}, {expected}" + (f"; {hint}" if hint else ""))
@@ -107,20 +115,23 @@ def parse_reports(texts: Iterable[str], base: Path) -> tuple[ReportTarget, ...]:
     return targets
 
 
-def write_reports(run: Run, targets: Iterable[ReportTarget], root: Path) -> Iterator[str]:
+def write_reports(
+    run: Run, targets: Iterable[ReportTarget], root: Path, dialogues: Dialogues | None = None
+) -> Iterator[str]:
     """Write reports, and yield what GitHub is to read from the output of the step.
 
     Args:
-        run: the run, its trajectories included.
+        run: the run.
         targets: where the reports go.
         root: the folder that node ids start from.
+        dialogues: gives scorecards with their dialogues, by their numbers; None: those of the run hold them.
 
     Raises:
         MapsatError: a file cannot be written.
     """
     for target in targets:
         try:
-            target.write(run)
+            target.write(run, dialogues)
         except OSError as error:
             raise MapsatError(f"{target.type}:{target.path}: {error.strerror or error}") from None
         if target.type == GITHUB:

@@ -64,6 +64,7 @@ def summary_lines(run: Run, *, width: int, colour: bool, brief: bool = False, fu
                 *_spent(run, width),
                 *_worst(run, rows, width),
                 *_open(run, width),
+                *_of_trials(run, width),
                 *_flaky(rows, width),
             ]
             lines += _slowest(run, width)
@@ -330,6 +331,13 @@ def _open(run: Run, width: int) -> Iterator[Line]:
         label = "" if number else "open"
         told = f"{name.upper()} {span_text(*card.bounds[name])}"
         yield Line(cut(f"{label:8} {card_name(card)}  {told}  {printable(reason)}", width))
+
+
+def _of_trials(run: Run, width: int) -> Iterator[Line]:
+    """Give how probably any of k trials of a case passes, and how probably all of them do."""
+    means = [f"{name} {mean_text(run.summary[name])}" for name in run.summary if name.startswith(("pass@", "pass^"))]
+    if means:
+        yield from _wrapped("trials   ", "; ".join(means), width)
 
 
 def _flaky(rows: Sequence[CaseRow], width: int) -> Iterator[Line]:

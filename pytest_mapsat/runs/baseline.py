@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pytest_mapsat import __version__
 from pytest_mapsat.formats import is_journal, read_run, save_run, shown_path
-from pytest_mapsat.gate import Coverage, Side, compare, likeness, without_turns
+from pytest_mapsat.gate import Coverage, Side, compare, likeness, slim, without_turns
 from pytest_mapsat.model import (
     Comparison,
     EpisodeTiming,
@@ -38,7 +38,7 @@ def read_base(path: Path) -> Side:
         SuiteError: it is no run file, or broken; with the line.
     """
     refuse_journal(path)
-    return Side.of(read_run(path, keep=without_turns))
+    return Side.of(read_run(path, keep=slim, dialogues=False))
 
 
 def read_bases(paths: Sequence[Path]) -> tuple[Side, ...]:
@@ -63,7 +63,7 @@ def accept(new: Path, anchor: Path) -> None:
         SuiteError: it is no run file, or broken.
     """
     refuse_journal(new)
-    run = read_run(new, keep=without_turns)
+    run = read_run(new, keep=without_turns, dialogues=False)
     if run.manifest.unfinished:
         raise UsageError(f"{shown_path(new)}: {run.manifest.unfinished}: only a whole run can be accepted")
     side = Side.of(run)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -158,15 +158,19 @@ def read_finished(path: Path) -> Finished:
     return Finished(path, request, suites, _attempts(journal.episodes), journal_prompts(journal.notes))
 
 
-def read_saved(path: Path) -> Run:
+def read_saved(path: Path, *, keep: Callable[[Scorecard], Scorecard] | None = None) -> Run:
     """Read a run to be judged again: a run file, or a journal, which makes a run that is marked as unfinished.
+
+    Args:
+        path: where it is.
+        keep: what is kept of each scorecard of a run file; None: all of it.
 
     Raises:
         UsageError: there is no such file.
         SuiteError: it is neither, or broken; with the line.
     """
     if not is_journal(path):
-        return read_run(path)
+        return read_run(path, keep=keep)
     journal = read_journal(path)
     request = journal_request(path, journal.request)
     attempts = _attempts(journal.episodes)

@@ -7,6 +7,7 @@ import pytest
 from saved_runs import card, run_text
 
 from pytest_mapsat.cli import main
+from pytest_mapsat.formats import read_run, save_run
 from pytest_mapsat.model import Trajectory, Turn
 
 
@@ -29,6 +30,15 @@ def test_all_reports_are_written_at_once(capsys):
     assert Path("out/a.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     assert json.loads(Path("a.json").read_text(encoding="utf-8"))["schema"] == "mapsat-report/1"
     assert Path("a.md").read_text(encoding="utf-8") == Path("b.md").read_text(encoding="utf-8")
+
+
+def test_the_page_of_a_run_file_is_the_same_in_any_layout():
+    assert main(["report", "run.json", "html:one.html"]) == 0
+    save_run(Path("saved.json"), read_run(Path("run.json")))
+    assert main(["report", "saved.json", "html:other.html"]) == 0
+    page = Path("one.html").read_text(encoding="utf-8")
+    assert page == Path("other.html").read_text(encoding="utf-8")
+    assert page.count("Go to Old Mill.") == 3
 
 
 def test_a_dialogue_is_found_by_case_and_trial(capsys):

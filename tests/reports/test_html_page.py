@@ -8,7 +8,7 @@ from report_runs import BROKEN, COMPARED, FINE, PLACES, REPLY, RUN, quote, told
 from runs_made import run_of
 
 from pytest_mapsat.model import Label, Quote, Step, Trajectory
-from pytest_mapsat.reports.html import html_report
+from pytest_mapsat.reports.html import html_report, opening
 from pytest_mapsat.reports.html.drawing import drawing_of
 from pytest_mapsat.reports.html.marked import pieces
 
@@ -32,6 +32,33 @@ def test_a_page_of_500_cases_is_below_ten_megabytes():
     page = html_report(run_of(*cards)).encode()
     assert len(page) < 10 * MIB
     assert page.count(b'<article class="case"') == 500
+
+
+def test_a_page_of_many_cases_lists_all_and_has_the_dialogues_of_those_that_need_a_look():
+    fine = [told(f"fine-{number}", label("passed")) for number in range(1_100)]
+    failed = [told(f"wrong-{number}", label("failed"), outcome="failed") for number in range(3)]
+    page = html_report(run_of(*fine, *failed))
+    assert page.count("<tr data-outcome=") == 1_103
+    articles = re.findall(r'<article class="case" id="case-([^"]+)"', page)
+    assert (len(articles), articles[:3]) == (1_000, ["wrong-0", "wrong-1", "wrong-2"])
+    assert {link.removeprefix("#case-") for link in re.findall(r'<th scope="row"[^>]*><a href="([^"]+)"', page)} == {
+        *articles
+    }
+    assert "The dialogues of the first 1000 of 1103 cases are on this page" in page
+    assert "of 1103 cases are on this page" not in html_report(run_of(*fine[:1_000]))
+
+
+def test_a_page_made_from_openings_is_that_made_from_whole_dialogues():
+    asked = []
+
+    def dialogues(numbers):
+        asked.extend(numbers)
+        return [COMPARED.cases[number] for number in numbers]
+
+    brief = COMPARED.model_copy(update={"cases": tuple(map(opening, COMPARED.cases))})
+    assert all(len(card.trajectory.turns) <= 1 for card in brief.cases)
+    assert html_report(brief, dialogues) == html_report(COMPARED)
+    assert asked == [*range(len(COMPARED.cases))]
 
 
 def test_equal_runs_give_equal_pages_and_a_page_asks_for_nothing():

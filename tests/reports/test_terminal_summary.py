@@ -170,6 +170,15 @@ def test_a_case_that_passes_only_on_a_rerun_is_named_as_flaky():
     assert flaky == "flaky    a (passed at attempt 2 of 2), d [big] (passed at attempt 2 of 2)"
 
 
+def test_how_probably_any_or_all_of_several_trials_pass_is_told_beside_flaky_cases():
+    failed = {"outcome": "failed", "blame": "agent"}
+    cards = [card("a"), card("a", trial=2), card("b"), card("b", trial=2, **failed)]
+    lines = text_of(run_of(*cards)).split("\n")
+    assert "trials   pass@2 1.000; pass^2 0.500" in lines
+    assert "flaky    b (1 of 2 trials passed)" in lines
+    assert not any(line.startswith("trials") for line in text_of(run_of(card("a"))).split("\n"))
+
+
 def test_what_an_agent_says_never_steers_the_terminal():
     rude = UNDECIDED.model_copy(update={"why": "undecided: \x1b[2J\u202e"})
     text = text_of(run_of(card("a", 0.1, most=0.5, labels=(rude,), domains=("na\x1bv",))))

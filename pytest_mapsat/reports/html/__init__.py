@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .case import Dialogues, opening
 from .page import html_report
 
-__all__ = ["html_report"]
+__all__ = ["Dialogues", "html_report", "opening"]

@@ -6,13 +6,14 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from itertools import accumulate
 from typing import Any
 
 from pytest_mapsat.metrics import CaseRow, case_rows
-from pytest_mapsat.model import Bounds, Difference, Label, Requirement, Run, Scorecard, Step, Turn
+from pytest_mapsat.model import BESIDES, Bounds, Difference, Label, Requirement, Run, Scorecard, Step, Turn, lighten
 from pytest_mapsat.reports import values
 from pytest_mapsat.reports.text import call_text, cut, printable
 
@@ -24,12 +25,19 @@ _REPLY, _THOUGHT, _VALUE, _WHY = 20_000, 4_000, 120, 4_000
 _RESULTS_OF_RUN, _RESULTS_LEAST, _RESULTS_MOST = 3_000_000, 600, 24_000
 _RESULT_LEAST = 200
 _QUERY = 140
+#: Episodes of which the page has dialogue, labels and drawing; of a larger run it lists the others.
+TOLD = 1_000
 _CALLS = 100
 _CHANGES = 50
 _CHANGE = 1000
 _ANCHOR = re.compile(r"[A-Za-z0-9_.-]{1,120}", re.ASCII)
+#: How a label ended, without what is said of it.
+_ENDED = ("factor", "kind", "outcome", "value", "vacuous", "blame", "by", "idle")
 #: Labels in the order in which they are read: what is wrong, what is open, what is right.
 _READ = {"failed": 0, "error": 0, "unevaluated": 1, "not_applicable": 3, "passed": 2}
+
+#: Gives scorecards of a run with their dialogues, by their numbers in it, which rise.
+Dialogues = Callable[[Sequence[int]], Iterable[Scorecard]]
 
 
 @dataclass(frozen=True)
@@ -124,11 +132,12 @@ class FactorView:
 
 @dataclass(frozen=True)
 class CaseView:
-    """An episode of the run."""
+    """An episode of the run; ``number`` is its place in it."""
 
     card: Scorecard
     anchor: str
     results_most: int = field(repr=False)
+    number: int = 0
 
     @property
     def name(self) -> str:
@@ -256,9 +265,55 @@ class RowView:
         return math.fsum(low for low, _ in spans) / len(spans), math.fsum(high for _, high in spans) / len(spans)
 
 
+def opening(card: Scorecard) -> Scorecard:
+    """Return of a scorecard what lists show of it: what the user asked, and the words of factors that are not met."""
+    turns = [
+        turn.model_copy(update={"text": turn.text[: 10 * _QUERY], "steps": ()}) for turn in card.trajectory.turns[:1]
+    ]
+    met = {one.factor for one in card.labels if one.value == 1 and one.kind not in BESIDES}
+    kept = card.model_copy(
+        update={
+            "trajectory": card.trajectory.model_copy(update={"turns": tuple(turns)}),
+            "labels": tuple(
+                [_silent(*[getattr(one, name) for name in _ENDED]) if one.factor in met else one for one in card.labels]
+            ),
+            "requirements": tuple([_untold(one.id, one.kind) if one.id in met else one for one in card.requirements]),
+        }
+    )
+    lighten(kept)
+    return kept
+
+
+@lru_cache(maxsize=10_000)
+def _silent(*ended: Any) -> Label:
+    """Return a label without words, which many scorecards share."""
+    return Label(**dict(zip(_ENDED, ended, strict=True)))
+
+
+@lru_cache(maxsize=10_000)
+def _untold(name: str, kind: str) -> Requirement:
+    return Requirement(id=name, kind=kind, text="")
+
+
+def told_views(rows: Sequence[RowView], dialogues: Dialogues | None) -> dict[int, tuple[CaseView, ...]]:
+    """Return the episodes that the page tells whole, by the place of their case: those first that need a look.
+
+    Args:
+        rows: the cases as they are shown.
+        dialogues: gives scorecards whole, by their numbers in the run; None: they are.
+    """
+    counts = [*accumulate(len(row.views) for row in rows)]
+    told = {place: row.views for place, row in enumerate(rows) if counts[place] - len(row.views) < TOLD}
+    if dialogues is None:
+        return told
+    numbers = sorted(view.number for views in told.values() for view in views)
+    whole = dict(zip(numbers, dialogues(numbers), strict=True))
+    return {place: tuple(replace(view, card=whole[view.number]) for view in views) for place, views in told.items()}
+
+
 def row_views(run: Run) -> list[RowView]:
     """Return the run's cases as they are shown, those that need a look first."""
-    most = min(max(_RESULTS_OF_RUN // max(len(run.cases), 1), _RESULTS_LEAST), _RESULTS_MOST)
+    most = min(max(_RESULTS_OF_RUN // min(max(len(run.cases), 1), TOLD), _RESULTS_LEAST), _RESULTS_MOST)
     leading = next(iter(values.gated_metrics(run)), "")
     taken: set[str] = set()
     views: dict[tuple[str, int, str, int], CaseView] = {}
@@ -266,7 +321,7 @@ def row_views(run: Run) -> list[RowView]:
         name = "-".join([card.id, *([f"t{card.trial}"] if card.trial > 1 else [])])
         plain = _ANCHOR.fullmatch(name) and card.attempt == 1 and not card.agent and name not in taken
         taken.add(name)
-        views[card.key] = CaseView(card, f"case-{name}" if plain else f"case.{number}", most)
+        views[card.key] = CaseView(card, f"case-{name}" if plain else f"case.{number}", most, number - 1)
     rows = [
         RowView(row, tuple(views[card.key] for card in row.cards), views[row.told.key])
         for row in case_rows(run.cases, run.manifest.options.pass_rule)

@@ -12,7 +12,7 @@ from pytest_mapsat.model import Run
 from pytest_mapsat.reports import changes, values
 from pytest_mapsat.reports.text import cut, printable, visible
 
-from .case import RowView, row_views
+from .case import Dialogues, RowView, row_views, told_views
 from .drawing import HEIGHT, WIDTH, length_text
 from .groups import dimensions, metric_rows
 
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 _IN_TABLE = 3
 
 
-def html_report(run: Run) -> str:
+def html_report(run: Run, dialogues: Dialogues | None = None) -> str:
     """Return the run as a page of HTML, self-contained: style, script and all cases are in it.
 
     Args:
-        run: the run, its trajectories included.
+        run: the run; of its trajectories what the user asked is enough, where ``dialogues`` is given.
+        dialogues: gives scorecards with their whole trajectories; None: those of the run have them.
     """
     style, script = _asset("page.css"), _asset("page.js")
     policy = (
@@ -38,6 +39,7 @@ def html_report(run: Run) -> str:
     title, state = values.headline(run)
     names = values.shown_metrics(run)
     rows = row_views(run)
+    told = told_views(rows, dialogues)
     return (
         _environment()
         .get_template("page.html.jinja")
@@ -54,7 +56,8 @@ def html_report(run: Run) -> str:
             dimensions=dimensions(run),
             columns=[name for name in names if name != values.PASS_RATE][:_IN_TABLE],
             rows=rows,
-            anchors={row.row.id: row.told.anchor for row in reversed(rows)},
+            told=told,
+            anchors={row.row.id: row.told.anchor for place, row in reversed([*enumerate(rows)]) if place in told},
             outcomes=_outcomes(rows),
             domains=sorted({domain for card in run.cases for domain in card.domains}),
             any_open=any(row.open for row in rows),

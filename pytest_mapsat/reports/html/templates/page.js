@@ -73,7 +73,7 @@
     const target = location.hash.length > 1 && by(location.hash.slice(1));
     return target && target.matches("article.case") ? target : null;
   };
-  const shownLinks = () => [...body.rows].filter((row) => !row.hidden).map((row) => row.cells[0].querySelector("a"));
+  const shownLinks = () => [...body.rows].filter((row) => !row.hidden).map((row) => row.cells[0].querySelector("a")).filter(Boolean);
   const rowOf = (article) => article && `#${article.dataset.row}`;
   const beside = (step) => {
     const links = shownLinks(), here = links.findIndex((link) => link.hash === rowOf(current()));
