@@ -13,9 +13,8 @@ from .changed import changed_cases
 from .drops import held_drops, trials_of
 from .finding import ALARMS, SEVERITY, counted
 from .likeness import Side, likeness, told
-from .pairs import Pair, pair_up
+from .pairs import Column, Pair, Table, blocks_of, pair_up
 from .rules import Drop, gated
-from .table import Column, Table, blocks_of
 
 _NAMED = 3
 #: With a smaller share of the cases in common a comparison says nothing of the suite.

@@ -10,12 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pytest_mapsat.metrics import LEVEL, summarise
 from pytest_mapsat.model import UNDECIDED, Comparison, Gate, GateOutcome, Label, Scorecard
 
-from .coverage import Coverage
-from .finding import SEVERITY, TOLERANCE, Finding, counted
-from .holds import check, members, skipped
+from .finding import SEVERITY, TOLERANCE, Coverage, Finding, counted, listed
+from .holds import check, check_ceiling, members, skipped
 from .likeness import Side
-from .rules import Ceiling, Drop, Threshold
-from .spending import EACH_CASE, check_ceiling
+from .rules import EACH_CASE, Ceiling, Drop, Threshold
 
 _WAYS_ON = (
     "three ways on: a judge model (mapsat regrade RUN --judge=llm:MODEL), labels of people (mapsat review RUN), "
@@ -24,7 +22,6 @@ _WAYS_ON = (
 _RECORDS = "calls without a record leave labels open: mapsat lint SUITE --misses RUN offers synonyms and records"
 
 _UNKNOWN = ("unevaluated", "error")
-_SHOWN = 3
 
 
 def parse_allowance(text: str) -> tuple[float, bool]:
@@ -169,37 +166,31 @@ def _collection(coverage: Coverage) -> Iterator[Finding]:
     if coverage.unfinished:
         yield Finding("invalid", coverage.unfinished)
     if coverage.errors:
-        more = len(coverage.errors) - _SHOWN
-        named = ", ".join(coverage.errors[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
-        yield Finding("invalid", f"{counted(len(coverage.errors), 'place')} could not be read: {named}")
+        told = f"{counted(len(coverage.errors), 'place')} could not be read: {listed(coverage.errors)}"
+        yield Finding("invalid", told)
 
 
 def _lost(lost: Mapping[str, str], allowed: int) -> Iterator[Finding]:
     if lost:
         outcome: GateOutcome = "invalid" if len(lost) > allowed else "passed"
-        yield Finding(
-            outcome, f"{counted(len(lost), 'case')} lost ({_blames(lost)}: {_named(lost)}), {allowed} allowed"
-        )
+        yield Finding(outcome, f"{counted(len(lost), 'case')} lost {_blamed(lost)}, {allowed} allowed")
 
 
 def _undecided_items(open_cases: Mapping[str, str], let_pass: frozenset[str], allowed: str) -> Iterator[Finding]:
     """Say whether items that nobody could decide may stay so, where nothing but the items is asked."""
     if open_cases:
-        why = f"{counted(len(open_cases), 'case')} undecided ({_blames(open_cases)}: {_named(open_cases)}), {allowed} allowed"
+        why = f"{counted(len(open_cases), 'case')} undecided {_blamed(open_cases)}, {allowed} allowed"
         yield Finding("inconclusive" if open_cases.keys() - let_pass else "passed", why, open=True)
 
 
 def _told_open(open_cases: Mapping[str, str], cases: int) -> str:
-    return f"{len(open_cases)} of {counted(cases, 'case')} undecided ({_blames(open_cases)}: {_named(open_cases)})"
+    return f"{len(open_cases)} of {counted(cases, 'case')} undecided {_blamed(open_cases)}"
 
 
-def _blames(cases: Mapping[str, str]) -> str:
-    return ", ".join(f"{blame} {number}" for blame, number in sorted(Counter(cases.values()).items()))
-
-
-def _named(cases: Mapping[str, str]) -> str:
-    names = sorted(cases)
-    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+def _blamed(cases: Mapping[str, str]) -> str:
+    """Say whom or what some cases are laid to, and name the first of them."""
+    blames = ", ".join(f"{blame} {number}" for blame, number in sorted(Counter(cases.values()).items()))
+    return f"({blames}: {listed(sorted(cases))})"
 
 
 def _ways_on(findings: Sequence[Finding], cards: Sequence[Scorecard]) -> Iterator[str]:

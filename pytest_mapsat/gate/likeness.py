@@ -24,7 +24,8 @@ from pytest_mapsat.model import (
     trajectory_digest,
 )
 
-_NAMED = 3
+from .finding import listed
+
 _NONE = "none"
 #: What asserts each kind of requirement.
 _KINDS = {"explicit": "explicit", "hard": "hard", "soft": "soft", "fact": "facts", "policy": "policies"}
@@ -252,7 +253,7 @@ def _cases(base: Side, new: Side) -> Iterable[Unlike]:
     if (alone[0] and not new.partial) or alone[1]:
         yield Unlike(what="cases", base=_only(alone[0], len(before)), new=_only(alone[1], len(after)))
     if changed := sorted(_changed(base, new)):
-        yield Unlike(what="changed cases", base=_named(changed), new="not the same as before")
+        yield Unlike(what="changed cases", base=listed(changed), new="not the same as before")
     agents = [sorted({card.agent for card in side.cards}) for side in (base, new)]
     if agents[0] != agents[1]:
         told = (", ".join(name or _NONE for name in names) for names in agents)
@@ -260,12 +261,7 @@ def _cases(base: Side, new: Side) -> Iterable[Unlike]:
 
 
 def _only(alone: Sequence[str], count: int) -> str:
-    return f"{count}" + (f", of them only here {_named(alone)}" if alone else "")
-
-
-def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+    return f"{count}" + (f", of them only here {listed(alone)}" if alone else "")
 
 
 def _changed(base: Side, new: Side) -> frozenset[str]:
