@@ -22,6 +22,8 @@ _WAYS_ON = (
 _RECORDS = "calls without a record leave labels open: mapsat lint SUITE --misses RUN offers synonyms and records"
 
 _UNKNOWN = ("unevaluated", "error")
+#: So much of a reason is told.
+_WHY = 120
 
 
 def parse_allowance(text: str) -> tuple[float, bool]:
@@ -84,11 +86,14 @@ def decide(
         findings += _compared(comparison, drops, coverage, "" if place == 0 else "against the anchor, ")
     if not comparisons:
         findings += _compared(None, drops, coverage, "")
+    if open_cases:
+        told = f"{_undecided_told(open_cases, cards, cases)}, {allowed_undecided} allowed"
+        decides = not (thresholds or drops) and bool(
+            open_cases.keys() - allowed
+        )  # where nothing but the items is asked
+        findings.append(Finding("inconclusive" if decides else "passed", told, open=True))
     if not (thresholds or drops):
-        findings += _undecided_items(open_cases, allowed, allowed_undecided)
         findings.append(Finding("passed", f"no threshold was given{'' if findings else ': only the items decide'}"))
-    elif open_cases:
-        findings.append(Finding("passed", _told_open(open_cases, cases)))
     # The sort is stable: thresholds of one outcome stay in the order they were given.
     findings.sort(key=lambda finding: (-SEVERITY.index(finding.outcome), not finding.warns))
     return Gate(
@@ -176,21 +181,22 @@ def _lost(lost: Mapping[str, str], allowed: int) -> Iterator[Finding]:
         yield Finding(outcome, f"{counted(len(lost), 'case')} lost {_blamed(lost)}, {allowed} allowed")
 
 
-def _undecided_items(open_cases: Mapping[str, str], let_pass: frozenset[str], allowed: str) -> Iterator[Finding]:
-    """Say whether items that nobody could decide may stay so, where nothing but the items is asked."""
-    if open_cases:
-        why = f"{counted(len(open_cases), 'case')} undecided {_blamed(open_cases)}, {allowed} allowed"
-        yield Finding("inconclusive" if open_cases.keys() - let_pass else "passed", why, open=True)
+def _undecided_told(open_cases: Mapping[str, str], cards: Sequence[Scorecard], cases: int) -> str:
+    """Say how many cases are undecided, which, and why the first of them is."""
+    first = min(open_cases)
+    whys = (
+        f"; {label.factor} of {first}: {label.why.removeprefix(UNDECIDED).lstrip(': ')[:_WHY]}"
+        for card in cards
+        for label in card.labels
+        if card.id == first and label.factor in card.unknown and label.bounded and label.why
+    )
+    return f"{len(open_cases)} of {counted(cases, 'case')} undecided {_blamed(open_cases, next(whys, ''))}"
 
 
-def _told_open(open_cases: Mapping[str, str], cases: int) -> str:
-    return f"{len(open_cases)} of {counted(cases, 'case')} undecided {_blamed(open_cases)}"
-
-
-def _blamed(cases: Mapping[str, str]) -> str:
-    """Say whom or what some cases are laid to, and name the first of them."""
+def _blamed(cases: Mapping[str, str], why: str = "") -> str:
+    """Say whom or what some cases are laid to, name the first of them, and add why."""
     blames = ", ".join(f"{blame} {number}" for blame, number in sorted(Counter(cases.values()).items()))
-    return f"({blames}: {listed(sorted(cases))})"
+    return f"({blames}: {listed(sorted(cases))}{why})"
 
 
 def _ways_on(findings: Sequence[Finding], cards: Sequence[Scorecard]) -> Iterator[str]:
@@ -250,4 +256,4 @@ def _blame(card: Scorecard, label: Label | None, name: str) -> str:
         return card.faults[name].blame
     if label is None:
         return UNDECIDED if name in card.bounds else "judge"
-    return label.blame or (UNDECIDED if label.undecided else "judge")
+    return label.blame or (UNDECIDED if label.bounded else "judge")

@@ -37,7 +37,7 @@ class Trials(NamedTuple):
 
     Attributes:
         varies: whether it is known to end otherwise in another trial (True), to do the same each time (False), or neither (None).
-        why: how that is known, or what leaves it open, in words.
+        why: how that is known, or what speaks for chance though one trial cannot tell, in words; empty where nothing does.
         base: trials of each case in the earlier run, the fewest.
         new: likewise in the new one.
     """
@@ -54,8 +54,8 @@ class Trials(NamedTuple):
 
     @property
     def may_be_chance(self) -> bool:
-        """Whether a case may flip by chance: the agent varies, or one trial cannot tell whether it does."""
-        return self.varies is True or (self.varies is None and self.fewer == 1)
+        """Whether a case may flip by chance: the agent varies, or something speaks for it and one trial cannot tell."""
+        return self.varies is True or (self.varies is None and self.fewer == 1 and bool(self.why))
 
     @property
     def caution(self) -> str:
@@ -64,7 +64,7 @@ class Trials(NamedTuple):
             return ""
         if self.varies:
             return f"one trial of each case is too few: this agent varies ({self.why})"
-        return f"one trial of each case is too few to tell the change from chance: {self.why}"
+        return f"one trial of each case is too few to tell the change from chance{': ' * bool(self.why)}{self.why}"
 
 
 def trials_of(pairs: Sequence[Pair], metrics: Sequence[str], *, same_agent: bool) -> Trials:
@@ -81,8 +81,7 @@ def trials_of(pairs: Sequence[Pair], metrics: Sequence[str], *, same_agent: bool
     other = [pair for pair in pairs if not pair.same_words]
     #: A change that reaches a case shows in its result, chance in words alone; a change of all words cannot be told from chance.
     idle = [pair.id for pair in other if pair.ends_alike]
-    varies = None
-    why = f"the words of {len(other)} of {counted(len(pairs), 'dialogue')} differ"
+    varies, why = None, ""
     if unequal:
         varies, why = True, f"trials of {listed(unequal, 1)} in one run end differently"
     elif same_agent and other:
@@ -94,7 +93,7 @@ def trials_of(pairs: Sequence[Pair], metrics: Sequence[str], *, same_agent: bool
     elif {pair.flip for pair in pairs} >= {-1, 1}:
         varies, why = True, "other cases flipped for the better at the same time"
     elif idle:
-        why += f", as in {idle[0]}, which ends as before"
+        why = f"the words of {len(other)} of {counted(len(pairs), 'dialogue')} differ, as in {idle[0]}, which ends as before"
     return Trials(varies, why, base, new)
 
 

@@ -163,9 +163,12 @@ class Likeness(NamedTuple):
         if self.broken:
             way = "a run that did not end is finished by --mapsat-resume"
         elif self.kind:
-            way = "mapsat regrade judges a saved run again; with another user or other limits the base has to be run again"
+            way = "mapsat regrade judges the base again; with another user or other limits it has to be run again"
         elif self.part and not common:
-            way = "the cases that are the same in both are compared with --mapsat-compare-on=common"
+            way = (
+                "run the base again, or compare the cases that are the same in both with --mapsat-compare-on=common; "
+                "an anchor moves with mapsat compare ANCHOR RUN --accept"
+            )
         else:
             return ()
         return (*(f"the runs cannot be compared: {told(one)}" for one in self.all), way)

@@ -340,6 +340,12 @@ def test_one_flip_in_one_trial_fails_where_words_differ_only_with_the_results():
     assert against(of_words("111100", "abcdef"), of_words("111000", "abcdeX")).outcome == "failed"
 
 
+def test_flips_in_one_trial_fail_where_no_case_with_other_words_ends_as_before():
+    found = against(of_words("111", "abc"), of_words("000", "xyz"))
+    assert (found.varies, found.outcome) == (None, "failed")
+    assert found.rules[0].reason == "3 cases passed before and fail now, 0 may: c0, c1, c2"
+
+
 def test_one_flip_in_one_trial_is_a_warning_where_words_differ_though_the_results_do_not():
     runs = of_words("111100", "abcdef"), of_words("111000", "uvwxyz")
     found = against(*runs)
