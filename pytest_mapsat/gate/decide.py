@@ -80,7 +80,10 @@ def decide(
     room = math.floor(number * cases / 100 + TOLERANCE) if share else int(number)
     undecided = frozenset(case for case, blame in open_cases.items() if blame == UNDECIDED)
     allowed = undecided if len(undecided) <= room else frozenset()
-    findings = [*_collection(coverage), *_lost(lost, allowed_lost)]
+    findings = list(_collection(coverage))
+    if lost:
+        outcome: GateOutcome = "invalid" if len(lost) > allowed_lost else "passed"
+        findings.append(Finding(outcome, f"{counted(len(lost), 'case')} lost {_blamed(lost)}, {allowed_lost} allowed"))
     findings += _thresholds(cards, thresholds, coverage, base, agent, allowed=allowed)
     for place, comparison in enumerate(comparisons):
         findings += _compared(comparison, drops, coverage, "" if place == 0 else "against the anchor, ")
@@ -173,12 +176,6 @@ def _collection(coverage: Coverage) -> Iterator[Finding]:
     if coverage.errors:
         told = f"{counted(len(coverage.errors), 'place')} could not be read: {listed(coverage.errors)}"
         yield Finding("invalid", told)
-
-
-def _lost(lost: Mapping[str, str], allowed: int) -> Iterator[Finding]:
-    if lost:
-        outcome: GateOutcome = "invalid" if len(lost) > allowed else "passed"
-        yield Finding(outcome, f"{counted(len(lost), 'case')} lost {_blamed(lost)}, {allowed} allowed")
 
 
 def _undecided_told(open_cases: Mapping[str, str], cards: Sequence[Scorecard], cases: int) -> str:

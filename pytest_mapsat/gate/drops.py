@@ -79,7 +79,7 @@ def trials_of(pairs: Sequence[Pair], metrics: Sequence[str], *, same_agent: bool
     new = min((len(pair.new) for pair in pairs), default=1)
     unequal = [pair.id for pair in pairs if pair.varies(metrics)]
     other = [pair for pair in pairs if not pair.same_words]
-    #: A change that reaches a case shows in its result, chance in words alone; a change of all words cannot be told from chance.
+    # A change that reaches a case shows in its result, chance in words alone; a change of all words cannot be told from chance.
     idle = [pair.id for pair in other if pair.ends_alike]
     varies, why = None, ""
     if unequal:
@@ -121,7 +121,9 @@ def held_drops(table: Table, drops: Sequence[Drop], trials: Trials) -> tuple[Rul
     sampled = [drop for drop in rules if drop.sampled and columns[drop].members]
     results = dict(zip(sampled, _held_sampled(table, sampled), strict=True))
     tested = [drop for drop in columns if not drop.sampled and columns[drop].members]
-    for drop, chance in zip(tested, _chances(columns, tested), strict=True):
+    kinds: list[Literal["most", "flips"]] = ["flips" if drop.metric == FLIPS else "most" for drop in tested]
+    likely = chances(blocks_of([columns[drop] for drop in tested], kinds), len(tested))
+    for drop, chance in zip(tested, likely, strict=True):
         column = columns[drop]
         given = drop in drops
         if drop.metric == FLIPS:
@@ -136,12 +138,6 @@ def held_drops(table: Table, drops: Sequence[Drop], trials: Trials) -> tuple[Rul
         elif drop not in results:
             results[drop] = _no_value(drop, columns[drop], table)
     return tuple(results[drop] for drop in rules if drop in results)
-
-
-def _chances(columns: dict[Drop, Column], drops: Sequence[Drop]) -> list[float]:
-    """Return how probable it is that each mean falls as far by chance, or that as many cases flip."""
-    kinds: list[Literal["most", "flips"]] = ["flips" if drop.metric == FLIPS else "most" for drop in drops]
-    return chances(blocks_of([columns[drop] for drop in drops], kinds), len(drops))
 
 
 def _held(drop: Drop, column: Column, chance: float, trials: Trials) -> RuleResult:

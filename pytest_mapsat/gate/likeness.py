@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -188,10 +188,10 @@ def likeness(base: Side, new: Side) -> Likeness:
         broken=tuple(_broken(base, new)),
         kind=(
             *_differing(_kind(base.manifest.request), _kind(new.manifest.request)),
-            *_differing(_prompts(base.manifest), _prompts(new.manifest)),
+            *_differing(*(_marks("prompt", side.manifest.prompts) for side in (base, new))),
         ),
         part=(
-            *_differing(_versions(base.manifest), _versions(new.manifest)),
+            *_differing(*(_marks("version of", side.manifest.versions) for side in (base, new))),
             *_differing(_suites(base.manifest.suites), _suites(new.manifest.suites)),
             *_cases(base, new),
         ),
@@ -224,12 +224,8 @@ def _text(value: object) -> str:
     )
 
 
-def _prompts(manifest: RunManifest) -> dict[str, str]:
-    return {f"prompt {name}": mark for name, mark in manifest.prompts.items() if not name.endswith(_BESIDE)}
-
-
-def _versions(manifest: RunManifest) -> dict[str, str]:
-    return {f"version of {name}": version for name, version in manifest.versions.items()}
+def _marks(what: str, marks: Mapping[str, str]) -> dict[str, str]:
+    return {f"{what} {name}": mark for name, mark in marks.items() if not name.endswith(_BESIDE)}
 
 
 def _suites(infos: Iterable[SuiteInfo]) -> dict[str, str]:
