@@ -133,8 +133,7 @@ class Case(NamedTuple):
     def trials(self) -> int:
         return len(self.base)
 
-    @property
-    def ends_alike(self) -> bool:
+    def ends_alike(self, metrics: Sequence[str]) -> bool:
         return set(self.base) == set(self.new)
 
     @property

@@ -80,7 +80,7 @@ def trials_of(pairs: Sequence[Pair], metrics: Sequence[str], *, same_agent: bool
     unequal = [pair.id for pair in pairs if pair.varies(metrics)]
     other = [pair for pair in pairs if not pair.same_words]
     # A change that reaches a case shows in its result, chance in words alone; a change of all words cannot be told from chance.
-    idle = [pair.id for pair in other if pair.ends_alike]
+    idle = [pair.id for pair in other if pair.ends_alike(metrics)]
     varies, why = None, ""
     if unequal:
         varies, why = True, f"trials of {listed(unequal, 1)} in one run end differently"

@@ -101,11 +101,11 @@ class Pair:
         base, new = (sorted(map(dialogue_of, cards)) for cards in (self.base, self.new))
         return base == new and all(base)
 
-    @property
-    def ends_alike(self) -> bool:
-        """Whether the case ends in both runs with the same outcomes and metrics."""
-        ends = [{(card.outcome, *card.metrics.values()) for card in cards} for cards in (self.base, self.new)]
-        return ends[0] == ends[1]
+    def ends_alike(self, metrics: Sequence[str]) -> bool:
+        """Say whether the case ends in both runs with the same outcomes and metrics."""
+        outcomes = [{card.outcome for card in cards} for cards in (self.base, self.new)]
+        spans = ([{span for _, span in self._spans(name, new=new)} for name in metrics] for new in (False, True))
+        return outcomes[0] == outcomes[1] and next(spans) == next(spans)
 
     @property
     def asks_a_model(self) -> bool:

@@ -142,6 +142,32 @@ def test_an_agent_that_varies_is_green_against_itself_and_red_when_it_got_worse(
     )
 
 
+#: Names the closed charger in one case; all words are others where it says "Today".
+ONCE = """\
+def agent(message, tools):
+    pois = tools.search_poi(query="charger")["pois"]
+    place = next(poi for poi in pois if poi["open"] != ("bridge" in message))
+    return f"TODAYI suggest {place['name']}."
+"""
+
+
+def test_one_flip_of_a_changed_agent_is_red_where_other_words_stay_and_a_warning_where_all_differ(
+    pytester: pytest.Pytester,
+) -> None:
+    cases = [tiny_suite.case(f"c{n}") for n in range(12)]
+    cases[7]["visible"]["query"] = "Take me to a charger at the bridge."
+    tiny_suite.write_suite(pytester.path / "benchmark_cases", {"all.jsonl": cases})
+    pytester.makepyfile(good=tiny_suite.GOOD, once=ONCE.replace("TODAY", ""), chatty=ONCE.replace("TODAY", "Today "))
+    run(pytester, GOOD, "--mapsat-assert=none", "--mapsat-save=base.json")
+    asked = ("--mapsat-compare=base.json", "--mapsat-assert=hard")
+    once = run(pytester, "--mapsat-agent=once:agent", *asked)
+    once.stdout.fnmatch_lines(["gate*FAILED: 1 case passed before and fails now, 0 may: c7"])
+    chatty = run(pytester, "--mapsat-agent=chatty:agent", *asked)
+    told = " ".join(chatty.stdout.str().split())
+    assert "warning: inconclusive: 1 case passed before and fails now, 0 may: c7 one trial" in told
+    assert "one trial of each case is too few to tell the change from chance: the words of 12 of 12 dialogues" in told
+
+
 #: Forgets the bench in so many cases as the file ``step`` says: AR falls by 0.006 each time, over 20 cases.
 FADING = """\
 import pathlib
