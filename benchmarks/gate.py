@@ -76,7 +76,7 @@ def row(size: int, trials: int, drop: float, repeats: int, *, source: str = "ano
     from pytest_mapsat.gate import parse_drops
     from pytest_mapsat.gate.drops import held_drops, trials_of
     from pytest_mapsat.gate.finding import SEVERITY
-    from pytest_mapsat.gate.table import Table
+    from pytest_mapsat.gate.pairs import Table
 
     generator = np.random.default_rng([size, trials, round(1000 * drop), round(1000 * correlated)])
     ended = {"before": [], "now": []}
@@ -132,6 +132,9 @@ class Case(NamedTuple):
     @property
     def trials(self) -> int:
         return len(self.base)
+
+    def ends_alike(self, metrics: Sequence[str]) -> bool:
+        return set(self.base) == set(self.new)
 
     @property
     def flip(self) -> int:

@@ -41,7 +41,7 @@ def add_compare(commands: Any) -> None:
     parser.add_argument(
         "--accept",
         action="store_true",
-        help="make the new run the earlier one: write it there, without its dialogues, to be committed as the anchor of later comparisons",
+        help="make the new run the earlier one, whatever differs: write it there, without its dialogues, to be committed as the anchor of later comparisons",
     )
     parser.add_argument(
         "--aa",
@@ -91,8 +91,11 @@ def add_merge(commands: Any) -> None:
 def _compare(options: argparse.Namespace) -> int:
     from pytest_mapsat.gate import compare  # noqa: PLC0415  --help needs no pydantic
     from pytest_mapsat.model import UsageError  # noqa: PLC0415  likewise
-    from pytest_mapsat.runs.baseline import read_base  # noqa: PLC0415  likewise
+    from pytest_mapsat.runs.baseline import accept, read_base  # noqa: PLC0415  likewise
 
+    if options.accept and len(options.runs) == _PAIR and not options.runs[0].exists():
+        accept(options.runs[1], options.runs[0])  # the first anchor
+        return _accepted(options)
     sides = [read_base(path) for path in options.runs]
     drops = _drops(options.fail, sides[-1])
     if options.aa:
@@ -101,7 +104,7 @@ def _compare(options: argparse.Namespace) -> int:
         raise UsageError(f"compare: found {len(sides)} runs, expected the earlier one and the new one (or --aa)")
     base, new = sides
     found = compare(base, new, drops, common=options.common, inconclusive=options.inconclusive)
-    if not found.comparable:
+    if not (found.comparable or options.accept):
         raise UsageError("\n".join(found.reasons).replace("--mapsat-compare-on=common", "--common"))
     if options.json:
         _print(json.dumps(found.model_dump(mode="json"), ensure_ascii=False, indent=2))
@@ -111,15 +114,19 @@ def _compare(options: argparse.Namespace) -> int:
         for line in change_lines(found, _width(), full=options.verbose):
             _print(line.text)
         more = ": no case flipped; --fail says how much a mean may fall"
-        _print(f"{'outcome':9}{found.outcome}{'' if drops or found.outcome != 'passed' else more}")
+        outcome = found.outcome if found.comparable else "not compared"
+        _print(f"{'outcome':9}{outcome}{'' if drops or outcome != 'passed' else more}")
     if options.accept:
-        from pytest_mapsat.runs.baseline import accept  # noqa: PLC0415  lazy
-
         accept(options.runs[1], options.runs[0])
-        _print(f"accepted {options.runs[1]} is written to {options.runs[0]}: commit it")
-        return _OK
+        return _accepted(options)
     held = found.outcome == "passed" or (found.outcome == "inconclusive" and options.inconclusive == "pass")
     return _OK if held else _FINDINGS
+
+
+def _accepted(options: argparse.Namespace) -> int:
+    if not options.json:
+        _print(f"accepted {options.runs[1]} is written to {options.runs[0]}: commit it")
+    return _OK
 
 
 def _drops(given: Sequence[str] | None, new: Side) -> tuple[Drop, ...]:

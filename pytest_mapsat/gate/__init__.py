@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from .alarms import Alarms, false_alarms
 from .compare import compare
-from .coverage import Coverage
 from .decide import decide, parse_allowance
+from .finding import Coverage
 from .likeness import Side, likeness, slim, without_turns
-from .rules import Ceiling, Drop, Origin, Threshold, gated, parse_drops, parse_thresholds
-from .spending import EACH_CASE
+from .rules import EACH_CASE, Ceiling, Drop, Origin, Threshold, gated, parse_drops, parse_thresholds
 
 __all__ = [
     "EACH_CASE",

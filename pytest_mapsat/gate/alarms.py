@@ -12,9 +12,8 @@ from pytest_mapsat.model import ComparisonOutcome, JsonObject, UsageError
 from .drops import held_drops, trials_of
 from .finding import SEVERITY, counted
 from .likeness import Side, likeness, told
-from .pairs import pair_up
+from .pairs import Table, pair_up
 from .rules import Drop
-from .table import Table
 
 #: More pairs than this tell nothing more of so few runs.
 _MOST = 400

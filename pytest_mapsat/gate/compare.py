@@ -13,9 +13,8 @@ from .changed import changed_cases
 from .drops import held_drops, trials_of
 from .finding import ALARMS, SEVERITY, counted
 from .likeness import Side, likeness, told
-from .pairs import Pair, pair_up
+from .pairs import Column, Pair, Table, blocks_of, pair_up
 from .rules import Drop, gated
-from .table import Column, Table, blocks_of
 
 _NAMED = 3
 #: With a smaller share of the cases in common a comparison says nothing of the suite.
@@ -151,8 +150,11 @@ def _reasons(rules: Sequence[RuleResult]) -> Iterator[str]:
 
 def _where(changed: Sequence[CaseChange], table: Table) -> Iterator[str]:
     """Give the domains in which cases got worse, the one with the most of them first."""
-    worse = [one for one in changed if one.direction == "worse"]
-    for domain, some in _by_domain(worse):
+    worse: dict[str, list[CaseChange]] = {}
+    for one in changed:
+        for domain in (one.domains or ("",)) if one.direction == "worse" else ():
+            worse.setdefault(domain, []).append(one)
+    for domain, some in sorted(worse.items(), key=lambda pair: (-len(pair[1]), pair[0])):
         whole = sum(domain in (pair.domains or ("",)) for pair in table.pairs)
         factors: dict[str, int] = {}
         for one in some:
@@ -163,12 +165,3 @@ def _where(changed: Sequence[CaseChange], table: Table) -> Iterator[str]:
         said = f"; factors: {', '.join(named[:_NAMED])}{' ...' if len(named) > _NAMED else ''}" if named else ""
         cases = ", ".join(one.id for one in some[:_NAMED]) + (" ..." if len(some) > _NAMED else "")
         yield f"{domain or 'no domain'}: {len(some)} of {counted(whole, 'case')} got worse ({cases}){said}"
-
-
-def _by_domain(changed: Sequence[CaseChange]) -> list[tuple[str, list[CaseChange]]]:
-    """Return the cases by domain, the domain with the most of them first."""
-    found: dict[str, list[CaseChange]] = {}
-    for one in changed:
-        for domain in one.domains or ("",):
-            found.setdefault(domain, []).append(one)
-    return sorted(found.items(), key=lambda pair: (-len(pair[1]), pair[0]))

@@ -10,12 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pytest_mapsat.metrics import LEVEL, summarise
 from pytest_mapsat.model import UNDECIDED, Comparison, Gate, GateOutcome, Label, Scorecard
 
-from .coverage import Coverage
-from .finding import SEVERITY, TOLERANCE, Finding, counted
-from .holds import check, members, skipped
+from .finding import SEVERITY, TOLERANCE, Coverage, Finding, counted, listed
+from .holds import check, check_ceiling, members, skipped
 from .likeness import Side
-from .rules import Ceiling, Drop, Threshold
-from .spending import EACH_CASE, check_ceiling
+from .rules import EACH_CASE, Ceiling, Drop, Threshold
 
 _WAYS_ON = (
     "three ways on: a judge model (mapsat regrade RUN --judge=llm:MODEL), labels of people (mapsat review RUN), "
@@ -24,7 +22,8 @@ _WAYS_ON = (
 _RECORDS = "calls without a record leave labels open: mapsat lint SUITE --misses RUN offers synonyms and records"
 
 _UNKNOWN = ("unevaluated", "error")
-_SHOWN = 3
+#: So much of a reason is told.
+_WHY = 120
 
 
 def parse_allowance(text: str) -> tuple[float, bool]:
@@ -83,7 +82,10 @@ def decide(
     room = math.floor(number * cases / 100 + TOLERANCE) if share else int(number)
     undecided = frozenset(case for case, blame in open_cases.items() if blame == UNDECIDED)
     allowed = undecided if len(undecided) <= room else frozenset()
-    findings = [*_collection(coverage), *_lost(lost, allowed_lost)]
+    findings = list(_collection(coverage))
+    if lost:
+        outcome: GateOutcome = "invalid" if len(lost) > allowed_lost else "passed"
+        findings.append(Finding(outcome, f"{counted(len(lost), 'case')} lost {_blamed(lost)}, {allowed_lost} allowed"))
     gates = bool(thresholds or drops)
     findings += [Finding("invalid" if gates else "passed", reason, warns=True) for reason in uncertified]
     findings += _thresholds(cards, thresholds, coverage, base, agent, allowed=allowed)
@@ -91,11 +93,12 @@ def decide(
         findings += _compared(comparison, drops, coverage, "" if place == 0 else "against the anchor, ")
     if not comparisons:
         findings += _compared(None, drops, coverage, "")
+    if open_cases:
+        told = f"{_undecided_told(open_cases, cards, cases)}, {allowed_undecided} allowed"
+        decides = not gates and bool(open_cases.keys() - allowed)  # where nothing but the items is asked
+        findings.append(Finding("inconclusive" if decides else "passed", told, open=True))
     if not gates:
-        findings += _undecided_items(open_cases, allowed, allowed_undecided)
         findings.append(Finding("passed", f"no threshold was given{'' if findings else ': only the items decide'}"))
-    elif open_cases:
-        findings.append(Finding("passed", _told_open(open_cases, cases)))
     # The sort is stable: thresholds of one outcome stay in the order they were given.
     findings.sort(key=lambda finding: (-SEVERITY.index(finding.outcome), not finding.warns))
     return Gate(
@@ -173,37 +176,26 @@ def _collection(coverage: Coverage) -> Iterator[Finding]:
     if coverage.unfinished:
         yield Finding("invalid", coverage.unfinished)
     if coverage.errors:
-        more = len(coverage.errors) - _SHOWN
-        named = ", ".join(coverage.errors[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
-        yield Finding("invalid", f"{counted(len(coverage.errors), 'place')} could not be read: {named}")
+        told = f"{counted(len(coverage.errors), 'place')} could not be read: {listed(coverage.errors)}"
+        yield Finding("invalid", told)
 
 
-def _lost(lost: Mapping[str, str], allowed: int) -> Iterator[Finding]:
-    if lost:
-        outcome: GateOutcome = "invalid" if len(lost) > allowed else "passed"
-        yield Finding(
-            outcome, f"{counted(len(lost), 'case')} lost ({_blames(lost)}: {_named(lost)}), {allowed} allowed"
-        )
+def _undecided_told(open_cases: Mapping[str, str], cards: Sequence[Scorecard], cases: int) -> str:
+    """Say how many cases are undecided, which, and why the first of them is."""
+    first = min(open_cases)
+    whys = (
+        f"; {label.factor} of {first}: {label.why.removeprefix(UNDECIDED).lstrip(': ')[:_WHY]}"
+        for card in cards
+        for label in card.labels
+        if card.id == first and label.factor in card.unknown and label.bounded and label.why
+    )
+    return f"{len(open_cases)} of {counted(cases, 'case')} undecided {_blamed(open_cases, next(whys, ''))}"
 
 
-def _undecided_items(open_cases: Mapping[str, str], let_pass: frozenset[str], allowed: str) -> Iterator[Finding]:
-    """Say whether items that nobody could decide may stay so, where nothing but the items is asked."""
-    if open_cases:
-        why = f"{counted(len(open_cases), 'case')} undecided ({_blames(open_cases)}: {_named(open_cases)}), {allowed} allowed"
-        yield Finding("inconclusive" if open_cases.keys() - let_pass else "passed", why, open=True)
-
-
-def _told_open(open_cases: Mapping[str, str], cases: int) -> str:
-    return f"{len(open_cases)} of {counted(cases, 'case')} undecided ({_blames(open_cases)}: {_named(open_cases)})"
-
-
-def _blames(cases: Mapping[str, str]) -> str:
-    return ", ".join(f"{blame} {number}" for blame, number in sorted(Counter(cases.values()).items()))
-
-
-def _named(cases: Mapping[str, str]) -> str:
-    names = sorted(cases)
-    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+def _blamed(cases: Mapping[str, str], why: str = "") -> str:
+    """Say whom or what some cases are laid to, name the first of them, and add why."""
+    blames = ", ".join(f"{blame} {number}" for blame, number in sorted(Counter(cases.values()).items()))
+    return f"({blames}: {listed(sorted(cases))}{why})"
 
 
 def _ways_on(findings: Sequence[Finding], cards: Sequence[Scorecard]) -> Iterator[str]:
@@ -263,4 +255,4 @@ def _blame(card: Scorecard, label: Label | None, name: str) -> str:
         return card.faults[name].blame
     if label is None:
         return UNDECIDED if name in card.bounds else "judge"
-    return label.blame or (UNDECIDED if label.undecided else "judge")
+    return label.blame or (UNDECIDED if label.bounded else "judge")

@@ -34,7 +34,8 @@ from pytest_mapsat.model import (
     trajectory_digest,
 )
 
-_NAMED = 3
+from .finding import listed
+
 _NONE = "none"
 #: What asserts each kind of requirement.
 _KINDS = {"explicit": "explicit", "hard": "hard", "soft": "soft", "fact": "facts", "policy": "policies"}
@@ -232,9 +233,12 @@ class Likeness(NamedTuple):
         if self.broken:
             way = "a run that did not end is finished by --mapsat-resume"
         elif self.kind:
-            way = "mapsat regrade judges a saved run again; with another user or other limits the base has to be run again"
+            way = "mapsat regrade judges the base again; with another user or other limits it has to be run again"
         elif self.part and not common:
-            way = "the cases that are the same in both are compared with --mapsat-compare-on=common"
+            way = (
+                "run the base again, or compare the cases that are the same in both with --mapsat-compare-on=common; "
+                "an anchor moves with mapsat compare ANCHOR RUN --accept"
+            )
         else:
             return ()
         return (*(f"the runs cannot be compared: {told(one)}" for one in self.all), way)
@@ -254,11 +258,11 @@ def likeness(base: Side, new: Side) -> Likeness:
         broken=tuple(_broken(base, new)),
         kind=(
             *_differing(_kind(base.manifest.request), _kind(new.manifest.request)),
-            *_differing(_prompts(base.manifest), _prompts(new.manifest)),
+            *_differing(*(_marks("prompt", side.manifest.prompts) for side in (base, new))),
             *_differing(_calibrations(base.manifest), _calibrations(new.manifest)),
         ),
         part=(
-            *_differing(_versions(base.manifest), _versions(new.manifest)),
+            *_differing(*(_marks("version of", side.manifest.versions) for side in (base, new))),
             *_differing(_suites(base.manifest.suites), _suites(new.manifest.suites)),
             *_cases(base, new),
         ),
@@ -291,16 +295,12 @@ def _text(value: object) -> str:
     )
 
 
-def _prompts(manifest: RunManifest) -> dict[str, str]:
-    return {f"prompt {name}": mark for name, mark in manifest.prompts.items() if not name.endswith(_BESIDE)}
+def _marks(what: str, marks: Mapping[str, str]) -> dict[str, str]:
+    return {f"{what} {name}": mark for name, mark in marks.items() if not name.endswith(_BESIDE)}
 
 
 def _calibrations(manifest: RunManifest) -> dict[str, str]:
     return {f"calibration table of {info.name}": info.calibration for info in manifest.suites if info.calibration}
-
-
-def _versions(manifest: RunManifest) -> dict[str, str]:
-    return {f"version of {name}": version for name, version in manifest.versions.items()}
 
 
 def _suites(infos: Iterable[SuiteInfo]) -> dict[str, str]:
@@ -327,7 +327,7 @@ def _cases(base: Side, new: Side) -> Iterable[Unlike]:
     if (alone[0] and not new.partial) or alone[1]:
         yield Unlike(what="cases", base=_only(alone[0], len(before)), new=_only(alone[1], len(after)))
     if changed := sorted(_changed(base, new)):
-        yield Unlike(what="changed cases", base=_named(changed), new="not the same as before")
+        yield Unlike(what="changed cases", base=listed(changed), new="not the same as before")
     agents = [sorted({card.agent for card in side.cards}) for side in (base, new)]
     if agents[0] != agents[1]:
         told = (", ".join(name or _NONE for name in names) for names in agents)
@@ -335,12 +335,7 @@ def _cases(base: Side, new: Side) -> Iterable[Unlike]:
 
 
 def _only(alone: Sequence[str], count: int) -> str:
-    return f"{count}" + (f", of them only here {_named(alone)}" if alone else "")
-
-
-def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+    return f"{count}" + (f", of them only here {listed(alone)}" if alone else "")
 
 
 def _changed(base: Side, new: Side) -> frozenset[str]:

@@ -11,12 +11,15 @@ from typing import Literal
 from pytest_mapsat.metrics import PASS_RATE
 from pytest_mapsat.model import MSB_METRICS, Metric, UsageError, did_you_mean, shown
 
-from .spending import EACH_CASE, SPENDING
-
 Origin = Literal["command line", "ini"]
 
 #: Rules of a comparison that stand on no metric: cases that passed and fail, and the share of undecided cases.
 FLIPS, UNDECIDED_SHARE = "flips", "undecided"
+
+#: What a ceiling may stand on, with the unit in which it is told.
+SPENDING = {"cost": "USD", "tokens": "tokens", "calls": "calls", "turns": "turns", "seconds": "s"}
+#: In the place of a domain: every case for itself.
+EACH_CASE = "case"
 
 _UNDER = "--mapsat-fail-under"
 _DROPS = "--mapsat-compare-fail"

@@ -55,8 +55,8 @@ class Beginning:
         request = portable(self._settings.request)
         try:
             self.bases = read_bases(self._settings.compare)
-            for base in self.bases:
-                refuse_unlike(base, request)
+            for path, base in zip(self._settings.compare, self.bases, strict=True):
+                refuse_unlike(path, base, request)
             finished = None if self._settings.resume is None else read_finished(self._settings.resume)
             if finished is not None:
                 finished.refuse_other_request(request)

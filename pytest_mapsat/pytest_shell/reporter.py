@@ -92,7 +92,7 @@ class Reporter:
         self._run: Run | None = None
         #: What went wrong on our own side, told at the end.
         self._faults: list[str] = []
-        self._told = self._saved = False
+        self._told = self._saved = self._trials_told = False
         #: What became of the answers of the user's own tools.
         self._own_answers: list[str] = []
         rule = PassRule.parse(settings.request.options.pass_rule, settings.request.options.trials)
@@ -126,11 +126,6 @@ class Reporter:
             progress = Progress(self.config, self._gathered.tally, self.episodes.flights, self._to_run)
             self.config.pluginmanager.register(progress, "mapsat-progress")
         return (yield)
-
-    def pytest_report_header(self) -> list[str]:
-        """Tell before anything runs what the comparison to come will not be able to see."""
-        trials = self.settings.request.options.trials
-        return [f"mapsat: {said}" for base in self.beginning.bases if (said := too_few_trials(base, trials))]
 
     def _to_run(self) -> int:
         return self._ledger.collected - self._ledger.deselected
@@ -179,13 +174,27 @@ class Reporter:
             refuse_undeclared(self.settings.request.options, self.suites.used(), self.families)
             if self.episodes.finished is not None:
                 self.episodes.finished.refuse_other_suites(infos)
-            for base in self.beginning.bases:
-                refuse_unlike(base, portable(self.settings.request), infos)
+            for path, base in zip(self.settings.compare, self.beginning.bases, strict=True):
+                refuse_unlike(path, base, portable(self.settings.request), infos)
         except UsageError as error:
+            self._told = True  # nothing ran: the error says all that there is to say
             raise pytest.UsageError(str(error)) from None
+        self._tell_too_few_trials()
         self.beginning.note(
             {"suites": [info.model_dump(mode="json") for info in infos], "collected": self._ledger.collected}
         )
+
+    def _tell_too_few_trials(self) -> None:
+        """Tell once, before anything runs, what the comparison to come will not be able to see."""
+        terminal = self.config.pluginmanager.get_plugin("terminalreporter")
+        if terminal is None or self._trials_told:
+            return
+        self._trials_told = True
+        trials = self.settings.request.options.trials
+        for path, base in zip(self.settings.compare, self.beginning.bases, strict=True):
+            if told := too_few_trials(path, base, trials):
+                terminal.ensure_newline()
+                terminal.write_line(f"mapsat: {told}", yellow=True)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note a file that could not be collected."""

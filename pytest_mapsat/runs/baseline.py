@@ -59,13 +59,20 @@ def accept(new: Path, anchor: Path) -> None:
     """Make a run the anchor of later comparisons: written there without its dialogues and times, which nothing compared needs.
 
     Raises:
-        UsageError: there is no such run, or it did not end.
+        UsageError: there is no such run, it did not end, or it is of a part of the suite.
         SuiteError: it is no run file, or broken.
     """
     refuse_journal(new)
     run = read_run(new, keep=without_turns, dialogues=False)
-    if run.manifest.unfinished:
-        raise UsageError(f"{shown_path(new)}: {run.manifest.unfinished}: only a whole run can be accepted")
+    options, lost = run.manifest.options, run.accounting.lost
+    if partial := run.manifest.unfinished or (
+        f"{len(lost)} episodes are lost"
+        if lost
+        else f"part of the suite ran ({', '.join(run.manifest.partial)})"
+        if run.manifest.partial and not options.sample
+        else ""
+    ):
+        raise UsageError(f"{shown_path(new)}: {partial}: only a whole run can be accepted")
     side = Side.of(run)
     cards = tuple(card.model_copy(update={"timing": EpisodeTiming()}) for card in side.cards)
     slim = {"cases": cards, "timing": RunTiming(), "comparison": None, "anchor": None}
@@ -84,10 +91,11 @@ def refuse_journal(path: Path) -> None:
         )
 
 
-def refuse_unlike(base: Side, request: RunRequest, suites: Iterable[SuiteInfo] | None = None) -> None:
+def refuse_unlike(path: Path, base: Side, request: RunRequest, suites: Iterable[SuiteInfo] | None = None) -> None:
     """Check, before anything has run, that a run can be compared with an earlier one.
 
     Args:
+        path: where the earlier run stands.
         base: the earlier run.
         request: what the new one is asked for.
         suites: the suites it is of; None while they are not known.
@@ -108,18 +116,32 @@ def refuse_unlike(base: Side, request: RunRequest, suites: Iterable[SuiteInfo] |
     # The cases of the new run are not known yet: they are taken to be those of the base.
     like = likeness(base, replace(base, manifest=manifest, lost=()))
     if refusal := like.refusal(common=request.options.compare_on == "common"):
-        raise UsageError("\n".join(f"{_OPTION}: {line}" for line in refusal))
+        raise UsageError("\n".join(f"{_OPTION}={shown_path(path)}: {line}" for line in refusal))
 
 
-def too_few_trials(base: Side, trials: int) -> str:
-    """Say that one trial of each case is too few where the agent of the earlier run varied; empty where it did not, or there are more."""
+def too_few_trials(path: Path, base: Side, trials: int) -> str:
+    """Say that one trial of each case is too few, where the agent of the earlier run varied or one run has several trials and may show that it does.
+
+    Args:
+        path: where the earlier run stands.
+        base: the earlier run.
+        trials: trials of each case in the new one.
+
+    Returns:
+        What to say before anything runs; empty where trials suffice, or nothing shows that they do not.
+    """
+    several = max(card.trial for card in base.cards)
+    if several == 1 < trials:
+        return (
+            f"{shown_path(path)} has 1 trial of each case and this run {trials}: where the agent varies, 1 is too few; "
+            f"run the base again with --mapsat-trials={trials}"
+        )
     ends: dict[str, set[object]] = {}
     for card in base.cards if trials == 1 else ():
         ends.setdefault(card.id, set()).add((card.outcome, *card.metrics.values()))
     flaky = [case for case, several in ends.items() if len(several) > 1]
     if not flaky:
         return ""
-    several = max(card.trial for card in base.cards)
     return (
         f"one trial of each case is too few: in the earlier run trials of {flaky[0]} end differently; "
         f"--mapsat-trials={several} runs as many as it did"

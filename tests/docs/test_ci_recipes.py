@@ -50,6 +50,7 @@ def project(tmp_path, monkeypatch):
         "gh": GH,
         "curl": CURL,
         "pip": "",
+        "git": "",
         "pytest": f'exec {python} -m pytest "$@"',
         "mapsat": f'exec {python} -m pytest_mapsat "$@"',
     }
@@ -78,6 +79,7 @@ def scripts(job: dict[str, Any]) -> list[str]:
 
 def test_github_runs_parts_merges_compares_and_comments(project):
     jobs = yaml.safe_load(FILES[".github/workflows/agent.yml"])["jobs"]
+    shutil.copy(project.parent / "base.json", project / "anchor.json")
     for shard in jobs["cases"]["strategy"]["matrix"]["shard"]:
         install, part = scripts(jobs["cases"])
         assert step(project, install).returncode == 0
@@ -90,6 +92,7 @@ def test_github_runs_parts_merges_compares_and_comments(project):
     done = [step(project, one, **environment) for one in scripts(jobs["gate"])]
     assert [one.returncode for one in done] == [0, 0, 1, 1, 0], [one.stderr for one in done]
     assert "ar:0.02" in done[2].stdout
+    assert "against the anchor" in done[2].stdout
     assert "flipped  find-one  passed → failed" in done[2].stdout
     assert "::error file=project/benchmark_cases/nav/a.yaml,line=" in done[3].stdout
     told = (project.parent / "comment-of-12.md").read_text(encoding="utf-8")
@@ -106,12 +109,14 @@ def test_gitlab_runs_parts_merges_compares_and_comments(project):
         "CI_PROJECT_ID": "1",
         "CI_DEFAULT_BRANCH": "main",
     }
+    shutil.copy(project.parent / "base.json", project / "anchor.json")
     environment |= {"CI_MERGE_REQUEST_IID": "12", "CI_JOB_TOKEN": "t", "COMMENT_TOKEN": "t"}
     for part in range(1, jobs["cases"]["parallel"] + 1):
         done = step(project, "\n".join(jobs["cases"]["script"]), CI_NODE_INDEX=str(part), **environment)
         assert done.returncode in (0, 1, 5), done.stderr
     gate = step(project, "\n".join(jobs["gate"]["script"]), **environment)
     assert gate.returncode == 1, gate.stderr
+    assert "against the anchor" in gate.stdout
     after = step(project, "\n".join(jobs["gate"]["after_script"]), **environment)
     assert after.returncode == 0, after.stderr
     assert "before `“Blue Bay”`, now `no reply says" in (project.parent / "comment-of-12.md").read_text(
@@ -131,3 +136,14 @@ def test_a_shell_keeps_a_green_run_as_the_next_base(project):
     (project / "mymod.py").write_text(tiny_suite.GOOD)
     assert step(project, "sh ci.sh").returncode == 0
     assert (project / "base.json").read_bytes() != before
+
+
+def test_an_anchor_moves_by_a_commit_of_its_own_and_holds_from_then_on(project):
+    (project / "ci.sh").write_text(FILES["ci.sh"])
+    shutil.copy(project.parent / "base.json", project / "anchor.json")
+    red = step(project, "sh ci.sh")
+    assert red.returncode == 1
+    assert "3 cases passed before and fail now, 0 may" in (project / "report.md").read_text(encoding="utf-8")
+    assert step(project, FILES["move-anchor.sh"]).returncode == 0
+    step(project, "sh ci.sh")
+    assert "ar 0.000 -> 0.000: no difference" in (project / "report.md").read_text(encoding="utf-8")

@@ -323,17 +323,54 @@ def test_a_case_that_passed_in_every_trial_and_fails_in_every_one_fails_the_comp
     assert against(runs_of(base), runs_of({**base, "c7": "00001"})).outcome == "passed"
 
 
-def test_a_flip_in_one_trial_fails_unless_the_agent_is_known_to_vary_or_a_rule_says_so():
+def of_words(passes, words, **fields):
+    """A run of one trial from the outcome and the words of each case."""
+    marks = {"1": ("passed", None), "0": ("failed", "agent")}
+    cards = [
+        card(f"c{n}", float(mark), outcome=marks[mark][0], blame=marks[mark][1], dialogue=f"{word}{mark}", **fields)
+        for n, (mark, word) in enumerate(zip(passes, words, strict=True))
+    ]
+    return side(cards)
+
+
+def test_one_flip_in_one_trial_fails_where_words_differ_only_with_the_results():
+    found = against(of_words("111100", "abcdef"), of_words("111000", "abcdef"))
+    assert (found.varies, found.outcome) == (False, "failed")
+    assert found.rules[0].reason == "1 case passed before and fails now, 0 may: c3"
+    assert against(of_words("111100", "abcdef"), of_words("111000", "abcdeX")).outcome == "failed"
+
+
+def test_flips_in_one_trial_fail_where_no_case_with_other_words_ends_as_before():
+    found = against(of_words("111", "abc"), of_words("000", "xyz"))
+    assert (found.varies, found.outcome) == (None, "failed")
+    assert found.rules[0].reason == "3 cases passed before and fail now, 0 may: c0, c1, c2"
+
+
+def test_one_flip_in_one_trial_is_a_warning_where_words_differ_though_the_results_do_not():
+    runs = of_words("111100", "abcdef"), of_words("111000", "uvwxyz")
+    found = against(*runs)
+    assert (found.varies, found.outcome) == (None, "inconclusive")
+    assert found.rules[0].reason == "1 case passed before and fails now, 0 may: c3"
+    assert found.rules[0].settle == (
+        "one trial of each case is too few to tell the change from chance: the words of 6 of 6 dialogues differ, as in c0, which ends as before",
+        "chance does so with probability 0.500; two trials of each case or more tell (--mapsat-trials=2), or a rule flips:0, which fails in any case",
+    )
+    assert against(*runs, "flips:0").outcome == "failed"
+    twice = against(*(runs_of({f"c{n}": mark * 2 for n, mark in enumerate(run)}) for run in ("111100", "111000")))
+    assert twice.outcome == "failed"
+
+
+def test_one_flip_is_a_warning_where_the_agent_is_known_to_vary():
     base, new = {"a": "1", "b": "1", "c": "0"}, {"a": "1", "b": "0", "c": "0"}
-    assert against(runs_of(base), runs_of(new)).outcome == "failed"
     same = [runs_of(run, agent_source="s", dialogue=name) for name, run in (("x", base), ("y", new))]
     unsure = against(*same)
     assert (unsure.varies, unsure.outcome) == (True, "inconclusive")
-    assert unsure.rules[0].reason == "1 case passed before and fails now, 0 may: b"
     assert "its source is the same in both runs and its words differ, as in a" in unsure.rules[0].settle[0]
     assert against(*same, "flips:0").outcome == "failed"
-    model = [runs_of(run, dialogue=name, spent={"input_tokens": 9}) for name, run in (("x", base), ("y", new))]
-    assert against(*model).outcome == "inconclusive"
+    asking = {"spent": {"input_tokens": 9}}
+    model = against(of_words("111100", "abcdef", **asking), of_words("111000", "abcdef", **asking))
+    assert (model.varies, model.outcome) == (True, "inconclusive")
+    assert "it asks a model and its words differ, as in c3" in model.rules[0].settle[0]
 
 
 def test_of_an_agent_that_says_the_same_word_by_word_every_drop_is_its_own():

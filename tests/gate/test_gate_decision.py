@@ -179,7 +179,9 @@ def undecided_card(case, **fields):
 def test_undecided_cases_do_not_matter_to_a_threshold_that_they_cannot_turn_and_are_told():
     gate = judge_run([*cards_of(0.9), undecided_card("x")], "ar=0.5")
     assert gate.outcome == "passed"
-    assert gate.reasons[1:] == ("1 of 2 cases undecided (undecided 1: x)",)
+    assert gate.reasons[1:] == (
+        "1 of 2 cases undecided (undecided 1: x; h1 of x: 'the mill' may be either), 0 allowed",
+    )
 
 
 def test_undecided_cases_that_could_turn_a_threshold_need_an_allowance_and_then_the_others_decide():
@@ -202,7 +204,10 @@ def test_an_allowance_does_not_let_a_threshold_pass_that_the_decided_cases_miss(
 def test_without_thresholds_items_that_nobody_could_decide_need_an_allowance():
     cards = [*cards_of(0.9), undecided_card("x")]
     gate = judge_run(cards)
-    assert (gate.outcome, gate.reasons[0]) == ("inconclusive", "1 case undecided (undecided 1: x), 0 allowed")
+    assert (gate.outcome, gate.reasons[0]) == (
+        "inconclusive",
+        "1 of 2 cases undecided (undecided 1: x; h1 of x: 'the mill' may be either), 0 allowed",
+    )
     assert "three ways on" in gate.reasons[-1]
     assert judge_run(cards, undecided="50%").outcome == "passed"
 
@@ -222,7 +227,7 @@ def test_lost_and_undecided_cases_have_allowances_of_their_own():
 
 def test_an_asserted_label_for_want_of_a_record_is_undecided_and_laid_to_the_sandbox():
     card = undecided_card("x", label=unknown("h1", "no record", "sandbox"), blame="sandbox")
-    assert judge_run([card]).reasons[0] == "1 case undecided (sandbox 1: x), 0 allowed"
+    assert judge_run([card]).reasons[0] == "1 of 1 case undecided (sandbox 1: x; h1 of x: no record), 0 allowed"
 
 
 def test_an_open_pass_rate_is_held_at_its_bounds():

@@ -103,9 +103,9 @@ def test_what_nobody_can_tell_is_a_warning_unless_it_is_to_fail(planted: pytest.
     # The suite has changed since the first run, of which no case is left.
     other = run(planted, GOOD, "--mapsat-compare=base.json")
     assert other.ret != 0
-    assert "--mapsat-compare: the runs cannot be compared: suite tiny: base version 1" in str(other.stderr) + str(
-        other.stdout
-    )
+    assert "--mapsat-compare=base.json: the runs cannot be compared: suite tiny: base version 1" in str(
+        other.stderr
+    ) + str(other.stdout)
 
 
 NOISY = """\
@@ -142,42 +142,119 @@ def test_an_agent_that_varies_is_green_against_itself_and_red_when_it_got_worse(
     )
 
 
-def test_many_small_falls_pass_against_the_last_run_and_fail_against_the_anchor(
+#: Names the closed charger in one case; all words are others where it says "Today".
+ONCE = """\
+def agent(message, tools):
+    pois = tools.search_poi(query="charger")["pois"]
+    place = next(poi for poi in pois if poi["open"] != ("bridge" in message))
+    return f"TODAYI suggest {place['name']}."
+"""
+
+
+def test_one_flip_of_a_changed_agent_is_red_where_other_words_stay_and_a_warning_where_all_differ(
+    pytester: pytest.Pytester,
+) -> None:
+    cases = [tiny_suite.case(f"c{n}") for n in range(12)]
+    cases[7]["visible"]["query"] = "Take me to a charger at the bridge."
+    tiny_suite.write_suite(pytester.path / "benchmark_cases", {"all.jsonl": cases})
+    pytester.makepyfile(good=tiny_suite.GOOD, once=ONCE.replace("TODAY", ""), chatty=ONCE.replace("TODAY", "Today "))
+    run(pytester, GOOD, "--mapsat-assert=none", "--mapsat-save=base.json")
+    asked = ("--mapsat-compare=base.json", "--mapsat-assert=hard")
+    once = run(pytester, "--mapsat-agent=once:agent", *asked)
+    once.stdout.fnmatch_lines(["gate*FAILED: 1 case passed before and fails now, 0 may: c7"])
+    chatty = run(pytester, "--mapsat-agent=chatty:agent", *asked)
+    told = " ".join(chatty.stdout.str().split())
+    assert "warning: inconclusive: 1 case passed before and fails now, 0 may: c7 one trial" in told
+    assert "one trial of each case is too few to tell the change from chance: the words of 12 of 12 dialogues" in told
+
+
+#: Forgets the bench in so many cases as the file ``step`` says: AR falls by 0.006 each time, over 20 cases.
+FADING = """\
+import pathlib
+
+step = int(pathlib.Path("step").read_text())
+
+def agent(message, tools, context):
+    pois = tools.search_poi(query="charger")["pois"]
+    place = next(poi for poi in pois if poi["open"])
+    bench = int(message.split()[-1].strip(".")) >= step
+    return f"I suggest {place['name']}." + bench * " There is a bench."
+"""
+
+
+def test_eight_small_falls_pass_against_the_last_run_and_the_ninth_comparison_is_with_the_anchor(
+    pytester: pytest.Pytester,
+) -> None:
+    cases = [tiny_suite.case(f"c{n:02}") for n in range(20)]
+    bench = {"kind": "said", "any": ["bench"], "about": ["bench"]}
+    for n, case in enumerate(cases):
+        case["visible"]["query"] = f"Take me to charger {n}."
+        case["truth"]["implicit"][1] |= {"text": "a bench", "weight": 0.12 / 0.88, "check": bench}
+    tiny_suite.write_suite(pytester.path / "benchmark_cases", {"all.jsonl": cases})
+    pytester.makepyfile(fading=FADING)
+
+    def fallen(step: int, *bases: str) -> pytest.RunResult:
+        (pytester.path / "step").write_text(str(step))
+        rules = [f"--mapsat-compare={base}" for base in bases] + ["--mapsat-compare-fail=ar:0.02"] * bool(bases)
+        return run(pytester, "--mapsat-agent=fading:agent", f"--mapsat-save={step}.json", *rules)
+
+    assert fallen(0).ret == 0
+    for step in range(1, 9):
+        assert fallen(step, f"{step - 1}.json").ret == 0
+    caught = fallen(8, "7.json", "0.json")
+    assert caught.ret == 1
+    told = " ".join(caught.stdout.str().split())
+    assert "gate FAILED: against the anchor, ar 1.000 -> 0.952 is down by more than 0.02: -0.048 (8 of 20" in told
+    assert "ar 0.958 -> 0.952 is not down by more than 0.02: -0.006" in told
+
+
+def test_an_anchor_is_written_moved_and_moved_to_another_suite(
     planted: pytest.Pytester, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    base = json.loads((planted.path / "base.json").read_text())
-
-    def faded(cases: int, name: str) -> str:
-        data = json.loads(json.dumps(base))
-        for card in data["cases"][:cases]:
-            card["metrics"]["ar"] -= 0.12
-            card["dialogue"] = f"faded {card['id']}"
-        (planted.path / name).write_text(json.dumps(data))
-        return name
-
-    for step in range(1, 9):
-        last, new = faded(step - 1, "last.json"), faded(step, "new.json")
-        assert main(["compare", last, new, "--fail=ar:0.02"]) == 0
-    assert main(["compare", "base.json", "new.json", "--fail=ar:0.02"]) == 1
+    run(planted, "--mapsat-agent=worse:agent", "--mapsat-assert=none", "--mapsat-save=worse.json")
     capsys.readouterr()
-    assert main(["compare", "base.json", "new.json", "--fail=ar:0.02", "--accept"]) == 0
-    assert "accepted new.json is written to base.json: commit it" in capsys.readouterr().out
-    anchor = json.loads((planted.path / "base.json").read_text())
+    assert main(["compare", "anchor.json", "base.json", "--accept"]) == 0
+    assert "accepted base.json is written to anchor.json: commit it" in capsys.readouterr().out
+    assert main(["compare", "anchor.json", "worse.json", "--fail=ar:0.02"]) == 1
+    assert main(["compare", "anchor.json", "worse.json", "--fail=ar:0.02", "--accept"]) == 0
+    assert "ar 0.500 -> 0.250 is down by more than 0.02" in " ".join(capsys.readouterr().out.split())
+    anchor = json.loads((planted.path / "anchor.json").read_text())
     assert all(card["trajectory"]["turns"] == [] for card in anchor["cases"])
-    assert main(["compare", "base.json", "new.json", "--fail=ar:0"]) == 0
+    assert main(["compare", "anchor.json", "worse.json", "--fail=ar:0"]) == 0
+    suite = planted.path / "benchmark_cases" / "suite.yaml"
+    suite.write_text(suite.read_text().replace('version: "1"', 'version: "2"'))
+    run(planted, GOOD, "--mapsat-save=two.json")
+    capsys.readouterr()
+    assert main(["compare", "anchor.json", "two.json"]) == 2
+    assert "an anchor moves with mapsat compare ANCHOR RUN --accept" in capsys.readouterr().err
+    assert main(["compare", "anchor.json", "two.json", "--accept"]) == 0
+    assert "unlike   suite tiny: was version 1" in capsys.readouterr().out
+    assert main(["compare", "anchor.json", "two.json", "--fail=ar:0"]) == 0
+    run(planted, GOOD, "-k", "nav", "--mapsat-save=part.json")
+    run(planted, GOOD, "--mapsat-shard=1/2", "--mapsat-save=shard.json")
+    capsys.readouterr()
+    for part in ("part.json", "shard.json"):
+        assert main(["compare", "anchor.json", part, "--accept"]) == 2
+        assert f"{part}: part of the suite ran" in capsys.readouterr().err
 
 
 def test_both_bases_must_hold(planted: pytest.Pytester) -> None:
     run(planted, "--mapsat-agent=worse:agent", "--mapsat-assert=none", "--mapsat-save=last.json")
     asked = ("--mapsat-agent=worse:agent", "--mapsat-assert=none", "--mapsat-compare-fail=ar:0.02")
     assert run(planted, *asked, "--mapsat-compare=last.json").ret == 0
-    both = run(planted, *asked, "--mapsat-compare=last.json", "--mapsat-compare=base.json", "--mapsat-save=both.json")
+    bases = ("--mapsat-compare=last.json", "--mapsat-compare=base.json")
+    reports = ("--mapsat-report=html:both.html", "--mapsat-report=markdown:both.md")
+    both = run(planted, *asked, *bases, *reports, "--mapsat-save=both.json")
     assert both.ret == 1
     both.stdout.fnmatch_lines(
         ["anchor   good:agent, tiny 1 *", "gate*FAILED: against the anchor, ar 0.500 -> 0.250 is down by more than*"]
     )
     saved = json.loads((planted.path / "both.json").read_text())
     assert (saved["comparison"]["outcome"], saved["anchor"]["outcome"]) == ("passed", "failed")
+    for report in ("both.html", "both.md"):
+        told = (planted.path / report).read_text(encoding="utf-8")
+        assert "ar 0.500 -&gt; 0.250 is down" in told or "ar 0.500 -> 0.250 is down" in told
+        assert "Against the anchor" in told
     three = run(planted, *asked, *[f"--mapsat-compare={name}.json" for name in ("last", "base", "both")])
     assert "found 3 runs, expected at most two" in three.stderr.str()
     twice = run(planted, *asked, "--mapsat-compare=last.json", "--mapsat-compare=./last.json")
@@ -192,7 +269,10 @@ def test_a_base_without_a_case_or_of_another_judge_is_told_before_an_agent_is_ca
     (planted.path / "judged.json").write_text(json.dumps(base))
     base["cases"][0]["spent"] = {"cost": float("nan")}
     (planted.path / "nan.json").write_text(json.dumps(base))
+    (planted.path / "benchmark_cases" / "more.jsonl").write_text(json.dumps(asking("more", "search")) + "\n")
     for name, said in (
+        ("base", "--mapsat-compare=base.json: the runs cannot be compared: suite tiny: base version 1"),
+        ("base", "--mapsat-compare-on=common; an anchor moves with mapsat compare ANCHOR RUN --accept"),
         ("empty", "cases: found an empty list, expected the scorecard of at least one case"),
         ("judged", "judge: base llm:openai/gpt-4o, new checks"),
         ("nan", "NaN is not a JSON value"),
@@ -200,6 +280,29 @@ def test_a_base_without_a_case_or_of_another_judge_is_told_before_an_agent_is_ca
         result = run(planted, "--mapsat-agent=never:agent", f"--mapsat-compare={name}.json")
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         assert said in result.stderr.str()
+        assert "gate" not in result.stdout.str()
+
+
+def test_one_trial_against_several_is_told_before_an_agent_is_called(planted: pytest.Pytester) -> None:
+    planted.makepyfile(never="def agent(message): raise SystemExit('called')")
+    asked = ("--mapsat-agent=never:agent", "--mapsat-compare=base.json", "-q", "-x")
+    many = run(planted, *asked, "--mapsat-trials=8").stdout.str()
+    told = "mapsat: base.json has 1 trial of each case and this run 8: where the agent varies, 1 is too few; run the base again with --mapsat-trials=8"
+    assert told in many
+    assert many.index(told) < many.index("called")
+    assert "trial of each case" not in run(planted, *asked).stdout.str().partition("called")[0]
+
+
+def test_a_decision_made_after_the_base_refuses_no_comparison_and_counts_for_both_runs(
+    planted: pytest.Pytester,
+) -> None:
+    ruling = {"case": "nav-0", "factor": "z1", "outcome": "failed", "why": "closed for good", "by": "ann"}
+    (planted.path / "rulings.jsonl").write_text(json.dumps(ruling))
+    assert main(["review", "base.json", "--from", "rulings.jsonl"]) == 0
+    rules = ("--mapsat-compare=base.json", "--mapsat-compare-fail=ar:0")
+    result = run(planted, GOOD, "--mapsat-save=new.json", *rules)
+    result.assert_outcomes(passed=19, failed=1)
+    result.stdout.fnmatch_lines(["gate*PASSED: ar 0.475 -> 0.475: no difference in 20 cases"])
 
 
 def test_a_run_of_part_of_the_suite_decides_what_it_can(planted: pytest.Pytester) -> None:

@@ -1,6 +1,8 @@
 """A label that is not known, all the way through: item, summary, run file, gate."""
 
 import json
+import shlex
+import shutil
 from typing import Any
 
 import pytest
@@ -35,7 +37,8 @@ def test_an_undecided_asserted_label_leaves_the_item_open_and_the_gate_says_so(p
     result.stdout.fnmatch_lines(
         [
             "2 of 3 decided; AR 0.33 to 0.50, SES *",
-            "gate     INCONCLUSIVE: 1 case undecided (undecided 1: nav-one), 0 allowed",
+            "gate     INCONCLUSIVE: 1 of 3 cases undecided (undecided 1: nav-one; z1 of",
+            "*nav-one: 'it' may be either), 0 allowed*",
             "*mapsat review RUN*",
             "SKIPPED*hard z1 is undecided: 'it' may be either",
         ]
@@ -111,3 +114,48 @@ def test_a_failed_assertion_on_a_run_says_why(project: pytest.Pytester) -> None:
     project.makepyfile(test_own="def test_nav(mapsat_run): assert mapsat_run().scorecard.ar >= 0.8")
     result = project.runpytest("test_own.py", "--mapsat-agent=bad:agent", "-k", "nav-one")
     result.stdout.fnmatch_lines(["*where 0.0 = <Scorecard nav-one trial 1: failed, AR 0.00; z1 failed (*>.ar*"])
+
+
+def test_an_all_right_agent_with_a_fifth_of_undecided_prose_passes_by_the_recipe_of_init_with_an_allowance_only(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pytest_mapsat.cli import main
+
+    monkeypatch.chdir(pytester.path)
+    assert main(["init", "."]) == 0
+    recipe = (pytester.path / ".github" / "workflows" / "benchmark.yml").read_text()
+    command = shlex.split(" ".join(recipe.partition("run: >-")[2].partition("- uses")[0].split()))
+    assert command[0] == "pytest"
+    assert "--mapsat-allow-undecided=0" in command
+    comment = " ".join(line.strip(" #") for line in recipe.splitlines() if line.strip().startswith("#"))
+    for way in ("--mapsat-judge=llm:MODEL", "mapsat review run.json", "--mapsat-allow-undecided=20%"):
+        assert way in comment
+
+    cases = [tiny_suite.case(f"c{n}") for n in range(10)]
+    for n, case in enumerate(cases):
+        case["truth"]["implicit"] = case["truth"]["implicit"][:1]
+        if n < 2:  # prose that no check decides
+            case["truth"]["implicit"][0] = {"id": "z1", "text": "it sounds kind", "severity": "hard", "weight": 1.0}
+    shutil.rmtree(pytester.path / "benchmark_cases")
+    tiny_suite.write_suite(pytester.path / "benchmark_cases", {"all.jsonl": cases})
+    (pytester.path / "conftest.py").unlink()
+    (pytester.path / "my_agent.py").write_text(tiny_suite.GOOD.replace("def agent", "def Agent"))
+
+    def recipe_with(allowance: str) -> pytest.RunResult:
+        return pytester.runpytest(*(one.replace("undecided=0", f"undecided={allowance}") for one in command[1:]))
+
+    red = recipe_with("0")
+    assert red.ret == 1
+    told = " ".join(red.stdout.str().split())
+    for line in (
+        "gate INCONCLUSIVE: pass_rate 0.8000-1.0000 is undecided at 0.9 (8 of 10 cases decided",
+        "2 of 10 cases undecided (undecided 2: c0, c1; z1 of c0: the factor has no machine check), 0 allowed",
+        "three ways on: a judge model (mapsat regrade RUN --judge=llm:MODEL), labels of people (mapsat review RUN), or",
+        "or an allowance (--mapsat-allow-undecided=N or N%)",
+    ):
+        assert line in told
+    green = recipe_with("20%")
+    assert green.ret == 0
+    told = " ".join(green.stdout.str().split())
+    assert "pass_rate 1.0000 >= 0.9 without 2 undecided cases, which --mapsat-allow-undecided lets pass" in told
+    assert recipe_with("19%").ret == 1
