@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from pytest_mapsat.on_demand import fetched
 
 from .checks import ChecksJudge
+from .claims import Judged
 from .context import Context
 from .decided import DecidedJudge, Decisions, Said, with_decisions
 from .episode import Call, Episode
 from .evaluate import evaluate
 from .finding import Finding
-from .grounding import Judged
 from .labels import unjudgeable
 from .make import Judge, default_votes, make_judge
 

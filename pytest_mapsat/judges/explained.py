@@ -11,7 +11,6 @@ from pytest_mapsat.text import MONEY, ClockTime, Document, Quantity
 
 from .bound_values import ROUNDING, Value
 from .evidence import Evidence, Figure, Moment
-from .grounding.arithmetic import agrees
 
 #: Where a value is from: from the user or the context; from its own thing in another role, or in the same; from another thing in another role, or in the same; in the same from one that no reply names; from arithmetic; from nowhere.
 Explanation = Literal["user", "own", "same", "other", "swapped", "unnamed", "derived", ""]
@@ -28,6 +27,8 @@ _OF_WAYS = ("travel_time", "wait")
 _MOST_SHARING = 8
 #: A figure of no sure role that lies further off than so many times from all that it could be compared with is another one.
 _FAR = 5
+#: What is said to be about a value lies within this share of it.
+_ROUGHLY = 0.08
 #: What two values differ by is less than either by so many times, at least where it is told beside them.
 _APART = 4
 
@@ -63,11 +64,11 @@ class Explained:
 
     def _time(self, said: ClockTime, roles: Collection[str]) -> Explanation:
         slack = _EXACTLY if said.approx == "exact" else _ABOUT
-        meeting = [one for one in self.evidence.times if any(_apart(at, one.minutes) < slack for at in said.minutes)]
+        meeting = [one for one in self.evidence.times if any(apart(at, one.minutes) < slack for at in said.minutes)]
         if meeting:
             why = self._owned(said, meeting, roles)
             return _LOOSELY.get(why, why)
-        return "derived" if any(_apart(at, one) <= slack for at in said.minutes for one in self._ends) else ""
+        return "derived" if any(apart(at, one) <= slack for at in said.minutes for one in self._ends) else ""
 
     def _owned(
         self, said: Quantity | ClockTime, meeting: Sequence[Figure] | Sequence[Moment], roles: Collection[str]
@@ -134,6 +135,26 @@ class Explained:
         return {start + way for start in starts for way in taken}
 
 
+def agrees(said: Quantity, low: float, high: float | None = None) -> bool:
+    """Return whether a figure as it is said, with honest rounding, can mean a value or a range.
+
+    Args:
+        said: the figure.
+        low: the value, or the least of a range.
+        high: the greatest of the range.
+    """
+    high = low if high is None else high
+    give = said.step / 2 + 1e-6
+    if said.approx == "about":
+        give += _ROUGHLY * abs(said.value)
+        return low <= said.value + give and high >= said.value - give
+    if said.approx == "at_most":
+        return low <= said.high + give
+    if said.approx == "at_least":
+        return high >= said.low - give
+    return low <= said.high + give and high >= said.low - give
+
+
 def _belong_together(one: Figure, other: Figure) -> bool:
     """Return whether two figures may be added: they are of one thing, or of one role."""
     return one.role == other.role or bool({*one.subject} & {*other.subject})
@@ -143,7 +164,8 @@ def _alike(unit: str, other: str) -> bool:
     return unit == other or (unit.startswith("count") and other.startswith("count"))
 
 
-def _apart(one: float, other: float) -> float:
+def apart(one: float, other: float) -> float:
+    """Return how many minutes two times of day are apart, past midnight, too."""
     return min((one - other) % _DAY, (other - one) % _DAY)
 
 

@@ -21,10 +21,9 @@ from pytest_mapsat.model import (
 )
 
 from .context import Context
-from .contradicted import contradicted
 from .evaluate import evaluate
 from .finding import Finding
-from .grounding.grounded import requirement
+from .grounding import contradicted, requirement
 
 #: How the reason of a label begins that the judge leaves open because words are unclear: nobody's fault, and neither 1 nor 0.
 UNDECIDED = "undecided: "
