@@ -218,7 +218,7 @@ class _Scale:
         shown = dict.fromkeys(f"{one.text} ({one.source.tool or one.source.origin})" for one in against if one.text)
         return Judged(claim, verdict, why, tuple(shown)[:_SHOWN])
 
-    def _answer(self, said: Said) -> Answer:
+    def _answer(self, said: Said) -> Answer:  # noqa: PLR0911  one line per type
         match said:
             case Mention() if said.keys[0] in self._evidence.names:
                 return "supported", "the evidence has this name", ()
@@ -234,7 +234,7 @@ class _Scale:
                 return self._words(said)
         return "undecided", "the evidence has no thing of this name", ()
 
-    def _figure(self, said: Quantity) -> Answer:
+    def _figure(self, said: Quantity) -> Answer:  # noqa: PLR0911  the cases, one after the other
         if said.unit == FOREIGN:
             return "undecided", "it is in another currency than the suite's", ()
         meeting = [one for one in self._evidence.figures if _may_be(said, one) and agrees(said, one.value, one.high)]
