@@ -8,12 +8,12 @@ from pytest_mapsat.on_demand import fetched
 
 from .calibration import calibrate, colour
 from .checks import ChecksJudge
+from .claims import Judged
 from .context import Context
 from .decided import DecidedJudge, Decisions, Said, with_decisions
 from .episode import Call, Episode
 from .evaluate import evaluate
 from .finding import Finding
-from .grounding import Judged
 from .labels import unjudgeable
 from .make import Judge, asks_model, default_votes, make_judge
 

@@ -26,10 +26,9 @@ from pytest_mapsat.model import (
 from pytest_mapsat.text import Document
 
 from .choices import breaks
+from .claims import Judged
 from .context import Context
 from .finding import Finding, cite
-from .grounding import Judged
-from .grounding.grounded import reason
 from .labels import label_valued
 from .origins import Known, origin
 from .things import Standing, find_entities, standings
@@ -151,11 +150,11 @@ def _aligned(
 ) -> Finding:
     """Return whether claims of a thing are borne out, and no check says that it should not be recommended."""
     wanted = "claims that are borne out, and only what fits recommended"
-    wrong = [one for one in claims if one.matters and one.verdict in ("contradicted", "unsupported")]
+    wrong = [one for one in claims if one.wrong]
     if wrong:
         return Finding(
             False,
-            f"{cite(wrong[0].claim.document.quote(wrong[0].claim.span))}: {wrong[0].verdict}, {reason(wrong[0])}",
+            f"{cite(wrong[0].claim.document.quote(wrong[0].claim.span))}: {wrong[0].verdict}, {wrong[0].reason}",
             wanted,
         )
     broken = (
@@ -169,10 +168,10 @@ def _aligned(
         return Finding(
             None, f"it is open whether it is recommended, or may be by {broken.get(True) or broken[None]}", wanted
         )
-    undecided = next((one for one in claims if one.matters and one.verdict == "undecided"), None)
+    undecided = next((one for one in claims if one.matters and one.verdict != "supported"), None)
     if undecided is not None:
         return Finding(
-            None, f"{cite(undecided.claim.document.quote(undecided.claim.span))}: {reason(undecided)}", wanted
+            None, f"{cite(undecided.claim.document.quote(undecided.claim.span))}: {undecided.reason}", wanted
         )
     return Finding(True, f"{len(claims)} claims of it are borne out, and it breaks no check", wanted)
 

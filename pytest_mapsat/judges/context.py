@@ -44,10 +44,10 @@ from pytest_mapsat.text import (
 
 from .bound_values import Returned, Value
 from .calibration import shipped
+from .claims import Judged, weigh
 from .episode import Episode
 from .evidence import Evidence, evidence
 from .explained import Explained
-from .grounding import Judged, weigh
 from .handed_over import Contradiction, HandedOver
 from .things import Entity, Standing, find_entities, key_of, names_in, phrases_in, standings, things_of, word_at
 
@@ -151,7 +151,9 @@ class Context:
     @cached_property
     def replies(self) -> tuple[Document, ...]:
         """The replies, read for the things of the case."""
-        return self._read(self.lexicon)
+        now = (self.visible.context.now or "") if self.visible else ""
+        read = (read_page(page, self.lexicon, now=now, turn=turn) for turn, page in self.pages)
+        return tuple(self._handed_over[one.turn].settle(one) if one.turn in self._handed_over else one for one in read)
 
     @cached_property
     def worded(self) -> tuple[Document, ...]:
@@ -175,12 +177,6 @@ class Context:
     def _named(self, things: tuple[Thing, ...]) -> tuple[Document, ...]:
         lexicon = lexicon_of(things, shortened=False)
         return tuple(read_names(page, lexicon, turn=turn) for turn, page in self.pages)
-
-    def _read(self, lexicon: Lexicon) -> tuple[Document, ...]:
-        """Return the replies, read for things, with what the agent handed over beside them."""
-        now = (self.visible.context.now or "") if self.visible else ""
-        read = (read_page(page, lexicon, now=now, turn=turn) for turn, page in self.pages)
-        return tuple(self._handed_over[one.turn].settle(one) if one.turn in self._handed_over else one for one in read)
 
     @cached_property
     def contradictions(self) -> tuple[Contradiction, ...]:
@@ -400,8 +396,8 @@ class Context:
     @cached_property
     def claims(self) -> tuple[Judged, ...]:
         """The factual claims of the replies, each held against what was known by then."""
-        replies = self._read(self.evidence.lexicon)
-        return tuple(judged for document in replies for judged in weigh(document, self.evidence))
+        named = self.standings("any")
+        return tuple(judged for document in self.replies for judged in weigh(document, self.explained(document), named))
 
 
 @lru_cache(maxsize=16)

@@ -46,10 +46,9 @@ from .combine import at_least, every, negated, some
 from .context import Context
 from .figures import clock_time, number
 from .finding import Finding
-from .grounding.grounded import grounded
+from .grounding import grounded
 from .located import addressed, located
 from .output import matches, output, output_schema
-from .phones import phones
 from .python_check import python_check
 from .state import same_end, state, unchanged
 from .words import asked, not_said, said, travels
@@ -79,7 +78,7 @@ EVALUATORS: dict[type, Callable[[Any, Context], Finding]] = {
     OutputFits: output_schema,
     Matches: matches,
     Asked: asked,
-    Grounded: lambda check, context: phones(context) if check.claims == ("phone",) else grounded(check, context),
+    Grounded: grounded,
     PythonCheck: python_check,
     All: lambda check, context: every(_parts(check.checks, context)),
     AnyOf: lambda check, context: some(_parts(check.checks, context)),

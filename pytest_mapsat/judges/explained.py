@@ -9,9 +9,8 @@ from typing import Literal
 
 from pytest_mapsat.text import MONEY, ClockTime, Document, Quantity
 
-from .bound_values import ROUNDING, Value
+from .bound_values import Value
 from .evidence import Evidence, Figure, Moment
-from .grounding.arithmetic import agrees
 
 #: Where a value is from: from the user or the context; from its own thing in another role, or in the same; from another thing in another role, or in the same; in the same from one that no reply names; from arithmetic; from nowhere.
 Explanation = Literal["user", "own", "same", "other", "swapped", "unnamed", "derived", ""]
@@ -24,12 +23,10 @@ _MOST_VALUES = 40
 #: Minutes that a time of day may be off: as it is said exactly, and about.
 _EXACTLY, _ABOUT = 1, 5
 _OF_WAYS = ("travel_time", "wait")
-#: So many people may share a price without a word about it.
-_MOST_SHARING = 8
 #: A figure of no sure role that lies further off than so many times from all that it could be compared with is another one.
 _FAR = 5
-#: What two values differ by is less than either by so many times, at least where it is told beside them.
-_APART = 4
+#: What is said to be about a value lies within this share of it.
+_ROUGHLY = 0.08
 
 
 class Explained:
@@ -63,11 +60,11 @@ class Explained:
 
     def _time(self, said: ClockTime, roles: Collection[str]) -> Explanation:
         slack = _EXACTLY if said.approx == "exact" else _ABOUT
-        meeting = [one for one in self.evidence.times if any(_apart(at, one.minutes) < slack for at in said.minutes)]
+        meeting = [one for one in self.evidence.times if any(apart(at, one.minutes) < slack for at in said.minutes)]
         if meeting:
             why = self._owned(said, meeting, roles)
             return _LOOSELY.get(why, why)
-        return "derived" if any(_apart(at, one) <= slack for at in said.minutes for one in self._ends) else ""
+        return "derived" if any(apart(at, one) <= slack for at in said.minutes for one in self._ends) else ""
 
     def _owned(
         self, said: Quantity | ClockTime, meeting: Sequence[Figure] | Sequence[Moment], roles: Collection[str]
@@ -93,24 +90,16 @@ class Explained:
         return {}
 
     def _combined(self, unit: str) -> set[float]:
-        """Return sums and differences of two values, multiples and shares for several people, minutes between two times."""
-        known = list(
-            {
-                (one.value, one.role, one.subject): one for one in self.evidence.figures if _alike(unit, one.unit)
-            }.values()
-        )
-        single = {one.value for one in known}
-        pairs = list(combinations(known[:_MOST_VALUES], 2))
-        found = {one.value + other.value for one, other in pairs if _belong_together(one, other)}
+        """Return sums and differences of two values, multiples and shares for several people."""
+        known = {(one.value, one.role, one.subject) for one in self.evidence.figures if _alike(unit, one.unit)}
+        pairs = list(combinations(sorted(known, key=str)[:_MOST_VALUES], 2))
+        found = {one[0] + other[0] for one, other in pairs}
         if unit != "m":
-            found |= {abs(one.value - other.value) for one, other in pairs if one.role == other.role}
+            found |= {abs(one[0] - other[0]) for one, other in pairs if one[1] == other[1]}
         if unit == "yuan":
-            sums = single | found
+            sums = {one[0] for one in known} | found
             found |= {one * count for one in sums for count in self._counts}
             found |= {one / count for one in sums for count in self._counts}
-        if unit == "min":
-            times = sorted({*self._clocks, *(at for one in self.document.times for at in one.minutes)})[:_MOST_VALUES]
-            found |= {float((later - earlier) % _DAY) for earlier in times for later in times}
         return found
 
     @cached_property
@@ -119,10 +108,6 @@ class Explained:
         figures: list[Quantity | Figure] = [*self.document.quantities, *self.evidence.figures]
         counted = {one.value for one in figures if one.unit == "people" or one.unit.startswith("count")}
         return {2} | {int(value) for value in counted if 1 < value <= _MOST_PEOPLE and value == int(value)}
-
-    @cached_property
-    def _clocks(self) -> list[int]:
-        return [one.minutes % _DAY for one in self.evidence.times]
 
     @cached_property
     def _ends(self) -> set[float]:
@@ -134,16 +119,32 @@ class Explained:
         return {start + way for start in starts for way in taken}
 
 
-def _belong_together(one: Figure, other: Figure) -> bool:
-    """Return whether two figures may be added: they are of one thing, or of one role."""
-    return one.role == other.role or bool({*one.subject} & {*other.subject})
+def agrees(said: Quantity, low: float, high: float | None = None) -> bool:
+    """Return whether a figure as it is said, with honest rounding, can mean a value or a range.
+
+    Args:
+        said: the figure.
+        low: the value, or the least of a range.
+        high: the greatest of the range.
+    """
+    high = low if high is None else high
+    give = said.step / 2 + 1e-6
+    if said.approx == "about":
+        give += _ROUGHLY * abs(said.value)
+        return low <= said.value + give and high >= said.value - give
+    if said.approx == "at_most":
+        return low <= said.high + give
+    if said.approx == "at_least":
+        return high >= said.low - give
+    return low <= said.high + give and high >= said.low - give
 
 
 def _alike(unit: str, other: str) -> bool:
     return unit == other or (unit.startswith("count") and other.startswith("count"))
 
 
-def _apart(one: float, other: float) -> float:
+def apart(one: float, other: float) -> float:
+    """Return how many minutes two times of day are apart, past midnight, too."""
     return min((one - other) % _DAY, (other - one) % _DAY)
 
 
@@ -153,35 +154,11 @@ def is_far(figure: Quantity, known: Sequence[Value]) -> bool:
     return bool(sizes) and not min(sizes) / _FAR <= figure.value <= max(sizes) * _FAR
 
 
-def is_of_several(figure: Quantity, known: Sequence[Value]) -> bool:
-    """Return whether a sum of money is that of a few people, or of a few people at two of the places: then it is no single price."""
-    own = {value.number for value in known if set(figure.subject) & value.own and value.number > 0}
-    if figure.unit != "yuan" or not all(value.several for value in known) or figure.value in own:
-        return False
-    prices = {value.number for value in known if value.number > 0}
-    sums = {*own, *(one + other for one in own or prices for other in prices)}
-    return any(abs(figure.value - count * one) < ROUNDING for one in sums for count in range(1, _MOST_SHARING + 1))
-
-
 def is_reckoned(figure: Quantity | ClockTime, why: str, *, sure: bool) -> bool:
     """Return whether a sum of money is reckoned from others, or is what so many hours come to."""
     if not isinstance(figure, Quantity) or figure.unit != MONEY:
         return False
     return (figure.approx == "about" and figure.role == "fee") or (why == "derived" and not sure)
-
-
-def is_multiple(figure: Quantity | ClockTime, evidence: Evidence) -> bool:
-    """Return whether a sum of money is what a known one of its thing comes to for several: "two rides, 116 yuan"."""
-    if not isinstance(figure, Quantity) or figure.unit != MONEY:
-        return False
-    own = (one for one in evidence.figures if one.unit == MONEY and set(one.subject) & set(figure.subject))
-    return any(one.value > 0 and figure.value % one.value == 0 for one in own)
-
-
-def is_difference(figure: Quantity | ClockTime, known: Sequence[Value]) -> bool:
-    """Return whether a figure is much less than all that it could be compared with: what is derived then is how far two of them are apart."""
-    sizes = [value.number for value in relevant(figure, known) if value.number > 0]
-    return isinstance(figure, Quantity) and bool(sizes) and figure.value * _APART < min(sizes)
 
 
 def relevant(figure: Quantity | ClockTime, known: Sequence[Value]) -> list[Value]:

@@ -36,7 +36,7 @@ from .belonging import (
 from .bound_values import DAY, ROUNDING, Value, clock_times, plain_numbers, written
 from .context import Context
 from .describe import clock_of, number_in_words, range_in_words, thing_in_words, time_in_words, window_in_words
-from .explained import is_difference, is_far, is_multiple, is_of_several, is_reckoned, relevant
+from .explained import is_far, is_reckoned, relevant
 from .finding import SHOWN_AT_MOST, Finding, absent, cited, unclear
 
 #: unit of a check -> unit of a reading, and how many of the latter it is.
@@ -101,7 +101,7 @@ def number(check: Number, context: Context) -> Finding:
         for figure in figures:
             one = settled(figure, known or (), context)
             judged = _number_said(check, document, one, known, nearby=nearby, context=context)
-            said.append(_weighed(one, judged, check, known, context))
+            said.append(_weighed(one, judged, check, context))
     noun = _NOUNS.get(unit, "number")
     numbers = [value.number / scale for value in known or ()]
     wanted = f"a {noun} {number_in_words(check, numbers, _word(check, context))}"
@@ -154,7 +154,7 @@ def clock_time(check: ClockTime, context: Context) -> Finding:
         nearby = near_phrases(check.near, document, document.times)
         for one in _alike_in_lists([settled(time, known or (), context) for time in document.times], document):
             judged = _time_said(check, document, one, known, nearby=nearby, context=context)
-            said.append(_weighed(one, judged, check, None, context))
+            said.append(_weighed(one, judged, check, context))
     wanted = f"a clock time {time_in_words(check, [value.number for value in known or ()])}"
     return _judged(check, said, wanted, "clock time", context)
 
@@ -169,12 +169,10 @@ def _alike_in_lists(times: Sequence[Clock], document: Document) -> Iterator[Cloc
         yield before
 
 
-def _weighed(
-    figure: Quantity | Clock, said: _Said, check: Number | ClockTime, known: Sequence[Value] | None, context: Context
-) -> _Said:
+def _weighed(figure: Quantity | Clock, said: _Said, check: Number | ClockTime, context: Context) -> _Said:
     """Return the judgement of a figure that does not fit: one that something else explains fails nothing.
 
-    A figure whose thing and role words tell stays open where another thing has its value, or several of its own come to it: then it may be said wrongly.
+    A figure whose thing and role words tell stays open where another thing has its value: then it may be said wrongly.
     """
     if said.belongs is False or said.outcome in ("fits", "beside") or check.quantifier == "any":
         return said
@@ -197,12 +195,7 @@ def _weighed(
         outcome = "explained"
     elif why == "own" or is_reckoned(figure, why, sure=sure):
         outcome = "beside"
-    elif (
-        why == "derived"
-        and sure
-        and not is_multiple(figure, context.evidence)
-        and not is_difference(figure, known or ())
-    ):
+    elif why == "derived" and sure:
         pass  # nearly every figure is the sum or difference of two others
     elif why or (check.role and isinstance(figure, Quantity) and not figure.cued and figure.unit == "min"):
         outcome = "open"
@@ -315,7 +308,7 @@ def _number_said(
     far = (figure.role is None or not figure.cued) and is_far(figure, upto)
     if far and figure.unit != MONEY:
         return _Said(document, figure, belongs=False)
-    if far or is_of_several(figure, upto):
+    if far:
         return _Said(document, figure, ours, "beside")
     named = named_by_then(figure, document)
     ours = ours if named or not ours else None

@@ -11,7 +11,7 @@ from typing import cast, get_args
 from pytest_mapsat.model import Figure, FigureRole, Quote, Structured, TimeRole, Turn
 from pytest_mapsat.text import ClockTime, Document, Mention, Quantity, Vocabulary, lexicon_of, read
 
-from .grounding.arithmetic import agrees
+from .explained import agrees
 
 #: What the text says of a thing by itself; anything else leaves open what it does with it.
 _SAID = ("affirmed", "rejected", "denied", "compared", "landmark", "asked")

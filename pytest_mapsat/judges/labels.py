@@ -24,10 +24,9 @@ from pytest_mapsat.model import (
 from .calibration import cell_of, suspicion
 from .combine import reading_of
 from .context import Context
-from .contradicted import contradicted
 from .evaluate import evaluate
 from .finding import Finding
-from .grounding.grounded import requirement
+from .grounding import contradicted, requirement
 
 #: How the reason of a label begins that the judge leaves open because words are unclear: nobody's fault, and neither 1 nor 0.
 UNDECIDED = "undecided: "

@@ -50,7 +50,7 @@ def test_each_claim_is_listed_with_its_place_in_the_dialogue(files, capsys):
     found = json.loads(capsys.readouterr().out)
     assert [(one["text"], one["type"], one["verdict"]) for one in found] == [
         ("Old Mill Inn", "name", "supported"),
-        ("4.9 stars", "quantity", "contradicted"),
+        ("4.9 stars", "quantity", "undecided"),
         ("555-0142", "identifier", "supported"),
     ]
     for one in found:
@@ -65,8 +65,8 @@ def test_people_read_a_line_for_each_claim_and_a_count(files, capsys):
     assert claims(files) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 7
-    assert lines[1].startswith("contradicted a, turn 1, chars 28-37: '4.9 stars' (rating of old mill inn)")
-    assert lines[-1] == "6 claims: 4 supported, 2 contradicted"
+    assert lines[1].startswith("undecided    a, turn 1, chars 28-37: '4.9 stars' (rating of old mill inn)")
+    assert lines[-1] == "6 claims: 4 supported, 2 undecided"
 
 
 def test_a_case_that_the_file_or_the_suite_does_not_have_is_an_error(files, capsys):

@@ -197,9 +197,13 @@ def test_a_thing_is_aligned_where_its_claims_are_borne_out_and_no_check_is_broke
 
 
 def test_a_claim_that_is_contradicted_fails_its_thing_alone():
-    rated = [{"name": "Old Mill", "rating": 3.9}, {"name": "Salt Pans", "rating": 4.2}]
-    steps = [call("find", {"items": rated}, query="tea")]
-    found = labels_of(dialogue("Old Mill is rated 4.8. Salt Pans is rated 4.2.", steps=steps))
+    entities = [{"items": "items", "name": "name", "fields": {"tel": "phone"}}]
+    find = FIND.model_validate({**FIND.model_dump(exclude={"entities"}), "entities": entities})
+    steps = [
+        call("find", {"items": [{"name": "Old Mill", "tel": "555-0101"}, {"name": "Salt Pans", "tel": "555-0102"}]})
+    ]
+    reply = "Old Mill: phone 555-0109. Salt Pans: phone 555-0102."
+    found = labels_of(dialogue(reply, steps=steps), tools=(find,))
     assert (found["thing:1.1"].outcome, found["thing:1.2"].outcome) == ("failed", "passed")
     assert "contradicted" in found["thing:1.1"].why
 

@@ -117,27 +117,21 @@ def test_labelled_text_is_read_by_its_labels():
     found = known(["Walk; takes: 1 h 5 min; length 4.2 km; note: 3 gates"], declared)
     told = [one for one in found.figures if one.source.origin == "tool" and one.unit in ("m", "min")]
     assert [(one.value, one.unit, one.mode) for one in told] == [(65, "min", "walking"), (4200, "m", "walking")]
-    assert (1, "tool", "3 gates") in found.texts
+    assert 3 in {one.value for one in found.figures if one.source.path == "0"}
 
 
 def test_what_the_user_says_and_the_context_shows_is_known_from_the_start():
     found = known({}, tool()).by(0)
     assert {(one.value, one.unit) for one in found.figures_of(USER)} >= {(6, "people"), (540, "yuan")}
     assert [one.minutes for one in found.times_of(USER, role="now")] == [990]
-    assert {"mill rise", "larkhaven", "old mill"} <= {thing.key for thing in found.things}
+    assert {"mill rise", "larkhaven", "old mill"} <= found.names
     assert not any(one.unit == "min" for one in found.figures)  # how long ago it was
 
 
-def test_a_thing_keeps_its_names_ids_sort_and_address():
-    fields = {"also": "alias", "sort": "kind", "street": "address"}
-    result = {
-        "spots": [
-            {"title": "The Inn", "ref": "a1", "also": "Old Inn|Big Inn", "sort": "pub", "street": "1 High Street"}
-        ]
-    }
-    thing = next(one for one in known(result, tool(entities=[{**SPOTS, "fields": fields}])).things if one.ids)
-    assert (thing.key, thing.names, thing.ids) == ("the inn", ("The Inn", "Old Inn", "Big Inn"), ("a1",))
-    assert (thing.kind, thing.marks, thing.turn) == ("pub", ("1 High Street",), 1)
+def test_a_text_may_call_a_thing_by_its_alias():
+    declared = tool(entities=[{**SPOTS, "fields": {"also": "alias", "note": "text"}}])
+    spots = [{"title": "The Inn", "also": "Old Pub|Big Pub"}, {"title": "Bar", "note": "Old Pub: 12 yuan"}]
+    assert [one.value for one in known({"spots": spots}, declared).figures_of("the inn", unit="yuan")] == [12]
 
 
 def test_a_word_that_stands_for_nothing_names_nothing():
@@ -145,7 +139,7 @@ def test_a_word_that_stands_for_nothing_names_nothing():
     found = known({"legs": [{"from": "start", "to": "Inn", "min": 9}]}, tool(fields=fields))
     (leg,) = [one for one in found.figures if one.unit == "min"]
     assert leg.subject == ("inn",)
-    assert "start" not in {thing.key for thing in found.things}
+    assert "start" not in found.names
 
 
 def test_what_an_agent_is_told_besides_is_evidence():

@@ -6,6 +6,6 @@ Nothing is guessed from the name of a key: a value counts for what its tool decl
 from __future__ import annotations
 
 from .gather import evidence
-from .kinds import USER, Evidence, Figure, Identity, Known, Moment, Origin, Point, Source
+from .kinds import USER, Evidence, Figure, Identity, Moment, Origin, Point, Source
 
-__all__ = ["USER", "Evidence", "Figure", "Identity", "Known", "Moment", "Origin", "Point", "Source", "evidence"]
+__all__ = ["USER", "Evidence", "Figure", "Identity", "Moment", "Origin", "Point", "Source", "evidence"]

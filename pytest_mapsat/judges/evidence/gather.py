@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, cast, get_args
+from typing import cast, get_args
 
 from pytest_mapsat.model import FigureRole, Json, JsonObject, Meaning, Step, TimeRole, Tool, Trajectory, Visible
 from pytest_mapsat.sandbox import distance_m, opening_hours, point_of
-from pytest_mapsat.text import Document, Vocabulary, fold_phrase, lexicon_of, open_page, read_page
+from pytest_mapsat.text import Document, Thing, Vocabulary, fold_phrase, lexicon_of, open_page, read_page
 
-from .kinds import USER, Evidence, Figure, Identity, Known, Moment, Point, Source
+from .kinds import USER, Evidence, Figure, Identity, Moment, Point, Source
 from .results import Element, clock, elements_of, measured
 
 _TIME_ROLES = frozenset(get_args(TimeRole))
@@ -53,9 +53,9 @@ class _Gathering:
 
     def __init__(self, visible: Visible | None, money: Vocabulary | None) -> None:
         self._money = money
-        self._known: dict[str, dict[str, Any]] = {}
+        self._known: dict[str, dict[str, None]] = {}
         self._by_id: dict[str, str] = {}
-        self.answered: list[tuple[Step, Tool | None]] = []
+        self._complete = True
         self.figures: list[Figure] = []
         self.times: list[Moment] = []
         self.points: list[Point] = []
@@ -69,36 +69,33 @@ class _Gathering:
         context, source = visible.context, Source("context", -1, path="context")
         place = context.location
         if place is not None:
-            subject = (self._know(place.name, -1), USER) if fold_phrase(place.name) else (USER,)
+            subject = (self._know(place.name), USER) if fold_phrase(place.name) else (USER,)
             self.points.append(Point(place.lon, place.lat, subject, source))
         for part in re.split(r"[/,;]", context.city):
             if fold_phrase(part):
-                self._know(part, -1)
+                self._know(part)
         at = clock(context.now[11:]) if context.now else None
         if context.now and at is not None:
             self.times.append(Moment(at, "now", "", (USER,), source, context.now[11:16]))
         for line in context.history:
             names = [name for name in _QUOTED.findall(line) if fold_phrase(name)]
-            keys = tuple(self._know(name, -1) for name in names) if len(names) == 1 else ()
+            keys = tuple(self._know(name) for name in names) if len(names) == 1 else ()
             self.texts.append((Source("context", -1, path="history"), line, keys or (USER,)))
         told = [("instructions", visible.instructions)] if visible.instructions else []
         for path, text in [*told, *_leaves(context.details), *_leaves(context.profile)]:
             self.texts.append((Source("context", -1, path=path), text, (USER,)))
         self.texts.append((Source("user", -1, path="query"), visible.query, (USER,)))
 
-    def _know(self, name: str, turn: int) -> str:
+    def _know(self, name: str) -> str:
         key = fold_phrase(name)
-        known = self._known.setdefault(
-            key, {"names": {}, "ids": {}, "kind": {}, "marks": {}, "turn": turn, "records": []}
-        )
-        known["names"][name] = None
+        self._known.setdefault(key, {})[name] = None
         return key
 
     # -- results of tools ------------------------------------------------------------------------------------------
 
     def add(self, step: Step, tool: Tool | None, source: Source) -> None:
         """Add what the result of one call says, by the declarations of its tool."""
-        self.answered.append((step, tool))
+        self._complete = self._complete and tool is not None and next(tool.undeclared(step.result), None) is None
         if tool is None:
             return
         elements = elements_of(step.result, tool)
@@ -147,22 +144,14 @@ class _Gathering:
 
     def _name(self, element: Element, source: Source) -> None:
         """Make things known: those with a name of their own."""
-        keys = [self._know(name, source.turn) for name in element.texts("name")]
+        keys = [self._know(name) for name in element.texts("name")]
         for name in element.texts("end"):
-            self._know(name, source.turn)
-        if not keys:
+            self._know(name)
+        if len(keys) != 1:
             return
-        known = self._known[keys[0]]
-        known["kind"].update(dict.fromkeys(element.texts("kind")))
-        if len(keys) > 1:
-            return
-        known["records"].append((source.tool, element.record))
         for alias in element.texts("alias"):
-            known["names"].update(dict.fromkeys(part for part in alias.split("|") if fold_phrase(part)))
-        for identity in element.texts("id"):
-            known["ids"][identity] = None
-            self._by_id[identity] = keys[0]
-        known["marks"].update(dict.fromkeys(element.texts("address")))
+            self._known[keys[0]].update(dict.fromkeys(part for part in alias.split("|") if fold_phrase(part)))
+        self._by_id.update(dict.fromkeys(element.texts("id"), keys[0]))
         if element.place is not None:
             self.points.append(Point(*element.place, (keys[0],), source))
 
@@ -231,14 +220,7 @@ class _Gathering:
 
     def evidence(self, visible: Visible | None) -> Evidence:
         """Return what was collected, with what the texts say."""
-        things = tuple(
-            Known(
-                key, tuple(known["names"]), tuple(known["ids"]), ";".join(known["kind"]), tuple(known["marks"]),
-                known["turn"], tuple(known["records"]),
-            )
-            for key, known in self._known.items()
-        )  # fmt: skip
-        lexicon = lexicon_of(tuple(thing.thing for thing in things))
+        lexicon = lexicon_of(tuple(Thing(key, tuple(names)) for key, names in self._known.items()))
         language = visible.context.locale if visible else ""
         now = (visible.context.now or "") if visible else ""
         for source, text, subject in self.texts:
@@ -246,15 +228,13 @@ class _Gathering:
                 page = open_page(text, language=language, vocabulary=self._money)
                 if page.may_count:
                     self._read(read_page(page, lexicon, now=now), subject, source)
-        texts = tuple((source.turn, source.origin, text) for source, text, _ in self.texts)
         return Evidence(
-            things,
+            frozenset(self._known),
             tuple(self.figures),
             tuple(self.times),
             tuple(self.points),
             tuple(self.identities),
-            texts,
-            tuple(self.answered),
+            self._complete,
         )
 
     def _read(self, document: Document, subject: tuple[str, ...], source: Source) -> None:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeVar
 
-from pytest_mapsat.model import FigureRole, Json, Step, TimeRole, Tool
-from pytest_mapsat.text import Lexicon, Thing, fold_phrase, lexicon_of
+from pytest_mapsat.model import FigureRole, TimeRole
 
 #: Where evidence comes from: a tool's result, the context that the agent was shown, the user's own words.
 Origin = Literal["tool", "context", "user"]
-#: A shortened name is made of pieces of at least so many characters.
-_PIECE = 2
 #: Key of the user (what they asked for, allow, spend) and of where they are.
 USER = "\x00user"
 
@@ -92,80 +87,31 @@ class Identity(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """A thing with a name.
-
-    Attributes:
-        key: its name, folded.
-        names: how it is written, then aliases.
-        ids: what tools call it.
-        kind: its sort, as tools say it, several separated by ``;``.
-        marks: its addresses.
-        turn: from which turn on it is known.
-        records: the tool (empty for the context) and the object for each time it was returned.
-    """
-
-    key: str
-    names: tuple[str, ...]
-    ids: tuple[str, ...]
-    kind: str
-    marks: tuple[str, ...]
-    turn: int
-    records: tuple[tuple[str, Json], ...]
-
-    @property
-    def thing(self) -> Thing:
-        """What the reading finds it by."""
-        return Thing(self.key, self.names, self.kind, self.marks)
-
-
 @dataclass(frozen=True)
 class Evidence:
-    """All that was known in a dialogue. Tuples are in the order in which it became known."""
+    """All that was known in a dialogue. Tuples are in the order in which it became known.
 
-    things: tuple[Known, ...]
+    Attributes:
+        names: keys of the things that are known by name.
+        complete: whether every value of every result is declared: what is not there was not told.
+    """
+
+    names: frozenset[str]
     figures: tuple[Figure, ...]
     times: tuple[Moment, ...]
     points: tuple[Point, ...]
     identities: tuple[Identity, ...]
-    #: What tools, context and user said in running words: (turn, origin, text).
-    texts: tuple[tuple[int, Origin, str], ...]
-    #: The answered calls with their tools; None for a tool that is not there.
-    answered: tuple[tuple[Step, Tool | None], ...] = ()
-
-    @cached_property
-    def complete(self) -> bool:
-        """Whether every value of every result is declared: what is not there was not told."""
-        return all(
-            tool is not None and next(tool.undeclared(step.result), None) is None for step, tool in self.answered
-        )
-
-    @property
-    def lexicon(self) -> Lexicon:
-        """What finds the things in a text."""
-        return lexicon_of(tuple(known.thing for known in self.things))
+    complete: bool = True
 
     def by(self, turn: int) -> Evidence:
         """Return what was known in a turn."""
-        if turn >= self.last:
-            return self
-        return Evidence(
-            tuple(one for one in self.things if one.turn <= turn),
-            tuple(one for one in self.figures if one.source.turn <= turn),
-            tuple(one for one in self.times if one.source.turn <= turn),
-            tuple(one for one in self.points if one.source.turn <= turn),
-            tuple(one for one in self.identities if one.source.turn <= turn),
-            tuple(one for one in self.texts if one[0] <= turn),
-            self.answered,
+        return replace(
+            self,
+            figures=tuple(one for one in self.figures if one.source.turn <= turn),
+            times=tuple(one for one in self.times if one.source.turn <= turn),
+            points=tuple(one for one in self.points if one.source.turn <= turn),
+            identities=tuple(one for one in self.identities if one.source.turn <= turn),
         )
-
-    @cached_property
-    def last(self) -> int:
-        """The turn in which the last piece became known."""
-        known = [thing.turn for thing in self.things] + [turn for turn, _, _ in self.texts]
-        known += [one.source.turn for one in self.figures] + [one.source.turn for one in self.times]
-        return max(known + [one.source.turn for one in self.identities], default=-1)
 
     def figures_of(
         self, key: str, *, unit: str = "", role: FigureRole | None = None, mode: str = ""
@@ -188,23 +134,6 @@ class Evidence:
         """Return the times of day of one thing and role."""
         return tuple(moment for moment in self._times.get(key, ()) if role in (None, moment.role))
 
-    def says(self, phrase: str) -> bool:
-        """Return whether a name, an address or a text of a tool, the context or the user has these words."""
-        wanted = fold_phrase(phrase)
-        if not wanted:
-            return False
-        edge = (
-            (r"(?<![0-9])" if wanted[0].isdigit() else "")
-            + re.escape(wanted)
-            + (r"(?![0-9])" if wanted[-1].isdigit() else "")
-        )
-        return re.search(edge, self._said) is not None
-
-    def knows(self, name: str) -> bool:
-        """Return whether a thing has this name, a text says it, or it is pieces of one name in their order."""
-        wanted = fold_phrase(name).replace(" ", "")
-        return self.says(name) or any(_in_order(wanted, key.replace(" ", "")) for key in self._names)
-
     @cached_property
     def _figures(self) -> Mapping[str, Sequence[Figure]]:
         return _by_subject(self.figures)
@@ -212,44 +141,6 @@ class Evidence:
     @cached_property
     def _times(self) -> Mapping[str, Sequence[Moment]]:
         return _by_subject(self.times)
-
-    @cached_property
-    def endings(self) -> frozenset[str]:
-        """The words that several known names end in ("garden", "小区"): a name that ends so is a name of a place."""
-        ends = Counter(_ending(key) for key in {thing.key for thing in self.things})
-        return frozenset(end for end, number in ends.items() if number > 1 and len(end) >= _PIECE)
-
-    @cached_property
-    def _names(self) -> tuple[str, ...]:
-        return tuple(fold_phrase(name) for thing in self.things for name in thing.names)
-
-    @cached_property
-    def _said(self) -> str:
-        """All names, addresses and texts, folded."""
-        identities = (one.text for one in self.identities)
-        return "\n".join(
-            [*self._names, *map(fold_phrase, identities), *(fold_phrase(text) for _, _, text in self.texts)]
-        )
-
-
-def _ending(name: str) -> str:
-    bare = name.partition("(")[0].strip()
-    return bare[-_PIECE:] if bare and not bare.isascii() else bare.rpartition(" ")[2]
-
-
-def _in_order(wanted: str, name: str) -> bool:
-    """Return whether a name is written with pieces of another one in their order, each of two characters or more."""
-    position = index = 0
-    while index < len(wanted):
-        size = _PIECE
-        place = name.find(wanted[index : index + size], position)
-        if place < 0 or index + size > len(wanted):
-            return False
-        while index + size < len(wanted) and name.startswith(wanted[index + size], place + size):
-            size += 1
-        index += size
-        position = place + size
-    return bool(wanted)
 
 
 _Piece = TypeVar("_Piece", Figure, Moment)

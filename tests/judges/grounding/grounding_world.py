@@ -130,5 +130,5 @@ def of_verdict(reply, *wanted, **fields):
 
 
 def wrong(reply, **fields):
-    """(sort, words) of what is contradicted or invented."""
-    return of_verdict(reply, "contradicted", "unsupported", **fields)
+    """(sort, words) of what is called wrong."""
+    return [(one.claim.sort, one.claim.text) for one in claims(reply, **fields) if one.wrong]

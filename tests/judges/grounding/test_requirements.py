@@ -27,16 +27,40 @@ def label(reply, text, **truth):
 
 
 def test_the_check_fails_on_one_wrong_claim_and_quotes_it():
-    found = finding("青石寺离这里1480米，评分4.9。")
+    found = finding("青石寺离这里1480米，电话0571-88001299。")
     assert found.passed is False
-    assert [quote.text for quote in found.quotes] == ["4.9"]
+    assert [quote.text for quote in found.quotes] == ["0571-88001299"]
     assert "contradicted" in found.why
 
 
+@pytest.mark.parametrize(
+    ("sort", "reply", "words"),
+    [
+        ("duration", "开车到青石寺55分钟。", "55分钟"),
+        ("price", "半亩茶馆（东门店）人均888元。", "888元"),
+        ("distance", "青石寺离这里1800米。", "1800米"),
+        ("rating", "青石寺评分4.9。", "4.9"),
+        ("line", "坐9号线去青石寺。", "9号线"),
+    ],
+)
+def test_a_figure_that_nothing_bears_out_is_left_to_a_person(sort, reply, words):
+    found = finding(reply, claims=[sort])
+    assert found.passed is None
+    assert [quote.text for quote in found.quotes] == [words]
+
+
+@pytest.mark.parametrize(("sort", "reply"), [("price", "半亩茶馆（东门店）人均68元。"), ("line", "坐2号线去青石寺。")])
+def test_a_supported_line_or_price_alone_passes_nothing(sort, reply):
+    assert finding(reply, claims=[sort]).passed is None
+    assert finding(f"{reply}青石寺评分4.6分。", claims=[sort, "rating"]).passed
+    assert label(reply, "All statements agree with what the tools said").outcome != "failed"
+
+
 def test_the_check_looks_at_its_own_types_and_subjects_only():
-    assert finding("青石寺离这里1480米，评分4.9。", claims=["distance"]).passed
-    assert finding("青石寺评分4.9。半亩茶馆（东门店）评分4.2。", claims=["rating"], about=["半亩茶馆"]).passed
-    assert finding("青石寺评分4.9。半亩茶馆（东门店）评分4.2。", claims=["rating"], about=["青石寺"]).passed is False
+    reply = "青石寺电话0571-88001299，评分4.6。半亩茶馆（东门店）电话13900001111。"
+    assert finding(reply, claims=["rating"]).passed
+    assert finding(reply, claims=["phone"], about=["半亩茶馆"]).passed
+    assert finding(reply, claims=["phone"], about=["青石寺"]).passed is False
 
 
 def test_an_answer_that_claims_nothing_passes_vacuously():
@@ -48,11 +72,11 @@ def test_an_answer_that_claims_nothing_passes_vacuously():
     ("reply", "text", "outcome", "vacuous"),
     [
         ("青石寺离这里1480米。", "结果中的距离应与工具返回一致", "passed", False),
-        ("青石寺离这里1800米。", "结果中的距离应与工具返回一致", "failed", False),
+        ("青石寺离这里1800米。", "结果中的距离应与工具返回一致", "unevaluated", False),
         ("青石寺评分4.9。", "结果中的距离应与工具返回一致", "passed", True),
-        ("青石寺评分4.9。", "The stated rating is that of the place", "failed", False),
+        ("青石寺评分4.9。", "The stated rating is that of the place", "unevaluated", False),
         ("青石寺电话0571-88001234。", "电话真实", "passed", False),
-        ("青石寺评分4.9。", "All statements agree with what the tools said", "failed", False),
+        ("青石寺电话0571-88001299。", "All statements agree with what the tools said", "failed", False),
         ("好的。", "All statements agree with what the tools said", "passed", True),
     ],
 )
@@ -75,7 +99,7 @@ def test_what_an_agent_asked_a_tool_is_no_evidence():
     context = Context(
         dialogue("可以去：\n- 青石寺\n- 半亩茶馆（东门店）\n- 枫林公园", (step,)), TOOLS, VISIBLE, language="zh"
     )
-    assert [one.claim.text for one in context.claims if one.verdict == "unsupported"] == ["枫林公园"]
+    assert [one.claim.text for one in context.claims if one.verdict != "supported"] == ["枫林公园"]
 
 
 def test_a_result_counts_from_its_turn_on():

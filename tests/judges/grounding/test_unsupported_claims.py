@@ -4,21 +4,6 @@ import pytest
 from grounding_world import STEPS, call, claims, of_verdict, verdicts, wrong
 
 WRONG = [
-    ("distance", "青石寺离这里1800米"),
-    ("distance", "青石寺距离约1.2公里"),
-    ("distance", "Harbour Noodles is 690 m from here"),
-    ("distance", "青石寺离这里２．２公里"),
-    ("distance", "青石寺在1公里以内"),
-    ("distance", "开车去青石寺4.3公里"),
-    ("distance", "半亩茶馆（东门店）距离1480米"),
-    ("distance", "1. 青石寺\n- 距离：2150米"),
-    ("duration", "开车到青石寺35分钟"),
-    ("duration", "开车到青石寺二十五分钟"),
-    ("duration", "It is a 20 min walk to Harbour Noodles."),
-    ("price", "半亩茶馆（东门店）人均88元"),
-    ("price", "Harbour Noodles costs about 60 yuan a head"),
-    ("rating", "青石寺，评分4.9"),
-    ("rating", "Harbour Noodles is rated 4.2 stars"),
     ("phone", "青石寺电话：0571-88001299"),
     ("phone", "半亩茶馆（东门店）的电话是0571-88001234"),
     ("phone", "Call Harbour Noodles on 555-0199."),
@@ -27,13 +12,45 @@ WRONG = [
     ("time", "Harbour Noodles is open until 11 pm"),
     ("address", "青石寺\n地址：柳桥路210号"),
     ("address", "Harbour Noodles, 81 Quay Road"),
+]
+
+
+NEVER_WRONG = [
+    ("distance", "青石寺离这里1800米"),
+    ("distance", "青石寺距离约1.2公里"),
+    ("distance", "Harbour Noodles is 690 m from here"),
+    ("distance", "青石寺离这里２．２公里"),
+    ("distance", "青石寺在1公里以内"),
+    ("distance", "开车去青石寺4.3公里"),
+    ("distance", "半亩茶馆（东门店）距离1480米"),
+    ("distance", "1. 青石寺\n- 距离：2150米"),
+    ("rating", "青石寺，评分4.9"),
+    ("rating", "Harbour Noodles is rated 4.2 stars"),
     ("coordinate", "青石寺的坐标是120.4500, 30.0100"),
+]
+UNBORNE = [
+    ("duration", "开车到青石寺五十五分钟"),
+    ("duration", "It is a 55 min walk to Harbour Noodles."),
+    ("price", "半亩茶馆（东门店）人均888元"),
+    ("price", "Harbour Noodles costs 77 yuan a head"),
 ]
 
 
 @pytest.mark.parametrize(("sort", "reply"), WRONG)
 def test_what_the_evidence_says_otherwise_is_found(sort, reply):
     assert {one[0] for one in wrong(reply)} == {sort}
+
+
+@pytest.mark.parametrize(("sort", "reply"), NEVER_WRONG)
+def test_distances_ratings_and_points_are_never_called_wrong(sort, reply):
+    assert wrong(reply) == []
+    assert sort in {one[0] for one in of_verdict(reply, "undecided")}
+
+
+@pytest.mark.parametrize(("sort", "reply"), UNBORNE)
+def test_durations_and_prices_that_nothing_bears_out_are_listed_and_not_called_wrong(sort, reply):
+    assert wrong(reply) == []
+    assert sort in {one[0] for one in of_verdict(reply, "unsupported")}
 
 
 @pytest.mark.parametrize(
@@ -59,17 +76,18 @@ def test_what_is_not_clear_is_left_open(sort, words, reply):
         ("Try these:\n1. Harbour Noodles\n2. 青石寺\n3. Golden Lantern", "Golden Lantern"),
     ],
 )
-def test_a_name_among_known_ones_that_nothing_has_is_invented(reply, invented):
-    assert wrong(reply) == [("name", invented)]
+def test_a_name_among_known_ones_that_nothing_has_is_left_open(reply, invented):
+    assert of_verdict(reply, "undecided") == [("name", invented)]
 
 
 def test_a_list_of_other_things_invents_no_names():
     assert wrong("青石寺的特点：\n- 环境安静\n- 停车方便\n- 适合拍照") == []
 
 
-def test_without_any_evidence_figures_and_numbers_are_invented():
+def test_without_any_evidence_a_telephone_number_is_wrong_and_a_duration_is_listed():
     reply = "枫林公园：开车20分钟，评分4.8分，电话0571-12345678。"
-    assert {sort for sort, _ in wrong(reply, steps=(), visible=None)} == {"duration", "rating", "phone"}
+    assert {sort for sort, _ in wrong(reply, steps=(), visible=None)} == {"phone"}
+    assert {sort for sort, _ in of_verdict(reply, "unsupported", steps=(), visible=None)} == {"duration", "phone"}
 
 
 def test_a_result_that_nothing_declares_leaves_open_what_it_may_say():
@@ -80,8 +98,8 @@ def test_a_result_that_nothing_declares_leaves_open_what_it_may_say():
 
 
 def test_a_contradiction_quotes_what_the_evidence_has():
-    (claim,) = [one for one in claims("青石寺评分4.9分") if one.verdict == "contradicted"]
-    assert claim.evidence == ("4.6 star (search_poi)",)
+    (claim,) = [one for one in claims("青石寺晚上8点关门") if one.verdict == "contradicted"]
+    assert claim.evidence == ("08:30-17:00 (search_poi)",)
 
 
 NOTHING = [
