@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from .fold import is_han
 from .named import Name, Named
 from .pack import Cue
 from .scan import Clause
@@ -75,15 +74,10 @@ class Behind:
         negation: Cue | None = None
         if not own:
             self._note_pronoun(tail, cues)
-        for place, cue in enumerate(cues):
+        for cue in cues:
             hypothetical = hypothetical or cue.has("modal")
             if cue.has("other"):
                 break
-            if negation and cue.has("fit") and any(later.has("until") for later in cues[place + 1 :]):
-                negation = None  # "they don't open again till ten" says when
-            if clause.sentence != name.sentence and clause.has("person") and self._elliptic(clause, cue):
-                tail.no = tail.no or cue
-                continue
             self._note(tail, cue, negation, hypothetical=hypothetical, hours=told_when)
             if own and cue.has("urging") and not negation:
                 tail.chosen = tail.chosen or cue
@@ -100,10 +94,6 @@ class Behind:
             if cue.has("choose") and following.has("it") and not self.scan.text[cue.end : following.start].strip():
                 tail.chosen = tail.chosen or cue
 
-    def _elliptic(self, clause: Clause, cue: Cue) -> bool:
-        """Return whether a denial ends a clause, so that a sentence later it may be of anything: "15 minutes if you walk, but I wouldn't"."""
-        return cue.has("unfit") and not any(map(str.isalpha, self.scan.text[cue.end : clause.end]))
-
     def _note(self, tail: Tail, cue: Cue, negation: Cue | None, *, hypothetical: bool, hours: bool) -> None:
         """Note what one word says of the thing."""
         self._note_choice(tail, cue, negation, hypothetical=hypothetical)
@@ -111,7 +101,7 @@ class Behind:
         wrong = cue.has("unfit", "unsure") and not negation and not closes
         lacking = cue.has("fit") and negation is not None and not cue.has("unfit")
         gone = hours and cue.has("past")
-        if wrong or lacking or gone or (cue.has("too") and self._goes_on(cue)):
+        if wrong or lacking or gone or cue.has("too"):
             tail.bad = tail.bad or cue
         if cue.has("not") and not cue.has("lack"):
             tail.no = tail.no or cue
@@ -143,39 +133,18 @@ class Behind:
         )
         return pronoun is not None and pronoun.has("it", "chosen", "article")
 
-    def _goes_on(self, cue: Cue) -> bool:
-        """Return whether "too" stands before an adjective, and not at the end or before "and"."""
-        following = self.scan.text[cue.end : cue.end + 2]
-        if any(other.has("and", "but", "or") for other in self.scan.cues_between(cue.end, cue.end + 2)):
-            return False
-        return following[:1] not in ("", ",", ".", ";", "!", ")", "\n") and following.strip()[:1] not in (",", ".", "")
-
     def _said_of(self, name: Name) -> Iterator[tuple[Clause, list[Cue]]]:
         """Yield the clauses that go on about a name, each with its words, up to where another thing is named."""
         clause = self.scan.clauses[name.clause]
         later = self.named.neighbour(name, 1)
-        if later and self._instead(name, later):
+        stop = later.hit.start if later else clause.end
+        yield clause, [cue for cue in clause.cues if name.hit.end <= cue.start < stop]
+        if later:
             return
-        if later and self._only_passed(later) and not self.named.neighbour(later, 1):
-            yield (
-                clause,
-                [
-                    cue
-                    for cue in clause.cues
-                    if name.hit.end <= cue.start < later.hit.start or cue.start >= later.hit.end
-                ],
-            )
-        else:
-            stop = later.hit.start if later else clause.end
-            yield clause, [cue for cue in clause.cues if name.hit.end <= cue.start < stop]
-            if later:
-                return
         sentence = self.scan.sentences[name.sentence]
         for place in range(name.clause + 1, sentence.last):
             following = self.scan.clauses[place]
             named = self.named.by_clause.get(place, ())
-            if named and "if" in following.links:
-                continue
             if named and (following.has("instead") or any(not self._only_passed(other) for other in named)):
                 return
             yield following, [cue for cue in following.cues if not named or cue.start >= named[-1].hit.end]
@@ -188,21 +157,8 @@ class Behind:
             for other in clauses:
                 yield other, other.cues
 
-    def _instead(self, name: Name, later: Name) -> bool:
-        """Return whether a name stands instead of a later one: "X rather than Y", so that what follows is said of Y."""
-        return any(cue.has("instead") for cue in self.scan.cues_between(name.hit.end, later.hit.start))
-
-    def _beside(self, name: Name, near: Cue) -> bool:
-        """Return whether a Chinese "with" stands before a name, with no name that it could join it to."""
-        return near.has("and") and self.named.neighbour(name, -1) is None and is_han(self.scan.text[near.start])
-
     def _only_passed(self, name: Name) -> bool:
         """Return whether a name is only where a way leads to or comes from, so that the clause is still about the name before."""
         clause = self.scan.clauses[name.clause]
         near = self.named.adjacent([cue for cue in clause.cues if cue.end <= name.hit.start], name.hit.start)
-        return (
-            near is not None
-            and (near.has("toward", "from", "near", "than") or self._beside(name, near))
-            and not near.has("advise")
-            and not clause.has("reject", "chosen")
-        )
+        return near is not None and near.has("toward", "from", "near", "than") and not clause.has("reject", "chosen")

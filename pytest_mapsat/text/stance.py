@@ -62,8 +62,6 @@ class _Signs:
     def _moves(self, name: Name) -> bool:
         """Return whether the clause of a name says when one comes or goes, and not only when something is so."""
         clause = self.scan.clauses[name.clause]
-        if clause.has("modal", "past"):
-            return False
         return self._fragment(clause) or any(cue.tags.get("time_role") in _OF_PLANS for cue in clause.cues)
 
     def _fragment(self, clause: Clause) -> bool:
@@ -154,24 +152,13 @@ class _Signs:
         if sign not in ("propose", "reject", "compare", "reserve", "landmark", "deny"):
             sign, cue = tail.sign(sign) or (sign, cue)
         if self.scan.sentences[first.sentence].asks and sign != "reject":
-            sign = "perhaps" if self._suggests(group) else "ask"
+            sign = "ask"
         under = self._under(first, leads=sign == "lead")
         if under and (sign in ("plain", "lead", "bad", "plan", "perhaps") or (sign, under) == ("propose", "reject")):
             sign, cue = under, None
-        if sign in ("lead", "plain") and self._in_header(first):
-            sign = "option"
         if sign in ("plain", "lead", "plan"):
             led, other = self._led_in(first), self._among_others(first)
             sign, cue = ("bad", led) if led else ("compare", other) if other else (sign, cue)
-        if self.scan.blocks[first.block].kind == "quote" and sign not in (
-            "reject",
-            "compare",
-            "reserve",
-            "landmark",
-            "deny",
-            "bad",
-        ):
-            sign = "plain"
         self._spread(first, tail)
         for name in group:
             name.sign = sign if sign != "landmark" or name is first else self.before.sign_of(name, Tail())[0]
@@ -184,12 +171,6 @@ class _Signs:
             )
             name.doubtful = name.bad or tail.but is not None or tail.no is not None
 
-    def _suggests(self, group: Sequence[Name]) -> bool:
-        """Return whether a question puts the only thing that it names to the user: "How about X?"."""
-        whole = self.scan.sentences[group[0].sentence]
-        named = {name.key for place in range(whole.first, whole.last) for name in self.named.by_clause.get(place, ())}
-        return len(named) == 1 and any(cue.has("suggest") for cue in self.scan.cues_between(whole.start, whole.end))
-
     def _spread(self, first: Name, tail: Tail) -> None:
         """Give what is said of both to the one before too: "X is A and Y is B, so neither will do"."""
         said = tail.reject or tail.bad
@@ -199,29 +180,6 @@ class _Signs:
         for name in self.named.names[max(place - _FOLLOWING, 0) : place]:
             if name.sentence == first.sentence and name.sign in ("plain", "lead"):
                 name.sign, name.why = "bad", (said.start, said.end)
-
-    def _over_column(self, name: Name) -> str:
-        """Return what the head of its column says of a name in a table."""
-        block = self.scan.blocks[name.block]
-        if block.kind != "row" or not block.level:
-            return ""
-        place = self.scan.folded.origin(name.hit.start)
-        cells = block.cells[:_MOST_CELLS]
-        header = next((cell.header for cell in cells if cell.span.start <= place < cell.span.end), "")
-        if header not in self._said_over:
-            over = list(self.scan.pack.find(header))
-            turned_down = any(cue.has("reject_heading") for cue in over)
-            compared = any(cue.has("compare_heading") for cue in over)
-            self._said_over[header] = "reject" if turned_down else "option" if compared else ""
-        return self._said_over[header]
-
-    def _in_header(self, name: Name) -> bool:
-        """Return whether a name heads a column of a table that has others, too."""
-        block = self.scan.blocks[name.block]
-        if block.kind != "row" or block.level:
-            return False
-        following = self.named.place[id(self.named.first[name.block])] + 1
-        return following < len(self.named.names) and self.named.names[following].block == name.block
 
     def _led_in(self, name: Name) -> Cue | None:
         """Return the word that turns down all that a sentence lists behind its colon: "the others won't do: A shuts at six; B ..."."""
@@ -253,25 +211,8 @@ class _Signs:
             return None
         return None if whole.first in self.named.by_clause else label.first("other")
 
-    def _asked_above(self, name: Name) -> str:
-        """Return what the question right above a list says of all that stands in it: "Why not the others?"."""
-        place = name.block
-        while place >= 0 and self.scan.blocks[place].kind in ("item", "row"):
-            place -= 1
-        if place < 0 or place == name.block or self.scan.blocks[place].kind != "paragraph":
-            return ""
-        low, high = self.scan.bounds[place]
-        if not self.scan.text[low:high].rstrip(" *_").endswith("?"):
-            return ""
-        start = max(self.scan.text.rfind(mark, low, high - 2) for mark in (".", "!", "?", "\n", "。")) + 1
-        cues = self.scan.cues_between(max(low, start), high)
-        return "reject" if any(cue.has("reject_heading") for cue in cues) else ""
-
     def _under(self, name: Name, *, leads: bool) -> str:
         """Return what the head of its column, or the headings over a name, say of all that stands under them."""
-        over = self._over_column(name) or self._asked_above(name)
-        if over:
-            return over
         place = self.scan.blocks[name.block].heading
         goes_on = self.scan.blocks[name.block].kind != "paragraph" or not any(
             block.kind in ("item", "row") for block in self.scan.blocks[place + 1 : name.block]
@@ -285,8 +226,6 @@ class _Signs:
                 return "reject"
             if any(cue.has("compare_heading") for cue in cues):
                 return "option"
-            if any(cue.has("reason") for cue in cues):
-                return "plain"
             if (
                 leads
                 and place not in self.named.first

@@ -24,7 +24,7 @@ class Whole:
     def __init__(self, scan: Scan, names: list[Name]) -> None:
         self.scan = scan
         self.names = names
-        self.proposed = {name.key for name in names if name.key and (name.sign == "propose" or self._concludes(name))}
+        self.proposed = {name.key for name in names if name.key and name.sign == "propose"}
         self.out = {name.key for name in names if name.sign == "reject" and name.key}
         self.aside = {name.key for name in names if name.sign in ("compare", "option") and name.key}
         self.candidates = {name.key for name in names if name.sign not in ("landmark", "ask")}
@@ -48,12 +48,6 @@ class Whole:
         self.firm = self.proposed | self.leads
         self.leads |= self._sections()
 
-    def _concludes(self, name: Name) -> bool:
-        """Return whether a sentence says nothing but the name and that it follows: "So X."."""
-        whole = self.scan.sentences[name.sentence]
-        only = whole.last - whole.first == 1 and "so" in self.scan.clauses[name.clause].links
-        return only and name.sign == "plain" and not whole.asks and self._unknown(name) < _FEW
-
     def _asks_which(self) -> bool:
         """Return whether the reply asks which of the things it lists is wanted: then the list proposes none."""
         asking = (sentence for sentence in self.scan.sentences if sentence.asks)
@@ -68,7 +62,6 @@ class Whole:
             or first.doubtful
             or first.conditional
             or first.sentence
-            or self._in_apposition(first)
             or not self._fragment(first)
         ):
             return set()
@@ -84,11 +77,6 @@ class Whole:
             if cue.has("unit", "mode", "numeral", "chosen", "choose", "then", "about", "so")
         )
         return sum(map(_weight, rest)) - known
-
-    def _in_apposition(self, name: Name) -> bool:
-        """Return whether what stands before the clause of a name speaks of it: "The one you usually go to, X, has moved"."""
-        before = self.scan.clauses[self.scan.sentences[name.sentence].first : name.clause]
-        return any(clause.has("person", "it", "choose") for clause in before)
 
     def _sections(self) -> set[str]:
         """Return the things that head the first item of a list whose section proposes nothing else."""
@@ -203,7 +191,7 @@ class Whole:
             return "unclear"
         if name.sign in ("lead", "offered"):
             return "asked" if self.asks_which else self._listed(name, others=others)
-        terse = self._fragment(name) and self._unknown(name) < _TERSE and not self._in_apposition(name)
+        terse = self._fragment(name) and self._unknown(name) < _TERSE
         terse = terse and not self.plain - {name.key}
         alone = terse or not self.candidates - {name.key}
         if alone and not others:
@@ -226,8 +214,6 @@ class Whole:
 
     def _ambiguous(self, name: Name) -> Stance:
         """Return the stance of a name that several things have: what holds for whichever is meant."""
-        if name.sign in ("plan", "lead") and not self.firm:
-            return "affirmed"
         return "rejected" if name.sign == "bad" else "unclear"
 
     def _fragment(self, name: Name) -> bool:
