@@ -81,11 +81,18 @@ class Before:
         last = self.scan.pack.words.get(self.scan.text[near.start : near.end].rpartition(" ")[2], {})
         if "from" not in last:
             return None
+        if self._through(side.name):
+            return "propose", near
         if near.has("choose") or self.named.behind_it(side.name, "order_after"):
             return None
         if "source" not in last:
             return "landmark", near
         return ("landmark", near) if self._measured(side, near) else ("plain", None)
+
+    def _through(self, name: Name) -> bool:
+        """Return whether a verb of going ends the clause right behind a name, so that the way leads through the thing: 从X走."""
+        cue = self.named.behind_it(name, "through")
+        return cue is not None and not self.scan.text[cue.end : cue.end + 1].isalnum()
 
     def _measured(self, side: _Side, near: Cue) -> bool:
         """Return whether a clause says how far it is from the thing, how one goes there, or begins with where one leaves."""
@@ -163,6 +170,16 @@ class Before:
         side.name.home = toward and side.near is not None and side.near.has("homeward")
         return ("plan", side.near) if toward else None
 
+    def _in_sequence(self, side: _Side) -> Found | None:
+        """Read an arrow that leads to the name or from it: "post → library"."""
+        name, clause = side.name, side.clause
+        following = self.scan.clauses[name.clause + 1] if name.clause + 1 < len(self.scan.clauses) else None
+        leaves = following is not None and following.opens == "→" and following.sentence == name.sentence
+        if clause.opens == "→" or leaves or "→" in self.scan.text[name.hit.end : clause.end]:
+            name.timed = True
+            return "plan", None
+        return None
+
     def _governing(self, name: Name, clause: Clause) -> list[Cue]:
         """Return the words that govern a name; a label ("My pick:") governs what stands behind its colon."""
         earlier = self.named.neighbour(name, -1)
@@ -209,5 +226,5 @@ class Before:
 
     #: Of the class: held by each object, they would keep it, and the whole reading, until the collector of cycles comes.
     _RULES = (
-        _marked, _beside, _set_aside, _governed, _unfit_for, _identified, _led_to,
+        _marked, _beside, _set_aside, _governed, _unfit_for, _identified, _led_to, _in_sequence,
     )  # fmt: skip

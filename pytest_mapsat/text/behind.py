@@ -101,7 +101,7 @@ class Behind:
         wrong = cue.has("unfit", "unsure") and not negation and not closes
         lacking = cue.has("fit") and negation is not None and not cue.has("unfit")
         gone = hours and cue.has("past")
-        if wrong or lacking or gone or cue.has("too"):
+        if wrong or lacking or gone or (cue.has("too") and self._goes_on(cue)):
             tail.bad = tail.bad or cue
         if cue.has("not") and not cue.has("lack"):
             tail.no = tail.no or cue
@@ -132,6 +132,11 @@ class Behind:
             (other for other in self.scan.cues_between(cue.end, cue.end + _LEAD) if other.start - cue.end <= 1), None
         )
         return pronoun is not None and pronoun.has("it", "chosen", "article")
+
+    def _goes_on(self, cue: Cue) -> bool:
+        """Return whether "too" stands before an adjective, and not at the end."""
+        following = self.scan.text[cue.end : cue.end + 2].strip()[:1]
+        return following not in ("", ",", ".", ";", "!", ")")
 
     def _said_of(self, name: Name) -> Iterator[tuple[Clause, list[Cue]]]:
         """Yield the clauses that go on about a name, each with its words, up to where another thing is named."""

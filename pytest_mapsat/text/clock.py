@@ -132,8 +132,6 @@ class _Clock:
         following = self.after(end)
         if following and following.has("am", "pm") and self.text[following.start].isascii():
             half, end = ("am" if "am" in following.tags else "pm"), following.end
-            if self.text[end - 1] == "m" and self.text[end : end + 1] == "." and ".m" in self.text[end - 3 : end]:
-                end += 1
         leading = self.before(start)
         if not half and leading and leading.has("am", "pm", "noonish") and not self.text[leading.start].isascii():
             half = "am" if "am" in leading.tags else "noon" if "noonish" in leading.tags else "pm"
@@ -200,8 +198,6 @@ class _Clock:
             and (not past or self.text[amount.start :].startswith(("quarter", "a quarter")))
         ):
             return self._spoken(amount.start, hour, 15 if past else -15)
-        if past and amount and amount.has("clock_half"):
-            return self._spoken(amount.start, hour, 30)
         said = self.number_before(cue.start)
         if amount and "unit" in amount.tags and amount.tags["unit"] == ("min", 1.0):
             said = self.number_before(amount.start)
@@ -250,14 +246,6 @@ class _Clock:
             marked = following is not None and "minute_mark" in following.tags
             end, minute = (following.end if following and marked else number.end), int(number.value)
         start = hour.start
-        lack = self.ends.get(start)
-        if (
-            lack
-            and "minute_mark" in lack.tags
-            and (less := self.number_ends.get(lack.start))
-            and "hour_to" in getattr(self.ends.get(less.start), "tags", {})
-        ):
-            start, minute = less.start - 1, -int(less.value)
         bare = hour.spelled and not minute and end == mark.end and hour.value == 1 and not self._around_hour(start, end)
         if bare:
             return None
@@ -315,14 +303,6 @@ class _Clock:
 
     def _counts(self, number: Number, after: Cue | None) -> bool:
         """Return whether something is counted or measured: a word follows that does not go on with the sentence."""
-        if (
-            after
-            and after.has("and", "range")
-            and (second := self.number_after(after.end))
-            and (unit := self.after(second.end))
-            and unit.has("unit")
-        ):
-            return True
         if after and after.has("unit"):
             return True
         if after:
@@ -385,6 +365,4 @@ def find_times(text: str, cues: Sequence[Cue], numbers: Sequence[Number], pack: 
         if one.mate < 0 and _joined(text, one, other, pack):
             found[place] = one._replace(mate=place + 1, first=True)
             found[place + 1] = other._replace(mate=place, half=other.half)
-            if other.half == "pm" and not one.half and not one.sure and one.hour < other.hour:
-                found[place] = found[place]._replace(half="")
     return found

@@ -33,21 +33,9 @@ def resolve(
     sure = False
     for place, spoken in enumerate(times):
         readings = _readings(spoken)
-        if len(readings) > 1 and spoken.mate == place + 1 and times[spoken.mate].half and not opening[place]:
-            end = _readings(times[spoken.mate])[0]
-            fitting = [reading for reading in readings if reading < end]
-            readings = (
-                fitting
-                if len(fitting) == 1
-                else [reading for reading in readings if 0 < end - reading <= _LATER_TODAY] or readings
-            )
         if len(readings) > 1 and not opening[place]:
             nearest = _by_neighbours(readings, last, None if tomorrow else now, sure=sure)
             readings = readings if roles[place] == "closing" and nearest[0] < _HALF_DAY else nearest
-        elif len(readings) > 1 and opening[place] and spoken.mate == place + 1:
-            readings = readings[:1]
-        elif len(readings) > 1 and spoken.mate >= 0 and not spoken.first and len(resolved[-1].minutes) == 1:
-            readings = [reading for reading in readings if reading > resolved[-1].minutes[0]][:1] or readings
         if (
             len(readings) > 1
             and tomorrow
@@ -79,11 +67,7 @@ def _readings(spoken: Spoken) -> list[int]:
 
 
 def _by_neighbours(readings: list[int], last: int | None, now: int | None, *, sure: bool) -> list[int]:
-    """Choose the reading that comes next: soon behind the case's time, or behind the time before it, first of all where that is surely said.
-
-    What would come next only after midnight, but is soon by the case's time, goes back behind a time that was told ahead ("it rains until
-    eight this evening; leave at half past twelve").
-    """
+    """Choose the reading that comes next: soon behind the case's time, or behind the time before it, first of all where that is surely said."""
     after = _next(readings, last, _LATER_TODAY)
     soon = _next(readings, now, _SOON)
     if sure and after is not None and last is not None and after < last and soon is not None:

@@ -40,9 +40,6 @@ _DEFAULT = {
 #: Ways of travelling whose words name a vehicle: a time beside one may be that until it comes.
 _VEHICLES = ("taxi", "transit")
 _WAITS = frozenset({"wait", "slack", "stay", "frequency"})
-#: "a 4.9 rating": the noun behind a number that is no number of ratings.
-_RATED = frozenset({"count:rating", "count:score"})
-_BEST = 10
 _TALL = 10
 _NEAR = 3
 _LOOK_BACK = 12
@@ -73,40 +70,8 @@ class Roles:
         self.subjects = subjects
 
     def of_all(self, figures: Sequence[Figure]) -> list[Told]:
-        """Return what each figure is one of. A length of time beside one of a way is that of the same way: "14 min, 950 m"."""
-        told = [self.of_figure(figure) for figure in figures]
-        for place in range(1, len(figures)):
-            if told[place].unit == "count" and told[place].role is None and told[place - 1].unit == "yuan":
-                told[place] = self._bare_total(figures[place - 1], figures[place]) or told[place]
-        for place in range(len(figures) - 1):
-            for one, other in ((place, place + 1), (place + 1, place)):
-                way = told[other].role == "travel_distance" and figures[one].unit == "min" and told[one].role is None
-                if way and figures[one].value < _LONG and self._beside(figures[place], figures[place + 1]):
-                    told[one] = told[one]._replace(role="travel_time", mode=told[other].mode, cued=False)
-        return told
-
-    def _bare_total(self, price: Figure, figure: Figure) -> Told | None:
-        """Return what a number without a unit is that stands behind a price, and before so many people: "85 yuan each, 480 for six"."""
-        following = next(iter(self.scan.cues_between(figure.end, figure.end + _FAR)), None)
-        if following is None or not following.has("for_people") or figure.value <= price.value:
-            return None
-        if self.scan.text[figure.end : following.start].strip() or self._sentence_of(figure) != self._sentence_of(
-            price
-        ):
-            return None
-        several = self.scan.text[following.end : following.end + _FAR].strip().startswith(self.scan.pack.several)
-        return Told("yuan", "total", "", cued=True) if several else None
-
-    def _sentence_of(self, figure: Figure) -> int:
-        return self.scan.clauses[self.scan.clause_at(figure.start)].sentence
-
-    def _beside(self, one: Figure, other: Figure) -> bool:
-        """Return whether nothing but marks, "and" or "or" and words of degree stands between two figures."""
-        gap = self.scan.text[one.end : other.start]
-        for cue in self.scan.cues_between(one.end, other.start):
-            if cue.has("and", "about", "under", "over", "so", "either_or", "clock_about", "one"):
-                gap = gap.replace(self.scan.text[cue.start : cue.end], "", 1)
-        return len(gap) <= _FAR and not any(map(str.isalnum, gap))
+        """Return what each figure is one of."""
+        return [self.of_figure(figure) for figure in figures]
 
     def of_figure(self, figure: Figure) -> Told:
         """Return what a figure is one of."""
@@ -124,8 +89,6 @@ class Roles:
             unit = "yuan"
         elif unit == "count" and role in _MONEY:
             role = None
-        elif figure.value <= _BEST and ((unit == "count" and role == "rating") or (unit in _RATED and figure.step < 1)):
-            unit, role = "star", "rating"
         cued = cued and role is not None
         if role is None:
             role = "count" if unit.startswith("count:") else _DEFAULT.get(unit)
@@ -183,9 +146,6 @@ class Roles:
         nearest, role = found[0]
         if role in ("price", "fee") and figure.unit == "yuan" and self._for_several(figure, clause):
             return "total"
-        rivals = {other for distance, other in found if distance <= nearest + 1 and other != role}
-        if rivals and nearest > _NEAR and not {role, *rivals} <= {"travel_time", "travel_distance"}:
-            return None
         if figure.unit == "count" and nearest > _NEAR:
             return None
         return role
@@ -224,31 +184,16 @@ class Roles:
                 found.insert(0 if role != "price" else len(found), role)
             if "mode" in cue.tags and figure.unit in _TRAVEL:
                 return _TRAVEL[figure.unit]
-        if not found and figure.unit == "yuan" and self._counts_people(figure.start):
-            return "total"
         return found[0] if found else None
-
-    def _counts_people(self, start: int) -> bool:
-        """Return whether the head of the column says for how many people its prices are: "3人", "for 3"."""
-        cues = self.subjects.head_cues(start)
-        several = any(char in "23456789" for char in self.subjects.header(start))
-        return several and any(cue.has("for_people") or cue.tags.get("unit", ("",))[0] == "people" for cue in cues)
 
     def _for_several(self, figure: Figure, clause: Clause) -> bool:
         """Return whether a price is that of several people: "for six", "三个人就要"."""
-        after = self.scan.text[figure.end : clause.end]
         for cue in clause.cues:
             if (
                 "unit" in cue.tags
                 and cue.tags["unit"][0] == "people"
                 and cue.end <= figure.start
                 and not any("per_head" in other.tags.get("role", ()) for other in clause.cues)
-            ):
-                return True
-            if (
-                "for_people" in cue.tags
-                and cue.start >= figure.end
-                and any(word in after for word in self.scan.pack.several)
             ):
                 return True
         return False
@@ -260,9 +205,6 @@ class Roles:
         if near:
             tags = min(near, key=lambda cue: min(abs(cue.start - figure.end), abs(figure.start - cue.end))).tags
             return str(tags.get("mode") or tags["mode_before_figure"])
-        head = next((cue for cue in self.subjects.head_cues(figure.start) if "mode" in cue.tags), None)
-        if head:
-            return str(head.tags["mode"])
         sentence = self.scan.sentences[self.scan.clauses[place].sentence]
         for before in range(place - 1, max(sentence.first, place - 4) - 1, -1):
             for cue in reversed(self.scan.clauses[before].cues):
@@ -289,28 +231,5 @@ class Roles:
         toward = any(
             (cue.has("toward", "from") or cue.tags.get("time_role") == "arrival") and cue.start >= figure.end
             for cue in cues
-        ) or any(
-            cue.has("toward") and self.subjects.names_between(cue.end, min(cue.end + _NEAR, figure.start))
-            for cue in cues
         )
-        return "travel_time" if mode or toward or self._alone(figure, place) else None
-
-    def _alone(self, figure: Figure, place: int) -> bool:
-        """Return whether a length of time is all that its clause says, in a sentence that speaks of no other: "Mill Rise, no toll, 21 min"."""
-        clause = self.scan.clauses[place]
-        rest = self.scan.text[clause.start : figure.start] + self.scan.text[figure.end : clause.end]
-        if figure.value >= _LONG:
-            return False
-        for cue in clause.cues:
-            if cue.has("about", "under", "over", "about_after"):
-                rest = rest.replace(self.scan.text[cue.start : cue.end], "", 1)
-        sentence = self.scan.sentences[clause.sentence]
-        others = any(
-            not _WAITS.isdisjoint(cue.tags.get("role", ()))
-            for cue in self.scan.cues_between(sentence.start, sentence.end)
-        )
-        return (
-            not others
-            and not any(map(str.isalpha, rest))
-            and bool(self.subjects.names_between(sentence.start, sentence.end) or self.subjects.over(sentence.block))
-        )
+        return "travel_time" if mode or toward else None

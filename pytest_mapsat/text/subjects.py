@@ -54,10 +54,6 @@ class Subjects:
         after = self.names_between(end, clause.end)
         if after and self._leads_to(end, after[0], travel=travel):
             return after[0].hit.keys
-        alone = not before and not after
-        ahead = (alone and (self._headed(place, start, end) or (travel and self._ahead(place)))) or ()
-        if ahead or (travel and self._homeward(clause, before[-1].hit.end if before else clause.start, end)):
-            return ahead
         spoken_of = [name for name in before if name.sign != "landmark" and not self._than(name)]
         if spoken_of:
             return spoken_of[-1].hit.keys
@@ -66,44 +62,6 @@ class Subjects:
         if beside or (later and not self.names_between(sentence.start, clause.start)):
             return later[0].hit.keys
         return self._earlier(clause, sentence.block, sentence.start) if not before or travel else ()
-
-    def _headed(self, place: int, start: int, end: int) -> tuple[str, ...]:
-        """Return the thing that a figure stands before like a label: "14:40 - X, 2 Tide Street"."""
-        clause, stop = self.scan.clauses[place], self.scan.sentences[self.scan.clauses[place].sentence].last
-        if place + 1 >= stop or any(
-            map(str.isalnum, self.scan.text[clause.start : start] + self.scan.text[end : clause.end])
-        ):
-            return ()
-        following = self.scan.clauses[place + 1]
-        named = self.names_between(following.start, following.end) if following.opens in ("-", ":") else []
-        leads = bool(named) and not any(map(str.isalnum, self.scan.text[following.start : named[0].hit.start]))
-        return named[0].hit.keys if leads else ()
-
-    def _ahead(self, place: int) -> tuple[str, ...]:
-        """Return where a way leads that is only named behind brackets: "a 12 minute walk (830 m) to X"."""
-        last = self.scan.sentences[self.scan.clauses[place].sentence].last
-        for clause in self.scan.clauses[place + 1 : min(place + 4, last)]:
-            named = self.names_between(clause.start, clause.end)
-            if not named:
-                continue
-            words = self.scan.text[clause.start : named[0].hit.start]
-            cues = self.scan.cues_between(clause.start, named[0].hit.start)
-            led = (
-                bool(cues)
-                and cues[-1].has("toward")
-                and (len(cues) == 1 or cues[0].has("then"))
-                and not self.scan.text[cues[-1].end : named[0].hit.start].strip(" the")
-            )
-            return named[0].hit.keys if led and len(words) <= _FAR // 2 and not any(map(str.isdigit, words)) else ()
-        return ()
-
-    def _homeward(self, clause: Clause, start: int, end: int) -> bool:
-        """Return whether the way is one back, to no thing with a name."""
-        if any("homeward" in cue.tags for cue in clause.cues if cue.start >= start or cue.start >= end):
-            return True
-        place = self.scan.clause_at(clause.start)
-        bracketed = clause.opens == "(" and place > self.scan.sentences[clause.sentence].first
-        return bracketed and self.scan.clauses[place - 1].has("homeward")
 
     def _than(self, name: Name) -> bool:
         return name.why is not None and any("than" in cue.tags for cue in self.scan.cues_between(*name.why))
@@ -161,8 +119,6 @@ class Subjects:
 
     def _earlier(self, clause: Clause, block: int, start: int) -> tuple[str, ...]:
         """Return the thing that the sentence, the item, the text before or the heading speaks of."""
-        if self._own_topic(start, clause.start):
-            return ()
         low = max(self.scan.bounds[block][0], start - _BACK)
         for first, last in ((start, clause.start), (low, start)):
             named = [
@@ -183,14 +139,6 @@ class Subjects:
         """Return whether a thing that no name is known of has come up since: "the noon wash is over, but there's another one from six, 32 yuan"."""
         return any(cue.has("introduces") for cue in self.scan.cues_between(start, clause.end))
 
-    def _own_topic(self, start: int, end: int) -> bool:
-        """Return whether a sentence begins with a thing of its own that no name is known of: "The viewpoint ..."."""
-        words = self.scan.text[start : max(end, start + _LABEL)].lstrip(" -").split(" ", 2)
-        if len(words) < 2 or words[0] not in self.scan.pack.names["definite"] or self.names_between(start, end):  # noqa: PLR2004  article and noun
-            return False
-        noun = words[1].strip(".,:;!?")
-        return noun.isalpha() and not (set(self.scan.pack.words.get(noun, ())) - {"ordinary", "street"})
-
     def _one(self, named: Iterable[Name]) -> bool:
         return len({name.hit.keys for name in named}) == 1
 
@@ -206,14 +154,10 @@ class Subjects:
         level = self.scan.blocks[block].level
         place = block - 1
         if self.scan.blocks[block].kind == "item":
-            while place > self.scan.blocks[block].heading and self.scan.blocks[place].kind == "item":
+            while place > max(self.scan.blocks[block].heading, block - _FAR) and self.scan.blocks[place].kind == "item":
                 if self.scan.blocks[place].level < level and place in self.by_block:
                     return self.by_block[place][0].hit.keys
                 place -= 1
-                if block - place > _FAR:
-                    break
-            if place >= 0 and self.scan.blocks[place].kind == "paragraph" and place in self.by_block:
-                return self._last_sentence(self.by_block[place])
         heading = self.scan.blocks[block].heading
         while heading >= 0:
             named = [name for name in self.by_block.get(heading, ()) if name.sign != "landmark"]

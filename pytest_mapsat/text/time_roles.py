@@ -10,7 +10,6 @@ from pytest_mapsat.model import TimeRole
 
 from .clock import Spoken
 from .fold import is_han
-from .pack import Cue
 from .scan import Clause, Scan
 from .subjects import Subjects
 
@@ -54,7 +53,7 @@ class TimeRoles:
         long = abs(spoken.hour - pair.hour) * 60 > _VISIT
         if long or role in ("opening", "closing"):
             return "opening" if spoken.first else "closing"
-        if role in (None, "arrival", "stop", "departure") and self._planned(start):
+        if role in (None, "arrival", "stop", "departure"):
             return "arrival" if spoken.first else "stop"
         return None
 
@@ -67,14 +66,6 @@ class TimeRoles:
         roles = [cue.tags["time_role"] for cue in self.scan.clauses[place - 1].cues if "time_role" in cue.tags]
         return roles[-1] if roles and roles[-1] in ("arrival", "departure") else None
 
-    def _planned(self, start: int) -> bool:
-        """Return whether a range of times is that of a visit: something is named in the same row, item or clause."""
-        clause = self.scan.clauses[self.scan.clause_at(start)]
-        sentence = self.scan.sentences[clause.sentence]
-        if self.scan.blocks[sentence.block].kind in ("row", "item", "heading"):
-            return sentence.block in self.subjects.by_block
-        return bool(self.subjects.names_between(sentence.start, sentence.end))
-
     def _nearest_time_role(self, start: int, end: int) -> str | None:
         place = self.scan.clause_at(start)
         clause = self.scan.clauses[place]
@@ -84,10 +75,6 @@ class TimeRoles:
             if not role or (cue.start < end and cue.end > start):
                 continue
             gap = self.scan.text[cue.end : start] if cue.end <= start else self.scan.text[end : cue.start]
-            if cue.start >= end and self._before_a_time(cue):
-                continue
-            if role == "closing" and self._opens_then(cue):
-                role = "opening"
             if "range" in cue.tags and cue.end <= start and not gap:
                 role = "closing" if self._speaks_of_hours(clause.sentence) else "stop"
             far = (
@@ -108,24 +95,12 @@ class TimeRoles:
             role = "last_service"
         return role if role in _TIME_ROLES else None
 
-    def _opens_then(self, cue: Cue) -> bool:
-        """Return whether a word of closing is denied and so tells when something opens: "it doesn't open until ten"."""
-        first = self.scan.text[cue.start : cue.end].split(" ", 1)[0]
-        before = self.scan.cues_between(max(cue.start - _LOOK_BACK, 0), cue.start)
-        opens = self.scan.pack.words.get(first, {}).get("time_role") == "opening"
-        return opens and bool(before) and before[-1].has("not") and cue.start - before[-1].end <= 1
-
     def _arrives_by(self, end: int, clause: Clause) -> bool:
         """Return whether a word that bounds a time bounds an arrival: 16:40前能回到家."""
         cues = self.scan.cues_between(end, clause.end)
         bounded = bool(cues) and cues[0].start == end and cues[0].has("clock_under")
         following = [cue.tags["time_role"] for cue in cues[1:] if "time_role" in cue.tags]
         return bounded and following[:1] == ["arrival"]
-
-    def _before_a_time(self, cue: Cue) -> bool:
-        """Return whether another time follows right behind a word, which then belongs to that one: "by four and stay until five"."""
-        place = bisect_left(self.clocks, cue.end)
-        return place < len(self.clocks) and self.clocks[place] - cue.end <= 1 and self.scan.text[cue.start].isascii()
 
     def _beside(self, start: int, end: int, clause: Clause) -> str | None:
         """Return "arrival" where a name stands right beside a time and nothing else is said: "16:25 Amber Hall"."""
