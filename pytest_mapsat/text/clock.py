@@ -1,4 +1,4 @@
-"""Times of day as they are said: 18:30, 6.30 pm, half past six, ten to seven, 下午六点半, 差五分七点."""
+"""Numbers in digits and in words, and times of day as they are said: 18:30, half past six, ten to seven, 下午六点半."""
 
 from __future__ import annotations
 
@@ -7,8 +7,163 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .document import Approx
-from .numerals import Number
 from .pack import Cue, Pack
+
+_DIGITS = re.compile(r"(?<![0-9.])(?<![0-9],)[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?(?![0-9])|[0-9]+(?:\.[0-9]+)?|[½¼¾]")
+_FRACTIONS = {"½": 0.5, "¼": 0.25, "¾": 0.75}
+_MOST_DIGITS = 15
+_MOST_WORDS = 12
+_TEN = 10
+
+
+class Number(NamedTuple):
+    """A number in a folded text.
+
+    Attributes:
+        value: its value, the lower one of "two or three".
+        high: the upper one; else the value.
+        decimals: how many decimals it is written with.
+        spelled: whether it is written in words.
+        article: whether it is only an article ("an hour").
+    """
+
+    start: int
+    end: int
+    value: float
+    high: float
+    decimals: int = 0
+    spelled: bool = False
+    article: bool = False
+
+
+def find_numbers(text: str, cues: Sequence[Cue]) -> list[Number]:
+    """Return the numbers of a folded text, ascending.
+
+    Args:
+        text: the folded text.
+        cues: the words of the pack in it, ascending.
+    """
+    found = [number for match in _DIGITS.finditer(text) if (number := _in_digits(match))]
+    place = 0
+    while place < len(cues):
+        if cues[place].has("numeral", "multiplier", "fraction", "one", "couple"):
+            used, number = _in_words(text, cues, place)
+            if number:
+                found.append(number)
+            place += max(used, 1)
+        else:
+            place += 1
+    found.sort(key=lambda number: number.start)
+    return _scaled(text, found)
+
+
+def _in_digits(match: re.Match[str]) -> Number | None:
+    written = match.group()
+    if written in _FRACTIONS:
+        return Number(match.start(), match.end(), _FRACTIONS[written], _FRACTIONS[written], 2)
+    if len(written) > _MOST_DIGITS:
+        return None
+    value = float(written.replace(",", ""))
+    return Number(match.start(), match.end(), value, value, len(written.partition(".")[2]))
+
+
+def _scaled(text: str, found: list[Number]) -> list[Number]:
+    """Join digits with the multiplier or fraction right behind them ("3万", "1 ½")."""
+    result: list[Number] = []
+    for number in found:
+        last = result[-1] if result else None
+        near = last is not None and text[last.end : number.start] in ("", " ")
+        if (
+            last
+            and near
+            and not last.spelled
+            and number.spelled
+            and number.value >= _TEN
+            and not text[number.start].isascii()
+        ):
+            result[-1] = Number(last.start, number.end, last.value * number.value, last.value * number.value, 0)
+        elif last and near and not last.spelled and text[number.start] in _FRACTIONS and not last.decimals:
+            result[-1] = Number(last.start, number.end, last.value + number.value, last.value + number.value, 2)
+        else:
+            result.append(number)
+    return result
+
+
+def _in_words(text: str, cues: Sequence[Cue], first: int) -> tuple[int, Number | None]:
+    """Return how many words a spelled number takes, and the number."""
+    cue = cues[first]
+    if "fraction" in cue.tags or "couple" in cue.tags:
+        value = float(cue.tags.get("fraction", cue.tags.get("couple")))
+        return 1, Number(cue.start, cue.end, value, value, 2 if "fraction" in cue.tags else 0, spelled=True)
+    words = _run(text, cues, first)
+    if "one" in words[0].tags and len(words) > 1 and "multiplier" not in words[1].tags:
+        words = words[:1]
+    if all("one" in word.tags for word in words):
+        return 1, Number(cue.start, cue.end, 1, 1, spelled=True, article=True)
+    low, high = _value([word for word in words if "and" not in word.tags])
+    return len(words), Number(cue.start, words[-1].end, low, high, spelled=True)
+
+
+def _run(text: str, cues: Sequence[Cue], first: int) -> list[Cue]:
+    """Return the words of one number: next to each other, with a blank, a hyphen or "and" between."""
+    words = [cues[first]]
+    for cue in cues[first + 1 : first + _MOST_WORDS]:
+        gap = text[words[-1].end : cue.start]
+        if gap not in ("", " ", "-") or (gap == "" and text[cue.start].isascii()):
+            break
+        both = cue.has("numeral", "multiplier")
+        joins = "and" in cue.tags and "multiplier" in words[-1].tags and text[cue.start : cue.end] == "and"
+        if not both and not joins:
+            break
+        last = words[-1].tags
+        if (
+            both
+            and gap
+            and "numeral" in cue.tags
+            and "numeral" in last
+            and not (last["numeral"] >= 2 * _TEN > _TEN > cue.tags["numeral"])
+        ):
+            break
+        words.append(cue)
+    while "and" in words[-1].tags and not words[-1].has("numeral", "multiplier"):
+        words.pop()
+    return words
+
+
+def _value(words: Sequence[Cue]) -> tuple[float, float]:
+    """Return the value of numerals and multipliers; two neighbours like 两三 are a range."""
+    digits = [word.tags["numeral"] for word in words if "numeral" in word.tags and word.tags["numeral"] < _TEN]
+    if len(digits) == len(words) and len(words) > 1:
+        if len(words) == 2 and digits[1] == digits[0] + 1:  # noqa: PLR2004  two neighbours
+            return digits[0], digits[1]
+        value = float("".join(str(int(digit)) for digit in digits))
+        return value, value
+    total = section = 0.0
+    pending: float | None = None
+    spread = 0.0
+    for word in words:
+        if "multiplier" in word.tags:
+            times = word.tags["multiplier"]
+            if times >= 1000 * _TEN:
+                total, section = (total + section + (pending or 0.0)) * times, 0.0
+            else:
+                section += (1.0 if pending is None else pending) * times
+            spread *= times
+            pending = None
+        elif "numeral" in word.tags:
+            worth = float(word.tags["numeral"])
+            if pending is not None and worth == pending + 1 and worth < _TEN:
+                spread = 1.0
+            elif pending is not None:
+                section += pending
+                pending = worth
+            else:
+                pending = worth
+        else:
+            pending = 1.0
+    low = total + section + (pending or 0.0)
+    return low, low + spread
+
 
 DAY = 24 * 60
 _HALF_DAY = 12 * 60
@@ -24,10 +179,6 @@ _SIXTY = 60
 _LONGEST_WORD = 16
 _RANGE_MARKS = frozenset({"-", "--", "~", "—", "——"})
 _NOON = 12
-_TEN = 10
-_SOON = 600
-_MORNING = 7 * 60
-_LATER_TODAY = 6 * 60
 
 
 class Spoken(NamedTuple):
@@ -366,3 +517,78 @@ def find_times(text: str, cues: Sequence[Cue], numbers: Sequence[Number], pack: 
             found[place] = one._replace(mate=place + 1, first=True)
             found[place + 1] = other._replace(mate=place, half=other.half)
     return found
+
+
+_SOON = 600
+_MORNING = 7 * 60
+_LATER_TODAY = 6 * 60
+
+
+def resolve(
+    times: Sequence[Spoken], now: int | None, *, tomorrow: bool, morning: bool, roles: Sequence[str | None]
+) -> list[Spoken]:
+    """Return the times with their readings.
+
+    Args:
+        times: the times of one reply, ascending.
+        now: the case's time in minutes after midnight, None where it is not known.
+        tomorrow: whether the reply is about another day, so that ``now`` tells nothing.
+        morning: whether it speaks of the morning of that day.
+        roles: of each time; when something opens may lie in the past, and who has closed may have done so in the evening.
+    """
+    opening = [role == "opening" for role in roles]
+    resolved: list[Spoken] = []
+    last: int | None = None
+    sure = False
+    for place, spoken in enumerate(times):
+        readings = _readings(spoken)
+        if len(readings) > 1 and not opening[place]:
+            nearest = _by_neighbours(readings, last, None if tomorrow else now, sure=sure)
+            readings = readings if roles[place] == "closing" and nearest[0] < _HALF_DAY else nearest
+        if (
+            len(readings) > 1
+            and tomorrow
+            and morning
+            and roles[place] != "closing"
+            and _MORNING <= readings[0] < _HALF_DAY
+        ):
+            readings = readings[:1]
+        left = [] if len(readings) > 1 else [one for one in _readings(spoken) if one not in readings]
+        resolved.append(spoken._replace(minutes=tuple(readings), other=left[0] if left else -1))
+        if len(readings) == 1 and not opening[place]:
+            last, sure = readings[0], (sure or len(_readings(spoken)) == 1) and roles[place] != "closing"
+    return resolved
+
+
+def _readings(spoken: Spoken) -> list[int]:
+    minutes = spoken.hour * _SIXTY + spoken.minute
+    if spoken.sure:
+        return [minutes % DAY]
+    if spoken.half == "am":
+        return [minutes % _HALF_DAY if spoken.hour == 12 else minutes % DAY]  # noqa: PLR2004  midnight
+    if spoken.half == "pm":
+        return [minutes % DAY if spoken.hour >= 12 else minutes + _HALF_DAY]  # noqa: PLR2004  the 12-hour clock
+    if spoken.half == "noon":
+        return [minutes + _HALF_DAY if spoken.hour <= 3 else minutes]  # noqa: PLR2004  中午一点
+    if spoken.hour > 12 or spoken.hour == 0:  # noqa: PLR2004
+        return [minutes % DAY]
+    return [minutes % _HALF_DAY, minutes % _HALF_DAY + _HALF_DAY]
+
+
+def _by_neighbours(readings: list[int], last: int | None, now: int | None, *, sure: bool) -> list[int]:
+    """Choose the reading that comes next: soon behind the case's time, or behind the time before it, first of all where that is surely said."""
+    after = _next(readings, last, _LATER_TODAY)
+    soon = _next(readings, now, _SOON)
+    if sure and after is not None and last is not None and after < last and soon is not None:
+        return [soon]
+    first, second = (after, soon) if sure else (soon, after)
+    best = second if first is None else first
+    return readings if best is None else [best]
+
+
+def _next(readings: list[int], start: int | None, within: int) -> int | None:
+    """Return the reading that comes first after a time, if it comes within so many minutes."""
+    if start is None:
+        return None
+    gap, best = min(((reading - start) % DAY, reading) for reading in readings)
+    return best if gap <= within else None

@@ -6,9 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .clock import Spoken, is_glued
+from .clock import Number, Spoken, is_glued
 from .document import Approx
-from .numerals import Number
 from .pack import Cue, Pack
 
 _GLUED_UNIT = re.compile(r"[ -]?([a-z°%⭐★$€£'\"]{1,4})(?![a-z0-9])")
@@ -19,13 +18,11 @@ _MOST_SHARE = 1.5
 _NEXT: dict[str, str] = {"min": "min", "m": "m"}
 _SIXTY = 60
 _TEN = 10
-_HUNDRED = 100
 #: Roles of a sum of money that a number without a unit may have.
 _OF_MONEY = frozenset({"price", "total", "per_head", "fee"})
 #: What rounding to halves and quarters may hide, as a share of the unit.
 _FRACTION = 1 / 6
 _RANGE_MARKS = frozenset({"-", "--", "~", "—", "——"})
-_LIST_MARKS = frozenset({",", "、", "/", "+"})
 #: Groups of the pack whose words may be what is counted.
 _OF_NOUNS = frozenset({"ordinary", "street", "role", "mode"})
 
