@@ -37,7 +37,6 @@ class Name:
     timed: bool = False
     bad: bool = False
     doubtful: bool = False
-    conditional: bool = False
     home: bool = False
     leads: bool = False
     picked: bool = False
@@ -91,11 +90,6 @@ class Named:
         """Return the word right behind a name, if it is of a group."""
         cue = next(iter(self.scan.cues_between(name.hit.end, name.hit.end + 2 * _LEAD)), None)
         return cue if cue and cue.has(group) and not self.scan.text[name.hit.end : cue.start].strip() else None
-
-    def conditional(self, name: Name) -> bool:
-        """Return whether the sentence puts a condition before the clause of a name."""
-        whole = self.scan.sentences[name.sentence]
-        return any("if" in clause.links for clause in self.scan.clauses[whole.first : name.clause + 1])
 
     def index(self) -> None:
         """Note where each name stands."""
@@ -232,7 +226,7 @@ class Before:
             return "reject", tail.reject
         if tail.bad and (modal or ((weak or tail.bad.end <= end) and verb.has("choose"))):
             return "bad", tail.bad
-        hedged = modal or (weak and tail.but is not None) or self.named.conditional(side.name)
+        hedged = modal or (weak and tail.but is not None)
         return ("perhaps" if hedged else "propose"), verb
 
     def _unfit_for(self, side: _Side) -> Found | None:
