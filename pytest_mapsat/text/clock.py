@@ -305,8 +305,6 @@ class _Clock:
             return self._word(cue)
         if cue.has("clock_past", "clock_to"):
             return self._past_or_to(cue)
-        if "clock_half" in cue.tags:
-            return self._half(cue)
         hour = self.hour_after(cue.end) if "half_past" in cue.tags else self.number_before(cue.start)
         if hour is None:
             return None
@@ -324,18 +322,6 @@ class _Clock:
             return None
         hour = int(cue.tags["clock_word"]) // _SIXTY
         return Spoken(cue.start, cue.end, hour, 0, sure=True, approx=self._approx(cue.start, cue.end))
-
-    def _half(self, cue: Cue) -> Spoken | None:
-        """Return the time of "half three", British for half past, behind a word such as "at" or "until"."""
-        hour, before = self.number_after(cue.end), self.before(cue.start)
-        word = self.text[before.start : before.end].rpartition(" ")[2] if before else ""
-        if hour is None or not hour.spelled:
-            return None
-        following = self.after(hour.end)
-        of_day = following is not None and following.has("am", "pm")
-        if not of_day and (word not in self.at_words or self._counts(hour, following)):
-            return None
-        return self._spoken(cue.start, hour, 30)
 
     def _past_or_to(self, cue: Cue) -> Spoken | None:
         hour = self.hour_after(cue.end)
@@ -397,7 +383,7 @@ class _Clock:
             marked = following is not None and "minute_mark" in following.tags
             end, minute = (following.end if following and marked else number.end), int(number.value)
         start = hour.start
-        bare = hour.spelled and not minute and end == mark.end and hour.value == 1 and not self._around_hour(start, end)
+        bare = hour.spelled and not minute and end == mark.end and hour.value == 1
         if bare:
             return None
         total = (int(hour.value) * _SIXTY + minute) % DAY
@@ -418,13 +404,6 @@ class _Clock:
         following = self.starts.get(number.end)
         marked = following is not None and "minute_mark" in following.tags
         return number.value >= 10 or over or marked or number.end - number.start > 1 or not number.spelled  # noqa: PLR2004  two figures
-
-    def _around_hour(self, start: int, end: int) -> bool:
-        before, after = self.before(start), self.after(end)
-        return bool(
-            (before and before.has("am", "pm", "noonish", "clock_about", "time_role", "range"))
-            or (after and after.has("clock_under", "time_role", "range", "clock_about"))
-        )
 
     def _bare(self, number: Number) -> Spoken | None:
         """Return the time that a number alone is: with am or pm, or behind a word such as "at" with nothing counted behind it."""
@@ -454,7 +433,9 @@ class _Clock:
 
     def _counts(self, number: Number, after: Cue | None) -> bool:
         """Return whether something is counted or measured: a word follows that does not go on with the sentence."""
-        if after and after.has("unit"):
+        second = self.number_after(after.end) if after and after.has("and", "range") else None
+        unit = self.after(second.end) if second else after
+        if unit and unit.has("unit"):
             return True
         if after:
             return not after.has(
@@ -542,6 +523,9 @@ def resolve(
     sure = False
     for place, spoken in enumerate(times):
         readings = _readings(spoken)
+        if len(readings) > 1 and spoken.mate == place + 1 and times[spoken.mate].half and not opening[place]:
+            end = _readings(times[spoken.mate])[0]
+            readings = [reading for reading in readings if 0 < end - reading <= _LATER_TODAY] or readings
         if len(readings) > 1 and not opening[place]:
             nearest = _by_neighbours(readings, last, None if tomorrow else now, sure=sure)
             readings = readings if roles[place] == "closing" and nearest[0] < _HALF_DAY else nearest

@@ -314,8 +314,6 @@ class _Context:
         capital = self._capital(hit.start)
         if hit.way == "head" and self.text[hit.end : hit.end + 1].isalpha():
             return False
-        if capital and (self._capital_word_after(hit.end) or self._foreign_before(hit.start, before)):
-            return False
         if hit.form == "kind" or (hit.way == "head" and not capital):
             return (
                 definite
@@ -349,19 +347,6 @@ class _Context:
 
     def _capital(self, start: int) -> bool:
         return self.folded.original[self.folded.origin(start)].isupper()
-
-    def _capital_word_after(self, end: int) -> bool:
-        if self.text[end : end + 1] not in (" ", "-") or not self.text[end + 1 : end + 2].isalpha():
-            return False
-        return self._capital(end + 1) and self._word_after(end) not in self.pack.words and end + 1 not in self.starts
-
-    def _foreign_before(self, start: int, before: str) -> bool:
-        """Return whether a capitalised word that is no word of the language stands before: then it is another name."""
-        if not before or not before[0].isalpha() or self.text[start - 1 : start] != " ":
-            return False
-        place = start - 1 - len(before)
-        begins = place <= 0 or self.text[place - 1] != " " or self.text[place - 2 : place - 1] in ".!?:-"
-        return self._capital(place) and not begins and before not in self.pack.words and start - 1 not in self.ends
 
     def _word_before(self, start: int) -> str:
         return (

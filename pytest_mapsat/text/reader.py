@@ -105,7 +105,6 @@ def _denied(mention: Mention, *, inside: bool) -> Mention:
 
 _ISO_TIME = re.compile(r"[T ]([0-2][0-9]):([0-5][0-9])")
 _CLOCK = re.compile(r"([0-2]?[0-9]):([0-5][0-9])")
-_APART = re.compile("(?<=[0-9])，(?=[0-9])")
 _MOST_CELLS = 40
 #: What a word that denies that there is something says with the next one: "no toll", "no queue".
 _DENIED = ("fee", "wait")
@@ -170,30 +169,12 @@ def _cut(page: Page, hits: Sequence[Hit], *, figures: bool) -> _Cut:
     cut = scan(page, _places(hits, page.links))
     if not hits and not figures:
         return _Cut(cut, [], (), ())
-    numbers = _inside_blocks(cut, find_numbers(_ungrouped(page), cut.cues))
+    numbers = _inside_blocks(cut, find_numbers(page.folded.text, cut.cues))
     numbers = _outside(numbers, _places(hits, page.identifiers))
-    times = find_times(_without(page.folded.text, hits), cut.cues, numbers, page.pack)
+    times = find_times(page.folded.text, cut.cues, numbers, page.pack)
     names = [_name(cut, hit) for hit in hits]
     read_stances(cut, names, [time.start for time in times])
     return _Cut(cut, names, numbers, times)
-
-
-def _ungrouped(page: Page) -> str:
-    """Return the text of a page in which a Chinese comma groups no digits: "Aero 14，899 美元"."""
-    text = page.folded.text
-    for match in _APART.finditer(page.folded.original):
-        at = page.folded.at(match.start())
-        text = f"{text[:at]};{text[at + 1 :]}"
-    return text
-
-
-def _without(text: str, hits: Sequence[Hit]) -> str:
-    """Return a text in which names are blank, so that the number of a line is no hour: "N3: 23:05"."""
-    parts, at = [], 0
-    for hit in hits:
-        parts += [text[at : hit.start], " " * (hit.end - max(hit.start, at))]
-        at = max(at, hit.end)
-    return "".join((*parts, text[at:])) if parts else text
 
 
 def _places(hits: Sequence[Hit], found: Sequence[Found]) -> tuple[tuple[int, int], ...]:

@@ -517,7 +517,7 @@ class TimeRoles:
                 continue
             gap = self.scan.text[cue.end : start] if cue.end <= start else self.scan.text[end : cue.start]
             if "range" in cue.tags and cue.end <= start and not gap:
-                role = "closing" if self._speaks_of_hours(clause.sentence) else "stop"
+                role = "stop"
             far = (
                 len(gap.strip())
                 + (_NEAR if cue.start < clause.start else 0)
@@ -527,7 +527,7 @@ class TimeRoles:
             other = not (cue.start == end and role == "arrival" and is_han(self.scan.text[cue.start]))
             found.append((far, other, str(role)))
         if not found:
-            return self._time_role_of_row(start, clause) or self._beside(start, end, clause)
+            return self._time_role_of_row(start, clause)
         found.sort(key=lambda one: one[:2])
         nearest, _, role = found[0]
         if role == "deadline" and not nearest and self._arrives_by(end, clause):
@@ -542,24 +542,6 @@ class TimeRoles:
         bounded = bool(cues) and cues[0].start == end and cues[0].has("clock_under")
         following = [cue.tags["time_role"] for cue in cues[1:] if "time_role" in cue.tags]
         return bounded and following[:1] == ["arrival"]
-
-    def _beside(self, start: int, end: int, clause: Clause) -> str | None:
-        """Return "arrival" where a name stands right beside a time and nothing else is said: "16:25 Amber Hall"."""
-        for name in self.subjects.names_between(clause.start, clause.end):
-            between = (
-                self.scan.text[end : name.hit.start] if name.hit.start >= end else self.scan.text[name.hit.end : start]
-            )
-            if not any(map(str.isalnum, between)) and name.sign != "landmark":
-                return "arrival"
-        return None
-
-    def _speaks_of_hours(self, number: int) -> bool:
-        """Return whether a sentence says when something is open."""
-        sentence = self.scan.sentences[number]
-        return any(
-            cue.tags.get("time_role") in ("opening", "closing")
-            for cue in self.scan.cues_between(sentence.start, sentence.end)
-        )
 
     def _time_role_of_row(self, start: int, clause: Clause) -> str | None:
         """Return the role of a time without a word in its cell: from the head of the column, or from what the row says next."""

@@ -174,12 +174,21 @@ class Before:
             return None
         if "source" not in last:
             return "landmark", near
-        return ("landmark", near) if self._measured(side, near) else ("plain", None)
+        return self._got_from(side, near) or (("landmark", near) if self._measured(side, near) else ("plain", None))
 
-    def _through(self, name: Name) -> bool:
-        """Return whether a verb of going ends the clause right behind a name, so that the way leads through the thing: 从X走."""
-        cue = self.named.behind_it(name, "through")
-        return cue is not None and not self.scan.text[cue.end : cue.end + 1].isalnum()
+    def _got_from(self, side: _Side, near: Cue) -> Found | None:
+        """Read a place that one orders or gets something from: "get lunch from X", 从X点餐."""
+        behind = self.named.behind_it(side.name, "orders")
+        if behind:
+            return self._chosen(side, behind)
+        verb = next((cue for cue in reversed(side.cues) if cue.end <= near.start and cue.has("orders")), None)
+        if verb is None:
+            return None
+        between = self.scan.cues_between(verb.end, near.start)
+        moves = any(cue.has("unit", "mode", "toward", "it", "near") for cue in between)
+        if moves:
+            return None
+        return ("reject", verb) if self._negated(side.cues, verb) else self._chosen(side, verb)
 
     def _measured(self, side: _Side, near: Cue) -> bool:
         """Return whether a clause says how far it is from the thing, how one goes there, or begins with where one leaves."""
@@ -189,6 +198,17 @@ class Before:
             for cue in (*side.cues, *self.scan.cues_between(side.name.hit.end, side.clause.end))
             if cue is not near
         )
+
+    def _place(self, side: _Side) -> Found | None:
+        """Read a word of place right behind, as Chinese has it: X旁边."""
+        cue = side.clause.first("near_after", start=side.name.hit.end)
+        gap = self.scan.text[side.name.hit.end : cue.start].strip() if cue else ""
+        return ("landmark", cue) if cue and (not gap or gap in self.scan.pack.names["boundary"]) else None
+
+    def _through(self, name: Name) -> bool:
+        """Return whether a verb of going ends the clause right behind a name, so that the way leads through the thing: 从X走."""
+        cue = self.named.behind_it(name, "through")
+        return cue is not None and not self.scan.text[cue.end : cue.end + 1].isalnum()
 
     def _set_aside(self, side: _Side) -> Found | None:
         """Read a word that names an alternative: "As a fallback, X", "备选：X"."""
@@ -313,7 +333,7 @@ class Before:
 
     #: Of the class: held by each object, they would keep it, and the whole reading, until the collector of cycles comes.
     _RULES = (
-        _marked, _beside, _set_aside, _governed, _unfit_for, _identified, _led_to, _in_sequence,
+        _marked, _beside, _place, _set_aside, _governed, _unfit_for, _identified, _led_to, _in_sequence,
     )  # fmt: skip
 
 
@@ -456,9 +476,9 @@ class Behind:
         for place in range(name.clause + 1, sentence.last):
             following = self.scan.clauses[place]
             named = self.named.by_clause.get(place, ())
-            if named and (following.has("instead") or any(not self._only_passed(other) for other in named)):
+            if named:
                 return
-            yield following, [cue for cue in following.cues if not named or cue.start >= named[-1].hit.end]
+            yield following, following.cues
         for number in range(name.sentence + 1, min(name.sentence + _FOLLOWING, len(self.scan.sentences))):
             then = self.scan.sentences[number]
             clauses = self.scan.clauses[then.first : then.last]
@@ -467,9 +487,3 @@ class Behind:
                 return
             for other in clauses:
                 yield other, other.cues
-
-    def _only_passed(self, name: Name) -> bool:
-        """Return whether a name is only where a way leads to or comes from, so that the clause is still about the name before."""
-        clause = self.scan.clauses[name.clause]
-        near = self.named.adjacent([cue for cue in clause.cues if cue.end <= name.hit.start], name.hit.start)
-        return near is not None and near.has("toward", "from", "near", "than") and not clause.has("reject", "chosen")

@@ -223,7 +223,7 @@ class _Signs:
         }
         for name in self.named.names:
             row = self.scan.blocks[name.block].kind != "paragraph" and self._row_timed(name, timed)
-            name.timed = row or (name.clause in timed and self._moves(name)) or self._arrives(name, timed)
+            name.timed = row or (name.clause in timed and self._moves(name))
         for group in self._groups():
             self._set_sign(group)
 
@@ -240,17 +240,6 @@ class _Signs:
         )
         letters = sum(map(str.isalpha, self.scan.text[clause.start : clause.end]))
         return letters - words - named < _FEW
-
-    def _arrives(self, name: Name, timed: set[int]) -> bool:
-        """Return whether what is said of a name goes on with when the user is there."""
-        sentence = self.scan.sentences[name.sentence]
-        for place in range(name.clause + 1, sentence.last):
-            if place in self.named.by_clause:
-                return False
-            clause = self.scan.clauses[place]
-            if place in timed and any(cue.tags.get("time_role") in _OF_PLANS for cue in clause.cues):
-                return "if" not in clause.links and not clause.has("modal")
-        return False
 
     def _row_timed(self, name: Name, timed: set[int]) -> bool:
         sentence = self.scan.sentences[name.sentence]
@@ -320,13 +309,16 @@ class _Signs:
         if sign not in ("propose", "reject", "compare", "reserve", "landmark", "deny"):
             sign, cue = tail.sign(sign) or (sign, cue)
         if self.scan.sentences[first.sentence].asks and sign != "reject":
-            sign = "ask"
+            sign = "perhaps" if self._suggests(group) else "ask"
         under = self._under(first, leads=sign == "lead")
         if under and (sign in ("plain", "lead", "bad", "plan", "perhaps") or (sign, under) == ("propose", "reject")):
             sign, cue = under, None
         if sign in ("plain", "lead", "plan"):
             led, other = self._led_in(first), self._among_others(first)
             sign, cue = ("bad", led) if led else ("compare", other) if other else (sign, cue)
+        firm = ("reject", "compare", "reserve", "landmark", "deny", "bad")
+        if self.scan.blocks[first.block].kind == "quote" and sign not in firm:
+            sign = "plain"
         self._spread(first, tail)
         for name in group:
             name.sign = sign if sign != "landmark" or name is first else self.before.sign_of(name, Tail())[0]
@@ -337,6 +329,12 @@ class _Signs:
                 tail.but is not None and (tail.no is not None or tail.worse is not None)
             )
             name.doubtful = name.bad or tail.but is not None or tail.no is not None
+
+    def _suggests(self, group: Sequence[Name]) -> bool:
+        """Return whether a question puts the only thing that it names to the user: "How about X?"."""
+        whole = self.scan.sentences[group[0].sentence]
+        named = {name.key for place in range(whole.first, whole.last) for name in self.named.by_clause.get(place, ())}
+        return len(named) == 1 and any(cue.has("suggest") for cue in self.scan.cues_between(whole.start, whole.end))
 
     def _spread(self, first: Name, tail: Tail) -> None:
         """Give what is said of both to the one before too: "X is A and Y is B, so neither will do"."""
