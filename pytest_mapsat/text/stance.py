@@ -318,7 +318,7 @@ class _Signs:
             sign, cue = ("bad", led) if led else ("compare", other) if other else (sign, cue)
         firm = ("reject", "compare", "reserve", "landmark", "deny", "bad")
         if self.scan.blocks[first.block].kind == "quote" and sign not in firm:
-            sign = "plain"
+            sign = "compare"
         self._spread(first, tail)
         for name in group:
             name.sign = sign if sign != "landmark" or name is first else self.before.sign_of(name, Tail())[0]
