@@ -529,6 +529,8 @@ def resolve(
         if len(readings) > 1 and not opening[place]:
             nearest = _by_neighbours(readings, last, None if tomorrow else now, sure=sure)
             readings = readings if roles[place] == "closing" and nearest[0] < _HALF_DAY else nearest
+        elif len(readings) > 1 and spoken.mate >= 0 and not spoken.first and len(resolved[-1].minutes) == 1:
+            readings = [reading for reading in readings if reading > resolved[-1].minutes[0]][:1] or readings
         if (
             len(readings) > 1
             and tomorrow

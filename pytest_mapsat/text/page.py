@@ -290,6 +290,7 @@ def _script(text: str, language: str) -> str:
 
 
 _SENTENCE_END = re.compile(r"(?:[。…]|;(?! ))+[\"')]*|[!?]+[\"')]*|\.(?=[\s\"')]|$|[\u4e00-\u9fff])[\"')]*")
+_QUOTATION = re.compile(r"\"[^\"\n]{1,200}\"|「[^」\n]{1,200}」|《[^》\n]{1,200}》")
 _BREAK = re.compile(
     r",(?![0-9]{3}(?![0-9]))|(?<![0-9]),|;|(?<![0-9]):|:(?![0-9])|[()\[\]{}|\n→]| - |\s?[—·•]+\s?| -|- (?=[a-z])|/(?= )|(?<= )/"
 )
@@ -410,7 +411,7 @@ def _scan(page: Page, names: tuple[tuple[int, int], ...]) -> Scan:
     cues = [cue for cue in _outside(page.cues, names) if not _in_a_name(folded, page.pack, cue)]
     result = Scan(page, cues, [], [], [], [cue.start for cue in cues])
     at = 0
-    mute = names
+    mute = sorted((*names, *_quoted(folded.text, bounds)))
     for number, (start, end) in enumerate(bounds):
         for first, last, marked in _bounded(_sentences(folded.text, start, end, mute), names):
             while at < len(cues) and cues[at].start < first:
@@ -431,6 +432,14 @@ def _scan(page: Page, names: tuple[tuple[int, int], ...]) -> Scan:
         result.clauses.append(Clause(0, len(folded.text), 0))
     result.starts = [clause.start for clause in result.clauses]
     return result
+
+
+def _quoted(text: str, blocks: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield what is quoted in a sentence and so ends none; a block that is all quotation is the agent's own words."""
+    for start, end in blocks:
+        for match in _QUOTATION.finditer(text, start, end):
+            if text[start : match.start()].strip() or text[match.end() : end].strip(_FINAL):
+                yield match.start() + 1, match.end() - 1
 
 
 def _is_spoken(block: Block, cues: Sequence[Cue]) -> bool:

@@ -91,6 +91,11 @@ class Named:
         cue = next(iter(self.scan.cues_between(name.hit.end, name.hit.end + 2 * _LEAD)), None)
         return cue if cue and cue.has(group) and not self.scan.text[name.hit.end : cue.start].strip() else None
 
+    def conditional(self, name: Name) -> bool:
+        """Return whether the sentence puts a condition before the clause of a name."""
+        whole = self.scan.sentences[name.sentence]
+        return any("if" in clause.links for clause in self.scan.clauses[whole.first : name.clause + 1])
+
     def index(self) -> None:
         """Note where each name stands."""
         for place, name in enumerate(self.names):
@@ -246,7 +251,7 @@ class Before:
             return "reject", tail.reject
         if tail.bad and (modal or ((weak or tail.bad.end <= end) and verb.has("choose"))):
             return "bad", tail.bad
-        hedged = modal or (weak and tail.but is not None)
+        hedged = modal or (weak and tail.but is not None) or self.named.conditional(side.name)
         return ("perhaps" if hedged else "propose"), verb
 
     def _unfit_for(self, side: _Side) -> Found | None:
