@@ -4,6 +4,14 @@ import pytest
 from grounding_world import claims, verdicts
 
 SUPPORTED = [
+    ("distance", "青石寺离这里1480米"),
+    ("distance", "青石寺距离约1.5公里"),
+    ("distance", "青石寺：１．５ｋｍ"),
+    ("distance", "Harbour Noodles is about 0.5 miles away"),
+    ("distance", "Harbour Noodles is 860 m from here"),
+    ("distance", "**Harbour Noodles**\n- Distance: 0.9 km\n- Rating: 4.5"),
+    ("distance", "青石寺在2公里以内"),
+    ("distance", "开车去青石寺3.6公里"),
     ("duration", "开车到青石寺16分钟"),
     ("duration", "开车到青石寺约15-18分钟"),
     ("duration", "开车去青石寺大约一刻钟左右"),
