@@ -37,6 +37,7 @@ class Name:
     timed: bool = False
     bad: bool = False
     doubtful: bool = False
+    conditional: bool = False
     home: bool = False
     leads: bool = False
     picked: bool = False

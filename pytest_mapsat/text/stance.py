@@ -42,6 +42,10 @@ class Whole:
             if name.leads
             and (name.sign in ("reject", "bad") or (name.picked and scan.blocks[name.block].kind == "row"))
         }
+        self.heads: dict[tuple[str, int], set[str]] = {}
+        for name in names:
+            if name.leads and name.key and name.sign in ("lead", "offered"):
+                self.heads.setdefault(self._list_of(name), set()).add(name.key)
         self.asks_which = not self.proposed and self._asks_which()
         self.leads = self._leading()
         if not self.proposed and not self.leads:
@@ -49,6 +53,7 @@ class Whole:
         if not self.out & self._opening():
             self.leads |= self._opening()
         self.firm = self.proposed | self.leads
+        self.leads |= self._sections()
 
     def _asks_which(self) -> bool:
         """Return whether the reply asks which of the things it lists is wanted: then the list proposes none."""
@@ -58,7 +63,14 @@ class Whole:
     def _opening(self) -> set[str]:
         """Return the thing that a reply begins with, where its first clause names it and says nothing against it."""
         first = self.names[0] if self.names else None
-        if first is None or first.sign != "plain" or first.doubtful or first.sentence:
+        if (
+            first is None
+            or first.sign != "plain"
+            or first.doubtful
+            or first.conditional
+            or first.sentence
+            or not self._fragment(first)
+        ):
             return set()
         return {first.key} if first.key and self._unknown(first) < _FEW else set()
 
@@ -72,6 +84,24 @@ class Whole:
             if cue.has("unit", "mode", "numeral", "chosen", "choose", "then", "about", "so")
         )
         return sum(map(_weight, rest)) - known
+
+    def _sections(self) -> set[str]:
+        """Return the things that head the first item of a list whose section proposes nothing else."""
+        seen: dict[int, Name] = {}
+        for name in self.names:
+            if self.scan.blocks[name.block].kind in ("item", "row") and self.scan.blocks[name.block].heading >= 0:
+                seen.setdefault(self.scan.blocks[name.block].heading, name)
+        taken = {self.scan.blocks[name.block].heading for name in self.names if name.key in self.proposed}
+        taken |= {name.block for name in self.names if self.scan.blocks[name.block].kind == "heading"}
+        return (
+            {
+                name.key
+                for heading, name in seen.items()
+                if name.sign == "lead" and name.key and not name.bad and heading not in taken and not self.asks_which
+            }
+            - self.out
+            - self.aside
+        )
 
     def _leading(self) -> set[str]:
         """Return the things that head a heading, a numbered or timed item or row, or that are ticked."""
@@ -110,8 +140,12 @@ class Whole:
         """Return the stance of a name at the head of a row or an item; ``others``: whether another thing is proposed."""
         row = self.scan.blocks[name.block].kind == "row" and not name.timed
         if not others:
-            return "affirmed"
+            return "unclear" if row and self._one_of_several(name) else "affirmed"
         return "compared" if row or self._options(name) else "unclear"
+
+    def _one_of_several(self, name: Name) -> bool:
+        """Return whether a table has other things at the heads of its rows that nothing is said against: then it may compare them."""
+        return len(self.heads.get(self._list_of(name), ())) > 1
 
     def _numbered(self, name: Name) -> bool:
         block = self.scan.blocks[name.block]
@@ -151,6 +185,7 @@ class Whole:
             (name.sign == "reserve", "unclear"),
             (name.sign == "option" or key in self.aside, "compared"),
             (name.bad and others, "rejected"),
+            (name.conditional and others, "compared"),
             (name.doubtful and others, "compared"),
         )
         return next((stance for holds, stance in rules if holds), None) or self._plain(name, others=others)
@@ -163,15 +198,37 @@ class Whole:
             return "unclear"
         if name.sign in ("lead", "offered"):
             return "asked" if self.asks_which else self._listed(name, others=others)
-        terse = self._unknown(name) < _TERSE and not self.plain - {name.key}
+        terse = self._fragment(name) and self._unknown(name) < _TERSE
+        terse = terse and not self.plain - {name.key}
         alone = terse or not self.candidates - {name.key}
         if alone and not others:
             return "affirmed"
-        return "described"
+        return "described" if self._is_subject(name) else "unclear"
+
+    def _is_subject(self, name: Name) -> bool:
+        """Return whether a clause begins with the name, so that what follows says what the thing is like."""
+        clause = self.scan.clauses[name.clause]
+        begin = clause.start
+        for cue in clause.cues:
+            if cue.start > name.hit.start or self.scan.text[begin : cue.start].strip(" \n\"'"):
+                break
+            if not cue.has("and", "whereas", "although", "but"):
+                break
+            begin = cue.end
+        lead = self.scan.text[begin : name.hit.start].strip(" \n\"'*「《“")
+        short = sum(map(_weight, lead)) <= 2 * _FEW and not self.scan.cues_between(begin, name.hit.start)
+        return name.sign == "plain" and not name.conditional and (short or lead in self.scan.pack.names["article"])
 
     def _ambiguous(self, name: Name) -> Stance:
         """Return the stance of a name that several things have: what holds for whichever is meant."""
         return "rejected" if name.sign == "bad" else "unclear"
+
+    def _fragment(self, name: Name) -> bool:
+        """Return whether the clause of a name has no verb that the pack knows: a short answer names what it proposes."""
+        clause = self.scan.clauses[name.clause]
+        return not clause.has(
+            "person", "it", "not", "but", "because", "modal", "unfit", "too", "than", "worse", "if", "although"
+        )
 
 
 def _weight(char: str) -> int:
@@ -325,6 +382,7 @@ class _Signs:
             name.why = (cue.start, cue.end) if cue else None
             name.good = name.good or tail.good
             name.picked = sign == "propose" and cue is not None and cue.has("chosen")
+            name.conditional = self.named.conditional(name)
             name.bad = tail.bad is not None or (
                 tail.but is not None and (tail.no is not None or tail.worse is not None)
             )
