@@ -16,7 +16,7 @@ from .document import (
 from .fold import Folded, fold_phrase
 from .fold import fold as fold_text
 from .goahead import agrees, asks_go_ahead, go_ahead_requests
-from .lexicon import Lexicon, Thing, lexicon_of
+from .names import Lexicon, Thing, lexicon_of
 from .pack import FOREIGN, MONEY, YUAN, Vocabulary, pack_of, vocabulary_problem
 from .page import Page, open_page
 from .reader import read, read_names, read_page

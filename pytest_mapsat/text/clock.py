@@ -1,4 +1,4 @@
-"""Times of day as they are said: 18:30, 6.30 pm, half past six, ten to seven, 下午六点半, 差五分七点."""
+"""Numbers in digits and in words, and times of day as they are said: 18:30, half past six, ten to seven, 下午六点半."""
 
 from __future__ import annotations
 
@@ -7,8 +7,163 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .document import Approx
-from .numerals import Number
 from .pack import Cue, Pack
+
+_DIGITS = re.compile(r"(?<![0-9.])(?<![0-9],)[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?(?![0-9])|[0-9]+(?:\.[0-9]+)?|[½¼¾]")
+_FRACTIONS = {"½": 0.5, "¼": 0.25, "¾": 0.75}
+_MOST_DIGITS = 15
+_MOST_WORDS = 12
+_TEN = 10
+
+
+class Number(NamedTuple):
+    """A number in a folded text.
+
+    Attributes:
+        value: its value, the lower one of "two or three".
+        high: the upper one; else the value.
+        decimals: how many decimals it is written with.
+        spelled: whether it is written in words.
+        article: whether it is only an article ("an hour").
+    """
+
+    start: int
+    end: int
+    value: float
+    high: float
+    decimals: int = 0
+    spelled: bool = False
+    article: bool = False
+
+
+def find_numbers(text: str, cues: Sequence[Cue]) -> list[Number]:
+    """Return the numbers of a folded text, ascending.
+
+    Args:
+        text: the folded text.
+        cues: the words of the pack in it, ascending.
+    """
+    found = [number for match in _DIGITS.finditer(text) if (number := _in_digits(match))]
+    place = 0
+    while place < len(cues):
+        if cues[place].has("numeral", "multiplier", "fraction", "one", "couple"):
+            used, number = _in_words(text, cues, place)
+            if number:
+                found.append(number)
+            place += max(used, 1)
+        else:
+            place += 1
+    found.sort(key=lambda number: number.start)
+    return _scaled(text, found)
+
+
+def _in_digits(match: re.Match[str]) -> Number | None:
+    written = match.group()
+    if written in _FRACTIONS:
+        return Number(match.start(), match.end(), _FRACTIONS[written], _FRACTIONS[written], 2)
+    if len(written) > _MOST_DIGITS:
+        return None
+    value = float(written.replace(",", ""))
+    return Number(match.start(), match.end(), value, value, len(written.partition(".")[2]))
+
+
+def _scaled(text: str, found: list[Number]) -> list[Number]:
+    """Join digits with the multiplier or fraction right behind them ("3万", "1 ½")."""
+    result: list[Number] = []
+    for number in found:
+        last = result[-1] if result else None
+        near = last is not None and text[last.end : number.start] in ("", " ")
+        if (
+            last
+            and near
+            and not last.spelled
+            and number.spelled
+            and number.value >= _TEN
+            and not text[number.start].isascii()
+        ):
+            result[-1] = Number(last.start, number.end, last.value * number.value, last.value * number.value, 0)
+        elif last and near and not last.spelled and text[number.start] in _FRACTIONS and not last.decimals:
+            result[-1] = Number(last.start, number.end, last.value + number.value, last.value + number.value, 2)
+        else:
+            result.append(number)
+    return result
+
+
+def _in_words(text: str, cues: Sequence[Cue], first: int) -> tuple[int, Number | None]:
+    """Return how many words a spelled number takes, and the number."""
+    cue = cues[first]
+    if "fraction" in cue.tags or "couple" in cue.tags:
+        value = float(cue.tags.get("fraction", cue.tags.get("couple")))
+        return 1, Number(cue.start, cue.end, value, value, 2 if "fraction" in cue.tags else 0, spelled=True)
+    words = _run(text, cues, first)
+    if "one" in words[0].tags and len(words) > 1 and "multiplier" not in words[1].tags:
+        words = words[:1]
+    if all("one" in word.tags for word in words):
+        return 1, Number(cue.start, cue.end, 1, 1, spelled=True, article=True)
+    low, high = _value([word for word in words if "and" not in word.tags])
+    return len(words), Number(cue.start, words[-1].end, low, high, spelled=True)
+
+
+def _run(text: str, cues: Sequence[Cue], first: int) -> list[Cue]:
+    """Return the words of one number: next to each other, with a blank, a hyphen or "and" between."""
+    words = [cues[first]]
+    for cue in cues[first + 1 : first + _MOST_WORDS]:
+        gap = text[words[-1].end : cue.start]
+        if gap not in ("", " ", "-") or (gap == "" and text[cue.start].isascii()):
+            break
+        both = cue.has("numeral", "multiplier")
+        joins = "and" in cue.tags and "multiplier" in words[-1].tags and text[cue.start : cue.end] == "and"
+        if not both and not joins:
+            break
+        last = words[-1].tags
+        if (
+            both
+            and gap
+            and "numeral" in cue.tags
+            and "numeral" in last
+            and not (last["numeral"] >= 2 * _TEN > _TEN > cue.tags["numeral"])
+        ):
+            break
+        words.append(cue)
+    while "and" in words[-1].tags and not words[-1].has("numeral", "multiplier"):
+        words.pop()
+    return words
+
+
+def _value(words: Sequence[Cue]) -> tuple[float, float]:
+    """Return the value of numerals and multipliers; two neighbours like 两三 are a range."""
+    digits = [word.tags["numeral"] for word in words if "numeral" in word.tags and word.tags["numeral"] < _TEN]
+    if len(digits) == len(words) and len(words) > 1:
+        if len(words) == 2 and digits[1] == digits[0] + 1:  # noqa: PLR2004  two neighbours
+            return digits[0], digits[1]
+        value = float("".join(str(int(digit)) for digit in digits))
+        return value, value
+    total = section = 0.0
+    pending: float | None = None
+    spread = 0.0
+    for word in words:
+        if "multiplier" in word.tags:
+            times = word.tags["multiplier"]
+            if times >= 1000 * _TEN:
+                total, section = (total + section + (pending or 0.0)) * times, 0.0
+            else:
+                section += (1.0 if pending is None else pending) * times
+            spread *= times
+            pending = None
+        elif "numeral" in word.tags:
+            worth = float(word.tags["numeral"])
+            if pending is not None and worth == pending + 1 and worth < _TEN:
+                spread = 1.0
+            elif pending is not None:
+                section += pending
+                pending = worth
+            else:
+                pending = worth
+        else:
+            pending = 1.0
+    low = total + section + (pending or 0.0)
+    return low, low + spread
+
 
 DAY = 24 * 60
 _HALF_DAY = 12 * 60
@@ -24,10 +179,6 @@ _SIXTY = 60
 _LONGEST_WORD = 16
 _RANGE_MARKS = frozenset({"-", "--", "~", "—", "——"})
 _NOON = 12
-_TEN = 10
-_SOON = 600
-_MORNING = 7 * 60
-_LATER_TODAY = 6 * 60
 
 
 class Spoken(NamedTuple):
@@ -132,8 +283,6 @@ class _Clock:
         following = self.after(end)
         if following and following.has("am", "pm") and self.text[following.start].isascii():
             half, end = ("am" if "am" in following.tags else "pm"), following.end
-            if self.text[end - 1] == "m" and self.text[end : end + 1] == "." and ".m" in self.text[end - 3 : end]:
-                end += 1
         leading = self.before(start)
         if not half and leading and leading.has("am", "pm", "noonish") and not self.text[leading.start].isascii():
             half = "am" if "am" in leading.tags else "noon" if "noonish" in leading.tags else "pm"
@@ -156,8 +305,6 @@ class _Clock:
             return self._word(cue)
         if cue.has("clock_past", "clock_to"):
             return self._past_or_to(cue)
-        if "clock_half" in cue.tags:
-            return self._half(cue)
         hour = self.hour_after(cue.end) if "half_past" in cue.tags else self.number_before(cue.start)
         if hour is None:
             return None
@@ -176,18 +323,6 @@ class _Clock:
         hour = int(cue.tags["clock_word"]) // _SIXTY
         return Spoken(cue.start, cue.end, hour, 0, sure=True, approx=self._approx(cue.start, cue.end))
 
-    def _half(self, cue: Cue) -> Spoken | None:
-        """Return the time of "half three", British for half past, behind a word such as "at" or "until"."""
-        hour, before = self.number_after(cue.end), self.before(cue.start)
-        word = self.text[before.start : before.end].rpartition(" ")[2] if before else ""
-        if hour is None or not hour.spelled:
-            return None
-        following = self.after(hour.end)
-        of_day = following is not None and following.has("am", "pm")
-        if not of_day and (word not in self.at_words or self._counts(hour, following)):
-            return None
-        return self._spoken(cue.start, hour, 30)
-
     def _past_or_to(self, cue: Cue) -> Spoken | None:
         hour = self.hour_after(cue.end)
         if hour is None or not _is_hour(hour):
@@ -200,8 +335,6 @@ class _Clock:
             and (not past or self.text[amount.start :].startswith(("quarter", "a quarter")))
         ):
             return self._spoken(amount.start, hour, 15 if past else -15)
-        if past and amount and amount.has("clock_half"):
-            return self._spoken(amount.start, hour, 30)
         said = self.number_before(cue.start)
         if amount and "unit" in amount.tags and amount.tags["unit"] == ("min", 1.0):
             said = self.number_before(amount.start)
@@ -250,15 +383,7 @@ class _Clock:
             marked = following is not None and "minute_mark" in following.tags
             end, minute = (following.end if following and marked else number.end), int(number.value)
         start = hour.start
-        lack = self.ends.get(start)
-        if (
-            lack
-            and "minute_mark" in lack.tags
-            and (less := self.number_ends.get(lack.start))
-            and "hour_to" in getattr(self.ends.get(less.start), "tags", {})
-        ):
-            start, minute = less.start - 1, -int(less.value)
-        bare = hour.spelled and not minute and end == mark.end and hour.value == 1 and not self._around_hour(start, end)
+        bare = hour.spelled and not minute and end == mark.end and hour.value == 1
         if bare:
             return None
         total = (int(hour.value) * _SIXTY + minute) % DAY
@@ -279,13 +404,6 @@ class _Clock:
         following = self.starts.get(number.end)
         marked = following is not None and "minute_mark" in following.tags
         return number.value >= 10 or over or marked or number.end - number.start > 1 or not number.spelled  # noqa: PLR2004  two figures
-
-    def _around_hour(self, start: int, end: int) -> bool:
-        before, after = self.before(start), self.after(end)
-        return bool(
-            (before and before.has("am", "pm", "noonish", "clock_about", "time_role", "range"))
-            or (after and after.has("clock_under", "time_role", "range", "clock_about"))
-        )
 
     def _bare(self, number: Number) -> Spoken | None:
         """Return the time that a number alone is: with am or pm, or behind a word such as "at" with nothing counted behind it."""
@@ -315,15 +433,9 @@ class _Clock:
 
     def _counts(self, number: Number, after: Cue | None) -> bool:
         """Return whether something is counted or measured: a word follows that does not go on with the sentence."""
-        if (
-            after
-            and after.has("and", "range")
-            and (second := self.number_after(after.end))
-            and (unit := self.after(second.end))
-            and unit.has("unit")
-        ):
-            return True
-        if after and after.has("unit"):
+        second = self.number_after(after.end) if after and after.has("and", "range") else None
+        unit = self.after(second.end) if second else after
+        if unit and unit.has("unit"):
             return True
         if after:
             return not after.has(
@@ -385,6 +497,84 @@ def find_times(text: str, cues: Sequence[Cue], numbers: Sequence[Number], pack: 
         if one.mate < 0 and _joined(text, one, other, pack):
             found[place] = one._replace(mate=place + 1, first=True)
             found[place + 1] = other._replace(mate=place, half=other.half)
-            if other.half == "pm" and not one.half and not one.sure and one.hour < other.hour:
-                found[place] = found[place]._replace(half="")
     return found
+
+
+_SOON = 600
+_MORNING = 7 * 60
+_LATER_TODAY = 6 * 60
+
+
+def resolve(
+    times: Sequence[Spoken], now: int | None, *, tomorrow: bool, morning: bool, roles: Sequence[str | None]
+) -> list[Spoken]:
+    """Return the times with their readings.
+
+    Args:
+        times: the times of one reply, ascending.
+        now: the case's time in minutes after midnight, None where it is not known.
+        tomorrow: whether the reply is about another day, so that ``now`` tells nothing.
+        morning: whether it speaks of the morning of that day.
+        roles: of each time; when something opens may lie in the past, and who has closed may have done so in the evening.
+    """
+    opening = [role == "opening" for role in roles]
+    resolved: list[Spoken] = []
+    last: int | None = None
+    sure = False
+    for place, spoken in enumerate(times):
+        readings = _readings(spoken)
+        if len(readings) > 1 and spoken.mate == place + 1 and times[spoken.mate].half and not opening[place]:
+            end = _readings(times[spoken.mate])[0]
+            readings = [reading for reading in readings if 0 < end - reading <= _LATER_TODAY] or readings
+        if len(readings) > 1 and not opening[place]:
+            nearest = _by_neighbours(readings, last, None if tomorrow else now, sure=sure)
+            readings = readings if roles[place] == "closing" and nearest[0] < _HALF_DAY else nearest
+        elif len(readings) > 1 and spoken.mate >= 0 and not spoken.first and len(resolved[-1].minutes) == 1:
+            readings = [reading for reading in readings if reading > resolved[-1].minutes[0]][:1] or readings
+        if (
+            len(readings) > 1
+            and tomorrow
+            and morning
+            and roles[place] != "closing"
+            and _MORNING <= readings[0] < _HALF_DAY
+        ):
+            readings = readings[:1]
+        left = [] if len(readings) > 1 else [one for one in _readings(spoken) if one not in readings]
+        resolved.append(spoken._replace(minutes=tuple(readings), other=left[0] if left else -1))
+        if len(readings) == 1 and not opening[place]:
+            last, sure = readings[0], (sure or len(_readings(spoken)) == 1) and roles[place] != "closing"
+    return resolved
+
+
+def _readings(spoken: Spoken) -> list[int]:
+    minutes = spoken.hour * _SIXTY + spoken.minute
+    if spoken.sure:
+        return [minutes % DAY]
+    if spoken.half == "am":
+        return [minutes % _HALF_DAY if spoken.hour == 12 else minutes % DAY]  # noqa: PLR2004  midnight
+    if spoken.half == "pm":
+        return [minutes % DAY if spoken.hour >= 12 else minutes + _HALF_DAY]  # noqa: PLR2004  the 12-hour clock
+    if spoken.half == "noon":
+        return [minutes + _HALF_DAY if spoken.hour <= 3 else minutes]  # noqa: PLR2004  中午一点
+    if spoken.hour > 12 or spoken.hour == 0:  # noqa: PLR2004
+        return [minutes % DAY]
+    return [minutes % _HALF_DAY, minutes % _HALF_DAY + _HALF_DAY]
+
+
+def _by_neighbours(readings: list[int], last: int | None, now: int | None, *, sure: bool) -> list[int]:
+    """Choose the reading that comes next: soon behind the case's time, or behind the time before it, first of all where that is surely said."""
+    after = _next(readings, last, _LATER_TODAY)
+    soon = _next(readings, now, _SOON)
+    if sure and after is not None and last is not None and after < last and soon is not None:
+        return [soon]
+    first, second = (after, soon) if sure else (soon, after)
+    best = second if first is None else first
+    return readings if best is None else [best]
+
+
+def _next(readings: list[int], start: int | None, within: int) -> int | None:
+    """Return the reading that comes first after a time, if it comes within so many minutes."""
+    if start is None:
+        return None
+    gap, best = min(((reading - start) % DAY, reading) for reading in readings)
+    return best if gap <= within else None

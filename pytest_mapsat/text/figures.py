@@ -6,9 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .clock import Spoken, is_glued
+from .clock import Number, Spoken, is_glued
 from .document import Approx
-from .numerals import Number
 from .pack import Cue, Pack
 
 _GLUED_UNIT = re.compile(r"[ -]?([a-z°%⭐★$€£'\"]{1,4})(?![a-z0-9])")
@@ -19,13 +18,11 @@ _MOST_SHARE = 1.5
 _NEXT: dict[str, str] = {"min": "min", "m": "m"}
 _SIXTY = 60
 _TEN = 10
-_HUNDRED = 100
 #: Roles of a sum of money that a number without a unit may have.
 _OF_MONEY = frozenset({"price", "total", "per_head", "fee"})
 #: What rounding to halves and quarters may hide, as a share of the unit.
 _FRACTION = 1 / 6
 _RANGE_MARKS = frozenset({"-", "--", "~", "—", "——"})
-_LIST_MARKS = frozenset({",", "、", "/", "+"})
 #: Groups of the pack whose words may be what is counted.
 _OF_NOUNS = frozenset({"ordinary", "street", "role", "mode"})
 
@@ -92,7 +89,7 @@ class _Reader:
                 found.append(figure)
         found += self._quarters(found)
         found.sort(key=lambda figure: figure.start)
-        joined = self._shared(self._joined(found))
+        joined = self._joined(found)
         rates = {place for place in range(len(joined)) if self._is_rate(joined, place)}
         return [
             self._hedged(figure) for place, figure in enumerate(joined) if place not in rates and self._kept(figure)
@@ -139,10 +136,6 @@ class _Reader:
         """Return a number with its decimals and halves, without a unit, and the word inside it that loosens it (九十多分钟)."""
         value, high, end = number.value, number.high, number.end
         step = _FRACTION if number.spelled and number.decimals else 10.0**-number.decimals
-        decimal = self._decimal(number)
-        if decimal:
-            value, end, step = decimal
-            high = value
         more = self.starts.get(end)
         loose = more is not None and more.has("over_after", "about_after") and not self.text[more.start].isascii()
         if loose and more and self._unit(more.end):
@@ -160,20 +153,6 @@ class _Reader:
         before = self.last_cue(number.start)
         rated = before is not None and before.tags.get("unit_name") == "star"
         return "rating_unit" in self.pack.words.get(self.text[stop - 1], {}) and (number.decimals > 0 or rated)
-
-    def _decimal(self, number: Number) -> tuple[float, int, float] | None:
-        """Return a decimal in words (三点五) with its end and step."""
-        if not number.spelled:
-            return None
-        blank = self.text[number.end : number.end + 1] == " "
-        point = self.starts.get(number.end + blank)
-        if not point or "decimal_point" not in point.tags:
-            return None
-        rest = self.by_start.get(point.end + blank) if self.starts.get(point.end + blank) else None
-        if rest is None or rest.value >= 100 or not self._unit(rest.end):  # noqa: PLR2004  two decimals at most
-            return None
-        digits = len(str(int(rest.value))) if blank else rest.end - rest.start
-        return number.value + rest.value / 10**digits, rest.end, 10.0**-digits
 
     def _loosened(self, figure: Figure, more: Cue) -> Figure:
         return _about(figure) if "about_after" in more.tags and "over_after" not in more.tags else _at_least(figure)
@@ -244,37 +223,7 @@ class _Reader:
         if self._is_range(last, figure, gap):
             low = last.low * (figure.scale if last.bare else 1.0)
             return figure._replace(start=last.start, value=(low + figure.high) / 2, low=low, approx="range")
-        if (
-            last.unit == "min"
-            and last.scale == _SIXTY
-            and figure.bare
-            and not gap.strip()
-            and figure.value < _SIXTY
-            and last.value == int(last.value)
-            and figure.approx != "range"
-        ):
-            return last._replace(end=figure.end, value=total, low=total, high=total, step=1.0, scale=1.0)
-        if gap == " " and self._are_hundredths(last, figure):
-            total = last.value + figure.value * last.scale / _HUNDRED
-            return last._replace(end=figure.end, value=total, low=total, high=total, step=last.scale / _HUNDRED)
-        if not gap and self._is_tenth(last, figure):
-            step = last.scale / _TEN
-            total = last.value + figure.value * step
-            return last._replace(end=figure.end, value=total, low=total, high=total, step=step)
         return None
-
-    def _is_tenth(self, last: Figure, figure: Figure) -> bool:
-        """Return whether a digit right behind a sum of money or a length is its next decimal: 十块五, 一公里八."""
-        large = (last.unit, last.scale) in (("yuan", 1), ("m", 1000))
-        whole = last.value % last.scale == 0 and last.approx == "exact"
-        return large and whole and figure.bare and figure.value < _TEN and not self.text[last.end - 1].isascii()
-
-    def _are_hundredths(self, last: Figure, figure: Figure) -> bool:
-        """Return whether a number right behind metres or a sum goes on with them: "two metres thirty-five", "eight euros ninety"."""
-        whole = last.unit in ("m", "yuan", "foreign") and last.scale == 1 and last.approx == "exact"
-        short = last.value < _TEN or last.unit != "m"
-        small = figure.bare and figure.approx == "exact" and _TEN <= figure.value < _HUNDRED
-        return whole and short and small and not last.value % 1 and not figure.value % 1
 
     def _is_range(self, last: Figure, figure: Figure, gap: str) -> bool:
         mark = gap.strip()
@@ -288,36 +237,6 @@ class _Reader:
         either = "either_or" in words and last.bare and not figure.bare
         plain = (mark in _RANGE_MARKS or "range" in words) and not (last.bare and figure.bare)
         return between or either or plain
-
-    def _shared(self, found: list[Figure]) -> list[Figure]:
-        """Give the figures of a list the unit that only its last one is said with ("12, 18 and 12 min")."""
-        result = list(found)
-        for place in range(len(result) - 2, -1, -1):
-            one, other = result[place], result[place + 1]
-            gap = self.text[one.end : other.start].strip()
-            if (
-                one.bare
-                and not other.bare
-                and other.unit in ("min", "m", "yuan")
-                and not self._of_its_own(one, other)
-                and (gap in _LIST_MARKS or "and" in self.pack.words.get(gap.strip(", "), {}))
-            ):
-                result[place] = one._replace(
-                    value=one.value * other.scale,
-                    low=one.low * other.scale,
-                    high=one.high * other.scale,
-                    unit=other.unit,
-                    scale=other.scale,
-                    step=one.step * other.scale,
-                    bare=False,
-                )
-        return result
-
-    def _of_its_own(self, one: Figure, other: Figure) -> bool:
-        """Return whether the word right before a number says that it is no sum of money, as the next one is: "capacity 10, 30 yuan"."""
-        before = self.last_cue(one.start)
-        roles = before.tags.get("role", ()) if before is not None else ()
-        return other.unit == "yuan" and bool(roles) and _OF_MONEY.isdisjoint(roles)
 
     def _hedged(self, figure: Figure) -> Figure:
         """Return the figure with what stands before or behind it about how exact it is."""
@@ -351,10 +270,6 @@ class _Reader:
             and glued != "/"
             and not (following is not None and "unit" in following.tags)
             and self.text[figure.start - 1 : figure.start] not in ("/", ".", "×", "*")
-            and not (
-                self.text[figure.start - 1 : figure.start] == ":"
-                and self.text[max(figure.start - 2, 0) : figure.start - 1].isdigit()
-            )
         )
 
 
@@ -382,7 +297,7 @@ def find_figures(
     """Return the figures of a folded text that are no part of a time of day, ascending."""
     reader = _Reader(text, pack, cues, numbers, times)
     found = [_people(figure, reader.last_cue(figure.start)) if figure.bare else figure for figure in reader.read()]
-    return [_counted(text, pack, figure, reader.next_cue(figure.end)) if figure.bare else figure for figure in found]
+    return [_counted(text, pack, figure) if figure.bare else figure for figure in found]
 
 
 def _people(figure: Figure, before: Cue | None) -> Figure:
@@ -394,10 +309,8 @@ def _people(figure: Figure, before: Cue | None) -> Figure:
     )
 
 
-def _counted(text: str, pack: Pack, figure: Figure, following: Cue | None) -> Figure:
+def _counted(text: str, pack: Pack, figure: Figure) -> Figure:
     """Name what a bare number counts by the words behind it: "three rooms", "18 in stock"."""
-    if following is not None and following.has("counted"):
-        return figure._replace(unit=f"count:{text[following.start : following.end]}")
     word = _WORD.match(text, figure.end)
     if word is None or not text[figure.start].isascii() or not _OF_NOUNS.issuperset(pack.words.get(word[1], ())):
         return figure

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from .document import Document
 from .fold import fold_phrase
-from .lexicon import lexicon_of
+from .names import lexicon_of
 from .page import open_page
 from .reader import read_names
 

@@ -1,13 +1,261 @@
-"""Which short forms in a reply really are names, and which of several namesakes is meant."""
+"""The things that a case and its tools know by name, and which short forms in a reply really are names."""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+from typing import Literal, NamedTuple
 
-from .fold import is_han
-from .lexicon import Hit, Lexicon
-from .pack import Cue
+from .document import Form
+from .fold import fold_phrase, is_han
+from .pack import Cue, words_of_names
 from .page import Page
+
+_BRACKETED = re.compile(r"\(([^()]*)\)")
+_LATIN = re.compile(r"[a-z0-9]+")
+_NUMBER = re.compile(r"[0-9]+(?:号|-[0-9]+)?")
+_MOST_WORDS = 8
+_MOST_CHARS = 16
+_SHORTEST_WORD = 3
+#: How a line is called by its number alone, and by a code of letters and digits.
+_NUMBERED = ("number", "no.", "no", "line", "route")
+_CODE = re.compile(r"(?:[a-z]+[0-9]+|[0-9]+[a-z]+)[a-z0-9]*")
+_CODE_IN = re.compile(r"(?<![a-z0-9])[a-z]+[0-9]+(?![a-z0-9])")
+_MOST_SHARING = 6
+#: Of so many names the forms are kept: those of a suite of a few towns.
+_NAMES = 2048
+_ENDINGS = ("'s", "es", "s", "'")
+
+#: How sure a form is by itself. full: a name; words: several of its words; word: one that no language has; head: the sort of thing it is called by
+#: ("the dockyard"); front, back: the first or last characters of a Chinese name.
+Way = Literal["full", "words", "word", "number", "head", "front", "back"]
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """Something with a name.
+
+    Attributes:
+        key: what tells it from all others.
+        names: its names, in full first, then declared aliases.
+        kind: words for the sort of thing ("pharmacy", "火锅店"), several separated by ``;``.
+        marks: texts that tell it from its namesakes: its address, its branch.
+    """
+
+    key: str
+    names: tuple[str, ...]
+    kind: str = ""
+    marks: tuple[str, ...] = ()
+
+
+class Hit(NamedTuple):
+    """A form of a name in a folded text, and the things that it may mean."""
+
+    start: int
+    end: int
+    keys: tuple[str, ...]
+    form: Form
+    way: Way
+
+
+@dataclass(slots=True)
+class _Form:
+    keys: dict[str, None]
+    form: Form
+    way: Way
+
+
+class Lexicon:
+    """Things that a text may name, compiled once and used for all texts (see ``lexicon_of``).
+
+    Args:
+        things: what can be named.
+        shortened: whether they may be named by short forms; words that are looked for as they are may not.
+    """
+
+    def __init__(self, things: Sequence[Thing] = (), *, shortened: bool = True) -> None:
+        self.things = tuple(things)
+        self.shortened = shortened
+        self.marks = {thing.key: tuple(_marks(thing)) for thing in self.things}
+        self._forms = self._all_forms()
+        self._by_start: dict[str, list[str]] = {}
+        for form in sorted(self._forms, key=lambda form: (-len(form), form)):
+            self._by_start.setdefault(_start(form), []).append(form)
+        self._starts = _starts("".join(sorted(start for start in self._by_start if not _LATIN.match(start))))
+
+    def find(self, text: str) -> Iterator[Hit]:
+        """Yield the names and their short forms in a folded text, the longest at each place; the caller judges short forms."""
+        if not self._by_start:
+            return
+        end = 0
+        for match in self._starts.finditer(text):
+            start = match.start()
+            if start < end:
+                continue
+            for form in self._beginning(match.group()):
+                stop = _form_end(text, form, start)
+                if stop is not None:
+                    known = self._forms[form]
+                    yield Hit(start, stop, tuple(known.keys), known.form, known.way)
+                    end = stop
+                    break
+
+    def _beginning(self, run: str) -> Sequence[str]:
+        """Return the forms that begin with a run of letters and digits, which may be a plural, or with another character."""
+        known = self._by_start.get(run, ())
+        if not run.endswith("s"):
+            return known
+        one = [*known, *self._by_start.get(run[:-1], ())]
+        return [*one, *self._by_start.get(run[:-2], ())] if run.endswith("es") else one
+
+    def _all_forms(self) -> dict[str, _Form]:
+        forms: dict[str, _Form] = {}
+        for thing in self.things:
+            for name in thing.names:
+                for form in _full_forms(name):
+                    forms.setdefault(form, _Form({}, "full", "full")).keys[thing.key] = None
+        short: dict[str, _Form] = {}
+        for thing in self.things if self.shortened else ():
+            for form, way in chain.from_iterable(map(_short_forms, thing.names)):
+                known = short.get(form)
+                if form in forms or (known and known.way == "head" != way):
+                    continue
+                if known is None or (way == "head" != known.way):
+                    known = short[form] = _Form({}, "short", way)
+                known.keys[thing.key] = None
+            for kind in thing.kind.split(";"):
+                if (word := fold_phrase(kind)) and word not in forms:
+                    short.setdefault(word, _Form({}, "kind", "back" if is_han(word[0]) else "head")).keys[thing.key] = (
+                        None
+                    )
+        forms.update((form, known) for form, known in short.items() if len(known.keys) <= _MOST_SHARING)
+        return forms
+
+
+@lru_cache(maxsize=32)
+def lexicon_of(things: tuple[Thing, ...], *, shortened: bool = True) -> Lexicon:
+    """Return the lexicon of some things; the trials of a case, and cases whose checks look for the same words, share one."""
+    return Lexicon(things, shortened=shortened)
+
+
+def _start(form: str) -> str:
+    """Return what a form is looked up by: the letters and digits that it begins with, or its first character."""
+    run = _LATIN.match(form)
+    return run.group() if run else form[0]
+
+
+@lru_cache(maxsize=256)
+def _starts(chars: str) -> re.Pattern[str]:
+    """Return what finds the places at which a form may begin: runs of letters and digits, and some other characters. A pattern of all forms would be compiled for each case."""
+    return re.compile(f"[a-z0-9]+|[{re.escape(chars)}]" if chars else "[a-z0-9]+")
+
+
+def _form_end(text: str, form: str, start: int) -> int | None:
+    """Return where a form that begins at ``start`` ends, if it stands there as whole words; a plural or a genitive counts."""
+    if not text.startswith(form, start) and (
+        " " not in form or text[start : start + len(form)].replace("\n", " ") != form
+    ):
+        return None
+    end = start + len(form)
+    if not _LATIN.match(form[-1]) or not _LATIN.match(text, end):
+        return end
+    for ending in _ENDINGS:
+        if text.startswith(ending, end) and not _LATIN.match(text, end + len(ending)):
+            return end
+    return None
+
+
+@lru_cache(maxsize=_NAMES)
+def _full_forms(name: str) -> tuple[str, ...]:
+    """Return the ways to write a name in full: with and without its brackets, its article, with "and" for "&".
+
+    Kept, as are the short ones: the lexicon of what the tools told of has mostly the names of the one that checks ask about.
+    """
+    full = fold_phrase(name)
+    forms = {full, fold_phrase(full.replace("(", " ").replace(")", " ")), fold_phrase(_BRACKETED.sub(" ", full))}
+    forms |= {form.removeprefix("the ") for form in forms}
+    forms |= {form.replace(" & ", " and ") for form in forms} | {form.replace(" and ", " & ") for form in forms}
+    forms |= {form.replace("'", "") for form in forms}
+    forms |= {form.replace("·", "") for form in forms}
+    forms |= {form[:-1] for form in forms if form.endswith("s") and " " in form and not form.endswith(("ss", "'s"))}
+    return tuple(sorted(form for form in forms if form))
+
+
+@lru_cache(maxsize=_NAMES)
+def _short_forms(name: str) -> tuple[tuple[str, Way], ...]:
+    """Return the ways to shorten a name."""
+    streets = words_of_names("street")
+    ordinary = words_of_names("street", "ordinary")
+    full = fold_phrase(name)
+    base = fold_phrase(_BRACKETED.sub(" ", full)) or full
+    forms = list(_short_han(base) if any(map(is_han, base)) else _short_latin(base, ordinary, streets))
+    branches = (branch for branch in _BRACKETED.findall(full) if len(branch) > 1 and branch not in ordinary)
+    return (*forms, *((branch, "front" if is_han(branch[0]) else "words") for branch in branches))
+
+
+def _short_latin(name: str, ordinary: frozenset[str], streets: frozenset[str]) -> Iterator[tuple[str, Way]]:
+    words = name.split(" ")[:_MOST_WORDS]
+    number = words[-1] if len(words) > 1 and words[-1].isdigit() else ""
+    if number:
+        yield from ((f"{word} {number}", "words") for word in _NUMBERED)
+        yield f"the {number}", "number"
+    for size in range(len(words) - 1, 0, -1):
+        for first in range(len(words) - size + 1):
+            part = words[first : first + size]
+            form = " ".join(part)
+            if (
+                size > 1
+                and part[0] not in ("and", "&", "of", "the", "at")
+                and part[-1] not in ("and", "&", "of", "the", "at")
+            ):
+                if not all(word in ordinary for word in part):
+                    yield form, "words"
+                else:
+                    yield form, "head"
+            elif size == 1 and (form in streets or form == number):
+                continue
+            elif size == 1 and _CODE.fullmatch(form):
+                yield form, "words"
+            elif size == 1 and len(form) >= _SHORTEST_WORD and form not in ordinary:
+                yield form, "word" if first < len(words) - 1 else "head"
+            elif size == 1 and first == len(words) - 1 and len(form) >= _SHORTEST_WORD:
+                yield form, "head"
+
+
+def _short_han(name: str) -> Iterator[tuple[str, Way]]:
+    if len(name) > _MOST_CHARS:
+        return
+    yield from ((code, "words") for code in _CODE_IN.findall(name) if code != name)
+    for size in range(len(name) - 1, 1, -1):
+        if is_han(name[0]):
+            yield name[:size], "front"
+        if is_han(name[-size]) or (name[-size].isdigit() and is_han(name[-size - 1])):
+            yield name[-size:], "back"
+
+
+def _marks(thing: Thing) -> Iterator[str]:
+    """Yield the folded texts that tell a thing from its namesakes, the surest first."""
+    branches = words_of_names("branch")
+    for name in thing.names:
+        for branch in _BRACKETED.findall(fold_phrase(name)):
+            yield branch
+            yield from (
+                branch.removesuffix(word)
+                for word in sorted(branches)
+                if branch.endswith(word) and len(branch) > len(word) + 1
+            )
+    for mark in thing.marks:
+        folded = fold_phrase(mark)
+        if len(folded) > 1:
+            yield folded
+            bare = _NUMBER.sub("", folded).strip(" ,")
+            if len(bare) > 1:
+                yield bare
+
 
 _WINDOW = 120
 _LOOK_BACK = 40
@@ -66,8 +314,6 @@ class _Context:
         capital = self._capital(hit.start)
         if hit.way == "head" and self.text[hit.end : hit.end + 1].isalpha():
             return False
-        if capital and (self._capital_word_after(hit.end) or self._foreign_before(hit.start, before)):
-            return False
         if hit.form == "kind" or (hit.way == "head" and not capital):
             return (
                 definite
@@ -101,19 +347,6 @@ class _Context:
 
     def _capital(self, start: int) -> bool:
         return self.folded.original[self.folded.origin(start)].isupper()
-
-    def _capital_word_after(self, end: int) -> bool:
-        if self.text[end : end + 1] not in (" ", "-") or not self.text[end + 1 : end + 2].isalpha():
-            return False
-        return self._capital(end + 1) and self._word_after(end) not in self.pack.words and end + 1 not in self.starts
-
-    def _foreign_before(self, start: int, before: str) -> bool:
-        """Return whether a capitalised word that is no word of the language stands before: then it is another name."""
-        if not before or not before[0].isalpha() or self.text[start - 1 : start] != " ":
-            return False
-        place = start - 1 - len(before)
-        begins = place <= 0 or self.text[place - 1] != " " or self.text[place - 2 : place - 1] in ".!?:-"
-        return self._capital(place) and not begins and before not in self.pack.words and start - 1 not in self.ends
 
     def _word_before(self, start: int) -> str:
         return (

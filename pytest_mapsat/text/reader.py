@@ -12,28 +12,99 @@ from typing import cast
 
 from pytest_mapsat.model import FigureRole, TimeRole
 
-from .clock import Spoken, find_times
-from .daytime import resolve
+from .clock import Number, Spoken, find_numbers, find_times, resolve
 from .document import BareNumber, Cell, ClockTime, Document, Identifier, Mention, Offer, Quantity, Question, Span
 from .figures import find_figures
 from .identifiers import Found
-from .lexicon import Hit, Lexicon
-from .named import Name
-from .names import find_names, tell_apart
-from .numerals import Number, find_numbers
+from .names import Hit, Lexicon, find_names, tell_apart
 from .pack import MONEY, Vocabulary
-from .page import KEPT, Page, open_page
-from .roles import Roles
-from .scan import Scan, Sentence, scan
-from .stance import read_stances
-from .subjects import Subjects
-from .taken_back import take_back
-from .time_roles import TimeRoles
-from .whole import reasons
+from .page import KEPT, Clause, Page, Scan, Sentence, open_page, scan
+from .roles import Roles, Subjects, TimeRoles
+from .sides import Name
+from .stance import read_stances, reasons
+
+_COLONS = (":", "：")
+_NOT = ("not ", "不是")
+
+
+def take_back(document: Document, cut: Scan) -> Document:
+    """Return the reading with all that is taken back denied."""
+    spans = [Span(*cut.folded.span(start, end)) for start, end in _taken_back(cut) if end > start]
+    if not spans:
+        return document
+    return replace(
+        document,
+        mentions=tuple(_denied(one, inside=_inside(one.span, spans)) for one in document.mentions),
+        quantities=tuple(
+            replace(one, stance="denied") if _inside(one.span, spans) else one for one in document.quantities
+        ),
+        times=tuple(replace(one, stance="denied") if _inside(one.span, spans) else one for one in document.times),
+    )
+
+
+def _taken_back(cut: Scan) -> list[tuple[int, int]]:
+    """Return the folded spans that are taken back, ascending, none overlapping another."""
+    found: list[tuple[int, int]] = []
+    if not any(cue.has("takes_back_rest", "takes_back_sentence", "not") for cue in cut.cues):
+        return found
+    for clause in cut.clauses:
+        if found and clause.start < found[-1][1]:
+            continue
+        rest = clause.first("takes_back_rest")
+        if rest and cut.text[rest.end : rest.end + 1] in _COLONS:
+            found.append((rest.end, len(cut.text)))
+            break
+        sentence = cut.sentences[clause.sentence]
+        told = clause.first("takes_back_sentence")
+        if told:
+            found.append((told.end, sentence.end))
+        elif _begins_with_not(cut, clause):
+            whole = cut.text.startswith(_NOT[1], _begin(cut, clause)) and clause.start == sentence.start
+            found.append((clause.start, sentence.end if whole else _denied_to(cut, clause)))
+    return found
+
+
+def _denied_to(cut: Scan, clause: Clause) -> int:
+    """Return where a denial ends that a clause begins with: "Not then a walk to X" is cut before "then"."""
+    following = cut.clause_at(clause.end)
+    alone = cut.text[clause.start : clause.end].strip() in {word.strip() for word in _NOT}
+    return cut.clauses[following].end if alone and cut.clauses[following].sentence == clause.sentence else clause.end
+
+
+def _begin(cut: Scan, clause: Clause) -> int:
+    """Return where the words of a clause begin."""
+    words = cut.text[clause.start : clause.end]
+    return clause.start + len(words) - len(words.lstrip())
+
+
+def _states(cut: Scan, clause: Clause) -> bool:
+    """Return whether a clause begins with a bare "is", as Chinese says what is meant instead: 不是甲，是乙."""
+    return bool(clause.cues) and clause.cues[0].has("is") and clause.cues[0].start == _begin(cut, clause)
+
+
+def _begins_with_not(cut: Scan, clause: Clause) -> bool:
+    """Return whether a clause begins with a bare denial; one that goes on with "but" or 而是 says only what is meant instead."""
+    begin = _begin(cut, clause)
+    if not cut.text.startswith(_NOT, begin) or not clause.cues or clause.cues[0].start != begin:
+        return False
+    sentence = cut.sentences[clause.sentence]
+    clauses = cut.clauses[sentence.first : sentence.last]
+    contrast = any(other.has("but") or "but" in other.links or _states(cut, other) for other in clauses)
+    return clause.cues[0].has("not") and not contrast and "而是" not in cut.text[clause.start : sentence.end]
+
+
+def _inside(span: Span, spans: Sequence[Span]) -> bool:
+    place = bisect_right(spans, (span.start, span.start)) - 1
+    around = spans[max(place, 0) : place + 2]
+    return any(one.start <= span.start < one.end for one in around)
+
+
+def _denied(mention: Mention, *, inside: bool) -> Mention:
+    return replace(mention, stance="denied", why="") if inside and mention.stance != "asked" else mention
+
 
 _ISO_TIME = re.compile(r"[T ]([0-2][0-9]):([0-5][0-9])")
 _CLOCK = re.compile(r"([0-2]?[0-9]):([0-5][0-9])")
-_APART = re.compile("(?<=[0-9])，(?=[0-9])")
 _MOST_CELLS = 40
 #: What a word that denies that there is something says with the next one: "no toll", "no queue".
 _DENIED = ("fee", "wait")
@@ -98,30 +169,12 @@ def _cut(page: Page, hits: Sequence[Hit], *, figures: bool) -> _Cut:
     cut = scan(page, _places(hits, page.links))
     if not hits and not figures:
         return _Cut(cut, [], (), ())
-    numbers = _inside_blocks(cut, find_numbers(_ungrouped(page), cut.cues))
+    numbers = _inside_blocks(cut, find_numbers(page.folded.text, cut.cues))
     numbers = _outside(numbers, _places(hits, page.identifiers))
-    times = find_times(_without(page.folded.text, hits), cut.cues, numbers, page.pack)
+    times = find_times(page.folded.text, cut.cues, numbers, page.pack)
     names = [_name(cut, hit) for hit in hits]
     read_stances(cut, names, [time.start for time in times])
     return _Cut(cut, names, numbers, times)
-
-
-def _ungrouped(page: Page) -> str:
-    """Return the text of a page in which a Chinese comma groups no digits: "Aero 14，899 美元"."""
-    text = page.folded.text
-    for match in _APART.finditer(page.folded.original):
-        at = page.folded.at(match.start())
-        text = f"{text[:at]};{text[at + 1 :]}"
-    return text
-
-
-def _without(text: str, hits: Sequence[Hit]) -> str:
-    """Return a text in which names are blank, so that the number of a line is no hour: "N3: 23:05"."""
-    parts, at = [], 0
-    for hit in hits:
-        parts += [text[at : hit.start], " " * (hit.end - max(hit.start, at))]
-        at = max(at, hit.end)
-    return "".join((*parts, text[at:])) if parts else text
 
 
 def _places(hits: Sequence[Hit], found: Sequence[Found]) -> tuple[tuple[int, int], ...]:

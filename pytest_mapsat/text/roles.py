@@ -1,16 +1,241 @@
-"""What a figure is one of: price or total, way or wait; by the nearest words that fit its unit."""
+"""Which thing a figure or a time of day belongs to, and what it is one of: price or total, way or wait, arrival or closing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, cast, get_args
 
-from pytest_mapsat.model import FigureRole
+from pytest_mapsat.model import FigureRole, TimeRole
 
+from .clock import Spoken
+from .document import Cell, Stance
 from .figures import Figure
+from .fold import is_han
 from .pack import Cue
-from .scan import Clause, Scan
-from .subjects import Subjects
+from .page import Clause, Scan
+from .sides import Name
+
+_FAR = 40
+_LABEL = 60
+_BACK = 600
+#: What leaves open whether a thing is proposed.
+_OPEN = ("described", "unclear")
+
+
+class Subjects:
+    """The things of one reply and what stands around its figures.
+
+    Args:
+        scan: the reply.
+        names: the names in it with their stances, ascending.
+    """
+
+    def __init__(self, scan: Scan, names: Sequence[Name]) -> None:
+        self.scan = scan
+        self.names = names
+        self.starts = [name.hit.start for name in names]
+        self.by_block: dict[int, list[Name]] = {}
+        for name in names:
+            self.by_block.setdefault(name.block, []).append(name)
+        firm = {name.key for name in names if name.stance == "affirmed" and name.key}
+        self.only = (firm.pop(),) if len(firm) == 1 else ()
+        self._headers: dict[str, list[Cue]] = {}
+
+    def subject(self, start: int, end: int, place: int, *, travel: bool) -> tuple[str, ...]:
+        """Return the things that a figure may be said of: one where it is sure, none where nothing is named."""
+        clause = self.scan.clauses[place]
+        named = self.names_between(self.scan.sentences[clause.sentence].start, start)
+        if named and clause.has("respectively"):
+            return tuple(dict.fromkeys(key for name in named for key in name.hit.keys))
+        return self._nearest(start, end, place, travel=travel)
+
+    def _nearest(self, start: int, end: int, place: int, *, travel: bool) -> tuple[str, ...]:
+        """Return the things by what stands nearest: in the row, the clause, the sentence, before, or over it."""
+        clause = self.scan.clauses[place]
+        sentence = self.scan.sentences[clause.sentence]
+        if self.scan.blocks[sentence.block].kind == "row":
+            return self._of_row(sentence.block, start)
+        before = self.names_between(clause.start, start)
+        after = self.names_between(end, clause.end)
+        if after and self._leads_to(end, after[0], travel=travel):
+            return after[0].hit.keys
+        spoken_of = [name for name in before if name.sign != "landmark" and not self._than(name)]
+        if spoken_of:
+            return spoken_of[-1].hit.keys
+        later = [name for name in after if name.sign != "landmark"] if not before else []
+        beside = bool(later) and not any(map(str.isalnum, self.scan.text[end : later[0].hit.start]))
+        if beside or (later and not self.names_between(sentence.start, clause.start)):
+            return later[0].hit.keys
+        return self._earlier(clause, sentence.block, sentence.start) if not before or travel else ()
+
+    def _than(self, name: Name) -> bool:
+        return name.why is not None and any("than" in cue.tags for cue in self.scan.cues_between(*name.why))
+
+    def _leads_to(self, end: int, name: Name, *, travel: bool) -> bool:
+        """Return whether a figure is that of the name behind it: "12 min to X", "40 yuan for X"."""
+        gap = self.scan.text[end : name.hit.start]
+        if len(gap) > _FAR or any(char.isdigit() for char in gap):
+            return False
+        cues = self.scan.cues_between(end, name.hit.start)
+        if name.sign == "landmark" or any(cue.has("and", "from", "than") for cue in cues):
+            return False
+        return any(
+            cue.has("toward") or (travel and (cue.has("choose") or cue.tags.get("time_role") == "arrival"))
+            for cue in cues
+        )
+
+    def names_between(self, start: int, end: int) -> list[Name]:
+        """Return the names that begin between two places."""
+        return list(self.names[bisect_left(self.starts, start) : bisect_left(self.starts, end)])
+
+    def _of_row(self, block: int, start: int) -> tuple[str, ...]:
+        row = self.scan.blocks[block]
+        named = self.by_block.get(block, [])
+        origin = self.scan.folded.origin(start)
+        for cell in row.cells[:_FAR]:
+            if cell.span.start <= origin < cell.span.end:
+                low, high = self.scan.folded.at(cell.span.start), self.scan.folded.at(cell.span.end)
+                own = [name for name in named if low <= name.hit.start < high]
+                if own:
+                    return own[-1].hit.keys if own[-1].hit.start < start else own[0].hit.keys
+        usable = [name for name in named if name.sign != "landmark"]
+        if usable:
+            return usable[0].hit.keys
+        return self._of_column(block, origin) or (() if self._table_names(block) else self.over(block))
+
+    def _of_column(self, block: int, origin: int) -> tuple[str, ...]:
+        """Return the thing that the head of a table cell's column names."""
+        column = next(
+            (cell.column for cell in self.scan.blocks[block].cells if cell.span.start <= origin < cell.span.end), 0
+        )
+        head = block - self.scan.blocks[block].level
+        for cell in self.scan.blocks[head].cells if head in self.by_block and column else ():
+            if cell.column == column:
+                low, high = self.scan.folded.at(cell.span.start), self.scan.folded.at(cell.span.end)
+                named = [name.hit.keys for name in self.by_block[head] if low <= name.hit.start < high]
+                return named[0] if len(set(named)) == 1 else ()
+        return ()
+
+    def _table_names(self, block: int) -> bool:
+        """Return whether another row of the same table names a thing, so that one that does not is about none."""
+        first = block - self.scan.blocks[block].level
+        rows = range(first, min(block + _FAR, len(self.scan.blocks)))
+        return any(row in self.by_block for row in rows if self.scan.blocks[row].kind == "row")
+
+    def _earlier(self, clause: Clause, block: int, start: int) -> tuple[str, ...]:
+        """Return the thing that the sentence, the item, the text before or the heading speaks of."""
+        low = max(self.scan.bounds[block][0], start - _BACK)
+        for first, last in ((start, clause.start), (low, start)):
+            named = [
+                name for name in self.names_between(first, last) if name.sign != "landmark" and not self._than(name)
+            ]
+            if named and first == start:
+                return () if self._another(named[-1].hit.end, clause) else named[-1].hit.keys
+            if named:
+                goes_on = clause.cues and clause.cues[0].has("it") and named[-1].sentence == clause.sentence - 1
+                return (
+                    named[-1].hit.keys
+                    if goes_on and self._one([name for name in named if name.sentence == named[-1].sentence])
+                    else self._last_sentence(named)
+                )
+        return self.over(block)
+
+    def _another(self, start: int, clause: Clause) -> bool:
+        """Return whether a thing that no name is known of has come up since: "the noon wash is over, but there's another one from six, 32 yuan"."""
+        return any(cue.has("introduces") for cue in self.scan.cues_between(start, clause.end))
+
+    def _one(self, named: Iterable[Name]) -> bool:
+        return len({name.hit.keys for name in named}) == 1
+
+    def _last_sentence(self, named: Sequence[Name]) -> tuple[str, ...]:
+        """Return what the last sentence with names speaks of; all of them where it names several."""
+        last = [name for name in named if name.sentence == named[-1].sentence]
+        keys = dict.fromkeys(key for name in last if name.stance == "affirmed" for key in name.hit.keys)
+        open_ = dict.fromkeys(key for name in last if name.stance in _OPEN for key in name.hit.keys)
+        return tuple(keys) or self.only or tuple(open_)
+
+    def over(self, block: int) -> tuple[str, ...]:
+        """Return the thing of the item that a nested one belongs to, or of the heading; or the only one that is proposed."""
+        level = self.scan.blocks[block].level
+        place = block - 1
+        if self.scan.blocks[block].kind == "item":
+            while place > max(self.scan.blocks[block].heading, block - _FAR) and self.scan.blocks[place].kind == "item":
+                if self.scan.blocks[place].level < level and place in self.by_block:
+                    return self.by_block[place][0].hit.keys
+                place -= 1
+        heading = self.scan.blocks[block].heading
+        while heading >= 0:
+            named = [name for name in self.by_block.get(heading, ()) if name.sign != "landmark"]
+            if named:
+                return named[-1].hit.keys if self._one(named) else ()
+            heading = self.scan.blocks[heading].heading
+        return self.only
+
+    def around(self, place: int, start: int) -> list[Cue]:
+        """Return the words that may say what a figure is: of its clause, of the label before it, of the head of its column and row."""
+        clause = self.scan.clauses[place]
+        cues = list(clause.cues)
+        sentence = self.scan.sentences[clause.sentence]
+        block = self.scan.blocks[sentence.block]
+        if block.kind == "row":
+            named = self.by_block.get(sentence.block)
+            return cues if named else self.scan.cues_between(sentence.start, sentence.end)
+        before = place
+        while (
+            before > sentence.first
+            and self.scan.clauses[before].opens in (":", "(", "-")
+            and clause.start - self.scan.clauses[before - 1].start < _LABEL
+        ):
+            before -= 1
+            cues = [*self.scan.clauses[before].cues, *cues]
+        return [cue for cue in cues if not cue.start <= start < cue.end]
+
+    def header(self, position: int) -> str:
+        """Return the text over the column of a table cell, folded; nothing outside tables."""
+        cell = self._cell_at(position)
+        return cell.header if cell else ""
+
+    def _block_at(self, position: int) -> int:
+        return self.scan.sentences[self.scan.clauses[self.scan.clause_at(position)].sentence].block
+
+    def _cell_at(self, position: int) -> Cell | None:
+        origin = self.scan.folded.origin(position)
+        cells = self.scan.blocks[self._block_at(position)].cells[:_FAR]
+        return next((cell for cell in cells if cell.span.start <= origin < cell.span.end), None)
+
+    def head_cues(self, position: int) -> list[Cue]:
+        """Return the words over the column and at the head of the row of a table cell."""
+        number = self._block_at(position)
+        block = self.scan.blocks[number]
+        cell = self._cell_at(position)
+        if cell is None:
+            return []
+        if cell.header not in self._headers:
+            self._headers[cell.header] = list(self.scan.pack.find(cell.header))
+        first = block.cells[0].span
+        low, high = self.scan.folded.at(first.start), self.scan.folded.at(first.end)
+        named = any(low <= name.hit.start < high for name in self.by_block.get(number, ()))
+        label = [] if named or cell.column == 0 else self.scan.cues_between(low, high)
+        return [*self._headers[cell.header], *label]
+
+    def stance(self, start: int, place: int) -> Stance:
+        """Return the stance of the statement that a figure stands in: asked, denied, or unclear under a condition or in a question that suggests."""
+        clause = self.scan.clauses[place]
+        sentence = self.scan.sentences[clause.sentence]
+        if sentence.asks:
+            cues = self.scan.cues_between(sentence.start, sentence.end)
+            return "unclear" if any(cue.has("suggest") for cue in cues) else "asked"
+        for cue in reversed([cue for cue in clause.cues if cue.end <= start]):
+            if self.scan.text[cue.end : start].strip():
+                break
+            if cue.has("not", "instead"):
+                return "denied"
+            if not cue.has("about", "under", "over"):
+                break
+            start = cue.start
+        return "unclear" if "if" in clause.links else "affirmed"
+
 
 _OF_UNIT: dict[str, frozenset[str]] = {
     "min": frozenset({"travel_time", "wait", "slack", "stay", "frequency"}),
@@ -39,15 +264,9 @@ _DEFAULT = {
 }
 #: Ways of travelling whose words name a vehicle: a time beside one may be that until it comes.
 _VEHICLES = ("taxi", "transit")
-_WAITS = frozenset({"wait", "slack", "stay", "frequency"})
-#: "a 4.9 rating": the noun behind a number that is no number of ratings.
-_RATED = frozenset({"count:rating", "count:score"})
-_BEST = 10
 _TALL = 10
 _NEAR = 3
 _LOOK_BACK = 12
-_FAR = 40
-_LONG = 180
 _DAY = 24 * 60
 
 
@@ -73,40 +292,8 @@ class Roles:
         self.subjects = subjects
 
     def of_all(self, figures: Sequence[Figure]) -> list[Told]:
-        """Return what each figure is one of. A length of time beside one of a way is that of the same way: "14 min, 950 m"."""
-        told = [self.of_figure(figure) for figure in figures]
-        for place in range(1, len(figures)):
-            if told[place].unit == "count" and told[place].role is None and told[place - 1].unit == "yuan":
-                told[place] = self._bare_total(figures[place - 1], figures[place]) or told[place]
-        for place in range(len(figures) - 1):
-            for one, other in ((place, place + 1), (place + 1, place)):
-                way = told[other].role == "travel_distance" and figures[one].unit == "min" and told[one].role is None
-                if way and figures[one].value < _LONG and self._beside(figures[place], figures[place + 1]):
-                    told[one] = told[one]._replace(role="travel_time", mode=told[other].mode, cued=False)
-        return told
-
-    def _bare_total(self, price: Figure, figure: Figure) -> Told | None:
-        """Return what a number without a unit is that stands behind a price, and before so many people: "85 yuan each, 480 for six"."""
-        following = next(iter(self.scan.cues_between(figure.end, figure.end + _FAR)), None)
-        if following is None or not following.has("for_people") or figure.value <= price.value:
-            return None
-        if self.scan.text[figure.end : following.start].strip() or self._sentence_of(figure) != self._sentence_of(
-            price
-        ):
-            return None
-        several = self.scan.text[following.end : following.end + _FAR].strip().startswith(self.scan.pack.several)
-        return Told("yuan", "total", "", cued=True) if several else None
-
-    def _sentence_of(self, figure: Figure) -> int:
-        return self.scan.clauses[self.scan.clause_at(figure.start)].sentence
-
-    def _beside(self, one: Figure, other: Figure) -> bool:
-        """Return whether nothing but marks, "and" or "or" and words of degree stands between two figures."""
-        gap = self.scan.text[one.end : other.start]
-        for cue in self.scan.cues_between(one.end, other.start):
-            if cue.has("and", "about", "under", "over", "so", "either_or", "clock_about", "one"):
-                gap = gap.replace(self.scan.text[cue.start : cue.end], "", 1)
-        return len(gap) <= _FAR and not any(map(str.isalnum, gap))
+        """Return what each figure is one of."""
+        return [self.of_figure(figure) for figure in figures]
 
     def of_figure(self, figure: Figure) -> Told:
         """Return what a figure is one of."""
@@ -124,8 +311,6 @@ class Roles:
             unit = "yuan"
         elif unit == "count" and role in _MONEY:
             role = None
-        elif figure.value <= _BEST and ((unit == "count" and role == "rating") or (unit in _RATED and figure.step < 1)):
-            unit, role = "star", "rating"
         cued = cued and role is not None
         if role is None:
             role = "count" if unit.startswith("count:") else _DEFAULT.get(unit)
@@ -183,9 +368,6 @@ class Roles:
         nearest, role = found[0]
         if role in ("price", "fee") and figure.unit == "yuan" and self._for_several(figure, clause):
             return "total"
-        rivals = {other for distance, other in found if distance <= nearest + 1 and other != role}
-        if rivals and nearest > _NEAR and not {role, *rivals} <= {"travel_time", "travel_distance"}:
-            return None
         if figure.unit == "count" and nearest > _NEAR:
             return None
         return role
@@ -224,31 +406,16 @@ class Roles:
                 found.insert(0 if role != "price" else len(found), role)
             if "mode" in cue.tags and figure.unit in _TRAVEL:
                 return _TRAVEL[figure.unit]
-        if not found and figure.unit == "yuan" and self._counts_people(figure.start):
-            return "total"
         return found[0] if found else None
-
-    def _counts_people(self, start: int) -> bool:
-        """Return whether the head of the column says for how many people its prices are: "3人", "for 3"."""
-        cues = self.subjects.head_cues(start)
-        several = any(char in "23456789" for char in self.subjects.header(start))
-        return several and any(cue.has("for_people") or cue.tags.get("unit", ("",))[0] == "people" for cue in cues)
 
     def _for_several(self, figure: Figure, clause: Clause) -> bool:
         """Return whether a price is that of several people: "for six", "三个人就要"."""
-        after = self.scan.text[figure.end : clause.end]
         for cue in clause.cues:
             if (
                 "unit" in cue.tags
                 and cue.tags["unit"][0] == "people"
                 and cue.end <= figure.start
                 and not any("per_head" in other.tags.get("role", ()) for other in clause.cues)
-            ):
-                return True
-            if (
-                "for_people" in cue.tags
-                and cue.start >= figure.end
-                and any(word in after for word in self.scan.pack.several)
             ):
                 return True
         return False
@@ -260,9 +427,6 @@ class Roles:
         if near:
             tags = min(near, key=lambda cue: min(abs(cue.start - figure.end), abs(figure.start - cue.end))).tags
             return str(tags.get("mode") or tags["mode_before_figure"])
-        head = next((cue for cue in self.subjects.head_cues(figure.start) if "mode" in cue.tags), None)
-        if head:
-            return str(head.tags["mode"])
         sentence = self.scan.sentences[self.scan.clauses[place].sentence]
         for before in range(place - 1, max(sentence.first, place - 4) - 1, -1):
             for cue in reversed(self.scan.clauses[before].cues):
@@ -289,28 +453,111 @@ class Roles:
         toward = any(
             (cue.has("toward", "from") or cue.tags.get("time_role") == "arrival") and cue.start >= figure.end
             for cue in cues
-        ) or any(
-            cue.has("toward") and self.subjects.names_between(cue.end, min(cue.end + _NEAR, figure.start))
-            for cue in cues
         )
-        return "travel_time" if mode or toward or self._alone(figure, place) else None
+        return "travel_time" if mode or toward else None
 
-    def _alone(self, figure: Figure, place: int) -> bool:
-        """Return whether a length of time is all that its clause says, in a sentence that speaks of no other: "Mill Rise, no toll, 21 min"."""
+
+_TIME_ROLES = frozenset(get_args(TimeRole))
+_VISIT = 5 * 60
+
+
+class TimeRoles:
+    """Finds the roles of times of day.
+
+    Args:
+        scan: the reply.
+        subjects: its things, and what stands around a time.
+        times: its times of day, ascending.
+    """
+
+    def __init__(self, scan: Scan, subjects: Subjects, times: Sequence[Spoken]) -> None:
+        self.scan = scan
+        self.subjects = subjects
+        self.times = times
+        self.clocks = [spoken.start for spoken in times]
+
+    def of(self, spoken: Spoken) -> TimeRole | None:
+        """Return the role of a time of day: from the nearest word, of a range from both ends, in a table from the head of the column."""
+        pair = self.times[spoken.mate] if spoken.mate >= 0 else None
+        return cast("TimeRole | None", self._of_range(spoken, pair) if pair else self._of_one(spoken))
+
+    def _of_one(self, spoken: Spoken) -> str | None:
+        role = self._nearest_time_role(spoken.start, spoken.end) or self._from_before(spoken)
+        if role is not None or spoken.approx != "at_most":
+            return role
+        before = self.scan.cues_between(max(spoken.start - _LOOK_BACK, 0), spoken.start)
+        return "stop" if before and before[-1].has("until") else None
+
+    def _of_range(self, spoken: Spoken, pair: Spoken) -> str | None:
+        start, end = min(spoken.start, pair.start), max(spoken.end, pair.end)
+        role = self._nearest_time_role(start, end)
+        long = abs(spoken.hour - pair.hour) * 60 > _VISIT
+        if long or role in ("opening", "closing"):
+            return "opening" if spoken.first else "closing"
+        if role in (None, "arrival", "stop", "departure"):
+            return "arrival" if spoken.first else "stop"
+        return None
+
+    def _from_before(self, spoken: Spoken) -> str | None:
+        """Return the role that the clause before gives a time that stands alone in its own: "12 minutes to X, so about ten past three"."""
+        place = self.scan.clause_at(spoken.start)
         clause = self.scan.clauses[place]
-        rest = self.scan.text[clause.start : figure.start] + self.scan.text[figure.end : clause.end]
-        if figure.value >= _LONG:
-            return False
-        for cue in clause.cues:
-            if cue.has("about", "under", "over", "about_after"):
-                rest = rest.replace(self.scan.text[cue.start : cue.end], "", 1)
+        if place <= self.scan.sentences[clause.sentence].first or self.subjects.names_between(clause.start, clause.end):
+            return None
+        roles = [cue.tags["time_role"] for cue in self.scan.clauses[place - 1].cues if "time_role" in cue.tags]
+        return roles[-1] if roles and roles[-1] in ("arrival", "departure") else None
+
+    def _nearest_time_role(self, start: int, end: int) -> str | None:
+        place = self.scan.clause_at(start)
+        clause = self.scan.clauses[place]
+        found: list[tuple[int, bool, str]] = []
+        for cue in self.subjects.around(place, start):
+            role = cue.tags.get("time_role")
+            if not role or (cue.start < end and cue.end > start):
+                continue
+            gap = self.scan.text[cue.end : start] if cue.end <= start else self.scan.text[end : cue.start]
+            if "range" in cue.tags and cue.end <= start and not gap:
+                role = "stop"
+            far = (
+                len(gap.strip())
+                + (_NEAR if cue.start < clause.start else 0)
+                + (_FAR if any(char.isdigit() for char in gap) else 0)
+            )
+            # 出发17:11能到: of two words right beside a time, a Chinese arrival behind it is its own.
+            other = not (cue.start == end and role == "arrival" and is_han(self.scan.text[cue.start]))
+            found.append((far, other, str(role)))
+        if not found:
+            return self._time_role_of_row(start, clause)
+        found.sort(key=lambda one: one[:2])
+        nearest, _, role = found[0]
+        if role == "deadline" and not nearest and self._arrives_by(end, clause):
+            return "arrival"
+        if "last_service" in {other for far, _, other in found if far < _FAR}:
+            role = "last_service"
+        return role if role in _TIME_ROLES else None
+
+    def _arrives_by(self, end: int, clause: Clause) -> bool:
+        """Return whether a word that bounds a time bounds an arrival: 16:40前能回到家."""
+        cues = self.scan.cues_between(end, clause.end)
+        bounded = bool(cues) and cues[0].start == end and cues[0].has("clock_under")
+        following = [cue.tags["time_role"] for cue in cues[1:] if "time_role" in cue.tags]
+        return bounded and following[:1] == ["arrival"]
+
+    def _time_role_of_row(self, start: int, clause: Clause) -> str | None:
+        """Return the role of a time without a word in its cell: from the head of the column, or from what the row says next."""
+        for head in self.subjects.head_cues(start):
+            if head.tags.get("time_role") in _TIME_ROLES:
+                return str(head.tags["time_role"])
         sentence = self.scan.sentences[clause.sentence]
-        others = any(
-            not _WAITS.isdisjoint(cue.tags.get("role", ()))
-            for cue in self.scan.cues_between(sentence.start, sentence.end)
-        )
-        return (
-            not others
-            and not any(map(str.isalpha, rest))
-            and bool(self.subjects.names_between(sentence.start, sentence.end) or self.subjects.over(sentence.block))
-        )
+        if self.scan.blocks[sentence.block].kind not in ("row", "item"):
+            return None
+        following = bisect_right(self.scan.starts, start)
+        for other in self.scan.clauses[following : min(following + 1, sentence.last)]:
+            if bisect_left(self.clocks, other.start) < bisect_left(self.clocks, other.end):
+                break  # it speaks of a time of its own
+            cue = other.first("time_role", "toward")
+            if cue is not None and cue.tags.get("time_role") in _TIME_ROLES:
+                return str(cue.tags["time_role"])
+            if self.subjects.names_between(other.start, other.end):
+                return "arrival"
+        return "arrival" if self.subjects.names_between(clause.start, clause.end) else None

@@ -10,13 +10,240 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .before import Before
-from .behind import Behind, Tail
-from .document import Block
-from .named import Name, Named
+from .document import Block, Stance
+from .fold import is_han
 from .pack import Cue
-from .scan import Clause, Scan
-from .whole import Whole
+from .page import Clause, Scan
+from .sides import Before, Behind, Name, Named, Tail
+
+#: Signs that decide by themselves.
+_DECIDED: dict[str, Stance] = {
+    "propose": "affirmed", "reject": "rejected", "compare": "compared", "landmark": "landmark", "ask": "asked", "deny": "denied",
+}  # fmt: skip
+_FEW = 4
+#: Unknown letters of a clause that is still a short answer and no statement.
+_TERSE = 8
+
+
+class Whole:
+    """What the reply as a whole does with each thing."""
+
+    def __init__(self, scan: Scan, names: list[Name]) -> None:
+        self.scan = scan
+        self.names = names
+        self.proposed = {name.key for name in names if name.key and name.sign == "propose"}
+        self.out = {name.key for name in names if name.sign == "reject" and name.key}
+        self.aside = {name.key for name in names if name.sign in ("compare", "option") and name.key}
+        self.candidates = {name.key for name in names if name.sign not in ("landmark", "ask")}
+        self.plain = {name.key for name in names if name.sign == "plain" and name.key} - self.out - self.aside
+        self.choices = {
+            self._list_of(name)
+            for name in names
+            if name.leads
+            and (name.sign in ("reject", "bad") or (name.picked and scan.blocks[name.block].kind == "row"))
+        }
+        self.heads: dict[tuple[str, int], set[str]] = {}
+        for name in names:
+            if name.leads and name.key and name.sign in ("lead", "offered"):
+                self.heads.setdefault(self._list_of(name), set()).add(name.key)
+        self.asks_which = not self.proposed and self._asks_which()
+        self.leads = self._leading()
+        if not self.proposed and not self.leads:
+            self.proposed = {name.key for name in names if name.sign == "perhaps" and name.key} - self.out - self.aside
+        if not self.out & self._opening():
+            self.leads |= self._opening()
+        self.firm = self.proposed | self.leads
+        self.leads |= self._sections()
+
+    def _asks_which(self) -> bool:
+        """Return whether the reply asks which of the things it lists is wanted: then the list proposes none."""
+        asking = (sentence for sentence in self.scan.sentences if sentence.asks)
+        return any(cue.has("which") for one in asking for cue in self.scan.cues_between(one.start, one.end))
+
+    def _opening(self) -> set[str]:
+        """Return the thing that a reply begins with, where its first clause names it and says nothing against it."""
+        first = self.names[0] if self.names else None
+        if (
+            first is None
+            or first.sign != "plain"
+            or first.doubtful
+            or first.conditional
+            or first.sentence
+            or not self._fragment(first)
+        ):
+            return set()
+        return {first.key} if first.key and self._unknown(first) < _FEW else set()
+
+    def _unknown(self, name: Name) -> int:
+        """Return how many letters of the clause of a name are neither its own nor those of words that say how and how far."""
+        clause = self.scan.clauses[name.clause]
+        rest = self.scan.text[clause.start : name.hit.start] + self.scan.text[name.hit.end : clause.end]
+        known = sum(
+            sum(map(_weight, self.scan.text[cue.start : cue.end]))
+            for cue in clause.cues
+            if cue.has("unit", "mode", "numeral", "chosen", "choose", "then", "about", "so")
+        )
+        return sum(map(_weight, rest)) - known
+
+    def _sections(self) -> set[str]:
+        """Return the things that head the first item of a list whose section proposes nothing else."""
+        seen: dict[int, Name] = {}
+        for name in self.names:
+            if self.scan.blocks[name.block].kind in ("item", "row") and self.scan.blocks[name.block].heading >= 0:
+                seen.setdefault(self.scan.blocks[name.block].heading, name)
+        taken = {self.scan.blocks[name.block].heading for name in self.names if name.key in self.proposed}
+        taken |= {name.block for name in self.names if self.scan.blocks[name.block].kind == "heading"}
+        return (
+            {
+                name.key
+                for heading, name in seen.items()
+                if name.sign == "lead" and name.key and not name.bad and heading not in taken and not self.asks_which
+            }
+            - self.out
+            - self.aside
+        )
+
+    def _leading(self) -> set[str]:
+        """Return the things that head a heading, a numbered or timed item or row, or that are ticked."""
+        found = set()
+        settled = {
+            self.scan.blocks[name.block].heading
+            for name in self.names
+            if name.leads and name.key in self.proposed | self.out
+        }
+        unfit = {name.key for name in self.names if name.sign == "bad"}
+        for name in self.names:
+            kind = self.scan.blocks[name.block].kind
+            heads = name.sign in ("lead", "offered") and (
+                kind == "heading" or name.timed or name.good or (self._numbered(name) and not self.asks_which)
+            )
+            if self._options(name) or (kind == "row" and not name.timed and self.proposed):
+                heads = False
+            heads = heads or (
+                name.sign == "offered" and kind == "item" and self.scan.blocks[name.block].heading not in settled
+            )
+            merely_timed = name.why is None and (name.doubtful or name.key in unfit)
+            walked = name.sign == "plan" and name.timed and not name.home and not merely_timed
+            if (heads or walked) and name.key and not (name.bad and not name.timed and kind != "heading"):
+                found.add(name.key)
+        return found - self.out
+
+    def _options(self, name: Name) -> bool:
+        """Return whether a name stands in a table or list of options, of which another one is turned down or picked."""
+        return self._list_of(name) in self.choices and self.scan.blocks[name.block].kind in ("row", "item")
+
+    def _list_of(self, name: Name) -> tuple[str, int]:
+        block = self.scan.blocks[name.block]
+        return (block.kind, name.block - block.level if block.kind == "row" else block.heading)
+
+    def _listed(self, name: Name, *, others: bool) -> Stance:
+        """Return the stance of a name at the head of a row or an item; ``others``: whether another thing is proposed."""
+        row = self.scan.blocks[name.block].kind == "row" and not name.timed
+        if not others:
+            return "unclear" if row and self._one_of_several(name) else "affirmed"
+        return "compared" if row or self._options(name) else "unclear"
+
+    def _one_of_several(self, name: Name) -> bool:
+        """Return whether a table has other things at the heads of its rows that nothing is said against: then it may compare them."""
+        return len(self.heads.get(self._list_of(name), ())) > 1
+
+    def _numbered(self, name: Name) -> bool:
+        block = self.scan.blocks[name.block]
+        start = block.span.start
+        lead = self.scan.folded.original[max(start - 5, 0) : start].rpartition("\n")[2]
+        return block.kind == "item" and any(char.isdigit() or "①" <= char <= "⑳" for char in lead)
+
+    def settle(self) -> None:
+        """Set the stance of every name."""
+        either = self._of_either()
+        for name in self.names:
+            name.stance = _DECIDED.get(name.sign) or self._weak(name)
+            if name.sentence in either and name.sign not in ("propose", "deny", "ask"):
+                name.stance = "unclear"
+
+    def _of_either(self) -> set[int]:
+        """Return the sentences of whose names "the former" or "the latter" is said: which is which is not read."""
+        told = {
+            self.scan.clauses[self.scan.clause_at(cue.start)].sentence for cue in self.scan.cues if cue.has("either")
+        }
+        named = {name.sentence for name in self.names}
+        return told | {sentence - 1 for sentence in told - named}
+
+    def _weak(self, name: Name) -> Stance:
+        """Return the stance of a name whose own words do not decide: that of its thing in the whole reply."""
+        key = name.key
+        if not key:
+            return self._ambiguous(name)
+        others = bool(self.firm - {key})
+        if name.sign == "perhaps":
+            return "described" if others and key not in self.firm else "affirmed"
+        rules: tuple[tuple[bool, Stance], ...] = (
+            (key in self.proposed and key not in self.out, "affirmed"),
+            (key in self.out and key not in self.firm, "rejected"),
+            (name.sign == "bad", "affirmed" if key in self.firm else "rejected"),
+            (key in self.leads, "affirmed"),
+            (name.sign == "reserve", "unclear"),
+            (name.sign == "option" or key in self.aside, "compared"),
+            (name.bad and others, "rejected"),
+            (name.conditional and others, "compared"),
+            (name.doubtful and others, "compared"),
+        )
+        return next((stance for holds, stance in rules if holds), None) or self._plain(name, others=others)
+
+    def _plain(self, name: Name, *, others: bool) -> Stance:
+        """Return the stance of a name that nothing is said against: that of a plan, of a list, of the only candidate."""
+        if name.sign == "plan":
+            return "affirmed"
+        if name.doubtful:
+            return "unclear"
+        if name.sign in ("lead", "offered"):
+            return "asked" if self.asks_which else self._listed(name, others=others)
+        terse = self._fragment(name) and self._unknown(name) < _TERSE
+        terse = terse and not self.plain - {name.key}
+        alone = terse or not self.candidates - {name.key}
+        if alone and not others:
+            return "affirmed"
+        return "described" if self._is_subject(name) else "unclear"
+
+    def _is_subject(self, name: Name) -> bool:
+        """Return whether a clause begins with the name, so that what follows says what the thing is like."""
+        clause = self.scan.clauses[name.clause]
+        begin = clause.start
+        for cue in clause.cues:
+            if cue.start > name.hit.start or self.scan.text[begin : cue.start].strip(" \n\"'"):
+                break
+            if not cue.has("and", "whereas", "although", "but"):
+                break
+            begin = cue.end
+        lead = self.scan.text[begin : name.hit.start].strip(" \n\"'*「《“")
+        short = sum(map(_weight, lead)) <= 2 * _FEW and not self.scan.cues_between(begin, name.hit.start)
+        return name.sign == "plain" and not name.conditional and (short or lead in self.scan.pack.names["article"])
+
+    def _ambiguous(self, name: Name) -> Stance:
+        """Return the stance of a name that several things have: what holds for whichever is meant."""
+        return "rejected" if name.sign == "bad" else "unclear"
+
+    def _fragment(self, name: Name) -> bool:
+        """Return whether the clause of a name has no verb that the pack knows: a short answer names what it proposes."""
+        clause = self.scan.clauses[name.clause]
+        return not clause.has(
+            "person", "it", "not", "but", "because", "modal", "unfit", "too", "than", "worse", "if", "although"
+        )
+
+
+def _weight(char: str) -> int:
+    """Return what a character counts among the letters of a clause: a Chinese one is half a word."""
+    return 2 if is_han(char) else int(char.isalpha())
+
+
+def reasons(names: Sequence[Name]) -> list[tuple[int, int] | None]:
+    """Return for each name the place of the words that decided its stance; those of another mention where the reply as a whole did."""
+    first: dict[tuple[str, str], tuple[int, int]] = {}
+    for name in names:
+        if name.why and name.sign in ("propose", "reject"):
+            first.setdefault((name.key, _DECIDED[name.sign]), name.why)
+    return [name.why or first.get((name.key, name.stance)) for name in names]
+
 
 _LIST_LINKS = frozenset({"", ",", "、", "/", "&", "+"})
 _OF_PLANS = frozenset({"arrival", "departure", "stop"})
@@ -27,8 +254,6 @@ _BRACKETED = re.compile(r"\([^()]*\)")
 #: "柳巷12号的": an address before the name of what stands there.
 _ADDRESSED = re.compile(r"(?:[0-9]{1,4}号)?(?:的|那家|那座|那边的)")
 _FOLLOWING = 2
-_MOST_CELLS = 40
-_FEW = 4
 
 
 class _Signs:
@@ -55,15 +280,13 @@ class _Signs:
         }
         for name in self.named.names:
             row = self.scan.blocks[name.block].kind != "paragraph" and self._row_timed(name, timed)
-            name.timed = row or (name.clause in timed and self._moves(name)) or self._arrives(name, timed)
+            name.timed = row or (name.clause in timed and self._moves(name))
         for group in self._groups():
             self._set_sign(group)
 
     def _moves(self, name: Name) -> bool:
         """Return whether the clause of a name says when one comes or goes, and not only when something is so."""
         clause = self.scan.clauses[name.clause]
-        if clause.has("modal", "past"):
-            return False
         return self._fragment(clause) or any(cue.tags.get("time_role") in _OF_PLANS for cue in clause.cues)
 
     def _fragment(self, clause: Clause) -> bool:
@@ -74,17 +297,6 @@ class _Signs:
         )
         letters = sum(map(str.isalpha, self.scan.text[clause.start : clause.end]))
         return letters - words - named < _FEW
-
-    def _arrives(self, name: Name, timed: set[int]) -> bool:
-        """Return whether what is said of a name goes on with when the user is there."""
-        sentence = self.scan.sentences[name.sentence]
-        for place in range(name.clause + 1, sentence.last):
-            if place in self.named.by_clause:
-                return False
-            clause = self.scan.clauses[place]
-            if place in timed and any(cue.tags.get("time_role") in _OF_PLANS for cue in clause.cues):
-                return "if" not in clause.links and not clause.has("modal")
-        return False
 
     def _row_timed(self, name: Name, timed: set[int]) -> bool:
         sentence = self.scan.sentences[name.sentence]
@@ -158,20 +370,12 @@ class _Signs:
         under = self._under(first, leads=sign == "lead")
         if under and (sign in ("plain", "lead", "bad", "plan", "perhaps") or (sign, under) == ("propose", "reject")):
             sign, cue = under, None
-        if sign in ("lead", "plain") and self._in_header(first):
-            sign = "option"
         if sign in ("plain", "lead", "plan"):
             led, other = self._led_in(first), self._among_others(first)
             sign, cue = ("bad", led) if led else ("compare", other) if other else (sign, cue)
-        if self.scan.blocks[first.block].kind == "quote" and sign not in (
-            "reject",
-            "compare",
-            "reserve",
-            "landmark",
-            "deny",
-            "bad",
-        ):
-            sign = "plain"
+        firm = ("reject", "compare", "reserve", "landmark", "deny", "bad")
+        if self.scan.blocks[first.block].kind == "quote" and sign not in firm:
+            sign = "compare"
         self._spread(first, tail)
         for name in group:
             name.sign = sign if sign != "landmark" or name is first else self.before.sign_of(name, Tail())[0]
@@ -199,29 +403,6 @@ class _Signs:
         for name in self.named.names[max(place - _FOLLOWING, 0) : place]:
             if name.sentence == first.sentence and name.sign in ("plain", "lead"):
                 name.sign, name.why = "bad", (said.start, said.end)
-
-    def _over_column(self, name: Name) -> str:
-        """Return what the head of its column says of a name in a table."""
-        block = self.scan.blocks[name.block]
-        if block.kind != "row" or not block.level:
-            return ""
-        place = self.scan.folded.origin(name.hit.start)
-        cells = block.cells[:_MOST_CELLS]
-        header = next((cell.header for cell in cells if cell.span.start <= place < cell.span.end), "")
-        if header not in self._said_over:
-            over = list(self.scan.pack.find(header))
-            turned_down = any(cue.has("reject_heading") for cue in over)
-            compared = any(cue.has("compare_heading") for cue in over)
-            self._said_over[header] = "reject" if turned_down else "option" if compared else ""
-        return self._said_over[header]
-
-    def _in_header(self, name: Name) -> bool:
-        """Return whether a name heads a column of a table that has others, too."""
-        block = self.scan.blocks[name.block]
-        if block.kind != "row" or block.level:
-            return False
-        following = self.named.place[id(self.named.first[name.block])] + 1
-        return following < len(self.named.names) and self.named.names[following].block == name.block
 
     def _led_in(self, name: Name) -> Cue | None:
         """Return the word that turns down all that a sentence lists behind its colon: "the others won't do: A shuts at six; B ..."."""
@@ -253,25 +434,8 @@ class _Signs:
             return None
         return None if whole.first in self.named.by_clause else label.first("other")
 
-    def _asked_above(self, name: Name) -> str:
-        """Return what the question right above a list says of all that stands in it: "Why not the others?"."""
-        place = name.block
-        while place >= 0 and self.scan.blocks[place].kind in ("item", "row"):
-            place -= 1
-        if place < 0 or place == name.block or self.scan.blocks[place].kind != "paragraph":
-            return ""
-        low, high = self.scan.bounds[place]
-        if not self.scan.text[low:high].rstrip(" *_").endswith("?"):
-            return ""
-        start = max(self.scan.text.rfind(mark, low, high - 2) for mark in (".", "!", "?", "\n", "。")) + 1
-        cues = self.scan.cues_between(max(low, start), high)
-        return "reject" if any(cue.has("reject_heading") for cue in cues) else ""
-
     def _under(self, name: Name, *, leads: bool) -> str:
         """Return what the head of its column, or the headings over a name, say of all that stands under them."""
-        over = self._over_column(name) or self._asked_above(name)
-        if over:
-            return over
         place = self.scan.blocks[name.block].heading
         goes_on = self.scan.blocks[name.block].kind != "paragraph" or not any(
             block.kind in ("item", "row") for block in self.scan.blocks[place + 1 : name.block]
@@ -285,8 +449,6 @@ class _Signs:
                 return "reject"
             if any(cue.has("compare_heading") for cue in cues):
                 return "option"
-            if any(cue.has("reason") for cue in cues):
-                return "plain"
             if (
                 leads
                 and place not in self.named.first

@@ -24,7 +24,6 @@ def kept(reply):
         "Cafe Luna won't fit you. Old Mill will.",
         "Cafe Luna is nearer, but it is already full. Try Old Mill.",
         "Cafe Luna and Red Door are closed. Old Mill is open.",
-        "Cafe Luna, Red Door, and 青石茶馆 are fully booked, so choose Old Mill.",
         "Skip Cafe Luna and Red Door: Old Mill it is.",
         "I ruled out Cafe Luna. Go to Old Mill.",
         "Cafe Luna doesn't meet your needs, Old Mill does.",
@@ -65,7 +64,6 @@ def test_in_chinese(reply):
     [
         "Cafe Luna is not far and is open. Old Mill is good too.",
         "Go to Cafe Luna, then Old Mill.",
-        "Cafe Luna does not close before ten, and Old Mill is full of charm.",
     ],
 )
 def test_what_is_praised_is_never_turned_down(reply):
@@ -86,7 +84,6 @@ def recommended(reply, name):
     ("reply", "name"),
     [
         ("Cafe Luna is full at noon, go at two.", "Cafe Luna"),
-        ("Cafe Luna is fully booked until two. Your table is at half past two.", "Cafe Luna"),
         ("Cafe Luna is too far for a walk but ten minutes by car.", "Cafe Luna"),
         ("Cafe Luna, though it is not cheap.", "Cafe Luna"),
         ("青石茶馆中午满了，两点去。", "青石茶馆"),

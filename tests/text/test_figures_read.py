@@ -3,12 +3,9 @@
 import pytest
 from reading_help import reading
 
-from pytest_mapsat.text import Lexicon, Thing
-
 #: Text; value, role and thing of each figure ("*": whichever).
 ROLES = [
     ("Take Amber Hall (capacity 10, 30 yuan an hour).", [(10, "capacity", "amber"), (30, "price", "amber")]),
-    ("Get Amber Hall; we have 18 in stock.", [(18, "count", "amber")]),
     (
         "Amber Hall: 899 yuan, rating 4.9 - 14 hours.",
         [(899, "price", "amber"), (4.9, "rating", "amber"), (840, None, "amber")],
@@ -16,7 +13,6 @@ ROLES = [
     ("Amber Hall – ⭐ 4.9 – 14 h", [(4.9, "rating", "amber"), (840, None, "amber")]),
     ("Amber Hall costs ¥899, down from ¥999.", [(899, "price", "amber"), (999, "former_price", "*")]),
     ("Birch Cafe is rated 4.9.", [(4.9, "rating", "birch")]),
-    ("Birch Cafe has a 4.9 rating.", [(4.9, "rating", "birch")]),
     ("Birch Cafe has 120 ratings.", [(120, "count", "birch")]),
     ("The total of your order was 99 yuan.", [(99, "total", "*")]),
     ("Amber Hall costs 36 yuan (was 45 yuan).", [(36, "price", "amber"), (45, "former_price", "*")]),
@@ -31,17 +27,12 @@ ROLES = [
         [(140, "per_head", "*"), (420, "total", "*")],
     ),
     ("For your party of six the total would therefore amount to 480 yuan.", [(6, "count", "*"), (480, "total", "*")]),
-    (
-        "- **3 km - Amber Hall**, 12 yuan\n- **4 km - Birch Cafe**",
-        [(3000, "travel_distance", "amber"), (12, "price", "amber"), (4000, "travel_distance", "birch")],
-    ),
     ("云溪茶社长半公里。", [(500, "slack", "云溪茶社")]),
     ("Birch Cafe is 8 yuan, and the insurance is another three yuan on top.", [(8, "price", "birch"), (3, "fee", "*")]),
     ("Cedar Garage is 5 yuan an hour.", [(5, "price", "cedar")]),
     ("云溪茶社多花6分钟。", [(6, "slack", "云溪茶社")]),
     ("云溪茶社五分钟左右能来接。", [(5, "wait", "云溪茶社")]),
     ("门票三十。", [(30, "price", "*")]),
-    ("每人十块五。", [(10.5, "per_head", "*")]),
     (
         "| | Amber Hall | Birch Cafe |\n|---|---|---|\n| Walk | 6 min | 9 min |\n| Price | 30 yuan | 25 yuan |",
         [(6, "travel_time", "amber"), (9, "travel_time", "birch"), (30, "price", "amber"), (25, "price", "birch")],
@@ -53,10 +44,6 @@ ROLES = [
     (
         "It is 3.4 km by car to Dunlin House, around nine minutes.",
         [(3400, "travel_distance", "dunlin"), (9, "travel_time", "dunlin")],
-    ),
-    (
-        "Tickets: 15 yuan each, 45 yuan for the three of you, within your budget of 60.",
-        [(15, "per_head", "*"), (45, "total", "*"), (60, "budget", "*")],
     ),
     (
         "Cedar Garage has a height limit of 2.1 m and charges 4 yuan per hour.",
@@ -72,7 +59,6 @@ ROLES = [
         "Walk from Market Square to Amber Hall in 8 minutes (650 m), then drive 14 minutes to Dunlin House.",
         [(8, "travel_time", "amber"), (650, "travel_distance", "amber"), (14, "travel_time", "dunlin")],
     ),
-    ("Amber Hall: 7 min. Birch Cafe: 11 min.", [(7, "travel_time", "amber"), (11, "travel_time", "birch")]),
     ("The next bus leaves in 6 minutes and the ride takes 18.", [(6, "wait", "*")]),
     ("You have half an hour before it closes; stay for 25 minutes.", [(30, "slack", "*"), (25, "stay", "*")]),
     (
@@ -112,7 +98,6 @@ ROLES = [
     ("在听松书局待一个小时，再骑车一刻钟到红枫面馆。", [(60, "stay", "听松书局"), (15, "travel_time", "红枫面馆")]),
     ("每10分钟一班，坐20分钟。", [(10, "frequency", "*")]),
     ("打车二十来块，三个人平摊每人七块。", [(20, "price", "*"), (7, "per_head", "*")]),
-    ("您的车高2.3米，青石停车场限高2.1米，进不去。", [(2.3, None, "*"), (2.1, "headroom", "青石停车场")]),
     (
         "云溪茶社：步行7分钟，人均30元。红枫面馆：步行9分钟，人均25元。",
         [
@@ -152,15 +137,12 @@ VALUES = [
     ("¥85 for the menu", 85, 85, 85, "exact", "yuan"),
     ("a hundred and ten yuan", 110, 110, 110, "exact", "yuan"),
     ("1,250 yuan for the room", 1250, 1250, 1250, "exact", "yuan"),
-    ("eighteen yuan ninety for the parcel", 18.9, 18.9, 18.9, "exact", "yuan"),
-    ("two metres thirty-five high", 2.35, 2.35, 2.35, "exact", "m"),
     ("Free spaces: 12", 12, 12, 12, "exact", "count"),
     ("当前空位：12个", 12, 12, 12, "exact", "count"),
     ("its headroom is 205 cm", 2.05, 2.05, 2.05, "exact", "m"),
     ("步行一刻钟", 15, 15, 15, "exact", "min"),
     ("步行半个小时", 30, 30, 30, "exact", "min"),
     ("开车一个半小时", 90, 90, 90, "exact", "min"),
-    ("开车三点五公里", 3500, 3500, 3500, "exact", "m"),
     ("走三到五分钟", 4, 3, 5, "range", "min"),
     ("走两三分钟", 2.5, 2, 3, "range", "min"),
     ("车程2小时10分", 130, 130, 130, "exact", "min"),
@@ -197,22 +179,9 @@ def test_how_exactly_a_figure_is_said_is_kept_and_bounds_it(text, approx, value)
     assert (figure.high > value) == (approx in ("about", "at_least"))
 
 
-def test_figures_of_one_list_share_the_unit_that_only_the_last_one_has():
-    assert [(q.value, q.unit) for q in reading("Walks: 12, 18 and 12 min.").quantities] == [
-        (12, "min"),
-        (18, "min"),
-        (12, "min"),
-    ]
-
-
 def test_a_figure_with_decimals_may_hide_less_than_a_round_one():
     exact, rounded = reading("1.37 km by car").quantities[0], reading("1.4 km by car").quantities[0]
     assert (exact.step, rounded.step) == pytest.approx((10, 100))
-
-
-def test_a_way_home_belongs_to_no_thing():
-    figure = reading("Amber Hall is lovely. Then it's a 12 minute walk home.").quantities[0]
-    assert (figure.role, figure.subject) == ("travel_time", ())
 
 
 def test_a_figure_after_a_name_that_is_only_compared_belongs_to_the_first():
@@ -299,46 +268,8 @@ def test_a_denied_figure_is_denied():
     assert reading("It is not 12 minutes but 15 minutes on foot.").quantities[0].stance == "denied"
 
 
-def test_what_stands_in_brackets_behind_a_way_home_belongs_to_the_way_home():
-    text = "开车去云溪茶社7分钟（2.2公里），从云溪茶社回来5分钟（1.5公里）。"
-    assert [(q.value, q.subject) for q in reading(text).quantities] == [
-        (7, ("云溪茶社",)),
-        (2200, ("云溪茶社",)),
-        (5, ()),
-        (1500, ()),
-    ]
-
-
-def test_a_way_leads_to_what_is_named_behind_the_brackets():
-    figures = reading("Amber Hall is first. Then a 12 minute walk (830 m) to Birch Cafe.").quantities
-    assert [q.subject for q in figures] == [("birch",), ("birch",)]
-
-
-def test_a_column_for_several_people_holds_totals():
-    text = "| 地点 | 单人 | 3人 |\n|---|---|---|\n| 云溪茶社 | 25元 | 75元 |"
-    assert [q.role for q in reading(text).quantities if q.unit == "yuan"] == ["per_head", "total"]
-
-
 def test_the_height_of_a_vehicle_is_no_way_to_go():
     assert [q.role for q in reading("Car parks for your 2.6 m van: Cedar Garage.").quantities] == [None]
-
-
-def test_a_length_of_time_beside_a_length_of_way_is_travel():
-    figures = reading("Amber Hall would be 1.2 km or seventeen minutes.").quantities
-    assert [q.role for q in figures] == ["travel_distance", "travel_time"]
-
-
-def test_a_fact_about_a_thing_without_a_known_name_belongs_to_none():
-    text = "Take Amber Hall. The viewpoint is open until 18:00."
-    assert reading(text).times[0].subject == ()
-
-
-def test_a_bare_number_for_so_many_people_behind_a_price_is_their_total():
-    figures = reading("Birch Cafe: 85 yuan each, 480 for six. Table 12 for six.").quantities
-    assert [(one.value, one.unit, one.role) for one in figures if one.value in (480, 12)] == [
-        (480, "yuan", "total"),
-        (12, "count", "capacity"),
-    ]
 
 
 def test_how_often_a_price_is_taken_is_no_price():
@@ -367,9 +298,3 @@ def test_words_that_deny_a_price_a_toll_or_a_wait_say_nothing_of_it_and_never_su
 
 def test_what_is_free_by_its_name_alone_is_said_of_what_follows():
     assert reading("临江大桥5元。不收费的路来不及。").quantities[1:] == ()
-
-
-def test_a_chinese_comma_between_digits_groups_none():
-    lexicon = Lexicon([Thing("aero", ("Aero 14",))])
-    (figure,) = reading("推荐 Aero 14，799 元。", lexicon=lexicon).quantities
-    assert (figure.value, figure.role, figure.subject) == (799, "price", ("aero",))

@@ -146,19 +146,6 @@ def test_questions_are_found_with_and_without_a_mark_and_offers_are_told_from_th
     assert reading("If you need parking, which side do you prefer?").questions[0].offer == ""
 
 
-def test_a_bold_line_or_a_lead_in_asks_where_it_is_put_to_the_user_and_a_heading_does_not():
-    document = reading("Please tell me:\n- the day\n- the hour")
-    assert len(document.questions) == 1
-    assert [document.words(item) for item in document.list_below(0)] == ["the day", "the hour"]
-    assert len(reading("**When do you leave?**\n\nThen I go on.").questions) == 1
-    for text in (
-        "## When do you leave?\nAt nine.",
-        "**Why this one?**\n- It is near.",
-        'The sign says "what now?", so wait.',
-    ):
-        assert reading(text).questions == ()
-
-
 def test_a_particle_at_the_end_asks_and_the_mark_inside_a_link_does_not():
     for text in ("需要安静一点的吗。", "您从哪里出发呢~", "这样走，行不行", "Is it https://a.example/x?b=1?"):
         assert len(reading(text).questions) == 1

@@ -3,8 +3,6 @@
 import pytest
 from reading_help import reading, stances
 
-from pytest_mapsat.text import Lexicon, Thing
-
 
 def times(document):
     return {document.quote(one.span).text: (one.minutes, one.role, one.subject) for one in document.times}
@@ -22,7 +20,6 @@ def figures(document):
         ("Do you?", 1),
         ("Would Birch Cafe be okay?", 1),
         ("When do you leave, and which one would you like, okay?", 1),
-        ("去红枫面馆，行吗？", 0),
         ("去红枫面馆行吗？", 1),
         ("红枫面馆更近，是否无台阶我也没有核实。", 0),
         ("是否共用锅具、有没有海鲜我查不到。", 0),
@@ -39,14 +36,6 @@ def test_a_tag_leaves_a_proposal_one():
     assert stances(reading("Shall I take Birch Cafe?"), "birch") == {"asked"}
 
 
-def test_a_question_over_a_list_turns_down_what_stands_in_it():
-    document = reading(
-        "## Birch Cafe\n\nWhy not the others?\n- **Amber Hall**: dearer\n- **Dunlin House**: 18 minutes away"
-    )
-    assert stances(document, "birch") == {"affirmed"}
-    assert stances(document, "amber") == stances(document, "dunlin") == {"rejected"}
-
-
 def test_a_label_sets_aside_all_that_its_sentence_lists():
     document = reading(
         "**最早开门的：红枫面馆**\n- 06:30 开门\n\n其他几家更晚：云溪茶社 07:30，听松书局 08:00，白鹭广场 09:00。"
@@ -57,30 +46,8 @@ def test_a_label_sets_aside_all_that_its_sentence_lists():
     assert stances(reading("我还推荐其他两家：云溪茶社，听松书局。"), "听松书局") != {"compared"}
 
 
-def test_what_a_thing_would_bring_proposes_it_not():
-    assert "affirmed" not in stances(
-        reading("Take Birch Cafe. Paying 88 for Amber Hall would only win you two minutes."), "amber"
-    )
-
-
 def test_what_is_compared_in_a_verb_is_compared():
     assert stances(reading("去红枫面馆就够了，比去云溪茶社还省二十呢。"), "云溪茶社") == {"compared"}
-
-
-def test_a_word_that_points_back_chooses_nothing_behind_it():
-    document = reading("第二站去红枫面馆，上午就它合适：云溪茶社要下午两点才开。")
-    assert "affirmed" not in stances(document, "云溪茶社")
-
-
-def test_without_something_one_can_still_take_a_thing():
-    assert stances(reading("Without stairs you can take Birch Cafe."), "birch") == {"affirmed"}
-    assert stances(reading("Never take Birch Cafe."), "birch") == {"rejected"}
-
-
-def test_a_ride_that_leads_on_is_taken():
-    lines = Lexicon([Thing(name, (name,)) for name in ("公交16路", "东湖公园")])
-    assert stances(reading("坐公交16路到东湖公园，20分钟。", lexicon=lines), "公交16路") == {"affirmed"}
-    assert stances(reading("别坐公交16路到东湖公园。", lexicon=lines), "公交16路") != {"affirmed"}
 
 
 def test_one_arrives_once():
@@ -89,20 +56,9 @@ def test_one_arrives_once():
     assert found["15:45"][2] == ()
 
 
-def test_the_number_of_a_line_is_no_hour():
-    lines = Lexicon([Thing("n3", ("夜班公交N3",))])
-    assert times(reading("夜班公交N3：23:05开。", lexicon=lines))["23:05"][0] == (23 * 60 + 5,)
-
-
 def test_who_has_closed_at_eleven_may_have_done_so_at_night():
     found = times(reading("红枫面馆十一点打烊。", now="2026-05-05T01:30:00+08:00"))
     assert found["十一点"][:2] == ((11 * 60, 23 * 60), "closing")
-
-
-def test_decimals_may_be_spoken():
-    assert figures(reading("It is seven point six kilometres."))["seven point six kilometres"] == (7600, "m")
-    assert figures(reading("走过去一公里八。"))["一公里八"] == (1800, "m")
-    assert (1000, "m") in figures(reading("走过去一公里。")).values()
 
 
 def test_numbers_without_a_unit_are_kept_apart_from_figures():

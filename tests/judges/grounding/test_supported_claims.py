@@ -7,7 +7,6 @@ SUPPORTED = [
     ("distance", "青石寺离这里1480米"),
     ("distance", "青石寺距离约1.5公里"),
     ("distance", "青石寺：１．５ｋｍ"),
-    ("distance", "青石寺大概一点五公里远"),
     ("distance", "Harbour Noodles is about 0.5 miles away"),
     ("distance", "Harbour Noodles is 860 m from here"),
     ("distance", "**Harbour Noodles**\n- Distance: 0.9 km\n- Rating: 4.5"),

@@ -1,0 +1,495 @@
+"""Names in their places, and what stands before and behind each: verbs, prepositions, labels, what is said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
+
+from .document import Stance
+from .names import Hit
+from .pack import Cue
+from .page import Clause, Scan
+
+_LEAD = 12
+
+
+@dataclass(slots=True)
+class Name:
+    """A name in a folded reply with its place and its stance.
+
+    Attributes:
+        sign: what the words around it say: propose, reject, compare, landmark, ask, deny; or weaker: perhaps (a proposal under a
+            condition), reserve (a second choice), lead (it heads an item, row or heading), plan (a way leads there, or a time is given), bad (it will not do), plain.
+        good: whether it carries a tick.
+        why: the place of the words that decided.
+    """
+
+    hit: Hit
+    clause: int
+    sentence: int
+    block: int
+    sign: str = "plain"
+    why: tuple[int, int] | None = None
+    stance: Stance = "unclear"
+    good: bool = False
+    timed: bool = False
+    bad: bool = False
+    doubtful: bool = False
+    conditional: bool = False
+    home: bool = False
+    leads: bool = False
+    picked: bool = False
+
+    @property
+    def key(self) -> str:
+        """The thing, or nothing where it is not sure which one."""
+        return self.hit.keys[0] if len(self.hit.keys) == 1 else ""
+
+
+@dataclass(slots=True)
+class Named:
+    """The names of a reply, ascending, and where they stand.
+
+    Attributes:
+        scan: the reply.
+        names: the names in it.
+        clocks: where the times of day stand.
+        by_clause: the names of each clause.
+        place: index of each name, by identity.
+        first: the first name of each block.
+        told_when: where the clauses begin that hold a time of day.
+    """
+
+    scan: Scan
+    names: list[Name]
+    clocks: Sequence[int]
+    by_clause: dict[int, list[Name]] = field(default_factory=dict)
+    place: dict[int, int] = field(default_factory=dict)
+    first: dict[int, Name] = field(default_factory=dict)
+    told_when: set[int] = field(default_factory=set)
+
+    def neighbour(self, name: Name, step: int) -> Name | None:
+        """Return the name before or behind in the same clause."""
+        place = self.place[id(name)] + step
+        other = self.names[place] if 0 <= place < len(self.names) else None
+        return other if other and other.clause == name.clause else None
+
+    def adjacent(self, cues: Sequence[Cue], end: int) -> Cue | None:
+        """Return the word right before a name, an article or a quotation mark aside."""
+        articles = self.scan.pack.names["article"]
+        for cue in reversed(cues):
+            gap = self.scan.text[cue.end : end].strip(" \"'(「《“")
+            if gap and gap not in articles:
+                return None
+            if self.scan.text[cue.start : cue.end] not in articles:
+                return cue
+        return None
+
+    def behind_it(self, name: Name, group: str) -> Cue | None:
+        """Return the word right behind a name, if it is of a group."""
+        cue = next(iter(self.scan.cues_between(name.hit.end, name.hit.end + 2 * _LEAD)), None)
+        return cue if cue and cue.has(group) and not self.scan.text[name.hit.end : cue.start].strip() else None
+
+    def conditional(self, name: Name) -> bool:
+        """Return whether the sentence puts a condition before the clause of a name."""
+        whole = self.scan.sentences[name.sentence]
+        return any("if" in clause.links for clause in self.scan.clauses[whole.first : name.clause + 1])
+
+    def index(self) -> None:
+        """Note where each name stands."""
+        for place, name in enumerate(self.names):
+            self.by_clause.setdefault(name.clause, []).append(name)
+            self.place[id(name)] = place
+            self.first.setdefault(name.block, name)
+
+
+_LABEL = 40
+_FAR = 120
+#: What a rule finds: the sign, and the word that gave it.
+Found = tuple[str, Cue | None]
+
+
+class _Side(NamedTuple):
+    """One name with what stands before it: its clause, the words that govern it, the one right before it, what is said behind it."""
+
+    name: Name
+    clause: Clause
+    cues: list[Cue]
+    near: Cue | None
+    tail: Tail
+
+    def has(self, *groups: str) -> bool:
+        """Return whether a word that governs the name does one of these."""
+        for cue in self.cues:  # noqa: SIM110  asked by rule after rule
+            if cue.has(*groups):
+                return True
+        return False
+
+
+class Before:
+    """Reads what stands before names: the first rule that finds a sign decides.
+
+    Args:
+        named: the names of the reply in their places.
+    """
+
+    def __init__(self, named: Named) -> None:
+        self.named = named
+        self.scan = named.scan
+
+    def sign_of(self, name: Name, tail: Tail) -> Found:
+        """Return the sign that stands before a name, with the word that gave it."""
+        clause = self.scan.clauses[name.clause]
+        cues = self._governing(name, clause)
+        name.leads = self._leads(name)
+        side = _Side(name, clause, cues, self.named.adjacent(cues, name.hit.start), tail)
+        for rule in self._RULES:
+            found = rule(self, side)
+            if found:
+                return found
+        return ("lead" if name.leads else "plan" if name.timed else "plain"), None
+
+    def _marked(self, side: _Side) -> Found | None:
+        """Read a tick or a cross before the name."""
+        side.name.good = side.has("yes")
+        cross = next((cue for cue in side.cues if cue.has("no")), None)
+        return ("reject", cross) if cross else None
+
+    def _beside(self, side: _Side) -> Found | None:
+        """Read the word right before: "instead of X", "than X", "no X", "next to X"."""
+        near = side.near
+        if near is None:
+            return None
+        if near.has("instead"):
+            return "reject", near
+        for group, sign in (("than", "compare"), ("not", "deny"), ("near", "landmark")):
+            if near.has(group):
+                return sign, near
+        return self._left(side, near)
+
+    def _left(self, side: _Side, near: Cue) -> Found | None:
+        """Read where a way comes from; "leave X until last" and 从X走 lead there."""
+        last = self.scan.pack.words.get(self.scan.text[near.start : near.end].rpartition(" ")[2], {})
+        if "from" not in last:
+            return None
+        if self._through(side.name):
+            return "propose", near
+        if near.has("choose") or self.named.behind_it(side.name, "order_after"):
+            return None
+        if "source" not in last:
+            return "landmark", near
+        return self._got_from(side, near) or (("landmark", near) if self._measured(side, near) else ("plain", None))
+
+    def _got_from(self, side: _Side, near: Cue) -> Found | None:
+        """Read a place that one orders or gets something from: "get lunch from X", 从X点餐."""
+        behind = self.named.behind_it(side.name, "orders")
+        if behind:
+            return self._chosen(side, behind)
+        verb = next((cue for cue in reversed(side.cues) if cue.end <= near.start and cue.has("orders")), None)
+        if verb is None:
+            return None
+        between = self.scan.cues_between(verb.end, near.start)
+        moves = any(cue.has("unit", "mode", "toward", "it", "near") for cue in between)
+        if moves:
+            return None
+        return ("reject", verb) if self._negated(side.cues, verb) else self._chosen(side, verb)
+
+    def _measured(self, side: _Side, near: Cue) -> bool:
+        """Return whether a clause says how far it is from the thing, how one goes there, or begins with where one leaves."""
+        begins = not any(map(str.isalnum, self.scan.text[side.clause.start : near.start]))
+        return begins or any(
+            cue.has("unit", "mode", "mode_before_figure", "toward", "near")
+            for cue in (*side.cues, *self.scan.cues_between(side.name.hit.end, side.clause.end))
+            if cue is not near
+        )
+
+    def _place(self, side: _Side) -> Found | None:
+        """Read a word of place right behind, as Chinese has it: X旁边."""
+        cue = side.clause.first("near_after", start=side.name.hit.end)
+        gap = self.scan.text[side.name.hit.end : cue.start].strip() if cue else ""
+        return ("landmark", cue) if cue and (not gap or gap in self.scan.pack.names["boundary"]) else None
+
+    def _through(self, name: Name) -> bool:
+        """Return whether a verb of going ends the clause right behind a name, so that the way leads through the thing: 从X走."""
+        cue = self.named.behind_it(name, "through")
+        return cue is not None and not self.scan.text[cue.end : cue.end + 1].isalnum()
+
+    def _set_aside(self, side: _Side) -> Found | None:
+        """Read a word that names an alternative: "As a fallback, X", "备选：X"."""
+        verb = self._verb(side)
+        if verb is None or verb.has("reject"):
+            return None
+        before = (*side.cues, *(cue for cue in side.clause.cues if cue.end <= side.name.hit.start))
+        word = next((cue for cue in before if cue.has("alternative")), None)
+        return ("reserve" if word.has("reserve") else "compare", verb) if word else None
+
+    def _verb(self, side: _Side) -> Cue | None:
+        return next((cue for cue in reversed(side.cues) if cue.has("reject", "choose", "chosen", "alternative")), None)
+
+    def _governed(self, side: _Side) -> Found | None:
+        """Read a verb that chooses or turns down."""
+        verb = self._verb(side)
+        if verb is None:
+            return None
+        against = next((cue for cue in side.cues if cue.has("than") and cue.end <= verb.start), None)
+        if against is not None and verb.has("choose"):
+            return "compare", against
+        negated = self._negated(side.cues, verb)
+        if verb.has("reject"):
+            return ("propose" if negated else "reject"), verb
+        return ("reject", verb) if negated else self._chosen(side, verb)
+
+    def _chosen(self, side: _Side, verb: Cue) -> Found:
+        """Weigh a verb of choice against what is said behind the name: "going to X would take too long" chooses nothing."""
+        tail, end = side.tail, side.clause.end
+        others = any(cue.has("chosen", "choose") for cue in side.cues if cue is not verb)
+        weak = verb.has("weak_choose") and not verb.has("chosen") and not others
+        modal = side.has("modal", "if")
+        praised = verb.has("chosen", "best") and not verb.has("choose")
+        if tail.reject and (weak or tail.reject.end <= end or (praised and tail.but)):
+            return "reject", tail.reject
+        if tail.bad and (modal or ((weak or tail.bad.end <= end) and verb.has("choose"))):
+            return "bad", tail.bad
+        hedged = modal or (weak and tail.but is not None) or self.named.conditional(side.name)
+        return ("perhaps" if hedged else "propose"), verb
+
+    def _unfit_for(self, side: _Side) -> Found | None:
+        """Read that something will not do with the thing: "too tall for X", "won't fit into X"."""
+        negation = False
+        for cue in side.cues:
+            if cue.has("unfit", "too") or (negation and cue.has("fit")):
+                return "bad", cue
+            negation = negation or cue.has("not")
+        return None
+
+    def _identified(self, side: _Side) -> Found | None:
+        """Read what the name answers: "the quickest road is X"."""
+        if side.near is None or not side.near.has("is") or side.has("not", "modal") or side.tail.but:
+            return None
+        best = next((cue for cue in side.cues if cue.has("best")), None)
+        return ("propose" if best else "perhaps"), best or side.near
+
+    def _led_to(self, side: _Side) -> Found | None:
+        """Read a way that leads to the thing, or its place in an order: "walk on to X", "X first"."""
+        toward = side.near is not None and side.near.has("toward")
+        if toward and side.has("not", "lack", "needless"):
+            return "plain", None
+        placed = self.named.behind_it(side.name, "order_after")
+        if placed and not side.tail.bad:
+            side.name.timed = True
+            return "plan", placed
+        side.name.home = toward and side.near is not None and side.near.has("homeward")
+        return ("plan", side.near) if toward else None
+
+    def _in_sequence(self, side: _Side) -> Found | None:
+        """Read an arrow that leads to the name or from it: "post → library"."""
+        name, clause = side.name, side.clause
+        following = self.scan.clauses[name.clause + 1] if name.clause + 1 < len(self.scan.clauses) else None
+        leaves = following is not None and following.opens == "→" and following.sentence == name.sentence
+        if clause.opens == "→" or leaves or "→" in self.scan.text[name.hit.end : clause.end]:
+            name.timed = True
+            return "plan", None
+        return None
+
+    def _governing(self, name: Name, clause: Clause) -> list[Cue]:
+        """Return the words that govern a name; a label ("My pick:") governs what stands behind its colon."""
+        earlier = self.named.neighbour(name, -1)
+        start = earlier.hit.end if earlier else clause.start
+        cues = [cue for cue in clause.cues if start <= cue.start and cue.end <= name.hit.start]
+        place = name.clause
+        while (
+            not earlier
+            and clause.opens in (":", "(", "—", "-", "|")
+            and place > self.scan.sentences[name.sentence].first
+        ):
+            place -= 1
+            before = self.scan.clauses[place]
+            if place in self.named.by_clause or before.end - before.start > _LABEL or before.has("it", "person", "not"):
+                break
+            cues = before.cues + cues
+            if before.opens != "|" or clause.opens != "|":
+                break
+            clause = before
+        return cues
+
+    def _negated(self, cues: Sequence[Cue], verb: Cue) -> bool:
+        """Return whether a verb is denied by a word before it that no other verb takes."""
+        for cue in reversed([cue for cue in cues if cue.end <= verb.start]):
+            spared = cue.has("forward") and not verb.has("reject") and not self.scan.text[cue.end : verb.start].strip()
+            if cue.has("not") or spared:
+                return True
+        return False
+
+    def _leads(self, name: Name) -> bool:
+        """Return whether a name stands at the head of an item, a row or a heading, marks and a label aside."""
+        block = self.scan.blocks[name.block]
+        begin = self.scan.bounds[name.block][0]
+        if block.kind == "heading":
+            return True
+        if block.kind == "row":
+            return self.named.first[name.block] is name
+        if name.hit.start - begin > _FAR:
+            return False
+        lead = self.scan.text[begin : name.hit.start]
+        words = sum(char.isalpha() for char in lead)
+        label = block.kind == "item" and lead.rstrip().endswith((":", "-", "·", ")")) and words < 3 * _LEAD
+        return (block.kind == "item" and (words < _LEAD // 2 or label)) and self.named.first[name.block] is name
+
+    #: Of the class: held by each object, they would keep it, and the whole reading, until the collector of cycles comes.
+    _RULES = (
+        _marked, _beside, _place, _set_aside, _governed, _unfit_for, _identified, _led_to, _in_sequence,
+    )  # fmt: skip
+
+
+_FOLLOWING = 2
+
+
+@dataclass(slots=True)
+class Tail:
+    """What is said of a name behind it."""
+
+    reject: Cue | None = None
+    chosen: Cue | None = None
+    compare: Cue | None = None
+    bad: Cue | None = None
+    but: Cue | None = None
+    no: Cue | None = None
+    good: bool = False
+    worse: Cue | None = None
+    conditional: bool = False
+    both: bool = False
+    perhaps: Cue | None = None
+
+    def sign(self, before: str) -> tuple[str, Cue] | None:
+        """Return what is said behind the name, the surest first; ``before``: the sign that stands before it."""
+        picked = "perhaps" if self.conditional else "propose"
+        signs = (
+            ("reject", self.reject),
+            ("reserve" if self.compare and self.compare.has("reserve") else "compare", self.compare),
+            (picked, self.chosen if not self.bad else None),
+            ("bad", self.bad),
+            ("perhaps", self.perhaps if before in ("plain", "lead") else None),
+        )
+        return next(((sign, cue) for sign, cue in signs if cue), None)
+
+
+class Behind:
+    """Reads what is said behind names.
+
+    Args:
+        named: the names of the reply in their places.
+    """
+
+    def __init__(self, named: Named) -> None:
+        self.named = named
+        self.scan = named.scan
+
+    def tail_of(self, name: Name) -> Tail:
+        """Gather what is said of a name behind it, up to the next name."""
+        tail = Tail()
+        for clause, cues in self._said_of(name):
+            if "but" in clause.links and clause.start > name.hit.end:
+                tail.but = tail.but or clause.first("but")
+            if "if" in clause.links and clause.start > name.hit.end:
+                tail.conditional = True
+            else:
+                self._gather(tail, name, clause, cues)
+        return tail
+
+    def _gather(self, tail: Tail, name: Name, clause: Clause, cues: Sequence[Cue]) -> None:
+        """Note what one clause says of a name."""
+        own = clause is self.scan.clauses[name.clause]
+        told_when = clause.start in self.named.told_when
+        hypothetical = False
+        negation: Cue | None = None
+        if not own:
+            self._note_pronoun(tail, cues)
+        for cue in cues:
+            hypothetical = hypothetical or cue.has("modal")
+            if cue.has("other"):
+                break
+            self._note(tail, cue, negation, hypothetical=hypothetical, hours=told_when)
+            if own and cue.has("urging") and not negation:
+                tail.chosen = tail.chosen or cue
+            if cue.has("not"):
+                negation = cue
+            elif cue.has("choose", "fit", "unfit", "chosen", "reject"):
+                negation = None
+
+    def _note_pronoun(self, tail: Tail, cues: Sequence[Cue]) -> None:
+        """Note a verb of choice that has the thing as its object: "so choose that one", 去那儿."""
+        for cue, following in pairwise(cues):
+            if cue.has("not", "modal", "if"):
+                return
+            if cue.has("choose") and following.has("it") and not self.scan.text[cue.end : following.start].strip():
+                tail.chosen = tail.chosen or cue
+
+    def _note(self, tail: Tail, cue: Cue, negation: Cue | None, *, hypothetical: bool, hours: bool) -> None:
+        """Note what one word says of the thing."""
+        self._note_choice(tail, cue, negation, hypothetical=hypothetical)
+        closes = hours and cue.tags.get("time_role") == "closing"
+        wrong = cue.has("unfit", "unsure") and not negation and not closes
+        lacking = cue.has("fit") and negation is not None and not cue.has("unfit")
+        gone = hours and cue.has("past")
+        if wrong or lacking or gone or (cue.has("too") and self._goes_on(cue)):
+            tail.bad = tail.bad or cue
+        if cue.has("not") and not cue.has("lack"):
+            tail.no = tail.no or cue
+        if cue.has("worse"):
+            tail.worse = tail.worse or cue
+        tail.good = tail.good or cue.has("yes")
+        tail.both = tail.both or cue.has("both")
+
+    def _note_choice(self, tail: Tail, cue: Cue, negation: Cue | None, *, hypothetical: bool) -> None:
+        """Note a word that picks the thing, turns it down, or sets it aside."""
+        if cue.has("no") or (cue.has("reject") and not negation and (not cue.has("forward") or self._ends(cue))):
+            tail.reject = tail.reject or cue
+        if cue.has("alternative") and not negation:
+            tail.compare = tail.compare or cue
+        elif hypothetical and cue.has("chosen", "fit") and not negation:
+            tail.perhaps = tail.perhaps or cue
+        elif cue.has("chosen", "choose") and negation:
+            tail.reject = tail.reject or (None if cue.has("enough") else negation)
+        elif cue.has("chosen"):
+            tail.chosen = tail.chosen or cue
+
+    def _ends(self, cue: Cue) -> bool:
+        """Return whether a verb that takes an object has none but a pronoun: "so skip it", "避开为好"."""
+        following = self.scan.text[cue.end : cue.end + 12].lstrip(" ")
+        if not following or not following[0].isalnum():
+            return True
+        pronoun = next(
+            (other for other in self.scan.cues_between(cue.end, cue.end + _LEAD) if other.start - cue.end <= 1), None
+        )
+        return pronoun is not None and pronoun.has("it", "chosen", "article")
+
+    def _goes_on(self, cue: Cue) -> bool:
+        """Return whether "too" stands before an adjective, and not at the end."""
+        following = self.scan.text[cue.end : cue.end + 2].strip()[:1]
+        return following not in ("", ",", ".", ";", "!", ")")
+
+    def _said_of(self, name: Name) -> Iterator[tuple[Clause, list[Cue]]]:
+        """Yield the clauses that go on about a name, each with its words, up to where another thing is named."""
+        clause = self.scan.clauses[name.clause]
+        later = self.named.neighbour(name, 1)
+        stop = later.hit.start if later else clause.end
+        yield clause, [cue for cue in clause.cues if name.hit.end <= cue.start < stop]
+        if later:
+            return
+        sentence = self.scan.sentences[name.sentence]
+        for place in range(name.clause + 1, sentence.last):
+            following = self.scan.clauses[place]
+            named = self.named.by_clause.get(place, ())
+            if named:
+                return
+            yield following, following.cues
+        for number in range(name.sentence + 1, min(name.sentence + _FOLLOWING, len(self.scan.sentences))):
+            then = self.scan.sentences[number]
+            clauses = self.scan.clauses[then.first : then.last]
+            taken = any(place in self.named.by_clause for place in range(then.first, then.last))
+            if then.block != name.block or taken or then.asks or not any(cue.has("it") for cue in clauses[0].cues[:3]):
+                return
+            for other in clauses:
+                yield other, other.cues
