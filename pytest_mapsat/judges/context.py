@@ -47,6 +47,7 @@ from .calibration import shipped
 from .episode import Episode
 from .evidence import Evidence, evidence
 from .explained import Explained
+from .form import filled_in
 from .grounding import Judged, weigh
 from .handed_over import Contradiction, HandedOver
 from .things import Entity, Standing, find_entities, key_of, names_in, phrases_in, standings, things_of, word_at
@@ -180,7 +181,17 @@ class Context:
         """Return the replies, read for things, with what the agent handed over beside them."""
         now = (self.visible.context.now or "") if self.visible else ""
         read = (read_page(page, lexicon, now=now, turn=turn) for turn, page in self.pages)
-        return tuple(self._handed_over[one.turn].settle(one) if one.turn in self._handed_over else one for one in read)
+        settled = [self._handed_over[one.turn].settle(one) if one.turn in self._handed_over else one for one in read]
+        form = self.trajectory.form
+        last = max((index for index, _ in self.turns("any")), default=-1)
+        return tuple(filled_in(one, form, self.key_meant) if form and one.turn == last else one for one in settled)
+
+    def key_meant(self, name: str) -> str:
+        """Return the key of the one thing that a name can mean; nothing where none is known, or several are."""
+        if key := key_of(name, self.keys):
+            return key
+        meant = {hit.keys for hit in self.lexicon.find(fold_phrase(name))}
+        return meant.pop()[0] if len(meant) == 1 and all(len(keys) == 1 for keys in meant) else ""
 
     @cached_property
     def contradictions(self) -> tuple[Contradiction, ...]:
