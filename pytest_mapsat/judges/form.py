@@ -65,6 +65,8 @@ def _mention(mention: Mention, wanted: Mapping[str, str], refused: Mapping[str, 
     if meant:
         contradicted = mention.stance in _AGAINST
         return replace(mention, keys=meant, stance="unclear" if contradicted else "affirmed", why=wanted[meant[0]])
+    if not wanted and not against:
+        return mention  # a form that recommends nothing that is known leaves nothing out
     # Words that are not understood, and propose a thing under a condition only, may propose it all the same.
     proposed = mention.stance == "affirmed" or (mention.stance in _OPEN and bool(mention.why))
     if against:

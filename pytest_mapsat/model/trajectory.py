@@ -170,7 +170,7 @@ class Fault(Noun):
 _Short = Annotated[str, StringConstraints(max_length=1000)]
 _Words = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 #: The most entries in each list of a form.
-_MANY = 1000
+_MANY = 200
 
 
 class FormThing(Noun):
