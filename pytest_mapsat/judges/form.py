@@ -15,7 +15,7 @@ from pytest_mapsat.text import ClockTime, Document, Mention, Quantity
 
 _MONEY = ("yuan", "foreign", "count")
 #: What a form calls a figure: its role, and the units that it may have, without the noun of what is counted.
-_ROLES: Mapping[str, tuple[FigureRole, tuple[str, ...]]] = {
+ROLES: Mapping[str, tuple[FigureRole, tuple[str, ...]]] = {
     "travel time": ("travel_time", ("min",)),
     "wait": ("wait", ("min",)),
     "distance": ("travel_distance", ("m",)),
@@ -26,7 +26,7 @@ _ROLES: Mapping[str, tuple[FigureRole, tuple[str, ...]]] = {
     "rating": ("rating", ("star", "count")),
     "count": ("count", ("count", "people")),
 }
-_TIMES = ("departure", "arrival", "opening", "closing")
+TIMES = ("departure", "arrival", "opening", "closing")
 _AGAINST = ("rejected", "denied")
 _OPEN = ("described", "unclear")
 
@@ -78,18 +78,18 @@ def _mention(mention: Mention, wanted: Mapping[str, str], refused: Mapping[str, 
 
 def _quantity(quantity: Quantity, figures: Iterable[tuple[FormFigure, str]], text: str) -> Quantity:
     unit = quantity.unit.partition(":")[0]
-    fitting = [(entry, key) for entry, key in figures if entry.what in _ROLES and unit in _ROLES[entry.what][1]]
+    fitting = [(entry, key) for entry, key in figures if entry.what in ROLES and unit in ROLES[entry.what][1]]
     entry, key = _closest(quantity, fitting, text)
     if entry is None:
         return quantity
-    role = _ROLES[entry.what][0]
+    role = ROLES[entry.what][0]
     if quantity.cued and quantity.role not in (None, role):
         return quantity
     return replace(quantity, role=role, subject=_subject(quantity, key), cued=True)
 
 
 def _time(time: ClockTime, figures: Iterable[tuple[FormFigure, str]], text: str) -> ClockTime:
-    entry, key = _closest(time, [(entry, key) for entry, key in figures if entry.what in _TIMES], text)
+    entry, key = _closest(time, [(entry, key) for entry, key in figures if entry.what in TIMES], text)
     if entry is None or time.role not in (None, entry.what):
         return time
     return replace(time, role=cast("TimeRole", entry.what), subject=_subject(time, key))
