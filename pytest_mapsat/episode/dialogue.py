@@ -18,8 +18,6 @@ from pytest_mapsat.agents import (
     Source,
     context_of,
     describe,
-    form_of,
-    form_request,
     session_id,
 )
 from pytest_mapsat.llm import ceilings_met
@@ -191,6 +189,8 @@ class _Dialogue:
 
     def _fill(self, conversation: Conversation, caller: Caller, session: Session) -> None:
         """Ask the agent for its form. Whatever happens, the episode stays as it ended: what the form cost, called and thought is dropped."""
+        from pytest_mapsat.agents import form_of, form_request  # noqa: PLC0415 (only where it is asked for)
+
         said = next(turn.text for turn in reversed(self._turns) if turn.role == "agent")
         if not said.strip():
             return

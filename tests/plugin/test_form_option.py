@@ -331,6 +331,10 @@ def test_the_question_is_asked_in_the_language_of_the_case(forms: pytest.Pyteste
     assert "Fill in a form" in told
 
 
+#: Tokens that a model uses for its reply in the test below: 110 a request.
+SPENT = {"react": 110, "plan": 220}
+
+
 @pytest.mark.parametrize("kind", ["react", "plan"])
 def test_a_model_fills_in_its_form_in_one_request_without_tools(
     forms: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, kind: str
@@ -353,6 +357,9 @@ def test_a_model_fills_in_its_form_in_one_request_without_tools(
         card = json.loads((forms.path / "run.json").read_text())["cases"][0]
         forms.runpytest(*options).assert_outcomes(passed=1)
         without = json.loads((forms.path / "run.json").read_text())["cases"][0]
+        forms.runpytest(*options, "--mapsat-form", f"--mapsat-max-tokens={SPENT[kind]}").assert_outcomes(passed=1)
+        capped = json.loads((forms.path / "run.json").read_text())["cases"][0]
+    assert [one for one in capped["warnings"] if one.startswith("form: missing: ") and "--mapsat-max-tokens" in one]
     assert len(asked) == 1
     assert card["trajectory"]["form"] == FORM
     assert card["spent"] == without["spent"]
