@@ -14,6 +14,7 @@ from .reply import Reply
 if TYPE_CHECKING:
     from .context import AgentContext, Session, context_of, session_id
     from .faults import AgentFault, describe, scrubbed
+    from .form import FORM_PROMPT, form_of, form_request
     from .isolation import IsolatedSource, Isolation, isolated_source, unreadable
     from .jsondata import as_json
     from .loop import EventLoop, shutdown
@@ -27,6 +28,7 @@ else:
         {
             "context": ("AgentContext", "Session", "context_of", "session_id"),
             "faults": ("AgentFault", "describe", "scrubbed"),
+            "form": ("FORM_PROMPT", "form_of", "form_request"),
             "isolation": ("IsolatedSource", "Isolation", "isolated_source", "unreadable"),
             "jsondata": ("as_json",),
             "loop": ("EventLoop", "shutdown"),
@@ -39,6 +41,7 @@ else:
 
 __all__ = [
     "AGENT_PROMPTS",
+    "FORM_PROMPT",
     "MODEL_KINDS",
     "AgentContext",
     "AgentFault",
@@ -54,6 +57,8 @@ __all__ = [
     "as_json",
     "context_of",
     "describe",
+    "form_of",
+    "form_request",
     "isolated_source",
     "load",
     "names_own_code",

@@ -25,6 +25,9 @@ class _Fixed:
         """Return the fixed reply."""
         return self._reply
 
+    def fill(self, message: str) -> None:
+        """Nobody is there to fill in a form."""
+
     def cancel(self) -> None:
         """Nothing is ever waited for."""
 
@@ -54,6 +57,9 @@ class _ByHeart:
         for call in turn.calls:
             self._toolbox.call(call.tool, dict(call.arguments))
         return Reply(turn.say, output=dict(self._output) if self._output and not self._turns else None)
+
+    def fill(self, message: str) -> None:
+        """Nobody is there to fill in a form."""
 
     def cancel(self) -> None:
         """Nothing is ever waited for."""

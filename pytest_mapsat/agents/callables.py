@@ -76,8 +76,15 @@ class CallableConversation:
 
     def reply(self, message: str) -> Reply:
         """Call the agent; see ``Conversation.reply``."""
+        return self._told(message, form=False)
+
+    def fill(self, message: str) -> Reply:
+        """Call the agent; see ``Conversation.fill``."""
+        return self._told(message, form=True)
+
+    def _told(self, message: str, *, form: bool) -> Reply:
         try:
-            return call_stranger(self._answer, message)
+            return call_stranger(self._answer, message, form=form)
         except StrangerError as broken:
             if is_a(broken.error, AgentFault):
                 raise broken.error from None
@@ -94,11 +101,11 @@ class CallableConversation:
     def close(self) -> None:
         """Nothing is held that Python would not give back."""
 
-    def _answer(self, message: str) -> Reply:
+    def _answer(self, message: str, *, form: bool) -> Reply:
         if self._agent is None:
             self._agent = self._make()
         function, takes = self._agent
-        return checked(self._call(function, takes, {**self._offered(takes), "message": message}))
+        return checked(self._call(function, takes, {**self._offered(takes), "message": message}), form=form)
 
     def _offered(self, takes: Wants) -> dict[str, Any]:
         """Return what is offered besides the message; a context is made for a callable that takes one."""

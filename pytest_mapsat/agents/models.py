@@ -127,6 +127,13 @@ class ModelConversation:
             raise InfrastructureError(str(error)) from None
         return Reply(text, usage=self._usage(), output=output or None)
 
+    def fill(self, message: str) -> Reply:
+        """Return the model's answer, which it gives in one request and without tools; see ``Conversation.fill``."""
+        try:
+            return Reply(self._ask([*self._messages, _said("user", message)]).text)
+        except ModelError as error:
+            raise AgentFault(str(error)) from None
+
     def _system(self, context: AgentContext) -> str:
         known = {
             name: value for name, value in context.items() if name not in _ELSEWHERE and value not in (None, [], {}, "")

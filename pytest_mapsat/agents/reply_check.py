@@ -25,10 +25,14 @@ _MOST = 10**15
 _MANY = 10_000
 
 
-def checked(value: object) -> Reply:
+def checked(value: object, *, form: bool = False) -> Reply:
     """Return what the agent returned as a Reply of plain data.
 
     Data (a dict, a dataclass, a pydantic model) are the output, and what they have under ``text`` is the text; without it, their JSON is.
+
+    Args:
+        value: what it returned.
+        form: whether it was asked for a form: no key of its output is reserved.
 
     Raises:
         AgentFault: it is none of what an agent may return, or a part of it is not what it should be.
@@ -36,7 +40,7 @@ def checked(value: object) -> Reply:
     if isinstance(value, str):
         return Reply(text(value))
     if _is_data(value):
-        output = _output(value)
+        output = _output(value, form=form)
         written = output.get("text")
         return Reply(written if isinstance(written, str) else json.dumps(output, ensure_ascii=False), output=output)
     if not isinstance(value, Reply):
@@ -47,7 +51,7 @@ def checked(value: object) -> Reply:
         text(value.text),
         _thoughts(value.thoughts),
         _usage(value.usage),
-        None if value.output is None else _output(value.output),
+        None if value.output is None else _output(value.output, form=form),
     )
 
 
@@ -96,13 +100,15 @@ def _is_data(value: object) -> bool:
     return isinstance(value, Mapping) or model or (is_dataclass(value) and not isinstance(value, type | Reply))
 
 
-def _output(output: object) -> JsonObject:
+def _output(output: object, *, form: bool) -> JsonObject:
     if not _is_data(output):
         raise AgentFault(f"the agent returned a Reply whose output is {_named(output)}; expected a dict")
     plain = output if isinstance(output, Mapping) else _jsonable(output)
     if not isinstance(plain, Mapping):
         raise AgentFault(f"the agent returned {_named(output)} that is {_named(plain)} in JSON; expected an object")
     data: JsonObject = as_json(plain, _jsonable)
+    if form:
+        return data
     problems: list[Problem] = []
     reserved = {name: data[name] for name in RESERVED if name in data}
     validate(Structured, Located(reserved, Lines(0)), "output", problems)

@@ -31,6 +31,14 @@ class Conversation(Protocol):
         """
         ...
 
+    def fill(self, message: str) -> Reply | None:
+        """Return the agent's answer to a message that asks for a form; None where there is nobody to fill one in.
+
+        Raises:
+            AgentFault: as of ``reply``.
+        """
+        ...
+
     def cancel(self) -> None:
         """Stop waiting for the reply that another thread waits for. Best effort; called when the time is over."""
         ...

@@ -32,7 +32,7 @@ class Channel:
         self._world = world
         self._limits = limits
         self._lock = Lock()
-        self._open = False
+        self._open = self._ended = False
         self._steps: list[Step] = []
         self._thought_size = self._thought_count = 0
         self._numbers = itertools.count(1)
@@ -48,6 +48,10 @@ class Channel:
         self._open = False
         return tuple(self._steps)
 
+    def end(self) -> None:
+        """Refuse calls for good, and keep no more thoughts: the agent is only asked for its form."""
+        self._ended = True
+
     def call(self, name: str, arguments: JsonObject) -> tuple[Json, str]:
         """Answer a call.
 
@@ -59,6 +63,8 @@ class Channel:
             The result and an empty text, or nothing and why the call was refused.
         """
         with self._lock:
+            if self._ended:
+                return None, f"{name[:_LONGEST_NAME]}: the dialogue has ended: no tool can be called"
             if refusal := self._refusal():
                 return None, refusal
             steps = self._steps
@@ -73,7 +79,7 @@ class Channel:
         """Keep a thought; return an empty text, or why it was refused."""
         with self._lock:
             if not self._open:
-                return _OVER
+                return "" if self._ended else _OVER
             self._thought_size += len(text)
             self._thought_count += 1
             if self._thought_size > self._limits.max_text or self._thought_count > _MOST_THOUGHTS:

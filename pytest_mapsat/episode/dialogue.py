@@ -20,11 +20,13 @@ from pytest_mapsat.agents import (
     describe,
     session_id,
 )
+from pytest_mapsat.llm import ceilings_met
 from pytest_mapsat.model import (
     Blame,
     Case,
     Ending,
     Fault,
+    Form,
     InfrastructureError,
     MapsatError,
     Step,
@@ -64,6 +66,7 @@ def run_episode(
     *,
     trial: int = 1,
     identity: str = "",
+    form: bool = False,
     left_behind: Callable[[Trajectory], None] | None = None,
 ) -> Trajectory:
     """Run one dialogue of a case, or fetch the recorded one.
@@ -78,6 +81,7 @@ def run_episode(
         limits: what the episode may use.
         trial: counts the episodes of one case from 1.
         identity: the session's id, where the case has come without its truth; else it is told from the case.
+        form: whether the agent is asked for a form about its last reply, once the dialogue has ended in order and in what is left of its time.
         left_behind: given where the calling thread is there for this dialogue alone: the agent is called on it, without a hand-over. Where it
             outlives its time, another thread ends the episode and gives its trajectory to this function; whenever the agent is done, LeftBehind
             is raised here.
@@ -85,7 +89,7 @@ def run_episode(
     if source.kind == "recorded":
         return _recorded(case, source, trial)
     identity = identity or session_id(case, trial)
-    return _Dialogue(case, source, user, sandbox, limits or Limits(), trial, identity, left_behind).run()
+    return _Dialogue(case, source, user, sandbox, limits or Limits(), trial, identity, form, left_behind).run()
 
 
 def without_world(case: Case, source: Source, why: str, *, trial: int = 1) -> Trajectory:
@@ -119,6 +123,7 @@ class _Dialogue:
         limits: Limits,
         trial: int,
         identity: str,
+        form: bool,
         left_behind: Callable[[Trajectory], None] | None,
     ) -> None:
         self._case = case
@@ -130,6 +135,10 @@ class _Dialogue:
         self._identity = identity
         self._channel = Channel(world, limits)
         self._turns = [Turn(role="user", text=case.visible.query)]
+        self._wants_form = form
+        self._form: Form | None = None
+        self._warnings: tuple[str, ...] = ()
+        self._end: _End | None = None
         self._left_behind = left_behind
         self._began_reply = 0.0
         self._deadline = 0.0
@@ -151,7 +160,9 @@ class _Dialogue:
             turns=tuple(self._turns),
             ending=end.ending,
             fault=end.fault,
+            warnings=self._warnings,
             setup=self._world.setup,
+            form=self._form,
         )
 
     def _talk(self) -> _End:
@@ -163,12 +174,46 @@ class _Dialogue:
             # An agent that has to be brought up first takes none of the episode's time for it.
             self._deadline = perf_counter() + self._limits.timeout
             with closing(conversation), self._caller(conversation) as caller:
-                for _ in range(self._limits.max_turns):
-                    Session.remember(session, self._turns)  # its own name may be another's by now
-                    end = self._agent_turn(conversation, caller) or self._user_turn()
-                    if end is not None:
-                        return end
+                self._end = self._dialogue(conversation, caller, session)
+                if self._wants_form and self._end.fault is None:
+                    self._fill(conversation, caller, session)
+        return self._end
+
+    def _dialogue(self, conversation: Conversation, caller: Caller, session: Session) -> _End:
+        for _ in range(self._limits.max_turns):
+            Session.remember(session, self._turns)  # its own name may be another's by now
+            end = self._agent_turn(conversation, caller) or self._user_turn()
+            if end is not None:
+                return end
         return _End("max_turns")
+
+    def _fill(self, conversation: Conversation, caller: Caller, session: Session) -> None:
+        """Ask the agent for its form. Whatever happens, the episode stays as it ended: what the form cost, called and thought is dropped."""
+        from pytest_mapsat.agents import form_of, form_request  # noqa: PLC0415 (only where it is asked for)
+
+        said = next(turn.text for turn in reversed(self._turns) if turn.role == "agent")
+        if not said.strip():
+            return
+        request = form_request(self._case.language)
+        self._channel.end()
+        Session.remember(session, (*self._turns, Turn(role="user", text=request)))
+        try:
+            with ceilings_met():  # a ceiling that is met here is no reason to skip the episode
+                reply = caller.run(conversation.fill, request, timeout=self._deadline - perf_counter())
+            if reply is not None:
+                self._form, warning = form_of(reply, said)
+                self._warnings = (warning,) if warning else ()
+        except Overdue:
+            self._leave_form(conversation)
+        except Exception as error:  # noqa: BLE001  # of an agent, or of a service that it asks
+            fault = error.fault if isinstance(error, AgentFault) else _fault_of(error, "agent")
+            self._warnings = (f"form: missing: {fault.message}",)
+
+    def _leave_form(self, conversation: Conversation) -> None:
+        conversation.cancel()
+        self._warnings = (
+            f"form: missing: it was not filled in when the {self._limits.timeout:g} s of the episode were over",
+        )
 
     def _caller(self, conversation: Conversation) -> AbstractContextManager[Caller]:
         """Give a way to call the agent: on another thread, or on this one where it is there for that."""
@@ -179,6 +224,9 @@ class _Dialogue:
 
     def _abandoned(self, conversation: Conversation) -> Trajectory:
         """End the episode for the thread that is left behind in it."""
+        if self._end is not None:
+            self._leave_form(conversation)
+            return self._trajectory(self._end)
         try:
             end = self._overdue(conversation)
             end = self._close_turn(None, end) or end

@@ -48,6 +48,7 @@ from .claims import Judged, weigh
 from .episode import Episode
 from .evidence import Evidence, evidence
 from .explained import Explained
+from .form import filled_in
 from .handed_over import Contradiction, HandedOver
 from .things import Entity, Standing, find_entities, key_of, names_in, phrases_in, standings, things_of, word_at
 
@@ -153,7 +154,10 @@ class Context:
         """The replies, read for the things of the case."""
         now = (self.visible.context.now or "") if self.visible else ""
         read = (read_page(page, self.lexicon, now=now, turn=turn) for turn, page in self.pages)
-        return tuple(self._handed_over[one.turn].settle(one) if one.turn in self._handed_over else one for one in read)
+        settled = [self._handed_over[one.turn].settle(one) if one.turn in self._handed_over else one for one in read]
+        form = self.trajectory.form
+        last = max((index for index, _ in self.turns("any")), default=-1)
+        return tuple(filled_in(one, form, self.key_meant) if form and one.turn == last else one for one in settled)
 
     @cached_property
     def worded(self) -> tuple[Document, ...]:
@@ -177,6 +181,13 @@ class Context:
     def _named(self, things: tuple[Thing, ...]) -> tuple[Document, ...]:
         lexicon = lexicon_of(things, shortened=False)
         return tuple(read_names(page, lexicon, turn=turn) for turn, page in self.pages)
+
+    def key_meant(self, name: str) -> str:
+        """Return the key of the one thing that a name can mean; nothing where none is known, or several are."""
+        if key := key_of(name, self.keys):
+            return key
+        meant = {hit.keys for hit in self.lexicon.find(fold_phrase(name))}
+        return meant.pop()[0] if len(meant) == 1 and all(len(keys) == 1 for keys in meant) else ""
 
     @cached_property
     def contradictions(self) -> tuple[Contradiction, ...]:

@@ -36,7 +36,7 @@ def noun_digest(noun: Noun) -> str:
 
 
 def trajectory_digest(trajectory: Trajectory) -> str:
-    """Return a digest of what was said and done: not of times, usage, provenance, or the trial."""
+    """Return a digest of what was said and done, the form included: not of times, usage, provenance, or the trial."""
     turns = [
         {
             "role": turn.role,
@@ -50,7 +50,8 @@ def trajectory_digest(trajectory: Trajectory) -> str:
         }
         for turn in trajectory.turns
     ]
-    return digest({"case": trajectory.case, "turns": turns})
+    form = {} if trajectory.form is None else {"form": trajectory.form.to_json()}
+    return digest({"case": trajectory.case, "turns": turns, **form})
 
 
 def _output(turn: Turn) -> dict[str, Any]:

@@ -80,6 +80,7 @@ class RunOptions(Noun):
     ``shard``: which part of the cases ran, as ``2/8``; empty: all. ``on_miss``: ``record`` where the user's own
     tools were asked for what no record answered, ``simulate:MODEL`` where a model was. ``judge_votes``: evaluations of one dialogue by a judge that asks a model.
     ``profile``: whether what the profile tools would return was given as context. ``metrics``: families of metrics that every suite was measured by besides its own.
+    ``form``: whether agents were asked for a form about their last reply.
     """
 
     trials: int = Field(default=1, ge=1, strict=True)
@@ -103,6 +104,7 @@ class RunOptions(Noun):
     judge_votes: int = Field(default=1, ge=1, le=99, strict=True)
     profile: bool = False
     metrics: tuple[Identifier, ...] = Field(default=(), max_length=20)
+    form: bool = False
 
     @property
     def asserted_kinds(self) -> frozenset[str]:

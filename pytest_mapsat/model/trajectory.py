@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal, get_args
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from .base import Json, JsonObject, Noun, same
 from .errors import shown
@@ -167,6 +167,36 @@ class Fault(Noun):
     detail: str = ""
 
 
+_Short = Annotated[str, StringConstraints(max_length=1000)]
+_Words = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+#: The most entries in each list of a form.
+_MANY = 200
+
+
+class FormThing(Noun):
+    """A thing in a form: its name as the reply writes it, and the words of the reply that recommend it or turn it down."""
+
+    name: _Words
+    quote: _Words
+
+
+class FormFigure(Noun):
+    """A figure in a form: the name of what it is said of (empty: of nothing by itself), what it measures (``travel time``, ``price``), and the words that say it."""
+
+    about: _Short = ""
+    what: _Words
+    quote: _Words
+
+
+class Form(Noun):
+    """What an agent says of its own last reply, once the dialogue has ended: ``mode`` is how the user is told to travel."""
+
+    recommended: tuple[FormThing, ...] = Field(default=(), max_length=_MANY)
+    turned_down: tuple[FormThing, ...] = Field(default=(), max_length=_MANY)
+    figures: tuple[FormFigure, ...] = Field(default=(), max_length=_MANY)
+    mode: _Short = ""
+
+
 class ReferenceEnd(Noun):
     """What the reference of a case changes in a fresh world. ``calls``: the digest of its calls. ``problem``: why it could not be played to its end; empty where it was."""
 
@@ -179,7 +209,8 @@ class Trajectory(Noun):
     """One episode as it happened.
 
     ``source``: what produced it (``agent``, ``recorded``, ``oracle``, ...); ``trial`` counts from 1. ``warnings``: what is odd about a
-    recorded one. ``setup``: the rows that the world changed while it was made, before the first call. ``reference``: what the case's reference changes.
+    recorded one, or about a form. ``setup``: the rows that the world changed while it was made, before the first call. ``reference``: what the case's reference
+    changes. ``form``: what the agent says of its last reply; null where it was not asked, or gave none that can be used.
     """
 
     case: str
@@ -191,6 +222,7 @@ class Trajectory(Noun):
     warnings: tuple[str, ...] = ()
     setup: tuple[RowChange, ...] = ()
     reference: ReferenceEnd | None = None
+    form: Form | None = None
 
     @property
     def replies(self) -> tuple[Turn, ...]:

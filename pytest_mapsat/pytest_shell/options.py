@@ -55,6 +55,12 @@ OPTIONS = (
     ),
     Option("metrics", "LIST", "families of metrics besides the suite's own, as in pipa (default: none)"),
     Option("profile", "", "give what the profile tools would return as context (the profile setting)", flag=True),
+    Option(
+        "form",
+        "",
+        "ask the agent once more when the dialogue has ended, out of score, for a form about its last reply, from which the checks read on",
+        flag=True,
+    ),
     Option("trials", "N", "episodes per case (default 1)"),
     Option(
         "on-miss",

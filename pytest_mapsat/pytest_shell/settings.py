@@ -158,6 +158,7 @@ def _request(config: pytest.Config, decisions: Path | None) -> RunRequest:
         judge_votes=_votes(config, judge),
         profile=word_of(config, "profile", ("off", "on")) == "on",
         metrics=_families(text_of(config, "metrics", "")),
+        form=word_of(config, "form", ("off", "on")) == "on",
     )
     return RunRequest(
         agent=agent_spec(config),

@@ -187,7 +187,10 @@ class Runner:
                 world = self._answering(suite, case)
             except InfrastructureError as error:
                 return played(without_world(case, self.source, str(error), trial=trial))
-            return played(run_episode(case, self.source, user, world, limits, trial=trial, left_behind=left))
+            trajectory = run_episode(
+                case, self.source, user, world, limits, trial=trial, form=options.form, left_behind=left
+            )
+            return played(trajectory)
 
     def grade(self, suite: Suite, played: Played, *, nodeid: str = "", line: int | None = None) -> Scorecard:
         """Judge and score an episode that was played; arguments, result and errors as of ``run``."""

@@ -102,6 +102,7 @@ class Elsewhere:
             "cache": self.cache,
             "max_turns": options.max_turns,
             "timeout": options.timeout_seconds,
+            "form": options.form,
             "trial": trial,
             "session": session_id(case, trial),
             "case": _plain(_without_truth(case, self.request)),
@@ -222,7 +223,7 @@ def _played(packed: bytes, wanted: Mapping[str, Any]) -> Trajectory:
     user = make_user(wanted["user"], case, door=door, trial=wanted["trial"])
     limits = Limits(max_turns=wanted["max_turns"], timeout=wanted["timeout"])
     world, trial, identity = make_world(case, suite), wanted["trial"], wanted["session"]
-    return run_episode(case, source, user, world, limits, trial=trial, identity=identity)
+    return run_episode(case, source, user, world, limits, trial=trial, identity=identity, form=wanted["form"])
 
 
 @lru_cache(maxsize=4)

@@ -2,6 +2,8 @@
 
     python tests/natural/measure.py judge SET [SUITE]   prints the figures of SET; keeps them in judgings/ if they are the first
     python tests/natural/measure.py calibrate           writes pytest_mapsat/judges/calibration.json
+    python tests/natural/measure.py forms               prints the figures of the answers in forms_12.json without and with their forms,
+                                                        and how many wrong ones a false form turns green
 
 SET is the name of a file beside this one (blind_14), SUITE a folder (benchmark_cases where it is left out).
 """
@@ -11,14 +13,21 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations, product
 from pathlib import Path
+from random import Random
 
 from pytest_mapsat.formats import Lines, Placed
+from pytest_mapsat.judges import make_judge
 from pytest_mapsat.judges.calibration import calibrate, colour, shipped
-from pytest_mapsat.model import Judging, LabelledAnswer
+from pytest_mapsat.judges.form import ROLES, TIMES
+from pytest_mapsat.model import Form, FormFigure, FormThing, Judging, LabelledAnswer
 from pytest_mapsat.proof.answers import judging_of
 from pytest_mapsat.runs.answers import answers_by_trial, run_answers
+from pytest_mapsat.runs.case import grade
 from pytest_mapsat.suite import open_suite
+from pytest_mapsat.text import Document
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -45,6 +54,51 @@ def judge(name: str, folder: Path) -> list[Judging]:
     answers = answers_of(name)
     run, by_trial = run_answers(suite, answers), answers_by_trial(answers)
     return [judging_of(by_trial[card.id, card.trial], cases[card.id], card) for card in run.cases]
+
+
+def forms() -> None:
+    """Print what the forms in ``forms_12.json`` change, and which false forms turn a wrong answer green."""
+    suite = open_suite(ROOT / "benchmark_cases")
+    cases = {entry.id: suite.load(entry) for path in suite.files() for entry in suite.entries(path)}
+    given = {name: Form.model_validate(form) for name, form in json.loads((HERE / "forms_12.json").read_text()).items()}
+    placed = [one for one in answers_of("blind_12") if f"{one.noun.case} / {one.noun.id}" in given]
+    judge = make_judge("checks", suite.tools, root=ROOT, vocabulary=suite.vocabulary, suite=suite)
+    by_trial, cards = answers_by_trial(placed), run_answers(suite, placed).cases
+
+    def judged(card, form: Form | None) -> Judging:
+        trajectory = card.trajectory.model_copy(update={"form": form})
+        again = grade(cases[card.id], trajectory, judge, asserted=frozenset(), tools=suite.tools)
+        return judging_of(by_trial[card.id, card.trial], cases[card.id], again)
+
+    def own(card) -> Form:
+        return given[f"{card.id} / {by_trial[card.id, card.trial].id}"]
+
+    sys.stdout.write("without forms\n" + figures([judged(card, None) for card in cards]) + "\n")
+    sys.stdout.write("with forms\n" + figures([judged(card, own(card)) for card in cards]) + "\n")
+    tried = green = 0
+    for card in cards:
+        before = judged(card, None)
+        if not before.right and colour(before, shipped()) != "green":
+            false = list(false_forms(judge.context(cases[card.id], card.trajectory).replies[-1], own(card)))
+            tried += len(false)
+            green += any(colour(judged(card, form), shipped()) == "green" for form in false)
+    sys.stdout.write(f"{green} wrong answers are green by one of {tried} false forms" + "\n")
+
+
+def false_forms(document: Document, own: Form, most: int = 100) -> Iterator[Form]:
+    """Yield forms that claim of a reply whatever may help: each choice of one or two things, alone and against all others, and other things and roles of figures."""
+    names = {key: document.words(one.span) for one in document.mentions if one.form != "kind" for key in one.keys}
+    things = [FormThing(name=key, quote=words) for key, words in names.items()]
+    for some in (*combinations(things, 1), *combinations(things, 2), *combinations(things, len(things) - 1)):
+        yield Form(recommended=some)
+        yield Form(recommended=some, turned_down=tuple(thing for thing in things if thing not in some))
+    claims = [
+        FormFigure(about=name, what=what, quote=document.words(figure.span))
+        for figures, roles in ((document.quantities, ROLES), (document.times, TIMES))
+        for figure, what, name in product(figures, roles, names)
+    ]
+    for claim in Random(1).sample(claims, min(most, len(claims))):
+        yield own.model_copy(update={"figures": (*own.figures, claim)})
 
 
 def stored() -> dict[str, list[Judging]]:
@@ -86,6 +140,8 @@ def main() -> None:
         sys.stdout.write(
             f"{len(table.cells)} cells from {len(table.sets)} sets; {table.red_of_right}; {table.green_of_wrong}" + "\n"
         )
+    elif sys.argv[1:] == ["forms"]:
+        forms()
     elif sys.argv[1:2] == ["judge"] and len(sys.argv) in (3, 4):
         judgings = judge(sys.argv[2], Path(sys.argv[3]) if len(sys.argv) == 4 else ROOT / "benchmark_cases")
         sys.stdout.write(figures(judgings) + "\n")

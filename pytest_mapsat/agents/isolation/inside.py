@@ -14,6 +14,7 @@ from typing import Any, cast
 from pytest_mapsat.agents.context import AgentContext, Session
 from pytest_mapsat.agents.faults import AgentFault, describe
 from pytest_mapsat.agents.jsondata import as_json
+from pytest_mapsat.agents.reply import Reply
 from pytest_mapsat.agents.resolve import resolve_source
 from pytest_mapsat.agents.source import AgentSource, Conversation
 from pytest_mapsat.model import Case, Json, JsonObject, MapsatError, Noun, Tool, Turn
@@ -121,7 +122,7 @@ class _Episode:
         self._context = asked["context"]
         self._session.remember(Turn(role=role, text=text) for role, text in asked["said"])
         turn = self._port.open()
-        message = self._reply(turn, asked["message"])
+        message = self._reply(turn, asked["message"], form=asked["form"])
         self._port.close()
         try:
             self._line.send(message)
@@ -131,9 +132,9 @@ class _Episode:
             make_room(error)
             self._line.send(Broken(turn=turn, message="MemoryError: none is left to send the agent's reply"))
 
-    def _reply(self, turn: int, message: str) -> Said | Broken:
+    def _reply(self, turn: int, message: str, *, form: bool) -> Said | Broken:
         try:
-            reply = self._conversation.reply(message)
+            reply = (self._conversation.fill if form else self._conversation.reply)(message) or Reply("")
         except AgentFault as error:
             told = error.fault
             unreachable = told.blame == "infrastructure"

@@ -196,12 +196,19 @@ class IsolatedConversation:
 
     def reply(self, message: str) -> Reply:
         """Have the process answer; see ``Conversation.reply``."""
+        return self._told(message, form=False)
+
+    def fill(self, message: str) -> Reply:
+        """Have the process answer; see ``Conversation.fill``."""
+        return self._told(message, form=True)
+
+    def _told(self, message: str, *, form: bool) -> Reply:
         if self._fault is not None:
             raise self._fault
         self._came_back.clear()
         try:
             with self._process:
-                return self._reply(message)
+                return self._reply(message, form=form)
         except (LostError, WireError) as error:
             self._process.kill()
             raise self._source.fault(f"the agent's process {error}") from None
@@ -217,19 +224,19 @@ class IsolatedConversation:
         """Let the process end."""
         self._process.close()
 
-    def _reply(self, message: str) -> Reply:
+    def _reply(self, message: str, *, form: bool) -> Reply:
         self._process.check_silent()
         if not self._turn:
             self._process.send({"session": self._session.id, "tools": self._toolbox.schemas()})
         self._turn += 1
         said = [("user" if one["role"] == "user" else "agent", one["content"]) for one in self._session.messages]
-        self._process.send({"message": message, "context": self._context(), "said": said})
+        self._process.send({"message": message, "form": form, "context": self._context(), "said": said})
         while True:
             told = self._process.receive()
             if isinstance(told, Ready | Unusable) or told.turn != self._turn:
                 raise WireError("answered what it was not asked")
             if isinstance(told, Said):
-                return checked(_reply_of(told))
+                return checked(_reply_of(told), form=form)
             if isinstance(told, Broken):
                 raise self._source.fault(scrubbed(told.message, _DESCRIBED), _detail(told.detail), told.blame)
             self._process.send(self._served(told))
