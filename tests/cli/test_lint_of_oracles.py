@@ -143,10 +143,11 @@ def test_an_oracle_that_its_own_case_fails_is_warned_of_at_the_check(tmp_path, c
     assert failed["line"] == _line(tmp_path, '"z1"') - 1
 
 
-def test_a_check_that_nobody_adds_is_warned_of(tmp_path, capsys):
+def test_a_check_that_nobody_adds_is_an_error_that_a_module_mends(tmp_path, capsys):
     _, found = _lint(tmp_path, capsys, SOUND | _hard({"kind": "brief"}))
-    assert [one["rule"] for one in found] == ["unknown-check"]
-    assert found[0]["hint"] == "name the module that adds it: -p conftest.py"
+    assert [one["rule"] for one in found if one["severity"] == "error"] == ["case"]
+    assert "found 'brief', expected one of" in found[0]["message"]
+    assert found[0]["hint"] == "@mapsat.check in a conftest adds one"
     (tmp_path / "adds.py").write_text(
         "import pytest_mapsat as mapsat\n\n@mapsat.check\ndef brief(episode):\n    return True\n"
     )

@@ -127,8 +127,8 @@ def test_lint_speaks_json(tmp_path, capsys):
         "rule": "case",
         "path": f"{tmp_path}/a.yaml",
         "line": 2,
-        "message": "visible.query: is missing",
-        "hint": "",
+        "message": "visible.qurey: is not a known field",
+        "hint": "did you mean 'query'?",
     }
 
 

@@ -119,7 +119,7 @@ class TestAgentsThatReturnNoReply:
             (Reply("x", output={"proposes": [7]}), "bad output: proposes[0]: found 7, expected text"),
             (
                 Reply("x", output={"figures": [{"thing": "p1", "role": "price", "valeu": 3}]}),
-                "bad output: figures[0].value: is missing",
+                "bad output: figures[0].valeu: is not a known field (did you mean 'value'?)",
             ),
         ],
     )

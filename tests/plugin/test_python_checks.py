@@ -237,17 +237,21 @@ def test_a_saved_run_is_regraded_with_the_checks_of_a_module(project: pytest.Pyt
     assert label_regraded(project, "-p", "conftest.py")["outcome"] == "passed"
 
 
-def test_without_the_module_a_regraded_label_is_unevaluated_and_lint_warns(project: pytest.Pytester, capsys) -> None:
+def test_regrade_and_lint_load_the_conftest_of_the_root_by_themselves(project: pytest.Pytester, capsys) -> None:
     run(project)
-    regraded = label_regraded(project)
-    assert (regraded["outcome"], regraded["blame"]) == ("unevaluated", "judge")
+    assert label_regraded(project)["outcome"] == "passed"
     capsys.readouterr()
     main(["lint", "benchmark_cases"])
-    printed = capsys.readouterr().out
-    assert "no installed package adds the check 'short'" in printed
-    assert "-p conftest.py" in printed
-    main(["lint", "benchmark_cases", "-p", "conftest.py"])
-    assert "adds the check" not in capsys.readouterr().out
+    assert "short" not in capsys.readouterr().out
+
+
+def test_without_the_module_a_check_that_nobody_adds_is_an_error_of_the_case(project: pytest.Pytester, capsys) -> None:
+    run(project)
+    (project.path / "conftest.py").unlink()
+    assert main(["lint", "benchmark_cases"]) == 1
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "found 'short', expected one of addressed" in printed
+    assert "@mapsat.check in a conftest adds one" in printed
 
 
 def test_a_module_that_adds_nothing_is_refused(project: pytest.Pytester, capsys) -> None:
