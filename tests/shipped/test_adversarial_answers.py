@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 from adversaries import ADVERSARIES, denied
-from shipped_runs import CASES, ROOT, mean_ar, most_ar, run_function
+from shipped_runs import CASES, ROOT, mean_ar, run_function
 
 DOCUMENT = (ROOT / "docs" / "judging.md").read_text("utf-8")
 
@@ -19,25 +19,26 @@ def cards_of(name):
 
 
 def documented():
-    """Return the AR that the table of the document gives each adversary."""
-    rows = re.findall(r"^\| `(\w+)` \|.*?\| ([0-9.]+) \| ([0-9.]+) \|", DOCUMENT, re.MULTILINE)
-    return {name: (float(mean), float(best)) for name, mean, best in rows}
+    """Return what the table of the document gives each adversary: mean AR at least and at most, and cases that fail."""
+    rows = re.findall(r"^\| `(\w+)` \|.*?\| ([0-9.]+) \| ([0-9.]+) \| (\d+) \|", DOCUMENT, re.MULTILINE)
+    return {name: (float(least), float(most), int(failed)) for name, least, most, failed in rows}
+
+
+def least_ar(card):
+    """Return the AR that an answer surely earns."""
+    return (card.bounds_of("ar") or (0.0, 0.0))[0]
 
 
 @every_adversary
-def test_none_reaches_a_tenth_on_average(name):
-    assert mean_ar(cards_of(name)) < 0.1
+def test_none_surely_earns_a_tenth_on_average_or_half_of_any_case(name):
+    earned = [least_ar(card) for card in cards_of(name).values()]
+    assert sum(earned) / len(earned) < 0.1
+    assert max(earned) < 0.5
 
 
 @every_adversary
-def test_none_gets_half_of_any_case(name):
-    assert {case: most_ar(card) for case, card in cards_of(name).items() if most_ar(card) >= 0.5} == {}
-
-
-@every_adversary
-def test_no_item_passes_but_where_a_denial_ends_at_a_comma(name):
-    passed = {case for case, card in cards_of(name).items() if card.outcome == "passed"}
-    assert len(passed) <= (2 if name in ("says_the_opposite", "disowns_the_answer") else 0)
+def test_no_item_passes(name):
+    assert {case for case, card in cards_of(name).items() if card.outcome == "passed"} == set()
 
 
 @pytest.mark.parametrize("name", ["claims_nothing", "empty", "pastes_results", "only_asks"])
@@ -63,9 +64,11 @@ def test_who_claims_nothing_keeps_the_facts_and_is_counted_as_vacuous(name):
 def test_the_document_gives_every_adversary_its_score():
     table = documented()
     assert set(table) == set(ADVERSARIES)
-    for name, (mean, best) in table.items():
-        assert mean_ar(cards_of(name)) <= mean + 0.005, name
-        assert max(most_ar(card) for card in cards_of(name).values()) <= best + 0.005, name
+    for name, told in table.items():
+        cards = cards_of(name)
+        least = sum(map(least_ar, cards.values())) / len(cards)
+        failed = sum(card.outcome == "failed" for card in cards.values())
+        assert (round(least, 2), round(mean_ar(cards), 2), failed) == told, name
 
 
 def test_the_oracle_s_words_are_what_is_denied():
