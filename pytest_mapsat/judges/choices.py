@@ -123,22 +123,19 @@ def _goes_on(context: Context, turn: WhichReply) -> bool:
 
 
 def _none_proposed(check: Recommends, found: Sequence[Standing], context: Context, wanted: str) -> Finding:
-    only_asked = all(mention.stance == "asked" for one in found for _, mention in one.mentions)
-    if found and only_asked and _goes_on(context, check.turn):
-        return unclear(_quotes(found), _OPEN, wanted)
-    doubted = any(mention.stance == "rejected" for one in found for _, mention in one.mentions)
-    if found and not only_asked and (doubted or _proposes(context, check.turn)) and not context.silent(check.turn):
+    """Return what comes of replies that surely propose nothing that may be recommended: a failure where they propose nothing else, either."""
+    stances = {mention.stance for one in found for _, mention in one.mentions}
+    doubtful = _goes_on(context, check.turn) if stances == {"asked"} else "rejected" in stances
+    if found and (doubtful or _proposes(context, check.turn)) and not context.silent(check.turn):
         return unclear(_quotes(found), "which may be proposed in words that are not understood", wanted)
     if found:
         why = f"{cited(_quotes(found))}, and no such thing is proposed"
         return replace(absent(check.if_absent, why, wanted), quotes=_quotes(found))
     if context.silent(check.turn):
         return absent(check.if_absent, "nothing that a tool returned is recommended", wanted)
-    if not _entities(check, context):
-        named = [one for name in check.names if (one := _standing(name, context, check.turn))]
-        why = "nothing that a tool returned is recommended"
-        if named:
-            why = f"{cited(_quotes(named))}, which is nothing that a tool returned"
+    named = [] if _entities(check, context) else _named(check.names, context, check.turn)
+    if named:
+        why = f"{cited(_quotes(named))}, which is nothing that a tool returned"
         return replace(absent(check.if_absent, why, wanted), quotes=_quotes(named))
     return unclear((), _LEFT_OPEN, wanted)
 
@@ -247,7 +244,7 @@ def covers(check: Covers, context: Context) -> Finding:
     # What is only set beside the others, or located, may be offered all the same: "for more power there's X".
     beside = [found for found in each if found and all(one.proposed is False and _is_beside(one) for one in found)]
     none = len(open_) + unnamed + len(beside) < least or (not open_ and context.silent(check.turn))
-    if len(there) > most or (not there and none):
+    if len(there) > most or (not there and none and not _proposes(context, check.turn)):
         return Finding(False, why, wanted, _quotes(there))
     if len(there) >= least and len(there) + len(open_) <= most:
         return Finding(True, why, wanted, _quotes(there))
