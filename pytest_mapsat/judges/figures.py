@@ -70,6 +70,7 @@ class _Said(NamedTuple):
         misfit: where it does not lie, in words.
         other_role: whether its role alone tells that the check does not speak of it.
         suspect: whether its value is that of another thing, in such a role: then it may be said wrongly, whatever else fits.
+        far: whether it is of another order of size than all that it could be compared with.
     """
 
     document: Document
@@ -79,6 +80,7 @@ class _Said(NamedTuple):
     misfit: str = ""
     other_role: bool = False
     suspect: bool = False
+    far: bool = False
 
     @property
     def quote(self) -> Quote:
@@ -233,8 +235,7 @@ def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun:
     others = [one for one in said if one.other_role]
     if others and check.if_absent == "fail" and not context.silent(check.turn):
         return unclear(_quotes(others), f"which seems to be {_read_as(others)}", wanted)
-    aside = [one for one in said if one.other_role or one.figure.stance == "asked"]
-    strange = [one for one in aside if _is_strange(one, check, context)]
+    strange = [one for one in said if one.figure.stance != "denied" and _is_strange(one, check, context)]
     if strange and check.if_absent != "fail":
         return unclear(_quotes(strange), "which nothing known has, and may be the one that is meant", wanted)
     return absent(check.if_absent, f"no reply says a {noun}{thing_in_words(check)}", wanted)
@@ -249,13 +250,12 @@ def _read_as(said: Sequence[_Said]) -> str:
 
 
 def _is_strange(one: _Said, check: Number | ClockTime, context: Context) -> bool:
-    """Return whether a figure may have been read in another role by mistake: nothing known explains it, or, a time without a role, another thing alone."""
-    if one.figure.role in (_SURE_ROLES if isinstance(one.figure, Quantity) else _TIME_ROLES):
-        return False
+    """Return whether a figure may be the one that is meant, read as one of another thing or role: nothing known explains it, or, a time without a role, another thing alone."""
     why = context.explained(one.document).of(one.figure, check.role)
+    only_other = why in ("swapped", "unnamed") and len(one.figure.subject) == 1
     if isinstance(one.figure, Clock):
-        return why in ("other", "unnamed") and len(one.figure.subject) == 1
-    return not why or (why in ("swapped", "unnamed") and len(one.figure.subject) == 1)
+        return one.other_role and one.figure.role is None and (only_other or (why == "other" and len(one.figure.subject) == 1))
+    return only_other or (not why and not (one.far and check.role))
 
 
 def _turning(check: Number | ClockTime, clear: Sequence[_Said], maybe: Sequence[_Said]) -> list[_Said]:
@@ -314,7 +314,7 @@ def _number_said(
         upto = [value for value in upto if not (figure.mode and value.mode) or figure.mode == value.mode]
     far = (figure.role is None or not figure.cued) and is_far(figure, upto)
     if far and figure.unit != MONEY:
-        return _Said(document, figure, belongs=False)
+        return _Said(document, figure, belongs=False, far=True)
     if far or is_of_several(figure, upto):
         return _Said(document, figure, ours, "beside")
     named = named_by_then(figure, document)
