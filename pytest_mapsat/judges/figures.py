@@ -194,7 +194,7 @@ def _weighed(
         why = ""  # when the user is free says nothing of when a shop is
     outcome = said.outcome
     if why == "user":
-        outcome = "given"
+        outcome = "open" if _is_claimed(figure) else "given"
     elif why in ("own", "other") and not sure:
         outcome = "explained"
     elif why == "own" or is_reckoned(figure, why, sure=sure):
@@ -210,6 +210,11 @@ def _weighed(
         outcome = "open"
     others = why == "swapped" or (not why and isinstance(figure, Clock))
     return said._replace(outcome=outcome, suspect=others and bool(figure.subject))
+
+
+def _is_claimed(figure: Quantity | Clock) -> bool:
+    """Return whether words call a figure a price or a total, which is a claim though it is as much as the user would pay."""
+    return isinstance(figure, Quantity) and figure.unit == MONEY and figure.cued and figure.role not in _SURE_ROLES
 
 
 def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun: str, context: Context) -> Finding:  # noqa: PLR0911  the cases, one after the other
@@ -255,7 +260,11 @@ def _is_strange(one: _Said, check: Number | ClockTime, context: Context) -> bool
     only_other = why in ("swapped", "unnamed") and len(one.figure.subject) == 1
     if isinstance(one.figure, Clock):
         return one.other_role and one.figure.role is None and (only_other or (why == "other" and len(one.figure.subject) == 1))
-    return only_other or (not why and not (one.far and check.role))
+    return (
+        only_other
+        or (not why and not (one.far and check.role))
+        or (why == "user" and _is_claimed(one.figure))
+    )
 
 
 def _turning(check: Number | ClockTime, clear: Sequence[_Said], maybe: Sequence[_Said]) -> list[_Said]:
