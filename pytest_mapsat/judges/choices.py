@@ -34,6 +34,7 @@ from .finding import SHOWN_AT_MOST, Finding, absent, cite, cited, unclear
 from .things import Entity, Standing, key_of
 
 _OPEN = "which may be proposed or not"
+_UNKNOWN = "which looks like a name that no tool returned"
 _LEFT_OPEN = "the reply may say it in words that are not understood"
 
 
@@ -82,6 +83,9 @@ def _recommended(
     turning = [one for one in maybe if not proposed or fits[one.key] is not harmless]
     if turning:
         return unclear(_quotes(turning), _OPEN, wanted)
+    unknown = context.unknown(check.turn)
+    if unknown and good:
+        return unclear(unknown, _UNKNOWN, wanted)
     if proposed:
         return Finding(bool(good), _why(check, proposed, bool(good)), wanted, _quotes(proposed))
     return replace(_none_proposed(check, found, context, wanted), missed=context.only_missed(check.tool))
@@ -164,6 +168,9 @@ def avoids(check: Avoids, context: Context) -> Finding:
     open_ = [standing for standing, is_it in held if is_it is not False]
     if open_:
         return unclear(_quotes(open_), f"of which it is open whether {_thing(check)} is recommended", wanted)
+    unknown = context.unknown(check.turn)
+    if unknown:
+        return unclear(unknown, _UNKNOWN, wanted)
     proposed = any(standing.proposed for standing in context.standings(check.turn).values())
     return Finding(True, f"none of the things recommended is {_thing(check)}", wanted, vacuous=not proposed)
 

@@ -13,6 +13,7 @@ from pytest_mapsat.model import (
     Case,
     Check,
     Json,
+    Quote,
     ReferenceEnd,
     Step,
     Tool,
@@ -20,6 +21,7 @@ from pytest_mapsat.model import (
     Turn,
     Visible,
     WhichReply,
+    leaves,
 )
 from pytest_mapsat.sandbox import End, EndError, Table, WorldSuite, play_reference, reference_digest, tables_of
 from pytest_mapsat.text import (
@@ -46,7 +48,7 @@ from .evidence import Evidence, evidence
 from .explained import Explained
 from .grounding import Judged, weigh
 from .handed_over import Contradiction, HandedOver
-from .things import Entity, Standing, find_entities, key_of, names_in, phrases_in, standings, things_of, word_at
+from .things import Entity, Standing, find_entities, key_of, names_in, phrases_in, standings, things_of, unknown_names, word_at
 
 _Reply = TypeVar("_Reply", bound=Document | None)
 #: Fewer characters say nothing that could only be copied.
@@ -121,6 +123,11 @@ class Context:
     def _known(self) -> frozenset[int]:
         """The checks by identity: they are held, so that no other object has theirs."""
         return frozenset(map(id, self.checks))
+
+    def is_fact(self, check: Check) -> bool:
+        """Return whether a check is one of those on the facts of the case, or a part of one."""
+        facts = self.case.truth.facts if self.case else ()
+        return any(one is check for fact in facts if fact.check for one in leaves(fact.check))
 
     @cached_property
     def lexicon(self) -> Lexicon:
@@ -245,6 +252,15 @@ class Context:
                 named.setdefault(key, Standing(key, None, (mention,)))
             self._standings[turn] = named
         return self._standings[turn]
+
+    def unknown(self, turn: WhichReply) -> tuple[Quote, ...]:
+        """Return what looks like the name of a further thing that the replies propose, and that nothing in the dialogue has."""
+        proposed = {key for key, one in self.standings(turn).items() if one.proposed}
+        return tuple(
+            document.quote(span)
+            for document in self.read(turn)
+            for span in unknown_names(document, proposed, self.evidence.knows)
+        )
 
     def _addressed(self, turn: WhichReply) -> Iterator[tuple[str, tuple[Document, Mention]]]:
         """Yield the things whose address the replies tell: one that is not named may be meant by it."""

@@ -47,8 +47,8 @@ _UNITS = {
 _NOUNS = {"min": "duration", "m": "length", "yuan": "sum of money", "percent": "percentage", "celsius": "temperature"}
 #: Minutes that a clock time may lie from one that it is said to be about.
 _ABOUT_MINUTES = 5
-#: Roles that a figure is not read in by mistake.
-_SURE_ROLES = ("budget", "saving", "slack", "former_price")
+#: Roles of figures that are plans, and claim nothing.
+_PLANNED = ("budget", "slack")
 _TIME_ROLES = frozenset(get_args(TimeRole))  # likewise
 #: Roles of times that are told of things, and never of the user.
 _HOURS = ("opening", "closing", "last_service")
@@ -214,7 +214,7 @@ def _weighed(
 
 def _is_claimed(figure: Quantity | Clock) -> bool:
     """Return whether words call a figure a price or a total, which is a claim though it is as much as the user would pay."""
-    return isinstance(figure, Quantity) and figure.unit == MONEY and figure.cued and figure.role not in _SURE_ROLES
+    return isinstance(figure, Quantity) and figure.unit == MONEY and figure.cued and figure.role not in _PLANNED
 
 
 def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun: str, context: Context) -> Finding:  # noqa: PLR0911  the cases, one after the other
@@ -256,6 +256,8 @@ def _read_as(said: Sequence[_Said]) -> str:
 
 def _is_strange(one: _Said, check: Number | ClockTime, context: Context) -> bool:
     """Return whether a figure may be the one that is meant, read as one of another thing or role: nothing known explains it, or, a time without a role, another thing alone."""
+    if one.figure.role in _PLANNED:
+        return False
     why = context.explained(one.document).of(one.figure, check.role)
     only_other = why in ("swapped", "unnamed") and len(one.figure.subject) == 1
     if isinstance(one.figure, Clock):

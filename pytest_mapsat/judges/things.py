@@ -6,9 +6,11 @@ proposes nothing. What is not surely read leaves open whether the thing is propo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 from pytest_mapsat.model import (
@@ -30,8 +32,19 @@ from pytest_mapsat.model import (
     leaves,
     values_at,
 )
-from pytest_mapsat.text import Document, Mention, Thing, fold_phrase
+from pytest_mapsat.text import Document, Mention, Span, Thing, fold_phrase
 
+#: What looks like a name: words with capitals, or Chinese characters up to a sign or a particle.
+_NAME = r"(?P<name>[A-Z][\w'’-]+(?: (?:of |the |& )?[A-Z][\w'’-]+)*|[\u4e00-\u9fff]{2,10}?(?=[^\w]|$|[和与都也吧]))"
+_AND = r"[*_\s]*(?:和|与|以及|、|\band\b|\bor\b|&)\s*(?:the )?[*_]*"
+_BEHIND = re.compile(_AND + _NAME)
+_BEFORE = re.compile(rf"(?<!\w){_NAME}{_AND}$")
+#: The head of an item or a row, and what ends it.
+_HEAD = re.compile(rf"(?:[\W_]|\d{{1,2}}[.、)）])*{_NAME}[*_\s]*(?P<end>[(（:：,，—–|-]|$)")
+#: Chinese characters that stand in sentences sooner than in names.
+_PARTICLES = frozenset("的了着过在于到从往离是有和与及或也都就这那它他她您你我们请可以要去来把被让很不没更最再还个")
+#: So many characters are looked at for a name.
+_LONGEST_NAME = 40
 #: What a mention may be without proposing its thing.
 _BESIDE = ("compared", "landmark", "asked")
 _AGAINST = ("rejected", "denied")
@@ -287,3 +300,36 @@ def word_at(text: str, phrase: str) -> int | None:
 def _glued(one: str, other: str) -> bool:
     """Return whether two characters belong to one word of a script that puts spaces between words."""
     return one.isascii() and other.isascii() and one.isalnum() and other.isalnum()
+
+
+def unknown_names(document: Document, proposed: Collection[str], knows: Callable[[str], bool]) -> Iterator[Span]:
+    """Yield what looks like a name, stands beside a proposed thing, and is none that is known.
+
+    It is joined to the thing by a word, or heads an item or a row of a list in which as many are headed by proposed things.
+
+    Args:
+        document: the reply.
+        proposed: the keys of what it proposes.
+        knows: tells whether something that was known has a name.
+    """
+    text, named = document.text, [one.span for one in document.mentions]
+    firm = [one.span for one in document.mentions if one.stance == "affirmed" and not proposed.isdisjoint(one.keys)]
+    beside = []
+    for span in firm:
+        beside.append(_BEHIND.match(text, span.end))
+        beside.append(_BEFORE.search(text, max(span.start - _LONGEST_NAME, 0), span.start))
+    for (kind, _, _), blocks in groupby(document.blocks, lambda block: (block.kind, block.level, block.heading)):
+        items = [one.span for one in blocks if kind == "item" or (kind == "row" and one.cells and one.cells[0].row)]
+        heads = [head for span in items if (head := _HEAD.match(text, span.start, span.end))]
+        known = [head for head in heads if any(_meets(Span(*head.span("name")), span) for span in firm)]
+        ends = {head["end"] for head in known}
+        beside += [head for head in heads if head["end"] in ends and 2 * len(known) >= len(items)]
+    for found in beside:
+        span = Span(*found.span("name")) if found else Span(0, 0)
+        if found and not any(_meets(span, one) for one in named) and not _PARTICLES & set(found["name"]):
+            if not knows(found["name"]):
+                yield span
+
+
+def _meets(one: Span, other: Span) -> bool:
+    return one.start < other.end and other.start < one.end

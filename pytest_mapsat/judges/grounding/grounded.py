@@ -69,6 +69,9 @@ def _judged(sorts: Collection[str], about: Sequence[str], context: Context) -> F
             return unclear(_quotes(rivals), "which may be a plan, and is not what a tool returned of the kind", wanted)
         return Finding(True, f"no reply makes a claim ({named}), so nothing is claimed", wanted, vacuous=True)
     undecided = [one for one in claims if one.verdict == "undecided"]
+    unknown = context.unknown("any") if not about and (not sorts or "name" in sorts) else ()
+    if unknown and not undecided:
+        return unclear(unknown, "which looks like a name that no evidence has", wanted)
     if undecided:
         return unclear(_quotes(undecided), f"which no evidence surely bears out: {reason(undecided[0])}", wanted)
     return Finding(True, f"{len(claims)} claims ({named}) are supported by the evidence", wanted, _quotes(claims))
