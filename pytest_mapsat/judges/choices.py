@@ -138,6 +138,8 @@ def _none_proposed(check: Recommends, found: Sequence[Standing], context: Contex
     if context.silent(check.turn):
         return absent(check.if_absent, "nothing that a tool returned is recommended", wanted)
     named = [] if _entities(check, context) else _named(check.names, context, check.turn)
+    if named and {one.key for one in named} & {entity.key for entity in context.entities}:
+        return unclear(_quotes(named), f"of which no result tells whether it is {_thing(check)}", wanted)
     if named:
         why = f"{cited(_quotes(named))}, which is nothing that a tool returned"
         return replace(absent(check.if_absent, why, wanted), quotes=_quotes(named))
@@ -317,10 +319,12 @@ def _arrival(found: Sequence[Standing], context: Context, turn: WhichReply) -> i
 
 
 def _entities(check: Recommends | Avoids, context: Context) -> dict[str, list[Entity]]:
-    """Return what may be recommended, by key: what the check's tool returned, or the places that any tool did."""
+    """Return what may be recommended, by key: what the check's tool returned, or the places that any tool did, and what the check names."""
     found: dict[str, list[Entity]] = {}
     for entity in context.entities:
-        if entity.tool == check.tool or (check.tool is None and entity.sort == "place"):
+        listed = entity.tool == check.tool or (check.tool is None and entity.sort == "place")
+        by_name = not entity.sort and not check.where and any(key_of(name, (entity.key,)) for name in check.names)
+        if (listed and entity.sort) or by_name:
             found.setdefault(entity.key, []).append(entity)
     return found
 

@@ -255,7 +255,7 @@ class Context:
 
     def unknown(self, turn: WhichReply) -> tuple[Quote, ...]:
         """Return what looks like the name of a further thing that the replies propose, and that nothing in the dialogue has."""
-        proposed = {key for key, one in self.standings(turn).items() if one.proposed}
+        proposed = {key for key, one in self.standings(turn).items() if one.proposed is not False}
         return tuple(
             document.quote(span)
             for document in self.read(turn)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeGuard
 
 from pytest_mapsat.model import (
     Avoids,
@@ -61,7 +61,7 @@ class Entity:
         name: its name as the tool wrote it.
         id: its id, empty where the tool declares none.
         tool: the tool that returned it.
-        sort: what the tool lists there.
+        sort: what the tool lists there; empty for what only stands in a field that holds a name.
         record: its part of the result.
     """
 
@@ -78,18 +78,28 @@ class Entity:
 
 
 def find_entities(calls: Iterable[Step], tools: Mapping[str, Tool]) -> tuple[Entity, ...]:
-    """Return the entities in the results of answered calls, in the order of the calls."""
+    """Return the entities in the results of answered calls, in the order of the calls: what tools list, and what fields name."""
     found: list[Entity] = []
     for step in calls:
-        declared = tools[step.tool].entities if step.tool in tools else ()
-        found += (entity for where in declared for entity in _in_result(step, where))
+        tool = tools.get(step.tool)
+        if tool is not None:
+            found += (entity for where in tool.entities for entity in _in_result(step, where))
+            for path in (path for path, meaning in tool.fields.items() if meaning.kind == "name"):
+                around, _, field = path.rpartition(".")
+                records = values_at(step.result, around) if around else [step.result]
+                named = ((one.get(field), one) for one in records if isinstance(one, dict))
+                found += (Entity(name, "", step.tool, "", one) for name, one in named if _is_name(name))
     return tuple(found)
+
+
+def _is_name(value: Json) -> TypeGuard[str]:
+    return isinstance(value, str) and bool(fold_phrase(value))
 
 
 def _in_result(step: Step, where: Entities) -> Iterator[Entity]:
     for item in named_items(values_at(step.result, where.items), where.name):
         name = item[where.name]
-        if isinstance(name, str) and fold_phrase(name):
+        if _is_name(name):
             identity = item.get(where.id, "") if where.id else ""
             yield Entity(name, str(identity), step.tool, where.sort, item)
 
@@ -114,7 +124,7 @@ def things_of(entities: Iterable[Entity], names: Iterable[Sequence[str]]) -> tup
     marks: dict[str, dict[str, None]] = {}
     full: dict[str, dict[str, None]] = {}
     for entity in entities:
-        if entity.sort == "leg":
+        if entity.sort in ("leg", ""):
             continue
         record = entity.record if isinstance(entity.record, dict) else {}
         full.setdefault(entity.key, {})[entity.name] = None
@@ -309,16 +319,17 @@ def unknown_names(document: Document, proposed: Collection[str], knows: Callable
 
     Args:
         document: the reply.
-        proposed: the keys of what it proposes.
+        proposed: the keys of what it proposes, or may.
         knows: tells whether something that was known has a name.
     """
     text, named = document.text, [one.span for one in document.mentions]
-    firm = [one.span for one in document.mentions if one.stance == "affirmed" and not proposed.isdisjoint(one.keys)]
+    may = ("affirmed", *_OPEN)
+    firm = [one.span for one in document.mentions if one.stance in may and not proposed.isdisjoint(one.keys)]
     beside = []
     for span in firm:
         beside.append(_BEHIND.match(text, span.end))
         beside.append(_BEFORE.search(text, max(span.start - _LONGEST_NAME, 0), span.start))
-    for (kind, _, _), blocks in groupby(document.blocks, lambda block: (block.kind, block.level, block.heading)):
+    for (kind, _, _), blocks in groupby(document.blocks, lambda block: (block.kind, block.heading, block.kind == "item" and block.level)):
         items = [one.span for one in blocks if kind == "item" or (kind == "row" and one.cells and one.cells[0].row)]
         heads = [head for span in items if (head := _HEAD.match(text, span.start, span.end))]
         known = [head for head in heads if any(_meets(Span(*head.span("name")), span) for span in firm)]
