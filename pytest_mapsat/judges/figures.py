@@ -314,9 +314,8 @@ def _number_said(
     high = math.inf if check.max is None else check.max * scale
     if not lies_between(figure, low, high):
         open_ = figure.stance == "unclear" or may_reach(figure, low, high)
-        outcome: Outcome = "open" if open_ else "misfit"
         return _Said(
-            document, figure, ours, outcome, f"not {range_in_words(check.min, check.max, _word(check, context))}"
+            document, figure, ours, "open" if open_ else "misfit", f"not {range_in_words(check.min, check.max, _word(check, context))}"
         )
     if known is None:
         return _Said(document, figure, ours, "fits")
@@ -332,7 +331,10 @@ def _number_said(
     ours = ours if named or not ours else None
     shown = [f"{value.number / scale:g} {_word(check, context)}" for value in relevant(figure, upto)]
     beside = Beside(upto, lambda value: meets(figure, value.number, check.allowed), named)
-    return _Said(document, figure, ours, compared(figure, beside, context), f"but {_returned(check.bounds, shown)}")
+    outcome = compared(figure, beside, context)
+    if outcome == "misfit" and check.quantifier == "any" and any(map(beside.fits, upto)):
+        outcome = "open"  # it is one of the values that are asked for, if not of the thing that it seems to be said of
+    return _Said(document, figure, ours, outcome, f"but {_returned(check.bounds, shown)}")
 
 
 def _time_said(

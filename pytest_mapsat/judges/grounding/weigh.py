@@ -22,6 +22,9 @@ _SHOWN = 3
 _FEWEST_DIGITS = 7
 _DIGITS = re.compile(r"\d+")
 _SAME_STREET = 0.6
+#: What a line is, by its words.
+_RAILS = re.compile(r"号线|地铁|(?i:\bline\b|metro|tram|train)")
+_ROAD = re.compile(r"路|公交|巴士|(?i:\bbus\b)")
 _SPAN = re.compile(r"\d{4}\W\d{4}")
 
 
@@ -140,7 +143,7 @@ class _Scale(Figures):
     def _identifier(self, said: Identifier) -> Answer:
         known = [one for one in self.evidence.identities if one.kind == said.kind]
         own = [one for one in known if len(said.subject) == 1 and said.subject[0] in one.subject]
-        meeting = [one for one in known if _same(said, one)]
+        meeting = [one for one in known if _same(said, one) and not self._other_line(said, one)]
         if said.kind == "point":
             return self._point(said)
         if any(one in own for one in meeting):
@@ -149,13 +152,22 @@ class _Scale(Figures):
             return self._phone(said, own, meeting)
         return self._words(said, own, meeting)
 
+    def _other_line(self, said: Identifier, one: Identity) -> bool:
+        """Return whether two lines have other numbers ("6" and "16"), or one runs on rails and the other on the road."""
+        words = self.document.words(said.span), one.text
+        rails, road = ({bool(sort.search(text)) for text in words} for sort in (_RAILS, _ROAD))
+        numbers = [_DIGITS.findall(text) for text in words]
+        return said.kind == "line" and (numbers[0] != numbers[1] or len(rails) > 1 < len(road))
+
     def _words(self, said: Identifier, own: list[Identity], meeting: list[Identity]) -> Answer:
         """Weigh an address, a line, a platform: texts and names say them, too."""
         if not own and meeting:
             return "supported", "the evidence has it", meeting
         if said.kind == "address" and own and all(_other_number(said.value, one.value) for one in own):
             return "contradicted", "the evidence has another one of this thing", own
-        if (said.kind != "address" or not own) and self.evidence.says(said.value):
+        if (said.kind != "address" or not own) and self.evidence.says(
+            self.document.words(said.span) if said.kind == "line" else said.value
+        ):
             return "supported", "the evidence says it", ()
         return "undecided", "the evidence has no such thing, or of something else", own or meeting
 
