@@ -48,7 +48,18 @@ from .evidence import Evidence, evidence
 from .explained import Explained
 from .grounding import Judged, weigh
 from .handed_over import Contradiction, HandedOver
-from .things import Entity, Standing, find_entities, key_of, names_in, phrases_in, standings, things_of, unknown_names, word_at
+from .things import (
+    Entity,
+    Standing,
+    find_entities,
+    key_of,
+    names_in,
+    phrases_in,
+    standings,
+    things_of,
+    unknown_names,
+    word_at,
+)
 
 _Reply = TypeVar("_Reply", bound=Document | None)
 #: Fewer characters say nothing that could only be copied.

@@ -261,12 +261,12 @@ def _is_strange(one: _Said, check: Number | ClockTime, context: Context) -> bool
     why = context.explained(one.document).of(one.figure, check.role)
     only_other = why in ("swapped", "unnamed") and len(one.figure.subject) == 1
     if isinstance(one.figure, Clock):
-        return one.other_role and one.figure.role is None and (only_other or (why == "other" and len(one.figure.subject) == 1))
-    return (
-        only_other
-        or (not why and not (one.far and check.role))
-        or (why == "user" and _is_claimed(one.figure))
-    )
+        return (
+            one.other_role
+            and one.figure.role is None
+            and (only_other or (why == "other" and len(one.figure.subject) == 1))
+        )
+    return only_other or (not why and not (one.far and check.role)) or (why == "user" and _is_claimed(one.figure))
 
 
 def _turning(check: Number | ClockTime, clear: Sequence[_Said], maybe: Sequence[_Said]) -> list[_Said]:
@@ -315,7 +315,11 @@ def _number_said(
     if not lies_between(figure, low, high):
         open_ = figure.stance == "unclear" or may_reach(figure, low, high)
         return _Said(
-            document, figure, ours, "open" if open_ else "misfit", f"not {range_in_words(check.min, check.max, _word(check, context))}"
+            document,
+            figure,
+            ours,
+            "open" if open_ else "misfit",
+            f"not {range_in_words(check.min, check.max, _word(check, context))}",
         )
     if known is None:
         return _Said(document, figure, ours, "fits")

@@ -329,7 +329,9 @@ def unknown_names(document: Document, proposed: Collection[str], knows: Callable
     for span in firm:
         beside.append(_BEHIND.match(text, span.end))
         beside.append(_BEFORE.search(text, max(span.start - _LONGEST_NAME, 0), span.start))
-    for (kind, _, _), blocks in groupby(document.blocks, lambda block: (block.kind, block.heading, block.kind == "item" and block.level)):
+    for (kind, _, _), blocks in groupby(
+        document.blocks, lambda block: (block.kind, block.heading, block.kind == "item" and block.level)
+    ):
         items = [one.span for one in blocks if kind == "item" or (kind == "row" and one.cells and one.cells[0].row)]
         heads = [head for span in items if (head := _HEAD.match(text, span.start, span.end))]
         known = [head for head in heads if any(_meets(Span(*head.span("name")), span) for span in firm)]
