@@ -81,11 +81,9 @@ def _recommended(
         return unclear(_quotes(unsure), f"of which it cannot be told whether it is {_thing(check)}", wanted)
     harmless = check.quantifier == "all"
     turning = [one for one in maybe if not proposed or fits[one.key] is not harmless]
-    if turning:
-        return unclear(_quotes(turning), _OPEN, wanted)
-    unknown = context.unknown(check.turn)
-    if unknown and good:
-        return unclear(unknown, _UNKNOWN, wanted)
+    unknown = context.unknown(check.turn) if good and not turning else ()
+    if turning or unknown:
+        return unclear(unknown or _quotes(turning), _UNKNOWN if unknown else _OPEN, wanted)
     if proposed:
         return Finding(bool(good), _why(check, proposed, bool(good)), wanted, _quotes(proposed))
     return replace(_none_proposed(check, found, context, wanted), missed=context.only_missed(check.tool))
@@ -168,11 +166,10 @@ def avoids(check: Avoids, context: Context) -> Finding:
         if standing.proposed and is_it and (standing.firmly or not firmly):
             return Finding(False, _why(check, [standing], True), wanted, _quotes([standing]))
     open_ = [standing for standing, is_it in held if is_it is not False]
-    if open_:
-        return unclear(_quotes(open_), f"of which it is open whether {_thing(check)} is recommended", wanted)
-    unknown = context.unknown(check.turn)
-    if unknown:
-        return unclear(unknown, _UNKNOWN, wanted)
+    unknown = () if open_ else context.unknown(check.turn)
+    if open_ or unknown:
+        what = _UNKNOWN if unknown else f"of which it is open whether {_thing(check)} is recommended"
+        return unclear(unknown or _quotes(open_), what, wanted)
     proposed = any(standing.proposed for standing in context.standings(check.turn).values())
     return Finding(True, f"none of the things recommended is {_thing(check)}", wanted, vacuous=not proposed)
 

@@ -7,7 +7,8 @@ proposes nothing. What is not surely read leaves open whether the thing is propo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -312,7 +313,7 @@ def _glued(one: str, other: str) -> bool:
     return one.isascii() and other.isascii() and one.isalnum() and other.isalnum()
 
 
-def unknown_names(document: Document, proposed: Collection[str], knows: Callable[[str], bool]) -> Iterator[Span]:
+def unknown_names(document: Document, proposed: AbstractSet[str], knows: Callable[[str], bool]) -> Iterator[Span]:
     """Yield what looks like a name, stands beside a proposed thing, and is none that is known.
 
     It is joined to the thing by a word, or heads an item or a row of a list in which as many are headed by proposed things.
@@ -338,10 +339,11 @@ def unknown_names(document: Document, proposed: Collection[str], knows: Callable
         ends = {head["end"] for head in known}
         beside += [head for head in heads if head["end"] in ends and 2 * len(known) >= len(items)]
     for found in beside:
-        span = Span(*found.span("name")) if found else Span(0, 0)
-        if found and not any(_meets(span, one) for one in named) and not _PARTICLES & set(found["name"]):
-            if not knows(found["name"]):
-                yield span
+        if found is None or _PARTICLES & set(found["name"]):
+            continue
+        span = Span(*found.span("name"))
+        if not any(_meets(span, one) for one in named) and not knows(found["name"]):
+            yield span
 
 
 def _meets(one: Span, other: Span) -> bool:

@@ -5,7 +5,7 @@ Words that are there and stand decide. That words are not there decides only whe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from pytest_mapsat.model import Asked, NotSaid, Quote, Said, Travels
 from pytest_mapsat.text import Document, Mention, fold_phrase, pack_of

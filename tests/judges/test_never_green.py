@@ -115,9 +115,20 @@ def test_a_length_of_time_that_nothing_known_has_is_a_claim(reply, fields):
 )
 def test_a_name_that_no_tool_returned_beside_a_right_one_leaves_it_open(reply, check):
     good = "Cafe Luna" if reply.isascii() else "通宵粥铺"
-    other = "Old Joe's Kitchen" if reply.isascii() else "老王砂锅"
     assert outcome(reply.format(good=good), check, shops(good)) == "unevaluated"
-    assert outcome(reply.format(good=good), check, shops(good, other)) == "passed"
+
+
+@pytest.mark.parametrize(
+    ("reply", "names"),
+    [
+        ("I recommend Cafe Luna and Old Mill, near the Market.", ["Cafe Luna", "Old Mill"]),
+        ("推荐通宵粥铺和老王砂锅，都不错。", ["通宵粥铺", "老王砂锅"]),
+        ("推荐通宵粥铺、它的小菜很好。", ["通宵粥铺"]),
+    ],
+)
+def test_known_names_and_words_that_are_no_names_leave_nothing_open(reply, names):
+    rated = {"kind": "recommends", "where": {"rating": {"op": "between", "min": 4.5}}}
+    assert outcome(reply, rated, shops(*names), kind="explicit") == "passed"
 
 
 @pytest.mark.parametrize(
