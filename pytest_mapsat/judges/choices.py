@@ -133,7 +133,8 @@ def _none_proposed(check: Recommends, found: Sequence[Standing], context: Contex
     if found:
         why = f"{cited(_quotes(found))}, and no such thing is proposed"
         return replace(absent(check.if_absent, why, wanted), quotes=_quotes(found))
-    if context.silent(check.turn):
+    nothing = not (_entities(check, context) or context.entities and _proposes(context, check.turn))
+    if context.silent(check.turn) or (nothing and not _named(check.names, context, check.turn)):
         return absent(check.if_absent, "nothing that a tool returned is recommended", wanted)
     named = [] if _entities(check, context) else _named(check.names, context, check.turn)
     if named and {one.key for one in named} & {entity.key for entity in context.entities}:
@@ -229,7 +230,10 @@ def rules_out(check: RulesOut, context: Context) -> Finding:
         return Finding(True, cited(_quotes(against)), wanted, _quotes(against))
     if found:
         return unclear(_quotes(found), "of which it is open whether it is to be had", wanted)
-    return _unsaid(check.turn, f"no reply speaks of {one_of(check.names)}", wanted, context)
+    why = f"no reply speaks of {one_of(check.names)}"
+    if context.refuses(check.turn):
+        return unclear((), f"{why}, and what one refuses may be meant", wanted)
+    return _unsaid(check.turn, why, wanted, context)
 
 
 def covers(check: Covers, context: Context) -> Finding:

@@ -305,8 +305,12 @@ class Context:
         return frozenset(key for key, own in sorts.items() if key not in named and own <= told)
 
     def silent(self, turn: WhichReply) -> bool:
-        """Return whether the replies surely propose, state and refuse nothing: they are blank, copied, only ask, or touch no thing of the case."""
+        """Return whether the replies surely propose and state nothing: they are blank, copied, only ask, or touch no thing of the case."""
         return not any(_says_something(document) for document in self.read(turn))
+
+    def refuses(self, turn: WhichReply) -> bool:
+        """Return whether a reply denies something and names no thing: it may refuse what was asked for."""
+        return any(document.negations and not document.mentions for document in self.read(turn))
 
     def _own(self, text: str, index: int) -> str:
         """Return a reply in which what it only copies from the user or from results is blank."""
@@ -439,13 +443,11 @@ def _plain_words(document: Document, wanted: Mapping[str, str]) -> Iterator[Ment
 
 
 def _says_something(document: Document) -> bool:
-    """Return whether a reply proposes a thing or states a figure that it does not deny, outside its questions, or refuses without naming any."""
+    """Return whether a reply proposes a thing or states a figure that it does not deny, outside its questions."""
     asked = {question.sentence for question in document.questions}
     figures: list[Quantity | ClockTime] = [one for one in document.quantities if one.unit != "count"]
     figures += document.times
     taken_back = any(one.stance == "denied" for one in (*document.mentions, *figures))
-    if not (document.mentions or figures or document.identifiers):
-        return any(document.sentence_at(one.start) not in asked for one in document.negations)
     return (
         any(
             one.stance in ("affirmed", "described", "unclear") and one.sentence not in asked

@@ -256,7 +256,8 @@ def _read_as(said: Sequence[_Said]) -> str:
 
 def _is_strange(one: _Said, check: Number | ClockTime, context: Context) -> bool:
     """Return whether a figure may be the one that is meant, read as one of another thing or role: nothing known explains it, or, a time without a role, another thing alone."""
-    if one.figure.role in _PLANNED:
+    of_another = bool(check.of) and len(one.figure.subject) == 1 and one.belongs is False and not one.other_role
+    if one.figure.role in _PLANNED or of_another:
         return False
     why = context.explained(one.document).of(one.figure, check.role)
     only_other = why in ("swapped", "unnamed") and len(one.figure.subject) == 1

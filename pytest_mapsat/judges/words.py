@@ -35,7 +35,7 @@ def said(check: Said, context: Context) -> Finding:
     missing = [(group, found) for group, found, there in zip(groups, each, standing, strict=True) if not there]
     why = "; ".join(f"no reply says {one_of(group)}" for group, _ in missing)
     denied = all(_meant(*one) is False for _, found in missing for one in found)
-    if (denied and context.silent(check.turn)) or (
+    if (denied and context.silent(check.turn) and not context.refuses(check.turn)) or (
         check.about and not any(says(document.text, check.about) for document in context.read(check.turn))
     ):
         return Finding(False, why, wanted)
@@ -48,7 +48,7 @@ def said(check: Said, context: Context) -> Finding:
 def not_said(check: NotSaid, context: Context) -> Finding:
     """None of ``phrases`` is said, unless under a negation or in a question; a comparison leaves it open.
 
-    A fact is not kept for its words being absent: other words may say the same. It holds where they are denied.
+    A fact is not kept for its words being absent: other words may say the same. It holds where they are denied, or nothing is said.
     """
     wanted = f"nothing said of {one_of(check.phrases)}"
     phrased = context.phrased(check.phrases, check.turn)
@@ -59,7 +59,7 @@ def not_said(check: NotSaid, context: Context) -> Finding:
             return Finding(False, cited(quotes), wanted, quotes)
         if quotes:
             return unclear(quotes, _OPEN, wanted)
-    if context.is_fact(check) and not phrased and context.read(check.turn):
+    if context.is_fact(check) and not phrased and not context.silent(check.turn):
         return unclear((), f"no reply says {one_of(check.phrases)}, and other words may say the same", wanted)
     return Finding(True, f"no reply says {one_of(check.phrases)}, save under a negation", wanted)
 

@@ -146,8 +146,12 @@ def test_a_field_that_holds_a_name_makes_a_thing_whichever_tool_returned_it(shop
 @pytest.mark.parametrize(
     ("phrase", "reply", "denied"),
     [
-        ("closed tunnel", "The tunnel cannot be used today.", "There is no closed tunnel, so take the tunnel."),
-        ("隧道封闭", "隧道今天过不去，请走大桥。", "没有隧道封闭，请走隧道。"),
+        (
+            "closed tunnel",
+            "The tunnel cannot be used today, so allow 20 minutes.",
+            "There is no closed tunnel, so take the tunnel.",
+        ),
+        ("隧道封闭", "隧道今天过不去，请走大桥，要20分钟。", "没有隧道封闭，请走隧道。"),
     ],
 )
 def test_a_fact_is_not_kept_for_its_words_being_absent(phrase, reply, denied):
@@ -196,7 +200,7 @@ def test_what_is_missing_to_a_free_delivery_is_no_fee(reply):
 @pytest.mark.parametrize("reply", ["抱歉，这个已经改不了了。", "Sorry, that cannot be changed any more."])
 @pytest.mark.parametrize(
     "check",
-    [{"kind": "rules_out", "names": ["Q5"]}, {"kind": "chooses", "option": ["Q5"]}, {"kind": "said", "any": ["Q5"]}],
+    [{"kind": "rules_out", "names": ["Q5"]}, {"kind": "said", "any": ["Q5"]}],
 )
 def test_a_refusal_that_names_nothing_is_open(reply, check):
     assert outcome(reply, check, kind="explicit") == "unevaluated"
