@@ -133,11 +133,11 @@ def _none_proposed(check: Recommends, found: Sequence[Standing], context: Contex
     if found:
         why = f"{cited(_quotes(found))}, and no such thing is proposed"
         return replace(absent(check.if_absent, why, wanted), quotes=_quotes(found))
-    nothing = not (_entities(check, context) or context.entities and _proposes(context, check.turn))
+    nothing = not (_entities(check, context) or (context.entities and _proposes(context, check.turn)))
     if context.silent(check.turn) or (nothing and not _named(check.names, context, check.turn)):
         return absent(check.if_absent, "nothing that a tool returned is recommended", wanted)
     named = [] if _entities(check, context) else _named(check.names, context, check.turn)
-    if named and {one.key for one in named} & {entity.key for entity in context.entities}:
+    if not context.named.isdisjoint(one.key for one in named):
         return unclear(_quotes(named), f"of which no result tells whether it is {_thing(check)}", wanted)
     if named:
         why = f"{cited(_quotes(named))}, which is nothing that a tool returned"
@@ -320,13 +320,13 @@ def _arrival(found: Sequence[Standing], context: Context, turn: WhichReply) -> i
 
 
 def _entities(check: Recommends | Avoids, context: Context) -> dict[str, list[Entity]]:
-    """Return what may be recommended, by key: what the check's tool returned, or the places that any tool did, and what the check names."""
+    """Return what may be recommended, by key: what the check's tool returned, or the places that any tool did; by its name alone, what any tool names."""
     found: dict[str, list[Entity]] = {}
     for entity in context.entities:
-        listed = entity.tool == check.tool or (check.tool is None and entity.sort == "place")
-        by_name = not entity.sort and not check.where and any(key_of(name, (entity.key,)) for name in check.names)
-        if (listed and entity.sort) or by_name:
+        if entity.tool == check.tool or (check.tool is None and entity.sort == "place"):
             found.setdefault(entity.key, []).append(entity)
+    if not check.where:
+        found = {key: [] for name in check.names if (key := key_of(name, context.named))} | found
     return found
 
 
@@ -334,7 +334,7 @@ def _fits(check: Recommends, key: str, entities: Sequence[Entity], calls: Sequen
     """Return whether a thing is what the check describes."""
     if check.names and not any(key_of(name, (key,)) for name in check.names):
         return False
-    return _has_all(entities, check.where, calls)
+    return not check.where or _has_all(entities, check.where, calls)
 
 
 def breaks(check: Recommends | Avoids, key: str, context: Context) -> bool | None:

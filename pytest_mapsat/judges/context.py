@@ -53,6 +53,7 @@ from .things import (
     Standing,
     find_entities,
     key_of,
+    named_in_fields,
     names_in,
     phrases_in,
     standings,
@@ -355,6 +356,13 @@ class Context:
     def entities(self) -> tuple[Entity, ...]:
         """The things with a name that the tools returned."""
         return find_entities((step for _, step in self.answered), self.tools)
+
+    @cached_property
+    def named(self) -> frozenset[str]:
+        """The keys of what the tools name, listed or in fields that hold names."""
+        return frozenset(one.key for one in self.entities) | named_in_fields(
+            (step for _, step in self.answered), self.tools
+        )
 
     def values(self, bounds: Sequence[Bound], numbers: Callable[[Json], Iterable[float]]) -> tuple[Value, ...] | None:
         """Return the values that tools returned where ``bounds`` point to, read by ``numbers``; None where they point nowhere."""

@@ -24,7 +24,6 @@ from .belonging import (
     compared,
     in_window,
     lies_between,
-    may_reach,
     meets,
     named_by_then,
     near_phrases,
@@ -314,12 +313,11 @@ def _number_said(
     low = -math.inf if check.min is None else check.min * scale
     high = math.inf if check.max is None else check.max * scale
     if not lies_between(figure, low, high):
-        open_ = figure.stance == "unclear" or may_reach(figure, low, high)
         return _Said(
             document,
             figure,
             ours,
-            "open" if open_ else "misfit",
+            "open" if figure.stance == "unclear" else "misfit",
             f"not {range_in_words(check.min, check.max, _word(check, context))}",
         )
     if known is None:

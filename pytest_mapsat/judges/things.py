@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import Any, TypeGuard
+from typing import Any
 
 from pytest_mapsat.model import (
     Avoids,
@@ -62,7 +62,7 @@ class Entity:
         name: its name as the tool wrote it.
         id: its id, empty where the tool declares none.
         tool: the tool that returned it.
-        sort: what the tool lists there; empty for what only stands in a field that holds a name.
+        sort: what the tool lists there.
         record: its part of the result.
     """
 
@@ -79,28 +79,30 @@ class Entity:
 
 
 def find_entities(calls: Iterable[Step], tools: Mapping[str, Tool]) -> tuple[Entity, ...]:
-    """Return the entities in the results of answered calls, in the order of the calls: what tools list, and what fields name."""
+    """Return the entities in the results of answered calls, in the order of the calls."""
     found: list[Entity] = []
     for step in calls:
-        tool = tools.get(step.tool)
-        if tool is not None:
-            found += (entity for where in tool.entities for entity in _in_result(step, where))
-            for path in (path for path, meaning in tool.fields.items() if meaning.kind == "name"):
-                around, _, field = path.rpartition(".")
-                records = values_at(step.result, around) if around else [step.result]
-                named = ((one.get(field), one) for one in records if isinstance(one, dict))
-                found += (Entity(name, "", step.tool, "", one) for name, one in named if _is_name(name))
+        declared = tools[step.tool].entities if step.tool in tools else ()
+        found += (entity for where in declared for entity in _in_result(step, where))
     return tuple(found)
 
 
-def _is_name(value: Json) -> TypeGuard[str]:
-    return isinstance(value, str) and bool(fold_phrase(value))
+def named_in_fields(calls: Iterable[Step], tools: Mapping[str, Tool]) -> frozenset[str]:
+    """Return the keys of what stands in the results in fields that a tool declares to be names, and lists nowhere."""
+    fields = (
+        (step.result, path, one)
+        for step in calls
+        if step.tool in tools
+        for path, one in tools[step.tool].fields.items()
+    )
+    names = (name for result, path, one in fields if one.kind == "name" for name in values_at(result, path))
+    return frozenset(fold_phrase(name) for name in names if isinstance(name, str) and fold_phrase(name))
 
 
 def _in_result(step: Step, where: Entities) -> Iterator[Entity]:
     for item in named_items(values_at(step.result, where.items), where.name):
         name = item[where.name]
-        if _is_name(name):
+        if isinstance(name, str) and fold_phrase(name):
             identity = item.get(where.id, "") if where.id else ""
             yield Entity(name, str(identity), step.tool, where.sort, item)
 
@@ -125,7 +127,7 @@ def things_of(entities: Iterable[Entity], names: Iterable[Sequence[str]]) -> tup
     marks: dict[str, dict[str, None]] = {}
     full: dict[str, dict[str, None]] = {}
     for entity in entities:
-        if entity.sort in ("leg", ""):
+        if entity.sort == "leg":
             continue
         record = entity.record if isinstance(entity.record, dict) else {}
         full.setdefault(entity.key, {})[entity.name] = None
