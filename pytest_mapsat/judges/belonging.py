@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
-from pytest_mapsat.model import ClockTime, Number, WhichReply
+from pytest_mapsat.model import ClockTime, Number
 from pytest_mapsat.text import ClockTime as Clock
 from pytest_mapsat.text import Document, Quantity, Span, pack_of
 
@@ -143,7 +143,7 @@ def _is_of(check: Number | ClockTime, document: Document, figure: Quantity | Clo
         return None
     if not figure.subject or (to_an_end and not keys & set(figure.subject)):
         way = _way_before(document, figure, keys, context) if to_an_end else ""
-        return way in keys if way else _only_proposed(keys, context, check.turn)
+        return way in keys if way else None
     if len(figure.subject) == 1:
         return figure.subject[0] in keys or _is_of_both(keys, figure, context)
     return None if keys & set(figure.subject) else False
@@ -200,16 +200,6 @@ def _way_before(document: Document, figure: Quantity | Clock, keys: set[str], co
 def sorts_of(keys: set[str], context: Context) -> set[str]:
     """Return what sorts of things some keys are, as the tools list them; legs of a way are none."""
     return {entity.sort for entity in context.entities if entity.key in keys and entity.sort != "leg"}
-
-
-def _only_proposed(keys: set[str], context: Context, turn: WhichReply) -> bool | None:
-    """Return whether one of these things is all of its sort that is named, so that a figure of nothing else is said of it; else None."""
-    sorts = sorts_of(keys, context)
-    alike = keys | {entity.key for entity in context.entities if entity.sort in sorts}
-    there = [one for key, one in context.standings(turn).items() if key in alike]
-    if len(there) != 1 or not there[0].proposed:
-        return None
-    return there[0].key in keys
 
 
 def compared(figure: Quantity | Clock, beside: Beside, context: Context) -> Outcome:
@@ -293,13 +283,6 @@ def lies_between(figure: Quantity, low: float, high: float) -> bool:
     """Return whether a figure lies between two bounds, ends included; one that is said to be about something may lie just outside."""
     slack = ROUNDING + (_ABOUT * abs(figure.value) if figure.approx == "about" else 0)
     return figure.low - slack <= high and figure.high + slack >= low and low - slack <= figure.value <= high + slack
-
-
-def may_reach(figure: Quantity, low: float, high: float) -> bool:
-    """Return whether a figure that is said to be just over or just under something may lie between two bounds."""
-    if figure.approx == "at_least":
-        return figure.value <= high and figure.value * (1 + _NEARLY) >= low
-    return figure.approx == "at_most" and figure.value >= low and figure.value * (1 - _NEARLY) <= high
 
 
 def meets(figure: Quantity, value: float, tolerance: float) -> bool:

@@ -34,6 +34,7 @@ from .finding import SHOWN_AT_MOST, Finding, absent, cite, cited, unclear
 from .things import Entity, Standing, key_of
 
 _OPEN = "which may be proposed or not"
+_UNKNOWN = "which looks like a name that no tool returned"
 _LEFT_OPEN = "the reply may say it in words that are not understood"
 
 
@@ -80,8 +81,9 @@ def _recommended(
         return unclear(_quotes(unsure), f"of which it cannot be told whether it is {_thing(check)}", wanted)
     harmless = check.quantifier == "all"
     turning = [one for one in maybe if not proposed or fits[one.key] is not harmless]
-    if turning:
-        return unclear(_quotes(turning), _OPEN, wanted)
+    unknown = context.unknown(check.turn) if good and not turning else ()
+    if turning or unknown:
+        return unclear(unknown or _quotes(turning), _UNKNOWN if unknown else _OPEN, wanted)
     if proposed:
         return Finding(bool(good), _why(check, proposed, bool(good)), wanted, _quotes(proposed))
     return replace(_none_proposed(check, found, context, wanted), missed=context.only_missed(check.tool))
@@ -123,22 +125,22 @@ def _goes_on(context: Context, turn: WhichReply) -> bool:
 
 
 def _none_proposed(check: Recommends, found: Sequence[Standing], context: Context, wanted: str) -> Finding:
-    only_asked = all(mention.stance == "asked" for one in found for _, mention in one.mentions)
-    if found and only_asked and _goes_on(context, check.turn):
-        return unclear(_quotes(found), _OPEN, wanted)
-    doubted = any(mention.stance == "rejected" for one in found for _, mention in one.mentions)
-    if found and not only_asked and (doubted or _proposes(context, check.turn)) and not context.silent(check.turn):
+    """Return what comes of replies that surely propose nothing that may be recommended: a failure where they propose nothing else, either."""
+    stances = {mention.stance for one in found for _, mention in one.mentions}
+    doubtful = _goes_on(context, check.turn) if stances == {"asked"} else "rejected" in stances
+    if found and (doubtful or _proposes(context, check.turn)) and not context.silent(check.turn):
         return unclear(_quotes(found), "which may be proposed in words that are not understood", wanted)
     if found:
         why = f"{cited(_quotes(found))}, and no such thing is proposed"
         return replace(absent(check.if_absent, why, wanted), quotes=_quotes(found))
-    if context.silent(check.turn):
+    nothing = not (_entities(check, context) or (context.entities and _proposes(context, check.turn)))
+    if context.silent(check.turn) or (nothing and not _named(check.names, context, check.turn)):
         return absent(check.if_absent, "nothing that a tool returned is recommended", wanted)
-    if not _entities(check, context):
-        named = [one for name in check.names if (one := _standing(name, context, check.turn))]
-        why = "nothing that a tool returned is recommended"
-        if named:
-            why = f"{cited(_quotes(named))}, which is nothing that a tool returned"
+    named = [] if _entities(check, context) else _named(check.names, context, check.turn)
+    if not context.named.isdisjoint(one.key for one in named):
+        return unclear(_quotes(named), f"of which no result tells whether it is {_thing(check)}", wanted)
+    if named:
+        why = f"{cited(_quotes(named))}, which is nothing that a tool returned"
         return replace(absent(check.if_absent, why, wanted), quotes=_quotes(named))
     return unclear((), _LEFT_OPEN, wanted)
 
@@ -165,8 +167,10 @@ def avoids(check: Avoids, context: Context) -> Finding:
         if standing.proposed and is_it and (standing.firmly or not firmly):
             return Finding(False, _why(check, [standing], True), wanted, _quotes([standing]))
     open_ = [standing for standing, is_it in held if is_it is not False]
-    if open_:
-        return unclear(_quotes(open_), f"of which it is open whether {_thing(check)} is recommended", wanted)
+    unknown = () if open_ else context.unknown(check.turn)
+    if open_ or unknown:
+        what = _UNKNOWN if unknown else f"of which it is open whether {_thing(check)} is recommended"
+        return unclear(unknown or _quotes(open_), what, wanted)
     proposed = any(standing.proposed for standing in context.standings(check.turn).values())
     return Finding(True, f"none of the things recommended is {_thing(check)}", wanted, vacuous=not proposed)
 
@@ -226,7 +230,10 @@ def rules_out(check: RulesOut, context: Context) -> Finding:
         return Finding(True, cited(_quotes(against)), wanted, _quotes(against))
     if found:
         return unclear(_quotes(found), "of which it is open whether it is to be had", wanted)
-    return _unsaid(check.turn, f"no reply speaks of {one_of(check.names)}", wanted, context)
+    why = f"no reply speaks of {one_of(check.names)}"
+    if context.refuses(check.turn):
+        return unclear((), f"{why}, and what one refuses may be meant", wanted)
+    return _unsaid(check.turn, why, wanted, context)
 
 
 def covers(check: Covers, context: Context) -> Finding:
@@ -247,7 +254,7 @@ def covers(check: Covers, context: Context) -> Finding:
     # What is only set beside the others, or located, may be offered all the same: "for more power there's X".
     beside = [found for found in each if found and all(one.proposed is False and _is_beside(one) for one in found)]
     none = len(open_) + unnamed + len(beside) < least or (not open_ and context.silent(check.turn))
-    if len(there) > most or (not there and none):
+    if len(there) > most or (not there and none and not _proposes(context, check.turn)):
         return Finding(False, why, wanted, _quotes(there), absent=len(there) <= most)
     if len(there) >= least and len(there) + len(open_) <= most:
         return Finding(True, why, wanted, _quotes(there))
@@ -313,11 +320,13 @@ def _arrival(found: Sequence[Standing], context: Context, turn: WhichReply) -> i
 
 
 def _entities(check: Recommends | Avoids, context: Context) -> dict[str, list[Entity]]:
-    """Return what may be recommended, by key: what the check's tool returned, or the places that any tool did."""
+    """Return what may be recommended, by key: what the check's tool returned, or the places that any tool did; by its name alone, what any tool names."""
     found: dict[str, list[Entity]] = {}
     for entity in context.entities:
         if entity.tool == check.tool or (check.tool is None and entity.sort == "place"):
             found.setdefault(entity.key, []).append(entity)
+    if not check.where:
+        found = {key: [] for name in check.names if (key := key_of(name, context.named))} | found
     return found
 
 
@@ -325,7 +334,7 @@ def _fits(check: Recommends, key: str, entities: Sequence[Entity], calls: Sequen
     """Return whether a thing is what the check describes."""
     if check.names and not any(key_of(name, (key,)) for name in check.names):
         return False
-    return _has_all(entities, check.where, calls)
+    return not check.where or _has_all(entities, check.where, calls)
 
 
 def breaks(check: Recommends | Avoids, key: str, context: Context) -> bool | None:

@@ -14,6 +14,7 @@ from pytest_mapsat.model import (
     Case,
     Check,
     Json,
+    Quote,
     ReferenceEnd,
     ReplySize,
     Step,
@@ -22,6 +23,7 @@ from pytest_mapsat.model import (
     Turn,
     Visible,
     WhichReply,
+    leaves,
 )
 from pytest_mapsat.sandbox import End, EndError, Table, WorldSuite, play_reference, reference_digest, tables_of
 from pytest_mapsat.text import (
@@ -50,7 +52,19 @@ from .evidence import Evidence, evidence
 from .explained import Explained
 from .form import filled_in
 from .handed_over import Contradiction, HandedOver
-from .things import Entity, Standing, find_entities, key_of, names_in, phrases_in, standings, things_of, word_at
+from .things import (
+    Entity,
+    Standing,
+    find_entities,
+    key_of,
+    named_in_fields,
+    names_in,
+    phrases_in,
+    standings,
+    things_of,
+    unknown_names,
+    word_at,
+)
 
 _Reply = TypeVar("_Reply", bound=Document | None)
 #: Fewer characters say nothing that could only be copied.
@@ -129,6 +143,11 @@ class Context:
     def _known(self) -> frozenset[int]:
         """The checks by identity: they are held, so that no other object has theirs."""
         return frozenset(map(id, self.checks))
+
+    def is_fact(self, check: Check) -> bool:
+        """Return whether a check is one of those on the facts of the case, or a part of one."""
+        facts = self.case.truth.facts if self.case else ()
+        return any(one is check for fact in facts if fact.check for one in leaves(fact.check))
 
     @cached_property
     def lexicon(self) -> Lexicon:
@@ -260,6 +279,30 @@ class Context:
             self._standings[turn] = named
         return self._standings[turn]
 
+    def unknown(self, turn: WhichReply) -> tuple[Quote, ...]:
+        """Return what looks like the name of a further thing that the replies propose, and that nothing in the dialogue has."""
+        proposed = {key for key, one in self.standings(turn).items() if one.proposed is not False}
+        return tuple(
+            document.quote(span)
+            for document in self.read(turn)
+            for span in unknown_names(document, proposed, self._knows)
+        )
+
+    def _knows(self, name: str) -> bool:
+        """Return whether the user, the context or a result has said a name, or whether it is short for one of a known thing."""
+        wanted = fold_phrase(name)
+        short = wanted.replace(" ", "")
+        names = (key.replace(" ", "") for key in self.evidence.names)
+        return wanted in self._known_words or any(_in_order(short, name) for name in names)
+
+    @cached_property
+    def _known_words(self) -> str:
+        told = [turn.text for turn in self.trajectory.turns if turn.role == "user"]
+        told += [json.dumps(step.result, ensure_ascii=False) for _, step in self.answered]
+        if self.visible is not None:
+            told.append(self.visible.model_dump_json())
+        return "\n".join(map(fold_phrase, told))
+
     def _addressed(self, turn: WhichReply) -> Iterator[tuple[str, tuple[Document, Mention]]]:
         """Yield the things whose address the replies tell: one that is not named may be meant by it."""
         told = [
@@ -306,6 +349,10 @@ class Context:
         """Return whether the replies surely propose and state nothing: they are blank, copied, only ask, or touch no thing of the case."""
         return not any(_says_something(document) for document in self.read(turn))
 
+    def refuses(self, turn: WhichReply) -> bool:
+        """Return whether a reply denies something and names no thing: it may refuse what was asked for."""
+        return any(document.negations and not document.mentions for document in self.read(turn))
+
     def _own(self, text: str, index: int) -> str:
         """Return a reply in which what it only copies from the user or from results is blank."""
         if self._is_its_output(index):
@@ -349,6 +396,13 @@ class Context:
     def entities(self) -> tuple[Entity, ...]:
         """The things with a name that the tools returned."""
         return find_entities((step for _, step in self.answered), self.tools)
+
+    @cached_property
+    def named(self) -> frozenset[str]:
+        """The keys of what the tools name, listed or in fields that hold names."""
+        return frozenset(one.key for one in self.entities) | named_in_fields(
+            (step for _, step in self.answered), self.tools
+        )
 
     def values(self, bounds: Sequence[Bound], numbers: Callable[[Json], Iterable[float]]) -> tuple[Value, ...] | None:
         """Return the values that tools returned where ``bounds`` point to, read by ``numbers``; None where they point nowhere."""
@@ -461,6 +515,21 @@ def _is_data(line: str, of: Json = None) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(value, dict | list) if of is None else value == of
+
+
+def _in_order(short: str, name: str) -> bool:
+    """Return whether a short form is made of pieces of a name in their order, each of two characters or more: 青石茶馆 of 青石湖边茶馆."""
+    position = index = 0
+    while index < len(short):
+        size = 2
+        place = name.find(short[index : index + size], position)
+        if place < 0 or index + size > len(short):
+            return False
+        while index + size < len(short) and name.startswith(short[index + size], place + size):
+            size += 1
+        index += size
+        position = place + size
+    return bool(short)
 
 
 def _blank(text: str) -> str:

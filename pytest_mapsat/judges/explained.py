@@ -53,7 +53,16 @@ class Explained:
 
     def _figure(self, said: Quantity, roles: Collection[str]) -> Explanation:
         alike = [one for one in self.evidence.figures if _alike(said.unit, one.unit)]
-        meeting = [one for one in alike if agrees(said, one.value, one.high)]
+        # A limit that the user sets ("at most 40") tells of no figure below it.
+        meeting = [
+            one
+            for one in alike
+            if (
+                agrees(said, one.value, one.high)
+                if one.source.origin == "tool"
+                else agrees(said, one.value) or agrees(said, one.high)
+            )
+        ]
         if meeting and (why := self._owned(said, meeting, roles)) != "unnamed":
             return why
         return "derived" if any(agrees(said, value) for value in self._derived(said.unit)) else ""

@@ -24,7 +24,6 @@ from .belonging import (
     compared,
     in_window,
     lies_between,
-    may_reach,
     meets,
     named_by_then,
     near_phrases,
@@ -47,8 +46,8 @@ _UNITS = {
 _NOUNS = {"min": "duration", "m": "length", "yuan": "sum of money", "percent": "percentage", "celsius": "temperature"}
 #: Minutes that a clock time may lie from one that it is said to be about.
 _ABOUT_MINUTES = 5
-#: Roles that a figure is not read in by mistake.
-_SURE_ROLES = ("budget", "saving", "slack", "former_price")
+#: Roles of figures that are plans, and claim nothing.
+_PLANNED = ("budget", "slack")
 _TIME_ROLES = frozenset(get_args(TimeRole))  # likewise
 #: Roles of times that are told of things, and never of the user.
 _HOURS = ("opening", "closing", "last_service")
@@ -70,6 +69,7 @@ class _Said(NamedTuple):
         misfit: where it does not lie, in words.
         other_role: whether its role alone tells that the check does not speak of it.
         suspect: whether its value is that of another thing, in such a role: then it may be said wrongly, whatever else fits.
+        far: whether it is of another order of size than all that it could be compared with.
     """
 
     document: Document
@@ -79,6 +79,7 @@ class _Said(NamedTuple):
     misfit: str = ""
     other_role: bool = False
     suspect: bool = False
+    far: bool = False
 
     @property
     def quote(self) -> Quote:
@@ -190,7 +191,7 @@ def _weighed(figure: Quantity | Clock, said: _Said, check: Number | ClockTime, c
         why = ""  # when the user is free says nothing of when a shop is
     outcome = said.outcome
     if why == "user":
-        outcome = "given"
+        outcome = "open" if _is_claimed(figure) else "given"
     elif why in ("own", "other") and not sure:
         outcome = "explained"
     elif why == "own" or is_reckoned(figure, why, sure=sure):
@@ -201,6 +202,11 @@ def _weighed(figure: Quantity | Clock, said: _Said, check: Number | ClockTime, c
         outcome = "open"
     others = why == "swapped" or (not why and isinstance(figure, Clock))
     return said._replace(outcome=outcome, suspect=others and bool(figure.subject))
+
+
+def _is_claimed(figure: Quantity | Clock) -> bool:
+    """Return whether words call a figure a price or a total, which is a claim though it is as much as the user would pay."""
+    return isinstance(figure, Quantity) and figure.unit == MONEY and figure.cued and figure.role not in _PLANNED
 
 
 def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun: str, context: Context) -> Finding:  # noqa: PLR0911  the cases, one after the other
@@ -226,8 +232,7 @@ def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun:
     others = [one for one in said if one.other_role]
     if others and check.if_absent == "fail" and not context.silent(check.turn):
         return unclear(_quotes(others), f"which seems to be {_read_as(others)}", wanted)
-    aside = [one for one in said if one.other_role or one.figure.stance == "asked"]
-    strange = [one for one in aside if _is_strange(one, check, context)]
+    strange = [one for one in said if one.figure.stance != "denied" and _is_strange(one, check, context)]
     if strange and check.if_absent != "fail":
         return unclear(_quotes(strange), "which nothing known has, and may be the one that is meant", wanted)
     return absent(check.if_absent, f"no reply says a {noun}{thing_in_words(check)}", wanted)
@@ -242,13 +247,19 @@ def _read_as(said: Sequence[_Said]) -> str:
 
 
 def _is_strange(one: _Said, check: Number | ClockTime, context: Context) -> bool:
-    """Return whether a figure may have been read in another role by mistake: nothing known explains it, or, a time without a role, another thing alone."""
-    if one.figure.role in (_SURE_ROLES if isinstance(one.figure, Quantity) else _TIME_ROLES):
+    """Return whether a figure may be the one that is meant, read as one of another thing or role: nothing known explains it, or, a time without a role, another thing alone."""
+    of_another = bool(check.of) and len(one.figure.subject) == 1 and one.belongs is False and not one.other_role
+    if one.figure.role in _PLANNED or of_another:
         return False
     why = context.explained(one.document).of(one.figure, check.role)
+    only_other = why in ("swapped", "unnamed") and len(one.figure.subject) == 1
     if isinstance(one.figure, Clock):
-        return why in ("other", "unnamed") and len(one.figure.subject) == 1
-    return not why or (why in ("swapped", "unnamed") and len(one.figure.subject) == 1)
+        return (
+            one.other_role
+            and one.figure.role is None
+            and (only_other or (why == "other" and len(one.figure.subject) == 1))
+        )
+    return only_other or (not why and not (one.far and check.role)) or (why == "user" and _is_claimed(one.figure))
 
 
 def _turning(check: Number | ClockTime, clear: Sequence[_Said], maybe: Sequence[_Said]) -> list[_Said]:
@@ -295,10 +306,12 @@ def _number_said(
     low = -math.inf if check.min is None else check.min * scale
     high = math.inf if check.max is None else check.max * scale
     if not lies_between(figure, low, high):
-        open_ = figure.stance == "unclear" or may_reach(figure, low, high)
-        outcome: Outcome = "open" if open_ else "misfit"
         return _Said(
-            document, figure, ours, outcome, f"not {range_in_words(check.min, check.max, _word(check, context))}"
+            document,
+            figure,
+            ours,
+            "open" if figure.stance == "unclear" else "misfit",
+            f"not {range_in_words(check.min, check.max, _word(check, context))}",
         )
     if known is None:
         return _Said(document, figure, ours, "fits")
@@ -307,14 +320,17 @@ def _number_said(
         upto = [value for value in upto if not (figure.mode and value.mode) or figure.mode == value.mode]
     far = (figure.role is None or not figure.cued) and is_far(figure, upto)
     if far and figure.unit != MONEY:
-        return _Said(document, figure, belongs=False)
+        return _Said(document, figure, belongs=False, far=True)
     if far:
         return _Said(document, figure, ours, "beside")
     named = named_by_then(figure, document)
     ours = ours if named or not ours else None
     shown = [f"{value.number / scale:g} {_word(check, context)}" for value in relevant(figure, upto)]
     beside = Beside(upto, lambda value: meets(figure, value.number, check.allowed), named)
-    return _Said(document, figure, ours, compared(figure, beside, context), f"but {_returned(check.bounds, shown)}")
+    outcome = compared(figure, beside, context)
+    if outcome == "misfit" and check.quantifier == "any" and any(map(beside.fits, upto)):
+        outcome = "open"  # it is one of the values that are asked for, if not of the thing that it seems to be said of
+    return _Said(document, figure, ours, outcome, f"but {_returned(check.bounds, shown)}")
 
 
 def _time_said(

@@ -73,7 +73,7 @@ def _sorts_spoken_of(text: str) -> tuple[str, ...]:
     return tuple(kind for kind, words in _SUBJECTS if words.search(folded))
 
 
-def _judged(sorts: Collection[str], about: Sequence[str], context: Context) -> Finding:
+def _judged(sorts: Collection[str], about: Sequence[str], context: Context) -> Finding:  # noqa: PLR0911  the cases, one after the other
     """Fail on a claim that is wrong, leave open what is not supported, and pass where all that matters is, and not by common figures alone."""
     asked_for = [one for one in context.claims if _asked_for(one, sorts) and _concerns(one, about)]
     claims = [one for one in asked_for if one.matters]
@@ -86,6 +86,9 @@ def _judged(sorts: Collection[str], about: Sequence[str], context: Context) -> F
     open_ = [one for one in claims if one.verdict != "supported"]
     if open_:
         return unclear(map(_quote, open_), f"which no evidence surely bears out: {open_[0].reason}", wanted)
+    unknown = context.unknown("any") if not about and (not sorts or "name" in sorts) else ()
+    if unknown and claims:
+        return unclear(unknown, "which looks like a name that no evidence has", wanted)
     rivals = [one for one in asked_for if _has_rival(one, context)]
     if rivals and not claims:
         return unclear(map(_quote, rivals), "which may be a plan, and is not what a tool returned of the kind", wanted)

@@ -6,9 +6,12 @@ proposes nothing. What is not surely read leaves open whether the thing is propo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 from pytest_mapsat.model import (
@@ -30,8 +33,19 @@ from pytest_mapsat.model import (
     leaves,
     values_at,
 )
-from pytest_mapsat.text import Document, Mention, Thing, fold_phrase
+from pytest_mapsat.text import Document, Mention, Span, Thing, fold_phrase
 
+#: What looks like a name: words with capitals, or Chinese characters up to a sign or a particle.
+_NAME = r"(?P<name>[A-Z][\w'’-]+(?: (?:of |the |& )?[A-Z][\w'’-]+)*|[\u4e00-\u9fff]{2,10}?(?=[^\w]|$|[和与都也吧]))"
+_AND = r"[*_\s]*(?:和|与|以及|、|\band\b|\bor\b|&)\s*(?:the )?[*_]*"
+_BEHIND = re.compile(_AND + _NAME)
+_BEFORE = re.compile(rf"(?<!\w){_NAME}{_AND}$")
+#: The head of an item or a row, and what ends it.
+_HEAD = re.compile(rf"(?:[\W_]|\d{{1,2}}[.、)）])*{_NAME}[*_\s]*(?P<end>[(（:：,，—–|-]|$)")
+#: Chinese characters that stand in sentences sooner than in names.
+_PARTICLES = frozenset("的了着过在于到从往离是有和与及或也都就这那它他她您你我们请可以要去来把被让很不没更最再还个")
+#: So many characters are looked at for a name.
+_LONGEST_NAME = 40
 #: What a mention may be without proposing its thing.
 _BESIDE = ("compared", "landmark", "asked")
 _AGAINST = ("rejected", "denied")
@@ -71,6 +85,18 @@ def find_entities(calls: Iterable[Step], tools: Mapping[str, Tool]) -> tuple[Ent
         declared = tools[step.tool].entities if step.tool in tools else ()
         found += (entity for where in declared for entity in _in_result(step, where))
     return tuple(found)
+
+
+def named_in_fields(calls: Iterable[Step], tools: Mapping[str, Tool]) -> frozenset[str]:
+    """Return the keys of what stands in the results in fields that a tool declares to be names, and lists nowhere."""
+    fields = (
+        (step.result, path, one)
+        for step in calls
+        if step.tool in tools
+        for path, one in tools[step.tool].fields.items()
+    )
+    names = (name for result, path, one in fields if one.kind == "name" for name in values_at(result, path))
+    return frozenset(fold_phrase(name) for name in names if isinstance(name, str) and fold_phrase(name))
 
 
 def _in_result(step: Step, where: Entities) -> Iterator[Entity]:
@@ -287,3 +313,40 @@ def word_at(text: str, phrase: str) -> int | None:
 def _glued(one: str, other: str) -> bool:
     """Return whether two characters belong to one word of a script that puts spaces between words."""
     return one.isascii() and other.isascii() and one.isalnum() and other.isalnum()
+
+
+def unknown_names(document: Document, proposed: AbstractSet[str], knows: Callable[[str], bool]) -> Iterator[Span]:
+    """Yield what looks like a name, stands beside a proposed thing, and is none that is known.
+
+    It is joined to the thing by a word, or heads an item or a row of a list in which as many are headed by proposed things.
+
+    Args:
+        document: the reply.
+        proposed: the keys of what it proposes, or may.
+        knows: tells whether something that was known has a name.
+    """
+    text, named = document.text, [one.span for one in document.mentions]
+    may = ("affirmed", *_OPEN)
+    firm = [one.span for one in document.mentions if one.stance in may and not proposed.isdisjoint(one.keys)]
+    beside = []
+    for span in firm:
+        beside.append(_BEHIND.match(text, span.end))
+        beside.append(_BEFORE.search(text, max(span.start - _LONGEST_NAME, 0), span.start))
+    for (kind, _, _), blocks in groupby(
+        document.blocks, lambda block: (block.kind, block.heading, block.kind == "item" and block.level)
+    ):
+        items = [one.span for one in blocks if kind == "item" or (kind == "row" and one.cells and one.cells[0].row)]
+        heads = [head for span in items if (head := _HEAD.match(text, span.start, span.end))]
+        known = [head for head in heads if any(_meets(Span(*head.span("name")), span) for span in firm)]
+        ends = {head["end"] for head in known}
+        beside += [head for head in heads if head["end"] in ends and 2 * len(known) >= len(items)]
+    for found in beside:
+        if found is None or _PARTICLES & set(found["name"]):
+            continue
+        span = Span(*found.span("name"))
+        if not any(_meets(span, one) for one in named) and not knows(found["name"]):
+            yield span
+
+
+def _meets(one: Span, other: Span) -> bool:
+    return one.start < other.end and other.start < one.end

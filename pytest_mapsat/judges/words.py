@@ -5,8 +5,7 @@ Words that are there and stand decide. That words are not there decides only whe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterable, Mapping
 
 from pytest_mapsat.model import Asked, NotSaid, Quote, Said, Travels
 from pytest_mapsat.text import Document, Mention, fold_phrase, pack_of
@@ -22,8 +21,6 @@ Groups = Mapping[str, frozenset[str]]
 _OPEN = "of which it is open whether it is meant so"
 _WAYS = ("travel_time", "travel_distance")
 _LISTED = 2
-#: Shorter words tell little.
-_TELLING = 4
 
 
 def said(check: Said, context: Context) -> Finding:
@@ -38,7 +35,7 @@ def said(check: Said, context: Context) -> Finding:
     missing = [(group, found) for group, found, there in zip(groups, each, standing, strict=True) if not there]
     why = "; ".join(f"no reply says {one_of(group)}" for group, _ in missing)
     denied = all(_meant(*one) is False for _, found in missing for one in found)
-    if (denied and context.silent(check.turn)) or (
+    if (denied and context.silent(check.turn) and not context.refuses(check.turn)) or (
         check.about and not any(says(document.text, check.about) for document in context.read(check.turn))
     ):
         return Finding(False, why, wanted, absent=True)
@@ -49,46 +46,22 @@ def said(check: Said, context: Context) -> Finding:
 
 
 def not_said(check: NotSaid, context: Context) -> Finding:
-    """None of ``phrases`` is said, unless under a negation or in a question; a comparison leaves it open."""
+    """None of ``phrases`` is said, unless under a negation or in a question; a comparison leaves it open.
+
+    A fact is not kept for its words being absent: other words may say the same. It holds where they are denied, or nothing is said.
+    """
     wanted = f"nothing said of {one_of(check.phrases)}"
-    found = [one for one in context.phrased(check.phrases, check.turn) if not _turned_down(*one)]
+    phrased = context.phrased(check.phrases, check.turn)
+    found = [one for one in phrased if not _turned_down(*one)]
     for meant in (True, None):
         quotes = _quotes(one for one in found if _surely(*one) is meant)
         if quotes and meant:
             return Finding(False, cited(quotes), wanted, quotes)
         if quotes:
             return unclear(quotes, _OPEN, wanted)
-    pieces = _in_pieces(check, context)
-    if pieces:
-        return unclear(pieces, "which may say it in other words", wanted)
+    if context.is_fact(check) and not phrased and not context.silent(check.turn):
+        return unclear((), f"no reply says {one_of(check.phrases)}, and other words may say the same", wanted)
     return Finding(True, f"no reply says {one_of(check.phrases)}, save under a negation", wanted)
-
-
-def _in_pieces(check: NotSaid, context: Context) -> tuple[Quote, ...]:
-    """Return the clauses that have the words of a phrase apart from each other, and no denial: "the tunnel is being dug up, too"."""
-    wanted = [pieces for phrase in check.phrases if len(pieces := _pieces(fold_phrase(phrase))) > 1]
-    found = (
-        document.quote(clause)
-        for document in context.read(check.turn)
-        for clause in document.clauses
-        if any(_has_pieces(fold_phrase(document.words(clause)), pieces) for pieces in wanted)
-        and not any(clause.start <= denial.start < clause.end for denial in document.negations)
-    )
-    return tuple(islice(found, SHOWN_AT_MOST))
-
-
-def _pieces(phrase: str) -> tuple[str, ...]:
-    """Return the words of a phrase that say something; where words are not set apart, each two characters."""
-    if phrase.isascii():
-        return tuple(word for word in phrase.split() if len(word) >= _TELLING)
-    return tuple(phrase[at : at + 2] for at in range(0, len(phrase) - 1, 2))
-
-
-def _has_pieces(text: str, pieces: Sequence[str]) -> bool:
-    """Return whether a text has the last of the pieces, and one of the first half: what is the case, and of what."""
-    return any(word_at(text, piece) is not None for piece in pieces[: len(pieces) // 2]) and (
-        word_at(text, pieces[-1]) is not None
-    )
 
 
 def asked(check: Asked, context: Context) -> Finding:

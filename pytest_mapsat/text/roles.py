@@ -225,7 +225,9 @@ class Subjects:
         sentence = self.scan.sentences[clause.sentence]
         if sentence.asks:
             cues = self.scan.cues_between(sentence.start, sentence.end)
-            return "unclear" if any(cue.has("suggest") for cue in cues) else "asked"
+            # The mark at the end may ask its last clause only: "20 yuan at least, would you like something else?"
+            leads = "," in self.scan.text[start : sentence.end]
+            return "unclear" if leads or any(cue.has("suggest") for cue in cues) else "asked"
         for cue in reversed([cue for cue in clause.cues if cue.end <= start]):
             if self.scan.text[cue.end : start].strip():
                 break

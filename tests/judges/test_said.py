@@ -165,19 +165,6 @@ def test_a_way_that_the_user_has_named_is_no_way_that_the_user_is_told_to_take()
     assert judge_dialogue(Trajectory(case="c1", turns=turns), "travels", by=["walking"]).passed is True
 
 
-@pytest.mark.parametrize(
-    ("reply", "passed"),
-    [
-        ("The bridge is closed. The tunnel is closed as well.", False),
-        ("The bridge is closed. In the tunnel they have closed a lane, too.", None),
-        ("The bridge is closed, take the tunnel.", True),
-        ("Closed is the bridge, and not the tunnel.", True),
-    ],
-)
-def test_words_of_a_phrase_that_stand_apart_leave_it_open_whether_it_is_said(reply, passed):
-    assert judge_reply(reply, "not_said", phrases=["tunnel is closed", "tunnel closed"]).passed is passed
-
-
 @pytest.mark.parametrize("reply", ["Tuesday is cancelled at no cost.", "We have cancelled it, at no cost."])
 def test_a_phrase_that_denies_by_itself_is_said(reply):
     assert judge_reply(reply, "said", any=["at no cost"]).passed is True

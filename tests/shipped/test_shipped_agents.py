@@ -12,15 +12,27 @@ ORACLE = "baseline:oracle"
 CONSIDERATE = "shipped_agents.considerate:agent"
 NAIVE = "shipped_agents.naive:agent"
 
+#: Facts that rules never pass: that words are absent proves nothing, so a person or a model decides them.
+UNDECIDED = {"realtime-bridge-closed": {"which-is-closed"}}
+
 every_case = pytest.mark.parametrize("name", CASES)
+
+
+def undecided(card, *kinds):
+    return {
+        label.factor for label in card.labels if label.outcome == "unevaluated" and (not kinds or label.kind in kinds)
+    }
 
 
 @every_case
 def test_the_oracle_scores_everything_and_misses_nothing(name):
     card = cards(ORACLE)[name]
-    assert card.outcome == "passed", failed(card)
+    assert undecided(card) == UNDECIDED.get(name, set())
     assert failed(card) == set()
-    assert (card.ar, card.metric("ifs"), card.metric("ts"), card.sandbox["miss"]) == (1, 1, 1, 0)
+    assert (card.metric("ts"), card.sandbox["miss"]) == (1, 0)
+    if name not in UNDECIDED:
+        assert card.outcome == "passed", card.reason
+        assert (card.ar, card.metric("ifs")) == (1, 1)
 
 
 @every_case
@@ -34,8 +46,11 @@ def test_the_oracle_asks_where_the_policy_has_a_question(name):
 @every_case
 def test_the_considerate_agent_keeps_every_hard_constraint_and_fact(name):
     card = cards(CONSIDERATE)[name]
-    assert card.outcome == "passed", card.reason
-    assert (card.metric("ecr"), card.metric("ifs"), card.sandbox["miss"], card.calls.failed) == (1, 1, 0, 0)
+    assert undecided(card, "fact") == UNDECIDED.get(name, set())
+    assert (card.metric("ecr"), card.sandbox["miss"], card.calls.failed) == (1, 0, 0)
+    if name not in UNDECIDED:
+        assert card.outcome == "passed", card.reason
+        assert card.metric("ifs") == 1
     assert failed(card) <= {factor.id for factor in CASES[name].truth.implicit if factor.severity == "soft"}
 
 
@@ -59,7 +74,7 @@ def test_the_naive_agent_passes_the_plain_cases_and_fails_most_others():
         ("search-pharmacy-late", "open-now"),
         ("search-pharmacy-late", "distance"),
         ("ride-per-head", "whole-price"),
-        ("realtime-last-metro", "reachable"),
+        ("realtime-last-metro", "no-metro"),
         ("local-car-wash-moved", "right-shop"),
     ],
     ids=[
