@@ -40,6 +40,9 @@ _SHOWN = 3
 _FEWEST_DIGITS = 7
 _DIGITS = re.compile(r"\d+")
 _SAME_STREET = 0.6
+#: What a line is, by its words.
+_RAILS = re.compile(r"号线|地铁|(?i:\bline\b|metro|tram|train)")
+_ROAD = re.compile(r"路|公交|巴士|(?i:\bbus\b)")
 #: The head of an item: a name, up to the end of the line or a bracket.
 _HEAD = re.compile(
     r"\s*(?:[-*+•·]\s+|\d{1,2}\s*[.、)）]\s*)?[*_]{0,3}([^\W\d_][^\n:：,，、。;；!！?？(（|*_]{1,23}?)[*_]{0,3}\s*(?=$|[\n(（])"
@@ -287,6 +290,8 @@ class _Scale:
         known = [one for one in self._evidence.identities if one.kind == said.kind]
         own = [one for one in known if len(said.subject) == 1 and said.subject[0] in one.subject]
         meeting = [one for one in own or known if _same_words(said.value, one.value)]
+        if said.kind == "line":
+            meeting = [one for one in meeting if _same_line(self._document.words(said.span), one.text)]
         if meeting:
             return "supported", "the evidence has it", meeting
         if said.kind == "address" and own and all(_other_number(said.value, one.value) for one in own):
@@ -345,6 +350,13 @@ def _same_number(said: str, known: str) -> bool:
 def _same_words(said: str, known: str) -> bool:
     ours, theirs = (fold_phrase(value).replace(" ", "") for value in (said, known))
     return ours in theirs or (bool(theirs) and theirs in ours)
+
+
+def _same_line(said: str, known: str) -> bool:
+    """Return whether two lines have one number, and do not run on rails the one and on the road the other."""
+    rails, roads = ([bool(sort.search(text)) for text in (said, known)] for sort in (_RAILS, _ROAD))
+    other_sort = rails[0] != rails[1] and roads[0] != roads[1]
+    return _DIGITS.findall(said) == _DIGITS.findall(known) and not other_sort
 
 
 def _other_number(address: str, known: str) -> bool:

@@ -102,7 +102,8 @@ class Explained:
         """Return sums and differences of two values, multiples and shares for several people."""
         known = {(one.value, one.role, one.subject) for one in self.evidence.figures if _alike(unit, one.unit)}
         pairs = list(combinations(sorted(known, key=str)[:_MOST_VALUES], 2))
-        found = {one[0] + other[0] for one, other in pairs}
+        # Only figures of one role or thing are added: not a price and the user's budget.
+        found = {one[0] + other[0] for one, other in pairs if one[1] == other[1] or {*one[2]} & {*other[2]}}
         if unit != "m":
             found |= {abs(one[0] - other[0]) for one, other in pairs if one[1] == other[1]}
         if unit == "yuan":

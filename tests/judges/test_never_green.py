@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_mapsat.judges import make_judge
+from pytest_mapsat.judges import Context, make_judge
 from pytest_mapsat.model import Case, Step, Tool, Trajectory, Turn
 from pytest_mapsat.text import Vocabulary
 
@@ -173,8 +173,14 @@ def test_a_fact_is_not_kept_for_its_words_being_absent(phrase, reply, denied):
 )
 def test_a_line_is_not_borne_out_by_another_one(known, reply, right):
     rides = returned("lines", {"rides": [{"line": known}]})
-    assert outcome(reply, {"kind": "grounded", "claims": ["line"]}, rides) != "passed"
-    assert outcome(right, {"kind": "grounded", "claims": ["line"]}, rides) == "passed"
+    verdicts = []
+    for text in (reply, right):
+        turns = (Turn(role="user", text="How do I get there?"), Turn(role="agent", text=text, steps=(rides,)))
+        context = Context(Trajectory(case="c1", turns=turns), TOOLS, language="en" if text.isascii() else "zh")
+        verdicts.append([claim.verdict for claim in context.claims if claim.claim.sort == "line"])
+        # A line that the evidence has passes no fact by itself.
+        assert outcome(text, {"kind": "grounded", "claims": ["line"]}, rides) == "unevaluated"
+    assert verdicts == [["undecided"], ["supported"]]
 
 
 @pytest.mark.parametrize(

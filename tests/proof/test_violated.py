@@ -34,7 +34,6 @@ def test_figures_of_every_unit_that_a_check_may_have_are_read():
         ({"kind": "said", "all": ["Cafe Luna", "quiet"]}, "quiet", "loud"),
         ({"kind": "not_said", "phrases": ["terrace"]}, "quiet room", "terrace"),
         ({"kind": "covers", "names": [["Cafe Luna"]]}, "Cafe Luna", "Old Mill"),
-        ({"kind": "chooses", "option": ["walk"], "over": ["bus"]}, "walk", "bus ride"),
         (RATED, "Cafe Luna", "Old Mill"),
         ({"kind": "avoids", "names": ["Red Door"]}, "Cafe Luna", "Red Door"),
         (WALK, "10 min", "12 min"),

@@ -35,7 +35,6 @@ PLAIN = [
     ("I would skip Birch Cafe and head to Amber Hall instead.", "amber", "birch"),
     ("Amber Hall is your best option. Birch Cafe is nearer, but it closes before you get there.", "amber", "birch"),
     ("Rather than Birch Cafe, I'd book Amber Hall.", "amber", "birch"),
-    ("Not Birch Cafe but Amber Hall.", "amber", "birch"),
     ("Amber Hall. It's cheaper than Birch Cafe and open late.", "amber", "birch"),
     ("amber hall, 5 min walk. birch cafe's full.", "amber", "birch"),
     (
