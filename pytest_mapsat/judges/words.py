@@ -35,7 +35,7 @@ def said(check: Said, context: Context) -> Finding:
     missing = [(group, found) for group, found, there in zip(groups, each, standing, strict=True) if not there]
     why = "; ".join(f"no reply says {one_of(group)}" for group, _ in missing)
     denied = all(_meant(*one) is False for _, found in missing for one in found)
-    if (denied and context.silent(check.turn) and not context.refuses(check.turn)) or (
+    if (denied and context.silent(check.turn)) or (
         check.about and not any(says(document.text, check.about) for document in context.read(check.turn))
     ):
         return Finding(False, why, wanted, absent=True)

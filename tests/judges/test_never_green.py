@@ -204,12 +204,8 @@ def test_what_is_missing_to_a_free_delivery_is_no_fee(reply):
 
 
 @pytest.mark.parametrize("reply", ["抱歉，这个已经改不了了。", "Sorry, that cannot be changed any more."])
-@pytest.mark.parametrize(
-    "check",
-    [{"kind": "rules_out", "names": ["Q5"]}, {"kind": "said", "any": ["Q5"]}],
-)
-def test_a_refusal_that_names_nothing_is_open(reply, check):
-    assert outcome(reply, check, kind="explicit") == "unevaluated"
+def test_a_refusal_that_names_nothing_is_open(reply):
+    assert outcome(reply, {"kind": "rules_out", "names": ["Q5"]}, kind="explicit") == "unevaluated"
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def script(body: dict[str, Any], _number: int) -> dict[str, Any] | Broken:
     if "tools" not in body:
         return said("1. Look it up. 2. Answer.")
     if messages[-1]["role"] == "tool":
-        return said("I looked, and found nothing that I can recommend.")
+        return said("I looked, and that is all for now.")
     function = body["tools"][0]["function"]
     required = function["parameters"].get("required", [])
     if not required:
