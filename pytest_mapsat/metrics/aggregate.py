@@ -99,9 +99,9 @@ class _Misreadings:
         wrong = right = 0.0
         for card, misread, _ in self._read:
             least, most = misread.bounds.get(PASS_RATE, (0.0, 1.0))
-            if card.outcome != "passed" and most == 1:
+            if card.outcome in ("failed", "unevaluated") and most == 1:
                 wrong += misread.green_of_wrong / max(_TINY, 1 - misread.green_of_wrong)
-            if card.outcome != "failed" and least == 0:
+            if card.outcome in ("passed", "unevaluated") and least == 0:
                 right += misread.red_of_right / max(_TINY, 1 - misread.red_of_right)
         self._passed_wrongly, self._failed_wrongly = wrong, right
 
@@ -125,7 +125,6 @@ class _Misreadings:
         least, most = aggregate.bounds[0] - max(0.0, down), aggregate.bounds[1] + max(0.0, up)
         return aggregate.model_copy(
             update={
-                "mean": None,
                 "bounds": (least, most),
                 "low": None if aggregate.low is None else aggregate.low - max(0.0, down),
                 "high": None if aggregate.high is None else aggregate.high + max(0.0, up),

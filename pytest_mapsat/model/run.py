@@ -22,8 +22,8 @@ class Aggregate(Noun):
     """A mean with its denominator, its bounds and its interval.
 
     ``n`` cases are decided, ``undecided`` ones stand in at their bounds; ``left_out`` says how many are neither, by outcome class. ``bounds``: the least and
-    the most that the mean can come to, widened by the measured errors of a judge that reads prose by rules; null where no case counts. ``mean`` is null where
-    these two differ. ``low`` and ``high`` hold the mean at 95 %: ``low`` of the least, ``high`` of the most.
+    the most that the mean can come to, widened by the measured errors of a judge that reads prose by rules; null where no case counts. ``mean`` is that of what
+    was seen, null where a case is undecided. ``low`` and ``high`` hold the mean at 95 %: ``low`` of the least, ``high`` of the most.
     """
 
     mean: float | None

@@ -111,7 +111,7 @@ def mean_text(aggregate: Aggregate | None, between: str = " to ") -> str:
     """Return a mean, or the bounds that it lies between; empty where it has neither."""
     if aggregate is None:
         return ""
-    if aggregate.mean is not None:
+    if aggregate.mean is not None and (aggregate.bounds is None or aggregate.bounds[0] == aggregate.bounds[1]):
         return f"{aggregate.mean:.3f}"
     return "" if aggregate.bounds is None else span_text(*aggregate.bounds, between)
 

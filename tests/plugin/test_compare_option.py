@@ -219,7 +219,7 @@ def test_an_anchor_is_written_moved_and_moved_to_another_suite(
     assert main(["compare", "anchor.json", "worse.json", "--fail=ar:0.02", "--accept"]) == 0
     assert "ar 0.500 -> 0.250 is down by more than 0.02" in " ".join(capsys.readouterr().out.split())
     anchor = json.loads((planted.path / "anchor.json").read_text())
-    assert all(card["trajectory"]["turns"] == [] for card in anchor["cases"])
+    assert all(card["trajectory"].get("turns", []) == [] for card in anchor["cases"])
     assert main(["compare", "anchor.json", "worse.json", "--fail=ar:0"]) == 0
     suite = planted.path / "benchmark_cases" / "suite.yaml"
     suite.write_text(suite.read_text().replace('version: "1"', 'version: "2"'))

@@ -127,7 +127,7 @@ def test_agent_user_and_judge_may_all_be_models_and_each_ones_spending_is_told(
     assert [turn["text"] for turn in turns][1:] == ["Which one?", "The open one.", "I suggest Blue Bay.", "Thank you."]
     assert card["spent"]["input_tokens"] == 300
     assert card["user_spent"]["input_tokens"] == 200
-    assert card["outcome"] == "passed"
+    assert card["outcome"] == "unevaluated"  # this judge gives no label
     told = " ".join(first.stdout.str().split())
     assert "spent agent 900 tokens in, 90 out, $0.0002; user 600 tokens in, 60 out, $0.0001" in told
     timing = json.loads((project.path / "one.json").read_text())["cases"][0]["timing"]

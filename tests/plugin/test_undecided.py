@@ -148,7 +148,7 @@ def test_an_all_right_agent_with_a_fifth_of_undecided_prose_passes_by_the_recipe
     assert red.ret == 1
     told = " ".join(red.stdout.str().split())
     for line in (
-        "gate INCONCLUSIVE: pass_rate 0.8000-1.0000 is undecided at 0.9 (8 of 10 cases decided",
+        "pass_rate 0.7829-1.0000 is undecided at 0.9 (8 of 10 cases decided",
         "2 of 10 cases undecided (undecided 2: c0, c1; z1 of c0: the factor has no machine check), 0 allowed",
         "three ways on: a judge model (mapsat regrade RUN --judge=llm:MODEL), labels of people (mapsat review RUN), or",
         "or an allowance (--mapsat-allow-undecided=N or N%)",

@@ -12,27 +12,15 @@ ORACLE = "baseline:oracle"
 CONSIDERATE = "shipped_agents.considerate:agent"
 NAIVE = "shipped_agents.naive:agent"
 
-#: Facts that rules never pass: that words are absent proves nothing, so a person or a model decides them.
-UNDECIDED = {"realtime-bridge-closed": {"which-is-closed"}}
-
 every_case = pytest.mark.parametrize("name", CASES)
-
-
-def undecided(card, *kinds):
-    return {
-        label.factor for label in card.labels if label.outcome == "unevaluated" and (not kinds or label.kind in kinds)
-    }
 
 
 @every_case
 def test_the_oracle_scores_everything_and_misses_nothing(name):
     card = cards(ORACLE)[name]
-    assert undecided(card) == UNDECIDED.get(name, set())
+    assert card.outcome == "passed", failed(card)
     assert failed(card) == set()
-    assert (card.metric("ts"), card.sandbox["miss"]) == (1, 0)
-    if name not in UNDECIDED:
-        assert card.outcome == "passed", card.reason
-        assert (card.ar, card.metric("ifs")) == (1, 1)
+    assert (card.ar, card.metric("ifs"), card.metric("ts"), card.sandbox["miss"]) == (1, 1, 1, 0)
 
 
 @every_case
@@ -46,11 +34,8 @@ def test_the_oracle_asks_where_the_policy_has_a_question(name):
 @every_case
 def test_the_considerate_agent_keeps_every_hard_constraint_and_fact(name):
     card = cards(CONSIDERATE)[name]
-    assert undecided(card, "fact") == UNDECIDED.get(name, set())
-    assert (card.metric("ecr"), card.sandbox["miss"], card.calls.failed) == (1, 0, 0)
-    if name not in UNDECIDED:
-        assert card.outcome == "passed", card.reason
-        assert card.metric("ifs") == 1
+    assert card.outcome == "passed", card.reason
+    assert (card.metric("ecr"), card.metric("ifs"), card.sandbox["miss"], card.calls.failed) == (1, 1, 0, 0)
     assert failed(card) <= {factor.id for factor in CASES[name].truth.implicit if factor.severity == "soft"}
 
 
@@ -64,7 +49,7 @@ def test_the_naive_agent_passes_the_plain_cases_and_fails_most_others():
     plain = {name for name, case in CASES.items() if case.attributes["trap"] == "plain"}
     assert {name for name, outcome in outcomes.items() if outcome == "passed"} == plain
     assert len(plain) >= 2
-    assert mean_ar(cards(NAIVE)) < 0.3
+    assert mean_ar(cards(NAIVE)) < 0.4  # at most: suspects count as passed
 
 
 @pytest.mark.parametrize(
@@ -109,7 +94,9 @@ def test_politeness_in_the_case_s_own_words_scores_next_to_nothing(name):
     """An agent that repeats the question and the history has been given no credit for words that it was handed."""
     case = CASES[name]
     echo = " ".join([case.visible.query, *case.visible.context.history])
-    assert run_function(lambda message: echo, case).ar <= 0.15
+    card = run_function(lambda message: echo, case)
+    assert card.outcome != "passed"
+    assert (card.bounds_of("ar") or (0, 0))[0] <= 0.15
 
 
 @every_case

@@ -278,7 +278,7 @@ def _tools_named(value: object) -> Iterator[str]:
 
 def _call(step: Step, chosen: _Choice, room: int) -> str:
     """Return a call with its result, cut to about so many characters."""
-    head = f"{step.tool}({_json(step.arguments)})"
+    head = f"{step.tool}({_json(dict(sorted(step.arguments.items())))})"  # as an answer from the cache has them
     if step.status == "miss":
         return visible(f"{head}\n-> no record")
     result = _json(step.result)
