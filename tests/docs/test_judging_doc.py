@@ -10,6 +10,7 @@ import pytest
 from pytest_mapsat.cli import _parser
 from pytest_mapsat.judges.asked.asking import _TO_THE_JUDGE
 from pytest_mapsat.judges.asked.material import CALL_CHARACTERS, REPLY_CHARACTERS, USER_CHARACTERS
+from pytest_mapsat.judges.calibration import shipped, suspicion
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -36,6 +37,17 @@ def test_every_set_of_answers_written_blind_has_its_first_figures():
     for file in (DOCS.parent / "tests" / "natural").glob("blind_*.json"):
         answers = sum(map(len, json.loads(file.read_text(encoding="utf-8")).values()))
         assert f"| `{file.stem}`, all | {answers} |" in page
+
+
+def test_the_page_shows_the_calibration_table_that_is_shipped():
+    page = (DOCS / "accuracy.md").read_text(encoding="utf-8")
+    table = shipped()
+    rows = set(re.findall(r"^\| (\w+, \w+, \w+) \| (\d+) \| (\d+) \| (yes|no) \|$", page, re.MULTILINE))
+    assert rows == {
+        (cell, str(true), str(false), "no" if suspicion(cell, table) else "yes")
+        for cell, (true, false) in table.cells.items()
+    }
+    assert f"g = {table.green_of_wrong.upper:.3f}, e = {table.red_of_right.upper:.3f}" in page
 
 
 def test_the_sizes_are_those_that_hold():

@@ -135,7 +135,11 @@ def test_the_scripted_user_never_slips(heard: str) -> None:
 def graded(*said: str, asserted: str = "explicit") -> Scorecard:
     data = case().model_dump(mode="json")
     data["truth"]["explicit"] = [
-        {"id": "at-half-past-seven", "text": "19:30", "check": {"kind": "not", "check": {"kind": "matches", "pattern": "20:15|at eight"}}}
+        {
+            "id": "at-half-past-seven",
+            "text": "19:30",
+            "check": {"kind": "not", "check": {"kind": "matches", "pattern": "20:15|at eight"}},
+        }
     ]
     judge = make_judge("checks", {}, root=Path())
     asked = frozenset({asserted} - {"none"})
