@@ -9,6 +9,8 @@ import pytest
 import tiny_suite
 from workers import THOROUGHLY
 
+from pytest_mapsat.cli import main
+
 LOST = "def agent(message, tools):\n    return 'Blue Bay ' + str(tools.search_poi(query='pharmacy')['status'])\n"
 
 
@@ -159,3 +161,24 @@ def test_an_all_right_agent_with_a_fifth_of_undecided_prose_passes_by_the_recipe
     told = " ".join(green.stdout.str().split())
     assert "pass_rate 1.0000 >= 0.9 without 2 undecided cases, which --mapsat-allow-undecided lets pass" in told
     assert recipe_with("19%").ret == 1
+
+
+def test_a_suspect_failure_is_counted_in_the_summary_told_with_its_rate_and_reviewed_first(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project.path / "benchmark_cases" / "calibration.json").unlink()  # failures of plain words stand no more
+    path = project.path / "benchmark_cases" / "search" / "b.jsonl"
+    case = json.loads(path.read_text())
+    case["truth"]["explicit"][0]["check"] = {"kind": "matches", "pattern": "Blue Bay"}
+    path.write_text(json.dumps(case) + "\n")
+    result = project.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=run.json", "-rs")
+    told = " ".join(result.stdout.str().split())
+    assert "may have failed: mapsat review RUN shows them first" in told
+    assert "hard z1 is undecided: suspect: no reply says 'Blue Bay'; failed, but only 6 such verdicts" in told
+    monkeypatch.chdir(project.path)
+    capsys.readouterr()
+    assert main(["review", "run.json", "--list", "--json"]) == 0
+    states = [question["state"] for question in json.loads(capsys.readouterr().out)]
+    assert states[0] == "suspect"
+    assert states == sorted(states, key=("suspect", "undecided", "failed").index)
+    assert "failed" in states  # an exact check is sure
