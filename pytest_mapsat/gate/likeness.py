@@ -155,6 +155,7 @@ def slim(card: Scorecard) -> Scorecard:
         "spent": _one(Spent, **vars(card.spent)),
         "timing": EpisodeTiming(agent=card.timing.agent),
         "trajectory": card.trajectory,
+        "misread": None,  # differences between two runs of one judge are not widened
         **_UNREAD,
     }
     kept = _Compared.model_construct(**fields)
