@@ -54,7 +54,7 @@ def add_regrade(commands: Any) -> None:
         "--batch-out",
         metavar="FILE",
         type=Path,
-        help="ask nobody; write what the cache lacks as JSON lines for a batch service",
+        help="make no calls; write uncached requests as JSON lines for a batch service",
     )
     parser.add_argument(
         "--batch-in", metavar="FILE", type=Path, help="read the results of a batch into the cache first"

@@ -169,7 +169,7 @@ def avoids(check: Avoids, context: Context) -> Finding:
     open_ = [standing for standing, is_it in held if is_it is not False]
     unknown = () if open_ else context.unknown(check.turn)
     if open_ or unknown:
-        what = _UNKNOWN if unknown else f"of which it is open whether {_thing(check)} is recommended"
+        what = _UNKNOWN if unknown else f"unclear whether {_thing(check)} is recommended"
         return unclear(unknown or _quotes(open_), what, wanted)
     proposed = any(standing.proposed for standing in context.standings(check.turn).values())
     return Finding(True, f"none of the things recommended is {_thing(check)}", wanted, vacuous=not proposed)
@@ -229,7 +229,7 @@ def rules_out(check: RulesOut, context: Context) -> Finding:
     if any(one.proposed is False for one in against):
         return Finding(True, cited(_quotes(against)), wanted, _quotes(against))
     if found:
-        return unclear(_quotes(found), "of which it is open whether it is to be had", wanted)
+        return unclear(_quotes(found), "unclear whether it is available", wanted)
     why = f"no reply speaks of {one_of(check.names)}"
     if context.refuses(check.turn):
         return unclear((), f"{why}, and what one refuses may be meant", wanted)

@@ -116,7 +116,7 @@ def _evaluate(check: Check, context: Context) -> Finding:
     if not family or finding.reading:
         return finding
     # A reply that proposes and states nothing leaves nothing to misread.
-    sure = finding.passed is False and context.silent(check.turn if hasattr(check, "turn") else "any")
+    sure = finding.passed is False and context.silent(getattr(check, "turn", "any"))
     return finding if sure else replace(finding, reading=family)
 
 

@@ -216,13 +216,13 @@ def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun:
     if deciding:
         return _decided(check, deciding, wanted, context)
     if turning:
-        return unclear(_quotes(turning), "of which it is open what it is said of", wanted)
+        return unclear(_quotes(turning), "unclear which thing this figure belongs to", wanted)
     if fits:
         return _decided(check, fits, wanted, context)
     if check.quantifier == "any" and wrong:
         return _decided(check, wrong, wanted, context)
     if maybe and check.quantifier == "all" and check.if_absent == "fail":
-        return unclear(_quotes(maybe), "of which it is open what it is said of", wanted)
+        return unclear(_quotes(maybe), "unclear which thing this figure belongs to", wanted)
     known = [one for one in clear if one.outcome == "explained" or check.if_absent == "fail"]
     if known:
         return unclear(_quotes(known), "which is a known figure of something else", wanted)

@@ -33,7 +33,7 @@ def located(check: Located, context: Context) -> Finding:
         quotes = _spans(wrong)
         return Finding(False, f"{cited(quotes)}, which lies elsewhere", wanted, quotes)
     if wrong:
-        return unclear(_spans(wrong), "a second point, of which it is open what it is said of", wanted)
+        return unclear(_spans(wrong), "a second point, unclear which place it belongs to", wanted)
     if fits:
         return Finding(True, cited(_spans(fits)), wanted, _spans(fits))
     told_words = [one for document in context.read(check.turn) for one in _occurrences(document, check.words)]
@@ -59,7 +59,7 @@ def _by_name(check: Located, context: Context, wanted: str) -> Finding:
         quotes = _named(right)
         return Finding(True, cited(quotes), wanted, quotes)
     if right:
-        return unclear(_named(right), "of which it is open whether it is meant", wanted)
+        return unclear(_named(right), "unclear whether it is the place that is meant", wanted)
     others = [one for one in standing if one.proposed]
     if others:
         quotes = _named(others)
@@ -79,7 +79,7 @@ def addressed(check: Addressed, context: Context) -> Finding:
         quotes = _spans([(document, span) for document, span, _ in there])
         return Finding(True, cited(quotes), wanted, quotes)
     if named:
-        return unclear(_spans([(d, s) for d, s, _ in named]), "of which it is open whether it is meant", wanted)
+        return unclear(_spans([(d, s) for d, s, _ in named]), "unclear whether it is the place that is meant", wanted)
     others = [(document, span) for document in documents for span in _other_names(document, check)]
     quotes = _spans(others)
     if others and not check.names:

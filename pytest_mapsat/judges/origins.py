@@ -143,7 +143,7 @@ def origin(step: Step, tool: Tool | None, known: Known) -> Finding:
     """
     wanted = "arguments that come from the user, the context, an earlier result or a default"
     found = dict(_each(step.arguments, tool, known))
-    for verdict, why in ((False, "which was told nowhere"), (None, "of which it is open where it comes from")):
+    for verdict, why in ((False, "which was told nowhere"), (None, "unclear where it comes from")):
         names = [name for name, held in found.items() if held is verdict]
         if names:
             listed = ", ".join(f"{name} is {shown(step.arguments[name])}" for name in names)

@@ -18,7 +18,7 @@ from .things import word_at
 Found = tuple[Document, Mention]
 #: Words of a language by what they do.
 Groups = Mapping[str, frozenset[str]]
-_OPEN = "of which it is open whether it is meant so"
+_OPEN = "unclear whether it is meant that way"
 _WAYS = ("travel_time", "travel_distance")
 _LISTED = 2
 

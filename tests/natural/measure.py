@@ -20,7 +20,7 @@ from random import Random
 
 from pytest_mapsat.formats import Lines, Placed
 from pytest_mapsat.judges import make_judge
-from pytest_mapsat.judges.calibration import calibrate, colour, shipped
+from pytest_mapsat.judges.calibration import calibrate, colour, shipped, suspicion
 from pytest_mapsat.judges.form import ROLES, TIMES
 from pytest_mapsat.model import Form, FormFigure, FormThing, Judging, LabelledAnswer
 from pytest_mapsat.proof.answers import judging_of
@@ -118,18 +118,11 @@ def figures(judgings: list[Judging]) -> str:
         total = max(1, colours.total())
         shares = ", ".join(f"{name} {colours[name] / total:.3f}" for name in ("green", "red", "open"))
         parts.append(f"{word} answers ({colours.total()}): {shares}")
-    standing = [failure.broken for one in judgings for failure in one.failed if colour_of(failure, table)]
+    standing = [failure.broken for one in judgings for failure in one.failed if not suspicion(failure.cell, table)]
     sure = sum(len(one.sure) for one in judgings)
     wrong = standing.count(False) + sum(len(one.missed) for one in judgings)
     decided = len(standing) + sure + sum(one.passed + len(one.missed) for one in judgings)
     return "\n".join((*parts, f"decided labels wrong: {wrong} of {decided} = {wrong / max(1, decided):.4f}"))
-
-
-def colour_of(failure, table) -> bool:
-    """Return whether a failure stands."""
-    from pytest_mapsat.judges.calibration import suspicion
-
-    return not suspicion(failure.cell, table)
 
 
 def main() -> None:
