@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from pytest_mapsat.model import MapsatError  # noqa: PLC0415  --help needs no pydantic
-    from pytest_mapsat.strangers import listening  # noqa: PLC0415
+    from pytest_mapsat.user_code import listening  # noqa: PLC0415
 
     command: Callable[[argparse.Namespace], int] = options.command
     try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .pytest_shell.options import add_options, agent_spec, refuse_without_agent
+from .pytest_plugin.options import add_options, agent_spec, refuse_without_agent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pytest_mapsat.model import Case
     from pytest_mapsat.sandbox import Toolbox, World
 
-    from .pytest_shell.session import CaseRun, MapsatSession
+    from .pytest_plugin.session import CaseRun, MapsatSession
 
 _NAME = "mapsat-session"
 #: What a run with an agent registers; without one of them cases would pass unheard.
@@ -60,7 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
         from .resting import resting  # noqa: PLC0415
 
         with resting():
-            from .pytest_shell.session import start_session  # noqa: PLC0415 (pydantic and all rooms)
+            from .pytest_plugin.session import start_session  # noqa: PLC0415 (pydantic and all rooms)
 
         config.pluginmanager.register(start_session(config), _NAME)
     elif not hasattr(config, "workerinput"):  # a worker's arguments are the controller's

@@ -93,7 +93,7 @@ def added_checks() -> Mapping[str, AddedCheck]:
         UsageError: one has the name of a built-in kind, two share a name, or one of an installed package cannot be loaded.
     """
     from .model import KINDS, UsageError  # noqa: PLC0415 (pydantic)
-    from .strangers import installed  # noqa: PLC0415
+    from .user_code import installed  # noqa: PLC0415
 
     checks = {**_of_packages(tuple(installed(GROUP))), **_added}
     for name in checks.keys() & KINDS:
@@ -104,7 +104,7 @@ def added_checks() -> Mapping[str, AddedCheck]:
 @lru_cache(maxsize=1)
 def _of_packages(points: tuple[EntryPoint, ...]) -> Mapping[str, AddedCheck]:
     from .model import UsageError  # noqa: PLC0415
-    from .strangers import StrangerError, call_stranger, words_of  # noqa: PLC0415
+    from .user_code import StrangerError, call_stranger, words_of  # noqa: PLC0415
 
     checks: dict[str, AddedCheck] = {}
     for point in points:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pytest_mapsat.model import Case, UsageError, did_you_mean
 from pytest_mapsat.sandbox import Toolbox
-from pytest_mapsat.strangers import StrangerError, call_stranger, is_a, words_of
+from pytest_mapsat.user_code import StrangerError, call_stranger, is_a, words_of
 
 from .context import AgentContext, Session
 from .faults import AgentFault, described

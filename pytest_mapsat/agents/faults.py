@@ -11,7 +11,7 @@ from types import FrameType
 
 from pytest_mapsat.model import Blame, Fault
 from pytest_mapsat.secrets import known_secrets
-from pytest_mapsat.strangers import StrangerError, call_stranger, is_a, name_of
+from pytest_mapsat.user_code import StrangerError, call_stranger, is_a, name_of
 
 from .jsondata import text as writable
 from .unreachable import unreachable_service

@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
-from pytest_mapsat.strangers import end_copy_of, make_room, new_thread
+from pytest_mapsat.user_code import end_copy_of, make_room, new_thread
 
 #: How long a loop may need to answer after a coroutine was cancelled, seconds, before it counts as blocked.
 _PATIENCE = 0.5

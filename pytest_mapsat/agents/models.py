@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Literal
 
-from pytest_mapsat.llm import Answer, Door, ModelError, Request, ToolCall, named_model, prompt
+from pytest_mapsat.llm import Answer, ModelClient, ModelError, Request, ToolCall, named_model, prompt
 from pytest_mapsat.model import Case, InfrastructureError, Json, JsonObject, UsageError, canonical_json, mismatches
 from pytest_mapsat.sandbox import Toolbox
 
@@ -42,14 +42,14 @@ class ModelSource:
         spec: as the user wrote it.
         model: its name as litellm knows it.
         parameters: sampling parameters.
-        door: the way to it.
+        client: the way to it.
     """
 
     name: ModelKind
     spec: str
     model: str
     parameters: JsonObject
-    door: Door
+    client: ModelClient
     kind: Literal["agent"] = "agent"
     shared: bool = False
     waits: bool = True
@@ -70,16 +70,16 @@ class ModelSource:
         return ModelConversation(self, toolbox, context, session)
 
 
-def model_source(kind: ModelKind, rest: str, spec: str, door: Door | None) -> ModelSource:
+def model_source(kind: ModelKind, rest: str, spec: str, client: ModelClient | None) -> ModelSource:
     """Return the source that ``react:MODEL`` or ``plan:MODEL`` names.
 
     Raises:
         UsageError: it names no model, or there is no way to models here.
     """
     model, parameters = named_model(rest, f"--mapsat-agent={spec}")
-    if door is None:
+    if client is None:
         raise UsageError(f"agent {spec!r}: models are asked in a run only, with --mapsat-agent")
-    return ModelSource(kind, spec, model, parameters, door)
+    return ModelSource(kind, spec, model, parameters, client)
 
 
 class ModelConversation:
@@ -238,7 +238,7 @@ class ModelConversation:
             trial=trial_of(self._session),
             purpose="agent",
         )
-        answer = source.door.ask(request, cancelled=self._cancelled)
+        answer = source.client.ask(request, cancelled=self._cancelled)
         self._spent.append(answer)
         return answer
 

@@ -11,7 +11,7 @@ from pydantic_core import to_jsonable_python
 
 from pytest_mapsat.formats import Lines, Located, validate
 from pytest_mapsat.model import RESERVED, JsonObject, Problem, Structured, did_you_mean
-from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
+from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
 
 from .faults import AgentFault
 from .jsondata import as_json, text

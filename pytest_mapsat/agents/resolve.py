@@ -9,15 +9,15 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import TYPE_CHECKING, Literal, get_args
 
-from pytest_mapsat import strangers
+from pytest_mapsat import user_code
 from pytest_mapsat.model import UsageError, did_you_mean
-from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
+from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
 
 from .callables import callable_source
 from .source import MODEL_KINDS, Source
 
 if TYPE_CHECKING:
-    from pytest_mapsat.llm import Door
+    from pytest_mapsat.llm import ModelClient
 
     from .baselines import BaselineSource
 
@@ -27,13 +27,13 @@ _TO_COME = ("baseline:surface", "http:", "https:")
 _SCHEMES = ("baseline", "recorded", *MODEL_KINDS)
 
 
-def resolve_source(spec: str, *, root: Path, door: Door | None = None) -> Source:
+def resolve_source(spec: str, *, root: Path, client: ModelClient | None = None) -> Source:
     """Return the source that a spec names.
 
     Args:
         spec: ``module:attr``, ``recorded:PATH``, ``baseline:silent``, ``baseline:constant``, ``baseline:oracle``, ``react:MODEL`` or ``plan:MODEL``.
         root: the directory pytest was started in; modules and relative paths are looked for there first.
-        door: the way to models.
+        client: the way to models.
 
     Raises:
         UsageError: it names nothing, or nothing of this version.
@@ -55,7 +55,7 @@ def resolve_source(spec: str, *, root: Path, door: Door | None = None) -> Source
         if scheme == kind:
             from .models import model_source  # noqa: PLC0415 (likewise)
 
-            return model_source(kind, rest, spec, door)
+            return model_source(kind, rest, spec, client)
     try:
         return callable_source(load(spec, root=root), spec)
     except UsageError as error:
@@ -177,7 +177,7 @@ def _place(error: BaseException, root: Path) -> str:
 
 
 def _is_users(filename: str) -> bool:
-    return not filename.startswith("<frozen ") and filename not in (__file__, strangers.__file__, importlib.__file__)
+    return not filename.startswith("<frozen ") and filename not in (__file__, user_code.__file__, importlib.__file__)
 
 
 def _relative(filename: str, root: Path) -> str:

@@ -10,7 +10,7 @@ import socket
 from collections.abc import Iterator
 from typing import Any
 
-from pytest_mapsat.strangers import is_a, name_of
+from pytest_mapsat.user_code import is_a, name_of
 
 
 class Unavailable(Exception):  # noqa: N818  # users raise it by this name

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pytest_mapsat.llm import Door
+    from pytest_mapsat.llm import ModelClient
     from pytest_mapsat.model import Run
     from pytest_mapsat.runs.batches import Batched
     from pytest_mapsat.runs.regrade import Changes
@@ -146,7 +146,7 @@ def _regrade(options: argparse.Namespace) -> int:
     try:
         bases = read_bases(options.compare or ())
 
-        def regraded(door: Door | None) -> Run:
+        def regraded(client: ModelClient | None) -> Run:
             return regrade(
                 run,
                 suites,
@@ -154,7 +154,7 @@ def _regrade(options: argparse.Namespace) -> int:
                 root=Path.cwd(),
                 families=added.families,
                 bases=bases,
-                door=door,
+                client=client,
             )
 
         if not asks:
@@ -201,18 +201,18 @@ def _changes(options: argparse.Namespace) -> Changes:
     )
 
 
-def _asked(regraded: Callable[[Door], Run], mode: Any) -> Run:
+def _asked(regraded: Callable[[ModelClient], Run], mode: Any) -> Run:
     """Return the run judged through the door."""
     from pytest_mapsat.runs.models import door_for  # noqa: PLC0415  lazy
 
-    door = door_for(mode)
+    client = door_for(mode)
     try:
-        return regraded(door)
+        return regraded(client)
     finally:
-        door.close()
+        client.close()
 
 
-def _batched(regraded: Callable[[Door], Run], options: argparse.Namespace) -> Batched:
+def _batched(regraded: Callable[[ModelClient], Run], options: argparse.Namespace) -> Batched:
     """Return the run judged with what the cache and a batch hold; what is wrong with rows is told."""
     from pytest_mapsat.llm import Cache  # noqa: PLC0415  lazy
     from pytest_mapsat.runs.batches import regrade_in_batches  # noqa: PLC0415  lazy

@@ -7,7 +7,7 @@ from math import inf
 from threading import Condition, Thread, current_thread
 from time import perf_counter
 
-from pytest_mapsat.strangers import new_thread
+from pytest_mapsat.user_code import new_thread
 
 
 class Alarm:

@@ -17,8 +17,8 @@ from time import perf_counter
 from typing import Any, Protocol
 
 from pytest_mapsat import agents
-from pytest_mapsat.strangers import Surroundings, new_thread
 from pytest_mapsat.turns import waiting
+from pytest_mapsat.user_code import Surroundings, new_thread
 
 from .alarms import Alarms
 

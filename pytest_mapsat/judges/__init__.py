@@ -18,7 +18,7 @@ from .labels import unjudgeable
 from .make import Judge, asks_model, default_votes, make_judge
 
 if TYPE_CHECKING:
-    from .asked import BESIDE_PROMPTS, PROMPTS, ModelJudge
+    from .llm_judge import BESIDE_PROMPTS, PROMPTS, ModelJudge
     from .recorded import RecordedJudge
 else:
     __getattr__ = fetched(

@@ -9,9 +9,9 @@ from pytest_mapsat.model import Calibration, Case, Tool, Trajectory, Verdict, tr
 from pytest_mapsat.sandbox import WorldSuite
 from pytest_mapsat.text import Vocabulary
 
-from .besides import besides
 from .calibration import misread_by, shipped
 from .context import Context
+from .extra_labels import besides
 from .labels import labels_of, too_long, unjudgeable
 
 

@@ -31,7 +31,7 @@ from pytest_mapsat.text import Document, Mention
 from .context import Context
 from .describe import clock_of, matches_in_words, one_of, times_in_words
 from .finding import SHOWN_AT_MOST, Finding, absent, cite, cited, unclear
-from .things import Entity, Standing, key_of
+from .things import Entity, Recommendation, key_of
 
 _OPEN = "which may be proposed or not"
 _UNKNOWN = "which looks like a name that no tool returned"
@@ -59,7 +59,7 @@ def recommends(check: Recommends, context: Context) -> Finding:
 
 def _recommended(
     check: Recommends,
-    found: Sequence[Standing],
+    found: Sequence[Recommendation],
     known: Mapping[str, Sequence[Entity]],
     context: Context,
     wanted: str,
@@ -89,7 +89,7 @@ def _recommended(
     return replace(_none_proposed(check, found, context, wanted), missed=context.only_missed(check.tool))
 
 
-def _settled(found: Sequence[Standing]) -> list[Standing]:
+def _settled(found: Sequence[Recommendation]) -> list[Recommendation]:
     """Return what becomes of things of one kind that are only described, or proposed under a condition.
 
     The only one is proposed. Beside a chosen one, one that is described is not, and one under a condition stays open.
@@ -105,7 +105,7 @@ def _settled(found: Sequence[Standing]) -> list[Standing]:
     return list(found)
 
 
-def _doubtful(wrong: Sequence[Standing], good: Sequence[Standing]) -> bool:
+def _doubtful(wrong: Sequence[Recommendation], good: Sequence[Recommendation]) -> bool:
     """Return whether words propose what fits and only the structure of the reply what does not: then the latter may be read wrongly."""
     return any(one.firmly for one in good) and bool(wrong) and not any(one.firmly for one in wrong)
 
@@ -124,7 +124,7 @@ def _goes_on(context: Context, turn: WhichReply) -> bool:
     return "affirmed" in stances
 
 
-def _none_proposed(check: Recommends, found: Sequence[Standing], context: Context, wanted: str) -> Finding:
+def _none_proposed(check: Recommends, found: Sequence[Recommendation], context: Context, wanted: str) -> Finding:
     """Return what comes of replies that surely propose nothing that may be recommended: a failure where they propose nothing else, either."""
     stances = {mention.stance for one in found for _, mention in one.mentions}
     doubtful = _goes_on(context, check.turn) if stances == {"asked"} else "rejected" in stances
@@ -151,7 +151,7 @@ def avoids(check: Avoids, context: Context) -> Finding:
         return _undeclared(check.tool)
     wanted = f"{_thing(check)} not recommended"
     known = _entities(check, context)
-    held: list[tuple[Standing, bool | None]] = []
+    held: list[tuple[Recommendation, bool | None]] = []
     for key, standing in context.standings(check.turn).items():
         if standing.proposed is False:
             continue
@@ -204,14 +204,14 @@ def chooses(check: Chooses, context: Context) -> Finding:  # noqa: PLR0911  the 
     return _unsaid(check.turn, why, wanted, context)
 
 
-def _refused(named: Sequence[Standing], context: Context, turn: WhichReply) -> bool:
+def _refused(named: Sequence[Recommendation], context: Context, turn: WhichReply) -> bool:
     """Return whether replies surely propose none of some things: they say nothing, or turn down all of them and do not go on to tell of anything."""
     if context.silent(turn):
         return True
     return bool(named) and all(map(_turned_down, named)) and not (_proposes(context, turn) or _goes_on(context, turn))
 
 
-def _turned_down(one: Standing) -> bool:
+def _turned_down(one: Recommendation) -> bool:
     """Return whether words turn a thing down or deny it; what is denied without a word of its own is only taken back with all around it."""
     return any(said.stance == "rejected" or (said.stance == "denied" and said.why) for _, said in one.mentions)
 
@@ -261,7 +261,7 @@ def covers(check: Covers, context: Context) -> Finding:
     return unclear(_quotes(open_), _OPEN if open_ else f"{why}; {_LEFT_OPEN}", wanted)
 
 
-def _is_beside(one: Standing) -> bool:
+def _is_beside(one: Recommendation) -> bool:
     return all(mention.stance in ("compared", "landmark") for _, mention in one.mentions)
 
 
@@ -291,7 +291,7 @@ def order(check: Order, context: Context) -> Finding:
     return unclear(quotes, "of which the order is open", wanted)
 
 
-def _rank(found: Sequence[Standing]) -> tuple[Document, Mention, Mention]:
+def _rank(found: Sequence[Recommendation]) -> tuple[Document, Mention, Mention]:
     """Return the reply, the first and the last mention that propose a thing."""
     mentions = [pair for one in found for pair in one.mentions]
     (document, first), (_, last) = mentions[0], mentions[-1]
@@ -307,7 +307,7 @@ def _listed(rank: tuple[Document, Mention, Mention]) -> bool:
     )
 
 
-def _arrival(found: Sequence[Standing], context: Context, turn: WhichReply) -> int | None:
+def _arrival(found: Sequence[Recommendation], context: Context, turn: WhichReply) -> int | None:
     """Return when the user is at a thing, where the replies surely say one such time."""
     keys = {one.key for one in found}
     times = {
@@ -381,13 +381,13 @@ def _has(records: Sequence[Json], where: Mapping[str, Match], calls: Sequence[St
     return False if False in held else None if None in held else True
 
 
-def _named(names: Iterable[str], context: Context, turn: WhichReply) -> list[Standing]:
+def _named(names: Iterable[str], context: Context, turn: WhichReply) -> list[Recommendation]:
     """Return what the replies do with the things of these names, each once; those of which they say nothing are left out."""
     found = [standing for name in names if (standing := _standing(name, context, turn))]
     return list({one.key: one for one in found}.values())
 
 
-def _standing(name: str, context: Context, turn: WhichReply) -> Standing | None:
+def _standing(name: str, context: Context, turn: WhichReply) -> Recommendation | None:
     return context.standings(turn).get(key_of(name, context.keys))
 
 
@@ -403,11 +403,11 @@ def _thing(check: Recommends | Avoids) -> str:
     return named + (f" with {matches_in_words(check.where)}" if check.where else "")
 
 
-def _why(check: Recommends | Avoids, deciding: Sequence[Standing], fit: bool) -> str:
+def _why(check: Recommends | Avoids, deciding: Sequence[Recommendation], fit: bool) -> str:
     return f"{cited(_quotes(deciding))}, which is {'' if fit else 'not '}{_thing(check)}"
 
 
-def _quotes(found: Iterable[Standing]) -> tuple[Quote, ...]:
+def _quotes(found: Iterable[Recommendation]) -> tuple[Quote, ...]:
     """Return the first words that each thing is named by."""
     return tuple(one.mentions[0][0].quote(one.mentions[0][1].span) for one in found if one.mentions)[:SHOWN_AT_MOST]
 

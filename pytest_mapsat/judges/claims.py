@@ -15,7 +15,7 @@ from pytest_mapsat.text import FOREIGN, ClockTime, Document, Identifier, Mention
 
 from .evidence import USER, Figure, Identity, Moment
 from .explained import Explained, agrees, apart
-from .things import Standing
+from .things import Recommendation
 
 ClaimType = Literal["name", "quantity", "time", "point", "identifier"]
 Verdict = Literal["supported", "contradicted", "unsupported", "undecided"]
@@ -146,7 +146,7 @@ def sort_of(unit: str) -> str:
     return _SORTS.get(unit, "count")
 
 
-def weigh(document: Document, explained: Explained, standings: Mapping[str, Standing]) -> tuple[Judged, ...]:
+def weigh(document: Document, explained: Explained, standings: Mapping[str, Recommendation]) -> tuple[Judged, ...]:
     """Return the claims of one reply with their verdicts, in the order of the text. Offers of more help claim nothing.
 
     Args:
@@ -209,7 +209,7 @@ def _offered(document: Document) -> Collection[int]:
 class _Scale:
     """Weighs the claims of one reply."""
 
-    def __init__(self, document: Document, explained: Explained, standings: Mapping[str, Standing]) -> None:
+    def __init__(self, document: Document, explained: Explained, standings: Mapping[str, Recommendation]) -> None:
         self._document = document
         self._explained = explained
         self._evidence = explained.evidence

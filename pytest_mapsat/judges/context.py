@@ -54,7 +54,7 @@ from .form import filled_in
 from .handed_over import Contradiction, HandedOver
 from .things import (
     Entity,
-    Standing,
+    Recommendation,
     find_entities,
     key_of,
     named_in_fields,
@@ -270,12 +270,12 @@ class Context:
             found += ((document, mention) for mention in sorted(here, key=lambda one: one.span))
         return found
 
-    def standings(self, turn: WhichReply) -> Mapping[str, Standing]:
+    def standings(self, turn: WhichReply) -> Mapping[str, Recommendation]:
         """Return what the replies that ``turn`` names do with each thing, by key."""
         if turn not in self._standings:
             named = standings(self.read(turn))
             for key, mention in self._addressed(turn):
-                named.setdefault(key, Standing(key, None, (mention,)))
+                named.setdefault(key, Recommendation(key, None, (mention,)))
             self._standings[turn] = named
         return self._standings[turn]
 
@@ -314,7 +314,7 @@ class Context:
                     yield key, (document, Mention((key,), one.span, "short", "unclear", "", one.sentence, 0))
 
     @cached_property
-    def _standings(self) -> dict[WhichReply, dict[str, Standing]]:
+    def _standings(self) -> dict[WhichReply, dict[str, Recommendation]]:
         return {}
 
     @cached_property

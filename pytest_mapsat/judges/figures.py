@@ -16,7 +16,11 @@ from pytest_mapsat.model import Bound, ClockTime, Json, Number, Quote, TimeRole
 from pytest_mapsat.text import FOREIGN, MONEY, Document, Quantity, Vocabulary
 from pytest_mapsat.text import ClockTime as Clock
 
-from .belonging import (
+from .bound_values import DAY, ROUNDING, Value, clock_times, plain_numbers, written
+from .context import Context
+from .describe import clock_of, number_in_words, range_in_words, thing_in_words, time_in_words, window_in_words
+from .explained import is_far, is_reckoned, relevant
+from .figure_match import (
     Beside,
     Nearby,
     Outcome,
@@ -32,10 +36,6 @@ from .belonging import (
     settled,
     sorts_of,
 )
-from .bound_values import DAY, ROUNDING, Value, clock_times, plain_numbers, written
-from .context import Context
-from .describe import clock_of, number_in_words, range_in_words, thing_in_words, time_in_words, window_in_words
-from .explained import is_far, is_reckoned, relevant
 from .finding import SHOWN_AT_MOST, Finding, absent, cited, unclear
 
 #: unit of a check -> unit of a reading, and how many of the latter it is.

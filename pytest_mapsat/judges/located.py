@@ -12,7 +12,7 @@ from pytest_mapsat.text import Document, Mention, Span
 from .context import Context
 from .describe import one_of
 from .finding import SHOWN_AT_MOST, Finding, cited, unclear
-from .things import Standing, word_at
+from .things import Recommendation, word_at
 
 #: Han characters that end a word before a name begins: verbs, prepositions, particles.
 _BEFORE = "在于到从往离距是为的和与及或、了着过这那您你我们它其有位处经沿向约近达去来把将请可以也并"
@@ -175,6 +175,6 @@ def _spans(found: list[tuple[Document, Span]]) -> tuple[Quote, ...]:
     return tuple(document.quote(span) for document, span in found[:SHOWN_AT_MOST])
 
 
-def _named(found: list[Standing]) -> tuple[Quote, ...]:
+def _named(found: list[Recommendation]) -> tuple[Quote, ...]:
     mentions: list[tuple[Document, Mention]] = [one.mentions[0] for one in found if one.mentions]
     return tuple(document.quote(mention.span) for document, mention in mentions[:SHOWN_AT_MOST])

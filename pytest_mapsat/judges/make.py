@@ -14,7 +14,7 @@ from .calibration import calibration_of
 from .checks import ChecksJudge
 
 if TYPE_CHECKING:
-    from pytest_mapsat.llm import Door
+    from pytest_mapsat.llm import ModelClient
 
 #: The judges that ask a model: for every label that is not machine-sure; for whole dimensions in which a label is not passed, and for facts.
 MODEL_JUDGES = ("llm", "llm-lean")
@@ -50,7 +50,7 @@ def make_judge(
     *,
     root: Path,
     vocabulary: Vocabulary | None = None,
-    door: Door | None = None,
+    client: ModelClient | None = None,
     votes: int | None = None,
     besides: frozenset[str] = frozenset(),
     suite: WorldSuite | None = None,
@@ -63,7 +63,7 @@ def make_judge(
         tools: the suite's tools by name.
         root: the folder that a relative PATH starts from.
         vocabulary: words of the suite's domain, for the reading of replies.
-        door: the way to models; without one a judge that asks a model leaves open what it would ask.
+        client: the way to models; without one a judge that asks a model leaves open what it would ask.
         votes: how many evaluations of a dialogue a model gives; 3 where None.
         besides: kinds of labels that families of metrics ask for besides those of factors.
         suite: what the worlds of the cases are made from, for what is checked of their end.
@@ -90,12 +90,12 @@ def make_judge(
             return RecordedJudge.open(_file_of(spec, root), spec, rest, own)
         from pytest_mapsat.llm import named_model  # noqa: PLC0415 (only where a model judges)
 
-        from .asked import ModelJudge  # noqa: PLC0415 (likewise)
+        from .llm_judge import ModelJudge  # noqa: PLC0415 (likewise)
 
         model, parameters = named_model(rest, f"--mapsat-judge={spec}")
         return ModelJudge(
             own,
-            door,
+            client,
             model,
             parameters,
             spec,

@@ -10,8 +10,8 @@ from threading import Event
 from pytest_mapsat.model import PythonCheck, shown
 from pytest_mapsat.registry import AddedCheck, added_checks
 from pytest_mapsat.secrets import known_secrets
-from pytest_mapsat.strangers import StrangerError, Surroundings, call_stranger, is_a, new_thread, plain, words_of
 from pytest_mapsat.turns import waiting
+from pytest_mapsat.user_code import StrangerError, Surroundings, call_stranger, is_a, new_thread, plain, words_of
 
 from .context import Context
 from .finding import Finding

@@ -19,8 +19,8 @@ from pytest_mapsat.model import (
     trajectory_digest,
 )
 
-from .besides import besides
 from .checks import ChecksJudge
+from .extra_labels import besides
 from .labels import all_unevaluated, is_level, kinds, unevaluated, unjudgeable
 from .published import BY, published_verdict
 

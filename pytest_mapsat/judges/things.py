@@ -194,7 +194,7 @@ Named = tuple[Document, Mention]
 
 
 @dataclass(frozen=True)
-class Standing:
+class Recommendation:
     """What the replies do with one thing.
 
     Attributes:
@@ -225,23 +225,23 @@ class Standing:
         )
 
 
-def standings(documents: Sequence[Document]) -> dict[str, Standing]:
+def standings(documents: Sequence[Document]) -> dict[str, Recommendation]:
     """Return what the replies do with each thing that they name, by key, in the order of the text."""
     sure, open_ = _sorted(documents)
     proposed = {key for key, found in sure.items() if _decided(found) is True}
-    result: dict[str, Standing] = {}
+    result: dict[str, Recommendation] = {}
     for key in dict.fromkeys((*sure, *open_)):
         found = sure.get(key, [])
         decided = _decided(found)
         may = [one for one in open_.get(key, ()) if not _meant_elsewhere(one[1], key, proposed)]
         if decided is not None and (not may or key in proposed or _against(found)):
             wanted = ("affirmed",) if decided else (*_AGAINST, *_BESIDE)
-            result[key] = Standing(key, decided, tuple(one for one in found if one[1].stance in wanted))
+            result[key] = Recommendation(key, decided, tuple(one for one in found if one[1].stance in wanted))
         elif may or (found and decided is None):
             open_mentions = (*(found if decided is None else ()), *may)
             described = all(one.stance == "described" for _, one in open_mentions)
             worded = any(one.why for _, one in open_mentions)
-            result[key] = Standing(
+            result[key] = Recommendation(
                 key, None, open_mentions, described=described and not worded, conditional=described and worded
             )
     return result if proposed else {key: _maybe_meant(standing) for key, standing in result.items()}
@@ -270,11 +270,11 @@ def _sorted(documents: Sequence[Document]) -> tuple[dict[str, list[Named]], dict
     return sure, open_
 
 
-def _maybe_meant(standing: Standing) -> Standing:
+def _maybe_meant(standing: Recommendation) -> Recommendation:
     """Return what a thing may be where nothing is proposed in words that are understood: it may be what the others are compared with."""
     stances = {mention.stance for _, mention in standing.mentions}
     if standing.proposed is False and "compared" in stances and not stances & set(_AGAINST):
-        return Standing(standing.key, None, standing.mentions)
+        return Recommendation(standing.key, None, standing.mentions)
     return standing
 
 

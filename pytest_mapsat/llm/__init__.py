@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from .batch import Taken, Written, read_batch, write_batch
     from .budget import Limits
     from .cache import MODES, Cache, Entry, Imported, Mode, export_entries, import_entries
-    from .door import ModelDoor, Patience, open_door
+    from .client import LiteLLMClient, Patience, open_door
     from .errors import OF_THE_REPLY, Kind, ModelError
     from .prompts import Prompt, marks, prompt
-    from .request import Answer, Door, Purpose, Request, ToolCall, named_model
+    from .request import Answer, ModelClient, Purpose, Request, ToolCall, named_model
 else:
     __getattr__ = fetched(
         __name__,
@@ -23,10 +23,10 @@ else:
             "batch": ("Taken", "Written", "read_batch", "write_batch"),
             "budget": ("Limits",),
             "cache": ("MODES", "Cache", "Entry", "Imported", "Mode", "export_entries", "import_entries"),
-            "door": ("ModelDoor", "Patience", "open_door"),
+            "client": ("LiteLLMClient", "Patience", "open_door"),
             "errors": ("OF_THE_REPLY", "Kind", "ModelError"),
             "prompts": ("Prompt", "marks", "prompt"),
-            "request": ("Answer", "Door", "Purpose", "Request", "ToolCall", "named_model"),
+            "request": ("Answer", "ModelClient", "Purpose", "Request", "ToolCall", "named_model"),
         },
     )
 
@@ -35,13 +35,13 @@ __all__ = [
     "OF_THE_REPLY",
     "Answer",
     "Cache",
-    "Door",
     "Entry",
     "Imported",
     "Kind",
     "Limits",
+    "LiteLLMClient",
     "Mode",
-    "ModelDoor",
+    "ModelClient",
     "ModelError",
     "Patience",
     "Prompt",

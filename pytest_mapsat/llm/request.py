@@ -88,7 +88,7 @@ class Answer(Noun):
     cached: bool = False
 
 
-class Door(Protocol):
+class ModelClient(Protocol):
     """The way to models."""
 
     def ask(self, request: Request, *, timeout: float | None = None, cancelled: Event | None = None) -> Answer:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .aggregate import RunUsage, cluster_of, group, span_of, summarise, usage
 from .agreement import cohen_kappa, kappa_interval, votes_agree
-from .family import Family, Scene
+from .family import Family, MetricInput
 from .gather import families_named, gather_families
 from .labels import Measure, index_labels
 from .mobility import MOBILITY
@@ -44,10 +44,10 @@ __all__ = [
     "Family",
     "ItemOutcome",
     "Measure",
+    "MetricInput",
     "PassRule",
     "RunUsage",
     "Satisfies",
-    "Scene",
     "ToolSelection",
     "WeightTable",
     "acceptance",

@@ -26,7 +26,7 @@ from pytest_mapsat.model import (
     did_you_mean,
     shown,
 )
-from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
+from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
 
 from .counts import sum_spent
 from .labels import Measure, index_labels
@@ -42,7 +42,7 @@ _NUMBERS = (int, float)
 
 
 @dataclass(frozen=True)
-class Scene:
+class MetricInput:
     """All that a metric is computed from: one episode of a case, as it was judged.
 
     Attributes:
@@ -93,13 +93,13 @@ class Scene:
         """IFS, and how much of it was earned by saying nothing."""
         return faithfulness(self.case, self.labels)
 
-    def knowing(self, success: Measure) -> Scene:
+    def knowing(self, success: Measure) -> MetricInput:
         """Return the same scene with the metric that the suite calls its success; what was computed of it stays."""
         known = replace(self, success=success)
         vars(known).update({**vars(self), "success": success})
         return known
 
-    def copied(self) -> Scene:
+    def copied(self) -> MetricInput:
         """Return the same scene in values of its own: whoever changes something in it changes nothing else."""
         case, trajectory, verdict, tools = copy.deepcopy((self.case, self.trajectory, self.verdict, dict(self.tools)))
         return replace(self, case=case, trajectory=trajectory, verdict=verdict, tools=tools)
@@ -125,7 +125,7 @@ class Family:
 
     name: str
     metrics: Sequence[Metric]
-    measure: Callable[[Scene], Mapping[str, Given]] = field(compare=False)
+    measure: Callable[[MetricInput], Mapping[str, Given]] = field(compare=False)
     labels: Collection[str] = frozenset()
     names: frozenset[str] = field(init=False, compare=False)
 
@@ -138,7 +138,7 @@ class Family:
             raise UsageError(f"the family {self.name} has no metrics: expected a sequence of Metric")
         if not callable(self.measure):
             raise UsageError(
-                f"the family {self.name} measures by {shown(self.measure)}, expected a function of a Scene"
+                f"the family {self.name} measures by {shown(self.measure)}, expected a function of a MetricInput"
             )
         if strange := sorted(frozenset(self.labels) - _ASKED):
             hint = did_you_mean(strange[0], _ASKED) or f"known are {', '.join(sorted(_ASKED))}"
@@ -149,7 +149,7 @@ class Family:
         object.__setattr__(self, "names", frozenset(metric.name for metric in named))
 
 
-def measure(family: Family, scene: Scene, *, trusted: bool = False) -> tuple[dict[str, Measure], Fault | None]:
+def measure(family: Family, scene: MetricInput, *, trusted: bool = False) -> tuple[dict[str, Measure], Fault | None]:
     """Return a family's metrics of one episode, and what broke in the family itself; None where it holds.
 
     A broken episode earns 0 where the agent broke it, in the metrics that are earned; it has no value where somebody else did.
@@ -173,7 +173,7 @@ def measure(family: Family, scene: Scene, *, trusted: bool = False) -> tuple[dic
 
 
 def _measure_asked(
-    family: Family, asked: Sequence[Metric], scene: Scene, *, trusted: bool
+    family: Family, asked: Sequence[Metric], scene: MetricInput, *, trusted: bool
 ) -> tuple[dict[str, Measure], Fault | None]:
     """Return what the family itself says of some of its metrics, in their order, and what broke in it."""
     try:
@@ -187,7 +187,7 @@ def _measure_asked(
     return {metric.name: unknown for metric in asked}, Fault(blame="infrastructure", message=message)
 
 
-def _measure_copy(family: Family, scene: Scene) -> dict[str, Given]:
+def _measure_copy(family: Family, scene: MetricInput) -> dict[str, Given]:
     return dict(family.measure(scene.copied()))
 
 

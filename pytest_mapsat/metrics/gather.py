@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pytest_mapsat.model import UsageError, did_you_mean, shown
-from pytest_mapsat.strangers import StrangerError, call_stranger, installed, words_of
+from pytest_mapsat.user_code import StrangerError, call_stranger, installed, words_of
 
 from .family import Family
 from .mobility import MOBILITY

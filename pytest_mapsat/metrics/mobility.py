@@ -20,7 +20,7 @@ from pytest_mapsat.model import (
     values_of,
 )
 
-from .family import Family, Scene
+from .family import Family, MetricInput
 from .labels import Measure, Reading, between, not_applicable, read_label
 from .outcome import item_outcome
 
@@ -49,7 +49,7 @@ _EVERYTHING = frozenset({"explicit", "hard", "facts"})
 _SPENT = ("mobility_it", "mobility_ot")
 
 
-def _measure(scene: Scene) -> Mapping[str, Measure]:
+def _measure(scene: MetricInput) -> Mapping[str, Measure]:
     measures = {
         "mobility_id": _intent(scene),
         "mobility_ie": _constraints(scene),
@@ -71,19 +71,19 @@ def _measure(scene: Scene) -> Mapping[str, Measure]:
     }
 
 
-def _calls(scene: Scene) -> Sequence[Step]:
+def _calls(scene: MetricInput) -> Sequence[Step]:
     """Return the calls that the agent made, each under its tool's own name."""
     named = [(call, tool_name(scene.tools, call.tool)) for call in scene.trajectory.calls]
     return [call if call.tool == name else call.model_copy(update={"tool": name}) for call, name in named]
 
 
-def _output(scene: Scene, name: str) -> Json:
+def _output(scene: MetricInput, name: str) -> Json:
     """Return what the agent hands over under a name, in the last of its replies that says something there; None where none does."""
     given = ((turn.output or {}).get(name) for turn in reversed(scene.trajectory.replies))
     return next((value for value in given if value is not None), None)
 
 
-def _compared(scene: Scene, name: str) -> tuple[Json, Json, Measure | None]:
+def _compared(scene: MetricInput, name: str) -> tuple[Json, Json, Measure | None]:
     """Return the right claim and the agent's, and the measure where there is nothing to compare."""
     gold, given = scene.case.truth.output.get(name), _output(scene, name)
     if gold is None:
@@ -93,13 +93,13 @@ def _compared(scene: Scene, name: str) -> tuple[Json, Json, Measure | None]:
     return gold, given, None
 
 
-def _intent(scene: Scene) -> Measure:
+def _intent(scene: MetricInput) -> Measure:
     """Return ID of one case (equation 1). Similar enough means equal in any spelling: the case names the labels to choose from."""
     gold, given, nothing = _compared(scene, "intent")
     return nothing or Measure(float(_same(scene, gold, given)))
 
 
-def _constraints(scene: Scene) -> Measure:
+def _constraints(scene: MetricInput) -> Measure:
     """Return IE of one case (equation 2): the same names, each with the same value. Of a query that sets none, {} is right."""
     gold, given, nothing = _compared(scene, "constraints")
     if nothing is not None:
@@ -113,7 +113,7 @@ def _constraints(scene: Scene) -> Measure:
     return Measure(float(same))
 
 
-def _same(scene: Scene, gold: Json, given: Json, *, ordered: bool = False) -> bool:
+def _same(scene: MetricInput, gold: Json, given: Json, *, ordered: bool = False) -> bool:
     """Return whether two values say the same: lists as sets where they have no order, and one value as a list of it."""
     wanted, found = _listed(gold), _listed(given)
     if len(found) > _MANY:
@@ -150,7 +150,7 @@ class _Action:
     results: Sequence[Step]
 
 
-def _decomposition(scene: Scene) -> Mapping[str, Measure]:
+def _decomposition(scene: MetricInput) -> Mapping[str, Measure]:
     """Return DEC-P and DEC-R of one case (equation 3): shares of the expected steps and of the agent's, by membership and not one to one."""
     expected, actions = scene.case.truth.tools, _actions(scene)
     return {
@@ -164,7 +164,7 @@ def _decomposition(scene: Scene) -> Mapping[str, Measure]:
     }
 
 
-def _actions(scene: Scene) -> Sequence[_Action]:
+def _actions(scene: MetricInput) -> Sequence[_Action]:
     """Return the steps of the plan that the agent hands over, else the calls that it made."""
     plan, calls = _output(scene, "plan"), _calls(scene)
     if isinstance(plan, list | tuple) and plan:
@@ -175,7 +175,7 @@ def _actions(scene: Scene) -> Sequence[_Action]:
     ]
 
 
-def _planned(step: Json, scene: Scene, calls: Sequence[Step]) -> _Action:
+def _planned(step: Json, scene: MetricInput, calls: Sequence[Step]) -> _Action:
     """Return a step of a plan: the name of a tool, or an object with ``tool`` and perhaps ``arguments``. Anything else names no tool."""
     tool, arguments = (step.get("tool"), step.get("arguments")) if isinstance(step, Mapping) else (step, None)
     name = tool_name(scene.tools, tool) if isinstance(tool, str) else ""
@@ -188,7 +188,7 @@ def _with_defaults(tool: Tool | None, arguments: JsonObject) -> JsonObject:
     return {**defaults, **arguments}
 
 
-def _matches(scene: Scene, expected: ExpectedTool, action: _Action) -> bool | None:
+def _matches(scene: MetricInput, expected: ExpectedTool, action: _Action) -> bool | None:
     """Return whether an action is an expected step: the tool, and each argument that the expected step gives; None where that cannot be said."""
     if action.tool != expected.name:
         return False
@@ -217,7 +217,7 @@ def _share(found: Sequence[bool | None], of_nothing: str) -> Measure:
     return between(sure / len(found), (sure + unknown) / len(found), why)
 
 
-def _selection(scene: Scene) -> Mapping[str, Measure]:
+def _selection(scene: MetricInput) -> Mapping[str, Measure]:
     """Return TS-P and TS-R of one case (equation 4), over the names of tools: coverage, and 1 - redundancy."""
     expected = {one.name for one in scene.case.truth.tools}
     called = {call.tool for call in _calls(scene)}
@@ -227,13 +227,13 @@ def _selection(scene: Scene) -> Mapping[str, Measure]:
     }
 
 
-def _compliance(scene: Scene) -> Measure:
+def _compliance(scene: MetricInput) -> Measure:
     """Return SC of one case (equation 5): the share of calls whose tool exists and takes these arguments, whatever came of them."""
     fitting: list[bool | None] = [_complies(scene, call) for call in _calls(scene)]
     return _share(fitting, "the agent called nothing")
 
 
-def _complies(scene: Scene, call: Step) -> bool:
+def _complies(scene: MetricInput, call: Step) -> bool:
     """Return whether arguments are what the schema says, to the letter: types, limits, no other names; and what each stands for can be read."""
     tool = scene.tools.get(call.tool)
     if tool is None:
@@ -242,7 +242,7 @@ def _complies(scene: Scene, call: Step) -> bool:
     return not any(mismatches(strict, call.arguments)) and not scene.argument_problems(tool, call.arguments)
 
 
-def _delivery(scene: Scene) -> Measure:
+def _delivery(scene: MetricInput) -> Measure:
     """Return DR of one case: it ended by itself, the factor ``deliver`` holds, and each expected tool that was called was answered once at least."""
     deliver = next((one for one in scene.case.truth.explicit if one.id == DELIVER), None)
     if deliver is None:
@@ -265,7 +265,7 @@ def _reading(reading: Reading) -> Measure:
     return Measure(None, reading.outcome, reading.why)
 
 
-def _final_pass(scene: Scene) -> Measure:
+def _final_pass(scene: MetricInput) -> Measure:
     """Return FPR of one case: 1 where every explicit, hard and fact label passes."""
     if not scene.case.truth.required:
         return not_applicable("the case has no explicit, hard or fact factor")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pytest_mapsat.model import MSB_METRICS
 
-from .family import Family, Scene
+from .family import Family, MetricInput
 from .labels import Measure
 from .satisfaction import (
     acceptance,
@@ -18,7 +18,7 @@ from .satisfaction import (
 )
 
 
-def _measure(scene: Scene) -> Mapping[str, Measure]:
+def _measure(scene: MetricInput) -> Mapping[str, Measure]:
     if scene.fault is not None:
         return {"cei": cost_efficiency(Measure(0.0, why=scene.fault.message), scene.spent)}
     ecr = explicit_completion(scene.case, scene.labels, scene.verdict.explicit_count)

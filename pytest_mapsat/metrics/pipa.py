@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from pytest_mapsat.model import OBSERVATION, STATE, Metric, reply_of, step_name
 
-from .family import Family, Given, Scene
+from .family import Family, Given, MetricInput
 from .labels import Measure, between, not_applicable, read_labels, read_named, weighted_share
 from .outcome import achieved
 
@@ -26,7 +26,7 @@ PIPA_METRICS = (
 _FAILED = ("error", "refused")
 
 
-def state_consistency(scene: Scene) -> Measure:
+def state_consistency(scene: MetricInput) -> Measure:
     """Return the share of steps, thoughts and calls, that agree with the dialogue so far (equation 1)."""
     names = [
         step_name(number, place)
@@ -44,7 +44,7 @@ def tool_efficiency(total: int, failed: int) -> Measure:
     return Measure((total - failed) / (total + failed))
 
 
-def observation_alignment(scene: Scene) -> Measure:
+def observation_alignment(scene: MetricInput) -> Measure:
     """Return the share of named things that are right in a reply, as a mean over the replies that name one (equation 3)."""
     found = [(name, label) for name, label in scene.labels.items() if label.kind == OBSERVATION]
     sizes = Counter(reply_of(name) for name, _ in found)
@@ -52,13 +52,13 @@ def observation_alignment(scene: Scene) -> Measure:
     return weighted_share(weighted, "no reply names a thing that a tool returned")
 
 
-def policy_alignment(scene: Scene) -> Measure:
+def policy_alignment(scene: MetricInput) -> Measure:
     """Return the share of the case's policies that were kept over the whole dialogue (equation 4)."""
     readings = read_labels(scene.case.truth.policies, scene.labels)
     return weighted_share([(1.0, reading) for reading in readings], "the case has no policy")
 
 
-def task_completion(scene: Scene) -> Measure:
+def task_completion(scene: MetricInput) -> Measure:
     """Return whether the case is done by the metric that its suite calls its success (3.1.5)."""
     if scene.success is None:
         return not_applicable("the suite does not say what counts as done (success: METRIC)")
@@ -81,7 +81,7 @@ def average(parts: Sequence[Measure]) -> Measure:
     )
 
 
-def _measure(scene: Scene) -> Mapping[str, Given]:
+def _measure(scene: MetricInput) -> Mapping[str, Given]:
     replies, calls = scene.trajectory.replies, scene.trajectory.calls
     patterns = {
         "pipa_turns": float(len(replies)),

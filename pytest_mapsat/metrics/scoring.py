@@ -28,7 +28,7 @@ from pytest_mapsat.model import (
 )
 
 from .counts import count_calls, count_clarifications, count_provenance, sum_usage, sum_user, sum_world
-from .family import Family, Scene, measure
+from .family import Family, MetricInput, measure
 from .gather import OURS
 from .labels import Measure
 from .msb import MSB
@@ -85,7 +85,7 @@ def score(
         UsageError: ``asserted`` has an unknown member.
     """
     _check_asserted(asserted)
-    scene = Scene(
+    scene = MetricInput(
         case, trajectory, verdict, tools, satisfies, weights, argument_problems=argument_problems, same_value=same_value
     )
     measures, faults = _measured(families, scene, success)
@@ -109,7 +109,7 @@ def score(
 
 
 def _misread(
-    scene: Scene,
+    scene: MetricInput,
     families: Sequence[Family],
     asserted: frozenset[str],
     success: str | None,
@@ -135,7 +135,7 @@ def _opened(label: Label) -> Label:
 
 
 def _ended(
-    scene: Scene, measures: Mapping[str, Measure], asserted: frozenset[str], success: str | None
+    scene: MetricInput, measures: Mapping[str, Measure], asserted: frozenset[str], success: str | None
 ) -> tuple[ItemOutcome, Fault | None]:
     """Return how the item ends, and what broke the episode, or made it worth nothing."""
     fault = scene.fault
@@ -170,7 +170,7 @@ def _of_item(item: ItemOutcome, measures: Mapping[str, Measure]) -> dict[str, An
     }
 
 
-def _used(scene: Scene) -> dict[str, Any]:
+def _used(scene: MetricInput) -> dict[str, Any]:
     """Return what the episode used, and by whom."""
     trajectory, verdict = scene.trajectory, scene.verdict
     calls, replies = trajectory.calls, trajectory.replies
@@ -187,7 +187,7 @@ def _used(scene: Scene) -> dict[str, Any]:
     }
 
 
-def _warnings(scene: Scene, faults: Mapping[str, Fault]) -> tuple[str, ...]:
+def _warnings(scene: MetricInput, faults: Mapping[str, Fault]) -> tuple[str, ...]:
     """Return what is odd about an episode, about its verdict, and in a family of metrics."""
     return (
         *scene.trajectory.warnings,
@@ -199,7 +199,7 @@ def _warnings(scene: Scene, faults: Mapping[str, Fault]) -> tuple[str, ...]:
 
 
 def _measured(
-    families: Sequence[Family], scene: Scene, success: str | None
+    families: Sequence[Family], scene: MetricInput, success: str | None
 ) -> tuple[dict[str, Measure], dict[str, Fault]]:
     """Return the metrics of all families, and what broke in a family by each metric that it has left.
 

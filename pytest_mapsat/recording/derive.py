@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from pytest_mapsat.formats import is_obvious
 from pytest_mapsat.model import Entities, Json, JsonObject, Tool
-from pytest_mapsat.strangers import StrangerError, call_stranger
+from pytest_mapsat.user_code import StrangerError, call_stranger
 
 _SECTION = re.compile(r"^(Args|Arguments|Parameters|Returns?|Yields?|Raises|Examples?|Notes?|Attributes):?$")
 _ARGUMENT = re.compile(r"^\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.+)$")

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from pytest_mapsat.agents import EventLoop, describe, load
 from pytest_mapsat.model import Json, JsonObject, MapsatError, Tool, UsageError, did_you_mean, shown
-from pytest_mapsat.strangers import StrangerError, call_stranger
+from pytest_mapsat.user_code import StrangerError, call_stranger
 
 from .derive import by_position, tool_of, tool_of_schema
 from .plain import NotPlainError, plain

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from pytest_mapsat.llm import Door, ModelError, Request, prompt
+from pytest_mapsat.llm import ModelClient, ModelError, Request, prompt
 from pytest_mapsat.model import Case, Json, JsonObject, Provenance, Record, RowChange, Tool, Usage, total_usage
 from pytest_mapsat.sandbox import Answer, World, record_key
 
@@ -28,12 +28,12 @@ class Simulator:
     """The model that answers.
 
     Attributes:
-        door: the way to it.
+        client: the way to it.
         model: its name.
         parameters: sampling parameters.
     """
 
-    door: Door
+    client: ModelClient
     model: str
     parameters: JsonObject
 
@@ -117,7 +117,7 @@ class SimulatingWorld:
 
     def _asked(self, request: Request, spent: list[Usage]) -> JsonObject:
         try:
-            answer = self._simulator.door.ask(request)
+            answer = self._simulator.client.ask(request)
         except ModelError as error:
             spent.append(error.usage)
             raise

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from pytest_mapsat.strangers import plain
+from pytest_mapsat.user_code import plain
 
 _STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _COMMAND = re.compile(r"^(\s*)::")

@@ -14,7 +14,7 @@ from pytest_mapsat.metrics import Family, gather_families
 from pytest_mapsat.model import UsageError
 from pytest_mapsat.registry import added_checks, exchange
 from pytest_mapsat.sandbox import WorldHook, installed_worlds
-from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
+from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
 
 _HOOKS = ("pytest_mapsat_metrics", "pytest_mapsat_world")
 #: A folder with one of these is the root of a project, as pytest has it.

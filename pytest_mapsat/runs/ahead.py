@@ -14,8 +14,8 @@ from typing import Protocol
 
 from pytest_mapsat.episode import LeftBehind, leave_behind
 from pytest_mapsat.model import Scorecard
-from pytest_mapsat.strangers import new_thread
 from pytest_mapsat.turns import computing
+from pytest_mapsat.user_code import new_thread
 
 from .case import Played
 from .models import CeilingReachedError

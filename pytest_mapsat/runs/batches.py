@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Lock
 
-from pytest_mapsat.llm import Answer, Cache, Door, ModelError, Request, read_batch, write_batch
+from pytest_mapsat.llm import Answer, Cache, ModelClient, ModelError, Request, read_batch, write_batch
 from pytest_mapsat.model import Problem, Run
 
 
@@ -58,7 +58,7 @@ class Batched:
 
 
 def regrade_in_batches(
-    regraded: Callable[[Door], Run], cache: Cache, *, read: Path | None = None, write: Path | None = None
+    regraded: Callable[[ModelClient], Run], cache: Cache, *, read: Path | None = None, write: Path | None = None
 ) -> Batched:
     """Return a run judged with what the cache and a file of results hold, and write what is still to be asked.
 
@@ -79,20 +79,20 @@ def regrade_in_batches(
     taken = 0
     problems: tuple[Problem, ...] = ()
     while True:
-        door = BatchDoor(cache)
-        run = regraded(door)
+        client = BatchDoor(cache)
+        run = regraded(client)
         if read is None:
             break
         # The file may answer what is asked again, too.
-        result = read_batch(read, _in_order(door.asked), cache)
+        result = read_batch(read, _in_order(client.asked), cache)
         problems = result.problems
         taken += result.taken
         if not result.taken:
             break
     written = 0
-    if write is not None and door.lacking:
-        written = write_batch(write, _in_order(door.lacking), cache).requests
-    return Batched(run, taken, len(door.lacking), written, problems)
+    if write is not None and client.lacking:
+        written = write_batch(write, _in_order(client.lacking), cache).requests
+    return Batched(run, taken, len(client.lacking), written, problems)
 
 
 def _in_order(requests: dict[str, Request]) -> list[Request]:

@@ -41,7 +41,7 @@ from .models import within_ceilings
 from .profile import in_profile_setting
 
 if TYPE_CHECKING:
-    from pytest_mapsat.llm import Door, ModelDoor
+    from pytest_mapsat.llm import LiteLLMClient, ModelClient
     from pytest_mapsat.recording import Kept, OwnTools
 
     from .elsewhere import Elsewhere
@@ -72,7 +72,7 @@ class Runner:
         root: the directory that relative paths in specs start from.
         decisions: the file of people's decisions; None: that of each suite.
         families: the families of metrics, by name; ours and those of installed packages where none are given.
-        door: the way to models, where somebody needs one.
+        client: the way to models, where somebody needs one.
         own_tools: the user's own tools, asked for what the world of a case cannot answer; None: nobody is.
         elsewhere: has episodes played by other processes; None: they are played here.
     """
@@ -82,7 +82,7 @@ class Runner:
     root: Path
     decisions: Path | None = None
     families: Mapping[str, Family] = field(default_factory=gather_families)
-    door: ModelDoor | None = None
+    client: LiteLLMClient | None = None
     own_tools: OwnTools | None = None
     elsewhere: Elsewhere | None = None
     _making: Lock = field(default_factory=Lock)
@@ -98,13 +98,13 @@ class Runner:
         """Return what answers an agent's calls: the world of the case, then the user's own tools where they are to be asked."""
         world = self.world(suite, case)
         kind, _, model = self.request.options.on_miss.partition(":")
-        if kind == "simulate" and self.door is not None:
+        if kind == "simulate" and self.client is not None:
             from pytest_mapsat.llm import named_model  # noqa: PLC0415 (only where it is asked for)
             from pytest_mapsat.recording import SimulatingWorld, Simulator  # noqa: PLC0415 (likewise)
 
             named, parameters = named_model(model, "--mapsat-on-miss")
             return SimulatingWorld(
-                world, Simulator(self.door, named, parameters), case, partial(_examples, suite, case)
+                world, Simulator(self.client, named, parameters), case, partial(_examples, suite, case)
             )
         if self.own_tools is None:
             return world
@@ -134,7 +134,7 @@ class Runner:
                     self.request.judge,
                     root=self.root,
                     decisions=self.decisions,
-                    door=self.door,
+                    client=self.client,
                     votes=self.request.options.judge_votes,
                     besides=labels_asked(families_of(suite, self.families, self.request.options.metrics)),
                 )
@@ -181,7 +181,7 @@ class Runner:
             return played(self.elsewhere.play(case, suite, self.source, trial=trial))
         left = None if left_behind is None else lambda trajectory: left_behind(played(trajectory))
         limits = Limits(max_turns=options.max_turns, timeout=options.timeout_seconds)
-        user = make_user(self.request.user, case, door=self.door, trial=trial)
+        user = make_user(self.request.user, case, client=self.client, trial=trial)
         with within_ceilings():
             try:
                 world = self._answering(suite, case)
@@ -237,7 +237,7 @@ def judge_of(
     *,
     root: Path,
     decisions: Path | None = None,
-    door: Door | None = None,
+    client: ModelClient | None = None,
     votes: int | None = None,
     besides: frozenset[str] = frozenset(),
 ) -> Judge:
@@ -248,7 +248,7 @@ def judge_of(
         spec: the judge, as the user named it.
         root: the folder that a relative path in the spec starts from.
         decisions: the file of people's decisions; None: the suite's own, where it has one.
-        door: the way to models.
+        client: the way to models.
         votes: how many evaluations of a dialogue a model gives; None: as many as usual.
         besides: kinds of labels that families of metrics ask for besides those of factors.
 
@@ -261,7 +261,7 @@ def judge_of(
         suite.tools,
         root=root,
         vocabulary=suite.vocabulary,
-        door=door,
+        client=client,
         votes=votes,
         besides=besides,
         suite=suite,

@@ -42,7 +42,7 @@ from pytest_mapsat.users import make_user
 from .models import door_for
 
 if TYPE_CHECKING:
-    from pytest_mapsat.llm import Door, Mode
+    from pytest_mapsat.llm import Mode, ModelClient
 
 #: How often somebody who waits looks whether an answer can still come, seconds.
 _GLANCE = 1.0
@@ -218,9 +218,9 @@ def _played(packed: bytes, wanted: Mapping[str, Any]) -> Trajectory:
     )
     root = wanted["root"] if Path(wanted["root"]).is_dir() else os.getcwd()  # noqa: PTH109  a text
     asks = wanted["agent"].partition(":")[0] in ("react", "plan") or "llm:" in wanted["user"]
-    door = _door(wanted["cache"]) if asks else None
+    client = _client(wanted["cache"]) if asks else None
     source = _source(wanted["agent"], root, wanted["cache"] if asks else None)
-    user = make_user(wanted["user"], case, door=door, trial=wanted["trial"])
+    user = make_user(wanted["user"], case, client=client, trial=wanted["trial"])
     limits = Limits(max_turns=wanted["max_turns"], timeout=wanted["timeout"])
     world, trial, identity = make_world(case, suite), wanted["trial"], wanted["session"]
     return run_episode(case, source, user, world, limits, trial=trial, identity=identity, form=wanted["form"])
@@ -236,9 +236,9 @@ def _opened(packed: bytes) -> _Suite:
 
 @lru_cache(maxsize=4)
 def _source(spec: str, root: str, cache: Mode | None) -> Source:
-    return resolve_source(spec, root=Path(root), door=None if cache is None else _door(cache))
+    return resolve_source(spec, root=Path(root), client=None if cache is None else _client(cache))
 
 
 @lru_cache(maxsize=4)
-def _door(mode: Mode) -> Door:
+def _client(mode: Mode) -> ModelClient:
     return door_for(mode)

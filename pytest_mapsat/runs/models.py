@@ -13,7 +13,7 @@ from pytest_mapsat.llm import ceilings_met
 from pytest_mapsat.model import MapsatError, RunRequest
 
 if TYPE_CHECKING:
-    from pytest_mapsat.llm import Limits, Mode, ModelDoor
+    from pytest_mapsat.llm import Limits, LiteLLMClient, Mode
 
 
 class CeilingReachedError(MapsatError):
@@ -72,7 +72,7 @@ def prompts_of(request: RunRequest, judged: Collection[str] = ()) -> dict[str, s
     return marks(*names)
 
 
-def door_for(mode: Mode, limits: Limits | None = None, *, run: str = "") -> ModelDoor:
+def door_for(mode: Mode, limits: Limits | None = None, *, run: str = "") -> LiteLLMClient:
     """Return the door for a run that asks models; what it needs and is not installed is told before anything runs.
 
     Args:

@@ -9,7 +9,7 @@ from pathlib import Path
 from pytest_mapsat.formats import content_digest, require_file, shown_path
 from pytest_mapsat.gate import Side
 from pytest_mapsat.judges import Judge, default_votes
-from pytest_mapsat.llm import Door
+from pytest_mapsat.llm import ModelClient
 from pytest_mapsat.metrics import Family, gather_families
 from pytest_mapsat.model import Asserted, Run, RunOptions, RunRequest, Scorecard, UsageError, did_you_mean
 from pytest_mapsat.sandbox import WorldHook
@@ -125,7 +125,7 @@ def regrade(
     root: Path,
     families: Mapping[str, Family] | None = None,
     bases: Sequence[Side] = (),
-    door: Door | None = None,
+    client: ModelClient | None = None,
 ) -> Run:
     """Return the run judged and scored again, with the suites' cases as they are now.
 
@@ -136,7 +136,7 @@ def regrade(
         root: the folder that a judge's relative path starts from.
         families: the families of metrics, by name; None: ours and those of installed packages.
         bases: earlier runs to compare with: the last green one, then an anchor.
-        door: the way to models, for a judge that asks one.
+        client: the way to models, for a judge that asks one.
 
     Raises:
         UsageError: a case of the run is in none of the suites, or the judge or a threshold cannot be used.
@@ -152,7 +152,9 @@ def regrade(
     def judge(suite: Suite) -> Judge:
         besides = labels_asked(families_of(suite, known, request.options.metrics))
         votes, decisions = request.options.judge_votes, changes.decisions
-        return judge_of(suite, request.judge, root=root, decisions=decisions, door=door, votes=votes, besides=besides)
+        return judge_of(
+            suite, request.judge, root=root, decisions=decisions, client=client, votes=votes, besides=besides
+        )
 
     judges = {suite.root: judge(suite) for suite in suites}
     cards = [_regraded(card, *places[card.id], judges, known=known, options=request.options) for card in run.cases]

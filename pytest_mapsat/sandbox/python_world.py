@@ -21,8 +21,8 @@ from pytest_mapsat.model import (
     shown,
     tool_name,
 )
-from pytest_mapsat.strangers import StrangerError, call_stranger, installed, place_of, words_of
 from pytest_mapsat.turns import waiting
+from pytest_mapsat.user_code import StrangerError, call_stranger, installed, place_of, words_of
 
 from .spec import spec_of, whole_schema_problems
 from .state import NoSuchRowError, State, frozen, thawed

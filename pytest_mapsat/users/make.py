@@ -10,19 +10,19 @@ from .scripted import ScriptedUser
 from .user import SilentUser, User
 
 if TYPE_CHECKING:
-    from pytest_mapsat.llm import Door
+    from pytest_mapsat.llm import ModelClient
 
 _NAMES = ("scripted", "silent", "llm", "scripted+llm")
 _EXPECTED = "expected scripted, silent, llm:MODEL or scripted+llm:MODEL"
 
 
-def make_user(spec: str, case: Case, *, door: Door | None = None, trial: int = 1) -> User:
+def make_user(spec: str, case: Case, *, client: ModelClient | None = None, trial: int = 1) -> User:
     """Return a fresh user for one episode of the case.
 
     Args:
         spec: ``scripted``, ``silent``, ``llm:MODEL`` or ``scripted+llm:MODEL``.
         case: whose script is played; a scripted user is given its script and language only, a model persona and intent as well.
-        door: the way to models.
+        client: the way to models.
         trial: counts the episodes of the case from 1.
 
     Raises:
@@ -34,11 +34,11 @@ def make_user(spec: str, case: Case, *, door: Door | None = None, trial: int = 1
     kind, _, model = spec.partition(":")
     if kind == "scripted":
         return ScriptedUser(case.truth.user, language=case.language)
-    if door is None:
+    if client is None:
         raise UsageError(f"user {spec!r}: models are asked in a run only, with --mapsat-agent")
     from .modelled import Chooser, ModelUser, voice_of  # noqa: PLC0415 (only where a model is the user)
 
-    voice = voice_of(model, spec, door, trial)
+    voice = voice_of(model, spec, client, trial)
     if kind == "llm":
         return ModelUser(case, voice)
     return ScriptedUser(case.truth.user, language=case.language, chooser=Chooser(voice, case.language))

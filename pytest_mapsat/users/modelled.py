@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from pytest_mapsat.llm import Answer, Door, ModelError, Request, named_model, prompt
+from pytest_mapsat.llm import Answer, ModelClient, ModelError, Request, named_model, prompt
 from pytest_mapsat.model import Case, Ending, JsonObject, ScriptedAnswer, Turn, Usage, digest, total_usage
 
 from .reading import read, words
@@ -39,13 +39,13 @@ class Voice:
     """The model behind a user of one episode.
 
     Attributes:
-        door: the way to it.
+        client: the way to it.
         model: its name.
         parameters: sampling parameters.
         trial: which of several episodes of the case it is.
     """
 
-    door: Door
+    client: ModelClient
     model: str
     parameters: JsonObject
     trial: int
@@ -60,17 +60,17 @@ class Voice:
             trial=self.trial,
             purpose="user",
         )
-        return self.door.ask(request)
+        return self.client.ask(request)
 
 
-def voice_of(rest: str, spec: str, door: Door, trial: int) -> Voice:
+def voice_of(rest: str, spec: str, client: ModelClient, trial: int) -> Voice:
     """Return the model that a spec names behind ``llm:``.
 
     Raises:
         UsageError: it names none.
     """
     model, parameters = named_model(rest, f"--mapsat-user={spec}")
-    return Voice(door, model, parameters, trial)
+    return Voice(client, model, parameters, trial)
 
 
 class ModelUser:

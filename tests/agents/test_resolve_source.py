@@ -7,7 +7,7 @@ import pytest
 
 from pytest_mapsat.agents import resolve_source, source_of
 from pytest_mapsat.model import UsageError
-from pytest_mapsat.strangers import listening
+from pytest_mapsat.user_code import listening
 
 
 @pytest.fixture

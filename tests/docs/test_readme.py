@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from shown_output import differs, refreshed, settled
 
-from pytest_mapsat.pytest_shell.options import OPTIONS
+from pytest_mapsat.pytest_plugin.options import OPTIONS
 from pytest_mapsat.suite import open_suite
 
 ROOT = Path(__file__).resolve().parents[2]

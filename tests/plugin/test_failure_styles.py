@@ -9,7 +9,7 @@ import tiny_suite
 from workers import EVERYWHERE, THOROUGHLY
 
 from pytest_mapsat.model import Label, Quote, RunRequest
-from pytest_mapsat.pytest_shell.options import OPTIONS
+from pytest_mapsat.pytest_plugin.options import OPTIONS
 from pytest_mapsat.reports import again_command
 
 BAD = "--mapsat-agent=bad:agent"

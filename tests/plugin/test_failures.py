@@ -80,4 +80,4 @@ def test_junit_holds_the_reason_and_the_metrics(project: pytest.Pytester) -> Non
 
 def test_verbose_output_names_no_file_of_ours(project: pytest.Pytester) -> None:
     result = project.runpytest("--mapsat-agent=bad:agent", "-vv")
-    assert "pytest_shell" not in result.stdout.str()
+    assert "pytest_plugin" not in result.stdout.str()

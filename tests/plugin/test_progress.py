@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 import tiny_suite
 
-from pytest_mapsat.pytest_shell.progress import is_wanted
+from pytest_mapsat.pytest_plugin.progress import is_wanted
 
 #: Room is made below, the line is wiped, written, and the cursor goes back.
 LINE = re.compile(rb"\x1bD\x1b\[A\x1b7\x1b\[B\r\x1b\[2K([^\x1b]*)\x1b8")

@@ -8,7 +8,7 @@ import threading
 import pytest
 import tiny_suite
 
-from pytest_mapsat.pytest_shell import ahead
+from pytest_mapsat.pytest_plugin import ahead
 
 SAVE = "--mapsat-save=run.json"
 AGENTS = """

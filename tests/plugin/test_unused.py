@@ -27,8 +27,8 @@ def test_without_an_agent_nothing_heavy_is_imported(pytester: pytest.Pytester) -
             assert sorted(ours) == [
                 "pytest_mapsat.hookspecs",
                 "pytest_mapsat.plugin",
-                "pytest_mapsat.pytest_shell",
-                "pytest_mapsat.pytest_shell.options",
+                "pytest_mapsat.pytest_plugin",
+                "pytest_mapsat.pytest_plugin.options",
             ]
         """
     )

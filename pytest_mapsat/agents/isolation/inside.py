@@ -20,7 +20,7 @@ from pytest_mapsat.agents.source import AgentSource, Conversation
 from pytest_mapsat.model import Case, Json, JsonObject, MapsatError, Noun, Tool, Turn
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 from pytest_mapsat.secrets import name_secrets
-from pytest_mapsat.strangers import keep_spare, listening, make_room
+from pytest_mapsat.user_code import keep_spare, listening, make_room
 
 from .wire import MOST_BYTES, Broken, Call, Inbox, Ready, Said, Thought, Unusable, packed
 

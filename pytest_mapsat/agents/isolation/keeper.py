@@ -23,7 +23,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from pytest_mapsat.strangers import SPARE
+from pytest_mapsat.user_code import SPARE
 
 from . import inside
 from .locks import give_up_rights, prctl, see_no_others

@@ -18,7 +18,7 @@ from pytest_mapsat.agents.resolve import search_first
 from pytest_mapsat.model import Blame, Case, InfrastructureError, JsonObject, UsageError
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 from pytest_mapsat.secrets import named_secrets
-from pytest_mapsat.strangers import plain
+from pytest_mapsat.user_code import plain
 
 from .processes import Isolation, Processes
 from .talk import AgentProcess, LostError

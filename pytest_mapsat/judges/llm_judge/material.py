@@ -11,8 +11,8 @@ from functools import cache, cached_property, lru_cache
 from itertools import count
 from typing import Literal
 
-from pytest_mapsat.judges.besides import Beside
 from pytest_mapsat.judges.context import Context
+from pytest_mapsat.judges.extra_labels import Beside
 from pytest_mapsat.model import Case, Factor, Json, Policy, Quote, Step, Trajectory, digest
 from pytest_mapsat.text import Folded, fold_phrase, fold_text
 

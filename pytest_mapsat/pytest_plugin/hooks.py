@@ -10,8 +10,8 @@ import pluggy
 import pytest
 
 from pytest_mapsat.model import MapsatError
-from pytest_mapsat.strangers import StrangerError, call_stranger, words_of
 from pytest_mapsat.turns import waiting
+from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
 
 if TYPE_CHECKING:
     from pytest_mapsat.model import Case

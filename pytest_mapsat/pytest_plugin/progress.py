@@ -16,7 +16,7 @@ import pytest
 
 from pytest_mapsat.reports import Tally, UnderWay, live_line
 from pytest_mapsat.runs.flights import Flights
-from pytest_mapsat.strangers import new_thread
+from pytest_mapsat.user_code import new_thread
 
 from .items import is_case
 

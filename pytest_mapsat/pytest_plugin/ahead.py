@@ -12,8 +12,8 @@ import pytest
 from pytest_mapsat.model import Case, MapsatError, Run, Scorecard
 from pytest_mapsat.runs.ahead import HELD, Ahead, Planned
 from pytest_mapsat.runs.episodes import Key, Wanted
-from pytest_mapsat.strangers import Surroundings
 from pytest_mapsat.turns import computing
+from pytest_mapsat.user_code import Surroundings
 from pytest_mapsat.users import learn_to_read
 
 from .items import CaseFile, CaseParam, agent_of, param_of

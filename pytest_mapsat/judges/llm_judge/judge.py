@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from pytest_mapsat.judges.besides import besides
 from pytest_mapsat.judges.checks import ChecksJudge
 from pytest_mapsat.judges.context import Context
+from pytest_mapsat.judges.extra_labels import besides
 from pytest_mapsat.judges.finding import SHOWN_AT_MOST, cite
 from pytest_mapsat.judges.labels import UNDECIDED, kinds, too_long, unjudgeable
-from pytest_mapsat.llm import OF_THE_REPLY, Door, ModelError, Request
+from pytest_mapsat.llm import OF_THE_REPLY, ModelClient, ModelError, Request
 from pytest_mapsat.model import (
     Case,
     Factor,
@@ -60,7 +60,7 @@ class ModelJudge:
 
     Attributes:
         checks: who judges first.
-        door: the way to the model; None: it is closed, and what would be asked stays open.
+        client: the way to the model; None: it is closed, and what would be asked stays open.
         model: its name, as litellm knows it.
         parameters: its sampling parameters.
         spec: how the user named this judge.
@@ -71,7 +71,7 @@ class ModelJudge:
     """
 
     checks: ChecksJudge
-    door: Door | None
+    client: ModelClient | None
     model: str
     parameters: Mapping[str, Any]
     spec: str
@@ -139,7 +139,7 @@ class ModelJudge:
 
     def _vote(self, asked: Asked, context: Context, trial: int, vote: int) -> Vote:
         """Ask, hold the reply against the dialogue, and ask once more for what does not check."""
-        if self.door is None:
+        if self.client is None:
             return Vote({}, {}, "no way to models is open here", ())
         first = request = Request(
             model=self.model,
@@ -156,7 +156,7 @@ class ModelJudge:
         while True:
             text = ""
             try:
-                answer = self.door.ask(request)
+                answer = self.client.ask(request)
             except ModelError as error:
                 if request is not first or error.kind not in OF_THE_REPLY or error.kind == "too_long":
                     return Vote(opinions, problems, str(error), tuple(usage))

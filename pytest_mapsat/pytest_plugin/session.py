@@ -29,7 +29,7 @@ from pytest_mapsat.runs.request import project_files, source_digest
 from pytest_mapsat.runs.resume import read_finished
 from pytest_mapsat.runs.shards import durations_of
 from pytest_mapsat.sandbox import End, World, WorldHook, installed_worlds, tables_of
-from pytest_mapsat.strangers import forget_installed, installed, listening
+from pytest_mapsat.user_code import forget_installed, installed, listening
 from pytest_mapsat.users import check_user_spec
 
 from .ahead import AT_ONCE, AheadOfItems
@@ -48,7 +48,7 @@ from .suites import Suites
 from .transport import packed
 
 if TYPE_CHECKING:
-    from pytest_mapsat.llm import ModelDoor
+    from pytest_mapsat.llm import LiteLLMClient
     from pytest_mapsat.recording import OwnTools
 
 ENDED = pytest.StashKey[list[Ended]]()
@@ -110,10 +110,10 @@ class MapsatSession:
         request = settings.request
         #: Names the run in the store that its processes share.
         self.run_name: str = self._told.get("run", "") or uuid4().hex
-        self._door = self._open_door()
+        self._client = self._open_door()
         self._source: Source | None = None
         if request.agent != "fixture":
-            self._source = source_for(config, settings, self._moved(request.agent), door=self._door)
+            self._source = source_for(config, settings, self._moved(request.agent), client=self._client)
         self._runner: Runner | None = None
         self.families = gather_families(call_hook(config, config.hook.pytest_mapsat_metrics, config=config))
         # A family, a judge or a user that cannot be had is told before anything is collected.
@@ -351,14 +351,14 @@ class MapsatSession:
         if self._own_tools is not None:
             self._own_tools.close()
         shutdown()
-        if self._door is not None:
+        if self._client is not None:
             if self.is_controller:
-                self._door.forget_run()
-            self._door.close()
+                self._client.forget_run()
+            self._client.close()
 
     # -- inside ----------------------------------------------------------------------------
 
-    def _open_door(self) -> ModelDoor | None:
+    def _open_door(self) -> LiteLLMClient | None:
         """Return the way to models, where anybody in this run is one."""
         asked = self.settings.models
         if not asks_models(self.settings.request):
@@ -385,7 +385,7 @@ class MapsatSession:
             self.root,
             self.settings.decisions,
             self.families,
-            door=self._door,
+            client=self._client,
             own_tools=self._own_tools,
             elsewhere=None if self._cluster is None else elsewhere(self._cluster, self.settings, request, self.root),
         )

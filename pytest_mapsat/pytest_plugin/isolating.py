@@ -18,7 +18,7 @@ from .options import agent_spec, dest_of, text_of, typed
 
 if TYPE_CHECKING:
     from pytest_mapsat.agents import Source
-    from pytest_mapsat.llm import ModelDoor
+    from pytest_mapsat.llm import LiteLLMClient
 
     from .settings import Settings
 
@@ -99,14 +99,14 @@ def _memory(config: pytest.Config) -> int:
     return int(text)
 
 
-def source_for(config: pytest.Config, settings: Settings, spec: str, *, door: ModelDoor | None) -> Source:
+def source_for(config: pytest.Config, settings: Settings, spec: str, *, client: LiteLLMClient | None) -> Source:
     """Return the agent of a run: what a plugin makes of the spec, else what the spec names, in processes of its own where that is asked for.
 
     Args:
         config: pytest's.
         settings: what was asked for.
         spec: what ``--mapsat-agent`` names.
-        door: the way to models, where anybody in the run is one.
+        client: the way to models, where anybody in the run is one.
 
     Raises:
         pytest.UsageError: it cannot be used with what else was asked for.
@@ -118,7 +118,7 @@ def source_for(config: pytest.Config, settings: Settings, spec: str, *, door: Mo
     if made is None:
         root, timeout = config.invocation_params.dir, settings.request.options.timeout_seconds
         isolated = settings.isolation and _isolated(config, settings.isolation, spec, root, timeout)
-        return isolated or resolve_source(spec, root=root, door=door)
+        return isolated or resolve_source(spec, root=root, client=client)
     if settings.isolation is not None:
         raise pytest.UsageError(
             "--mapsat-isolate: what pytest_mapsat_make_agent makes is an object of this process and cannot be made in another one"

@@ -15,7 +15,7 @@ from scripted_models import KEY, Broken, ScriptedModels, problem, said
 
 from pytest_mapsat.llm import (
     Limits,
-    ModelDoor,
+    LiteLLMClient,
     ModelError,
     Patience,
     Request,
@@ -29,15 +29,15 @@ from pytest_mapsat.model import Usage
 #: Long enough for a machine under load; what has to wait in vain is given less.
 QUICK = Patience(seconds=120, attempt=30, attempts=3, first_wait=0.01)
 IMPATIENT = Patience(seconds=20, attempt=2, attempts=5, first_wait=0.01)
-Opened = Callable[..., ModelDoor]
+Opened = Callable[..., LiteLLMClient]
 
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Iterator[Opened]:
     """Open doors on one store, as the processes of a run do."""
-    doors: list[ModelDoor] = []
+    doors: list[LiteLLMClient] = []
 
-    def door(mode: Any = "auto", limits: Limits | None = None, patience: Patience = QUICK) -> ModelDoor:
+    def door(mode: Any = "auto", limits: Limits | None = None, patience: Patience = QUICK) -> LiteLLMClient:
         doors.append(open_door(mode, limits, run="r", folder=tmp_path / "store", patience=patience))
         return doors[-1]
 
@@ -201,8 +201,8 @@ def test_without_calls_a_miss_says_what_the_nearest_entry_has_instead(models: Sc
 def test_refresh_asks_anew_once_and_off_keeps_nothing(models: ScriptedModels, opened: Opened) -> None:
     models.answers(said("old"), said("new"), said("newer"))
     opened().ask(asked())
-    door = opened("refresh")
-    assert [door.ask(asked()).text for _ in range(2)] == ["new", "new"]
+    client = opened("refresh")
+    assert [client.ask(asked()).text for _ in range(2)] == ["new", "new"]
     assert opened().ask(asked()).text == "new"
     assert opened("off").ask(asked()).text == "newer"
     assert opened().ask(asked()).text == "new"
@@ -217,11 +217,11 @@ def test_of_two_that_ask_at_once_the_first_answer_counts_for_both(models: Script
     models.script = script
     doors, texts = [opened(), opened()], []
 
-    def ask(door: ModelDoor) -> None:
+    def ask(client: LiteLLMClient) -> None:
         both.wait()
-        texts.append(door.ask(asked()).text)
+        texts.append(client.ask(asked()).text)
 
-    threads = [threading.Thread(target=ask, args=(door,)) for door in doors]
+    threads = [threading.Thread(target=ask, args=(client,)) for client in doors]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -268,11 +268,11 @@ def test_the_environment_is_left_as_it_was(models: ScriptedModels, opened: Opene
 
 def test_answers_move_from_store_to_store_in_a_file(models: ScriptedModels, opened: Opened, tmp_path: Path) -> None:
     models.answers(said("hello"))
-    door = opened()
+    client = opened()
     for number in range(3):
-        door.ask(asked(f"question {number}"))
+        client.ask(asked(f"question {number}"))
     file = tmp_path / "answers.jsonl"
-    assert export_entries(door.cache, file) == 3
+    assert export_entries(client.cache, file) == 3
     lines = file.read_text().splitlines()
     file.write_text("\n".join([lines[0], '{"request": {}}', "nonsense", *lines[1:], lines[2]]) + "\n")
     other = open_door("only", folder=tmp_path / "other")

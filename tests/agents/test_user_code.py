@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from pytest_mapsat.strangers import StrangerError, call_stranger, listening, words_of
+from pytest_mapsat.user_code import StrangerError, call_stranger, listening, words_of
 
 
 def raises(error):

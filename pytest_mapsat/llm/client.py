@@ -44,7 +44,7 @@ class Patience:
 
 
 @dataclass
-class ModelDoor:
+class LiteLLMClient:
     """The way to models for one process of a run.
 
     Attributes:
@@ -62,7 +62,7 @@ class ModelDoor:
     _priced: dict[str, bool] = field(default_factory=dict)
 
     def ask(self, request: Request, *, timeout: float | None = None, cancelled: Event | None = None) -> Answer:
-        """Return the model's answer; see ``Door.ask``."""
+        """Return the model's answer; see ``ModelClient.ask``."""
         found = self._cached(request)
         if found is not None:
             return found
@@ -180,7 +180,7 @@ def open_door(
     run: str = "",
     folder: Path | None = None,
     patience: Patience | None = None,
-) -> ModelDoor:
+) -> LiteLLMClient:
     """Return the door for a process of a run.
 
     Args:
@@ -196,7 +196,7 @@ def open_door(
     """
     limits = limits or Limits()
     store = Store(folder or store_folder()) if mode != "off" or limits.any else None
-    return ModelDoor(
+    return LiteLLMClient(
         mode=mode,
         cache=None if store is None or mode == "off" else Cache(store),
         budget=Budget(store, run, limits) if store is not None and limits.any else None,

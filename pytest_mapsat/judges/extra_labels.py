@@ -25,13 +25,13 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.text import Document
 
+from .argument_sources import Known, origin
 from .choices import breaks
 from .claims import Judged
 from .context import Context
 from .finding import Finding, cite
 from .labels import label_valued
-from .origins import Known, origin
-from .things import Standing, find_entities, standings
+from .things import Recommendation, find_entities, standings
 
 _BY_MODEL = "a thought is read by a model only"
 
@@ -143,7 +143,7 @@ def _named(document: Document, context: Context) -> list[str]:
 
 def _aligned(
     key: str,
-    standing: Standing | None,
+    standing: Recommendation | None,
     claims: Sequence[Judged],
     checks: Iterable[tuple[str, Recommends | Avoids]],
     context: Context,
