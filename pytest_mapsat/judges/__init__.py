@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .recorded import RecordedJudge
 else:
     __getattr__ = fetched(
-        __name__, {"asked": ("BESIDE_PROMPTS", "PROMPTS", "ModelJudge"), "recorded": ("RecordedJudge",)}
+        __name__, {"llm_judge": ("BESIDE_PROMPTS", "PROMPTS", "ModelJudge"), "recorded": ("RecordedJudge",)}
     )
 
 __all__ = [
