@@ -54,7 +54,7 @@ def figure(words, value, known, unit="min", relation="equal"):
 def judged(answers, *, case=None, trajectory=None, spec="llm:some/model", votes=1):
     """The verdict on a dialogue, and the door."""
     door = answers if hasattr(answers, "ask") else ScriptedDoor(answers)
-    judge = make_judge(spec, TOOLS, root=None, door=door, votes=votes)
+    judge = make_judge(spec, TOOLS, root=None, client=door, votes=votes)
     verdict = judge.judge(case or small_case(), trajectory or dialogue(REPLY, steps=[found_places()]))
     return verdict, door
 

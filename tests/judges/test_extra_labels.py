@@ -221,7 +221,7 @@ def test_nothing_is_labelled_besides_where_no_family_asks():
 
 def by_model(answers, *replies, steps, spec="llm:some/model"):
     door = ScriptedDoor(answers)
-    found = labels_of(dialogue(*replies, steps=steps), case_of(), TOOLS.values(), spec=spec, door=door, votes=1)
+    found = labels_of(dialogue(*replies, steps=steps), case_of(), TOOLS.values(), spec=spec, client=door, votes=1)
     return found, door
 
 

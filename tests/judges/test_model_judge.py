@@ -112,7 +112,7 @@ def test_a_request_carries_instructions_policies_and_the_suites_own_sentence_as_
     case = case.model_copy(update={"visible": case.visible.model_copy(update={"instructions": "Never name a price."})})
     door = ScriptedDoor(lambda *_: entry())
     suite = SimpleNamespace(manifest=SimpleNamespace(judge=JudgeTerms(about="A cafe guide; evening means after six.")))
-    judge = make_judge("llm:m", TOOLS, root=None, door=door, votes=1, suite=suite)
+    judge = make_judge("llm:m", TOOLS, root=None, client=door, votes=1, suite=suite)
     judge.judge(case, dialogue(REPLY, steps=[found_places()]))
     shown = {tuple(requirements(request)): request.messages[1]["content"] for request in door.requests}
     text = shown[("The answer is nice",)]

@@ -52,7 +52,7 @@ def case(language: str = "en") -> Case:
 
 def move(heard: str, *replies: Any, spec: str = "llm:m", language: str = "en") -> tuple[UserMove, Said]:
     door = Said(*replies)
-    user = make_user(spec, case(language), door=door, trial=3)
+    user = make_user(spec, case(language), client=door, trial=3)
     turns = (Turn(role="user", text="Take me somewhere for dinner."), Turn(role="agent", text=heard))
     return user.reply(turns), door
 
