@@ -48,7 +48,7 @@ def add_agreement(commands: Any) -> None:
 
 
 def _required(text: str) -> tuple[dict[str, float], float]:
-    from pytest_mapsat.runs.certificate import parse_required  # noqa: PLC0415  --help needs no pydantic
+    from pytest_mapsat.proof.agreement import parse_required  # noqa: PLC0415  --help needs no pydantic
 
     try:
         return parse_required(text)
@@ -58,11 +58,11 @@ def _required(text: str) -> tuple[dict[str, float], float]:
 
 def _agreement(options: argparse.Namespace) -> int:
     from pytest_mapsat.formats import shown_path  # noqa: PLC0415  --help needs no pydantic
+    from pytest_mapsat.proof import agreement as certificates  # noqa: PLC0415  likewise
     from pytest_mapsat.proof import agreement_table  # noqa: PLC0415  likewise
-    from pytest_mapsat.runs import certificate as certificates  # noqa: PLC0415  likewise
-    from pytest_mapsat.runs.agreement import agreement_of  # noqa: PLC0415  likewise
+    from pytest_mapsat.runs.labels import agreement_of  # noqa: PLC0415  likewise
     from pytest_mapsat.runs.regrade import open_suites  # noqa: PLC0415  likewise
-    from pytest_mapsat.runs.resume import read_saved  # noqa: PLC0415  likewise
+    from pytest_mapsat.runs.saved import read_saved  # noqa: PLC0415  likewise
 
     suites = open_suites(options.suite or [Path("benchmark_cases")])
     run = read_saved(options.run)

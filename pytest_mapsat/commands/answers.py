@@ -11,7 +11,7 @@ from pytest_mapsat.formats import replacing, save_run, shown_path, signed
 from pytest_mapsat.judges import calibrate as calibrated
 from pytest_mapsat.model import UsageError
 from pytest_mapsat.proof import AnswersProof, JudgedAnswer, judging_of
-from pytest_mapsat.runs.answers import answers_by_trial, run_answers
+from pytest_mapsat.runs.labels import answers_by_trial, run_answers
 from pytest_mapsat.sandbox import WorldHook
 from pytest_mapsat.suite import CALIBRATION, Suite, find_suite, open_suite, read_answers
 

@@ -91,7 +91,7 @@ def add_merge(commands: Any) -> None:
 def _compare(options: argparse.Namespace) -> int:
     from pytest_mapsat.gate import compare  # noqa: PLC0415  --help needs no pydantic
     from pytest_mapsat.model import UsageError  # noqa: PLC0415  likewise
-    from pytest_mapsat.runs.baseline import accept, read_base  # noqa: PLC0415  likewise
+    from pytest_mapsat.runs.saved import accept, read_base  # noqa: PLC0415  likewise
 
     if options.accept and len(options.runs) == _PAIR and not options.runs[0].exists():
         accept(options.runs[1], options.runs[0])  # the first anchor
@@ -160,10 +160,13 @@ def _false_alarms(sides: Sequence[Side], drops: Sequence[Drop], *, as_json: bool
 def _merge(options: argparse.Namespace) -> int:
     from pytest_mapsat.formats import read_run, save_run  # noqa: PLC0415  --help needs no pydantic
     from pytest_mapsat.model import UsageError  # noqa: PLC0415  likewise
-    from pytest_mapsat.runs.baseline import read_bases, refuse_journal  # noqa: PLC0415  likewise
-    from pytest_mapsat.runs.files import check_save_path  # noqa: PLC0415  likewise
     from pytest_mapsat.runs.merge import merge  # noqa: PLC0415  likewise
     from pytest_mapsat.runs.regrade import open_suites  # noqa: PLC0415  likewise
+    from pytest_mapsat.runs.saved import (  # noqa: PLC0415  likewise
+        check_save_path,
+        read_bases,
+        refuse_journal,
+    )
 
     try:
         check_save_path(options.out)

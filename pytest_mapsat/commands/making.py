@@ -78,7 +78,7 @@ def offers(options: argparse.Namespace, *, sound: bool) -> list[Offer] | None:
         return None
     from pytest_mapsat.recording import offers_of  # noqa: PLC0415  lazy
     from pytest_mapsat.runs.regrade import open_suites  # noqa: PLC0415  lazy
-    from pytest_mapsat.runs.resume import read_saved  # noqa: PLC0415  lazy
+    from pytest_mapsat.runs.saved import read_saved  # noqa: PLC0415  lazy
 
     return offers_of(read_saved(options.misses), open_suites([options.suite]))
 

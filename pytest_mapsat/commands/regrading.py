@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pytest_mapsat.llm import ModelClient
     from pytest_mapsat.model import Run
-    from pytest_mapsat.runs.batches import Batched
-    from pytest_mapsat.runs.regrade import Changes
+    from pytest_mapsat.runs.regrade import Batched, Changes
 
 _DIGITS = 9
 _NARROWEST = 60
@@ -126,9 +125,8 @@ def _regrade(options: argparse.Namespace) -> int:
     from pytest_mapsat.judges import asks_model  # noqa: PLC0415  likewise
     from pytest_mapsat.model import UsageError  # noqa: PLC0415  likewise
     from pytest_mapsat.runs.added import load_added  # noqa: PLC0415  likewise
-    from pytest_mapsat.runs.baseline import read_bases  # noqa: PLC0415  likewise
     from pytest_mapsat.runs.regrade import changed_suites, open_suites, regrade  # noqa: PLC0415  likewise
-    from pytest_mapsat.runs.resume import read_saved  # noqa: PLC0415  likewise
+    from pytest_mapsat.runs.saved import read_bases, read_saved  # noqa: PLC0415  likewise
 
     from .compare import failed_items  # noqa: PLC0415  likewise
 
@@ -203,7 +201,7 @@ def _changes(options: argparse.Namespace) -> Changes:
 
 def _asked(regraded: Callable[[ModelClient], Run], mode: Any) -> Run:
     """Return the run judged through the door."""
-    from pytest_mapsat.runs.models import door_for  # noqa: PLC0415  lazy
+    from pytest_mapsat.runs.request import door_for  # noqa: PLC0415  lazy
 
     client = door_for(mode)
     try:
@@ -215,7 +213,7 @@ def _asked(regraded: Callable[[ModelClient], Run], mode: Any) -> Run:
 def _batched(regraded: Callable[[ModelClient], Run], options: argparse.Namespace) -> Batched:
     """Return the run judged with what the cache and a batch hold; what is wrong with rows is told."""
     from pytest_mapsat.llm import Cache  # noqa: PLC0415  lazy
-    from pytest_mapsat.runs.batches import regrade_in_batches  # noqa: PLC0415  lazy
+    from pytest_mapsat.runs.regrade import regrade_in_batches  # noqa: PLC0415  lazy
     from pytest_mapsat.store import Store, store_folder  # noqa: PLC0415  lazy
 
     store = Store(store_folder())

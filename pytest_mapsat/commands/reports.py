@@ -83,7 +83,7 @@ def _figures(options: argparse.Namespace) -> int:
 def _report(options: argparse.Namespace) -> int:
     from pytest_mapsat.formats import is_journal, read_cards  # noqa: PLC0415  --help needs no pydantic
     from pytest_mapsat.reports import opening, parse_reports, write_reports  # noqa: PLC0415  likewise
-    from pytest_mapsat.runs.resume import read_saved  # noqa: PLC0415  likewise
+    from pytest_mapsat.runs.saved import read_saved  # noqa: PLC0415  likewise
 
     from .compare import failed_items  # noqa: PLC0415  likewise
 
@@ -108,7 +108,7 @@ def _refuse_reading_place(run: Path, paths: Sequence[Path]) -> None:
 
 def _show(options: argparse.Namespace) -> int:
     from pytest_mapsat.reports import dialogue_data, dialogue_lines  # noqa: PLC0415  --help needs no pydantic
-    from pytest_mapsat.runs.resume import read_saved  # noqa: PLC0415  likewise
+    from pytest_mapsat.runs.saved import read_saved  # noqa: PLC0415  likewise
 
     run = read_saved(options.run)
     cards = _cards(run, options.case, options.trial)

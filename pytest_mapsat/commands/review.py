@@ -31,8 +31,8 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.model.base import Identifier
 from pytest_mapsat.reports import columns, printable, wrap
+from pytest_mapsat.runs.labels import Question, answer_of, can_be_reviewed, decision_on, open_factors, questions
 from pytest_mapsat.runs.regrade import Changes, changed_suites, open_suites, places_of
-from pytest_mapsat.runs.review import Question, answer_of, can_be_reviewed, decision_on, open_factors, questions
 from pytest_mapsat.suite import ANSWERS, DECISIONS, Suite, read_answers
 
 #: The most characters of a reply, and of anything else, that are shown.

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from .agreement import Agreement, Held, agreement_table
-from .answers import AnswersProof, JudgedAnswer, answer_table, judging_of
-from .harmless_changes import HARMLESS
-from .lint_records import lint_records
-from .oracle_run import play_oracle
-from .prove import Proof, Trial, prove
-from .table import table
-from .wrong_changes import WRONG
+from .agreement import (
+    Agreement,
+    AnswersProof,
+    Held,
+    JudgedAnswer,
+    agreement_table,
+    answer_table,
+    judging_of,
+    uncertified,
+)
+from .mutants import HARMLESS, WRONG
+from .oracles import lint_records
+from .plain import play_oracle
+from .prove import Proof, Trial, prove, table
 
 __all__ = [
     "HARMLESS",
@@ -27,4 +33,5 @@ __all__ = [
     "play_oracle",
     "prove",
     "table",
+    "uncertified",
 ]

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_mapsat.model import Case, RunOptions, SuiteError
 from pytest_mapsat.runs.episodes import Episodes
-from pytest_mapsat.runs.shards import cases_of_shard
+from pytest_mapsat.runs.samples import cases_of_shard
 from pytest_mapsat.sandbox import installed_worlds
 
 from .items import CaseFile, CaseParam, param_or_none, params

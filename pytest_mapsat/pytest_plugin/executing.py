@@ -12,8 +12,7 @@ from .options import agent_spec, text_of
 
 if TYPE_CHECKING:
     from pytest_mapsat.model import RunRequest
-    from pytest_mapsat.runs.cluster import Cluster
-    from pytest_mapsat.runs.elsewhere import Elsewhere
+    from pytest_mapsat.runs.elsewhere import Cluster, Elsewhere
 
     from .settings import Settings
 
@@ -68,7 +67,7 @@ def connect(config: pytest.Config, settings: Settings, *, asks_models: bool) -> 
     for reason, holds in reasons.items():
         if holds:
             raise pytest.UsageError(f"--mapsat-executor=dask:{settings.executor}: {reason}: {_HERE}, or the other")
-    from pytest_mapsat.runs.cluster import open_cluster  # noqa: PLC0415 (an extra)
+    from pytest_mapsat.runs.elsewhere import open_cluster  # noqa: PLC0415 (an extra)
 
     cluster = open_cluster(settings.executor)
     config.add_cleanup(cluster.close)

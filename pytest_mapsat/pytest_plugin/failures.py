@@ -13,7 +13,7 @@ import pytest
 from pytest_mapsat.metrics import PassRule
 from pytest_mapsat.model import Case, Metric, RunOptions, RunRequest, Scorecard
 from pytest_mapsat.reports import again_command, failure_text, harmless, printable
-from pytest_mapsat.runs.models import CeilingReachedError
+from pytest_mapsat.runs.request import CeilingReachedError
 from pytest_mapsat.secrets import known_secrets
 
 from .items import param_of, raised_at

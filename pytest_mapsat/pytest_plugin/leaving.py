@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from pytest_mapsat.runs.flights import Flights
+from pytest_mapsat.runs.episodes import Flights
 
 _SHOWN_AT_MOST = 3
 #: Functions that put another program in the place of this process; all others of ``os`` end in one of them.

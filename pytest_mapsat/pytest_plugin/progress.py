@@ -15,7 +15,7 @@ from time import perf_counter
 import pytest
 
 from pytest_mapsat.reports import Tally, UnderWay, live_line
-from pytest_mapsat.runs.flights import Flights
+from pytest_mapsat.runs.episodes import Flights
 from pytest_mapsat.user_code import new_thread
 
 from .items import is_case

@@ -18,14 +18,11 @@ from pytest_mapsat.formats import printable, write_run
 from pytest_mapsat.metrics import Family, PassRule
 from pytest_mapsat.model import ProvenanceKind, Run, RunTiming, UsageError
 from pytest_mapsat.reports import Tally, summary_lines, wrap
-from pytest_mapsat.runs.accounting import Ledger
 from pytest_mapsat.runs.assemble import Outcome, assemble, portable, suite_infos
-from pytest_mapsat.runs.baseline import refuse_unlike, too_few_trials
-from pytest_mapsat.runs.episodes import Ended, Episodes
-from pytest_mapsat.runs.families import all_metrics, metrics_of, refuse_undeclared
-from pytest_mapsat.runs.files import check_save_path, put_aside
-from pytest_mapsat.runs.own_answers import keep_answers, told
-from pytest_mapsat.runs.request import drops_of, thresholds_of
+from pytest_mapsat.runs.episodes import Ended, Episodes, Ledger
+from pytest_mapsat.runs.request import all_metrics, drops_of, metrics_of, refuse_undeclared, thresholds_of
+from pytest_mapsat.runs.runner import keep_answers, kept_lines
+from pytest_mapsat.runs.saved import check_save_path, put_aside, refuse_unlike, too_few_trials
 
 from .ahead import worth_a_word
 from .beginning import Beginning
@@ -348,7 +345,7 @@ class Reporter:
         kinds: tuple[ProvenanceKind, ...] = ("recorded", "simulated", "miss")
         with_gaps = [one for one in self._cards if any(one.card.sandbox.get(kind) for kind in kinds)]
         whose = "of your own tools" if self.settings.tools else "of a model, to be looked over,"
-        self._own_answers = told(*keep_answers(self._lines(with_gaps), self.suites.of_cases()), whose)
+        self._own_answers = kept_lines(*keep_answers(self._lines(with_gaps), self.suites.of_cases()), whose)
 
     def _lines(self, cards: Iterable[Ended]) -> Iterable[bytes]:
         return lines_of(cards, self.episodes.journal)

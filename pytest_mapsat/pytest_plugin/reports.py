@@ -10,7 +10,7 @@ import pytest
 
 from pytest_mapsat.agents import scrubbed
 from pytest_mapsat.model import MapsatError, Run, Scorecard, UsageError
-from pytest_mapsat.runs.files import check_save_path
+from pytest_mapsat.runs.saved import check_save_path
 
 from .settings import Settings
 

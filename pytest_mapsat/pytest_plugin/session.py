@@ -21,13 +21,19 @@ from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
 from pytest_mapsat.registry import GROUP, added_checks
 from pytest_mapsat.reports import properties
 from pytest_mapsat.runs.ahead import Planned
-from pytest_mapsat.runs.case import Played, Runner
 from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted
-from pytest_mapsat.runs.families import asked_for, metrics_of
-from pytest_mapsat.runs.models import CeilingReachedError, asks_models, door_for
-from pytest_mapsat.runs.request import project_files, source_digest
-from pytest_mapsat.runs.resume import read_finished
-from pytest_mapsat.runs.shards import durations_of
+from pytest_mapsat.runs.request import (
+    CeilingReachedError,
+    asked_for,
+    asks_models,
+    door_for,
+    metrics_of,
+    project_files,
+    source_digest,
+)
+from pytest_mapsat.runs.runner import Played, Runner
+from pytest_mapsat.runs.samples import durations_of
+from pytest_mapsat.runs.saved import read_finished
 from pytest_mapsat.sandbox import End, World, WorldHook, installed_worlds, tables_of
 from pytest_mapsat.user_code import forget_installed, installed, listening
 from pytest_mapsat.users import check_user_spec

@@ -13,9 +13,9 @@ import pytest
 from pytest_mapsat.formats import printable, shown_path
 from pytest_mapsat.metrics import Family
 from pytest_mapsat.model import Case, Problem, SuiteError, did_you_mean, shown
-from pytest_mapsat.runs.families import families_of
-from pytest_mapsat.runs.files import looked_for
-from pytest_mapsat.runs.sampling import entries_of
+from pytest_mapsat.runs.request import families_of
+from pytest_mapsat.runs.samples import entries_of
+from pytest_mapsat.runs.saved import looked_for
 from pytest_mapsat.sandbox import WorldHook
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 

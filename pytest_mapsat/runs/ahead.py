@@ -17,8 +17,8 @@ from pytest_mapsat.model import Scorecard
 from pytest_mapsat.turns import computing
 from pytest_mapsat.user_code import new_thread
 
-from .case import Played
-from .models import CeilingReachedError
+from .request import CeilingReachedError
+from .runner import Played
 
 #: Episodes that are held at once for each one that may be under way, those that have ended and wait for their item included.
 HELD = 4

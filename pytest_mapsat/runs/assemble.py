@@ -22,13 +22,12 @@ from pytest_mapsat.model import (
     SuiteError,
     SuiteInfo,
 )
+from pytest_mapsat.proof import uncertified
 from pytest_mapsat.suite import Suite
 
-from .baseline import comparisons_with
-from .certificate import uncertified
-from .models import prompts_of
-from .request import drops_of, thresholds_of
-from .sampling import entries_of
+from .request import drops_of, prompts_of, thresholds_of
+from .samples import entries_of
+from .saved import comparisons_with
 
 _NAMED = 3
 

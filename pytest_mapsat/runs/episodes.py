@@ -1,17 +1,67 @@
-"""The episodes of one process: run once for each time an item asks, and in the journal before anybody hears of them."""
+"""The episodes of one process: which are under way, each run once for each time an item asks, every item accounted for."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
+from time import perf_counter
 
 from pytest_mapsat.formats import Journal, Place, scorecard_line
-from pytest_mapsat.model import Scorecard
+from pytest_mapsat.model import Accounting, Lost, Scorecard
 
-from .flights import Flights
-from .resume import Finished
+from .saved import Finished
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """An episode that is under way.
+
+    Attributes:
+        nodeid: the node id of the case's built-in item.
+        case: the case's id.
+        trial: from 1.
+        since: when it began, as ``time.perf_counter`` counts, seconds.
+    """
+
+    nodeid: str
+    case: str
+    trial: int
+    since: float
+
+
+class Flights:
+    """The episodes that are under way in this process. Safe to be used from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._under_way: dict[int, Flight] = {}
+        self._begun = 0
+
+    @property
+    def begun(self) -> int:
+        """How many episodes have begun, ended ones included."""
+        return self._begun
+
+    def under_way(self) -> tuple[Flight, ...]:
+        """Return the episodes that have begun and not ended, the oldest first."""
+        with self._lock:
+            return tuple(self._under_way.values())
+
+    def begin(self, nodeid: str, case: str, trial: int) -> int:
+        """Count an episode as under way; return the number that ``end`` takes."""
+        with self._lock:
+            self._begun += 1
+            self._under_way[self._begun] = Flight(nodeid, case, trial, perf_counter())
+            return self._begun
+
+    def end(self, number: int) -> None:
+        """Count an episode as under way no more."""
+        with self._lock:
+            self._under_way.pop(number, None)
+
 
 #: What tells an episode from those of other suites, cases, trials and agents.
 Key = tuple[Path, str, int, str]
@@ -126,3 +176,81 @@ class Episodes:
         except OSError as error:
             self.fault = self.fault or f"{self.journal.path}: {error.strerror or error}"
             return Ended(card, line=line)
+
+
+#: From a node id to its case and trial.
+NamedBy = Callable[[str], tuple[str, int]]
+
+
+class Ledger:
+    """Where each built-in item of a run stands, by node id.
+
+    Items are expected once, or once for each worker where every worker runs all of them. A scorecard settles an item whatever
+    happened before: a rerun may bring what the first attempt did not.
+    """
+
+    def __init__(self) -> None:
+        self._expected: dict[str, int] = {}
+        self._deselected: set[str] = set()
+        self._carded: Counter[str] = Counter()
+        self._begun: set[str] = set()
+        self._reasons: dict[str, str] = {}
+
+    @property
+    def collected(self) -> int:
+        """How many episodes the items stand for, deselected ones included."""
+        return sum(self._expected.values())
+
+    @property
+    def deselected(self) -> int:
+        """How many of them were deselected."""
+        return sum(self._expected.get(nodeid, 0) for nodeid in self._deselected)
+
+    def expect(self, nodeids: Iterable[str], copies: int = 1) -> None:
+        """Note collected items, each of which is to run so many times."""
+        for nodeid in nodeids:
+            self._expected[nodeid] = max(copies, self._expected.get(nodeid, 0))
+
+    def deselect(self, nodeids: Iterable[str]) -> None:
+        """Note items that were deselected, as pytest was told."""
+        self._deselected.update(nodeids)
+
+    def select(self, nodeids: Iterable[str]) -> None:
+        """Note the items that are left to run: one that was collected and is neither here nor deselected is lost."""
+        left = set(nodeids)
+        self._deselected -= left
+        for nodeid in self._expected.keys() - left - self._deselected:
+            self.lose(nodeid, "removed from the collection without being deselected")
+
+    def begin(self, nodeid: str) -> None:
+        """Note that an item has begun."""
+        self._begun.add(nodeid)
+
+    def card(self, nodeid: str) -> None:
+        """Note that an item has brought a scorecard."""
+        self._carded[nodeid] += 1
+
+    def lose(self, nodeid: str, reason: str) -> None:
+        """Note why an item has brought none; the first reason holds."""
+        self._reasons.setdefault(nodeid, reason)
+
+    def close(self, named: NamedBy, why: str = "") -> Accounting:
+        """Return where everything went.
+
+        Args:
+            named: tells the case and trial of a node id.
+            why: why the run ended before its last item, where it did.
+        """
+        lost = []
+        for nodeid, copies in self._expected.items():
+            missing = 0 if nodeid in self._deselected else copies - self._carded[nodeid]
+            if missing > 0:
+                case, trial = named(nodeid)
+                reason = self._reasons.get(nodeid) or self._unheard(nodeid, why)
+                lost += [Lost(id=case, trial=trial, reason=reason)] * missing
+        lost.sort(key=lambda one: (one.id, one.trial, one.reason))
+        return Accounting(collected=self.collected, deselected=self.deselected, lost=tuple(lost))
+
+    def _unheard(self, nodeid: str, why: str) -> str:
+        state = "interrupted" if nodeid in self._begun else "not started"
+        return f"{state}: {why}" if why and why != state else state

@@ -11,8 +11,7 @@ from pytest_mapsat.suite import Suite
 
 from .assemble import Outcome, assemble
 from .regrade import places_in
-from .sampling import entries_of
-from .shards import parse_shard
+from .samples import entries_of, parse_shard
 
 _NAMED = 5
 _SHARD = "shard "

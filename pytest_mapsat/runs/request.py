@@ -1,4 +1,4 @@
-"""What a run was asked for, read from the options of pytest or of the command."""
+"""What a run was asked for: which options, metrics and models."""
 
 from __future__ import annotations
 
@@ -6,14 +6,35 @@ import hashlib
 import importlib.util
 import re
 import sys
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
-from pytest_mapsat.gate import Ceiling, Drop, Threshold, parse_drops, parse_thresholds
-from pytest_mapsat.model import Asserted, Metric, RunOptions, did_you_mean
+from pytest_mapsat.agents import MODEL_KINDS
+from pytest_mapsat.formats import shown_path
+from pytest_mapsat.gate import EACH_CASE, Ceiling, Drop, Threshold, parse_drops, parse_thresholds
+from pytest_mapsat.judges import asks_model
+from pytest_mapsat.llm import ceilings_met
+from pytest_mapsat.metrics import MSB, Family, families_named
+from pytest_mapsat.model import (
+    Asserted,
+    MapsatError,
+    Metric,
+    Problem,
+    RunOptions,
+    RunRequest,
+    SuiteError,
+    UsageError,
+    did_you_mean,
+    shown,
+)
+from pytest_mapsat.suite import Suite
+
+if TYPE_CHECKING:
+    from pytest_mapsat.llm import Limits, LiteLLMClient, Mode
+
 
 #: Files of an agent's package that are read at most.
 _MOST_FILES = 2_000
@@ -153,3 +174,195 @@ def _files_of(module: ModuleType | None) -> list[Path]:
         return []
     top = sys.modules.get(module.__name__.partition(".")[0])
     return _python_files(getattr(top, "__path__", ())) or [Path(file)]
+
+
+_ADDED_BY = (
+    "install the package that adds it, or add it with the hook pytest_mapsat_metrics; mapsat regrade takes -p MODULE"
+)
+
+
+def families_of(suite: Suite, known: Mapping[str, Family], besides: Sequence[str] = ()) -> tuple[Family, ...]:
+    """Return the families of metrics that a suite is measured by: those that it declares, then the others that were asked for.
+
+    Args:
+        suite: the suite.
+        known: all families, by name.
+        besides: names of families that were asked for besides the suite's own.
+
+    Raises:
+        SuiteError: nobody adds one that it declares, or the metric of success is of none of them; with the manifest's line.
+        UsageError: nobody adds one that was asked for besides.
+    """
+    try:
+        own = families_named(suite.manifest.metrics, known)
+    except UsageError as error:
+        raise _manifest_error(suite, "metrics", str(error), _ADDED_BY) from None
+    names = [metric.name for family in own for metric in family.metrics if metric.gated]
+    if suite.manifest.success is not None and suite.manifest.success not in names:
+        hint = did_you_mean(suite.manifest.success, names) or f"it has {', '.join(names)}"
+        raise _manifest_error(
+            suite, "success", f"no family of the suite has the metric {suite.manifest.success!r}", hint
+        )
+    others = [name for name in besides if name not in suite.manifest.metrics]
+    return (*own, *asked_for(others, known))
+
+
+def asked_for(names: Sequence[str], known: Mapping[str, Family]) -> tuple[Family, ...]:
+    """Return the families that ``--mapsat-metrics`` names.
+
+    Raises:
+        UsageError: nobody adds one of them.
+    """
+    try:
+        return families_named(names, known)
+    except UsageError as error:
+        raise UsageError(f"--mapsat-metrics: {error}") from None
+
+
+def labels_asked(families: Iterable[Family]) -> frozenset[str]:
+    """Return the kinds of labels that some families read besides those of factors."""
+    return frozenset().union(*(family.labels for family in families))
+
+
+def _manifest_error(suite: Suite, key: str, message: str, hint: str) -> SuiteError:
+    path, line = suite.manifest_place(key)
+    return SuiteError(Problem(shown_path(path), line, f"{key}: {message}", hint))
+
+
+def metrics_of(suites: Iterable[Suite], known: Mapping[str, Family], besides: Sequence[str] = ()) -> tuple[Metric, ...]:
+    """Return the metrics of a run of some suites, in the order of their families; a run of no suite has those of MapSatisfyBench.
+
+    Raises:
+        SuiteError: a suite declares a family that nobody adds.
+        UsageError: nobody adds one that was asked for besides.
+    """
+    families = {family.name: family for suite in suites for family in families_of(suite, known, besides)}
+    return _of_families((families or {MSB.name: MSB}).values())
+
+
+def all_metrics(known: Mapping[str, Family]) -> tuple[Metric, ...]:
+    """Return the metrics of all families."""
+    return _of_families(known.values())
+
+
+def _of_families(families: Iterable[Family]) -> tuple[Metric, ...]:
+    return tuple(metric for family in families for metric in family.metrics)
+
+
+def refuse_undeclared(options: RunOptions, suites: Sequence[Suite], known: Mapping[str, Family]) -> None:
+    """Check that a run has each metric and each domain that a threshold or a drop stands on, and a success that is asserted.
+
+    Raises:
+        UsageError: none of its suites does, or there is no such metric, family or domain.
+    """
+    if "success" in options.asserted and not any(suite.manifest.success for suite in suites):
+        raise UsageError(
+            "--mapsat-assert: no suite of this run says what counts as done: name success: METRIC in suite.yaml"
+        )
+    everything = all_metrics(known)
+    measured = {metric.name for metric in metrics_of(suites, known, options.metrics)}
+    families = {metric.name: metric.family for metric in everything}
+    named: list[tuple[str, Threshold | Ceiling | Drop]] = [
+        ("fail-under", one) for one in thresholds_of(options, everything)
+    ]
+    named += [("compare-fail", one) for one in drops_of(options, everything)]
+    for option, rule in named:
+        if rule.domain and not (isinstance(rule, Ceiling) and rule.domain == EACH_CASE):
+            _refuse_unknown_domain(option, rule, suites)
+        family = families.get(rule.metric)
+        if family is not None and rule.metric not in measured:
+            raise UsageError(
+                f"--mapsat-{option}: no suite of this run declares the metric {rule.metric}: name its family {family!r} "
+                f"under metrics: in suite.yaml, or ask for it with --mapsat-metrics={family}"
+            )
+
+
+def _refuse_unknown_domain(option: str, rule: Threshold | Ceiling | Drop, suites: Sequence[Suite]) -> None:
+    """Refuse the domain of a rule that no case of the suites has; one of the ini file, which may be of another suite of the project, if it looks like a slip."""
+    declared = {
+        domain for suite in suites for domain in suite.manifest.domains
+    }  # also those of a file that cannot be read
+    domains = sorted(declared.union(*(entry.domains for suite in suites for entry in suite.readable())))
+    hint = did_you_mean(rule.domain, domains)
+    if rule.domain not in domains and (hint or rule.origin == "command line"):
+        expected = f"expected one of {', '.join(domains)}" if domains else "its cases have none"
+        raise UsageError(
+            f"--mapsat-{option}: no case of this run's suites is of the domain {shown(rule.domain)}, {expected}"
+            + (f", {hint}" if hint else "")
+        )
+
+
+class CeilingReachedError(MapsatError):
+    """An episode needs more of the models than the run may spend. It has no scorecard; a later run can take it up."""
+
+
+@contextmanager
+def within_ceilings() -> Iterator[None]:
+    """Let a part of an episode ask models.
+
+    Raises:
+        CeilingReachedError: it asked for more than the run may spend; at the end of the block, if that comes to one.
+    """
+    with ceilings_met() as met:
+        yield
+    if met:
+        raise CeilingReachedError(met[-1])
+
+
+def asks_models(request: RunRequest) -> bool:
+    """Return whether anything in a run is a model: the agent, the user, the judge, or what answers calls without a record."""
+    simulated = request.options.on_miss.startswith("simulate:")
+    return (
+        simulated
+        or request.agent.partition(":")[0] in MODEL_KINDS
+        or request.user.partition(":")[0] in ("llm", "scripted+llm")
+        or asks_model(request.judge)
+    )
+
+
+def prompts_of(request: RunRequest, judged: Collection[str] = ()) -> dict[str, str]:
+    """Return the versions and digests of the prompts that a run's models are asked with, by ``language/name``.
+
+    Args:
+        request: what the run is asked for.
+        judged: kinds of labels that a model gave: those beside the factors have prompts of their own.
+    """
+    if not asks_models(request) and not request.options.form:
+        return {}
+    from pytest_mapsat.agents import AGENT_PROMPTS, FORM_PROMPT  # noqa: PLC0415 (rooms of models: where there are some)
+    from pytest_mapsat.llm import marks  # noqa: PLC0415 (likewise)
+    from pytest_mapsat.users import USER_PROMPTS  # noqa: PLC0415 (likewise)
+
+    names = [name for kind, used in AGENT_PROMPTS.items() if request.agent.partition(":")[0] == kind for name in used]
+    names += USER_PROMPTS.get(request.user.partition(":")[0], ())
+    names += [FORM_PROMPT] if request.options.form else []
+    if asks_model(request.judge):
+        from pytest_mapsat.judges import BESIDE_PROMPTS, PROMPTS  # noqa: PLC0415 (likewise)
+
+        names += PROMPTS
+        names += (name for kind, name in BESIDE_PROMPTS.items() if kind in judged)
+    if request.options.on_miss.startswith("simulate:"):
+        from pytest_mapsat.recording import SIMULATION_PROMPTS  # noqa: PLC0415 (likewise)
+
+        names += SIMULATION_PROMPTS
+    return marks(*names)
+
+
+def door_for(mode: Mode, limits: Limits | None = None, *, run: str = "") -> LiteLLMClient:
+    """Return the door for a run that asks models; what it needs and is not installed is told before anything runs.
+
+    Args:
+        mode: what kept answers are used for.
+        limits: what the run may ask.
+        run: names the run, for all its processes.
+
+    Raises:
+        UsageError: the extra ``llm`` is not installed.
+        StoreError: the cache cannot be used.
+    """
+    from pytest_mapsat.llm import open_door  # noqa: PLC0415 (likewise)
+    from pytest_mapsat.store import missing  # noqa: PLC0415 (likewise)
+
+    if mode != "only" and importlib.util.find_spec("litellm") is None:
+        raise missing("litellm", "asking a model")
+    return open_door(mode, limits, run=run)

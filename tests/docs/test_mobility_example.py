@@ -14,7 +14,7 @@ from pytest_mapsat.agents import Reply, resolve_source, source_of
 from pytest_mapsat.cli import main
 from pytest_mapsat.metrics import MOBILITY, summarise
 from pytest_mapsat.model import RunRequest
-from pytest_mapsat.runs.case import Runner
+from pytest_mapsat.runs.runner import Runner
 from pytest_mapsat.suite import lint, open_suite
 
 ROOT = Path(__file__).resolve().parents[2]

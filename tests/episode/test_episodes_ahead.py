@@ -13,8 +13,8 @@ from pytest_mapsat.agents import source_of
 from pytest_mapsat.episode import LeftBehind, Limits, run_episode
 from pytest_mapsat.model import Turn
 from pytest_mapsat.runs.ahead import HELD, Ahead, Planned
-from pytest_mapsat.runs.case import Played
-from pytest_mapsat.runs.models import CeilingReachedError
+from pytest_mapsat.runs.request import CeilingReachedError
+from pytest_mapsat.runs.runner import Played
 from pytest_mapsat.users import make_user
 
 

@@ -6,7 +6,7 @@ from saved_runs import card, run_text
 from pytest_mapsat.formats import read_run, save_run
 from pytest_mapsat.gate import Side, compare, parse_drops
 from pytest_mapsat.model import Label, Quote, Requirement, SuiteError, Trajectory, Turn
-from pytest_mapsat.runs.baseline import accept, read_base
+from pytest_mapsat.runs.saved import accept, read_base
 
 
 def cards(outcome, value, *, digest=""):

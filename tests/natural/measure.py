@@ -23,9 +23,9 @@ from pytest_mapsat.judges import make_judge
 from pytest_mapsat.judges.calibration import calibrate, colour, shipped, suspicion
 from pytest_mapsat.judges.form import ROLES, TIMES
 from pytest_mapsat.model import Form, FormFigure, FormThing, Judging, LabelledAnswer
-from pytest_mapsat.proof.answers import judging_of
-from pytest_mapsat.runs.answers import answers_by_trial, run_answers
-from pytest_mapsat.runs.case import grade
+from pytest_mapsat.proof.agreement import judging_of
+from pytest_mapsat.runs.labels import answers_by_trial, run_answers
+from pytest_mapsat.runs.runner import grade
 from pytest_mapsat.suite import open_suite
 from pytest_mapsat.text import Document
 

@@ -12,7 +12,7 @@ import pytest
 import tiny_suite
 
 from pytest_mapsat.model import UsageError
-from pytest_mapsat.runs import cluster as clusters
+from pytest_mapsat.runs import elsewhere as clusters
 
 #: One of its episodes takes the worker that plays it down, the first time.
 AGENT = """

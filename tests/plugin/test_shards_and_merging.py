@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_mapsat.cli import main
-from pytest_mapsat.runs.shards import cases_of_shard
+from pytest_mapsat.runs.samples import cases_of_shard
 
 GOOD = "--mapsat-agent=good:agent"
 

@@ -7,7 +7,7 @@ from oracle_runs import factor, oracle_run
 
 from pytest_mapsat.model import LabelledAnswer
 from pytest_mapsat.proof import prove
-from pytest_mapsat.proof.crossed import CROSSED, Answers
+from pytest_mapsat.proof.mutants import CROSSED, Answers
 from pytest_mapsat.suite import open_suite, read_answers
 
 PRICE = {

@@ -6,9 +6,7 @@ import pytest
 from oracle_runs import CHINESE, ENGLISH, factor, oracle_run
 
 from pytest_mapsat.model.checks import Unit
-from pytest_mapsat.proof.oracle_run import Mutant
-from pytest_mapsat.proof.plain_text import UNITS
-from pytest_mapsat.proof.violations import violated
+from pytest_mapsat.proof.plain import UNITS, Mutant, violated
 
 BOUND = {"op": "bound", "tool": "route"}
 WALK = {"kind": "number", "unit": "min", "near": ["walk", "步行"], "equals": {**BOUND, "path": "minutes"}}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pytest_mapsat.agents import resolve_source, source_of
 from pytest_mapsat.metrics.satisfaction import acceptance, explicit_completion, implicit_satisfaction
 from pytest_mapsat.model import RunRequest
-from pytest_mapsat.runs.case import Runner
+from pytest_mapsat.runs.runner import Runner
 from pytest_mapsat.sandbox import make_world
 from pytest_mapsat.suite import open_suite
 from shipped_agents.errands_world import world_of

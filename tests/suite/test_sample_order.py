@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_mapsat.model import Membership
-from pytest_mapsat.runs.sampling import ordered
+from pytest_mapsat.runs.samples import ordered
 from pytest_mapsat.suite import CaseEntry
 
 PATH = Path("cases.jsonl")

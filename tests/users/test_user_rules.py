@@ -8,7 +8,7 @@ import pytest
 
 from pytest_mapsat.judges import make_judge
 from pytest_mapsat.model import Case, Label, Scorecard, Trajectory, Turn
-from pytest_mapsat.runs.case import grade
+from pytest_mapsat.runs.runner import grade
 from pytest_mapsat.users import audit, make_user
 
 ANSWERS = [

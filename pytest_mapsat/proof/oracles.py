@@ -36,8 +36,7 @@ from pytest_mapsat.reports import call_text, cut, printable
 from pytest_mapsat.sandbox import fits, make_world, play_reference
 from pytest_mapsat.suite import CaseEntry, LintFinding, Severity, Suite, nouns_in
 
-from .oracle_run import play_oracle
-from .violations import checks_of
+from .plain import checks_of, play_oracle
 
 _CALL = 120
 _KEYS = 8

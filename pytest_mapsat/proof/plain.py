@@ -1,38 +1,286 @@
-"""A plain reading of each kind of check: simple, and independent of the judge's."""
+"""Which factors a change of an oracle dialogue makes false, by plain readings that share nothing with the judge's."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+from pytest_mapsat.agents import resolve_source
+from pytest_mapsat.episode import Limits, run_episode
+from pytest_mapsat.judges import Context, Finding, evaluate
 from pytest_mapsat.model import (
+    All,
+    AnyOf,
     Asked,
+    AtLeast,
     Avoids,
     Called,
+    Case,
     Check,
     Chooses,
     ClockTime,
     Covers,
+    Factor,
+    FactRequirement,
     Grounded,
+    ImplicitFactor,
     Json,
+    Label,
+    Not,
     NotCalled,
     NotSaid,
     Number,
     Order,
+    Quote,
     Recommends,
     Said,
+    Tool,
     Trajectory,
+    Turn,
+    Verdict,
     WhichReply,
+    leaves,
     values_at,
 )
-from pytest_mapsat.sandbox import fits, satisfies
+from pytest_mapsat.sandbox import WorldSuite, fits, make_world, satisfies
+from pytest_mapsat.text import Vocabulary
+from pytest_mapsat.users import make_user
 
-from .oracle_run import Thing
-from .plain_text import UNITS, Clock, Figure, clocks, figures, folded, has, phones, place_of, sentences
+#: unit -> what is measured, and how many base units (metre, second, ...) it is. Names are those of checks.
+UNITS: dict[str, tuple[str, float]] = {
+    "m": ("length", 1), "km": ("length", 1000), "s": ("time", 1), "min": ("time", 60), "h": ("time", 3600), "d": ("time", 86400),
+    "yuan": ("money", 1), "money": ("money", 1), "percent": ("share", 1), "celsius": ("temperature", 1), "star": ("rating", 1), "count": ("count", 1),
+}  # fmt: skip
+_WORDS = {
+    "km": "km", "公里": "km", "千米": "km", "m": "m", "metres": "m", "米": "m", "minutes": "min", "minute": "min", "min": "min",
+    "分钟": "min", "hours": "h", "hour": "h", "h": "h", "小时": "h", "seconds": "s", "秒": "s", "days": "d", "day": "d", "天": "d", "yuan": "yuan", "元": "yuan",
+    "dollars": "money", "美元": "money", "euros": "money", "欧元": "money", "pounds": "money", "英镑": "money", "yen": "money", "日元": "money",
+    "percent": "percent", "%": "percent", "°C": "celsius", "°": "celsius", "度": "celsius", "stars": "star", "星": "star", "分": "star",
+}  # fmt: skip
+_UNIT = "|".join(
+    re.escape(word) + ("(?![A-Za-z0-9])" if word[-1].isascii() and word[-1].isalpha() else "")
+    for word in sorted(_WORDS, key=len, reverse=True)
+)
+_FIGURE = re.compile(
+    rf"(?<![0-9A-Za-z.:\-])(?P<number>[0-9]+(?:\.[0-9]+)?)(?:[ -]?(?P<unit>{_UNIT})|(?![0-9A-Za-z.:\-点号]))"
+)
+_CLOCK = re.compile(r"(?<![0-9:])(?P<hour>[0-9]{1,2}):(?P<minute>[0-5][0-9])(?![0-9:])(?: ?(?P<half>[ap])m(?![a-z]))?")
+_SENTENCE = re.compile(r"(?<=[。！？；!?;\n])|(?<=[.])[ ]+")
+_HOURS = 24
+#: Three or four digits, then one or two such groups behind hyphens.
+PHONE = re.compile(r"(?<![0-9-])[0-9]{3,4}(?:-[0-9]{3,4}){1,2}(?![0-9-])")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number in a text: its span, its value as written, and its unit (``count`` where it has none)."""
+
+    start: int
+    end: int
+    value: float
+    unit: str
+
+    @property
+    def dimension(self) -> str:
+        """What is measured."""
+        return UNITS[self.unit][0]
+
+    @property
+    def base(self) -> float:
+        """The value in the base unit."""
+        return self.value * UNITS[self.unit][1]
+
+
+@dataclass(frozen=True)
+class Clock:
+    """A clock time in a text: its span and minutes after midnight."""
+
+    start: int
+    end: int
+    minutes: int
+
+
+def folded(text: str) -> str:
+    """Return a text in which case and width do not count."""
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def has(text: str, phrase: str) -> bool:
+    """Return whether a folded text has the phrase, as whole words where it is Latin."""
+    return place_of(text, phrase) is not None
+
+
+def place_of(text: str, phrase: str) -> int | None:
+    """Return where a folded text first has the phrase, as whole words where it is Latin (a plain plural counts)."""
+    wanted = folded(phrase)
+    start = text.find(wanted)
+    while start >= 0:
+        rest = text[start + len(wanted) :]
+        if not _glued(text[:start][-1:], wanted[0]) and not all(
+            _glued(wanted[-1], rest.removeprefix(ending)[:1]) for ending in ("", "s", "es")
+        ):
+            return start
+        start = text.find(wanted, start + 1)
+    return None
+
+
+def _glued(one: str, other: str) -> bool:
+    return one.isascii() and other.isascii() and one.isalnum() and other.isalnum()
+
+
+def sentences(text: str) -> list[tuple[int, int]]:
+    """Return the spans of the sentences of a text, in order."""
+    spans, start = [], 0
+    for match in _SENTENCE.finditer(text):
+        spans.append((start, match.start()))
+        start = match.end()
+    spans.append((start, len(text)))
+    return [(start, end) for start, end in spans if text[start:end].strip()]
+
+
+def figures(text: str) -> Iterator[Figure]:
+    """Yield the numbers of a text that are no part of a clock time, a telephone number, or a word."""
+    for match in _FIGURE.finditer(text):
+        unit = _WORDS[match["unit"]] if match["unit"] else "count"
+        yield Figure(match.start(), match.end(), float(match["number"]), unit)
+
+
+def phones(text: str) -> list[str]:
+    """Return the telephone numbers of a text: groups of digits with hyphens between."""
+    return PHONE.findall(text)
+
+
+def clocks(text: str) -> Iterator[Clock]:
+    """Yield the clock times that are written with a colon."""
+    for match in _CLOCK.finditer(text):
+        hour = int(match["hour"])
+        if match["half"]:
+            hour = hour % 12 + (12 if match["half"] == "p" else 0)
+        if hour < _HOURS:
+            yield Clock(match.start(), match.end(), hour * 60 + int(match["minute"]))
+
+
+def play_oracle(case: Case, suite: WorldSuite) -> Trajectory:
+    """Return the oracle dialogue of a case, played with its scripted user in its world. Raises SuiteError."""
+    source = resolve_source("baseline:oracle", root=Path())
+    return run_episode(case, source, make_user("scripted", case), make_world(case, suite), Limits())
+
+
+@dataclass(frozen=True)
+class Thing:
+    """Something with a name that the tools returned, with all records of that name."""
+
+    name: str
+    records: tuple[tuple[str, object], ...]
+
+    def values(self, key: str) -> set[str]:
+        """Return the texts that the records have under a key."""
+        return {
+            value
+            for _, record in self.records
+            if isinstance(record, dict) and isinstance(value := record.get(key), str)
+        }
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """The oracle's dialogue, changed in one way.
+
+    Attributes:
+        changed: what was changed, in words.
+        trajectory: the changed dialogue.
+        meaning: what is left of the last reply's text once denied words are taken out; the text itself where nothing is denied.
+        made_up: the check on figures for which a figure was added that nothing bears out.
+    """
+
+    changed: str
+    trajectory: Trajectory
+    meaning: str | None = None
+    made_up: Number | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class OracleRun:
+    """One case with its oracle's trajectory and the labels that this has earned."""
+
+    case: Case
+    tools: Mapping[str, Tool]
+    trajectory: Trajectory
+    verdict: Verdict
+    vocabulary: Vocabulary | None = None
+
+    @cached_property
+    def last(self) -> int:
+        """The index of the last reply that says something."""
+        turns = self.trajectory.turns
+        return max(index for index, turn in enumerate(turns) if turn.role == "agent" and turn.text.strip())
+
+    @property
+    def text(self) -> str:
+        """The words of the last reply."""
+        return self.trajectory.turns[self.last].text
+
+    @property
+    def chinese(self) -> bool:
+        """Whether the last reply is in Chinese."""
+        return any("\u4e00" <= char <= "\u9fff" for char in self.text)
+
+    @cached_property
+    def labels(self) -> Mapping[str, Label]:
+        """The oracle's labels by factor."""
+        return {label.factor: label for label in self.verdict.labels}
+
+    @cached_property
+    def evidence(self) -> tuple[Quote, ...]:
+        """The words of the last reply that labels which passed rest on, in the order of the text, each once."""
+        quotes = {quote for label in self.verdict.labels if label.outcome == "passed" for quote in label.quotes}
+        found = (quote for quote in quotes if quote.turn == self.last and quote.end > quote.start)
+        return tuple(sorted(found, key=lambda quote: (quote.start, quote.end)))
+
+    @cached_property
+    def things(self) -> tuple[Thing, ...]:
+        """What has a name in the tools' results, by name, in the order of the calls."""
+        found: dict[str, list[tuple[str, object]]] = {}
+        for entity in Context(self.trajectory, self.tools).entities:
+            if entity.sort == "leg":
+                continue
+            found.setdefault(entity.name, []).append((entity.tool, entity.record))
+        return tuple(Thing(name, tuple(records)) for name, records in found.items())
+
+    @cached_property
+    def named(self) -> tuple[Thing, ...]:
+        """The things that the last reply names."""
+        return tuple(thing for thing in self.things if thing.name in self.text)
+
+    @cached_property
+    def sentences(self) -> list[tuple[int, int]]:
+        """The spans of the sentences of the last reply."""
+        return sentences(self.text)
+
+    def saying(self, text: str) -> Trajectory:
+        """Return the dialogue with another last reply."""
+        turns = list(self.trajectory.turns)
+        turns[self.last] = turns[self.last].model_copy(update={"text": text})
+        return self.with_turns(turns)
+
+    def with_turns(self, turns: list[Turn]) -> Trajectory:
+        """Return the dialogue with other turns."""
+        return self.trajectory.model_copy(update={"turns": tuple(turns)})
+
+    def replaced(self, start: int, end: int, by: str) -> str:
+        """Return the last reply with other words from ``start`` to ``end``."""
+        return f"{self.text[:start]}{by}{self.text[end:]}"
+
+    def and_then(self, english: str, chinese: str) -> str:
+        """Return the last reply with one more sentence, in its language."""
+        return f"{self.text}{chinese}" if self.chinese else f"{self.text} {english}"
+
 
 #: What stands around figures; None: it does not matter.
 Around = frozenset[tuple[str, str]] | None
@@ -358,3 +606,80 @@ _READS: dict[type, Callable[[Any, PlainDialogue], bool | None]] = {
     Asked: _asked,
     Grounded: _grounded,
 }
+
+
+def violated(run: OracleRun, mutant: Mutant) -> tuple[str, ...]:
+    """Return the factors that held on the oracle and do not hold on a mutant, as far as plain readings can tell."""
+    reader = _Reader(run, mutant)
+    return tuple(factor.id for factor in run.case.truth.factors if reader.lowers(factor))
+
+
+class _Reader:
+    def __init__(self, run: OracleRun, mutant: Mutant) -> None:
+        self._labels = run.labels
+        self._judged = Context.of(run.case, run.trajectory, run.tools, vocabulary=run.vocabulary)
+        self._before = PlainDialogue(run.trajectory, run.things)
+        self._after = PlainDialogue(mutant.trajectory, run.things, mutant.meaning)
+        self._made_up = mutant.made_up
+        self._strict = False
+
+    def lowers(self, factor: Factor) -> bool:
+        """Return whether the factor surely gets less than on the oracle."""
+        before = self._labels[factor.id].value
+        if not before:
+            return False
+        self._strict = isinstance(factor, FactRequirement)
+        after = self._level(factor)
+        return after is not None and after < before
+
+    def _level(self, factor: Factor) -> float | None:
+        rules = [(1.0, factor.check)] if factor.check is not None else []
+        if isinstance(factor, ImplicitFactor):
+            rules += [(rule.level, rule.check) for rule in factor.levels]
+        for level, check in rules:
+            held = self._holds(check)
+            if held is not False:
+                return level if held else None
+        return 0.0
+
+    def _holds(self, check: Check) -> bool | None:
+        """Return whether a check holds after the change; None where that cannot be told."""
+        if isinstance(check, Not):
+            part = self._holds(check.check)
+            return None if part is None else not part
+        if isinstance(check, All | AnyOf | AtLeast):
+            return kleene(_needed(check), [self._holds(part) for part in check.checks])
+        if isinstance(check, Number) and check == self._made_up:
+            return False if self._strict and not fits_anything(check, self._after) else None
+        finding = evaluate(check, self._judged)
+        judged, around = finding.passed, self._around(check, finding)
+        before, after = plainly(check, self._before, around), plainly(check, self._after, around)
+        if (
+            self._strict
+            and isinstance(check, Number | ClockTime)
+            and judged
+            and strays(check, self._before, self._after, around)
+        ):
+            return False
+        if before is after:
+            return judged
+        return after if before is judged else None
+
+    def _around(self, check: Check, finding: Finding) -> Around:
+        """Return what stands around the figures of a role, a thing or a way of travelling, which no plain reading can tell."""
+        if not isinstance(check, Number | ClockTime) or not (check.role or check.of or getattr(check, "mode", ())):
+            return None
+        turns = self._judged.trajectory.turns
+        return frozenset(around_of(turns[quote.turn].text, quote.start, quote.end) for quote in finding.quotes)
+
+
+def checks_of(factor: Factor) -> Iterator[Check]:
+    """Yield the parts of all checks of a factor."""
+    if factor.check is not None:
+        yield from leaves(factor.check)
+    for rule in factor.levels if isinstance(factor, ImplicitFactor) else ():
+        yield from leaves(rule.check)
+
+
+def _needed(check: All | AnyOf | AtLeast) -> int:
+    return check.n if isinstance(check, AtLeast) else len(check.checks) if isinstance(check, All) else 1

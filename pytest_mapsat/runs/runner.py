@@ -1,8 +1,8 @@
-"""One case from its entry in a suite to its scorecard: the way through all rooms."""
+"""One case from its entry in a suite to its scorecard: played, judged and scored."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from pytest_mapsat.model import (
     EpisodeTiming,
     Factor,
     InfrastructureError,
+    JsonObject,
     MapsatError,
     Record,
     ReferenceEnd,
@@ -29,6 +30,7 @@ from pytest_mapsat.model import (
     Tool,
     Trajectory,
     Verdict,
+    canonical_json,
     noun_digest,
     trajectory_digest,
 )
@@ -36,13 +38,11 @@ from pytest_mapsat.sandbox import World, argument_problems, make_world, play_ref
 from pytest_mapsat.suite import Suite
 from pytest_mapsat.users import audit, make_user
 
-from .families import families_of, labels_asked
-from .models import within_ceilings
-from .profile import in_profile_setting
+from .request import families_of, labels_asked, within_ceilings
 
 if TYPE_CHECKING:
     from pytest_mapsat.llm import LiteLLMClient, ModelClient
-    from pytest_mapsat.recording import Kept, OwnTools
+    from pytest_mapsat.recording import Keeping, Kept, OwnTools
 
     from .elsewhere import Elsewhere
 
@@ -345,3 +345,95 @@ def _linked(trajectory: Trajectory, verdict: Verdict, judge: Judge) -> bool | No
     if not judge.spec.startswith("recorded:"):
         return None
     return verdict.trajectory == trajectory_digest(trajectory)
+
+
+def in_profile_setting(case: Case, suite: Suite) -> Case:
+    """Return the case as it is in the profile setting (MapSatisfyBench, B.4).
+
+    ``context.profile`` holds, by tool, a list of ``arguments`` and ``result`` of each call that the case's records, its oracle dialogue and the user's id know of;
+    calls that the world does not answer are left out. The tools leave the expected ones, and with them what was to come after them.
+
+    Raises:
+        SuiteError: the case's records cannot be read.
+    """
+    profiles = {name for name, tool in suite.tools.items() if tool.profile}
+    if not profiles:
+        return case
+    world = make_world(case, suite)
+    found: dict[str, dict[str, JsonObject]] = {}
+    for name, arguments in _profile_calls(case, suite, profiles):
+        answer = world.call(name, arguments)
+        if answer.status == "ok":
+            kept = found.setdefault(name, {})
+            kept.setdefault(canonical_json(answer.result), {"arguments": arguments, "result": answer.result})
+    profile = {name: list(found[name].values()) for name in sorted(found)}
+    gone = {expected.key for expected in case.truth.tools if expected.name in profiles}
+    left = tuple(
+        expected.model_copy(update={"after": tuple(one for one in expected.after if one not in gone)})
+        for expected in case.truth.tools
+        if expected.name not in profiles
+    )
+    context = case.visible.context.model_copy(update={"profile": {**case.visible.context.profile, **profile}})
+    return case.model_copy(
+        update={
+            "visible": case.visible.model_copy(update={"context": context}),
+            "truth": case.truth.model_copy(update={"tools": left}),
+        }
+    )
+
+
+def _profile_calls(case: Case, suite: Suite, profiles: set[str]) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the calls of profile tools that may have an answer, those of records first, in a fixed order."""
+    recorded = [(record.tool, dict(record.arguments)) for record in suite.records(case.id) if record.tool in profiles]
+    yield from sorted(recorded, key=canonical_json)
+    for turn in case.truth.oracle:
+        yield from ((call.tool, dict(call.arguments)) for call in turn.calls if call.tool in profiles)
+    for name in sorted(profiles):
+        required = suite.tools[name].parameters.get("required", [])
+        if case.visible.context.uid and len(required) == 1:
+            yield name, {required[0]: case.visible.context.uid}
+
+
+#: So many reasons are told of why a tool gave no answer.
+_REASONS_TOLD = 5
+
+
+def keep_answers(lines: Iterable[bytes], suites: Mapping[str, Suite]) -> tuple[list[Keeping], list[str]]:
+    """Keep what own tools answered. The suite is not touched while the run uses it: its records are what they were at the start.
+
+    Args:
+        lines: the scorecards as ``scorecard_line`` gives them, of episodes with calls that no record answered.
+        suites: the suite of each case.
+
+    Returns:
+        What was kept, a suite each, and why some calls have no answer.
+
+    Raises:
+        SuiteError: a suite or its records cannot be read.
+        OSError: records cannot be written.
+    """
+    from pytest_mapsat.recording import keep_records, recorded_steps, unanswered_steps  # noqa: PLC0415 (only where asked for)
+
+    found: dict[Path, list[Record]] = {}
+    unanswered: list[str] = []
+    for line in lines:
+        trajectory = Scorecard.model_validate_json(line).trajectory
+        suite = suites.get(trajectory.case)
+        if suite is not None:
+            found.setdefault(suite.root, []).extend(recorded_steps(trajectory, suite.tools))
+            unanswered += unanswered_steps(trajectory)
+    kept = [keep_records(root, records) for root, records in sorted(found.items())]
+    return kept, list(dict.fromkeys(unanswered))
+
+
+def kept_lines(kept: Sequence[Keeping], unanswered: Sequence[str], whose: str = "of your own tools") -> list[str]:
+    """Return the lines that tell what became of the answers of own tools, or of a model in their place."""
+    lines = []
+    for one in kept:
+        known = f", {one.known} already there" if one.known else ""
+        answers = "answer" if one.added == 1 else "answers"
+        lines.append(f"{one.added} {answers} {whose} added to {one.path.name}{known}")
+        lines += [f"not kept: {problem}" for problem in one.problems]
+    more = len(unanswered) - _REASONS_TOLD
+    lines += [f"no answer: {reason}" for reason in unanswered[:_REASONS_TOLD]]
+    return [*lines, *([f"and {more} more without an answer"] if more > 0 else [])]
