@@ -1,4 +1,4 @@
-"""The user's own tools: called for real, and what they answer kept as records of a suite."""
+"""The user's own tools: called for real, and what they answer kept as recordings of a suite."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from pytest_mapsat.on_demand import fetched
 
 if TYPE_CHECKING:
     from .derive import with_things
-    from .keep import RECORDED, Keeping, keep_records
+    from .keep import RECORDED, Keeping, keep_recordings
     from .offers import Offer, offers_of
+    from .own_sandbox import Kept, RecordingSandbox, recorded_steps, unanswered_steps
     from .own_tools import NoAnswerError, OwnTools
     from .session import RecordingWarning, describe_tools, recording
-    from .simulated import SIMULATION_PROMPTS, SimulatingWorld, Simulator
-    from .world import Kept, RecordingWorld, recorded_steps, unanswered_steps
+    from .simulated import SIMULATION_PROMPTS, SimulatingSandbox, Simulator
 else:
     __getattr__ = fetched(
         __name__,
         {
             "derive": ("with_things",),
-            "keep": ("RECORDED", "Keeping", "keep_records"),
+            "keep": ("RECORDED", "Keeping", "keep_recordings"),
             "offers": ("Offer", "offers_of"),
             "own_tools": ("NoAnswerError", "OwnTools"),
             "session": ("RecordingWarning", "describe_tools", "recording"),
-            "simulated": ("SIMULATION_PROMPTS", "SimulatingWorld", "Simulator"),
-            "world": ("Kept", "RecordingWorld", "recorded_steps", "unanswered_steps"),
+            "simulated": ("SIMULATION_PROMPTS", "SimulatingSandbox", "Simulator"),
+            "own_sandbox": ("Kept", "RecordingSandbox", "recorded_steps", "unanswered_steps"),
         },
     )
 
@@ -36,12 +36,12 @@ __all__ = [
     "NoAnswerError",
     "Offer",
     "OwnTools",
+    "RecordingSandbox",
     "RecordingWarning",
-    "RecordingWorld",
-    "SimulatingWorld",
+    "SimulatingSandbox",
     "Simulator",
     "describe_tools",
-    "keep_records",
+    "keep_recordings",
     "offers_of",
     "recorded_steps",
     "recording",

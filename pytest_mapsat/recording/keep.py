@@ -1,4 +1,4 @@
-"""Records of the user's own tools, put into the suite: sorted, each request once, the file whole or not at all."""
+"""Recordings of the user's own tools, put into the suite: sorted, each request once, the file whole or not at all."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from itertools import groupby
 from pathlib import Path, PurePosixPath
 
 from pytest_mapsat.formats import shown_path
-from pytest_mapsat.model import JsonObject, Record, canonical_json, digest
-from pytest_mapsat.sandbox import record_key
-from pytest_mapsat.suite import PlacedRecord, Suite, open_suite, write_records
+from pytest_mapsat.model import JsonObject, Recording, canonical_json, digest
+from pytest_mapsat.sandbox import recording_key
+from pytest_mapsat.suite import PlacedRecording, Suite, open_suite, write_recordings
 
 #: Where they stand in the suite.
-RECORDED = PurePosixPath("records", "recorded.jsonl")
+RECORDED = PurePosixPath("recordings", "recorded.jsonl")
 
 
 @dataclass
@@ -22,9 +22,9 @@ class Keeping:
     """What became of the answers of own tools.
 
     Attributes:
-        path: the file of records.
+        path: the file of recordings.
         added: how many are new.
-        known: how many say what a record of the suite says already.
+        known: how many say what a recording of the suite says already.
         replaced: how many took the place of an older answer.
         problems: what was not kept, and why, each with its place.
     """
@@ -46,19 +46,19 @@ class Keeping:
         }
 
 
-def keep_records(root: Path, records: Iterable[Record], *, replace: bool = False) -> Keeping:
-    """Add records to a suite's ``records/recorded.jsonl``.
+def keep_recordings(root: Path, recordings: Iterable[Recording], *, replace: bool = False) -> Keeping:
+    """Add recordings to a suite's ``recordings/recorded.jsonl``.
 
-    A request that a record of the case knows in another spelling is that request: it is kept once. Where two answers differ the older
+    A request that a recording of the case knows in another spelling is that request: it is kept once. Where two answers differ the older
     one stays, and among new ones that with the smallest digest, so that nothing depends on who came first.
 
     Args:
         root: the suite's folder.
-        records: what own tools answered, without secrets.
+        recordings: what own tools answered, without secrets.
         replace: put the new answer in the place of an older one of an own tool.
 
     Raises:
-        SuiteError: the suite or its records cannot be read, or something in its folder leads out of it.
+        SuiteError: the suite or its recordings cannot be read, or something in its folder leads out of it.
         OSError: the file cannot be written.
     """
     path = root / RECORDED
@@ -66,71 +66,73 @@ def keep_records(root: Path, records: Iterable[Record], *, replace: bool = False
     with _alone(root):
         suite = open_suite(root)
         suite.refuse_odd_files()
-        fresh = [record for record in sorted(records, key=_order) if record.tool in suite.tools]
-        whole = [placed.record for placed in _standing(suite, path)]
-        for case, of_case in groupby(fresh, key=lambda record: record.case):
+        fresh = [recording for recording in sorted(recordings, key=_order) if recording.tool in suite.tools]
+        whole = [placed.recording for placed in _standing(suite, path)]
+        for case, of_case in groupby(fresh, key=lambda recording: recording.case):
             _merge(suite, case, of_case, whole, kept, replace=replace)
         if kept.added or kept.replaced:
-            write_records(path, sorted(whole, key=_order))
+            write_recordings(path, sorted(whole, key=_order))
     return kept
 
 
-def _standing(suite: Suite, path: Path) -> Iterator[PlacedRecord]:
-    for case in sorted(suite.record_spans()):
-        yield from (placed for placed in suite.placed_records(case) if placed.path == path)
+def _standing(suite: Suite, path: Path) -> Iterator[PlacedRecording]:
+    for case in sorted(suite.recording_spans()):
+        yield from (placed for placed in suite.placed_recordings(case) if placed.path == path)
 
 
 def _merge(
-    suite: Suite, case: str, fresh: Iterable[Record], whole: list[Record], kept: Keeping, *, replace: bool
+    suite: Suite, case: str, fresh: Iterable[Recording], whole: list[Recording], kept: Keeping, *, replace: bool
 ) -> None:
-    """Add a case's records to ``whole``, the content of the file."""
-    before: dict[str, list[PlacedRecord]] = {}
-    for placed in suite.placed_records(case):
-        with suppress(ValueError):  # a record that cannot be read answers nothing; lint tells it
-            if placed.record.tool in suite.tools:
-                before.setdefault(record_key(suite.tools[placed.record.tool], placed.record), []).append(placed)
-    now: dict[str, Record] = {}
-    for record in fresh:
-        key = record_key(suite.tools[record.tool], record)
-        call = f"case {case}: {record.tool}({_arguments(record)})"
+    """Add a case's recordings to ``whole``, the content of the file."""
+    before: dict[str, list[PlacedRecording]] = {}
+    for placed in suite.placed_recordings(case):
+        with suppress(ValueError):  # a recording that cannot be read answers nothing; lint tells it
+            if placed.recording.tool in suite.tools:
+                before.setdefault(recording_key(suite.tools[placed.recording.tool], placed.recording), []).append(
+                    placed
+                )
+    now: dict[str, Recording] = {}
+    for recording in fresh:
+        key = recording_key(suite.tools[recording.tool], recording)
+        call = f"case {case}: {recording.tool}({_arguments(recording)})"
         if key in now:
-            if now[key].result != record.result:
+            if now[key].result != recording.result:
                 kept.problems.append(f"{call} gave two answers; {_kept_one(now[key])} is kept")
             continue
-        now[key] = record
+        now[key] = recording
         known = before.get(key, [])
         older = known[0] if known else None
         if older is None:
-            whole.append(record)
+            whole.append(recording)
             kept.added += 1
-        elif any(placed.record.result == record.result for placed in known):
+        elif any(placed.recording.result == recording.result for placed in known):
             kept.known += 1
-        elif replace and older.record.live and older.path == kept.path:
-            whole[whole.index(older.record)] = record
+        elif replace and older.recording.live and older.path == kept.path:
+            whole[whole.index(older.recording)] = recording
             kept.replaced += 1
         else:
             place = f"{shown_path(older.path)}:{older.line}"
-            way = "--replace takes the new one" if older.record.live else "remove that line to keep the new one"
+            way = "--replace takes the new one" if older.recording.live else "remove that line to keep the new one"
             kept.problems.append(f"{place}: {call} answers something else now ({way})")
 
 
-def _arguments(record: Record) -> str:
-    text = canonical_json(record.arguments)
+def _arguments(recording: Recording) -> str:
+    text = canonical_json(recording.arguments)
     return text if len(text) <= 120 else f"{text[:117]}..."  # noqa: PLR2004  fits on a line or two
 
 
-def _kept_one(record: Record) -> str:
-    text = canonical_json(record.result)
-    return text if len(text) <= 80 else f"the one with digest {digest(record.result)}"  # noqa: PLR2004  likewise
+def _kept_one(recording: Recording) -> str:
+    text = canonical_json(recording.result)
+    return text if len(text) <= 80 else f"the one with digest {digest(recording.result)}"  # noqa: PLR2004  likewise
 
 
-def _order(record: Record) -> tuple[str, str, str, str]:
-    return record.case, record.tool, canonical_json(record.arguments), digest(record.result)
+def _order(recording: Recording) -> tuple[str, str, str, str]:
+    return recording.case, recording.tool, canonical_json(recording.arguments), digest(recording.result)
 
 
 @contextmanager
 def _alone(root: Path) -> Iterator[None]:
-    """Let one process at a time change the suite's records, where the system can lock files."""
+    """Let one process at a time change the suite's recordings, where the system can lock files."""
     try:
         import fcntl  # noqa: PLC0415  not on Windows
     except ImportError:

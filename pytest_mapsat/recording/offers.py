@@ -1,4 +1,4 @@
-"""What a suite could add so that the calls that missed in a saved run are answered: synonyms that are proved, records to fill in."""
+"""What a suite could add so that the calls that missed in a saved run are answered: synonyms that are proved, recordings to fill in."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pytest_mapsat.formats import shown_path
-from pytest_mapsat.model import Difference, JsonObject, ParameterMatch, Record, Run, Step, Tool, canonical_json
+from pytest_mapsat.model import Difference, JsonObject, ParameterMatch, Recording, Run, Step, Tool, canonical_json
 from pytest_mapsat.reports import call_text, printable
-from pytest_mapsat.sandbox import Sandbox, record_key
+from pytest_mapsat.sandbox import RecordedSandbox, recording_key
 from pytest_mapsat.suite import Suite
 
-#: What a record says in the place of the answer that nobody has recorded: no JSON, so that no suite is read with it.
+#: What a recording says in the place of the answer that nobody has recorded: no JSON, so that no suite is read with it.
 FILL_IN = "<the answer of your service>"
 _BY_WORDS = ("text", "place", "enum", "set")
 
@@ -26,9 +26,9 @@ class Offer:
         tool: the tool.
         arguments: what was asked.
         times: how often it missed.
-        note: why no record answered.
-        differences: what keeps the nearest record from answering.
-        synonym: parameter, the recorded words, the words asked for: declared as synonyms they make the record answer.
+        note: why no recording answered.
+        differences: what keeps the nearest recording from answering.
+        synonym: parameter, the recorded words, the words asked for: declared as synonyms they make the recording answer.
         at: where the tool is described.
     """
 
@@ -48,18 +48,18 @@ class Offer:
         for one in self.differences:
             apart = f", {one.distance_m:g} m apart" if one.distance_m is not None else ""
             alike = f", {one.score:.0%} alike" if one.score is not None else ""
-            yield f"  {one.parameter}: asked {_shown(one.asked)}, the nearest record has {_shown(one.recorded)}{apart}{alike}"
+            yield f"  {one.parameter}: asked {_shown(one.asked)}, the nearest recording has {_shown(one.recorded)}{apart}{alike}"
         if not self.differences and self.note:
             yield f"  {printable(self.note)}"
         if self.synonym is not None:
             parameter, recorded, asked = self.synonym
             yield f"  if they mean the same, in {self.at} below match.{parameter}.synonyms:"
             yield f"    {_shown(recorded)}: [{_shown(asked)}]"
-        yield "  else, in records/*.jsonl, with the answer filled in:"
-        yield f"    {self.record()}"
+        yield "  else, in recordings/*.jsonl, with the answer filled in:"
+        yield f"    {self.recording()}"
 
-    def record(self) -> str:
-        """Return the line of a record, with a place for the answer."""
+    def recording(self) -> str:
+        """Return the line of a recording, with a place for the answer."""
         head = json.dumps({"case": self.case, "tool": self.tool, "arguments": self.arguments}, ensure_ascii=False)
         return f'{head[:-1]}, "result": {FILL_IN}}}'
 
@@ -104,7 +104,7 @@ class _Found:
 def offers_of(run: Run, suites: Sequence[Suite]) -> list[Offer]:
     """Return an offer for each call that missed in a run, by case, tool and arguments.
 
-    A synonym is offered only where it was tried: with it, the suite's records answer the call.
+    A synonym is offered only where it was tried: with it, the suite's recordings answer the call.
 
     Args:
         run: a run with its trajectories.
@@ -129,13 +129,13 @@ def offers_of(run: Run, suites: Sequence[Suite]) -> list[Offer]:
 
 def _key(tool: Tool, case: str, step: Step) -> str:
     try:
-        return record_key(tool, Record(case=case, tool=tool.name, arguments=step.arguments, result=None))
+        return recording_key(tool, Recording(case=case, tool=tool.name, arguments=step.arguments, result=None))
     except ValueError:  # the tool has changed since
         return canonical_json(step.arguments)
 
 
 def _synonym(offer: Offer, suite: Suite) -> tuple[str, str, str] | None:
-    """Return the synonym that makes a record of the case answer, if one does."""
+    """Return the synonym that makes a recording of the case answer, if one does."""
     tool = suite.tools[offer.tool]
     for one in offer.differences:
         rule = tool.match.get(one.parameter)
@@ -147,7 +147,10 @@ def _synonym(offer: Offer, suite: Suite) -> tuple[str, str, str] | None:
             continue  # only near text knows synonyms
         head = next((head for head, words in rule.synonyms.items() if one.recorded in (head, *words)), one.recorded)
         changed = _with_synonym(tool, one.parameter, rule, head, one.asked)
-        if Sandbox({tool.name: changed}, suite.records(offer.case)).call(tool.name, offer.arguments).status == "ok":
+        if (
+            RecordedSandbox({tool.name: changed}, suite.recordings(offer.case)).call(tool.name, offer.arguments).status
+            == "ok"
+        ):
             return one.parameter, head, one.asked
     return None
 

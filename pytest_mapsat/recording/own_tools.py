@@ -106,7 +106,7 @@ class OwnTools:
             arguments: its arguments by name; the tool gets a copy.
 
         Raises:
-            NoAnswerError: there is no such tool, it raised, or returned what no record can hold.
+            NoAnswerError: there is no such tool, it raised, or returned what no recording can hold.
         """
         own = self._tools.get(name)
         if own is None:

@@ -11,9 +11,9 @@ from typing import Any
 from pytest_mapsat.formats import limits
 from pytest_mapsat.model import Json
 
-#: A record says more than its result: case, tool, arguments.
-_MOST_BYTES = limits.RECORD_BYTES // 2
-#: A result stands three deep in a record, and deeper in a run file, which allows for it.
+#: A recording says more than its result: case, tool, arguments.
+_MOST_BYTES = limits.RECORDING_BYTES // 2
+#: A result stands three deep in a recording, and deeper in a run file, which allows for it.
 _DEEPEST = limits.DEPTH - 4
 _LONGEST_NUMBER = 10**limits.NUMBER_CHARS
 #: Lists that hold each other many times over would never end.
@@ -21,19 +21,19 @@ _MOST_VALUES = 1_000_000
 
 
 class NotPlainError(ValueError):
-    """A value that no record can hold; the message says where and why."""
+    """A value that no recording can hold; the message says where and why."""
 
 
 def plain(value: Any) -> Json:
     """Return a deep copy of a value as JSON data. Tuples become lists; dataclasses and pydantic models become objects.
 
     Raises:
-        NotPlainError: a value in it is none of JSON's, or it is too large for a record.
+        NotPlainError: a value in it is none of JSON's, or it is too large for a recording.
     """
     data = _Copy().of(value, "", 0)
     size = len(json.dumps(data, ensure_ascii=False).encode())
     if size > _MOST_BYTES:
-        raise NotPlainError(f"a result of {size:,} bytes; a record holds {_MOST_BYTES:,}")
+        raise NotPlainError(f"a result of {size:,} bytes; a recording holds {_MOST_BYTES:,}")
     return data
 
 

@@ -10,12 +10,12 @@ from typing import Any
 
 from pytest_mapsat.agents import as_json
 from pytest_mapsat.model import Json, JsonObject, UsageError, did_you_mean
-from pytest_mapsat.sandbox import Sandbox, Toolbox
+from pytest_mapsat.sandbox import RecordedSandbox, Toolbox
 from pytest_mapsat.suite import Suite, find_suite, open_suite, write_tool
 
-from .keep import keep_records
+from .keep import keep_recordings
+from .own_sandbox import RecordingSandbox
 from .own_tools import OwnTools
-from .world import RecordingWorld
 
 
 class RecordingWarning(UserWarning):
@@ -53,7 +53,7 @@ def recording(tools: Any, suite: str | Path, case: str, *, replace: bool = False
     Args:
         tools: a list or dict of functions, a module, an object with methods, or a toolbox with ``call`` and ``schemas``.
         suite: the suite's folder, or a place in it.
-        case: the id of the case that the records are of.
+        case: the id of the case that the recordings are of.
         replace: put a new answer in the place of an older one.
 
     Yields:
@@ -62,7 +62,7 @@ def recording(tools: Any, suite: str | Path, case: str, *, replace: bool = False
     Raises:
         UsageError: there is no such suite or case, or no tool in ``tools``.
         SuiteError: the suite cannot be read.
-        OSError: its records cannot be written.
+        OSError: its recordings cannot be written.
 
     Warns:
         RecordingWarning: for each answer that is not kept.
@@ -76,15 +76,15 @@ def recording(tools: Any, suite: str | Path, case: str, *, replace: bool = False
     if case not in known:
         hint = did_you_mean(case, known)
         raise UsageError(f"{suite}: the suite has no case {case!r}" + (f" ({hint})" if hint else ""))
-    world = RecordingWorld(Sandbox(opened.tools, ()), own, case)
+    sandbox = RecordingSandbox(RecordedSandbox(opened.tools, ()), own, case)
 
     def call(name: str, arguments: JsonObject) -> Json:
-        return as_json(world.call(str(name), as_json(arguments)).result)
+        return as_json(sandbox.call(str(name), as_json(arguments)).result)
 
     try:
-        yield Toolbox(world.tools, call)
+        yield Toolbox(sandbox.tools, call)
     finally:
         own.close()
-        kept = keep_records(root, world.cleaned(), replace=replace)
-        for problem in (*world.problems, *kept.problems):
+        kept = keep_recordings(root, sandbox.cleaned(), replace=replace)
+        for problem in (*sandbox.problems, *kept.problems):
             warnings.warn(problem, RecordingWarning, stacklevel=1)

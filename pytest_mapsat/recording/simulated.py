@@ -1,4 +1,4 @@
-"""A world in which a model answers what no record does, in the form of the tool's own records."""
+"""A sandbox in which a model answers what no recording does, in the form of the tool's own recordings."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from itertools import islice
 
 from pytest_mapsat.llm import ModelClient, ModelError, Request, prompt
-from pytest_mapsat.model import Case, Json, JsonObject, Provenance, Record, RowChange, Tool, Usage, total_usage
-from pytest_mapsat.sandbox import Answer, World, record_key
+from pytest_mapsat.model import Case, Json, JsonObject, Provenance, Recording, RowChange, Tool, Usage, total_usage
+from pytest_mapsat.sandbox import Answer, Sandbox, recording_key
 
 #: What the provenance of such an answer says, on the day it is given.
-SIMULATED = "no record answered; a model did, and its answer is kept to be looked over"
+SIMULATED = "no recording answered; a model did, and its answer is kept to be looked over"
 #: What stands before the reason why a model gave no answer either.
 NO_MODEL_ANSWER = "a model gave no answer: "
 #: The prompts, for the manifest.
 SIMULATION_PROMPTS = ("simulate",)
 #: Recorded answers that a model is shown, and characters of all of them.
-_MOST_RECORDS = 8
+_MOST_RECORDINGS = 8
 _MOST_TEXT = 24_000
 _SCHEMA: JsonObject = {"type": "object", "properties": {"result": {}}, "required": ["result"]}
 
@@ -38,23 +38,23 @@ class Simulator:
     parameters: JsonObject
 
 
-class SimulatingWorld:
-    """Answers from another world where that can; else has a model answer. Calls that change the world are never made up.
+class SimulatingSandbox:
+    """Answers from another sandbox where that can; else has a model answer. Calls that change the state are never made up.
 
     Args:
-        before: the world that answers first.
+        before: the sandbox that answers first.
         simulator: the model.
         case: the case, of which a model is told time and place only.
-        records: gives recorded answers to learn the form from, those of the case first.
+        recordings: gives recorded answers to learn the form from, those of the case first.
     """
 
     def __init__(
-        self, before: World, simulator: Simulator, case: Case, records: Callable[[], Iterable[Record]]
+        self, before: Sandbox, simulator: Simulator, case: Case, recordings: Callable[[], Iterable[Recording]]
     ) -> None:
         self._before = before
         self._simulator = simulator
         self._case = case
-        self._records = records
+        self._recordings = recordings
 
     @property
     def tools(self) -> Mapping[str, Tool]:
@@ -63,7 +63,7 @@ class SimulatingWorld:
 
     @property
     def setup(self) -> tuple[RowChange, ...]:
-        """The rows that were changed while the world was made."""
+        """The rows that were changed while the sandbox was made."""
         return self._before.setup
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:
@@ -79,24 +79,24 @@ class SimulatingWorld:
             note = f"{answer.provenance.note}; {NO_MODEL_ANSWER}{error}"
             provenance = answer.provenance.model_copy(update={"note": note})
             return Answer(answer.result, answer.status, provenance, usage=total_usage(spent) if spent else None)
-        record = Record(case=self._case.id, tool=name, arguments=dict(arguments), result=result, simulated=True)
-        key = record_key(self.tools[name], record)
-        provenance = Provenance(kind="simulated", record=key, note=SIMULATED)
+        recording = Recording(case=self._case.id, tool=name, arguments=dict(arguments), result=result, simulated=True)
+        key = recording_key(self.tools[name], recording)
+        provenance = Provenance(kind="simulated", recording=key, note=SIMULATED)
         return Answer(result, "ok", provenance, usage=total_usage(spent))
 
-    def _known(self, name: str) -> list[Record]:
-        mine = (record for record in self._records() if record.tool == name and not record.simulated)
-        return list(islice(mine, _MOST_RECORDS))
+    def _known(self, name: str) -> list[Recording]:
+        mine = (recording for recording in self._recordings() if recording.tool == name and not recording.simulated)
+        return list(islice(mine, _MOST_RECORDINGS))
 
-    def _simulated(self, tool: Tool, arguments: JsonObject, known: Sequence[Record], spent: list[Usage]) -> Json:
-        """Return a result of the form that the tool's records have; ``spent`` takes what each call spent.
+    def _simulated(self, tool: Tool, arguments: JsonObject, known: Sequence[Recording], spent: list[Usage]) -> Json:
+        """Return a result of the form that the tool's recordings have; ``spent`` takes what each call spent.
 
         Raises:
             ModelError: the model gave no answer.
-            ValueError: it has another form, twice, or there is no record to learn the form from.
+            ValueError: it has another form, twice, or there is no recording to learn the form from.
         """
         if not known:
-            raise ValueError(f"{tool.name} has no record to learn the form of its answers from")
+            raise ValueError(f"{tool.name} has no recording to learn the form of its answers from")
         asked: JsonObject = {"role": "user", "content": self._text(tool, arguments, known)}
         wrong = ""
         for attempt in (1, 2):
@@ -110,7 +110,7 @@ class SimulatingWorld:
                 purpose="sandbox",
             )
             data = self._asked(request, spent)
-            wrong = unlike(data.get("result"), [record.result for record in known])
+            wrong = unlike(data.get("result"), [recording.result for recording in known])
             if not wrong:
                 return data["result"]
         raise ValueError(wrong)
@@ -124,7 +124,7 @@ class SimulatingWorld:
         spent.append(answer.usage)
         return answer.data or {}
 
-    def _text(self, tool: Tool, arguments: JsonObject, known: Sequence[Record]) -> str:
+    def _text(self, tool: Tool, arguments: JsonObject, known: Sequence[Recording]) -> str:
         context = self._case.visible.context
         place = context.location
         where = {
@@ -133,10 +133,10 @@ class SimulatingWorld:
             "lon": place.lon if place else None,
             "lat": place.lat if place else None,
         }
-        told = [f"{_json(record.arguments)} -> {_json(record.result)}" for record in known]
+        told = [f"{_json(recording.arguments)} -> {_json(recording.result)}" for recording in known]
         return prompt("simulate", self._case.language).fill(
             tool=_json({"name": tool.name, "description": tool.description, "parameters": tool.parameters}),
-            records="\n".join(told)[:_MOST_TEXT],
+            recordings="\n".join(told)[:_MOST_TEXT],
             context=_json({name: value for name, value in where.items() if value}),
             call=_json(arguments),
         )

@@ -1,4 +1,4 @@
-"""The world of a case: canonical arguments, matching, and the tools that an agent is handed."""
+"""The sandbox of a case: canonical arguments, matching, and the tools that an agent is handed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pytest_mapsat.on_demand import fetched
 from .canonical import UnfitError, canonical, number
 from .canonical import point as point_of
 from .computing import DAY_WORDS, day_of
-from .door import WorldSuite, make_world
+from .door import SandboxSuite, make_sandbox
 from .end import (
     End,
     EndError,
@@ -22,7 +22,8 @@ from .end import (
     unknown_table,
 )
 from .geo import distance_m
-from .python_world import Refused, WorldFactory, WorldHook, installed_worlds
+from .python_sandbox import Refused, SandboxFactory, SandboxHook, installed_sandboxes
+from .recorded_sandbox import Answer, RecordedSandbox, Sandbox, argument_problems, recording_key
 from .resolver import MISS_RESULT
 from .satisfy import fits, same_value, satisfies
 from .spec import rule_of
@@ -31,7 +32,6 @@ from .tables import Table, View, rows_meant, unmet
 from .text import normalise, text_similarity, tokens
 from .times import opening_hours
 from .toolbox import Toolbox, ToolsClosed
-from .world import Answer, Sandbox, World, argument_problems, record_key
 
 if TYPE_CHECKING:
     from .computing import shape_of
@@ -44,20 +44,20 @@ __all__ = [
     "Answer",
     "End",
     "EndError",
+    "RecordedSandbox",
     "Refused",
     "Row",
     "Rows",
     "Sandbox",
+    "SandboxFactory",
+    "SandboxHook",
+    "SandboxSuite",
     "State",
     "Table",
     "Toolbox",
     "ToolsClosed",
     "UnfitError",
     "View",
-    "World",
-    "WorldFactory",
-    "WorldHook",
-    "WorldSuite",
     "argument_problems",
     "canonical",
     "day_of",
@@ -66,15 +66,15 @@ __all__ = [
     "end_state",
     "fits",
     "frozen",
-    "installed_worlds",
-    "make_world",
+    "installed_sandboxes",
+    "make_sandbox",
     "net_changes",
     "normalise",
     "number",
     "opening_hours",
     "play_reference",
     "point_of",
-    "record_key",
+    "recording_key",
     "reference_digest",
     "rows_meant",
     "rule_of",

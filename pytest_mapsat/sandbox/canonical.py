@@ -22,7 +22,7 @@ Point = tuple[float, float]
 MAX_TEXT = 20_000
 MAX_ITEMS = 4_000
 MAX_DEPTH = 24
-#: A tenth of a millimetre in degrees: finer differences come from arithmetic, not from the world.
+#: A tenth of a millimetre in degrees: finer differences come from arithmetic, not from the map.
 _DECIMALS = 9
 _CONTAINERS = (dict, list, tuple, Mapping)
 #: A number, as people and models write it; float() alone would also take "1_000", "nan" and "infinity".

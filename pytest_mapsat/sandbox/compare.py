@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import islice, product
 from typing import Literal, NamedTuple
 
-from pytest_mapsat.model import Difference, JsonObject, Provenance, Record, digest
+from pytest_mapsat.model import Difference, JsonObject, Provenance, Recording, digest
 
 from .canonical import Canonical, Point
 from .cutting import fresh
@@ -117,37 +117,37 @@ def _row(value: Canonical) -> tuple[Point, ...]:
     return value if isinstance(value[0], tuple) else (value,)
 
 
-#: The most calls that one record stands for: synonyms of several parameters multiply.
+#: The most calls that one recording stands for: synonyms of several parameters multiply.
 _MAX_VARIANTS = 64
 _KEY_DIGITS = 12
 
 
 class Entry:
-    """A record under one way of asking for it."""
+    """A recording under one way of asking for it."""
 
-    def __init__(self, record: Record, call: Call) -> None:
-        self.record = record
+    def __init__(self, recording: Recording, call: Call) -> None:
+        self.recording = recording
         self.call = call
 
     @cached_property
     def key(self) -> str:
         """A short digest of the canonical call, and of the writes before it."""
-        named = {"tool": self.record.tool, "values": self.call.values}
-        return digest(named | ({"writes": self.record.writes} if self.record.writes else {}), _KEY_DIGITS)
+        named = {"tool": self.recording.tool, "values": self.call.values}
+        return digest(named | ({"writes": self.recording.writes} if self.recording.writes else {}), _KEY_DIGITS)
 
     @cached_property
     def provenance(self) -> Provenance:
-        """The provenance of an answer that is this record unchanged."""
-        return Provenance(kind="simulated" if self.record.simulated else "exact", record=self.key)
+        """The provenance of an answer that is this recording unchanged."""
+        return Provenance(kind="simulated" if self.recording.simulated else "exact", recording=self.key)
 
     @cached_property
     def result_digest(self) -> str:
-        """A digest of the result, by which conflicting records are told apart."""
-        return digest(self.record.result)
+        """A digest of the result, by which conflicting recordings are told apart."""
+        return digest(self.recording.result)
 
 
 class Candidate(NamedTuple):
-    """A record that may answer, with all in which it differs from the call."""
+    """A recording that may answer, with all in which it differs from the call."""
 
     entry: Entry
     found: tuple[Deviation, ...]
@@ -160,15 +160,15 @@ class Candidate(NamedTuple):
         return len(self.found), round(distance, 1), round(unlike, 6), sum(deviation.excess for deviation in self.found)
 
 
-def variants(record: Record) -> Iterator[JsonObject]:
-    """Yield the record's arguments, and those with declared synonyms in the place of its values."""
-    if not record.synonyms:
-        yield record.arguments
+def variants(recording: Recording) -> Iterator[JsonObject]:
+    """Yield the recording's arguments, and those with declared synonyms in the place of its values."""
+    if not recording.synonyms:
+        yield recording.arguments
         return
-    names = sorted(record.synonyms)
-    values = [(record.arguments.get(name), *record.synonyms[name]) for name in names]
+    names = sorted(recording.synonyms)
+    values = [(recording.arguments.get(name), *recording.synonyms[name]) for name in names]
     for choice in islice(product(*values), _MAX_VARIANTS):
-        yield record.arguments | dict(zip(names, choice, strict=True))
+        yield recording.arguments | dict(zip(names, choice, strict=True))
 
 
 _NOTES = {
@@ -193,7 +193,7 @@ def difference(deviation: Deviation, asked: Call, recorded: Call, *, answered: b
 
 
 def nearest_of(spec: Spec, call: Call, entries: Sequence[Entry]) -> Candidate:
-    """Return the record with the fewest obstacles; among equals the most alike in words, then on the ground."""
+    """Return the recording with the fewest obstacles; among equals the most alike in words, then on the ground."""
     candidates = [Candidate(entry, tuple(deviations(spec, call, entry.call))) for entry in entries]
     fewest = min(map(_obstacles, candidates))
     tied = [candidate for candidate in candidates if _obstacles(candidate) == fewest]

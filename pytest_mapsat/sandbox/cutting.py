@@ -22,7 +22,7 @@ class Circle(NamedTuple):
         centre: its centre, where the call names one.
         radius: metres.
         moved: how far the recorded centre lies from it, metres.
-        narrower: whether the record was made for a greater radius.
+        narrower: whether the recording was made for a greater radius.
     """
 
     centre: Point | None
@@ -116,13 +116,13 @@ def cut_to_labels(result: Json, rule: CutByLabel, asked: Iterable[str], recorded
         result: the recorded result.
         rule: where the list stands, and the label of every member.
         asked: the canonical members that were asked for.
-        recorded: those that the record was made for.
+        recorded: those that the recording was made for.
 
     Returns:
         the result, which shares what is left with the recorded one, and how many elements were left out.
 
     Raises:
-        CannotCutError: the record was made for more, and a member has no label or the result has nothing for one that
+        CannotCutError: the recording was made for more, and a member has no label or the result has nothing for one that
             was asked for.
     """
     elements = _at(result, rule.items)

@@ -1,6 +1,6 @@
 """Which recorded call answers a call: exactly, nearly, cut to what was asked, or not at all.
 
-The stages, and the choice among records that conflict, are described in docs/sandbox.md.
+The stages, and the choice among recordings that conflict, are described in docs/sandbox.md.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pytest_mapsat.model import (
     JsonObject,
     Provenance,
     ProvenanceKind,
-    Record,
+    Recording,
     Tool,
 )
 
@@ -38,10 +38,10 @@ from .cutting import CannotCutError, Circle, cut_to_circle, cut_to_labels, fresh
 from .geo import band, bands
 from .spec import BadArgumentsError, Call, Spec, spec_of
 
-#: What an agent gets when no record answers; it says nothing of other records.
+#: What an agent gets when no recording answers; it says nothing of other recordings.
 MISS_RESULT: JsonObject = {
-    "status": "no_record",
-    "message": "No answer is recorded for this call, so none can be given. It is not a statement about the world.",
+    "status": "no_recording",
+    "message": "No answer is recorded for this call, so none can be given. It is not a statement about the sandbox.",
 }
 
 
@@ -60,22 +60,22 @@ class _Served(NamedTuple):
 
 
 class Resolver:
-    """Answers calls of one tool from the records of one case."""
+    """Answers calls of one tool from the recordings of one case."""
 
-    def __init__(self, tool: Tool, records: Sequence[Record]) -> None:
+    def __init__(self, tool: Tool, recordings: Sequence[Recording]) -> None:
         self.spec = spec_of(tool)
         self._exact: dict[tuple[Canonical, ...], list[Entry]] = {}
         self._entries: list[Entry] = []
         self._unreadable: set[str] = set()
         self._cut_short: list[Entry] = []
-        for record in records:
-            self._add(record)
+        for recording in recordings:
+            self._add(recording)
 
-    def _add(self, record: Record) -> None:
+    def _add(self, recording: Recording) -> None:
         try:
-            for arguments in variants(record):
-                entry = Entry(record, self.spec.read(arguments, complete=False))
-                if record.cut:
+            for arguments in variants(recording):
+                entry = Entry(recording, self.spec.read(arguments, complete=False))
+                if recording.cut:
                     self._cut_short.append(entry)
                 else:
                     self._index(entry)
@@ -88,10 +88,10 @@ class Resolver:
 
     @cached_property
     def _alike(self) -> dict[tuple[Canonical, ...], list[Entry]]:
-        """The records that may answer nearly; most calls are answered without them."""
+        """The recordings that may answer nearly; most calls are answered without them."""
         alike: dict[tuple[Canonical, ...], list[Entry]] = {}
         for entry in self._entries:
-            if not entry.record.simulated:
+            if not entry.recording.simulated:
                 alike.setdefault(self._alike_key(entry.call), []).append(entry)
         return alike
 
@@ -104,7 +104,7 @@ class Resolver:
         return tuple(values)
 
     def _exact_keys(self, call: Call) -> Iterator[tuple[Canonical, ...]]:
-        """The keys under which records of the same places may stand."""
+        """The keys under which recordings of the same places may stand."""
         choices: list[tuple[Canonical, ...]] = [(value,) for value in call.values]
         for index in self.spec.located:
             if call.values[index] is not None:
@@ -126,19 +126,19 @@ class Resolver:
 
         Args:
             call: what was asked.
-            writes: digest of the writes made before it; only records made after the same writes answer.
+            writes: digest of the writes made before it; only recordings made after the same writes answer.
         """
         return self.exactly(call, writes) or self._nearly(call, writes) or self._miss(call, writes)
 
     def exactly(self, call: Call, writes: str = "") -> Resolution | None:
-        """Return the answer of the record of this very call, None where there is none; arguments as for ``resolve``."""
+        """Return the answer of the recording of this very call, None where there is none; arguments as for ``resolve``."""
         entries = [
             entry
             for key in self._exact_keys(call)
             for entry in self._exact.get(key, ())
-            if entry.record.writes == writes and same_places(self.spec, call, entry.call)
+            if entry.recording.writes == writes and same_places(self.spec, call, entry.call)
         ]
-        seen = [entry for entry in entries if not entry.record.simulated]
+        seen = [entry for entry in entries if not entry.recording.simulated]
         served = self._served(call, [Candidate(entry, ()) for entry in seen or entries])
         whole = [answer for answer in served if not answer.removed]
         return self._answer(call, whole) if whole else None
@@ -147,7 +147,7 @@ class Resolver:
         candidates = [
             Candidate(entry, found)
             for entry in self._alike.get(self._alike_key(call), ())
-            if entry.record.writes == writes
+            if entry.recording.writes == writes
             and within_reach(self.spec, call, entry.call)
             and (found := _bridged(self.spec, call, entry)) is not None
         ]
@@ -172,7 +172,7 @@ class Resolver:
 
     def _cut(self, call: Call, candidate: Candidate) -> tuple[Json, int]:
         recorded = candidate.entry.call
-        result, removed = candidate.entry.record.result, 0
+        result, removed = candidate.entry.recording.result, 0
         for index, parameter in self.spec.cutters:
             asked, made_for, outside = call.values[index], recorded.values[index], 0
             if asked is None or made_for is None:
@@ -203,7 +203,7 @@ class Resolver:
             return Resolution(fresh(chosen.result), entry.provenance)
         provenance = Provenance(
             kind=_kind(chosen),
-            record=entry.key,
+            recording=entry.key,
             differences=tuple(difference(deviation, call, entry.call) for deviation in chosen.candidate.found),
             candidates=candidates,
             note=f"{chosen.removed} of the recorded items lie outside what was asked" if chosen.removed else "",
@@ -215,26 +215,26 @@ class Resolver:
 
     def _explained(self, call: Call, writes: str) -> Provenance:
         name = self.spec.tool.name
-        unread = f"; records that cannot be read: {'; '.join(sorted(self._unreadable))}" if self._unreadable else ""
+        unread = f"; recordings that cannot be read: {'; '.join(sorted(self._unreadable))}" if self._unreadable else ""
         short = next((one for one in self._cut_short if _bridged(self.spec, call, one) is not None), None)
         if short is not None:
-            note = f"the record of {name} that would answer holds a part of its result only, and is never served"
-            return Provenance(kind="miss", record=short.key, candidates=0, note=note)
-        entries = [entry for entry in self._entries if entry.record.writes == writes]
+            note = f"the recording of {name} that would answer holds a part of its result only, and is never served"
+            return Provenance(kind="miss", recording=short.key, candidates=0, note=note)
+        entries = [entry for entry in self._entries if entry.recording.writes == writes]
         if not entries:
-            return Provenance(kind="miss", candidates=0, note=f"the case has no record of {name}{unread}")
+            return Provenance(kind="miss", candidates=0, note=f"the case has no recording of {name}{unread}")
         nearest = nearest_of(self.spec, call, entries)
         blocked = [deviation for deviation in nearest.found if deviation.kind == "blocked"]
         note = "" if blocked else self._why_uncut(call, nearest)
         return Provenance(
             kind="miss",
-            record=nearest.entry.key,
+            recording=nearest.entry.key,
             differences=tuple(
                 difference(deviation, call, nearest.entry.call, answered=False)
                 for deviation in blocked or nearest.found
             ),
             candidates=0,
-            note=f"the nearest of {len(entries)} records of {name} does not answer this{note}{unread}",
+            note=f"the nearest of {len(entries)} recordings of {name} does not answer this{note}{unread}",
         )
 
     def _why_uncut(self, call: Call, candidate: Candidate) -> str:
@@ -252,7 +252,7 @@ def _latitude(place: Canonical) -> float:
 
 
 def _kind(served: _Served) -> ProvenanceKind:
-    if served.candidate.entry.record.simulated:
+    if served.candidate.entry.recording.simulated:
         return "simulated"
     kinds = {deviation.kind for deviation in served.candidate.found}
     if served.removed or kinds & {"wider", "more"}:
@@ -271,7 +271,7 @@ def _bridged(spec: Spec, asked: Call, entry: Entry) -> tuple[Deviation, ...] | N
 
 
 def _choose(served: Sequence[_Served]) -> _Served:
-    """Return the answer that most records agree on; among equals the one with the smallest digest."""
+    """Return the answer that most recordings agree on; among equals the one with the smallest digest."""
     if len(served) == 1:
         return served[0]
     agree: dict[str, int] = {}

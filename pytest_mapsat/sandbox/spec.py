@@ -25,7 +25,7 @@ _BY_SCHEMA: dict[str, ParameterType] = {
 
 
 class UnanswerableError(ValueError):
-    """A call that the world refuses as a real service would; the message tells the agent why."""
+    """A call that the sandbox refuses as a real service would; the message tells the agent why."""
 
 
 class BadArgumentsError(ValueError):
@@ -41,7 +41,7 @@ class Parameter:
 
     Attributes:
         located: whether it is compared by distance.
-        essential: whether a difference beyond its tolerance keeps a record from answering.
+        essential: whether a difference beyond its tolerance keeps a recording from answering.
         lexicon: the declared words, where text may be near.
         plain: whether only equal values match it, with no tolerance of any kind.
     """
@@ -166,8 +166,8 @@ class Spec:
         """Return the call with its canonical values.
 
         Args:
-            arguments: the call's arguments, as an agent or a record gives them.
-            complete: whether required parameters must be there (a recorded call may lack them: the world took it).
+            arguments: the call's arguments, as an agent or a recording gives them.
+            complete: whether required parameters must be there (a recorded call may lack them: the service took it).
 
         Raises:
             BadArgumentsError: a name is unknown, a required parameter is missing, or a value is not of its type.
@@ -197,7 +197,7 @@ class Spec:
         }
 
     def limits_broken(self, arguments: Mapping[str, Json]) -> Iterator[str]:
-        """Yield the limits of the parameters' schemas that a call breaks, one sentence each. A recorded call may break them: the world took it."""
+        """Yield the limits of the parameters' schemas that a call breaks, one sentence each. A recorded call may break them: the service took it."""
         for name, value in arguments.items():
             fitting = self._fittings.get(name)
             if fitting is not None and fitting.limited and not _empty(value):

@@ -1,4 +1,4 @@
-"""The state of a world that can be written: rows that all episodes share, and those that one episode has changed."""
+"""The state of a sandbox that can be written: rows that all episodes share, and those that one episode has changed."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def thawed(value: Json) -> Json:
 
 
 class NoSuchRowError(KeyError):
-    """A world looked up a row that is not in its table; where it is not caught, the call names something that does not exist."""
+    """A sandbox looked up a row that is not in its table; where it is not caught, the call names something that does not exist."""
 
     def __init__(self, table: str, row_id: object) -> None:
         super().__init__(row_id)
@@ -189,7 +189,7 @@ class Writing:
         """Remember what a row was. Raises InfrastructureError where nothing may be written."""
         if not self.allowed:
             raise InfrastructureError(
-                f"the world changes the table {rows.name} outside a tool that writes: declare effect: write of the tool that does"
+                f"the sandbox changes the table {rows.name} outside a tool that writes: declare effect: write of the tool that does"
             )
         self._before.setdefault((rows.name, row_id), (rows, row))
 
@@ -211,7 +211,7 @@ class Writing:
 
 
 class State(Mapping[str, Rows]):
-    """The tables of one episode's world: ``state["orders"]``, or ``state.table("orders", key="number")``.
+    """The tables of one episode's sandbox: ``state["orders"]``, or ``state.table("orders", key="number")``.
 
     Args:
         tables: the rows that every episode starts from; they stay as they are.

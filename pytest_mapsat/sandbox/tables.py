@@ -1,4 +1,4 @@
-"""The rows that a world starts from, table by table, and how those of one case differ."""
+"""The rows that a sandbox starts from, table by table, and how those of one case differ."""
 
 from __future__ import annotations
 

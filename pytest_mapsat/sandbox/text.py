@@ -1,6 +1,6 @@
 """Text that was typed in two ways: one form for it, its words, how alike two texts are, and what a text asks for.
 
-Recorded worlds may have lost all their spaces, so the form has none; words are found where the script changes. What a text asks for is
+Recorded sandboxes may have lost all their spaces, so the form has none; words are found where the script changes. What a text asks for is
 told word by word, so that a near answer never drops a word that was asked for.
 """
 

@@ -75,7 +75,7 @@ def _covers(opens: int, closes: int, minute: int) -> bool:
     return opens <= minute < closes or opens <= minute + _DAY_MINUTES < closes
 
 
-#: Some recorded worlds lost the space between date and time, so it is optional.
+#: Some recordings have lost the space between date and time, so it is optional.
 _MOMENT = re.compile(
     r"(?P<year>\d{4})[-/.年](?P<month>\d{1,2})[-/.月](?P<day>\d{1,2})日?"
     r"(?:[T\s]*(?P<hour>\d{2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.\d{1,9})?)?"

@@ -1,4 +1,4 @@
-"""A folder of cases, tools and records: found, opened, checked, written. Importers are in ``suite.importers``."""
+"""A folder of cases, tools and recordings: found, opened, checked, written. Importers are in ``suite.importers``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .entries import CaseEntry
 from .inventory import CALIBRATION, DECISIONS, role_of
 from .lint import LintFinding, Severity, errors_of, lint
 from .opened import Suite, find_suite, open_suite
-from .records import PlacedRecord
+from .recordings import PlacedRecording
 from .writer import (
     case_json,
     new_folder,
@@ -17,7 +17,7 @@ from .writer import (
     write_case,
     write_cases,
     write_manifest,
-    write_records,
+    write_recordings,
     write_tool,
 )
 
@@ -27,7 +27,7 @@ __all__ = [
     "DECISIONS",
     "CaseEntry",
     "LintFinding",
-    "PlacedRecord",
+    "PlacedRecording",
     "Severity",
     "Suite",
     "WrittenCase",
@@ -46,6 +46,6 @@ __all__ = [
     "write_case",
     "write_cases",
     "write_manifest",
-    "write_records",
+    "write_recordings",
     "write_tool",
 ]

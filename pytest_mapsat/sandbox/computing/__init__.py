@@ -1,4 +1,4 @@
-"""Worlds computed from the tables of a suite: search, rows, routes."""
+"""Sandboxes computed from the tables of a suite: search, rows, routes."""
 
 from __future__ import annotations
 

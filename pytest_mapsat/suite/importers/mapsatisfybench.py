@@ -17,7 +17,7 @@ from pytest_mapsat.model import (
     SUITE_SCHEMA,
     Case,
     Problem,
-    Record,
+    Recording,
     SuiteError,
     SuiteManifest,
     Tool,
@@ -31,12 +31,12 @@ from pytest_mapsat.suite.writer import (
     write_bytes,
     write_cases,
     write_manifest,
-    write_records,
+    write_recordings,
     write_tool,
 )
 
 from .msb_cases import COLUMNS, convert_case
-from .msb_records import RECORD_COLUMNS, convert_record
+from .msb_recordings import RECORDING_COLUMNS, convert_recording
 from .msb_tools import derive_tools
 from .report import ImportReport, Journal
 from .shipped import published_tools
@@ -45,7 +45,7 @@ from .workbook import SourceRow, read_workbook
 FORMAT = "mapsatisfybench"
 _DESCRIPTION = (
     "MapSatisfyBench (repository wanzw404/MapSatisfyBench, MIT), imported from its published layout; "
-    "snapshot {snapshot}: {cases} cases, {records} records. Times are China's, +08:00. The source gives no domains."
+    "snapshot {snapshot}: {cases} cases, {recordings} recordings. Times are China's, +08:00. The source gives no domains."
 )
 
 
@@ -87,21 +87,21 @@ class _Draft:
     manifest: SuiteManifest
     tools: Mapping[str, Tool]
     cases: Mapping[str, Case]
-    records: Sequence[Record]
+    recordings: Sequence[Recording]
 
     @property
-    def orphans(self) -> list[Record]:
-        """The records of cases that the source does not have."""
-        return [record for record in self.records if record.case not in self.cases]
+    def orphans(self) -> list[Recording]:
+        """The recordings of cases that the source does not have."""
+        return [recording for recording in self.recordings if recording.case not in self.cases]
 
 
 def _build(source: _Source, folder: Path) -> ImportReport:
     journal = Journal()
     known = published_tools()
     cases = _cases(source, known, journal)
-    records = _records(source, known, journal)
-    tools = dict(known) | {tool.name: tool for tool in derive_tools(known, cases.values(), records, journal)}
-    draft = _Draft(_manifest(source.snapshot(), len(cases), len(records)), tools, cases, records)
+    recordings = _recordings(source, known, journal)
+    tools = dict(known) | {tool.name: tool for tool in derive_tools(known, cases.values(), recordings, journal)}
+    draft = _Draft(_manifest(source.snapshot(), len(cases), len(recordings)), tools, cases, recordings)
     _remark(draft, journal)
     _leave_outputs(source, journal)
     report = _report(draft, journal)
@@ -112,14 +112,14 @@ def _build(source: _Source, folder: Path) -> ImportReport:
 
 
 def _report(draft: _Draft, journal: Journal) -> ImportReport:
-    by_tool = Counter(record.tool for record in draft.records)
+    by_tool = Counter(recording.tool for recording in draft.recordings)
     return ImportReport(
         format=FORMAT,
         cases=len(draft.cases),
         tools=len(draft.tools),
-        records=len(draft.records),
+        recordings=len(draft.recordings),
         orphans=len(draft.orphans),
-        records_by_tool=dict(sorted(by_tool.items())),
+        recordings_by_tool=dict(sorted(by_tool.items())),
         not_carried=dict(sorted(journal.not_carried.items())),
         notes=tuple(journal.notes),
     )
@@ -135,7 +135,7 @@ def _find(src: Path) -> _Source:
     if not workbooks:
         raise SuiteError(Problem(shown_path(data / "inputs"), 0, "holds no workbook (*.xlsx) of cases"))
     if not mocks:
-        raise SuiteError(Problem(shown_path(data / "sandbox" / "mock_data"), 0, "holds no records (*.csv)"))
+        raise SuiteError(Problem(shown_path(data / "sandbox" / "mock_data"), 0, "holds no recordings (*.csv)"))
     outputs = sorted(path for path in (data / "outputs").rglob("*") if path.is_file())
     return _Source(tuple(workbooks), tuple(mocks), tuple(outputs))
 
@@ -160,68 +160,70 @@ def _cases(source: _Source, tools: Mapping[str, Tool], journal: Journal) -> dict
     return dict(sorted(cases.items()))
 
 
-def _records(source: _Source, tools: Mapping[str, Tool], journal: Journal) -> list[Record]:
-    records: list[Record] = []
+def _recordings(source: _Source, tools: Mapping[str, Tool], journal: Journal) -> list[Recording]:
+    recordings: list[Recording] = []
     for path in source.mocks:
         vectors = 0
         for row in _rows(path, journal):
             vectors += row.cells.get("feature", "").strip() not in {"", "{}"}
-            record = convert_record(row, path, tools, journal)
-            if record is None:
-                journal.leave("records")
+            recording = convert_recording(row, path, tools, journal)
+            if recording is None:
+                journal.leave("recordings")
             else:
-                records.append(record)
+                recordings.append(recording)
         if vectors:
             journal.note(
                 "vectors", printable(path.name), f"{vectors} rows with vectors in the column feature; not carried over"
             )
             journal.leave("vectors", vectors)
-    return sorted(records, key=lambda record: (record.tool, record.case))  # stable: the source's order otherwise
+    return sorted(
+        recordings, key=lambda recording: (recording.tool, recording.case)
+    )  # stable: the source's order otherwise
 
 
 def _rows(path: Path, journal: Journal) -> Iterator[SourceRow]:
-    """Give the rows of a table of records; a torn one is noted and left out."""
+    """Give the rows of a table of recordings; a torn one is noted and left out."""
 
     def torn(problem: Problem) -> None:
         journal.note("row", f"{printable(path.name)}:{problem.line}", f"{problem.message} and is left out")
         journal.leave("rows")
 
-    for row in read_csv(path, RECORD_COLUMNS, torn=torn):
+    for row in read_csv(path, RECORDING_COLUMNS, torn=torn):
         yield SourceRow(f"{printable(path.name)}:{row.line}", row.cells)
 
 
 def _remark(draft: _Draft, journal: Journal) -> None:
-    """Note what is odd between cases, records and tools."""
-    for record in draft.orphans:
-        message = f"a record of the case {record.case}, which the source does not have; kept, never served"
-        journal.note("orphan", record.tool, message)
+    """Note what is odd between cases, recordings and tools."""
+    for recording in draft.orphans:
+        message = f"a recording of the case {recording.case}, which the source does not have; kept, never served"
+        journal.note("orphan", recording.tool, message)
     for case in draft.cases.values():
         for remark in (*errors_of(case, draft.manifest, draft.tools, {}), *unfulfillable(case, draft.tools)):
             kind = remark.rule.replace("-", "_")
             journal.note(kind, f"case {case.id}", f"{dotted(remark.place)}: {remark.message}")
-    _note_tools_without_records(draft, journal)
+    _note_tools_without_recordings(draft, journal)
     _conflicts(draft, journal)
 
 
-def _note_tools_without_records(draft: _Draft, journal: Journal) -> None:
+def _note_tools_without_recordings(draft: _Draft, journal: Journal) -> None:
     expected = Counter(tool.name for case in draft.cases.values() for tool in case.truth.tools)
-    recorded = {record.tool for record in draft.records}
+    recorded = {recording.tool for recording in draft.recordings}
     for name in sorted(draft.tools.keys() - recorded):
         wanted = f"; {expected[name]} cases expect it" if expected[name] else ""
-        journal.note("no_records", name, f"the source has no record of this tool: every call will miss{wanted}")
+        journal.note("no_recordings", name, f"the source has no recording of this tool: every call will miss{wanted}")
 
 
 def _conflicts(draft: _Draft, journal: Journal) -> None:
     """Note how often, by case and tool, the source answers one request several times."""
     repeated: Counter[tuple[str, str, str]] = Counter()
-    for (case, tool, _, _), records in by_request(draft.records, draft.tools).items():
-        results = {canonical_json(record.result) for record in records}
-        if len(records) > 1:
-            repeated[case, tool, "conflict" if len(results) > 1 else "duplicate_record"] += 1
+    for (case, tool, _, _), recordings in by_request(draft.recordings, draft.tools).items():
+        results = {canonical_json(recording.result) for recording in recordings}
+        if len(recordings) > 1:
+            repeated[case, tool, "conflict" if len(results) > 1 else "duplicate_recording"] += 1
     for (case, tool, kind), count in sorted(repeated.items()):
         how = "different results" if kind == "conflict" else "the same result each time"
         message = (
-            f"{count} requests are recorded more than once, written in other ways, with {how}; all records are kept"
+            f"{count} requests are recorded more than once, written in other ways, with {how}; all recordings are kept"
         )
         journal.note(kind, f"case {case}, {tool}", message)
 
@@ -233,7 +235,7 @@ def _leave_outputs(source: _Source, journal: Journal) -> None:
         journal.leave("output files", len(source.outputs))
 
 
-def _manifest(snapshot: str, cases: int, records: int) -> SuiteManifest:
+def _manifest(snapshot: str, cases: int, recordings: int) -> SuiteManifest:
     return SuiteManifest(
         name=FORMAT,
         version=f"snapshot-{snapshot}",
@@ -241,7 +243,7 @@ def _manifest(snapshot: str, cases: int, records: int) -> SuiteManifest:
         schema_version=SUITE_SCHEMA,
         coordinates="gcj02",
         language="zh",
-        description=_DESCRIPTION.format(snapshot=snapshot, cases=cases, records=records),
+        description=_DESCRIPTION.format(snapshot=snapshot, cases=cases, recordings=recordings),
     )
 
 
@@ -255,9 +257,9 @@ def _write(folder: Path, draft: _Draft) -> None:
     derived = [tool.to_json() for name, tool in draft.tools.items() if name not in known]
     if derived:
         write_bytes(folder / "tools" / "derived-tools.yaml", to_yaml(derived))
-    files: dict[str, list[Record]] = {}
-    for record in draft.records:
-        name = record.tool if record.tool in known else "derived-tools"
-        files.setdefault(name if record.case in draft.cases else "orphans", []).append(record)
-    for name, records in sorted(files.items()):
-        write_records(folder / "records" / f"{name}.jsonl", records)
+    files: dict[str, list[Recording]] = {}
+    for recording in draft.recordings:
+        name = recording.tool if recording.tool in known else "derived-tools"
+        files.setdefault(name if recording.case in draft.cases else "orphans", []).append(recording)
+    for name, recordings in sorted(files.items()):
+        write_recordings(folder / "recordings" / f"{name}.jsonl", recordings)

@@ -225,7 +225,7 @@ def _answered(row: Row, call: GoldCall, journal: Journal) -> GoldCall:
         return GoldCall(call.tool, call.arguments, cut=row.texts[column])
     result = unwrapped(row.values.get(column))
     if result is None and column in row.values:
-        journal.note("failed", row.place, f"{column}: the service failed; the call of {call.tool} has no record")
+        journal.note("failed", row.place, f"{column}: the service failed; the call of {call.tool} has no recording")
     return GoldCall(call.tool, call.arguments, result)
 
 

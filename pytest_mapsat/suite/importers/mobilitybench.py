@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import IO
 
 from pytest_mapsat.formats import content_digest, limits, printable, read_csv, replacing, shown_path
-from pytest_mapsat.model import SUITE_SCHEMA, Case, EpisodeDefaults, Problem, Record, SuiteError, SuiteManifest
+from pytest_mapsat.model import SUITE_SCHEMA, Case, EpisodeDefaults, Problem, Recording, SuiteError, SuiteManifest
 from pytest_mapsat.suite.writer import new_folder, write_bytes, write_cases, write_manifest, write_tool
 
-from .mob_calls import records_of
+from .mob_calls import recordings_of
 from .mob_cases import convert_case
 from .mob_rows import COLUMNS, OddRowError, Row, read_row
 from .report import ImportReport, Journal
@@ -25,7 +25,7 @@ from .shipped import mobility_tools
 FORMAT = "mobilitybench"
 _DESCRIPTION = (
     "MobilityBench (repository AMAP-ML/MobilityBench, no licence stated), imported from its published table; "
-    "snapshot {snapshot}: {cases} cases, {records} records. Nobody may ask the user back."
+    "snapshot {snapshot}: {cases} cases, {recordings} recordings. Nobody may ask the user back."
 )
 _DOMAINS = {
     "basic_information_retrieval": "places, where the user is, what is nearby, weather, traffic",
@@ -85,8 +85,8 @@ def _build(table: Path, folder: Path) -> ImportReport:
     journal = Journal()
     kept: set[str] = set()
     by_tool: Counter[str] = Counter()
-    with replacing(folder / "records" / "recorded.jsonl") as records:
-        write_cases(folder / "cases.jsonl", _cases(table, kept, journal, _keeper(records, by_tool)))
+    with replacing(folder / "recordings" / "recorded.jsonl") as recordings:
+        write_cases(folder / "cases.jsonl", _cases(table, kept, journal, _keeper(recordings, by_tool)))
     if not kept:
         problems = [Problem(note.place, 0, note.message) for note in journal.notes if note.kind == "unparsable"]
         raise SuiteError(*problems[: limits.PROBLEMS] or [Problem(shown_path(table), 0, "holds no row")])
@@ -98,9 +98,9 @@ def _build(table: Path, folder: Path) -> ImportReport:
         format=FORMAT,
         cases=len(kept),
         tools=len(mobility_tools()),
-        records=by_tool.total(),
+        recordings=by_tool.total(),
         orphans=0,
-        records_by_tool=dict(sorted(by_tool.items())),
+        recordings_by_tool=dict(sorted(by_tool.items())),
         not_carried=dict(sorted(journal.not_carried.items())),
         notes=tuple(journal.notes),
     )
@@ -134,18 +134,18 @@ def _rows(table: Path, journal: Journal) -> Iterator[tuple[int, Row]]:
             left_out(place, str(error))
 
 
-def _keeper(file: IO[bytes], by_tool: Counter[str]) -> Callable[[Record], None]:
-    """Return what writes a record and counts it."""
+def _keeper(file: IO[bytes], by_tool: Counter[str]) -> Callable[[Recording], None]:
+    """Return what writes a recording and counts it."""
 
-    def keep(record: Record) -> None:
-        by_tool[record.tool] += 1
-        file.write(json.dumps(record.to_json(), ensure_ascii=False, allow_nan=False).encode() + b"\n")
+    def keep(recording: Recording) -> None:
+        by_tool[recording.tool] += 1
+        file.write(json.dumps(recording.to_json(), ensure_ascii=False, allow_nan=False).encode() + b"\n")
 
     return keep
 
 
-def _cases(table: Path, kept: set[str], journal: Journal, keep: Callable[[Record], None]) -> Iterator[Case]:
-    """Give the cases, note their ids, and hand on their records."""
+def _cases(table: Path, kept: set[str], journal: Journal, keep: Callable[[Recording], None]) -> Iterator[Case]:
+    """Give the cases, note their ids, and hand on their recordings."""
     for number, row in _rows(table, journal):
         if row.id in kept:
             journal.note("duplicate_case", row.place, f"the same row as that of {row.id}; the first one is kept")
@@ -157,8 +157,8 @@ def _cases(table: Path, kept: set[str], journal: Journal, keep: Callable[[Record
             continue
         kept.add(case.id)
         _remark(row, journal)
-        for record in records_of(row):
-            keep(record)
+        for recording in recordings_of(row):
+            keep(recording)
         yield case
 
 
@@ -173,10 +173,10 @@ def _remark(row: Row, journal: Journal) -> None:
             journal.note("cut", place, message)
         elif call.result is None:
             message = f"no column has what {call.tool} returned; the expected call will miss"
-            journal.note("no_record", place, message)
+            journal.note("no_recording", place, message)
 
 
-def _manifest(snapshot: str, cases: int, records: int) -> SuiteManifest:
+def _manifest(snapshot: str, cases: int, recordings: int) -> SuiteManifest:
     return SuiteManifest(
         name=FORMAT,
         version=f"snapshot-{snapshot}",
@@ -190,5 +190,5 @@ def _manifest(snapshot: str, cases: int, records: int) -> SuiteManifest:
         asserted=("explicit", "facts", "hard", "policies"),
         episode=EpisodeDefaults(user="silent"),
         vocabulary={"means.transit": _OTHER_MEANS},
-        description=_DESCRIPTION.format(snapshot=snapshot, cases=cases, records=records),
+        description=_DESCRIPTION.format(snapshot=snapshot, cases=cases, recordings=recordings),
     )

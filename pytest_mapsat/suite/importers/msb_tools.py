@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pytest_mapsat.model import Case, JsonObject, Record, Tool, did_you_mean
+from pytest_mapsat.model import Case, JsonObject, Recording, Tool, did_you_mean
 
 from .report import Journal
 
 
 def derive_tools(
-    known: Mapping[str, Tool], cases: Iterable[Case], records: Sequence[Record], journal: Journal
+    known: Mapping[str, Tool], cases: Iterable[Case], recordings: Sequence[Recording], journal: Journal
 ) -> Iterator[Tool]:
-    """Give a bare spec for every tool that a record or a case names and that is not known: its parameters are those seen."""
+    """Give a bare spec for every tool that a recording or a case names and that is not known: its parameters are those seen."""
     seen: dict[str, set[str]] = {}
-    for record in records:
-        seen.setdefault(record.tool, set()).update(record.arguments)
+    for recording in recordings:
+        seen.setdefault(recording.tool, set()).update(recording.arguments)
     for expected in (tool for case in cases for tool in case.truth.tools):
         seen.setdefault(expected.name, set()).update(expected.required)
     for name in sorted(seen.keys() - known.keys()):

@@ -34,9 +34,9 @@ class ImportReport:
         format: the source's format.
         cases: how many cases were written.
         tools: how many tools.
-        records: how many records, orphans included.
-        orphans: records of cases that the source does not have; kept, never served.
-        records_by_tool: the same records by tool.
+        recordings: how many recordings, orphans included.
+        orphans: recordings of cases that the source does not have; kept, never served.
+        recordings_by_tool: the same recordings by tool.
         not_carried: how many things of a sort stand in the source and not in the suite.
         notes: everything odd, in the order of the source.
     """
@@ -44,9 +44,9 @@ class ImportReport:
     format: str
     cases: int
     tools: int
-    records: int
+    recordings: int
     orphans: int
-    records_by_tool: dict[str, int]
+    recordings_by_tool: dict[str, int]
     not_carried: dict[str, int]
     notes: tuple[Note, ...]
 

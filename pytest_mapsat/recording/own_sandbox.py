@@ -1,4 +1,4 @@
-"""A world that asks the user's own tools what it cannot answer itself."""
+"""A sandbox that asks the user's own tools what it cannot answer itself."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from threading import Lock
 
 from pytest_mapsat.formats import Secrets
-from pytest_mapsat.model import Json, Provenance, Record, RowChange, Step, Tool, Trajectory
-from pytest_mapsat.sandbox import Answer, World, record_key
+from pytest_mapsat.model import Json, Provenance, Recording, RowChange, Step, Tool, Trajectory
+from pytest_mapsat.sandbox import Answer, Sandbox, recording_key
 
 from .own_tools import NoAnswerError, OwnTools
 from .simulated import NO_MODEL_ANSWER, SIMULATED
 
 #: What the provenance of such an answer says.
-ASKED = "no record answered; your own tool did, and the answer is kept"
+ASKED = "no recording answered; your own tool did, and the answer is kept"
 
 
 #: What stands before the reason why a tool of the user's own gave no answer either.
@@ -25,28 +25,28 @@ class Kept:
 
     def __init__(self) -> None:
         self.lock = Lock()
-        self.answers: dict[tuple[str, str], Record] = {}
+        self.answers: dict[tuple[str, str], Recording] = {}
 
 
-class RecordingWorld:
-    """Answers from another world where that can; else asks the user's own tools.
+class RecordingSandbox:
+    """Answers from another sandbox where that can; else asks the user's own tools.
 
     Args:
-        before: the world that answers first; one without records answers nothing, but refuses calls that no tool can take.
+        before: the sandbox that answers first; one without recordings answers nothing, but refuses calls that no tool can take.
         own: the user's own tools.
         case: the id of the case.
         kept: answers that are given again without asking; None: each call is passed on. Such an answer has its secrets redacted, as
             it will stand in the run file; one that is passed on is the tool's own.
     """
 
-    def __init__(self, before: World, own: OwnTools, case: str, kept: Kept | None = None) -> None:
+    def __init__(self, before: Sandbox, own: OwnTools, case: str, kept: Kept | None = None) -> None:
         self._before = before
         self._own = own
         self._case = case
         self._kept = kept
         self.secrets = Secrets()
         #: What was answered, as it was; and why something was not.
-        self.records: list[Record] = []
+        self.recordings: list[Recording] = []
         self.problems: list[str] = []
 
     @property
@@ -56,7 +56,7 @@ class RecordingWorld:
 
     @property
     def setup(self) -> tuple[RowChange, ...]:
-        """The rows that were changed while the world was made."""
+        """The rows that were changed while the sandbox was made."""
         return self._before.setup
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:
@@ -66,41 +66,41 @@ class RecordingWorld:
             return answer
         if self._kept is None:
             return self._asked(name, arguments) or self._refused(self.problems[-1])
-        key = self._case, record_key(self.tools[name], self._record(name, arguments, None))
+        key = self._case, recording_key(self.tools[name], self._recording(name, arguments, None))
         with self._kept.lock:
             if key not in self._kept.answers:
                 if self._asked(name, arguments) is None:
                     return _still_missing(answer, self.problems[-1])
-                self._kept.answers[key] = self.secrets.clean(self.records[-1], self.tools[name])
+                self._kept.answers[key] = self.secrets.clean(self.recordings[-1], self.tools[name])
             return _answer(self._kept.answers[key].result, key[1])
 
-    def _record(self, name: str, arguments: Mapping[str, Json], result: Json) -> Record:
-        return Record(case=self._case, tool=name, arguments=dict(arguments), result=result, live=True)
+    def _recording(self, name: str, arguments: Mapping[str, Json], result: Json) -> Recording:
+        return Recording(case=self._case, tool=name, arguments=dict(arguments), result=result, live=True)
 
     def _asked(self, name: str, arguments: Mapping[str, Json]) -> Answer | None:
         """Ask the user's own tool; None where it gave no answer that can be kept, and the problems say why."""
         try:
-            record = self._record(name, arguments, self._own.ask(name, dict(arguments)))
+            recording = self._recording(name, arguments, self._own.ask(name, dict(arguments)))
         except NoAnswerError as error:
-            record = self._record(name, arguments, None)
-            self.secrets.clean(record, self.tools[name])  # learns what no words may show
+            recording = self._recording(name, arguments, None)
+            self.secrets.clean(recording, self.tools[name])  # learns what no words may show
             self.problems.append(self.secrets.text(str(error)))
             return None
-        self.secrets.clean(record, self.tools[name])  # likewise
-        self.records.append(record)
-        return _answer(record.result, record_key(self.tools[name], record))
+        self.secrets.clean(recording, self.tools[name])  # likewise
+        self.recordings.append(recording)
+        return _answer(recording.result, recording_key(self.tools[name], recording))
 
     def _refused(self, why: str) -> Answer:
         return Answer({"status": "error", "message": why}, "error")
 
-    def cleaned(self) -> list[Record]:
+    def cleaned(self) -> list[Recording]:
         """Return what was answered without secrets; those that a later call brought to light are out of the earlier ones too."""
-        once = [self.secrets.clean(record, self.tools[record.tool]) for record in self.records]
-        return [self.secrets.clean(record, self.tools[record.tool]) for record in once]
+        once = [self.secrets.clean(recording, self.tools[recording.tool]) for recording in self.recordings]
+        return [self.secrets.clean(recording, self.tools[recording.tool]) for recording in once]
 
 
-def _answer(result: Json, record: str) -> Answer:
-    return Answer(result, "ok", Provenance(kind="recorded", record=record, note=ASKED))
+def _answer(result: Json, recording: str) -> Answer:
+    return Answer(result, "ok", Provenance(kind="recorded", recording=recording, note=ASKED))
 
 
 def _still_missing(answer: Answer, why: str) -> Answer:
@@ -110,12 +110,12 @@ def _still_missing(answer: Answer, why: str) -> Answer:
     return Answer(answer.result, answer.status, answer.provenance.model_copy(update={"note": note}))
 
 
-def recorded_steps(trajectory: Trajectory, tools: Mapping[str, Tool]) -> list[Record]:
-    """Return what the user's own tools, or a model in their place, answered in an episode, as records without secrets."""
+def recorded_steps(trajectory: Trajectory, tools: Mapping[str, Tool]) -> list[Recording]:
+    """Return what the user's own tools, or a model in their place, answered in an episode, as recordings without secrets."""
     secrets = Secrets()
     return [
         secrets.clean(
-            Record(
+            Recording(
                 case=trajectory.case,
                 tool=step.tool,
                 arguments=step.arguments,

@@ -1,4 +1,4 @@
-"""Worlds written in Python: an object whose methods are the tools, over a state that only tools write."""
+"""Sandboxes written in Python: an object whose methods are the tools, over a state that only tools write."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from pytest_mapsat.model import (
 from pytest_mapsat.turns import waiting
 from pytest_mapsat.user_code import StrangerError, call_stranger, installed, place_of, words_of
 
+from .recorded_sandbox import Answer, RecordedSandbox, argument_problems
 from .spec import spec_of, whole_schema_problems
 from .state import NoSuchRowError, State, frozen, thawed
 from .tables import Table
-from .world import Answer, Sandbox, argument_problems
 
 #: The entry point group in which installed packages name their functions of a case and its suite: they hold outside pytest too.
-GROUP = "pytest_mapsat.worlds"
+GROUP = "pytest_mapsat.sandboxes"
 #: Makes the object whose methods are the tools, once for each episode.
-WorldFactory = Callable[[State], object]
-#: From a case and its suite to what makes the case's world; None for a case that it has no world for.
-WorldHook = Callable[[Case, Any], WorldFactory | None]
+SandboxFactory = Callable[[State], object]
+#: From a case and its suite to what makes the case's sandbox; None for a case that it has no sandbox for.
+SandboxHook = Callable[[Case, Any], SandboxFactory | None]
 
 _MOST_CHARACTERS = 1_000_000
 #: What the result of every refusal says.
@@ -60,8 +60,8 @@ class Refused(Exception):  # noqa: N818  # users raise it by this name
         self.details = details
 
 
-class PythonWorld:
-    """The world of one episode: methods of the user's object answer the tools of their names, the suite's records and tables all others.
+class PythonSandbox:
+    """The sandbox of one episode: methods of the user's object answer the tools of their names, the suite's recordings and tables all others.
 
     Args:
         make: makes the object.
@@ -76,7 +76,7 @@ class PythonWorld:
     """
 
     def __init__(
-        self, make: WorldFactory, tables: Mapping[str, Table], data: Callable[[tuple[Overlay, ...]], Sandbox]
+        self, make: SandboxFactory, tables: Mapping[str, Table], data: Callable[[tuple[Overlay, ...]], RecordedSandbox]
     ) -> None:
         self._data = data
         self._below = below = data(())
@@ -88,12 +88,12 @@ class PythonWorld:
                 made = call_stranger(make, self._state)
             methods = {name: call_stranger(getattr, made, name, None) for name in below.tools}
         except StrangerError as broken:
-            raise _broke("the world could not be made", broken) from None
+            raise _broke("the sandbox could not be made", broken) from None
         self._methods: dict[str, Callable[..., Json]] = {
             name: method for name, method in methods.items() if callable(method)
         }
         if not self._methods:
-            raise InfrastructureError(f"the world has a method for no tool of the suite ({', '.join(below.tools)})")
+            raise InfrastructureError(f"the sandbox has a method for no tool of the suite ({', '.join(below.tools)})")
         self.setup = self._state.writing.done()
         if self.setup:
             self._below = data(self._state.overlays())
@@ -108,7 +108,7 @@ class PythonWorld:
         """Answer a call; never raises for what an agent may do wrong.
 
         Raises:
-            InfrastructureError: the world broke, which is no agent's fault.
+            InfrastructureError: the sandbox broke, which is no agent's fault.
         """
         name = tool_name(self.tools, name) if isinstance(name, str) else name
         method = self._methods.get(name) if isinstance(name, str) else None
@@ -124,7 +124,7 @@ class PythonWorld:
         return self._answered(tool, method, fitted)
 
     def _recorded(self, name: str, arguments: Mapping[str, Json]) -> Answer:
-        """Return what the suite's data say: a record made after the same writes, else one that bears none."""
+        """Return what the suite's data say: a recording made after the same writes, else one that bears none."""
         answer = self._below.call(name, arguments, writes=self._writes)
         return self._below.call(name, arguments) if self._writes and answer.status == "miss" else answer
 
@@ -139,7 +139,7 @@ class PythonWorld:
                 return _refusal(tool, broken.error)
             if isinstance(broken.error, NoSuchRowError):
                 return Answer({"status": "error", "message": f"{tool.name}: {broken.error.told}"}, "error")
-            raise _broke(f"the world broke in {tool.name}", broken) from None
+            raise _broke(f"the sandbox broke in {tool.name}", broken) from None
         finally:
             writing.allowed = False
         changed = writing.done()
@@ -150,7 +150,7 @@ class PythonWorld:
 
 
 @cache
-def installed_worlds() -> tuple[WorldHook, ...]:
+def installed_sandboxes() -> tuple[SandboxHook, ...]:
     """Return the functions of installed packages, in the order of their names.
 
     Raises:
@@ -162,8 +162,8 @@ def installed_worlds() -> tuple[WorldHook, ...]:
         raise _broke(f"{GROUP}: a package cannot be loaded", broken) from None
 
 
-def factory_of(case: Case, suite: object, hooks: Sequence[WorldHook]) -> WorldFactory | None:
-    """Return what makes a case's world: what the first of some hooks gives; None where none does.
+def factory_of(case: Case, suite: object, hooks: Sequence[SandboxHook]) -> SandboxFactory | None:
+    """Return what makes a case's sandbox: what the first of some hooks gives; None where none does.
 
     Raises:
         InfrastructureError: a hook raises, or gives what makes nothing.
@@ -172,11 +172,11 @@ def factory_of(case: Case, suite: object, hooks: Sequence[WorldHook]) -> WorldFa
         try:
             made: object = call_stranger(hook, case, suite)
         except StrangerError as broken:
-            raise _broke("the world could not be looked up", broken) from None
+            raise _broke("the sandbox could not be looked up", broken) from None
         if made is None:
             continue
         if not callable(made):
-            message = f"pytest_mapsat_world returned {shown(made)}, expected what makes a world: a class, or a function of the state"
+            message = f"pytest_mapsat_sandbox returned {shown(made)}, expected what makes a sandbox: a class, or a function of the state"
             raise InfrastructureError(message)
         return made
     return None
@@ -193,7 +193,7 @@ def _refusal(tool: Tool, refused: Refused) -> Answer:
     try:
         result = thawed(frozen({"status": "refused", "message": refused.reason, **refused.details}))
     except TypeError as error:
-        raise InfrastructureError(f"the world broke in {tool.name}: its refusal is no JSON: {error}") from None
+        raise InfrastructureError(f"the sandbox broke in {tool.name}: its refusal is no JSON: {error}") from None
     return Answer(result, "refused", Provenance(kind="computed"))
 
 

@@ -1,4 +1,4 @@
-"""One row of MapSatisfyBench's mock data becomes a record."""
+"""One row of MapSatisfyBench's mock data becomes a recording."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from pytest_mapsat.formats import Lines, Located, parse_json, validate
-from pytest_mapsat.model import Json, JsonObject, Record, Tool, shown
+from pytest_mapsat.model import Json, JsonObject, Recording, Tool, shown
 
 from .msb_cases import alias, user_parameter
 from .report import Journal
 from .workbook import SourceRow
 
-RECORD_COLUMNS = ("trace_id", "tool_name", "arguments", "result")
-_KNOWN = {*RECORD_COLUMNS, "feature"}
+RECORDING_COLUMNS = ("trace_id", "tool_name", "arguments", "result")
+_KNOWN = {*RECORDING_COLUMNS, "feature"}
 
 
-def convert_record(row: SourceRow, path: Path, tools: Mapping[str, Tool], journal: Journal) -> Record | None:
-    """Return the record of a row, or None after noting why it cannot be one.
+def convert_recording(row: SourceRow, path: Path, tools: Mapping[str, Tool], journal: Journal) -> Recording | None:
+    """Return the recording of a row, or None after noting why it cannot be one.
 
-    The user's id is given its alias; the original stays as a synonym, so that a recorded call of it still finds the record.
+    The user's id is given its alias; the original stays as a synonym, so that a recorded call of it still finds the recording.
     """
     cells = row.cells
     name = cells["tool_name"]
@@ -42,22 +42,22 @@ def convert_record(row: SourceRow, path: Path, tools: Mapping[str, Tool], journa
     return _validated(data, row, journal)
 
 
-def _validated(data: JsonObject, row: SourceRow, journal: Journal) -> Record | None:
+def _validated(data: JsonObject, row: SourceRow, journal: Journal) -> Recording | None:
     problems: list[Any] = []
-    record = validate(Record, Located(data, Lines(0)), row.place, problems)
+    recording = validate(Recording, Located(data, Lines(0)), row.place, problems)
     for problem in problems:
-        journal.note("unparsable", row.place, f"{problem.message}; the record is left out")
-    return record
+        journal.note("unparsable", row.place, f"{problem.message}; the recording is left out")
+    return recording
 
 
 def _arguments(text: str, row: SourceRow, journal: Journal) -> JsonObject | None:
     try:
         value = parse_json(text)
     except ValueError as error:
-        journal.note("unparsable", row.place, f"arguments are not JSON ({error}); the record is left out")
+        journal.note("unparsable", row.place, f"arguments are not JSON ({error}); the recording is left out")
         return None
     if not isinstance(value, dict):
-        journal.note("unparsable", row.place, f"arguments are {shown(value)}, no object; the record is left out")
+        journal.note("unparsable", row.place, f"arguments are {shown(value)}, no object; the recording is left out")
         return None
     return value
 
@@ -86,4 +86,4 @@ def _note_user_id(cells: Mapping[str, str], data: JsonObject, row: SourceRow, jo
     visible = {"result": cells["result"], "arguments": str(data["arguments"])}
     for where, text in visible.items():
         if case and case in text:
-            journal.note("case_id_visible", row.place, f"the {where} of the record contain the case's id")
+            journal.note("case_id_visible", row.place, f"the {where} of the recording contain the case's id")

@@ -1,4 +1,4 @@
-"""The replayed world of one case: tools that answer from records, or say that they cannot."""
+"""The replayed sandbox of one case: tools that answer from recordings, or say that they cannot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pytest_mapsat.model import (
     Json,
     JsonObject,
     Provenance,
-    Record,
+    Recording,
     RowChange,
     Step,
     StepStatus,
@@ -36,9 +36,9 @@ class Answer:
 
     Attributes:
         result: JSON data of the caller's own: changing it changes nothing else.
-        status: ``ok`` answered; ``miss`` nothing answers; ``refused`` the world will not do it; ``error`` no such tool, or arguments that it
+        status: ``ok`` answered; ``miss`` nothing answers; ``refused`` the sandbox will not do it; ``error`` no such tool, or arguments that it
             cannot take.
-        provenance: where the result came from; none for an error, which no record was asked about.
+        provenance: where the result came from; none for an error, which no recording was asked about.
         changed: the rows that the call changed.
         writes: digest of all writes of the episode so far; empty where this call wrote nothing.
         usage: what a model spent that was asked for the result; None where none was.
@@ -67,7 +67,7 @@ class Answer:
         )
 
 
-class World(Protocol):
+class Sandbox(Protocol):
     """What answers the tool calls of one episode."""
 
     @property
@@ -77,7 +77,7 @@ class World(Protocol):
 
     @property
     def setup(self) -> tuple[RowChange, ...]:
-        """The rows that were changed while the world was made."""
+        """The rows that were changed while the sandbox was made."""
         ...
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:
@@ -85,27 +85,29 @@ class World(Protocol):
         ...
 
 
-class Sandbox:
-    """The tools of a suite over the records of one case.
+class RecordedSandbox:
+    """The tools of a suite over the recordings of one case.
 
     It keeps no state between calls: the same call always has the same answer, whatever was called before.
 
     Args:
         tools: the suite's tools by name.
-        records: the records of the case; their order does not matter.
-        computed: what answers where no record is of the very call, and the tool says how; None: nothing.
+        recordings: the recordings of the case; their order does not matter.
+        computed: what answers where no recording is of the very call, and the tool says how; None: nothing.
     """
 
     #: Nothing is changed while it is made.
     setup: tuple[RowChange, ...] = ()
 
-    def __init__(self, tools: Mapping[str, Tool], records: Sequence[Record], computed: Computed | None = None) -> None:
+    def __init__(
+        self, tools: Mapping[str, Tool], recordings: Sequence[Recording], computed: Computed | None = None
+    ) -> None:
         # A suite's tools are shown to all its cases; those of anybody else are copied, as they may change.
         self._tools = tools if isinstance(tools, MappingProxyType) else MappingProxyType(dict(tools))
         self._computed = computed
-        self._records: dict[str, list[Record]] = {}
-        for record in records:
-            self._records.setdefault(record.tool, []).append(record)
+        self._recordings: dict[str, list[Recording]] = {}
+        for recording in recordings:
+            self._recordings.setdefault(recording.tool, []).append(recording)
         self._resolvers: dict[str, Resolver] = {}
 
     @property
@@ -119,7 +121,7 @@ class Sandbox:
         Args:
             name: the tool.
             arguments: its arguments; a wrong shape is answered with an error.
-            writes: digest of the writes made before; empty in a world that is only read.
+            writes: digest of the writes made before; empty in a sandbox that is only read.
         """
         resolver = self._resolver(name) if isinstance(name, str) else None
         if resolver is None:
@@ -139,7 +141,7 @@ class Sandbox:
         return Answer(resolution.result, status, resolution.provenance)
 
     def _compute(self, computed: Computed, resolver: Resolver, call: Call, writes: str) -> Answer:
-        """Return the record of the very call, else what the tables say, else a near record."""
+        """Return the recording of the very call, else what the tables say, else a near recording."""
         recorded = resolver.exactly(call, writes)
         if recorded is not None:
             return Answer(recorded.result, "ok", recorded.provenance)
@@ -158,7 +160,7 @@ class Sandbox:
         name = tool_name(self._tools, name)
         found = self._resolvers.get(name)
         if found is None and name in self._tools:
-            found = self._resolvers[name] = Resolver(self._tools[name], self._records.get(name, ()))
+            found = self._resolvers[name] = Resolver(self._tools[name], self._recordings.get(name, ()))
         return found
 
 
@@ -167,7 +169,7 @@ def argument_problems(tool: Tool, arguments: Mapping[str, Json], *, complete: bo
 
     Args:
         tool: the tool.
-        arguments: the arguments of a call or a record.
+        arguments: the arguments of a call or a recording.
         complete: whether required parameters must be there; a recorded call may lack them.
     """
     spec = spec_of(tool)
@@ -178,13 +180,13 @@ def argument_problems(tool: Tool, arguments: Mapping[str, Json], *, complete: bo
     return tuple(spec.limits_broken(arguments)) if complete else ()
 
 
-def record_key(tool: Tool, record: Record) -> str:
-    """Return a short digest of a record's call in its canonical form: two records of one request have the same.
+def recording_key(tool: Tool, recording: Recording) -> str:
+    """Return a short digest of a recording's call in its canonical form: two recordings of one request have the same.
 
     Raises:
         ValueError: its arguments cannot be read; with what is wrong with them.
     """
-    return Entry(record, spec_of(tool).read(record.arguments, complete=False)).key
+    return Entry(recording, spec_of(tool).read(recording.arguments, complete=False)).key
 
 
 def _error(message: str, hint: str = "") -> Answer:
