@@ -41,7 +41,7 @@ from .spec import BadArgumentsError, Call, Spec, spec_of
 #: What an agent gets when no recording answers; it says nothing of other recordings.
 MISS_RESULT: JsonObject = {
     "status": "no_recording",
-    "message": "No answer is recorded for this call, so none can be given. It is not a statement about the sandbox.",
+    "message": "No answer is recorded for this call, so none can be given. It is not a statement about the world.",
 }
 
 
