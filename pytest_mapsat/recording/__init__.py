@@ -7,24 +7,30 @@ from typing import TYPE_CHECKING
 from pytest_mapsat.on_demand import fetched
 
 if TYPE_CHECKING:
-    from .derive import with_things
-    from .keep import RECORDED, Keeping, keep_recordings
-    from .offers import Offer, offers_of
-    from .own_sandbox import Kept, RecordingSandbox, recorded_steps, unanswered_steps
-    from .own_tools import NoAnswerError, OwnTools
-    from .session import RecordingWarning, describe_tools, recording
-    from .simulated import SIMULATION_PROMPTS, SimulatingSandbox, Simulator
+    from .keep import RECORDED, Keeping, Offer, RecordingWarning, describe_tools, keep_recordings, offers_of, recording
+    from .own_sandbox import (
+        SIMULATION_PROMPTS,
+        Kept,
+        RecordingSandbox,
+        SimulatingSandbox,
+        Simulator,
+        recorded_steps,
+        unanswered_steps,
+    )
+    from .own_tools import NoAnswerError, OwnTools, with_things
 else:
     __getattr__ = fetched(
         __name__,
         {
-            "derive": ("with_things",),
-            "keep": ("RECORDED", "Keeping", "keep_recordings"),
-            "offers": ("Offer", "offers_of"),
-            "own_tools": ("NoAnswerError", "OwnTools"),
-            "session": ("RecordingWarning", "describe_tools", "recording"),
-            "simulated": ("SIMULATION_PROMPTS", "SimulatingSandbox", "Simulator"),
-            "own_sandbox": ("Kept", "RecordingSandbox", "recorded_steps", "unanswered_steps"),
+            "keep": (
+                *("RECORDED", "Keeping", "Offer", "RecordingWarning"),
+                *("describe_tools", "keep_recordings", "offers_of", "recording"),
+            ),
+            "own_sandbox": (
+                *("SIMULATION_PROMPTS", "Kept", "RecordingSandbox", "SimulatingSandbox", "Simulator"),
+                *("recorded_steps", "unanswered_steps"),
+            ),
+            "own_tools": ("NoAnswerError", "OwnTools", "with_things"),
         },
     )
 

@@ -6,10 +6,19 @@ from typing import TYPE_CHECKING
 
 from pytest_mapsat.on_demand import fetched
 
-from .canonical import UnfitError, canonical, number
+from .canonical import (
+    DAY_WORDS,
+    UnfitError,
+    canonical,
+    day_of,
+    distance_m,
+    normalise,
+    number,
+    opening_hours,
+    text_similarity,
+    tokens,
+)
 from .canonical import point as point_of
-from .computing import DAY_WORDS, day_of
-from .door import SandboxSuite, make_sandbox
 from .end import (
     End,
     EndError,
@@ -21,22 +30,29 @@ from .end import (
     tables_of,
     unknown_table,
 )
-from .geo import distance_m
-from .python_sandbox import Refused, SandboxFactory, SandboxHook, installed_sandboxes
-from .recorded_sandbox import Answer, RecordedSandbox, Sandbox, argument_problems, recording_key
+from .layers import (
+    Answer,
+    RecordedSandbox,
+    Refused,
+    Sandbox,
+    SandboxFactory,
+    SandboxHook,
+    SandboxSuite,
+    argument_problems,
+    installed_sandboxes,
+    make_sandbox,
+    recording_key,
+)
 from .resolver import MISS_RESULT
 from .satisfy import fits, same_value, satisfies
 from .spec import rule_of
-from .state import Row, Rows, State, frozen
-from .tables import Table, View, rows_meant, unmet
-from .text import normalise, text_similarity, tokens
-from .times import opening_hours
+from .state import Row, Rows, State, Table, View, frozen, rows_meant, unmet
 from .toolbox import Toolbox, ToolsClosed
 
 if TYPE_CHECKING:
-    from .computing import shape_of
+    from .rows import shape_of
 else:
-    __getattr__ = fetched(__name__, {"computing": ("shape_of",)})
+    __getattr__ = fetched(__name__, {"rows": ("shape_of",)})
 
 __all__ = [
     "DAY_WORDS",

@@ -27,9 +27,8 @@ from pytest_mapsat.model import (
     shown,
 )
 
-from .door import SandboxSuite, make_sandbox
-from .state import State, frozen, thawed
-from .tables import Table, as_seen
+from .layers import SandboxSuite, make_sandbox
+from .state import State, Table, as_seen, frozen, thawed
 
 #: An episode that changes more rows than this is not compared.
 MOST_CHANGES = 100_000

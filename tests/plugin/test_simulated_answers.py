@@ -10,7 +10,7 @@ from scripted_models import ScriptedModels, said, scripted_models
 from tiny_suite import case, write_suite
 
 from pytest_mapsat.llm.call import library
-from pytest_mapsat.recording.simulated import unlike
+from pytest_mapsat.recording.own_sandbox import unlike
 
 SIMULATE = "--mapsat-on-miss=simulate:openai/gpt-4o-mini"
 #: Asks for what no recording answers.
