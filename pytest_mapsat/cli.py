@@ -29,11 +29,11 @@ from pytest_mapsat.commands import (
     judged_answers,
     print_answers,
 )
-from pytest_mapsat.commands.making import add_init, add_misses, add_record, offers, print_offers
+from pytest_mapsat.commands.making import add_init, add_misses, add_recording, offers, print_offers
 
 if TYPE_CHECKING:
     from pytest_mapsat.proof import Proof
-    from pytest_mapsat.sandbox import WorldHook
+    from pytest_mapsat.sandbox import SandboxHook
     from pytest_mapsat.suite import ImportReport, LintFinding
 
 EXIT_OK = 0
@@ -120,7 +120,7 @@ def _parser() -> argparse.ArgumentParser:
     # As one comes to need them: a suite, what a run of it brought, who judges it, and what lies around.
     add_init(commands)
     _add_lint(commands)
-    add_record(commands)
+    add_recording(commands)
     _add_import(commands)
     add_show(commands)
     _add_claims(commands)
@@ -232,8 +232,8 @@ def _import(options: argparse.Namespace) -> int:
 
 
 def _print_report(report: ImportReport, dest: Path) -> None:
-    records = f"{report.records} records ({report.orphans} of no case, kept aside)"
-    _print(f"{dest}: {report.cases} cases, {report.tools} tools, {records}")
+    recordings = f"{report.recordings} recordings ({report.orphans} of no case, kept aside)"
+    _print(f"{dest}: {report.cases} cases, {report.tools} tools, {recordings}")
     for what, count in report.not_carried.items():
         _print(f"not carried over: {count} {what}")
     for note in report.notes:
@@ -243,10 +243,10 @@ def _print_report(report: ImportReport, dest: Path) -> None:
 def _lint(options: argparse.Namespace) -> int:
     from pytest_mapsat.runs.added import load_added  # noqa: PLC0415  --help needs no pydantic
 
-    options.worlds = load_added(options.plugins, [options.suite]).worlds
-    findings = _findings(options.suite, options.worlds)
+    options.sandboxes = load_added(options.plugins, [options.suite]).sandboxes
+    findings = _findings(options.suite, options.sandboxes)
     sound = all(finding.severity != "error" for finding in findings)
-    proof = _mutants(options.suite, findings, options.worlds) if options.mutants else None
+    proof = _mutants(options.suite, findings, options.sandboxes) if options.mutants else None
     answers = judged_answers(options, sound=sound)
     missed = offers(options, sound=sound)
     if options.json:
@@ -290,7 +290,7 @@ def _slips(findings: Sequence[LintFinding]) -> list[tuple[LintFinding, list[str]
     return [(finding, list(dict.fromkeys(others))[1:]) for finding, others in places.values()]
 
 
-def _mutants(path: Path, findings: Sequence[LintFinding], worlds: Sequence[WorldHook] | None) -> Proof:
+def _mutants(path: Path, findings: Sequence[LintFinding], sandboxes: Sequence[SandboxHook] | None) -> Proof:
     """Return what the checks make of mutants of all cases that can be loaded; the others are among the findings."""
     from pytest_mapsat.model import SuiteError  # noqa: PLC0415  lazy
     from pytest_mapsat.proof import Proof, prove  # noqa: PLC0415  lazy
@@ -299,7 +299,7 @@ def _mutants(path: Path, findings: Sequence[LintFinding], worlds: Sequence[World
     if any(finding.severity == "error" and finding.rule != "case" for finding in findings):
         return Proof(())
     suite = open_suite(find_suite(path) or path)
-    suite.worlds = worlds
+    suite.sandboxes = sandboxes
     cases = []
     for file in suite.files():
         try:
@@ -308,7 +308,7 @@ def _mutants(path: Path, findings: Sequence[LintFinding], worlds: Sequence[World
             continue
         for entry in entries:
             with suppress(SuiteError):
-                suite.records(entry.id)  # what cannot be read is among the findings
+                suite.recordings(entry.id)  # what cannot be read is among the findings
                 cases.append(suite.load(entry))
     try:
         answers = [placed.noun for placed in read_answers(suite)]
@@ -317,9 +317,9 @@ def _mutants(path: Path, findings: Sequence[LintFinding], worlds: Sequence[World
     return prove(cases, suite, answers)
 
 
-def _findings(path: Path, worlds: Sequence[WorldHook] | None) -> list[LintFinding]:
+def _findings(path: Path, sandboxes: Sequence[SandboxHook] | None) -> list[LintFinding]:
     from pytest_mapsat.model import SuiteError, UsageError  # noqa: PLC0415  --help needs no pydantic
-    from pytest_mapsat.proof import lint_records  # noqa: PLC0415  likewise
+    from pytest_mapsat.proof import lint_recordings  # noqa: PLC0415  likewise
     from pytest_mapsat.suite import errors_of, find_suite, lint, open_suite  # noqa: PLC0415  likewise
 
     if not path.exists():
@@ -328,8 +328,8 @@ def _findings(path: Path, worlds: Sequence[WorldHook] | None) -> list[LintFindin
         suite = open_suite(find_suite(path) or path)
     except SuiteError as error:
         return errors_of(error, "suite")
-    suite.worlds = worlds
-    findings = [*lint(suite), *lint_records(suite)]
+    suite.sandboxes = sandboxes
+    findings = [*lint(suite), *lint_recordings(suite)]
     played = {(one.problem.path, one.problem.line) for one in findings if one.rule == "oracle-miss"}
     told = [
         one for one in findings if one.rule != "unknown-parameter" or (one.problem.path, one.problem.line) not in played

@@ -66,7 +66,7 @@ def judged_answers(options: argparse.Namespace, *, sound: bool) -> AnswersProof 
         return None
     from .answers import judge_answers  # noqa: PLC0415  lazy
 
-    return judge_answers(options.suite, options.save, options.worlds, calibrate=options.calibrate)
+    return judge_answers(options.suite, options.save, options.sandboxes, calibrate=options.calibrate)
 
 
 def print_answers(options: argparse.Namespace, answers: AnswersProof | None) -> None:

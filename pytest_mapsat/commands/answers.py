@@ -12,19 +12,19 @@ from pytest_mapsat.judges import calibrate as calibrated
 from pytest_mapsat.model import UsageError
 from pytest_mapsat.proof import AnswersProof, JudgedAnswer, judging_of
 from pytest_mapsat.runs.labels import answers_by_trial, run_answers
-from pytest_mapsat.sandbox import WorldHook
+from pytest_mapsat.sandbox import SandboxHook
 from pytest_mapsat.suite import CALIBRATION, Suite, find_suite, open_suite, read_answers
 
 
 def judge_answers(
-    path: Path, save: Path | None = None, worlds: Sequence[WorldHook] | None = None, *, calibrate: bool = False
+    path: Path, save: Path | None = None, sandboxes: Sequence[SandboxHook] | None = None, *, calibrate: bool = False
 ) -> AnswersProof:
     """Judge the labelled answers of a suite that lint has found sound.
 
     Args:
         path: the suite's folder, or a file or folder in it.
         save: where the answers go as a run file, each a trial of its case.
-        worlds: what looks for worlds in Python; None: installed packages alone.
+        sandboxes: what looks for sandboxes in Python; None: installed packages alone.
         calibrate: whether the suite's calibration table is written.
 
     Raises:
@@ -32,7 +32,7 @@ def judge_answers(
         SuiteError: something in the suite changed since lint read it.
     """
     suite = open_suite(find_suite(path) or path)
-    suite.worlds = worlds
+    suite.sandboxes = sandboxes
     answers = read_answers(suite)
     run = run_answers(suite, answers)
     if not answers and (calibrate or save is not None):

@@ -24,9 +24,9 @@ def add_init(commands: Any) -> None:
     parser.set_defaults(command=_init)
 
 
-def add_record(commands: Any) -> None:
+def add_recording(commands: Any) -> None:
     """Add the command ``mapsat record``."""
-    about = "call your own tools and keep their answers as records"
+    about = "call your own tools and keep their answers as recordings"
     parser = commands.add_parser(
         "record",
         help=about,
@@ -55,7 +55,7 @@ def add_record(commands: Any) -> None:
     )
     add_plugins(parser)
     parser.add_argument("--json", action="store_true", help="print what was kept as JSON")
-    parser.set_defaults(command=_record)
+    parser.set_defaults(command=_recording)
 
 
 def add_misses(parser: argparse.ArgumentParser) -> None:
@@ -64,7 +64,7 @@ def add_misses(parser: argparse.ArgumentParser) -> None:
         "--misses",
         metavar="RUN",
         type=Path,
-        help="also print synonyms and records, ready to paste, for the calls of a saved run that no record answered",
+        help="also print synonyms and recordings, ready to paste, for the calls of a saved run that no recording answered",
     )
 
 
@@ -104,7 +104,7 @@ def _init(options: argparse.Namespace) -> int:
     return conduct(options.folder, as_json=options.json)
 
 
-def _record(options: argparse.Namespace) -> int:
+def _recording(options: argparse.Namespace) -> int:
     from pytest_mapsat.runs.added import load_added  # noqa: PLC0415  lazy
 
     from .record import Wanted, conduct  # noqa: PLC0415  lazy

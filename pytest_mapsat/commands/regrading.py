@@ -87,14 +87,14 @@ def add_regrade(commands: Any) -> None:
 
 
 def add_plugins(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names modules with checks, metrics and worlds."""
+    """Add the option that names modules with checks, metrics and sandboxes."""
     parser.add_argument(
         "-p",
         dest="plugins",
         metavar="MODULE",
         action="append",
         default=[],
-        help="a module or file that adds checks, metrics or worlds; repeatable (default: conftest.py of the project and the suite)",
+        help="a module or file that adds checks, metrics or sandboxes; repeatable (default: conftest.py of the project and the suite)",
     )
 
 
@@ -138,7 +138,7 @@ def _regrade(options: argparse.Namespace) -> int:
         raise UsageError("--batch-in and --batch-out go with --judge=llm:MODEL or llm-lean:MODEL")
     paths = options.suite or [Path("benchmark_cases")]
     added = load_added(options.plugins, paths)
-    suites = open_suites(paths, added.worlds)
+    suites = open_suites(paths, added.sandboxes)
     for warning in changed_suites(run, suites, changes):
         _tell(f"warning: {warning}")
     try:

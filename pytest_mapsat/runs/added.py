@@ -1,4 +1,4 @@
-"""What others add outside pytest: checks, metrics and worlds of installed packages, of conftests, and of modules that a command names."""
+"""What others add outside pytest: checks, metrics and sandboxes of installed packages, of conftests, and of modules that a command names."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from types import ModuleType
 from pytest_mapsat.metrics import Family, gather_families
 from pytest_mapsat.model import UsageError
 from pytest_mapsat.registry import added_checks, exchange
-from pytest_mapsat.sandbox import WorldHook, installed_worlds
+from pytest_mapsat.sandbox import SandboxHook, installed_sandboxes
 from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
 
-_HOOKS = ("pytest_mapsat_metrics", "pytest_mapsat_world")
+_HOOKS = ("pytest_mapsat_metrics", "pytest_mapsat_sandbox")
 #: A folder with one of these is the root of a project, as pytest has it.
 _ROOTS = ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 
 
 @dataclass(frozen=True)
 class Added:
-    """Families of metrics, by name, ours included, and what looks for worlds."""
+    """Families of metrics, by name, ours included, and what looks for sandboxes."""
 
     families: Mapping[str, Family]
-    worlds: tuple[WorldHook, ...]
+    sandboxes: tuple[SandboxHook, ...]
 
 
 def load_added(modules: Sequence[str], suites: Sequence[Path]) -> Added:
@@ -55,10 +55,10 @@ def load_added(modules: Sequence[str], suites: Sequence[Path]) -> Added:
             loaded.append(_module(str(path)))
         except UsageError as error:
             problem = str(error).removeprefix("-p ")
-            sys.stderr.write(f"mapsat: warning: {problem}; its checks, metrics and worlds are not known here\n")
+            sys.stderr.write(f"mapsat: warning: {problem}; its checks, metrics and sandboxes are not known here\n")
     return Added(
         gather_families(_given(loaded, "pytest_mapsat_metrics")),
-        (*installed_worlds(), *(_world(module) for module in loaded if hasattr(module, "pytest_mapsat_world"))),
+        (*installed_sandboxes(), *(_sandbox(module) for module in loaded if hasattr(module, "pytest_mapsat_sandbox"))),
     )
 
 
@@ -72,8 +72,8 @@ def _conftests(suites: Sequence[Path]) -> list[Path]:
     return [path for path in conftests if path.is_file()]
 
 
-def _world(module: ModuleType) -> WorldHook:
-    return lambda case, suite: module.pytest_mapsat_world(config=None, case=case, suite=suite)
+def _sandbox(module: ModuleType) -> SandboxHook:
+    return lambda case, suite: module.pytest_mapsat_sandbox(config=None, case=case, suite=suite)
 
 
 def _module(name: str) -> ModuleType:

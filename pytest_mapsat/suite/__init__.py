@@ -1,4 +1,4 @@
-"""A folder of cases, tools and records: found, opened, checked, written. Importers are found in ``importing``."""
+"""A folder of cases, tools and recordings: found, opened, checked, written. Importers are found in ``importing``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .importing import Importer, ImportLog, ImportReport, Note, import_formats, 
 from .inventory import CALIBRATION, DECISIONS, role_of
 from .lint import LintFinding, Severity, errors_of, lint
 from .opened import Suite, find_suite, open_suite
-from .records import PlacedRecord
+from .recordings import PlacedRecording
 from .requests import by_request
 from .writer import (
     case_json,
@@ -20,7 +20,7 @@ from .writer import (
     write_case,
     write_cases,
     write_manifest,
-    write_records,
+    write_recordings,
     write_tool,
 )
 
@@ -34,7 +34,7 @@ __all__ = [
     "Importer",
     "LintFinding",
     "Note",
-    "PlacedRecord",
+    "PlacedRecording",
     "Severity",
     "Suite",
     "WrittenCase",
@@ -58,6 +58,6 @@ __all__ = [
     "write_case",
     "write_cases",
     "write_manifest",
-    "write_records",
+    "write_recordings",
     "write_tool",
 ]

@@ -20,7 +20,7 @@ from pytest_mapsat.model import (
     JsonObject,
     MapsatError,
     Problem,
-    Record,
+    Recording,
     SuiteManifest,
     Tool,
     UsageError,
@@ -64,9 +64,9 @@ class ImportReport:
         format: the source's format.
         cases: how many cases were written.
         tools: how many tools.
-        records: how many records, orphans included.
-        orphans: records of cases that the source does not have; kept, never served.
-        records_by_tool: the same records by tool.
+        recordings: how many recordings, orphans included.
+        orphans: recordings of cases that the source does not have; kept, never served.
+        recordings_by_tool: the same recordings by tool.
         not_carried: how many things of a sort stand in the source and not in the suite.
         notes: everything odd, in the order of the source.
     """
@@ -74,9 +74,9 @@ class ImportReport:
     format: str
     cases: int
     tools: int
-    records: int
+    recordings: int
     orphans: int
-    records_by_tool: dict[str, int]
+    recordings_by_tool: dict[str, int]
     not_carried: dict[str, int]
     notes: tuple[Note, ...]
 
@@ -109,11 +109,11 @@ class ImportLog:
         self._leave_out(problems, place, "case")
         return None if problems else case
 
-    def record(self, data: JsonObject, place: str) -> Record | None:
-        """Return a record of its data, or None after noting why it cannot be one."""
-        record, problems = _checked(Record, data, place)
-        self._leave_out(problems, place, "record")
-        return record
+    def recording(self, data: JsonObject, place: str) -> Recording | None:
+        """Return a recording of its data, or None after noting why it cannot be one."""
+        recording, problems = _checked(Recording, data, place)
+        self._leave_out(problems, place, "recording")
+        return recording
 
     def _leave_out(self, problems: Iterable[Problem], place: str, noun: str) -> None:
         for problem in problems:
@@ -134,9 +134,9 @@ class ImportLog:
             format=format_name,
             cases=cases,
             tools=tools,
-            records=by_tool.total(),
+            recordings=by_tool.total(),
             orphans=orphans,
-            records_by_tool=dict(sorted(by_tool.items())),
+            recordings_by_tool=dict(sorted(by_tool.items())),
             not_carried=dict(sorted(self.not_carried.items())),
             notes=tuple(self.notes),
         )

@@ -188,12 +188,12 @@ def test_import_reports_to_people_and_machines(tmp_path, capsys):
 
     assert main(["import", "mapsatisfybench", str(source), str(tmp_path / "one")]) == 0
     text = capsys.readouterr().out
-    assert text.startswith(f"{tmp_path}/one: 1 cases, 22 tools, 1 records (1 of no case, kept aside)\n")
+    assert text.startswith(f"{tmp_path}/one: 1 cases, 22 tools, 1 recordings (1 of no case, kept aside)\n")
     assert "[orphan]" in text
 
     assert main(["import", "mapsatisfybench", str(source), str(tmp_path / "two"), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
-    assert (report["cases"], report["records"], report["orphans"]) == (1, 1, 1)
+    assert (report["cases"], report["recordings"], report["orphans"]) == (1, 1, 1)
 
     assert main(["import", "mapsatisfybench", str(source), str(tmp_path / "two")]) == 2
     assert "exists and is not an empty folder" in capsys.readouterr().err

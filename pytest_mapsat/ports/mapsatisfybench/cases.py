@@ -30,7 +30,7 @@ def alias(uid: str) -> str:
 
 
 def user_parameter(name: str, tool: Tool | None) -> str:
-    """Return the tool's own name of the parameter that the source's records call ``adiu``."""
+    """Return the tool's own name of the parameter that the source's recordings call ``adiu``."""
     known = tool.parameters.get("properties", {}) if tool else {}
     return "uid" if name == "adiu" and "adiu" not in known and "uid" in known else name
 

@@ -19,7 +19,7 @@ from pytest_mapsat.model import (
     Case,
     JsonObject,
     Problem,
-    Record,
+    Recording,
     SuiteError,
     SuiteManifest,
     Tool,
@@ -36,18 +36,18 @@ from pytest_mapsat.suite import (
     write_bytes,
     write_cases,
     write_manifest,
-    write_records,
+    write_recordings,
     write_tool,
 )
 
 from .cases import COLUMNS, convert_case
-from .records import RECORD_COLUMNS, convert_record
+from .recordings import RECORDING_COLUMNS, convert_recording
 from .workbook import SourceRow, read_workbook
 
 FORMAT = "mapsatisfybench"
 _DESCRIPTION = (
     "MapSatisfyBench (repository wanzw404/MapSatisfyBench, MIT), imported from its published layout; "
-    "snapshot {snapshot}: {cases} cases, {records} records. Times are China's, +08:00. The source gives no domains."
+    "snapshot {snapshot}: {cases} cases, {recordings} recordings. Times are China's, +08:00. The source gives no domains."
 )
 
 
@@ -95,21 +95,21 @@ class _Draft:
     manifest: SuiteManifest
     tools: Mapping[str, Tool]
     cases: Mapping[str, Case]
-    records: Sequence[Record]
+    recordings: Sequence[Recording]
 
     @property
-    def orphans(self) -> list[Record]:
-        """The records of cases that the source does not have."""
-        return [record for record in self.records if record.case not in self.cases]
+    def orphans(self) -> list[Recording]:
+        """The recordings of cases that the source does not have."""
+        return [recording for recording in self.recordings if recording.case not in self.cases]
 
 
 def _build(source: _Source, folder: Path) -> ImportReport:
     log = ImportLog()
     known = published_tools()
     cases = _cases(source, known, log)
-    records = _records(source, known, log)
-    tools = dict(known) | {tool.name: tool for tool in _derive_tools(known, cases.values(), records, log)}
-    draft = _Draft(_manifest(source.snapshot(), len(cases), len(records)), tools, cases, records)
+    recordings = _recordings(source, known, log)
+    tools = dict(known) | {tool.name: tool for tool in _derive_tools(known, cases.values(), recordings, log)}
+    draft = _Draft(_manifest(source.snapshot(), len(cases), len(recordings)), tools, cases, recordings)
     _remark(draft, log)
     _leave_outputs(source, log)
     _write(folder, draft)
@@ -118,7 +118,7 @@ def _build(source: _Source, folder: Path) -> ImportReport:
         FORMAT,
         cases=len(cases),
         tools=len(tools),
-        by_tool=Counter(record.tool for record in records),
+        by_tool=Counter(recording.tool for recording in recordings),
         orphans=len(draft.orphans),
     )
 
@@ -133,7 +133,7 @@ def _find(src: Path) -> _Source:
     if not workbooks:
         raise SuiteError(Problem(shown_path(data / "inputs"), 0, "holds no workbook (*.xlsx) of cases"))
     if not mocks:
-        raise SuiteError(Problem(shown_path(data / "sandbox" / "mock_data"), 0, "holds no records (*.csv)"))
+        raise SuiteError(Problem(shown_path(data / "sandbox" / "mock_data"), 0, "holds no recordings (*.csv)"))
     outputs = sorted(path for path in (data / "outputs").rglob("*") if path.is_file())
     return _Source(tuple(workbooks), tuple(mocks), tuple(outputs))
 
@@ -159,12 +159,12 @@ def _cases(source: _Source, tools: Mapping[str, Tool], log: ImportLog) -> dict[s
 
 
 def _derive_tools(
-    known: Mapping[str, Tool], cases: Iterable[Case], records: Sequence[Record], log: ImportLog
+    known: Mapping[str, Tool], cases: Iterable[Case], recordings: Sequence[Recording], log: ImportLog
 ) -> Iterator[Tool]:
-    """Give a bare spec for every tool that a record or a case names and that is not known: its parameters are those seen."""
+    """Give a bare spec for every tool that a recording or a case names and that is not known: its parameters are those seen."""
     seen: dict[str, set[str]] = {}
-    for record in records:
-        seen.setdefault(record.tool, set()).update(record.arguments)
+    for recording in recordings:
+        seen.setdefault(recording.tool, set()).update(recording.arguments)
     for expected in (tool for case in cases for tool in case.truth.tools):
         seen.setdefault(expected.name, set()).update(expected.required)
     for name in sorted(seen.keys() - known.keys()):
@@ -178,65 +178,67 @@ def _derive_tools(
         )
 
 
-def _records(source: _Source, tools: Mapping[str, Tool], log: ImportLog) -> list[Record]:
-    records: list[Record] = []
+def _recordings(source: _Source, tools: Mapping[str, Tool], log: ImportLog) -> list[Recording]:
+    recordings: list[Recording] = []
     for path in source.mocks:
         vectors = 0
         for row in _rows(path, log):
             vectors += row.cells.get("feature", "").strip() not in {"", "{}"}
-            record = convert_record(row, path, tools, log)
-            if record is None:
-                log.leave("records")
+            recording = convert_recording(row, path, tools, log)
+            if recording is None:
+                log.leave("recordings")
             else:
-                records.append(record)
+                recordings.append(recording)
         if vectors:
             log.note(
                 "vectors", printable(path.name), f"{vectors} rows with vectors in the column feature; not carried over"
             )
             log.leave("vectors", vectors)
-    return sorted(records, key=lambda record: (record.tool, record.case))  # stable: the source's order otherwise
+    return sorted(
+        recordings, key=lambda recording: (recording.tool, recording.case)
+    )  # stable: the source's order otherwise
 
 
 def _rows(path: Path, log: ImportLog) -> Iterator[SourceRow]:
-    """Give the rows of a table of records; a torn one is noted and left out."""
+    """Give the rows of a table of recordings; a torn one is noted and left out."""
 
     def torn(problem: Problem) -> None:
         log.note("row", f"{printable(path.name)}:{problem.line}", f"{problem.message} and is left out")
         log.leave("rows")
 
-    for row in read_csv(path, RECORD_COLUMNS, torn=torn):
+    for row in read_csv(path, RECORDING_COLUMNS, torn=torn):
         yield SourceRow(f"{printable(path.name)}:{row.line}", row.cells)
 
 
 def _remark(draft: _Draft, log: ImportLog) -> None:
-    """Note what is odd between cases, records and tools."""
-    for record in draft.orphans:
-        message = f"a record of the case {record.case}, which the source does not have; kept, never served"
-        log.note("orphan", record.tool, message)
+    """Note what is odd between cases, recordings and tools."""
+    for recording in draft.orphans:
+        message = f"a recording of the case {recording.case}, which the source does not have; kept, never served"
+        log.note("orphan", recording.tool, message)
     log.remark(draft.cases.values(), draft.manifest, draft.tools)
-    _note_tools_without_records(draft, log)
+    _note_tools_without_recordings(draft, log)
     _conflicts(draft, log)
 
 
-def _note_tools_without_records(draft: _Draft, log: ImportLog) -> None:
+def _note_tools_without_recordings(draft: _Draft, log: ImportLog) -> None:
     expected = Counter(tool.name for case in draft.cases.values() for tool in case.truth.tools)
-    recorded = {record.tool for record in draft.records}
+    recorded = {recording.tool for recording in draft.recordings}
     for name in sorted(draft.tools.keys() - recorded):
         wanted = f"; {expected[name]} cases expect it" if expected[name] else ""
-        log.note("no_records", name, f"the source has no record of this tool: every call will miss{wanted}")
+        log.note("no_recordings", name, f"the source has no recording of this tool: every call will miss{wanted}")
 
 
 def _conflicts(draft: _Draft, log: ImportLog) -> None:
     """Note how often, by case and tool, the source answers one request several times."""
     repeated: Counter[tuple[str, str, str]] = Counter()
-    for (case, tool, _, _), records in by_request(draft.records, draft.tools).items():
-        results = {canonical_json(record.result) for record in records}
-        if len(records) > 1:
-            repeated[case, tool, "conflict" if len(results) > 1 else "duplicate_record"] += 1
+    for (case, tool, _, _), recordings in by_request(draft.recordings, draft.tools).items():
+        results = {canonical_json(recording.result) for recording in recordings}
+        if len(recordings) > 1:
+            repeated[case, tool, "conflict" if len(results) > 1 else "duplicate_recording"] += 1
     for (case, tool, kind), count in sorted(repeated.items()):
         how = "different results" if kind == "conflict" else "the same result each time"
         message = (
-            f"{count} requests are recorded more than once, written in other ways, with {how}; all records are kept"
+            f"{count} requests are recorded more than once, written in other ways, with {how}; all recordings are kept"
         )
         log.note(kind, f"case {case}, {tool}", message)
 
@@ -248,7 +250,7 @@ def _leave_outputs(source: _Source, log: ImportLog) -> None:
         log.leave("output files", len(source.outputs))
 
 
-def _manifest(snapshot: str, cases: int, records: int) -> SuiteManifest:
+def _manifest(snapshot: str, cases: int, recordings: int) -> SuiteManifest:
     return SuiteManifest(
         name=FORMAT,
         version=f"snapshot-{snapshot}",
@@ -256,7 +258,7 @@ def _manifest(snapshot: str, cases: int, records: int) -> SuiteManifest:
         schema_version=SUITE_SCHEMA,
         coordinates="gcj02",
         language="zh",
-        description=_DESCRIPTION.format(snapshot=snapshot, cases=cases, records=records),
+        description=_DESCRIPTION.format(snapshot=snapshot, cases=cases, recordings=recordings),
     )
 
 
@@ -270,9 +272,9 @@ def _write(folder: Path, draft: _Draft) -> None:
     derived = [tool.to_json() for name, tool in draft.tools.items() if name not in known]
     if derived:
         write_bytes(folder / "tools" / "derived-tools.yaml", to_yaml(derived))
-    files: dict[str, list[Record]] = {}
-    for record in draft.records:
-        name = record.tool if record.tool in known else "derived-tools"
-        files.setdefault(name if record.case in draft.cases else "orphans", []).append(record)
-    for name, records in sorted(files.items()):
-        write_records(folder / "records" / f"{name}.jsonl", records)
+    files: dict[str, list[Recording]] = {}
+    for recording in draft.recordings:
+        name = recording.tool if recording.tool in known else "derived-tools"
+        files.setdefault(name if recording.case in draft.cases else "orphans", []).append(recording)
+    for name, recordings in sorted(files.items()):
+        write_recordings(folder / "recordings" / f"{name}.jsonl", recordings)

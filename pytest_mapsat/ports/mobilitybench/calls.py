@@ -1,4 +1,4 @@
-"""The calls that a row expects: as expected tools of its case, and as records of what they returned."""
+"""The calls that a row expects: as expected tools of its case, and as recordings of what they returned."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import permutations
 
-from pytest_mapsat.model import Json, JsonObject, Record, Tool
+from pytest_mapsat.model import Json, JsonObject, Recording, Tool
 
 from .rows import ROUTES, GoldCall, Row, point_of
 
@@ -81,18 +81,20 @@ def spellings_of_points(values: Sequence[Json]) -> list[Json]:
     return [*unique, *(";".join(one) for one in unique)]
 
 
-def records_of(row: Row) -> list[Record]:
-    """Return the records of a row: what its columns say the expected calls returned, a part where the rest was cut off."""
-    records = []
+def recordings_of(row: Row) -> list[Recording]:
+    """Return the recordings of a row: what its columns say the expected calls returned, a part where the rest was cut off."""
+    recordings = []
     for call in row.calls:
         if call.cut:
-            records.append(Record(case=row.id, tool=call.tool, arguments=call.arguments, result=call.cut, cut=True))
+            recordings.append(
+                Recording(case=row.id, tool=call.tool, arguments=call.arguments, result=call.cut, cut=True)
+            )
         elif call.result is not None:
             synonyms = _synonyms(call)
-            records.append(
-                Record(case=row.id, tool=call.tool, arguments=call.arguments, result=call.result, synonyms=synonyms)
+            recordings.append(
+                Recording(case=row.id, tool=call.tool, arguments=call.arguments, result=call.result, synonyms=synonyms)
             )
-    return records
+    return recordings
 
 
 def _synonyms(call: GoldCall) -> dict[str, tuple[Json, ...]]:

@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import IO
 
 from pytest_mapsat.formats import content_digest, limits, printable, read_csv, replacing, shown_path
-from pytest_mapsat.model import SUITE_SCHEMA, Case, EpisodeDefaults, Problem, Record, SuiteError, SuiteManifest
+from pytest_mapsat.model import SUITE_SCHEMA, Case, EpisodeDefaults, Problem, Recording, SuiteError, SuiteManifest
 from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, write_cases, write_manifest, write_tool
 
-from .calls import records_of
+from .calls import recordings_of
 from .cases import convert_case
 from .rows import COLUMNS, OddRowError, Row, mobility_tools, read_row
 
 FORMAT = "mobilitybench"
 _DESCRIPTION = (
     "MobilityBench (repository AMAP-ML/MobilityBench, no licence stated), imported from its published table; "
-    "snapshot {snapshot}: {cases} cases, {records} records. Nobody may ask the user back."
+    "snapshot {snapshot}: {cases} cases, {recordings} recordings. Nobody may ask the user back."
 )
 _DOMAINS = {
     "basic_information_retrieval": "places, where the user is, what is nearby, weather, traffic",
@@ -83,8 +83,8 @@ def _build(table: Path, folder: Path) -> ImportReport:
     log = ImportLog()
     kept: set[str] = set()
     by_tool: Counter[str] = Counter()
-    with replacing(folder / "records" / "recorded.jsonl") as records:
-        write_cases(folder / "cases.jsonl", _cases(table, kept, log, _keeper(records, by_tool)))
+    with replacing(folder / "recordings" / "recorded.jsonl") as recordings:
+        write_cases(folder / "cases.jsonl", _cases(table, kept, log, _keeper(recordings, by_tool)))
     if not kept:
         problems = [Problem(note.place, 0, note.message) for note in log.notes if note.kind == "unparsable"]
         raise SuiteError(*problems[: limits.PROBLEMS] or [Problem(shown_path(table), 0, "holds no row")])
@@ -120,18 +120,18 @@ def _rows(table: Path, log: ImportLog) -> Iterator[tuple[int, Row]]:
             left_out(place, str(error))
 
 
-def _keeper(file: IO[bytes], by_tool: Counter[str]) -> Callable[[Record], None]:
-    """Return what writes a record and counts it."""
+def _keeper(file: IO[bytes], by_tool: Counter[str]) -> Callable[[Recording], None]:
+    """Return what writes a recording and counts it."""
 
-    def keep(record: Record) -> None:
-        by_tool[record.tool] += 1
-        file.write(json.dumps(record.to_json(), ensure_ascii=False, allow_nan=False).encode() + b"\n")
+    def keep(recording: Recording) -> None:
+        by_tool[recording.tool] += 1
+        file.write(json.dumps(recording.to_json(), ensure_ascii=False, allow_nan=False).encode() + b"\n")
 
     return keep
 
 
-def _cases(table: Path, kept: set[str], log: ImportLog, keep: Callable[[Record], None]) -> Iterator[Case]:
-    """Give the cases, note their ids, and hand on their records."""
+def _cases(table: Path, kept: set[str], log: ImportLog, keep: Callable[[Recording], None]) -> Iterator[Case]:
+    """Give the cases, note their ids, and hand on their recordings."""
     for number, row in _rows(table, log):
         if row.id in kept:
             log.note("duplicate_case", row.place, f"the same row as that of {row.id}; the first one is kept")
@@ -143,8 +143,8 @@ def _cases(table: Path, kept: set[str], log: ImportLog, keep: Callable[[Record],
             continue
         kept.add(case.id)
         _remark(row, log)
-        for record in records_of(row):
-            keep(record)
+        for recording in recordings_of(row):
+            keep(recording)
         yield case
 
 
@@ -159,10 +159,10 @@ def _remark(row: Row, log: ImportLog) -> None:
             log.note("cut", place, message)
         elif call.result is None:
             message = f"no column has what {call.tool} returned; the expected call will miss"
-            log.note("no_record", place, message)
+            log.note("no_recording", place, message)
 
 
-def _manifest(snapshot: str, cases: int, records: int) -> SuiteManifest:
+def _manifest(snapshot: str, cases: int, recordings: int) -> SuiteManifest:
     return SuiteManifest(
         name=FORMAT,
         version=f"snapshot-{snapshot}",
@@ -176,5 +176,5 @@ def _manifest(snapshot: str, cases: int, records: int) -> SuiteManifest:
         asserted=("explicit", "facts", "hard", "policies"),
         episode=EpisodeDefaults(user="silent"),
         vocabulary={"means.transit": _OTHER_MEANS},
-        description=_DESCRIPTION.format(snapshot=snapshot, cases=cases, records=records),
+        description=_DESCRIPTION.format(snapshot=snapshot, cases=cases, recordings=recordings),
     )

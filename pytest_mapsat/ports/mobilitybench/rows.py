@@ -231,7 +231,7 @@ def _answered(row: Row, call: GoldCall, log: ImportLog) -> GoldCall:
         return GoldCall(call.tool, call.arguments, cut=row.texts[column])
     result = unwrapped(row.values.get(column))
     if result is None and column in row.values:
-        log.note("failed", row.place, f"{column}: the service failed; the call of {call.tool} has no record")
+        log.note("failed", row.place, f"{column}: the service failed; the call of {call.tool} has no recording")
     return GoldCall(call.tool, call.arguments, result)
 
 

@@ -1,4 +1,4 @@
-"""The borrowed records and dialogues, read as the sandbox needs them. Skips where they are absent."""
+"""The borrowed recordings and dialogues, read as the sandbox needs them. Skips where they are absent."""
 
 import gzip
 import json
@@ -9,7 +9,7 @@ from importlib.resources import files
 import yaml
 from tests_data import data_dir
 
-from pytest_mapsat.model import Record, Tool
+from pytest_mapsat.model import Recording, Tool
 
 
 @cache
@@ -25,19 +25,19 @@ def _result(text):
         return text
 
 
-def _record(line):
+def _recording(line):
     arguments = {"uid" if name == "adiu" else name: value for name, value in line["arguments"].items()}
-    return Record(case=line["trace_id"], tool=line["tool"], arguments=arguments, result=_result(line["result"]))
+    return Recording(case=line["trace_id"], tool=line["tool"], arguments=arguments, result=_result(line["result"]))
 
 
 @cache
-def records():
-    """Records by full case id."""
+def recordings():
+    """Recordings by full case id."""
     found = defaultdict(list)
     with gzip.open(data_dir() / "mapsatisfybench" / "tool_records.jsonl.gz", "rt", encoding="utf-8") as lines:
         for line in lines:
-            record = _record(json.loads(line))
-            found[record.case].append(record)
+            recording = _recording(json.loads(line))
+            found[recording.case].append(recording)
     return dict(found)
 
 

@@ -53,11 +53,11 @@ def row(task_id: str = "case-1", *, ctx: Any = None, gt: Any = None, query: str 
     return [task_id, query, *cells]
 
 
-def record(trace: str, tool: str, arguments: Any, result: Any) -> list[str]:
+def recording(trace: str, tool: str, arguments: Any, result: Any) -> list[str]:
     return [trace, tool, json.dumps(arguments), result if isinstance(result, str) else json.dumps(result)]
 
 
-PROFILE = record("case-1", "search_user_profile", {"adiu": "user-1"}, "likes tea")
+PROFILE = recording("case-1", "search_user_profile", {"adiu": "user-1"}, "likes tea")
 
 
 def make_source(
@@ -66,7 +66,7 @@ def make_source(
     files: dict[str, list[list[str]]] | None = None,
     columns: list[str] | None = None,
 ) -> Path:
-    """Write the source: a workbook with these rows, and CSV files with these records."""
+    """Write the source: a workbook with these rows, and CSV files with these recordings."""
     import openpyxl
 
     (root / "inputs").mkdir(parents=True)
@@ -76,14 +76,14 @@ def make_source(
     for cells in [columns or COLUMNS, *([row()] if rows is None else rows)]:
         sheet.append(cells)
     book.save(root / "inputs" / "demo_bench.xlsx")
-    for name, records in ({"search_user_profile": [PROFILE]} if files is None else files).items():
-        write_mock(root, name, records)
+    for name, recordings in ({"search_user_profile": [PROFILE]} if files is None else files).items():
+        write_mock(root, name, recordings)
     return root
 
 
-def write_mock(root: Path, name: str, records: list[list[str]], columns: list[str] | None = None) -> None:
+def write_mock(root: Path, name: str, recordings: list[list[str]], columns: list[str] | None = None) -> None:
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(columns or ["trace_id", "tool_name", "arguments", "result"])
-    writer.writerows(records)
+    writer.writerows(recordings)
     (root / "sandbox" / "mock_data" / f"{name}.csv").write_bytes(b"\xef\xbb\xbf" + text.getvalue().encode())

@@ -10,7 +10,7 @@ import sys
 import zipfile
 
 import pytest
-from published_layout import COLUMNS, PROFILE, calls, context, make_source, record, row, truth, write_mock
+from published_layout import COLUMNS, PROFILE, calls, context, make_source, recording, row, truth, write_mock
 
 from pytest_mapsat.model import SuiteError, UsageError
 from pytest_mapsat.ports.mapsatisfybench.importer import import_mapsatisfybench
@@ -59,16 +59,16 @@ def test_each_part_of_a_row_becomes_a_part_of_the_case(tmp_path):
     assert case.truth.user.answers == ()
 
 
-def test_the_user_has_an_alias_and_the_old_id_still_finds_the_record(tmp_path):
+def test_the_user_has_an_alias_and_the_old_id_still_finds_the_recording(tmp_path):
     _, suite = imported(
         tmp_path,
         [row(ctx=context(uid="case-1"))],
-        {"search_user_profile": [record("case-1", "search_user_profile", {"adiu": "case-1"}, "x")]},
+        {"search_user_profile": [recording("case-1", "search_user_profile", {"adiu": "case-1"}, "x")]},
     )
     uid = the_case(suite).visible.context.uid
     assert uid.startswith("u-")
     assert "case-1" not in uid
-    (only,) = suite.records("case-1")
+    (only,) = suite.recordings("case-1")
     assert only.arguments == {"uid": uid}
     assert only.synonyms == {"uid": ("case-1",)}
 
@@ -81,16 +81,16 @@ def test_two_cases_of_one_user_share_the_alias(tmp_path):
 
 def test_results_are_parsed_where_they_are_json_and_text_elsewhere(tmp_path):
     results = ['{"a":1}', "[1]", "just words", '{"broken', "3"]
-    mock = [record("case-1", "get_rgeo", {"x": str(n), "y": "2"}, text) for n, text in enumerate(results)]
+    mock = [recording("case-1", "get_rgeo", {"x": str(n), "y": "2"}, text) for n, text in enumerate(results)]
     report, suite = imported(tmp_path, None, {"get_rgeo": mock})
-    assert [one.result for one in suite.records("case-1")] == [{"a": 1}, [1], "just words", '{"broken', 3]
+    assert [one.result for one in suite.recordings("case-1")] == [{"a": 1}, [1], "just words", '{"broken', 3]
     assert note_of(report, "result_text").place == "get_rgeo.csv:5"
 
 
 def test_arguments_are_kept_as_they_are_nulls_included(tmp_path):
     arguments = {"x": 1.50, "y": "2", "range_meters": None}
-    _, suite = imported(tmp_path, None, {"get_rgeo": [record("case-1", "get_rgeo", arguments, 1)]})
-    assert suite.records("case-1")[0].arguments == arguments
+    _, suite = imported(tmp_path, None, {"get_rgeo": [recording("case-1", "get_rgeo", arguments, 1)]})
+    assert suite.recordings("case-1")[0].arguments == arguments
 
 
 @pytest.mark.parametrize(
@@ -175,31 +175,31 @@ def test_cases_are_sorted_by_id(tmp_path):
 @pytest.mark.parametrize(
     ("cells", "left"),
     [
-        (["case-1", "get_rgeo", "{x}", "1"], "records"),
-        (["case-1", "get_rgeo", "[1]", "1"], "records"),
-        (["no good id", "get_rgeo", "{}", "1"], "records"),
-        (["case-1", "get rgeo", "{}", "1"], "records"),
+        (["case-1", "get_rgeo", "{x}", "1"], "recordings"),
+        (["case-1", "get_rgeo", "[1]", "1"], "recordings"),
+        (["no good id", "get_rgeo", "{}", "1"], "recordings"),
+        (["case-1", "get rgeo", "{}", "1"], "recordings"),
         (["case-1", "get_rgeo", "{}"], "rows"),
     ],
 )
-def test_a_record_that_cannot_be_read_is_left_out_and_counted(tmp_path, cells, left):
-    good = record("case-1", "get_rgeo", {"x": "1", "y": "2"}, 1)
+def test_a_recording_that_cannot_be_read_is_left_out_and_counted(tmp_path, cells, left):
+    good = recording("case-1", "get_rgeo", {"x": "1", "y": "2"}, 1)
     report, suite = imported(tmp_path, None, {"get_rgeo": [good, cells]})
-    assert len(suite.records("case-1")) == report.records == 1
+    assert len(suite.recordings("case-1")) == report.recordings == 1
     assert report.not_carried == {left: 1}
     assert any(note.place == "get_rgeo.csv:3" for note in report.notes)
 
 
-def test_records_of_no_case_are_kept_aside(tmp_path):
-    report, suite = imported(tmp_path, None, {"get_rgeo": [record("gone", "get_rgeo", {}, 1)]})
-    assert (report.records, report.orphans) == (1, 1)
-    assert len(suite.records("gone")) == 1
-    assert (suite.root / "records" / "orphans.jsonl").exists()
+def test_recordings_of_no_case_are_kept_aside(tmp_path):
+    report, suite = imported(tmp_path, None, {"get_rgeo": [recording("gone", "get_rgeo", {}, 1)]})
+    assert (report.recordings, report.orphans) == (1, 1)
+    assert len(suite.recordings("gone")) == 1
+    assert (suite.root / "recordings" / "orphans.jsonl").exists()
     assert [finding.rule for finding in lint(suite) if finding.rule == "orphan"] == ["orphan"]
 
 
 def test_an_unknown_tool_gets_a_bare_spec_and_a_note(tmp_path):
-    mock = {"get_rgeoo": [record("case-1", "get_rgeoo", {"a": 1}, 1), record("case-1", "get_rgeoo", {"b": 1}, 1)]}
+    mock = {"get_rgeoo": [recording("case-1", "get_rgeoo", {"a": 1}, 1), recording("case-1", "get_rgeoo", {"b": 1}, 1)]}
     report, suite = imported(
         tmp_path, [row(gt=truth(truth_trajectory={"tool_calls": calls(expected_tools=["teleport"])}))], mock
     )
@@ -212,12 +212,12 @@ def test_an_unknown_tool_gets_a_bare_spec_and_a_note(tmp_path):
 
 def test_requests_recorded_twice_are_noted_by_canonical_form(tmp_path):
     def at(x, result):
-        return record("case-1", "get_rgeo", {"x": x, "y": "2"}, result)
+        return recording("case-1", "get_rgeo", {"x": x, "y": "2"}, result)
 
     mock = [at("1", 1), at(1.0, 2), at("3", 3), at(3, 3)]
     report, _ = imported(tmp_path, None, {"get_rgeo": mock})
-    assert {"conflict", "duplicate_record"} <= kinds(report)
-    assert report.records == 4
+    assert {"conflict", "duplicate_recording"} <= kinds(report)
+    assert report.recordings == 4
 
 
 def test_several_workbooks_and_sheets_are_read(tmp_path):
@@ -264,7 +264,7 @@ def test_missing_columns_are_named_with_their_file(tmp_path):
     [
         (lambda src: (src / "inputs" / "demo_bench.xlsx").write_bytes(b"no zip"), "is not a readable workbook"),
         (lambda src: (src / "inputs" / "demo_bench.xlsx").unlink(), "holds no workbook"),
-        (lambda src: (src / "sandbox" / "mock_data" / "search_user_profile.csv").unlink(), "holds no records"),
+        (lambda src: (src / "sandbox" / "mock_data" / "search_user_profile.csv").unlink(), "holds no recordings"),
         (lambda src: (src / "sandbox" / "mock_data" / "x.csv").write_bytes(b"\xff\xfe"), "is not UTF-8"),
         (lambda src: (src / "sandbox" / "mock_data" / "x.csv").write_bytes(b'trace_id,tool_name,arguments,result\na,"b"c,d,e\n'), "is not valid CSV"),
         (lambda src: (src / "inputs").rename(src / "input"), "there is no folder inputs"),
@@ -300,9 +300,9 @@ def test_a_long_field_is_read_and_the_limit_of_the_process_put_back(tmp_path):
     import csv
 
     before = csv.field_size_limit()
-    long = record("case-1", "get_rgeo", {"x": "1", "y": "2"}, "x" * (before + 1))
+    long = recording("case-1", "get_rgeo", {"x": "1", "y": "2"}, "x" * (before + 1))
     _, suite = imported(tmp_path, None, {"get_rgeo": [long]})
-    assert len(suite.records("case-1")[0].result) == before + 1
+    assert len(suite.recordings("case-1")[0].result) == before + 1
     assert csv.field_size_limit() == before
 
 
@@ -324,7 +324,7 @@ def test_two_imports_give_the_same_bytes_whatever_the_hash_seed(tmp_path):
     source = make_source(
         tmp_path / "src",
         [row("b"), row("a")],
-        {"search_user_profile": [PROFILE], "zzz": [record("a", "zzz", {"q": 1, "b": 2}, 1)]},
+        {"search_user_profile": [PROFILE], "zzz": [recording("a", "zzz", {"q": 1, "b": 2}, 1)]},
     )
     code = "import sys; from pathlib import Path; from pytest_mapsat.ports.mapsatisfybench.importer import *; import_mapsatisfybench(*map(Path, sys.argv[1:]))"
     written = []

@@ -10,7 +10,7 @@ from tests_data import data_dir
 from pytest_mapsat.ports.mapsatisfybench.importer import import_mapsatisfybench
 from pytest_mapsat.suite import lint, open_suite
 
-RECORDS = {
+RECORDINGS = {
     "fuel_payment": 4,
     "get_navigation": 706,
     "get_rgeo": 34,
@@ -65,8 +65,8 @@ def cases(imported):
 
 def test_the_report_counts_everything(imported):
     report, _ = imported
-    assert (report.cases, report.tools, report.records, report.orphans) == (10, 22, 1191, 1)
-    assert report.records_by_tool == RECORDS
+    assert (report.cases, report.tools, report.recordings, report.orphans) == (10, 22, 1191, 1)
+    assert report.recordings_by_tool == RECORDINGS
     assert report.not_carried == {"output files": 2, "vectors": 132}
 
 
@@ -77,7 +77,7 @@ def test_the_report_notes_what_is_odd(imported):
         for kind in {note.kind for note in report.notes}
     }
     assert places.pop("orphan") == ["restaurant_group_buy"]
-    assert places.pop("no_records") == [
+    assert places.pop("no_recordings") == [
         "ainative_kuake_search",
         "scenic_ticket_transaction",
         "search_poi",
@@ -89,7 +89,7 @@ def test_the_report_notes_what_is_odd(imported):
     assert places.pop("assumption") == ["time", "domains"]
     assert places.pop("outputs") == ["outputs"]
     assert any(place.endswith("get_navigation") for place in places.pop("conflict"))
-    assert places.pop("duplicate_record")
+    assert places.pop("duplicate_recording")
     assert places == {}, "nothing else is odd"
 
 
@@ -132,20 +132,22 @@ def test_every_context_is_whole(cases):
         assert case.language == "zh"
 
 
-def test_records_are_served_to_their_cases_only(imported, cases):
+def test_recordings_are_served_to_their_cases_only(imported, cases):
     _, suite = imported
-    served = Counter(record.tool for case in cases for record in suite.records(case.id))
-    assert served == Counter(RECORDS) - Counter({"restaurant_group_buy": 1})
+    served = Counter(recording.tool for case in cases for recording in suite.recordings(case.id))
+    assert served == Counter(RECORDINGS) - Counter({"restaurant_group_buy": 1})
     for case in cases:
-        users = [record for record in suite.records(case.id) if record.tool.startswith("search_user")]
-        assert [record.arguments for record in users] == [{"uid": case.visible.context.uid}] * 2
-        assert all(record.synonyms == {"uid": (case.id,)} for record in users)
-        assert all(isinstance(record.result, str) for record in users)
+        users = [recording for recording in suite.recordings(case.id) if recording.tool.startswith("search_user")]
+        assert [recording.arguments for recording in users] == [{"uid": case.visible.context.uid}] * 2
+        assert all(recording.synonyms == {"uid": (case.id,)} for recording in users)
+        assert all(isinstance(recording.result, str) for recording in users)
 
 
 def test_all_results_but_those_of_the_user_tools_are_json(imported, cases):
     _, suite = imported
-    texts = {record.tool for case in cases for record in suite.records(case.id) if isinstance(record.result, str)}
+    texts = {
+        recording.tool for case in cases for recording in suite.recordings(case.id) if isinstance(recording.result, str)
+    }
     assert texts == {"search_user_action_summary", "search_user_profile"}
 
 

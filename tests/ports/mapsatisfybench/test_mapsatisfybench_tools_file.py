@@ -5,8 +5,8 @@ import json
 import pytest
 from mapsatisfybench_samples import tools
 
-from pytest_mapsat.model import Record
-from pytest_mapsat.sandbox import Sandbox, argument_problems, canonical
+from pytest_mapsat.model import Recording
+from pytest_mapsat.sandbox import RecordedSandbox, argument_problems, canonical
 
 NAMES = [
     "search_poi",
@@ -100,7 +100,7 @@ def test_what_means_another_thing_is_not(tool, parameter, one, other):
 
 
 def answered(tool, recorded, asked, result="x"):
-    box = Sandbox(tools(), [Record(case="c", tool=tool, arguments=recorded, result=result)])
+    box = RecordedSandbox(tools(), [Recording(case="c", tool=tool, arguments=recorded, result=result)])
     return box.call(tool, asked)
 
 

@@ -1,11 +1,11 @@
-"""The recorded calls of a real agent against the real records: how many resolve, and none to something else."""
+"""The recorded calls of a real agent against the real recordings: how many resolve, and none to something else."""
 
 import pytest
-from mapsatisfybench_samples import calls, records, tools
+from mapsatisfybench_samples import calls, recordings, tools
 
-from pytest_mapsat.sandbox import Sandbox, distance_m
+from pytest_mapsat.sandbox import RecordedSandbox, distance_m
 
-#: Tools without any record in the data cannot be replayed.
+#: Tools without any recording in the data cannot be replayed.
 UNRECORDED = {"search_poi", "ainative_kuake_search"}
 
 #: (short case id, turn index, tool): how its calls are answered, in their order.
@@ -32,12 +32,12 @@ GOLDEN = {
 
 @pytest.fixture(scope="module")
 def answers():
-    boxes = {case: Sandbox(tools(), found) for case, found in records().items()}
+    boxes = {case: RecordedSandbox(tools(), found) for case, found in recordings().items()}
     return [(*call, boxes[call[0]].call(call[2], call[3])) for call in calls() if call[2] not in UNRECORDED]
 
 
 def recorded(difference, asked):
-    """What the record that answered had for a parameter: what was asked, unless it is named as different."""
+    """What the recording that answered had for a parameter: what was asked, unless it is named as different."""
     return asked if difference is None else difference.recorded
 
 
@@ -112,14 +112,14 @@ def test_every_miss_is_explained(answers):
     missed = [answer for *_call, answer in answers if answer.status == "miss"]
     assert len(missed) == 2
     for answer in missed:
-        assert answer.provenance.record
+        assert answer.provenance.recording
         assert answer.provenance.differences
-        assert answer.result["status"] == "no_record"
+        assert answer.result["status"] == "no_recording"
 
 
 def test_nothing_that_was_recorded_for_one_user_answers_for_another():
-    by_case = {case: Sandbox(tools(), found) for case, found in records().items()}
-    uids = {case: [r.arguments["uid"] for r in found if "uid" in r.arguments] for case, found in records().items()}
+    by_case = {case: RecordedSandbox(tools(), found) for case, found in recordings().items()}
+    uids = {case: [r.arguments["uid"] for r in found if "uid" in r.arguments] for case, found in recordings().items()}
     for case, box in by_case.items():
         for other, theirs in uids.items():
             for uid in theirs:
@@ -127,12 +127,12 @@ def test_nothing_that_was_recorded_for_one_user_answers_for_another():
                 assert box.call("search_user_profile", {"uid": uid}).status == expected
 
 
-def test_every_record_that_can_be_read_answers_its_own_call():
+def test_every_recording_that_can_be_read_answers_its_own_call():
     kinds = {}
-    for found in records().values():
-        box = Sandbox(tools(), found)
-        for record in found:
-            answer = box.call(record.tool, record.arguments)
+    for found in recordings().values():
+        box = RecordedSandbox(tools(), found)
+        for recording in found:
+            answer = box.call(recording.tool, recording.arguments)
             kind = answer.provenance.kind if answer.provenance else "error"
             kinds[kind] = kinds.get(kind, 0) + 1
     # Composed: calls for one means of travel, given as JSON text, were answered with all of them.
@@ -140,7 +140,7 @@ def test_every_record_that_can_be_read_answers_its_own_call():
     assert kinds == {"exact": 1119, "composed": 68, "error": 4}
 
 
-def test_the_order_of_the_records_changes_no_answer(answers):
-    boxes = {case: Sandbox(tools(), found[::-1]) for case, found in records().items()}
+def test_the_order_of_the_recordings_changes_no_answer(answers):
+    boxes = {case: RecordedSandbox(tools(), found[::-1]) for case, found in recordings().items()}
     for case, _turn, tool, arguments, answer in answers:
         assert boxes[case].call(tool, arguments) == answer

@@ -12,7 +12,7 @@ from pytest_mapsat.judges.context import Context
 from pytest_mapsat.judges.labels import labels_of
 from pytest_mapsat.model import Step, SuiteError, Trajectory, Turn
 from pytest_mapsat.ports.mobilitybench.importer import import_mobilitybench
-from pytest_mapsat.sandbox import make_world
+from pytest_mapsat.sandbox import make_sandbox
 from pytest_mapsat.suite import lint, open_suite
 
 
@@ -27,7 +27,7 @@ class Imported:
         self.suite = open_suite(root / "dest")
         loaded = [self.suite.load(entry) for path in self.suite.files() for entry in self.suite.entries(path)]
         self.cases = {name: next(c for c in loaded if c.attributes["row"] == str(n)) for n, name in enumerate(made, 1)}
-        self.worlds = {name: make_world(case, self.suite) for name, case in self.cases.items()}
+        self.sandboxes = {name: make_sandbox(case, self.suite) for name, case in self.cases.items()}
 
     def answered(self, name: str, text: str, *, calls: bool = True) -> dict[str, str]:
         """Return the outcomes of the labels of an answer that rests on the expected calls, or on none."""
@@ -38,7 +38,7 @@ class Imported:
         return {label.factor: label.outcome for label in labels_of(case, context)}
 
     def step(self, name: str, tool: str, arguments: dict[str, object]) -> Step:
-        answer = self.worlds[name].call(tool, arguments)
+        answer = self.sandboxes[name].call(tool, arguments)
         return Step(kind="call", tool=tool, arguments=arguments, result=answer.result, status=answer.status)
 
     def earned(self, name: str, text: str, *, calls: bool = True) -> str:
@@ -122,19 +122,19 @@ def test_expected_calls_are_answered_exactly_or_their_miss_is_explained(imported
     kinds: dict[str, list[str]] = {}
     for name, case in imported.cases.items():
         for call in case.truth.oracle[0].calls:
-            kinds.setdefault(imported.worlds[name].call(call.tool, call.arguments).provenance.kind, []).append(name)
+            kinds.setdefault(imported.sandboxes[name].call(call.tool, call.arguments).provenance.kind, []).append(name)
     assert sorted(kinds) == ["exact", "miss"]
     assert kinds["miss"] == ["traffic", "mixed", "cut", "other_road"]
     call = imported.cases["cut"].truth.oracle[0].calls[1]
-    missed = imported.worlds["cut"].call(call.tool, call.arguments)
+    missed = imported.sandboxes["cut"].call(call.tool, call.arguments)
     assert "holds a part of its result only, and is never served" in missed.provenance.note
-    (kept,) = [one for one in imported.suite.records(imported.cases["cut"].id) if one.cut]
+    (kept,) = [one for one in imported.suite.recordings(imported.cases["cut"].id) if one.cut]
     assert len(kept.result) == 32_767
 
 
 def test_near_calls_of_a_sensible_agent_are_answered_and_others_are_not(imported):
     def status(row, tool, **arguments):
-        answer = imported.worlds[row].call(tool, arguments)
+        answer = imported.sandboxes[row].call(tool, arguments)
         return answer.provenance.kind if answer.provenance else answer.status
 
     ends = {"origin": "110.1000,30.2000", "destination": "110.5004,30.6"}
@@ -151,7 +151,7 @@ def test_near_calls_of_a_sensible_agent_are_answered_and_others_are_not(imported
     assert status("drive", "query_poi", keywords="月湖市") == "near"
     assert status("drive", "query_poi", keywords="月湖", city="别市") == "miss"
     assert status("nearby", "search_around_poi", location="110.3001,30.3", keywords="茶馆店", radius=500) == "composed"
-    assert status("lines", "query_poi", keywords="西门地铁站", city="云水市") == "near"  # the record names no city
+    assert status("lines", "query_poi", keywords="西门地铁站", city="云水市") == "near"  # the recording names no city
     assert status("traffic", "traffic_status", name="环山路", city="云水") == "exact"
     assert status("traffic", "traffic_status", name="湖滨路", city="云水") == "miss"
     assert status("weather", "weather_query", city="云水") == "exact"
@@ -245,7 +245,7 @@ def test_one_sentence_for_all_earns_nothing(imported, sentence):
 def test_the_strategy_must_stand_in_the_call(imported):
     case, text = imported.cases["wish"], "不走高速的路线全程55公里，约1小时15分钟。"
     call = case.truth.oracle[0].calls[1]
-    answer = imported.worlds["wish"].call(call.tool, call.arguments)
+    answer = imported.sandboxes["wish"].call(call.tool, call.arguments)
     plain = {name: value for name, value in call.arguments.items() if name != "strategy"}
     outcomes = []
     for arguments in (call.arguments, plain):

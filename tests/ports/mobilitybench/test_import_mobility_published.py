@@ -11,7 +11,7 @@ from pytest_mapsat.judges.context import Context
 from pytest_mapsat.judges.labels import labels_of
 from pytest_mapsat.model import Step, Trajectory, Turn
 from pytest_mapsat.ports.mobilitybench.importer import import_mobilitybench
-from pytest_mapsat.sandbox import make_world
+from pytest_mapsat.sandbox import make_sandbox
 from pytest_mapsat.suite import open_suite
 
 
@@ -29,14 +29,14 @@ def cases(suite):
 
 @pytest.fixture(scope="module")
 def dialogues(suite, cases):
-    """The oracle's dialogue of each case, made in its world."""
+    """The oracle's dialogue of each case, made in its sandbox."""
     made = []
     for case in cases:
-        world = make_world(case, suite)
+        sandbox = make_sandbox(case, suite)
         (turn,) = case.truth.oracle
         steps = []
         for call in turn.calls:
-            answer = world.call(call.tool, call.arguments)
+            answer = sandbox.call(call.tool, call.arguments)
             steps.append(
                 Step(
                     kind="call",
@@ -75,7 +75,7 @@ def test_expected_calls_are_answered_exactly_or_their_miss_is_explained(dialogue
     calls = [step for _, steps, _ in dialogues for step in steps]
     assert Counter(step.provenance.kind for step in calls) == {"exact": 99, "miss": 12}
     notes = Counter(
-        step.provenance.note.startswith("the case has no record") for step in calls if step.status == "miss"
+        step.provenance.note.startswith("the case has no recording") for step in calls if step.status == "miss"
     )
     assert notes == {True: 5, False: 7}
 

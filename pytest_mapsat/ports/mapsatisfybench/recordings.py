@@ -1,4 +1,4 @@
-"""One row of MapSatisfyBench's mock data becomes a record."""
+"""One row of MapSatisfyBench's mock data becomes a recording."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pytest_mapsat.formats import parse_json
-from pytest_mapsat.model import Json, JsonObject, Record, Tool, shown
+from pytest_mapsat.model import Json, JsonObject, Recording, Tool, shown
 from pytest_mapsat.suite import ImportLog
 
 from .cases import alias, user_parameter
 from .workbook import SourceRow
 
-RECORD_COLUMNS = ("trace_id", "tool_name", "arguments", "result")
-_KNOWN = {*RECORD_COLUMNS, "feature"}
+RECORDING_COLUMNS = ("trace_id", "tool_name", "arguments", "result")
+_KNOWN = {*RECORDING_COLUMNS, "feature"}
 
 
-def convert_record(row: SourceRow, path: Path, tools: Mapping[str, Tool], log: ImportLog) -> Record | None:
-    """Return the record of a row, or None after noting why it cannot be one.
+def convert_recording(row: SourceRow, path: Path, tools: Mapping[str, Tool], log: ImportLog) -> Recording | None:
+    """Return the recording of a row, or None after noting why it cannot be one.
 
-    The user's id is given its alias; the original stays as a synonym, so that a recorded call of it still finds the record.
+    The user's id is given its alias; the original stays as a synonym, so that a recorded call of it still finds the recording.
     """
     cells = row.cells
     name = cells["tool_name"]
@@ -38,17 +38,17 @@ def convert_record(row: SourceRow, path: Path, tools: Mapping[str, Tool], log: I
     _note_user_id(cells, data, row, log)
     for column in sorted(cells.keys() - _KNOWN):
         log.leave(f"column {column}")
-    return log.record(data, row.place)
+    return log.recording(data, row.place)
 
 
 def _arguments(text: str, row: SourceRow, log: ImportLog) -> JsonObject | None:
     try:
         value = parse_json(text)
     except ValueError as error:
-        log.note("unparsable", row.place, f"arguments are not JSON ({error}); the record is left out")
+        log.note("unparsable", row.place, f"arguments are not JSON ({error}); the recording is left out")
         return None
     if not isinstance(value, dict):
-        log.note("unparsable", row.place, f"arguments are {shown(value)}, no object; the record is left out")
+        log.note("unparsable", row.place, f"arguments are {shown(value)}, no object; the recording is left out")
         return None
     return value
 
@@ -77,4 +77,4 @@ def _note_user_id(cells: Mapping[str, str], data: JsonObject, row: SourceRow, lo
     visible = {"result": cells["result"], "arguments": str(data["arguments"])}
     for where, text in visible.items():
         if case and case in text:
-            log.note("case_id_visible", row.place, f"the {where} of the record contain the case's id")
+            log.note("case_id_visible", row.place, f"the {where} of the recording contain the case's id")

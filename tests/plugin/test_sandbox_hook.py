@@ -1,4 +1,4 @@
-"""The hook pytest_mapsat_world: a stateful world end to end, with refusals, workers, trials and regrading."""
+"""The hook pytest_mapsat_sandbox: a stateful sandbox end to end, with refusals, workers, trials and regrading."""
 
 import json
 
@@ -10,7 +10,7 @@ from pytest_mapsat.cli import main
 
 @pytest.fixture
 def store(pytester: pytest.Pytester) -> pytest.Pytester:
-    """A project with the shop's suite of two cases, its world in the conftest, and an agent that cancels an order."""
+    """A project with the shop's suite of two cases, its sandbox in the conftest, and an agent that cancels an order."""
     shop.write_shop(pytester.path / "benchmark_cases", shop.case("cancel"), shop.case("again"))
     pytester.makeconftest(shop.CONFTEST)
     pytester.makepyfile(good=shop.GOOD)
@@ -21,7 +21,7 @@ def cards(store: pytest.Pytester, name: str = "run.json") -> list[dict]:
     return json.loads((store.path / name).read_text())["cases"]
 
 
-def test_a_stateful_world_from_a_conftest_end_to_end(store, monkeypatch, capsys):
+def test_a_stateful_sandbox_from_a_conftest_end_to_end(store, monkeypatch, capsys):
     run = ("--mapsat-agent=good:agent", "--mapsat-save=run.json", "--mapsat-trials=2", "--mapsat-assert=all")
     result = store.runpytest_subprocess(*run, "-n", "2")
     result.assert_outcomes(passed=4)  # each episode starts from the initial state, or its second call would be refused
@@ -34,10 +34,10 @@ def test_a_stateful_world_from_a_conftest_end_to_end(store, monkeypatch, capsys)
         assert (row["id"], row["before"]["status"], row["after"]["status"]) == ("o1", "open", "cancelled")
         assert (
             row["after"]["why"] == "changed mind"
-        )  # the world gets the value that is allowed; the agent's own word stands in the arguments
+        )  # the sandbox gets the value that is allowed; the agent's own word stands in the arguments
         assert (card["calls"]["refused"], card["calls"]["failed"], card["metrics"]["ts"]) == (1, 0, 2 / 3)
     monkeypatch.chdir(store.path)
-    store.makeconftest("")  # the world is gone
+    store.makeconftest("")  # the sandbox is gone
     assert main(["regrade", "run.json", "--save", "again.json"]) == 0
     assert cards(store, "again.json") == cards(store)
     capsys.readouterr()
@@ -64,15 +64,15 @@ def test_a_failure_tells_what_was_refused_and_which_rows_changed(store):
     ("conftest", "said"),
     [
         (shop.CONFTEST.replace("        order = self.orders.get(number)\n        return", "        return 1 / 0\n        return"),
-         "the world broke in find_order: ZeroDivisionError: division by zero"),
+         "the sandbox broke in find_order: ZeroDivisionError: division by zero"),
         (shop.CONFTEST.replace('        self.orders = state["orders"]', "        raise KeyboardInterrupt"),
-         "the world could not be made: KeyboardInterrupt: no message"),
+         "the sandbox could not be made: KeyboardInterrupt: no message"),
         (shop.CONFTEST.replace("    return Shop if", "    raise ValueError('no') if"),
-         "pytest_mapsat_world of conftest.py: ValueError: no"),
-        ("", "suite.yaml of shop has options of a world in Python, and nobody makes one"),
+         "pytest_mapsat_sandbox of conftest.py: ValueError: no"),
+        ("", "suite.yaml of shop has options of a sandbox in Python, and nobody makes one"),
     ],
 )  # fmt: skip
-def test_a_world_that_breaks_is_laid_to_the_infrastructure(store, conftest, said):
+def test_a_sandbox_that_breaks_is_laid_to_the_infrastructure(store, conftest, said):
     store.makeconftest(conftest)
     result = store.runpytest("--mapsat-agent=good:agent", "--mapsat-save=run.json", "-k", "cancel")
     result.assert_outcomes(skipped=1, deselected=1)
@@ -88,12 +88,12 @@ def test_a_hook_in_the_suites_own_folder_is_refused(store):
     result = store.runpytest("--mapsat-agent=good:agent", "--mapsat-save=run.json", "-k", "cancel")
     result.assert_outcomes(skipped=1, deselected=1)
     assert (
-        "pytest_mapsat_world of conftest.py stands in the suite 'shop', whose folder is data"
+        "pytest_mapsat_sandbox of conftest.py stands in the suite 'shop', whose folder is data"
         in cards(store)[0]["reason"]
     )
 
 
-def test_lint_plays_oracles_in_the_world_that_it_is_given(store, monkeypatch, capsys):
+def test_lint_plays_oracles_in_the_sandbox_that_it_is_given(store, monkeypatch, capsys):
     oracle = [
         {"calls": [{"tool": "cancel_order", "arguments": {"number": "o1", "reason": "too late"}}], "say": "Done."}
     ]
@@ -107,7 +107,7 @@ def test_lint_plays_oracles_in_the_world_that_it_is_given(store, monkeypatch, ca
     assert "miss" not in capsys.readouterr().out
 
 
-def test_lint_tells_why_the_world_broke_and_which_tool_has_no_method(store, monkeypatch, capsys):
+def test_lint_tells_why_the_sandbox_broke_and_which_tool_has_no_method(store, monkeypatch, capsys):
     case = shop.case()
     case["truth"]["oracle"] = [{"calls": [{"tool": "find_order", "arguments": {"number": "o1"}}], "say": "Done."}]
     shop.write_shop(store.path / "benchmark_cases", case)
@@ -118,8 +118,8 @@ def test_lint_tells_why_the_world_broke_and_which_tool_has_no_method(store, monk
     store.makepyfile(broken=broken, other=shop.CONFTEST.replace("def find_order", "def find_an_order"))
     assert main(["lint", "benchmark_cases", "-p", "broken.py"]) == 1
     assert (
-        "cannot be played: the world broke in find_order: ZeroDivisionError: division by zero"
+        "cannot be played: the sandbox broke in find_order: ZeroDivisionError: division by zero"
         in capsys.readouterr().out
     )
     assert main(["lint", "benchmark_cases", "-p", "other.py"]) == 0
-    assert "(add the record, or a method to the world in Python)" in capsys.readouterr().out
+    assert "(add the recording, or a method to the sandbox in Python)" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""The world behind the tools: calls that never surprise, and the small arithmetic of points, hours and times."""
+"""The town behind the tools: calls that never surprise, and the small arithmetic of points, hours and times."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Tools(Protocol):
 
 
 @dataclass(frozen=True)
-class World:
+class Town:
     """The tools, and where and when the user is.
 
     Attributes:
@@ -72,10 +72,10 @@ class World:
         return list(self.ask("get_route", **asked).get("routes", ()))
 
 
-def world_of(tools: Tools, context: Mapping[str, Any]) -> World:
-    """Return the world as the context describes it."""
+def town_of(tools: Tools, context: Mapping[str, Any]) -> Town:
+    """Return the town as the context describes it."""
     place = context["location"] or {"lon": 0, "lat": 0, "name": ""}
-    return World(
+    return Town(
         tools, f"{place['lon']},{place['lat']}", place["name"], context["city"], datetime.fromisoformat(context["now"])
     )
 

@@ -1,6 +1,6 @@
-"""The world of the domain ``errands``: orders and tables that are booked, over the suite's tables ``orders``, ``bookings`` and ``slots``.
+"""The sandbox of the domain ``errands``: orders and tables that are booked, over the suite's tables ``orders``, ``bookings`` and ``slots``.
 
-A world in Python, as docs/worlds.md shows how to write one: a method for each tool; what is not allowed is refused and changes nothing.
+A sandbox in Python, as docs/sandboxes.md shows how to write one: a method for each tool; what is not allowed is refused and changes nothing.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pytest_mapsat.model import Case
-from pytest_mapsat.sandbox import Refused, State, WorldFactory
+from pytest_mapsat.sandbox import Refused, SandboxFactory, State
 
 Json = dict[str, Any]
 
@@ -93,6 +93,6 @@ def _next(rows: Iterable[str], letter: str) -> str:
     return f"{letter}{sum(1 for _ in rows) + 1}"
 
 
-def world_of(case: Case) -> WorldFactory | None:
-    """Return what makes the world of a shipped case; None for one that tables alone answer."""
+def sandbox_of(case: Case) -> SandboxFactory | None:
+    """Return what makes the sandbox of a shipped case; None for one that tables alone answer."""
     return Errands if "errands" in case.domains else None

@@ -1,13 +1,13 @@
-"""The world an agent meets: errors as a real API gives them, results of its own, and no trace of other records."""
+"""The sandbox an agent meets: errors as a real API gives them, results of its own, and no trace of other recordings."""
 
 import json
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sandbox_samples import AROUND, LAT, LON, ROUTE, TOOLS, around, places, record, sandbox
+from sandbox_samples import AROUND, LAT, LON, ROUTE, TOOLS, around, places, recording, sandbox
 
-from pytest_mapsat.sandbox import Answer, Sandbox, argument_problems
+from pytest_mapsat.sandbox import Answer, RecordedSandbox, argument_problems
 
 CALL = {"query": "咖啡", "x": LON, "y": LAT, "range": 1000}
 
@@ -30,9 +30,9 @@ def test_an_unknown_parameter_is_an_error_with_a_hint():
     assert "it has query, x, y" in message(sandbox().call("around", CALL | {"zzz": 1}))
 
 
-def test_tools_that_are_added_later_are_not_in_a_world_made_before():
+def test_tools_that_are_added_later_are_not_in_a_sandbox_made_before():
     tools = {"around": TOOLS["around"]}
-    box = Sandbox(tools, ())
+    box = RecordedSandbox(tools, ())
     tools["route"] = TOOLS["route"]
     assert list(box.tools) == ["around"]
     assert "there is no tool" in message(box.call("route", {}))
@@ -54,8 +54,8 @@ def test_arguments_that_are_no_object_are_an_error(arguments):
     assert "arguments are an object" in message(sandbox(around()).call("around", arguments))
 
 
-def test_errors_and_misses_say_nothing_of_the_records():
-    box = sandbox(around("secret"), record("profile", {"uid": "hidden"}, "classified"))
+def test_errors_and_misses_say_nothing_of_the_recordings():
+    box = sandbox(around("secret"), recording("profile", {"uid": "hidden"}, "classified"))
     answers = [
         box.call("around", CALL),
         box.call("around", CALL | {"y": "x"}),
@@ -77,7 +77,7 @@ def test_a_result_belongs_to_the_caller():
     assert box.call("around", CALL).result == places(100, 400, 900)
     missed = box.call("around", CALL | {"query": "x"})
     missed.result["status"] = "changed"
-    assert box.call("around", CALL | {"query": "x"}).result["status"] == "no_record"
+    assert box.call("around", CALL | {"query": "x"}).result["status"] == "no_recording"
 
 
 def test_arguments_are_left_as_they_were():
@@ -93,19 +93,19 @@ def test_an_answer_cannot_be_changed():
     assert isinstance(sandbox().call("around", CALL), Answer)
 
 
-def test_the_key_of_a_record_depends_on_its_call_only():
-    one = sandbox(around(result=places(100))).call("around", CALL).provenance.record
-    other = sandbox(around(result=places(200), label="x", sort="1")).call("around", CALL).provenance.record
+def test_the_key_of_a_recording_depends_on_its_call_only():
+    one = sandbox(around(result=places(100))).call("around", CALL).provenance.recording
+    other = sandbox(around(result=places(200), label="x", sort="1")).call("around", CALL).provenance.recording
     assert one == other
     assert len(one) == 12
-    assert one != sandbox(around(radius=2000)).call("around", CALL | {"range": 2000}).provenance.record
+    assert one != sandbox(around(radius=2000)).call("around", CALL | {"range": 2000}).provenance.recording
 
 
-def test_records_of_other_tools_never_answer():
-    assert sandbox(record("profile", CALL, 1)).call("around", CALL).status == "miss"
+def test_recordings_of_other_tools_never_answer():
+    assert sandbox(recording("profile", CALL, 1)).call("around", CALL).status == "miss"
 
 
-def test_argument_problems_are_the_same_words_without_a_world():
+def test_argument_problems_are_the_same_words_without_a_sandbox():
     assert argument_problems(AROUND, CALL) == ()
     assert argument_problems(AROUND, {"query": "x"}) == (
         "missing required parameter 'x'",
@@ -117,7 +117,7 @@ def test_argument_problems_are_the_same_words_without_a_world():
     )
 
 
-def test_half_a_point_is_an_error_even_in_a_record():
+def test_half_a_point_is_an_error_even_in_a_recording():
     (problem,) = argument_problems(AROUND, {"x": 1}, complete=False)
     assert "the latitude that goes with it" in problem
 
@@ -134,6 +134,6 @@ NAMES = st.sampled_from(["query", "x", "y", "range", "sort", "label", "a", "b", 
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from([*TOOLS, "none"]), st.dictionaries(NAMES, VALUES, max_size=6) | VALUES)
 def test_no_call_ever_raises(tool, arguments):
-    answer = sandbox(around(), record("route", {"a": "1,2", "b": "1,2"}, ["CAR: 1"])).call(tool, arguments)
+    answer = sandbox(around(), recording("route", {"a": "1,2", "b": "1,2"}, ["CAR: 1"])).call(tool, arguments)
     assert (answer.provenance is None) == (answer.status == "error")
     json.dumps(answer.result)

@@ -1,4 +1,4 @@
-"""A made-up town for measuring computed worlds: 10,000 places of 50 sorts, and a grid of 2,000 streets."""
+"""A made-up town for measuring computed sandboxes: 10,000 places of 50 sorts, and a grid of 2,000 streets."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ NAMES = ("Copper", "Amber", "Silver", "Crimson", "Hazel", "Ivory", "Cobalt", "Sa
 LON, LAT, STEP = 10.0, 50.0, 0.005
 
 
-def world():
-    """Return the world of one case, with some rows of its own."""
+def sandbox():
+    """Return the sandbox of one case, with some rows of its own."""
     from pytest_mapsat.model import Case, Overlay, SuiteManifest, Tool
-    from pytest_mapsat.sandbox import Table, make_world
+    from pytest_mapsat.sandbox import Table, make_sandbox
 
     search = {"op": "words", "name": ["name"], "sort": ["kind"], "also": ["address"], "words": "words"}
     around = {"op": "around", "within": "radius"}
@@ -64,10 +64,10 @@ def world():
         tools={tool["name"]: Tool.model_validate(tool) for tool in tools},
         tables={name: Table(name, rows) for name, rows in _tables().items()},
         overlays=lambda name: tuple(map(Overlay.model_validate, overlays)),
-        records=lambda name: (),
-        worlds=(),
+        recordings=lambda name: (),
+        sandboxes=(),
     )
-    return make_world(Case.model_validate({"id": "c", "visible": {"query": "?", "context": {}}, "truth": {}}), suite)
+    return make_sandbox(Case.model_validate({"id": "c", "visible": {"query": "?", "context": {}}, "truth": {}}), suite)
 
 
 def _tables():

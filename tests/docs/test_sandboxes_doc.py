@@ -1,4 +1,4 @@
-"""The example of ``docs/worlds.md`` answers as it says, and its keys are those that there are."""
+"""The example of ``docs/sandboxes.md`` answers as it says, and its keys are those that there are."""
 
 import json
 import re
@@ -17,11 +17,11 @@ from pytest_mapsat.model import (
     RowFilter,
     RowsAnswer,
 )
-from pytest_mapsat.sandbox import make_world
+from pytest_mapsat.sandbox import make_sandbox
 from pytest_mapsat.suite import open_suite
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "worlds.md").read_text("utf-8")
-TABLES = PAGE.partition("## Worlds in Python")[0]
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "sandboxes.md").read_text("utf-8")
+TABLES = PAGE.partition("## Sandboxes in Python")[0]
 FILES = dict(
     re.findall(r"^`((?:state/\w+\.jsonl|tools\.yaml))`:\n\n```\w+\n(.*?)^```$", TABLES, re.MULTILINE | re.DOTALL)
 )
@@ -35,16 +35,16 @@ truth: {explicit: [{id: e, text: A chemist is named}]}
 
 
 @pytest.fixture
-def world(tmp_path):
+def sandbox(tmp_path):
     suite = open_suite(make_suite(tmp_path, {"one.yaml": CASE, **FILES}))
     (entry,) = suite.entries(tmp_path / "one.yaml")
-    return make_world(suite.load(entry), suite)
+    return make_sandbox(suite.load(entry), suite)
 
 
-def test_the_calls_of_the_example_bring_what_is_shown(world):
+def test_the_calls_of_the_example_bring_what_is_shown(sandbox):
     assert len(CALLS) >= 7
     for tool, arguments, shown in CALLS:
-        assert world.call(tool, json.loads(arguments)).result == json.loads(shown), (tool, arguments)
+        assert sandbox.call(tool, json.loads(arguments)).result == json.loads(shown), (tool, arguments)
 
 
 def test_the_overlays_of_the_example_can_be_laid_on(tmp_path):

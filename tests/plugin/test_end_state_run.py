@@ -76,14 +76,16 @@ def test_an_agent_that_only_says_so_fails(store):
     result.stdout.fnmatch_lines(["*orders o1: status is 'open'*"])
 
 
-def test_the_end_is_held_against_that_of_reference_calls_and_judged_again_without_the_world(store, monkeypatch, capsys):
+def test_the_end_is_held_against_that_of_reference_calls_and_judged_again_without_the_sandbox(
+    store, monkeypatch, capsys
+):
     project = store(ended(SAME, end=CANCEL))
     run(project, "good").assert_outcomes(passed=1)
     result = run(project, "both")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*the end differs from the reference in orders o3 status*"])
     before = labels(project)
-    project.makeconftest("")  # the world is gone
+    project.makeconftest("")  # the sandbox is gone
     monkeypatch.chdir(project.path)
     main(["regrade", "run.json", "--save", "again.json"])
     assert labels(project, "again.json") == before

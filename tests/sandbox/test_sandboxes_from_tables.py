@@ -1,4 +1,4 @@
-"""Worlds computed from tables: search, references, days, live times, routes, rounds, overlays."""
+"""Sandboxes computed from tables: search, references, days, live times, routes, rounds, overlays."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from pytest_mapsat.model import Case, Overlay, Record, SuiteManifest, Tool
-from pytest_mapsat.sandbox import Table, make_world
+from pytest_mapsat.model import Case, Overlay, Recording, SuiteManifest, Tool
+from pytest_mapsat.sandbox import Table, make_sandbox
 
 PLACES = (
     {"id": "p1", "name": "Gull Pharmacy", "kind": "pharmacy", "city": "Larkton", "address": "3 Quay Road", "lon": 10.0, "lat": 50.001, "hours": "09:00-20:00"},
@@ -184,20 +184,20 @@ def case(now="2026-05-09T09:10:00+08:00"):
     return Case.model_validate({"id": "c", "visible": {"query": "?", "context": context}, "truth": {}})
 
 
-def suite(overlays=(), records=()):
+def suite(overlays=(), recordings=()):
     laid_on = tuple(Overlay.model_validate({"overlay": "c", **overlay}) for overlay in overlays)
     return SimpleNamespace(
         manifest=MANIFEST,
         tools={one.name: one for one in TOOLS},
         tables={name: Table(name, rows) for name, rows in TABLES.items()},
         overlays=lambda name: laid_on,
-        records=lambda name: tuple(records),
-        worlds=(),
+        recordings=lambda name: tuple(recordings),
+        sandboxes=(),
     )
 
 
-def ask(name, /, *, overlays=(), records=(), now="2026-05-09T09:10:00+08:00", **arguments):
-    return make_world(case(now), suite(overlays, records)).call(name, arguments)
+def ask(name, /, *, overlays=(), recordings=(), now="2026-05-09T09:10:00+08:00", **arguments):
+    return make_sandbox(case(now), suite(overlays, recordings)).call(name, arguments)
 
 
 def ids(answer):
@@ -356,12 +356,12 @@ def test_fares_follow_the_route():
     assert ask("rides", origin="10.0,50.0", destination="10.1,50.0").result == {"rides": [{"price": 21, "ride": 10}]}
 
 
-def test_an_exact_record_comes_before_the_tables_and_a_near_one_where_they_know_nothing():
-    records = [Record(case="c", tool="weather", arguments={"day": "2026-05-09"}, result={"sky": "snow"})]
-    assert ask("weather", records=records, day="2026-05-09").provenance.kind == "exact"
-    assert ask("weather", records=records, day="9 May 2026").result["sky"] == "rain"
-    far = [Record(case="c", tool="route", arguments={"origin": "10,50", "destination": "120,30", "mode": "driving", "free": False}, result={"routes": []})]  # fmt: skip
-    near = ask("route", records=far, origin="10,50", destination="120,30", mode="car", free=True)
+def test_an_exact_recording_comes_before_the_tables_and_a_near_one_where_they_know_nothing():
+    recordings = [Recording(case="c", tool="weather", arguments={"day": "2026-05-09"}, result={"sky": "snow"})]
+    assert ask("weather", recordings=recordings, day="2026-05-09").provenance.kind == "exact"
+    assert ask("weather", recordings=recordings, day="9 May 2026").result["sky"] == "rain"
+    far = [Recording(case="c", tool="route", arguments={"origin": "10,50", "destination": "120,30", "mode": "driving", "free": False}, result={"routes": []})]  # fmt: skip
+    near = ask("route", recordings=far, origin="10,50", destination="120,30", mode="car", free=True)
     assert (near.status, near.provenance.kind) == ("ok", "near")
 
 
@@ -380,17 +380,17 @@ def test_an_overlay_changes_hides_and_adds_rows_for_its_case_only():
         "a name that is not there is a qualifier"
     )
     shared = suite(overlays)
-    make_world(case(), shared).call("nearby", {"query": "pharmacy", "lon": 10.0, "lat": 50.0})
+    make_sandbox(case(), shared).call("nearby", {"query": "pharmacy", "lon": 10.0, "lat": 50.0})
     assert shared.tables["places"].rows == PLACES
     routes = ask("route", overlays=overlays, origin="10.0,50.0", destination="10.1,50.0", mode="car").result["routes"]
     assert [route["via"] for route in routes] == ["High Road"]
 
 
 def test_the_same_call_has_the_same_answer_and_callers_cannot_change_it():
-    world = make_world(case(), suite())
-    first = world.call("details", {"id": "m1"})
+    sandbox = make_sandbox(case(), suite())
+    first = sandbox.call("details", {"id": "m1"})
     first.result["alias"].append("changed")
-    assert world.call("details", {"id": "m1"}).result == PLACES[6]
+    assert sandbox.call("details", {"id": "m1"}).result == PLACES[6]
 
 
 def test_a_case_without_a_time_has_neither_opening_nor_departures():
@@ -405,9 +405,9 @@ SENSIBLE = {"origin": "10,50", "destination": "10.1,50", "start": "10,50", "stop
 
 @pytest.mark.parametrize("one", TOOLS, ids=lambda one: one.name)
 def test_whatever_an_agent_sends_is_answered_or_refused_and_never_raises(one):
-    world, names = make_world(case(), suite()), list(one.parameters["properties"])
+    sandbox, names = make_sandbox(case(), suite()), list(one.parameters["properties"])
     sensible = {name: SENSIBLE[name] for name in names if name in SENSIBLE}
     for name in names:
         for value in JUNK:
-            assert world.call(one.name, {**sensible, name: value}).status in ("ok", "error")
-            assert world.call(one.name, {name: value}).status in ("ok", "error")
+            assert sandbox.call(one.name, {**sensible, name: value}).status in ("ok", "error")
+            assert sandbox.call(one.name, {name: value}).status in ("ok", "error")

@@ -1,4 +1,4 @@
-"""Where the records of each case stand, so that only those of the case that runs are read."""
+"""Where the recordings of each case stand, so that only those of the case that runs are read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pytest_mapsat.formats import (
     unreadable,
     validate,
 )
-from pytest_mapsat.model import Problem, Record, SuiteError
+from pytest_mapsat.model import Problem, Recording, SuiteError
 
 _CANONICAL = re.compile(rb'(?:\xef\xbb\xbf)?\{"case": ?"([A-Za-z0-9_.-]{1,80})", ?"(?:tool|arguments|result)": ?')
 
@@ -38,16 +38,16 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedRecord:
-    """A record and where it stands."""
+class PlacedRecording:
+    """A recording and where it stands."""
 
-    record: Record
+    recording: Recording
     path: Path
     line: int
 
 
-def index_records(paths: Sequence[Path]) -> dict[str, list[Span]]:
-    """Return the spans of each case's records, in the order of files and lines.
+def index_recordings(paths: Sequence[Path]) -> dict[str, list[Span]]:
+    """Return the spans of each case's recordings, in the order of files and lines.
 
     Raises:
         SuiteError: with the problems of lines that do not say which case they are of.
@@ -64,7 +64,7 @@ def index_records(paths: Sequence[Path]) -> dict[str, list[Span]]:
 def _index_file(path: Path, spans: dict[str, list[Span]], problems: list[Problem]) -> None:
     last = ""
     before = len(problems)
-    for line in read_lines(path, limits.RECORD_BYTES):
+    for line in read_lines(path, limits.RECORDING_BYTES):
         found = _CANONICAL.match(line.data)
         case = found[1].decode() if found else _case_of(path, line, problems)
         if case and case == last:
@@ -85,8 +85,8 @@ def _case_of(path: Path, line: RawLine, problems: list[Problem]) -> str:
     except SuiteError as error:
         problems.extend(error.problems)
         return ""
-    record = validate(Record, Located(data, Lines(line.number)), name, problems)
-    return record.case if record else ""
+    recording = validate(Recording, Located(data, Lines(line.number)), name, problems)
+    return recording.case if recording else ""
 
 
 class SpanReader:
@@ -134,8 +134,8 @@ def _read_at(file: IO[bytes], offset: int, length: int) -> bytes:
     return file.read(length)
 
 
-def read_records(spans: Sequence[Span], reader: SpanReader) -> Iterator[PlacedRecord]:
-    """Give the records of the spans, validated.
+def read_recordings(spans: Sequence[Span], reader: SpanReader) -> Iterator[PlacedRecording]:
+    """Give the recordings of the spans, validated.
 
     Raises:
         SuiteError: with the problems of all lines of a span.
@@ -144,10 +144,10 @@ def read_records(spans: Sequence[Span], reader: SpanReader) -> Iterator[PlacedRe
         yield from _read_span(span, reader.read(span.path, span.offset, span.length))
 
 
-def _read_span(span: Span, data: bytes) -> list[PlacedRecord]:
+def _read_span(span: Span, data: bytes) -> list[PlacedRecording]:
     name = shown_path(span.path)
     problems: list[Problem] = []
-    placed: list[PlacedRecord] = []
+    placed: list[PlacedRecording] = []
     for line, raw in enumerate(data.split(b"\n"), span.line):
         if not raw or raw.isspace():
             continue
@@ -156,9 +156,9 @@ def _read_span(span: Span, data: bytes) -> list[PlacedRecord]:
         except SuiteError as error:
             problems.extend(error.problems)
             continue
-        record = validate(Record, document, name, problems)
-        if record is not None:
-            placed.append(PlacedRecord(record, span.path, line))
+        recording = validate(Recording, document, name, problems)
+        if recording is not None:
+            placed.append(PlacedRecording(recording, span.path, line))
     if problems:
         raise SuiteError(*problems[: limits.PROBLEMS])
     return placed

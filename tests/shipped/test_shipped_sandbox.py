@@ -1,4 +1,4 @@
-"""The invented world agrees with itself, exists nowhere, and tells an agent nothing of the truth."""
+"""The invented sandbox agrees with itself, exists nowhere, and tells an agent nothing of the truth."""
 
 import json
 import re
@@ -9,8 +9,8 @@ from shipped_runs import CASES, SUITE, looked_around
 
 from pytest_mapsat.sandbox import distance_m
 
-RECORDS = {name: looked_around(name) for name in CASES}
-ALL = [record for records in RECORDS.values() for record in records]
+RECORDINGS = {name: looked_around(name) for name in CASES}
+ALL = [recording for recordings in RECORDINGS.values() for recording in recordings]
 #: By mode: metres a minute on a slow and on a fast way, and minutes of waiting, parking or unlocking.
 SPEEDS = {"walking": (60, 80, 1), "cycling": (150, 300, 2), "driving": (200, 900, 3), "transit": (200, 500, 8)}
 
@@ -21,23 +21,23 @@ def point(text):
 
 
 def routes():
-    for record in ALL:
-        if record.tool == "get_route":
-            for route in record.result["routes"]:
-                yield record, route
+    for recording in ALL:
+        if recording.tool == "get_route":
+            for route in recording.result["routes"]:
+                yield recording, route
 
 
 def places():
-    for record in ALL:
-        if record.tool == "place_details":
-            yield record.result
-        elif record.tool.startswith("search_") and record.tool != "search_deals":
-            yield from record.result["places"]
+    for recording in ALL:
+        if recording.tool == "place_details":
+            yield recording.result
+        elif recording.tool.startswith("search_") and recording.tool != "search_deals":
+            yield from recording.result["places"]
 
 
-def test_every_overlay_is_that_of_a_case_and_no_record_is_left():
+def test_every_overlay_is_that_of_a_case_and_no_recording_is_left():
     assert {overlay for overlay in SUITE.state.overlays if overlay not in CASES} == set()
-    assert SUITE.record_spans() == {}
+    assert SUITE.recording_spans() == {}
 
 
 def test_a_place_is_the_same_wherever_it_is_listed():
@@ -50,40 +50,40 @@ def test_a_place_is_the_same_wherever_it_is_listed():
 
 
 def test_listed_distances_are_as_the_crow_flies_and_sorted():
-    found = [record for record in ALL if record.tool == "search_nearby"]
+    found = [recording for recording in ALL if recording.tool == "search_nearby"]
     assert found
-    for record in found:
-        listed = [place["distance_m"] for place in record.result["places"]]
+    for recording in found:
+        listed = [place["distance_m"] for place in recording.result["places"]]
         assert listed == sorted(listed)
-        for place in record.result["places"]:
-            there = distance_m(record.arguments["lon"], record.arguments["lat"], place["lon"], place["lat"])
+        for place in recording.result["places"]:
+            there = distance_m(recording.arguments["lon"], recording.arguments["lat"], place["lon"], place["lat"])
             assert place["distance_m"] == pytest.approx(there, abs=3)
 
 
 def test_no_route_is_shorter_than_the_crow_flies_nor_absurdly_long():
-    for record, route in routes():
-        straight = distance_m(*point(record.arguments["origin"]), *point(record.arguments["destination"]))
+    for recording, route in routes():
+        straight = distance_m(*point(recording.arguments["origin"]), *point(recording.arguments["destination"]))
         assert straight - 20 <= route["distance_m"] <= 3 * straight + 200
 
 
 def test_every_route_takes_as_long_as_its_mode_needs():
-    for record, route in routes():
-        slow, fast, wait = SPEEDS[record.arguments["mode"]]
+    for recording, route in routes():
+        slow, fast, wait = SPEEDS[recording.arguments["mode"]]
         assert route["distance_m"] / fast - 1 <= route["duration_min"] <= route["distance_m"] / slow + wait
 
 
 def test_only_drivers_meet_tolls_and_those_who_avoid_them_pay_none():
-    for record, route in routes():
-        assert ("toll_yuan" in route) == (record.arguments["mode"] == "driving")
-        if record.arguments.get("avoid_tolls"):
+    for recording, route in routes():
+        assert ("toll_yuan" in route) == (recording.arguments["mode"] == "driving")
+        if recording.arguments.get("avoid_tolls"):
             assert route["toll_yuan"] == 0
 
 
 def test_rounds_add_up():
-    for record in ALL:
-        if record.tool == "plan_visit_order":
-            *walks, whole = record.result["walks"]
-            assert len(walks) == len(record.result["order"]) + 1
+    for recording in ALL:
+        if recording.tool == "plan_visit_order":
+            *walks, whole = recording.result["walks"]
+            assert len(walks) == len(recording.result["order"]) + 1
             assert (whole["m"], whole["min"]) == (sum(w["m"] for w in walks), sum(w["min"] for w in walks))
 
 
@@ -101,7 +101,7 @@ def test_both_towns_lie_in_the_open_sea():
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 def test_nothing_that_an_agent_gets_holds_the_truth(case):
     seen = [case.visible.model_dump_json(), *(tool.model_dump_json() for tool in SUITE.tools.values())]
-    seen += [json.dumps(record.result, ensure_ascii=False) for record in RECORDS[case.id]]
+    seen += [json.dumps(recording.result, ensure_ascii=False) for recording in RECORDINGS[case.id]]
     shown = "\n".join(seen)
     hidden = [case.id, case.truth.intent, case.truth.persona, *(factor.text for factor in case.truth.factors)]
     hidden += [one.text for factor in case.truth.implicit for one in factor.evidence]

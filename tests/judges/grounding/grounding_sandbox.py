@@ -1,4 +1,4 @@
-"""A small world in two languages, and what grounding says of one reply about it."""
+"""A small sandbox in two languages, and what grounding says of one reply about it."""
 
 from pytest_mapsat.judges import Context
 from pytest_mapsat.model import Step, Tool, Trajectory, Turn, Visible

@@ -1,4 +1,4 @@
-"""A shop as a world in Python: users, products and orders of the borrowed retail tasks, and the writes that their policy allows."""
+"""A shop as a sandbox in Python: users, products and orders of the borrowed retail tasks, and the writes that their policy allows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ version: "1"
 license: MIT
 schema_version: 1
 domains: {retail: looking after orders}
-world: {policy: retail}
+sandbox: {policy: retail}
 """
 KEYS = {"users": "user_id", "products": "product_id", "orders": "order_id"}
 WRITES = {
