@@ -88,7 +88,6 @@ def assemble(
             cards,
             thresholds_of(options, metrics),
             coverage=coverage,
-            allowed_lost=options.allow_lost,
             allowed_undecided=options.allow_undecided,
             drops=drops_of(options, metrics),
             comparisons=comparisons,

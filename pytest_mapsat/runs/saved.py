@@ -41,26 +41,24 @@ from pytest_mapsat.model import (
     SuiteInfo,
     UsageError,
 )
+from pytest_mapsat.options import fields_that_change
 from pytest_mapsat.suite import find_suite, role_of
 
 from .request import drops_of, prompts_of
 
 
-def check_save_path(path: Path, decisions: Path | None = None, *, option: str = "--mapsat-save=") -> None:
+def check_save_path(path: Path, *, option: str = "--mapsat-save=") -> None:
     """Check that a run file or a report can be put at a path, before anything has run.
 
     Args:
         path: where it goes.
-        decisions: the file of people's decisions that the run reads, where one is given.
         option: what was typed before the path.
 
     Raises:
-        UsageError: it is a folder, a device, a pipe, the file of decisions or a file of a suite, or its folder cannot be written.
+        UsageError: it is a folder, a device, a pipe or a file of a suite, or its folder cannot be written.
     """
     target = Path(os.path.realpath(path))
     problem = _not_a_file(target) or _unwritable(target) or _of_a_suite(target)
-    if not problem and decisions is not None and target == Path(os.path.realpath(decisions)):
-        problem = "this is the file of --mapsat-decisions, which the run reads"
     if problem:
         raise UsageError(f"{option}{printable(str(path))}: {problem}")
 
@@ -160,10 +158,7 @@ def looked_for(places: Iterable[Path], root: Path) -> str:
 
 
 #: Options that may differ: they say how much is run or what is made of it, not what happens in an episode.
-_FREE = {
-    *("sample", "sample_by", "sample_seed", "trials", "pass_rule", "allow_lost", "allow_undecided"),
-    *("fail_under", "fail_under_from", "compare_fail", "compare_fail_from", "compare_on", "inconclusive"),
-}
+_FREE = fields_that_change("run") - {"shard"}  # what one part has finished is none of another
 
 EpisodeKey = tuple[str, int, str]
 
@@ -463,7 +458,7 @@ def refuse_unlike(path: Path, base: Side, request: RunRequest, suites: Iterable[
     )
     # The cases of the new run are not known yet: they are taken to be those of the base.
     like = likeness(base, replace(base, manifest=manifest, lost=()))
-    if refusal := like.refusal(common=request.options.compare_on == "common"):
+    if refusal := like.refusal(common=False):
         raise UsageError("\n".join(f"{_OPTION}={shown_path(path)}: {line}" for line in refusal))
 
 
@@ -515,7 +510,6 @@ def comparisons_with(
             base,
             new,
             drops_of(options, metrics),
-            common=options.compare_on == "common",
             inconclusive=options.inconclusive,
             covers=coverage.covers,
         )
