@@ -114,7 +114,7 @@ def test_a_finished_run_leaves_nothing_behind(tmp_path: Path) -> None:
     budget.spend(Usage(cost=0.5), 3)
     budget.check(ASKED, priced=True)
     budget.spend(Usage(cost=0.5), 3)
-    with pytest.raises(ModelError, match="has spent 1.0000 USD"):
+    with pytest.raises(ModelError, match=r"has spent 1.0000 USD"):
         budget.check(ASKED, priced=True)
     budget.forget()
     assert list(store.names()) == []
