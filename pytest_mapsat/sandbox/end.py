@@ -21,14 +21,13 @@ from pytest_mapsat.model import (
     RowChange,
     Step,
     Trajectory,
-    did_you_mean,
     digest,
     same,
     shown,
 )
 
 from .layers import SandboxSuite, make_sandbox
-from .state import State, Table, as_seen, frozen, thawed
+from .state import State, Table, as_seen, fresh, frozen, unknown_table
 
 #: An episode that changes more rows than this is not compared.
 MOST_CHANGES = 100_000
@@ -60,7 +59,7 @@ def end_state(tables: Mapping[str, Table], setup: Iterable[RowChange], calls: It
             raise EndError(f"the episode changed more than {MOST_CHANGES:,} rows")
         rows = state.table(change.table, key=change.key)
         row = rows.get(change.id)
-        if (None if row is None else thawed(row)) != change.before:
+        if (None if row is None else fresh(row)) != change.before:
             raise EndError(
                 f"{change.table} {change.id} is not what the episode found there: it was played on other tables than the suite has now"
             )
@@ -117,13 +116,6 @@ class End:
         """Return whether a row of a table has a column, at the start or at the end; of a table without rows nobody knows."""
         rows = (*self._tables[table].rows, *self.rows(table))
         return not rows or any(column in row for row in rows)
-
-
-def unknown_table(table: str, tables: Iterable[str]) -> str:
-    """Return in words that there is no such table, and which there are."""
-    known = sorted(tables)
-    hint = did_you_mean(table, known) or f"it has: {', '.join(known) or 'none'}"
-    return f"the suite has no table {shown(table)} in state/ ({hint})"
 
 
 def tables_of(case: Case, suite: SandboxSuite) -> dict[str, Table]:

@@ -23,11 +23,10 @@ from pytest_mapsat.model import (
 )
 
 from .canonical import SAME_POINT_M, Point, boolean, distance_m, members, number, point
-from .resolver import fresh
 from .rows import Ground, Place, PointIndex, RowsCall, place_of
 from .search import texts
 from .spec import Call, Spec, UnanswerableError
-from .state import Table, View
+from .state import Table, View, fresh
 
 if TYPE_CHECKING:
     from rustworkx import PyDiGraph

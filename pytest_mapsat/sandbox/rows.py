@@ -47,10 +47,9 @@ from .canonical import (
     open_at,
     point,
 )
-from .resolver import fresh
 from .search import Columns, Hit, Scope, SearchIndex, Wordbook, texts
 from .spec import Call, Spec, UnanswerableError
-from .state import Part, Table, View
+from .state import Part, Table, View, fresh
 
 #: Width of a cell, degrees of latitude: about two kilometres.
 _CELL = 0.02
