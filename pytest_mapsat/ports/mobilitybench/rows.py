@@ -31,31 +31,28 @@ _SLOTS = ("query_start_poi", "query_transit_poi", "query_end_poi", "city", "road
 
 #: The task families of the paper's Table 1 and their scenarios, as the rows spell them.
 FAMILIES = {
-    "basic_information_retrieval": (
+    "basic_information_retrieval": [
         "POI Query",
         "Geolocation Query",
         "Nearby Query",
         "Weather Query",
         "Traffic Info Query",
-    ),
-    "route_dependent_information_retrieval": ("Route Property Query", "Arrival/Departure Time Query"),
-    "basic_route_planning": ("Point-to-Point Planning", "Multi-stop Planning"),
-    "preference_constrained_route_planning": ("Option-Constrained Route Planning", "Route-Constrained Planning"),
+    ],
+    "route_dependent_information_retrieval": ["Route Property Query", "Arrival/Departure Time Query"],
+    "basic_route_planning": ["Point-to-Point Planning", "Multi-stop Planning"],
+    "preference_constrained_route_planning": ["Option-Constrained Route Planning", "Route-Constrained Planning"],
 }
 SCENARIOS = tuple(scenario for scenarios in FAMILIES.values() for scenario in scenarios)
 
+ROUTES = ("driving_route", "walking_route", "bicycling_route", "bus_route")
 #: tool -> the column with what it returned.
 _ANSWERS = {
     "search_around_poi": "near_poi_ans",
     "reverse_geocoding": "location_ans",
     "weather_query": "weather",
     "traffic_status": "ans",
-    "driving_route": "route_ans",
-    "walking_route": "route_ans",
-    "bicycling_route": "route_ans",
-    "bus_route": "route_ans",
+    **dict.fromkeys(ROUTES, "route_ans"),
 }
-ROUTES = tuple(name for name, column in _ANSWERS.items() if column == "route_ans")
 #: The columns with the words of a place, and with the place.
 _PLACES = (
     ("query_start_poi", "std_start"),
@@ -145,10 +142,21 @@ class Row:
         """The call for the route, where one is expected."""
         return next((call for call in self.calls if call.tool in ROUTES), None)
 
+    @property
+    def way(self) -> JsonObject:
+        """What the tool returned for the route, the envelope taken off."""
+        result = self.route.result if self.route else None
+        found = result.get("route", result) if isinstance(result, dict) else None
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def ways(self) -> list[JsonObject]:
+        """The alternatives of the route that the tool returned."""
+        return objects(self.way.get("paths") or self.way.get("transits"))
+
     def places(self, column: str) -> list[tuple[str, JsonObject]]:
         """Return the words and the place of a slot, a pair each."""
-        words = dict(_PLACES)
-        named, found = _slot(self.texts[column]), self.items(words[column])
+        named, found = slots(self, column), self.items(dict(_PLACES)[column])
         if column == "query_poi":
             found = [unwrapped(value) for value in found]
         return [(name, place) for name, place in zip(named, found, strict=False) if isinstance(place, dict)]
@@ -169,6 +177,23 @@ def _slot(text: str) -> list[str]:
 def slots(row: Row, column: str) -> list[str]:
     """Return the words of a slot of a row, each a text."""
     return _slot(row.texts[column])
+
+
+def at(value: Json, *keys: str) -> Json:
+    """Return what stands at keys, one below the other; None where nothing does."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def text_at(value: Json, *keys: str) -> str:
+    """Return the text that stands at keys; an empty one where nothing does."""
+    return str(at(value, *keys) or "")
+
+
+def objects(value: Json) -> list[JsonObject]:
+    """Return the objects of a list; none where it is no list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def read_row(source: TableRow, place: str, tools: Mapping[str, Tool], log: ImportLog) -> Row:
@@ -209,14 +234,14 @@ def _literal(column: str, text: str) -> Json:
 
 def _calls(row: Row, tools: Mapping[str, Tool], log: ImportLog) -> Iterator[GoldCall]:
     for number, item in enumerate(row.items("tool_list"), 1):
-        name = item.get("name") if isinstance(item, dict) else None
-        arguments = item.get("arguments") if isinstance(item, dict) else None
+        name, arguments = at(item, "name"), at(item, "arguments")
         if not isinstance(name, str) or not isinstance(arguments, dict):
             raise OddRowError(f"tool_list: found {shown(item)} as call {number}, expected {{'name', 'arguments'}}")
         own = tool_name(tools, name)
         if own not in tools:
-            message = f"tool_list: the benchmark has no tool {shown(name)}; the call is left out"
-            log.note("unknown_tool", row.place, message)
+            log.note(
+                "unknown_tool", row.place, f"tool_list: the benchmark has no tool {shown(name)}; the call is left out"
+            )
             log.leave("expected calls")
         else:
             yield _answered(row, GoldCall(own, arguments), log)
