@@ -40,9 +40,7 @@ from pytest_mapsat.suite import (
     write_tool,
 )
 
-from .cases import COLUMNS, convert_case
-from .recordings import RECORDING_COLUMNS, convert_recording
-from .workbook import SourceRow, read_workbook
+from .rows import COLUMNS, RECORDING_COLUMNS, SourceRow, convert_case, convert_recording, read_workbook
 
 FORMAT = "mapsatisfybench"
 _DESCRIPTION = (
