@@ -8,7 +8,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -34,15 +34,12 @@ from pytest_mapsat.commands.making import add_init, add_misses, add_recording, o
 if TYPE_CHECKING:
     from pytest_mapsat.proof import Proof
     from pytest_mapsat.sandbox import SandboxHook
-    from pytest_mapsat.suite import LintFinding
-    from pytest_mapsat.suite.importers import ImportReport
+    from pytest_mapsat.suite import ImportReport, LintFinding
 
 EXIT_OK = 0
 EXIT_FINDINGS = 1
 EXIT_ERROR = 2
 
-#: Importable formats, named here so that --help needs no import of theirs; a test holds the two together.
-FORMATS = ("mapsatisfybench", "mobilitybench")
 SCHEMAS = ("case", "report", "requirements", "run", "tools")
 _SEVERITIES = ("error", "warning", "note")
 #: So many other places of a finding are named.
@@ -159,10 +156,19 @@ def _add_suite(parser: argparse.ArgumentParser) -> None:
     )
 
 
+class _Formats:
+    """The formats that can be imported; installed packages are looked through when a value or the help asks for them."""
+
+    def __iter__(self) -> Iterator[str]:
+        from pytest_mapsat.suite import import_formats  # noqa: PLC0415  --help needs no pydantic
+
+        return import_formats()
+
+
 def _add_import(commands: Any) -> None:
     about = "make a suite from the published files of another benchmark"
     parser = commands.add_parser("import", help=about, description=f"{about[0].upper()}{about[1:]}.")
-    parser.add_argument("format", metavar="FORMAT", choices=FORMATS, help=f"one of: {', '.join(FORMATS)}")
+    parser.add_argument("format", metavar="FORMAT", choices=_Formats(), help="one of: %(choices)s")
     parser.add_argument("src", metavar="SRC", type=Path, help="the folder with the published files, or the table")
     parser.add_argument("dest", metavar="DEST", type=Path, help="the suite's folder; must not exist, or be empty")
     parser.add_argument("--json", action="store_true", help="print the import report as JSON")
@@ -215,9 +221,9 @@ def _claims(options: argparse.Namespace) -> int:
 
 
 def _import(options: argparse.Namespace) -> int:
-    from pytest_mapsat.suite.importers import FORMATS as importers  # noqa: N811, PLC0415  lazy; a constant there, a table here
+    from pytest_mapsat.suite import importer_of  # noqa: PLC0415  --help needs no pydantic
 
-    report = importers[options.format](options.src, options.dest)
+    report = importer_of(options.format)(options.src, options.dest)
     if options.json:
         _print_json(report.to_json())
     else:

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 import pytest_mapsat
-from pytest_mapsat.cli import FORMATS, LATER, main
+from pytest_mapsat.cli import LATER, main
 from pytest_mapsat.model import Case, Tool
-from pytest_mapsat.suite import importers
 
 MANIFEST = "name: demo\nversion: '1'\nlicense: MIT\nschema_version: 1\ncoordinates: wgs84\n"
 CASE = "id: a\nvisible: {query: 吃饭, context: {now: 2026-05-07T12:30:00+08:00}}\ntruth: {explicit: [{id: e1, text: 店}]}\n"
@@ -88,8 +87,11 @@ def test_help_imports_nothing_heavy():
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_formats_in_help_are_those_there_are():
-    assert set(FORMATS) == set(importers.FORMATS)
+def test_help_of_import_names_the_formats_of_installed_packages(capsys):
+    assert main(["import", "--help"]) == 0
+    assert "one of: mapsatisfybench, mobilitybench\n" in capsys.readouterr().out
+    assert main(["import", "mobilitybank", "src", "dest"]) == 2
+    assert "invalid choice: 'mobilitybank' (choose from" in capsys.readouterr().err
 
 
 def test_lint_of_a_sound_suite_ends_with_0(tmp_path, capsys):
