@@ -19,7 +19,7 @@ EXIT_ERROR = 2
 COMMANDS = {
     "init": "write a suite, an agent and a CI workflow to begin with",
     "lint": "check a suite without an agent",
-    "record": "call your own tools and keep their answers as records",
+    "record": "call your own tools and keep their answers as recordings",
     "import": "make a suite from the published files of another benchmark",
     "show": "show dialogues of a saved run, with verdicts or claims",
     "compare": "tell what changed between two runs, and whether it may",

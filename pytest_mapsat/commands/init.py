@@ -1,4 +1,4 @@
-"""``mapsat init``: a suite, its world, an agent and a workflow to begin with, out of the package itself."""
+"""``mapsat init``: a suite, its sandbox, an agent and a workflow to begin with, out of the package itself."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from .shared import FINDINGS, OK, add_plugins, load_added, tell, write, write_js
 if TYPE_CHECKING:
     from pytest_mapsat.proof import AnswersProof, Proof
     from pytest_mapsat.recording import Offer
-    from pytest_mapsat.sandbox import WorldHook
+    from pytest_mapsat.sandbox import SandboxHook
     from pytest_mapsat.suite import LintFinding, Suite
 
 MORE = "Exit status 1 when something is found that would stop a run."
@@ -39,7 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--save", metavar="RUN", type=Path, help=about)
     about = "with --answers: write the suite's calibration.json, which says which failures of its checks stand"
     parser.add_argument("--calibrate", action="store_true", help=about)
-    about = "also print synonyms and records, ready to paste, for the calls of a saved run that no record answered"
+    about = (
+        "also print synonyms and recordings, ready to paste, for the calls of a saved run that no recording answered"
+    )
     parser.add_argument("--misses", metavar="RUN", type=Path, help=about)
     add_plugins(parser)
 
@@ -51,11 +53,11 @@ def run(options: argparse.Namespace) -> int:
     for name in ("save", "calibrate"):
         if getattr(options, name) and not options.answers:
             raise UsageError(f"--{name} goes with --answers")
-    worlds = load_added(options.plugins, [options.suite]).worlds
-    findings = _findings(options.suite, worlds)
+    sandboxes = load_added(options.plugins, [options.suite]).sandboxes
+    findings = _findings(options.suite, sandboxes)
     sound = all(finding.severity != "error" for finding in findings)
-    proof = _mutants(options.suite, findings, worlds) if options.mutants else None
-    answers = _judged_answers(options, worlds) if options.answers and sound else None
+    proof = _mutants(options.suite, findings, sandboxes) if options.mutants else None
+    answers = _judged_answers(options, sandboxes) if options.answers and sound else None
     offers = _offers(options) if options.misses is not None and sound else None
     if options.json:
         _write_json(options, findings, proof, answers, offers)
@@ -95,26 +97,26 @@ def _write_json(
 # -- findings ----------------------------------------------------------------------------------------------------------
 
 
-def _opened(path: Path, worlds: Sequence[WorldHook]) -> Suite:
+def _opened(path: Path, sandboxes: Sequence[SandboxHook]) -> Suite:
     from pytest_mapsat.suite import find_suite, open_suite
 
     suite = open_suite(find_suite(path) or path)
-    suite.worlds = worlds
+    suite.sandboxes = sandboxes
     return suite
 
 
-def _findings(path: Path, worlds: Sequence[WorldHook]) -> list[LintFinding]:
+def _findings(path: Path, sandboxes: Sequence[SandboxHook]) -> list[LintFinding]:
     from pytest_mapsat.model import SuiteError, UsageError
-    from pytest_mapsat.proof import lint_records
+    from pytest_mapsat.proof import lint_recordings
     from pytest_mapsat.suite import errors_of, lint
 
     if not path.exists():
         raise UsageError(f"{path}: there is no such file or folder")
     try:
-        suite = _opened(path, worlds)
+        suite = _opened(path, sandboxes)
     except SuiteError as error:
         return errors_of(error, "suite")
-    findings = [*lint(suite), *lint_records(suite)]
+    findings = [*lint(suite), *lint_recordings(suite)]
     missed = {(finding.problem.path, finding.problem.line) for finding in findings if finding.rule == "oracle-miss"}
     # What an oracle's miss tells already.
     kept = [
@@ -149,7 +151,7 @@ def _slips(findings: Sequence[LintFinding]) -> list[tuple[LintFinding, list[str]
 # -- mutants, answers, misses ------------------------------------------------------------------------------------------
 
 
-def _mutants(path: Path, findings: Sequence[LintFinding], worlds: Sequence[WorldHook]) -> Proof:
+def _mutants(path: Path, findings: Sequence[LintFinding], sandboxes: Sequence[SandboxHook]) -> Proof:
     """Return what the checks make of mutants of all cases that can be loaded; the others are among the findings."""
     from pytest_mapsat.model import SuiteError
     from pytest_mapsat.proof import Proof, prove
@@ -157,11 +159,11 @@ def _mutants(path: Path, findings: Sequence[LintFinding], worlds: Sequence[World
 
     if any(finding.severity == "error" and finding.rule != "case" for finding in findings):
         return Proof(())
-    suite = _opened(path, worlds)
+    suite = _opened(path, sandboxes)
     cases = []
     for entry in suite.readable():
         with suppress(SuiteError):
-            suite.records(entry.id)  # what cannot be read is among the findings
+            suite.recordings(entry.id)  # what cannot be read is among the findings
             cases.append(suite.load(entry))
     try:
         answers = [placed.noun for placed in read_answers(suite)]
@@ -170,7 +172,7 @@ def _mutants(path: Path, findings: Sequence[LintFinding], worlds: Sequence[World
     return prove(cases, suite, answers)
 
 
-def _judged_answers(options: argparse.Namespace, worlds: Sequence[WorldHook]) -> AnswersProof:
+def _judged_answers(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> AnswersProof:
     """Judge the labelled answers of a sound suite; write them as a run, and the calibration, where that is asked for. Raises UsageError, SuiteError."""
     from pytest_mapsat.formats import save_run, shown_path
     from pytest_mapsat.model import UsageError
@@ -178,7 +180,7 @@ def _judged_answers(options: argparse.Namespace, worlds: Sequence[WorldHook]) ->
     from pytest_mapsat.runs.labels import answers_by_trial, run_answers
     from pytest_mapsat.suite import read_answers
 
-    suite = _opened(options.suite, worlds)
+    suite = _opened(options.suite, sandboxes)
     answers = read_answers(suite)
     judged = run_answers(suite, answers)
     if not answers and (options.calibrate or options.save is not None):

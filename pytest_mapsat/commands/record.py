@@ -1,4 +1,4 @@
-"""``mapsat record TOOLS``: the user's own tools are called, and their answers become records of a suite."""
+"""``mapsat record TOOLS``: the user's own tools are called, and their answers become recordings of a suite."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .shared import FINDINGS, OK, SUITE, add_plugins, load_added, tell, write, w
 
 if TYPE_CHECKING:
     from pytest_mapsat.agents import Source
-    from pytest_mapsat.model import Case, Record
-    from pytest_mapsat.recording import Keeping, OwnTools, RecordingWorld
+    from pytest_mapsat.model import Case, Recording
+    from pytest_mapsat.recording import Keeping, OwnTools, RecordingSandbox
     from pytest_mapsat.suite import CaseEntry, Suite
 
 MORE = (
@@ -21,7 +21,7 @@ MORE = (
     "an agent, with every call passed on to your tools. Exit status 1 when something was not kept."
 )
 _ORACLE = "baseline:oracle"
-_WORLD = "to check the state that an agent leaves, write a world in Python (docs/worlds.md)"
+_SANDBOX = "to check the state that an agent leaves, write a sandbox in Python (docs/sandboxes.md)"
 #: How the name of a tool that changes something often begins.
 _WRITES = re.compile(
     r"(?:add|append|apply|book|buy|cancel|change|charge|close|commit|create|delete|edit|insert|mark|modify|move|order|pay|place|post|put|refund|register"
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     from pytest_mapsat.episode import shutdown
     from pytest_mapsat.formats import shown_path
     from pytest_mapsat.model import UsageError
-    from pytest_mapsat.recording import OwnTools, describe_tools, keep_records, with_things
+    from pytest_mapsat.recording import OwnTools, describe_tools, keep_recordings, with_things
     from pytest_mapsat.suite import find_suite, open_suite, write_tool
 
     load_added(options.plugins, [options.suite])
@@ -66,20 +66,22 @@ def run(options: argparse.Namespace) -> int:
         if not options.json:
             write(f"{shown_path(path)}: new, described from its signature; look it over" for path in described)
         entries, unread = _entries(suite, tuple(options.case or ()))
-        records, problems, redacted = _played(own, suite, entries, source, by_oracle=options.agent == _ORACLE)
+        recordings, problems, redacted = _played(own, suite, entries, source, by_oracle=options.agent == _ORACLE)
         problems = [*unread, *problems]
         for path in described:
             tool = suite.tools[path.stem]
-            write_tool(path, with_things(tool, [record.result for record in records if record.tool == tool.name]))
-        kept = keep_records(root, records, replace=options.replace)
+            write_tool(
+                path, with_things(tool, [recording.result for recording in recordings if recording.tool == tool.name])
+            )
+        kept = keep_recordings(root, recordings, replace=options.replace)
     finally:
         own.close()
         shutdown()
-    warnings = _of_writes(suite, records)
+    warnings = _of_writes(suite, recordings)
     if options.json:
         report = {
             "tools": [shown_path(path) for path in described],
-            "records": kept.to_json(),
+            "recordings": kept.to_json(),
             "redacted": sorted(redacted),
             "problems": problems,
             "warnings": warnings,
@@ -112,13 +114,13 @@ def _entries(suite: Suite, names: tuple[str, ...]) -> tuple[list[CaseEntry], lis
 
 def _played(
     own: OwnTools, suite: Suite, entries: list[CaseEntry], source: Source, *, by_oracle: bool
-) -> tuple[list[Record], list[str], set[str]]:
+) -> tuple[list[Recording], list[str], set[str]]:
     """Play the cases with the tools; return the answers, what went wrong, and what was redacted."""
     from pytest_mapsat.model import SuiteError
-    from pytest_mapsat.recording import RecordingWorld
-    from pytest_mapsat.sandbox import Sandbox
+    from pytest_mapsat.recording import RecordingSandbox
+    from pytest_mapsat.sandbox import RecordedSandbox
 
-    records: list[Record] = []
+    recordings: list[Recording] = []
     problems: list[str] = []
     redacted: set[str] = set()
     for entry in entries:
@@ -131,40 +133,40 @@ def _played(
             problems.append(f"case {case.id} has no oracle dialogue (truth.oracle) to take calls from; give --agent")
             continue
         fresh = own.fresh()
-        world = RecordingWorld(Sandbox(suite.tools, ()), fresh, case.id)
-        problems += _episode(case, source, world)
+        sandbox = RecordingSandbox(RecordedSandbox(suite.tools, ()), fresh, case.id)
+        problems += _episode(case, source, sandbox)
         if fresh is not own:
             fresh.close()
-        records += world.cleaned()
-        redacted |= world.secrets.found
-    return records, problems, redacted
+        recordings += sandbox.cleaned()
+        redacted |= sandbox.secrets.found
+    return recordings, problems, redacted
 
 
-def _episode(case: Case, source: Source, world: RecordingWorld) -> list[str]:
+def _episode(case: Case, source: Source, sandbox: RecordingSandbox) -> list[str]:
     """Play one case, and return what kept a call from being answered, or the episode from its end."""
     from pytest_mapsat.episode import run_episode
     from pytest_mapsat.users import make_user
 
-    trajectory = run_episode(case, source, make_user("scripted", case), world)
+    trajectory = run_episode(case, source, make_user("scripted", case), sandbox)
     errors = [
         f"case {case.id}: {step.tool}: {step.result['message']}"
         for step in trajectory.calls
-        if step.status == "error" and step.result["message"] not in world.problems
+        if step.status == "error" and step.result["message"] not in sandbox.problems
     ]
-    problems = [f"case {case.id}: {problem}" for problem in world.problems]
+    problems = [f"case {case.id}: {problem}" for problem in sandbox.problems]
     fault = [f"case {case.id}: {trajectory.fault.message}"] if trajectory.fault else []
     return [*problems, *errors, *fault]
 
 
-def _of_writes(suite: Suite, records: Iterable[Record]) -> list[str]:
-    """Return what a record cannot do for the tools that write, or seem to."""
-    called = {record.tool for record in records}
+def _of_writes(suite: Suite, recordings: Iterable[Recording]) -> list[str]:
+    """Return what a recording cannot do for the tools that write, or seem to."""
+    called = {recording.tool for recording in recordings}
     writing = sorted(name for name in called if suite.tools[name].effect == "write")
     seeming = sorted(name for name in called - {*writing} if _WRITES.match(name))
-    told = [f"{', '.join(writing)}: a record answers, and changes nothing: {_WORLD}"] if writing else []
+    told = [f"{', '.join(writing)}: a recording answers, and changes nothing: {_SANDBOX}"] if writing else []
     if seeming:
         told.append(
-            f"{', '.join(seeming)}: seems to write; if so, declare effect: write, and note that a record changes nothing: {_WORLD}"
+            f"{', '.join(seeming)}: seems to write; if so, declare effect: write, and note that a recording changes nothing: {_SANDBOX}"
         )
     return told
 
@@ -172,7 +174,7 @@ def _of_writes(suite: Suite, records: Iterable[Record]) -> list[str]:
 def _tell(kept: Keeping, redacted: set[str], problems: list[str]) -> None:
     from pytest_mapsat.formats import shown_path
 
-    counts = [f"{kept.added} record{'' if kept.added == 1 else 's'} added"]
+    counts = [f"{kept.added} recording{'' if kept.added == 1 else 's'} added"]
     counts += [f"{kept.known} already there"] if kept.known else []
     counts += [f"{kept.replaced} replaced"] if kept.replaced else []
     write([f"{shown_path(kept.path)}: {', '.join(counts)}"])

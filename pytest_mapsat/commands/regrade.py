@@ -109,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("--batch-in and --batch-out go with --judge=llm:MODEL or llm-lean:MODEL")
     paths = options.suite or [SUITE]
     added = load_added(options.plugins, paths)
-    suites = open_suites(paths, added.worlds)
+    suites = open_suites(paths, added.sandboxes)
     for warning in changed_suites(saved, suites, changes):
         tell(f"warning: {warning}")
     try:

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
     from pytest_mapsat.metrics import Family
     from pytest_mapsat.model import Run
-    from pytest_mapsat.sandbox import WorldHook
+    from pytest_mapsat.sandbox import SandboxHook
 
 OK, FINDINGS = 0, 1
-_HOOKS = ("pytest_mapsat_metrics", "pytest_mapsat_world")
+_HOOKS = ("pytest_mapsat_metrics", "pytest_mapsat_sandbox")
 #: A folder with one of these is the root of a project, as pytest has it.
 _ROOTS = ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 _NARROWEST = 60
@@ -39,8 +39,8 @@ def add_suite(parser: argparse.ArgumentParser) -> None:
 
 
 def add_plugins(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names modules with checks, metrics and worlds."""
-    about = "a module or file that adds checks, metrics or worlds; repeatable (default: conftest.py of the project and the suite)"
+    """Add the option that names modules with checks, metrics and sandboxes."""
+    about = "a module or file that adds checks, metrics or sandboxes; repeatable (default: conftest.py of the project and the suite)"
     parser.add_argument("-p", dest="plugins", metavar="MODULE", action="append", default=[], help=about)
 
 
@@ -89,10 +89,10 @@ def status_of(run: Run) -> int:
 
 @dataclass(frozen=True)
 class Added:
-    """What others add outside pytest: families of metrics by name, ours included, and what looks for worlds."""
+    """What others add outside pytest: families of metrics by name, ours included, and what looks for sandboxes."""
 
     families: Mapping[str, Family]
-    worlds: tuple[WorldHook, ...]
+    sandboxes: tuple[SandboxHook, ...]
 
 
 def load_added(modules: Sequence[str], suites: Sequence[Path]) -> Added:
@@ -109,7 +109,7 @@ def load_added(modules: Sequence[str], suites: Sequence[Path]) -> Added:
     from pytest_mapsat.metrics import gather_families
     from pytest_mapsat.model import UsageError
     from pytest_mapsat.registry import added_checks, exchange
-    from pytest_mapsat.sandbox import installed_worlds
+    from pytest_mapsat.sandbox import installed_sandboxes
 
     exchange({})
     loaded = []
@@ -125,9 +125,9 @@ def load_added(modules: Sequence[str], suites: Sequence[Path]) -> Added:
             loaded.append(_module(str(path)))
         except UsageError as error:
             problem = str(error).removeprefix("-p ")
-            tell(f"warning: {problem}; its checks, metrics and worlds are not known here")
-    worlds = [_world(module) for module in loaded if hasattr(module, "pytest_mapsat_world")]
-    return Added(gather_families(_given(loaded, "pytest_mapsat_metrics")), (*installed_worlds(), *worlds))
+            tell(f"warning: {problem}; its checks, metrics and sandboxes are not known here")
+    sandboxes = [_sandbox(module) for module in loaded if hasattr(module, "pytest_mapsat_sandbox")]
+    return Added(gather_families(_given(loaded, "pytest_mapsat_metrics")), (*installed_sandboxes(), *sandboxes))
 
 
 def _conftests(suites: Sequence[Path]) -> list[Path]:
@@ -140,8 +140,8 @@ def _conftests(suites: Sequence[Path]) -> list[Path]:
     return [path for path in conftests if path.is_file()]
 
 
-def _world(module: ModuleType) -> WorldHook:
-    return lambda case, suite: module.pytest_mapsat_world(config=None, case=case, suite=suite)
+def _sandbox(module: ModuleType) -> SandboxHook:
+    return lambda case, suite: module.pytest_mapsat_sandbox(config=None, case=case, suite=suite)
 
 
 def _module(name: str) -> ModuleType:

@@ -80,7 +80,7 @@ def _show_claims(options: argparse.Namespace) -> int:
     from pytest_mapsat.runs.regrade import open_suites
 
     paths = options.suite or [SUITE]
-    suites = open_suites(paths, load_added(options.plugins, paths).worlds)
+    suites = open_suites(paths, load_added(options.plugins, paths).sandboxes)
     claims = list(_claims(options.run, suites, options.case, options.trial))
     if options.json:
         write_json([_claim_data(*claim) for claim in claims])

@@ -150,7 +150,7 @@ def prove(cases: Iterable[Case], suite: Suite, answers: Sequence[LabelledAnswer]
         answers: its labelled answers.
 
     Raises:
-        SuiteError: a record of a case cannot be read.
+        SuiteError: a recording of a case cannot be read.
     """
     judge = make_judge(
         "checks", suite.tools, root=Path(), vocabulary=suite.vocabulary, suite=suite, calibration=suite.calibration

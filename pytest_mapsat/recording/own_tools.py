@@ -3,22 +3,290 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+import json
+import re
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
+from inspect import Parameter
+from math import isfinite
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from pytest_mapsat.agents import EventLoop, describe, load
-from pytest_mapsat.model import Json, JsonObject, MapsatError, Tool, UsageError, did_you_mean, shown
+from pytest_mapsat.formats import is_obvious, limits
+from pytest_mapsat.model import Entities, Json, JsonObject, MapsatError, Tool, UsageError, did_you_mean, shown
 from pytest_mapsat.user_code import StrangerError, call_stranger
 
-from .derive import by_position, tool_of, tool_of_schema
-from .plain import NotPlainError, plain
+#: A recording says more than its result: case, tool, arguments.
+_MOST_BYTES = limits.RECORDING_BYTES // 2
+#: A result stands three deep in a recording, and deeper in a run file, which allows for it.
+_DEEPEST = limits.DEPTH - 4
+_LONGEST_NUMBER = 10**limits.NUMBER_CHARS
+#: Lists that hold each other many times over would never end.
+_MOST_VALUES = 1_000_000
+
+
+class NotPlainError(ValueError):
+    """A value that no recording can hold; the message says where and why."""
+
+
+def plain(value: Any) -> Json:
+    """Return a deep copy of a value as JSON data. Tuples become lists; dataclasses and pydantic models become objects.
+
+    Raises:
+        NotPlainError: a value in it is none of JSON's, or it is too large for a recording.
+    """
+    data = _Copy().of(value, "", 0)
+    size = len(json.dumps(data, ensure_ascii=False).encode())
+    if size > _MOST_BYTES:
+        raise NotPlainError(f"a result of {size:,} bytes; a recording holds {_MOST_BYTES:,}")
+    return data
+
+
+class _Copy:
+    """One copy under way, with what is left of its size."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_VALUES
+
+    def of(self, value: Any, place: str, depth: int) -> Json:
+        self._left -= 1
+        if self._left < 0:
+            raise NotPlainError(f"more than {_MOST_VALUES:,} values")
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, str):
+            return _text(str.__str__(value), place)
+        if isinstance(value, int) and abs(value) < _LONGEST_NUMBER:
+            return int(value)
+        if isinstance(value, float) and isfinite(value):
+            return float(value)
+        if depth >= _DEEPEST:
+            raise NotPlainError(f"{_at(place)}lists and objects that stand more than {_DEEPEST} deep")
+        if isinstance(value, (list, tuple)):
+            return [self.of(member, f"{place}.{index}", depth + 1) for index, member in enumerate(value)]
+        members = _members(value)
+        if members is None:
+            kind = f"the number {value}" if isinstance(value, float) else f"a {type(value).__name__}"
+            raise NotPlainError(f"{_at(place)}{kind}, which JSON cannot hold: return text, numbers, lists and dicts")
+        odd = next((key for key in members if not isinstance(key, str)), None)
+        if odd is not None:
+            raise NotPlainError(f"{_at(place)}a key of type {type(odd).__name__}; keys of JSON are text")
+        return {_text(key, place): self.of(member, f"{place}.{key}", depth + 1) for key, member in members.items()}
+
+
+def _members(value: Any) -> Mapping[Any, Any] | None:
+    """Return the members of what JSON writes as an object, or None for anything else."""
+    if isinstance(value, Mapping):
+        return value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    dump = getattr(value, "model_dump", None)
+    if callable(dump) and not isinstance(value, type):
+        dumped = dump(mode="json")
+        return dumped if isinstance(dumped, Mapping) else None
+    return None
+
+
+def _text(value: str, place: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise NotPlainError(f"{_at(place)}text with half of a character, which no file can hold") from None
+    return value
+
+
+def _at(place: str) -> str:
+    return f"at {place.lstrip('.')}: " if place else ""
+
+
+_SECTION = re.compile(r"^(Args|Arguments|Parameters|Returns?|Yields?|Raises|Examples?|Notes?|Attributes):?$")
+_ARGUMENT = re.compile(r"^\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.+)$")
+_SPHINX = re.compile(r"^:param(?:\s+[^:]+?)?\s+(\w+):\s*(.+)$")
+#: Keys that hold the name of a thing, the likeliest first.
+_NAMES = ("name", "title", "label")
+_NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_ONLY)
+
+
+def tool_of(name: str, function: Callable[..., Any]) -> Tool:
+    """Return the spec of a function as a tool.
+
+    Parameters have the JSON Schema of their type hints, as pydantic gives it, and the words of the docstring (Google's or Sphinx's style).
+    A parameter whose name obviously stands for a secret is declared as one.
+
+    Args:
+        name: the tool's name.
+        function: what is called.
+    """
+    parameters = _parameters(function)
+    hints = _hints(function)
+    about, words = _docstring(function)
+    definitions: JsonObject = {}
+    properties = {
+        one.name: _property(one, hints.get(one.name, Parameter.empty), words.get(one.name, ""), definitions)
+        for one in parameters
+        if one.kind in _NAMED
+    }
+    schema: JsonObject = {"type": "object", "properties": properties}
+    required = [one.name for one in parameters if one.kind in _NAMED and one.default is Parameter.empty]
+    if required:
+        schema["required"] = required
+    schema["additionalProperties"] = any(one.kind is Parameter.VAR_KEYWORD for one in parameters)
+    if definitions:
+        schema["$defs"] = definitions
+    return Tool(
+        name=name,
+        description=about or name.replace("_", " "),
+        parameters=schema,
+        secrets=tuple(filter(is_obvious, properties)),
+    )
+
+
+def tool_of_schema(schema: Mapping[str, Any]) -> Tool:
+    """Return the spec of a tool from its schema in the form of OpenAI, Anthropic or MCP.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    function = schema.get("function", schema)
+    keys = ("parameters", "input_schema", "inputSchema")
+    inputs: JsonObject = next((function[key] for key in keys if key in function), {})
+    parameters = {"type": "object", "properties": {}, **inputs}
+    name = str(function.get("name", ""))
+    return Tool(
+        name=name,
+        description=str(function.get("description") or name.replace("_", " ")),
+        parameters=parameters,
+        secrets=tuple(filter(is_obvious, map(str, parameters.get("properties", {})))),
+    )
+
+
+def with_things(tool: Tool, results: Iterable[Json]) -> Tool:
+    """Return a tool that says where in its results things with a name stand, as far as lists of objects with a name tell.
+
+    Args:
+        tool: a tool that was just derived.
+        results: what it answered.
+    """
+    found: dict[str, Entities] = {}
+    waiting: list[tuple[str, Json]] = [("", result) for result in results]
+    while waiting:
+        path, value = waiting.pop(0)
+        if isinstance(value, Mapping):
+            waiting += [(f"{path}.{key}".lstrip("."), member) for key, member in value.items() if "." not in key]
+        elif isinstance(value, list) and value and all(isinstance(member, Mapping) for member in value):
+            name = next((key for key in _NAMES if all(_is_name(member.get(key)) for member in value)), None)
+            if path and name is not None:
+                identity = "id" if all("id" in member for member in value) else None
+                found.setdefault(path, Entities(items=path, name=name, id=identity))
+    return tool.model_copy(update={"entities": tuple(found[path] for path in sorted(found))})
+
+
+def _is_name(value: Json) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def by_position(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of the parameters that a function takes by their position only."""
+    return tuple(one.name for one in _parameters(function) if one.kind is Parameter.POSITIONAL_ONLY)
+
+
+def _parameters(function: Callable[..., Any]) -> list[Parameter]:
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # written in C without a signature
+        return [Parameter("arguments", Parameter.VAR_KEYWORD)]
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the type hints; none where one names what cannot be found."""
+    target = function if inspect.isroutine(function) else type(function).__call__
+    try:
+        return call_stranger(typing.get_type_hints, target, include_extras=True)
+    except StrangerError:
+        return {}
+
+
+def _property(parameter: Parameter, hint: Any, words: str, definitions: JsonObject) -> JsonObject:
+    schema = {} if hint is Parameter.empty else _schema_of(hint, definitions)
+    if words:
+        schema["description"] = words
+    if parameter.default is not Parameter.empty and _is_plain(parameter.default):
+        schema["default"] = parameter.default
+    return schema
+
+
+def _schema_of(hint: Any, definitions: JsonObject) -> JsonObject:
+    try:
+        schema: JsonObject = _untitled(call_stranger(lambda: TypeAdapter(hint).json_schema()))
+    except StrangerError:
+        return {}  # a type that JSON has nothing for: anything may be given
+    inner: JsonObject = schema.pop("$defs", {})
+    if any(definitions.get(name, definition) != definition for name, definition in inner.items()):
+        return {}
+    definitions.update(inner)
+    return _without_null(schema)
+
+
+def _without_null(schema: JsonObject) -> JsonObject:
+    """Return ``X | None`` as ``X``: a parameter that may be null may be left out."""
+    choices = [choice for choice in schema.get("anyOf", ()) if choice != {"type": "null"}]
+    if len(choices) != 1 or len(schema["anyOf"]) == 1:
+        return schema
+    return {**{key: value for key, value in schema.items() if key != "anyOf"}, **choices[0]}
+
+
+def _untitled(schema: Any) -> Any:
+    """Return a JSON Schema without the titles that pydantic makes of names."""
+    if isinstance(schema, list):
+        return [_untitled(member) for member in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made: JsonObject = {}
+    for key, value in schema.items():
+        if key in ("properties", "$defs"):
+            made[key] = {name: _untitled(member) for name, member in value.items()}
+        elif key in ("default", "enum", "const", "examples"):
+            made[key] = value
+        elif key != "title":
+            made[key] = _untitled(value)
+    return made
+
+
+def _is_plain(value: Any) -> bool:
+    try:
+        return value is not None and bool(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        return False
+
+
+def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+    """Return the first paragraph of a docstring, and what it says of each parameter."""
+    target = function if inspect.isroutine(function) or inspect.isclass(function) else type(function).__call__
+    text = (inspect.getdoc(target) or "").strip()
+    lines = [line.strip() for line in text.splitlines()]
+    about = []
+    for line in lines:
+        if not line or _SECTION.match(line) or _SPHINX.match(line):
+            break
+        about.append(line)
+    words: dict[str, str] = {}
+    section = ""
+    for line in lines:
+        if found := _SECTION.match(line):
+            section = found[1]
+        elif (found := _SPHINX.match(line)) or (
+            section in ("Args", "Arguments", "Parameters") and (found := _ARGUMENT.match(line))
+        ):
+            words[found[1]] = found[2]
+    return " ".join(about), words
+
 
 _EXPECTED = "expected functions: a list or dict of them, a module, an object with methods, or one with call and schemas"
 
@@ -106,7 +374,7 @@ class OwnTools:
             arguments: its arguments by name; the tool gets a copy.
 
         Raises:
-            NoAnswerError: there is no such tool, it raised, or returned what no record can hold.
+            NoAnswerError: there is no such tool, it raised, or returned what no recording can hold.
         """
         own = self._tools.get(name)
         if own is None:

@@ -1,4 +1,4 @@
-"""The state that an episode ends in: the tables it started from, with the changes of every call laid on. No world is run for it.
+"""The state that an episode ends in: the tables it started from, with the changes of every call laid on. No sandbox is run for it.
 
 Two ends are compared row by row. What cannot matter does not count: the order of keys and of writes, the spelling of numbers, and the
 names of new ids.
@@ -27,9 +27,8 @@ from pytest_mapsat.model import (
     shown,
 )
 
-from .door import WorldSuite, make_world
-from .state import State, frozen, thawed
-from .tables import Table, as_seen
+from .layers import SandboxSuite, make_sandbox
+from .state import State, Table, as_seen, frozen, thawed
 
 #: An episode that changes more rows than this is not compared.
 MOST_CHANGES = 100_000
@@ -48,7 +47,7 @@ def end_state(tables: Mapping[str, Table], setup: Iterable[RowChange], calls: It
 
     Args:
         tables: what the episode started from, with the case's overlays laid on.
-        setup: the rows that the world changed while it was made.
+        setup: the rows that the sandbox changed while it was made.
         calls: the calls of the episode, in their order.
 
     Raises:
@@ -88,7 +87,7 @@ class End:
 
     Attributes:
         state: the tables at the end, by the ids of their rows.
-        changes: what has changed, a change for each row; what the world set up before the first call is part of the start.
+        changes: what has changed, a change for each row; what the sandbox set up before the first call is part of the start.
 
     Raises:
         EndError, InfrastructureError: as ``end_state``.
@@ -127,28 +126,28 @@ def unknown_table(table: str, tables: Iterable[str]) -> str:
     return f"the suite has no table {shown(table)} in state/ ({hint})"
 
 
-def tables_of(case: Case, suite: WorldSuite) -> dict[str, Table]:
+def tables_of(case: Case, suite: SandboxSuite) -> dict[str, Table]:
     """Return the tables that the episodes of a case start from."""
     return as_seen(suite.tables, suite.overlays(case.id))
 
 
-def play_reference(case: Case, suite: WorldSuite) -> ReferenceEnd | None:
-    """Return what the reference of a case (``truth.end``) changes in a fresh world; None where the case has none.
+def play_reference(case: Case, suite: SandboxSuite) -> ReferenceEnd | None:
+    """Return what the reference of a case (``truth.end``) changes in a fresh sandbox; None where the case has none.
 
     Raises:
-        SuiteError: a record or a table cannot be read.
-        InfrastructureError: the world cannot be made, or breaks.
+        SuiteError: a recording or a table cannot be read.
+        InfrastructureError: the sandbox cannot be made, or breaks.
     """
     calls = case.truth.reference
     if calls is None:
         return None
-    world, problem = make_world(case, suite), ""
+    sandbox, problem = make_sandbox(case, suite), ""
     changes: list[RowChange] = []
     for number, call in enumerate(calls, 1):
-        answer = world.call(call.tool, call.arguments)
+        answer = sandbox.call(call.tool, call.arguments)
         changes += answer.changed
         # A look-up that finds nothing changes nothing.
-        if answer.status != "ok" and (call.tool not in world.tools or world.tools[call.tool].effect == "write"):
+        if answer.status != "ok" and (call.tool not in sandbox.tools or sandbox.tools[call.tool].effect == "write"):
             why = answer.result.get("message", "") if isinstance(answer.result, dict) else ""
             problem = f"call {number} of the reference, {call.tool}, ends as {answer.status}: {why}"[:500]
             break

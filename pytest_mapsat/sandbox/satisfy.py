@@ -28,10 +28,7 @@ from pytest_mapsat.model import (
     values_of,
 )
 
-from .canonical import number, point
-from .geo import SAME_POINT_M, distance_m
-from .text import normalise, text_similarity
-from .times import moment, open_at
+from .canonical import SAME_POINT_M, distance_m, moment, normalise, number, open_at, point, text_similarity
 
 
 def satisfies(

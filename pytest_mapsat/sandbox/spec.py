@@ -2,15 +2,223 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from pytest_mapsat.model import Json, JsonObject, ParameterMatch, ParameterType, Tool, did_you_mean, mismatches, shown
+from pytest_mapsat.model import (
+    Json,
+    JsonObject,
+    ParameterMatch,
+    ParameterType,
+    Tool,
+    did_you_mean,
+    limits_broken,
+    mismatches,
+    shown,
+)
 
-from .canonical import Canonical, Canoniser, UnfitError
-from .fitting import Fitting
-from .geo import SAME_POINT_M
-from .text import Lexicon, Request
+from .canonical import (
+    SAME_POINT_M,
+    Canonical,
+    Canoniser,
+    UnfitError,
+    as_text,
+    boolean,
+    members,
+    normalise,
+    number,
+    tokens,
+    unpacked,
+)
+
+
+@dataclass(frozen=True)
+class Request:
+    """A text taken apart.
+
+    Attributes:
+        known: the declared words in it, each as its head word, sorted.
+        other: all other words that are not generic, in their order.
+        text: the text with declared words replaced by their head words and without generic ones: by it texts are held against each other.
+    """
+
+    known: tuple[str, ...]
+    other: tuple[str, ...]
+    text: str
+
+    @cached_property
+    def key(self) -> tuple[tuple[str, ...], str]:
+        """What two requests must share to ask for the same; it is quick to compare."""
+        return self.known, "".join(sorted("".join(self.other)))
+
+    def same_as(self, asked: Request) -> bool:
+        """Return whether both ask for the same words, none more and none less, in whatever order."""
+        return self.key == asked.key and (
+            sorted(self.other) == sorted(asked.other)
+            or _made_of(asked.other, "".join(self.other))
+            or _made_of(self.other, "".join(asked.other))
+        )
+
+
+def _made_of(words: Iterable[str], text: str) -> bool:
+    """Return whether the text consists of exactly these words: spaces may have been lost."""
+    for word in sorted(words, key=len, reverse=True):
+        before, found, after = text.partition(word)
+        if not found:
+            return False
+        text = before + "\0" + after
+    return not text.strip("\0")
+
+
+class Lexicon:
+    """The words that a parameter declares: synonyms with their head word, and generic words.
+
+    Longer words are found first, so that a declared word is never cut in two. Chinese words are found anywhere in a
+    run, others only as whole words ("shop" is no part of "photoshop").
+    """
+
+    def __init__(self, rule: ParameterMatch) -> None:
+        self._head: dict[str, str | None] = {_spaced(word): None for word in rule.generic}
+        for head, others in rule.synonyms.items():
+            self._head.update({_spaced(word): _spaced(head) for word in (head, *others)})
+        longest_first = sorted(filter(None, self._head), key=lambda word: (-len(word), word))
+        pattern = "|".join(map(_whole, longest_first))
+        self._words = re.compile(pattern or r"(?!)")
+
+    def request(self, text: str) -> Request:
+        """Take a text apart. A text of generic words only asks for just these."""
+        spaced = _spaced(text)
+        heads = [self._head[found.group()] for found in self._words.finditer(spaced)]
+        known = tuple(sorted({head for head in heads if head}))
+        other = tuple(self._words.sub(" ", spaced).split())
+        if not known and not other:
+            return Request(known, tuple(spaced.split()), normalise(spaced))
+        return Request(known, other, normalise(self._words.sub(lambda found: self._head[found.group()] or " ", spaced)))
+
+
+def _spaced(text: str) -> str:
+    return " ".join(tokens(text))
+
+
+def _whole(word: str) -> str:
+    before = r"(?<![^ ])" if word[0].isascii() else ""
+    after = r"(?![^ ])" if word[-1].isascii() else ""
+    return before + re.escape(word) + after
+
+
+#: What of a schema limits a value beyond its type.
+_LIMITS = frozenset(
+    {"enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
+    | {"minLength", "maxLength", "items", "minItems", "maxItems"}
+)
+#: What is compared as a whole where a few values are allowed.
+_AS_WORDS = ("text", "json", "set")
+
+
+class Fitting:
+    """One parameter, made ready for many calls.
+
+    Args:
+        schema: its JSON Schema.
+        rule: how it is matched; its synonyms hold for allowed values too.
+
+    Attributes:
+        limited: whether its schema limits it beyond its type.
+    """
+
+    def __init__(self, schema: Mapping[str, Any], rule: ParameterMatch) -> None:
+        self.limited = not _LIMITS.isdisjoint(schema)
+        self._schema = schema
+        self._synonyms = tuple(rule.synonyms)
+        as_word = rule.type in _AS_WORDS
+        self._canonise = Canoniser(rule.model_copy(update={"type": "enum"}) if as_word else rule)
+        allowed = schema.get("enum")
+        self._allowed: list[Json] = list(allowed) if isinstance(allowed, (list, tuple)) else []
+        #: The first of several that are written alike counts.
+        self._spelled = {self._canonical(value): value for value in reversed(self._allowed)}
+        kinds = schema.get("type")
+        self._kinds = {kinds} if isinstance(kinds, str) else {kind for kind in kinds or () if isinstance(kind, str)}
+        self._is_set = rule.type == "set"
+        items, named = schema.get("items"), schema.get("properties")
+        self._items = Fitting(items, rule) if isinstance(items, Mapping) else None
+        named = named if isinstance(named, Mapping) else {}
+        self._members = {
+            name: Fitting(part, ParameterMatch()) for name, part in named.items() if isinstance(part, Mapping)
+        }
+        choices = schema.get("anyOf") or schema.get("oneOf") or ()
+        self._choices = [Fitting(part, rule) for part in choices if isinstance(part, Mapping)]
+
+    def fitted(self, value: Json) -> Json:
+        """Return a value as the schema declares it, at any depth: numeric text as a number, an allowed value in its own spelling."""
+        if self._allowed:
+            found = self._canonical(value)
+            return value if value in self._allowed or found is None else self._spelled.get(found, value)
+        if self._choices:
+            ways = [value, *(choice.fitted(value) for choice in self._choices)]
+            return next((way for way in ways if not any(mismatches(self._schema, way))), value)
+        if isinstance(value, str):
+            value = self._meant(value)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            value = self._written(value)
+        if self._items is not None and isinstance(value, (list, tuple)):
+            return [self._items.fitted(item) for item in value]
+        if self._members and isinstance(value, Mapping):
+            return {
+                name: self._members[name].fitted(member) if name in self._members else member
+                for name, member in value.items()
+            }
+        return value
+
+    def _meant(self, text: str) -> Json:
+        """Return what a text stands for where the schema wants no text; the text where it stands for nothing."""
+        kinds = self._kinds
+        if "string" in kinds or not kinds:
+            return text
+        amount = number(text) if kinds & {"number", "integer"} else None
+        if amount is not None:
+            return int(amount) if amount.is_integer() else amount
+        truth = boolean(text) if "boolean" in kinds else None
+        if truth is not None:
+            return truth
+        inside = unpacked(text) if kinds & {"array", "object"} else None
+        if isinstance(inside, (list, dict)):
+            return inside
+        return members(text) if self._is_set and "array" in kinds else text
+
+    def _written(self, amount: float) -> Json:
+        """Return a number as the schema declares it: 5.0 as 5, a text or a truth value where no number is wanted."""
+        kinds = self._kinds
+        if kinds & {"number", "integer"}:
+            return int(amount) if isinstance(amount, float) and amount.is_integer() else amount
+        if "string" in kinds and number(amount) is not None:
+            return as_text(amount)
+        truth = boolean(amount) if "boolean" in kinds else None
+        return amount if truth is None else truth
+
+    def broken(self, value: Json) -> Iterator[str]:
+        """Yield the limits that a fitted value breaks: allowed values, least and greatest, lengths, those of items."""
+        if self._allowed:
+            if value not in self._allowed:
+                hint = did_you_mean(value, [*self._allowed, *self._synonyms])
+                words = ", ".join(map(shown, self._allowed))
+                yield f"found {shown(value)}, expected one of {words}" + (f" ({hint})" if hint else "")
+            return
+        if self._schema.get("type") == "integer" and isinstance(value, float):
+            yield f"found {value:g}, expected a whole number"
+        yield from limits_broken(self._schema, value)
+        if self._items is not None and isinstance(value, list):
+            for item in value:
+                yield from self._items.broken(item)
+
+    def _canonical(self, value: Json) -> Canonical:
+        try:
+            return self._canonise(value)
+        except UnfitError:
+            return None
+
 
 #: A call, one canonical value for each of ``Spec.parameters``.
 Values = tuple[Canonical, ...]
@@ -25,7 +233,7 @@ _BY_SCHEMA: dict[str, ParameterType] = {
 
 
 class UnanswerableError(ValueError):
-    """A call that the world refuses as a real service would; the message tells the agent why."""
+    """A call that the sandbox refuses as a real service would; the message tells the agent why."""
 
 
 class BadArgumentsError(ValueError):
@@ -41,7 +249,7 @@ class Parameter:
 
     Attributes:
         located: whether it is compared by distance.
-        essential: whether a difference beyond its tolerance keeps a record from answering.
+        essential: whether a difference beyond its tolerance keeps a recording from answering.
         lexicon: the declared words, where text may be near.
         plain: whether only equal values match it, with no tolerance of any kind.
     """
@@ -166,8 +374,8 @@ class Spec:
         """Return the call with its canonical values.
 
         Args:
-            arguments: the call's arguments, as an agent or a record gives them.
-            complete: whether required parameters must be there (a recorded call may lack them: the world took it).
+            arguments: the call's arguments, as an agent or a recording gives them.
+            complete: whether required parameters must be there (a recorded call may lack them: the service took it).
 
         Raises:
             BadArgumentsError: a name is unknown, a required parameter is missing, or a value is not of its type.
@@ -197,7 +405,7 @@ class Spec:
         }
 
     def limits_broken(self, arguments: Mapping[str, Json]) -> Iterator[str]:
-        """Yield the limits of the parameters' schemas that a call breaks, one sentence each. A recorded call may break them: the world took it."""
+        """Yield the limits of the parameters' schemas that a call breaks, one sentence each. A recorded call may break them: the service took it."""
         for name, value in arguments.items():
             fitting = self._fittings.get(name)
             if fitting is not None and fitting.limited and not _empty(value):

@@ -14,9 +14,7 @@ import pytest
 import pytest_mapsat
 from pytest_mapsat.cli import COMMANDS as TABLE
 from pytest_mapsat.cli import LATER, MOVED, RARE, main
-from pytest_mapsat.commands.importing import FORMATS
 from pytest_mapsat.model import Case, Tool
-from pytest_mapsat.suite import importers
 
 MANIFEST = "name: demo\nversion: '1'\nlicense: MIT\nschema_version: 1\ncoordinates: wgs84\n"
 CASE = "id: a\nvisible: {query: 吃饭, context: {now: 2026-05-07T12:30:00+08:00}}\ntruth: {explicit: [{id: e1, text: 店}]}\n"
@@ -104,8 +102,11 @@ def test_help_imports_nothing_heavy():
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_formats_in_help_are_those_there_are():
-    assert set(FORMATS) == set(importers.FORMATS)
+def test_help_of_import_names_the_formats_of_installed_packages(capsys):
+    assert main(["import", "--help"]) == 0
+    assert "one of: mapsatisfybench, mobilitybench\n" in capsys.readouterr().out
+    assert main(["import", "mobilitybank", "src", "dest"]) == 2
+    assert "invalid choice: 'mobilitybank' (choose from" in capsys.readouterr().err
 
 
 def test_lint_of_a_sound_suite_ends_with_0(tmp_path, capsys):
@@ -202,12 +203,12 @@ def test_import_reports_to_people_and_machines(tmp_path, capsys):
 
     assert main(["import", "mapsatisfybench", str(source), str(tmp_path / "one")]) == 0
     text = capsys.readouterr().out
-    assert text.startswith(f"{tmp_path}/one: 1 cases, 22 tools, 1 records (1 of no case, kept aside)\n")
+    assert text.startswith(f"{tmp_path}/one: 1 cases, 22 tools, 1 recordings (1 of no case, kept aside)\n")
     assert "[orphan]" in text
 
     assert main(["import", "mapsatisfybench", str(source), str(tmp_path / "two"), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
-    assert (report["cases"], report["records"], report["orphans"]) == (1, 1, 1)
+    assert (report["cases"], report["recordings"], report["orphans"]) == (1, 1, 1)
 
     assert main(["import", "mapsatisfybench", str(source), str(tmp_path / "two")]) == 2
     assert "exists and is not an empty folder" in capsys.readouterr().err

@@ -69,7 +69,7 @@ def test_a_case_that_a_silent_agent_keeps_is_warned_of_unless_another_requiremen
     assert told(lint(ended(check, asked, **truth))[1]) == set()
 
 
-def test_a_world_that_nobody_makes_is_named(tmp_path, monkeypatch, capsys):
+def test_a_sandbox_that_nobody_makes_is_named(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     shop.write_shop(tmp_path / "suite", ended(STATE))
     assert main(["lint", "suite"]) == 2

@@ -10,7 +10,7 @@ from pytest_mapsat.cli import main
 from pytest_mapsat.proof import prove
 from pytest_mapsat.reports import cell_width
 from pytest_mapsat.suite import open_suite
-from shipped_agents.errands_world import world_of
+from shipped_agents.errands_sandbox import sandbox_of
 
 SHIPPED = Path(__file__).resolve().parents[2] / "benchmark_cases"
 TOOL = {
@@ -41,12 +41,12 @@ def write_suite(root: Path, check: dict, say: str = "Go to Old Mill, 40 yuan.", 
         },
     }  # fmt: skip
     (root / "tools").mkdir()
-    (root / "records").mkdir()
+    (root / "recordings").mkdir()
     (root / "suite.yaml").write_text(json.dumps(manifest))
     (root / "a.yaml").write_text(json.dumps(case))
     (root / "tools" / "find.yaml").write_text(json.dumps(TOOL))
-    record = {"case": "a", "tool": "find", "arguments": {"query": "x"}, "result": PLACES}
-    (root / "records" / "a.jsonl").write_text(json.dumps(record) + "\n")
+    recording = {"case": "a", "tool": "find", "arguments": {"query": "x"}, "result": PLACES}
+    (root / "recordings" / "a.jsonl").write_text(json.dumps(recording) + "\n")
     trust(root)
     return root
 
@@ -142,7 +142,7 @@ def test_the_report_on_the_shipped_suite_fits_the_terminal(capsys, monkeypatch, 
 @pytest.fixture(scope="module")
 def proof():
     suite = open_suite(SHIPPED)
-    suite.worlds = [lambda case, _suite: world_of(case)]
+    suite.sandboxes = [lambda case, _suite: sandbox_of(case)]
     entries = [entry for path in suite.files() for entry in suite.entries(path)]
     return prove([suite.load(entry) for entry in entries], suite)
 

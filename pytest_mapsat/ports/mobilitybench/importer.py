@@ -1,0 +1,418 @@
+"""Import of MobilityBench's published table of episodes (CSV, 33 columns of text and Python literals).
+
+What the columns mean was found by looking at the published rows; docs/importing.md describes it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
+from pathlib import Path
+from typing import IO
+
+from pytest_mapsat.formats import content_digest, limits, printable, read_csv, replacing, shown_path
+from pytest_mapsat.model import (
+    SUITE_SCHEMA,
+    Case,
+    EpisodeDefaults,
+    Json,
+    JsonObject,
+    Problem,
+    Recording,
+    SuiteError,
+    SuiteManifest,
+    Tool,
+)
+from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, write_cases, write_manifest, write_tool
+
+from .gold import answer, doubts_of
+from .requirements import required
+from .rows import (
+    COLUMNS,
+    ROUTES,
+    SCENARIOS,
+    SLOT_CHARS,
+    GoldCall,
+    OddRowError,
+    Row,
+    mobility_tools,
+    point_of,
+    read_row,
+    slots,
+)
+from .words import meant_lines, spellings_of_city, spellings_of_points, spellings_of_set, without_brackets
+
+FORMAT = "mobilitybench"
+_DESCRIPTION = (
+    "MobilityBench (repository AMAP-ML/MobilityBench, no licence stated), imported from its published table; "
+    "snapshot {snapshot}: {cases} cases, {recordings} recordings. Nobody may ask the user back."
+)
+_DOMAINS = {
+    "basic_information_retrieval": "places, where the user is, what is nearby, weather, traffic",
+    "route_dependent_information_retrieval": "what only a route tells: its length, when to leave",
+    "basic_route_planning": "from here to there, by way of other places",
+    "preference_constrained_route_planning": "routes under the user's wishes: no highways, not this line",
+}
+#: Ways that no tool of the benchmark plans, with their verbs: a station is none.
+_OTHER_MEANS = (
+    "坐高铁", "乘高铁", "乘坐高铁", "坐动车", "坐火车", "乘火车", "乘坐火车", "坐飞机", "乘飞机", "坐大巴", "坐客车",
+)  # fmt: skip
+_PLACES = ("data/datasets", "datasets", "data", "")
+
+
+def import_mobilitybench(src: Path, dest: Path) -> ImportReport:
+    """Make a suite at ``dest`` from the published table at ``src``.
+
+    Args:
+        src: the CSV file, or the folder (the repository's) that holds it.
+        dest: a folder that does not exist yet, or is empty.
+
+    Returns:
+        What came over, what did not, and what is odd.
+
+    Raises:
+        SuiteError: when the table cannot be read, lacks a column, or has no row that becomes a case.
+        UsageError: when ``dest`` cannot be used.
+    """
+    table = _find(src)
+    with new_folder(dest) as folder:
+        return _build(table, folder)
+
+
+def _find(src: Path) -> Path:
+    if src.is_file():
+        return src
+    tables = next((found for place in _PLACES if (found := sorted((src / place).glob("*.csv")))), [])
+    if len(tables) != 1:
+        hint = "give the published table itself, such as data/datasets/sample_10.csv"
+        listed = f"holds {len(tables)} tables (*.csv)" if tables else "holds no table (*.csv)"
+        raise SuiteError(Problem(shown_path(src), 0, listed, hint))
+    return tables[0]
+
+
+def _build(table: Path, folder: Path) -> ImportReport:
+    """Write the suite row by row, so that one row at a time is held."""
+    log = ImportLog()
+    kept: set[str] = set()
+    by_tool: Counter[str] = Counter()
+    with replacing(folder / "recordings" / "recorded.jsonl") as recordings:
+        write_cases(folder / "cases.jsonl", _cases(table, kept, log, _keeper(recordings, by_tool)))
+    if not kept:
+        problems = [Problem(note.place, 0, note.message) for note in log.notes if note.kind == "unparsable"]
+        raise SuiteError(*problems[: limits.PROBLEMS] or [Problem(shown_path(table), 0, "holds no row")])
+    log.note("assumption", "time", "times stand without an offset in the source; +08:00 is added, China's one zone")
+    for name, tool in mobility_tools().items():
+        write_tool(folder / "tools" / f"{name}.yaml", tool)
+    write_manifest(folder / "suite.yaml", _manifest(content_digest(table)[:12], len(kept), by_tool.total()))
+    return log.report(folder, FORMAT, cases=len(kept), tools=len(mobility_tools()), by_tool=by_tool)
+
+
+def _rows(table: Path, log: ImportLog) -> Iterator[tuple[int, Row]]:
+    """Give the rows that can be read, each with its number in the table; others are noted and left out."""
+    numbers = count(1)
+
+    def left_out(place: str, why: str) -> None:
+        log.note("unparsable", place, f"{why}; the row is left out")
+        log.leave("rows")
+
+    def torn(problem: Problem) -> None:
+        next(numbers)
+        left_out(f"{printable(table.name)}:{problem.line}", problem.message)
+
+    hint = "the published table has the columns query, context, task_scenario, tool_list, ..."
+    for source in read_csv(table, COLUMNS, hint=hint, torn=torn):
+        number = next(numbers)
+        place = f"{printable(table.name)}:{source.line}"
+        for name in sorted(source.cells.keys() - set(COLUMNS) - {""}) if number == 1 else ():
+            log.note("column", place, f"the column {printable(name)} is not carried over")
+            log.leave(f"column {name}")
+        try:
+            yield number, read_row(source, place, mobility_tools(), log)
+        except OddRowError as error:
+            left_out(place, str(error))
+
+
+def _keeper(file: IO[bytes], by_tool: Counter[str]) -> Callable[[Recording], None]:
+    """Return what writes a recording and counts it."""
+
+    def keep(recording: Recording) -> None:
+        by_tool[recording.tool] += 1
+        file.write(json.dumps(recording.to_json(), ensure_ascii=False, allow_nan=False).encode() + b"\n")
+
+    return keep
+
+
+def _cases(table: Path, kept: set[str], log: ImportLog, keep: Callable[[Recording], None]) -> Iterator[Case]:
+    """Give the cases, note their ids, and hand on their recordings."""
+    for number, row in _rows(table, log):
+        if row.id in kept:
+            log.note("duplicate_case", row.place, f"the same row as that of {row.id}; the first one is kept")
+            log.leave("rows")
+            continue
+        case = convert_case(row, number, mobility_tools(), log)
+        if case is None:
+            log.leave("rows")
+            continue
+        kept.add(case.id)
+        _remark(row, log)
+        for recording in recordings_of(row):
+            keep(recording)
+        yield case
+
+
+def _remark(row: Row, log: ImportLog) -> None:
+    """Note the expected calls that nothing will answer."""
+    place = f"{row.place} ({row.id})"
+    for call in row.calls:
+        if call.cut:
+            message = (
+                f"the result of {call.tool} is cut at {len(call.cut)} characters; it is kept, marked, and never served"
+            )
+            log.note("cut", place, message)
+        elif call.result is None:
+            message = f"no column has what {call.tool} returned; the expected call will miss"
+            log.note("no_recording", place, message)
+
+
+def _manifest(snapshot: str, cases: int, recordings: int) -> SuiteManifest:
+    return SuiteManifest(
+        name=FORMAT,
+        version=f"snapshot-{snapshot}",
+        license="unknown",
+        schema_version=SUITE_SCHEMA,
+        coordinates="gcj02",
+        language="zh",
+        domains=_DOMAINS,
+        metrics=("mobility",),
+        success="mobility_fpr",
+        asserted=("explicit", "facts", "hard", "policies"),
+        episode=EpisodeDefaults(user="silent"),
+        vocabulary={"means.transit": _OTHER_MEANS},
+        description=_DESCRIPTION.format(snapshot=snapshot, cases=cases, recordings=recordings),
+    )
+
+
+# -- a row as a case
+
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.\d{1,9})?")
+_TEXT: JsonObject = {"type": "string", "maxLength": SLOT_CHARS}
+_TEXTS: JsonObject = {"type": "array", "maxItems": 20, "items": _TEXT}
+_WORDS = ("place", "near", "city", "time", "road", "origin", "destination")
+_LISTS = ("waypoints", "strategy", "avoid_lines", "take_lines")
+#: The output that every case asks for: the same in all, so that it tells nothing of the gold.
+OUTPUT_SCHEMA: JsonObject = {
+    "type": "object",
+    "required": ["intent", "constraints"],
+    "properties": {
+        "intent": {"type": "string", "enum": list(SCENARIOS)},
+        "constraints": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {**dict.fromkeys(_WORDS, _TEXT), **dict.fromkeys(_LISTS, _TEXTS)},
+        },
+        "plan": {
+            "type": "array",
+            "maxItems": 50,
+            "items": {
+                "type": "object",
+                "required": ["tool"],
+                "properties": {"tool": _TEXT, "arguments": {"type": "object"}},
+            },
+        },
+    },
+}
+_NO_QUESTION = {
+    "id": "asks_nothing",
+    "text": "不向用户反问（论文3.1.1：不允许澄清）",
+    "check": {"kind": "asked", "at_most": 0},
+}
+
+
+def convert_case(row: Row, number: int, tools: Mapping[str, Tool], log: ImportLog) -> Case | None:
+    """Return the case of a row, or None after noting why it cannot be one.
+
+    Args:
+        row: the row, read.
+        number: which row of the source it is, from 1.
+        tools: the benchmark's tools.
+        log: hears of what is odd.
+    """
+    doubts = doubts_of(row)
+    for doubt in doubts:
+        log.note("doubtful", f"{row.place} ({row.id})", doubt)
+    context = _context(row, log)
+    explicit, facts = required(row)
+    data: JsonObject = {
+        "id": row.id,
+        "domains": [row.family],
+        "language": "zh",
+        "attributes": _attributes(row, number, doubtful=bool(doubts)),
+        "visible": {"query": row.text("query"), "context": context, "output_schema": OUTPUT_SCHEMA},
+        "truth": {
+            "intent": row.scenario,
+            "explicit": explicit,
+            "facts": facts,
+            "policies": [_NO_QUESTION],
+            "clarification": {"max_turns": 0},
+            "tools": expected_tools(row, tools),
+            "output": {"intent": row.scenario, "constraints": constraints(row)},
+            "oracle": [
+                {
+                    "calls": [{"tool": call.tool, "arguments": call.arguments} for call in row.calls],
+                    "say": answer(row),
+                }
+            ],
+        },
+    }
+    return log.case(data, row.place)
+
+
+def _attributes(row: Row, number: int, *, doubtful: bool) -> dict[str, str]:
+    given = row.mapping("context").get("city")
+    city = row.text("city") or (given.strip() if isinstance(given, str) else "")
+    found = {"scenario": row.scenario, "city": city, "row": str(number)}
+    found["gold"] = "doubtful" if doubtful else ""
+    found["results"] = "cut" if any(call.cut for call in row.calls) else ""
+    return {name: value for name, value in found.items() if value}
+
+
+def _context(row: Row, log: ImportLog) -> JsonObject:
+    """Return what an agent is shown; the moment, where there is a whole one, to the second and with China's offset."""
+    given = row.mapping("context")
+    found: JsonObject = {}
+    point = point_of(given.get("user_current_location"))
+    if point is not None:
+        found["location"] = {"lon": point[0], "lat": point[1]}
+    else:
+        log.note("location", row.place, "context: no user_current_location of longitude and latitude")
+    if isinstance(given.get("city"), str) and given["city"].strip():
+        found["city"] = given["city"].strip()
+    details = {name: given[name] for name in ("start_datetime", "travel_tool") if given.get(name)}
+    moment = _MOMENT.fullmatch(str(details.get("start_datetime", "")).strip())
+    if moment is not None:
+        found["now"] = f"{moment[1]}T{moment[2]}+08:00"
+    if details:
+        found["details"] = details
+    for name in sorted(given.keys() - {"user_current_location", "city", "start_datetime", "travel_tool"}):
+        log.note("not_carried", row.place, f"context.{name} has no place in a case")
+        log.leave(f"context.{name}")
+    return found
+
+
+def constraints(row: Row) -> JsonObject:
+    """Return the constraints of the query, as the columns have them: only those that there are."""
+    lines = meant_lines(row)
+    slot = {
+        "origin": row.text("query_start_poi"),
+        "destination": row.text("query_end_poi"),
+        "waypoints": slots(row, "query_transit_poi"),
+        "strategy": [str(one) for one in row.items("strategy_list")],
+        "place": row.text("near_poi_info"),
+        "near": row.text("query_poi"),
+        "road": row.text("road"),
+        "time": row.text("time"),
+        "avoid_lines": list(lines.avoid),
+        "take_lines": list(lines.take),
+    }
+    first = row.calls[0].arguments
+    if row.scenario == "POI Query":
+        slot["place"] = str(first.get("keywords") or "")
+    if row.scenario == "Weather Query":
+        slot["city"] = str(first.get("city") or "")
+    return {name: value for name, value in slot.items() if value}
+
+
+# -- the calls that a row expects, and what they returned
+
+#: The thousandth of a degree that the published sandbox takes for the same point, metres.
+_NEAR_M = 111
+
+
+def expected_tools(row: Row, tools: Mapping[str, Tool]) -> list[JsonObject]:
+    """Return the expected calls; one that uses a point comes after the searches for places."""
+    found: list[JsonObject] = []
+    searches = [f"c{number}" for number, call in enumerate(row.calls, 1) if call.tool == "query_poi"]
+    for number, call in enumerate(row.calls, 1):
+        entry: JsonObject = {"name": call.tool, "id": f"c{number}"}
+        if searches and call.tool in (*ROUTES, "search_around_poi"):
+            entry["after"] = searches
+        required = tools[call.tool].parameters.get("required", ())
+        entry["required"] = [name for name in required if name in call.arguments]
+        entry["match"] = _matches(call, tools[call.tool])
+        found.append(entry)
+    return found
+
+
+def _matches(call: GoldCall, tool: Tool) -> JsonObject:
+    found: JsonObject = {}
+    for name, value in call.arguments.items():
+        if name == "latitude" or value in (None, "", [], {}):
+            continue  # the longitude's match has the latitude; what says nothing may be left out
+        found[name] = _match(name, value, call, tool)
+    return found
+
+
+def _match(name: str, value: Json, call: GoldCall, tool: Tool) -> JsonObject:
+    rule = tool.match[name].type if name in tool.match else "json"
+    if rule == "point" and (point := point_of(value)) is not None:
+        return {"op": "within_m", "lon": point[0], "lat": point[1], "metres": _NEAR_M}
+    if rule == "lon" and (point := point_of(f"{value},{call.arguments.get('latitude')}")) is not None:
+        return {"op": "within_m", "lon": point[0], "lat": point[1], "metres": _NEAR_M, "lat_from": "latitude"}
+    if rule == "place" and isinstance(value, str):
+        return {"op": "one_of", "values": spellings_of_city(value)}
+    if rule == "set" and isinstance(value, list):
+        return {"op": "one_of", "values": spellings_of_set(value, tool.match[name].synonyms)}
+    if rule == "points" and isinstance(value, list):
+        return {"op": "one_of", "values": spellings_of_points(value)}
+    return {"op": "equal", "value": value}
+
+
+def recordings_of(row: Row) -> list[Recording]:
+    """Return the recordings of a row: what its columns say the expected calls returned, a part where the rest was cut off."""
+    recordings = []
+    for call in row.calls:
+        if call.cut:
+            recordings.append(
+                Recording(case=row.id, tool=call.tool, arguments=call.arguments, result=call.cut, cut=True)
+            )
+        elif call.result is not None:
+            synonyms = _synonyms(call)
+            recordings.append(
+                Recording(case=row.id, tool=call.tool, arguments=call.arguments, result=call.result, synonyms=synonyms)
+            )
+    return recordings
+
+
+def _synonyms(call: GoldCall) -> dict[str, tuple[Json, ...]]:
+    """Return further values that ask for the same: a place or road by the name that was found, or in its own region."""
+    if not isinstance(call.result, dict):
+        return {}
+    city = str(call.arguments.get("city") or "")
+    if call.tool == "traffic_status":
+        info = call.result.get("trafficinfo")
+        told = re.split(r"[:：]", str(info.get("description") or ""))[0].strip() if isinstance(info, dict) else ""
+        return _others("name", call, [told, *_without_city(str(call.arguments.get("name") or ""), city)])
+    if call.tool != "query_poi":
+        return {}
+    words, name = str(call.arguments.get("keywords") or ""), str(call.result.get("name") or "")
+    regions = str(call.result.get("address") or "").split()[:2]
+    names = [name, without_brackets(name), without_brackets(words), *_without_city(words, city)]
+    names += [
+        f"{region}{one}" for region in (*regions, city) for one in (name, words) if region and region[:2] not in one
+    ]
+    return {**_others("keywords", call, names), **(_others("city", call, regions) if city else {})}
+
+
+def _others(parameter: str, call: GoldCall, values: Sequence[str]) -> dict[str, tuple[Json, ...]]:
+    given = call.arguments.get(parameter)
+    found = tuple(one for one in dict.fromkeys(values) if one and one != given)
+    return {parameter: found} if found else {}
+
+
+def _without_city(words: str, city: str) -> list[str]:
+    return [
+        words.removeprefix(one) for one in spellings_of_city(city) if city and words.startswith(one) and words != one
+    ]
