@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
 from calibrated import trust
 
 from pytest_mapsat.cli import main
