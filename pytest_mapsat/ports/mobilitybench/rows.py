@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import resources
 
-from pytest_mapsat.formats import TableRow, parse_literal
+from pytest_mapsat.formats import TableRow
 from pytest_mapsat.model import Json, JsonObject, Tool, did_you_mean, digest, shown, tool_name
 from pytest_mapsat.suite import ImportLog, tools_of
+
+from .literals import parse_literal
 
 #: A spreadsheet's cell holds so many characters; what had more ends here.
 CELL_CHARS = 32_767
@@ -31,31 +33,28 @@ _SLOTS = ("query_start_poi", "query_transit_poi", "query_end_poi", "city", "road
 
 #: The task families of the paper's Table 1 and their scenarios, as the rows spell them.
 FAMILIES = {
-    "basic_information_retrieval": (
+    "basic_information_retrieval": [
         "POI Query",
         "Geolocation Query",
         "Nearby Query",
         "Weather Query",
         "Traffic Info Query",
-    ),
-    "route_dependent_information_retrieval": ("Route Property Query", "Arrival/Departure Time Query"),
-    "basic_route_planning": ("Point-to-Point Planning", "Multi-stop Planning"),
-    "preference_constrained_route_planning": ("Option-Constrained Route Planning", "Route-Constrained Planning"),
+    ],
+    "route_dependent_information_retrieval": ["Route Property Query", "Arrival/Departure Time Query"],
+    "basic_route_planning": ["Point-to-Point Planning", "Multi-stop Planning"],
+    "preference_constrained_route_planning": ["Option-Constrained Route Planning", "Route-Constrained Planning"],
 }
 SCENARIOS = tuple(scenario for scenarios in FAMILIES.values() for scenario in scenarios)
 
+ROUTES = ("driving_route", "walking_route", "bicycling_route", "bus_route")
 #: tool -> the column with what it returned.
 _ANSWERS = {
     "search_around_poi": "near_poi_ans",
     "reverse_geocoding": "location_ans",
     "weather_query": "weather",
     "traffic_status": "ans",
-    "driving_route": "route_ans",
-    "walking_route": "route_ans",
-    "bicycling_route": "route_ans",
-    "bus_route": "route_ans",
+    **dict.fromkeys(ROUTES, "route_ans"),
 }
-ROUTES = tuple(name for name, column in _ANSWERS.items() if column == "route_ans")
 #: The columns with the words of a place, and with the place.
 _PLACES = (
     ("query_start_poi", "std_start"),
@@ -145,13 +144,24 @@ class Row:
         """The call for the route, where one is expected."""
         return next((call for call in self.calls if call.tool in ROUTES), None)
 
+    @property
+    def way(self) -> JsonObject:
+        """What the tool returned for the route, the envelope taken off."""
+        result = self.route.result if self.route else None
+        route = result.get("route", result) if isinstance(result, dict) else None
+        return route if isinstance(route, dict) else {}
+
+    @property
+    def ways(self) -> list[JsonObject]:
+        """The alternatives of the route that the tool returned."""
+        return objects(self.way.get("paths") or self.way.get("transits"))
+
     def places(self, column: str) -> list[tuple[str, JsonObject]]:
         """Return the words and the place of a slot, a pair each."""
-        words = dict(_PLACES)
-        named, found = _slot(self.texts[column]), self.items(words[column])
+        named, results = slots(self, column), self.items(dict(_PLACES)[column])
         if column == "query_poi":
-            found = [unwrapped(value) for value in found]
-        return [(name, place) for name, place in zip(named, found, strict=False) if isinstance(place, dict)]
+            results = [unwrapped(value) for value in results]
+        return [(name, place) for name, place in zip(named, results, strict=False) if isinstance(place, dict)]
 
 
 def _slot(text: str) -> list[str]:
@@ -159,10 +169,10 @@ def _slot(text: str) -> list[str]:
     text = text.strip()
     if text.startswith("["):
         try:
-            found = parse_literal(text)
+            words = parse_literal(text)
         except ValueError:
             return [text]
-        return [str(one).strip() for one in found] if isinstance(found, list) else [text]
+        return [str(word).strip() for word in words] if isinstance(words, list) else [text]
     return [text] if text else []
 
 
@@ -171,7 +181,24 @@ def slots(row: Row, column: str) -> list[str]:
     return _slot(row.texts[column])
 
 
-def read_row(source: TableRow, place: str, tools: Mapping[str, Tool], log: ImportLog) -> Row:
+def at(value: Json, *keys: str) -> Json:
+    """Return what stands at keys, one below the other; None where nothing does."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def text_at(value: Json, *keys: str) -> str:
+    """Return the text that stands at keys; an empty one where nothing does."""
+    return str(at(value, *keys) or "")
+
+
+def objects(value: Json) -> list[JsonObject]:
+    """Return the objects of a list; none where it is no list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def read_row(source: TableRow, place: str, log: ImportLog) -> Row:
     """Return the row with its cells read.
 
     Raises:
@@ -187,10 +214,10 @@ def read_row(source: TableRow, place: str, tools: Mapping[str, Tool], log: Impor
     if not cells["query"].strip():
         raise OddRowError("query: found nothing, expected the user's words")
     for name in _SLOTS:
-        if any(len(one) > SLOT_CHARS for one in _slot(cells[name])):
+        if any(len(word) > SLOT_CHARS for word in _slot(cells[name])):
             raise OddRowError(f"{name}: found {len(cells[name])} characters, expected at most {SLOT_CHARS}")
     row = Row(place, cells, values, cut)
-    calls = tuple(_calls(row, tools, log))
+    calls = tuple(_calls(row, log))
     if not calls:
         raise OddRowError("tool_list: found no call of a known tool, expected a list of {'name', 'arguments'}")
     return Row(place, cells, values, cut, calls)
@@ -207,17 +234,15 @@ def _literal(column: str, text: str) -> Json:
         raise OddRowError(f"{column}: {error}; expected a Python literal") from error
 
 
-def _calls(row: Row, tools: Mapping[str, Tool], log: ImportLog) -> Iterator[GoldCall]:
+def _calls(row: Row, log: ImportLog) -> Iterator[GoldCall]:
     for number, item in enumerate(row.items("tool_list"), 1):
-        name = item.get("name") if isinstance(item, dict) else None
-        arguments = item.get("arguments") if isinstance(item, dict) else None
+        name, arguments = at(item, "name"), at(item, "arguments")
         if not isinstance(name, str) or not isinstance(arguments, dict):
             raise OddRowError(f"tool_list: found {shown(item)} as call {number}, expected {{'name', 'arguments'}}")
-        own = tool_name(tools, name)
-        if own not in tools:
+        own = tool_name(mobility_tools(), name)
+        if own not in mobility_tools():
             message = f"tool_list: the benchmark has no tool {shown(name)}; the call is left out"
-            log.note("unknown_tool", row.place, message)
-            log.leave("expected calls")
+            log.note("unknown_tool", row.place, message, leaves="expected calls")
         else:
             yield _answered(row, GoldCall(own, arguments), log)
 
@@ -240,7 +265,7 @@ def _place_of(row: Row, call: GoldCall) -> Json:
     words = str(call.arguments.get("keywords", "")).strip()
     pairs = [pair for column, _ in _PLACES for pair in row.places(column)]
     if row.scenario == "POI Query":
-        pairs += [(words, found) for one in row.items("poi_result") if isinstance(found := unwrapped(one), dict)]
+        pairs += [(words, place) for item in row.items("poi_result") if isinstance(place := unwrapped(item), dict)]
     for named, place in pairs:
         if named == words and place.get("location"):
             return {key: place[key] for key in _PLACE_KEYS if key in place}

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import permutations
 from typing import NamedTuple
 
-from pytest_mapsat.model import Json
+from pytest_mapsat.model import Json, JsonObject
 from pytest_mapsat.text import lexicon_of, read
 
-from .rows import ROUTES, Row, slots
+from .rows import ROUTES, Row, at, objects, point_of, slots
 
+#: way of travelling -> its word.
+MODE_WORDS = {"driving": "驾车", "walking": "步行", "cycling": "骑行", "transit": "公共交通"}
 #: tool of a route -> way of travelling.
-MODES = dict(zip(ROUTES, ("driving", "walking", "cycling", "transit"), strict=True))
+MODES = dict(zip(ROUTES, MODE_WORDS, strict=True))
 _WAYS = {
     "transit": re.compile(r"地铁(?![站口])|公交(?!站|车站)|轻轨(?!站)|坐巴士"),
     "driving": re.compile(r"驾车|开车|自驾|驾驶"),
@@ -59,6 +62,11 @@ _CONSTRAINT = re.compile(r"^\s*(?P<word>不要|不坐|不乘坐|不|避开|要|�
 _MADE_BY = re.compile(r"输出\s*[:：]")
 _ARRIVE = re.compile(r"到|抵达|赶到|之?前")
 _LONGEST_QUERY = 2000
+_NUMBERED = re.compile(r"(?:[A-Z]{0,2}\d{1,4})(?:号线|路|线)")
+_AFTER_NUMBER = re.compile(r"\d号线(.+线)$")
+_SHORTEST_LINE = 2
+_CITY_ENDINGS = ("特别行政区", "自治州", "地区", "市", "省", "县", "区", "盟")
+_FEW = 3
 
 
 class Lines(NamedTuple):
@@ -74,29 +82,29 @@ def asked_lines(row: Row) -> Lines:
     avoid: list[str] = []
     take: list[str] = []
     for part in re.split(r"[,，、;；\n]", text):
-        found = _CONSTRAINT.match(part)
-        if found is not None and found["word"]:
-            (avoid if found["word"].startswith(("不", "避")) else take).append(found["line"])
+        match = _CONSTRAINT.match(part)
+        if match is not None and match["word"]:
+            (avoid if match["word"].startswith(("不", "避")) else take).append(match["line"])
     return Lines(tuple(avoid), tuple(take))
 
 
 def meant_lines(row: Row) -> Lines:
     """Return the lines as the user's own words have them; those that these do not name as the column says."""
-    said = asked_lines(row)
-    avoid = [line for line in said.avoid if is_refused(row.text("query"), line) is not False]
-    turned = [line for line in said.avoid if line not in avoid]
-    refused = [line for line in said.take if is_refused(row.text("query"), line)]
-    take = [line for line in said.take if line not in refused]
+    stated = asked_lines(row)
+    avoid = [line for line in stated.avoid if is_refused(row.text("query"), line) is not False]
+    turned = [line for line in stated.avoid if line not in avoid]
+    refused = [line for line in stated.take if is_refused(row.text("query"), line)]
+    take = [line for line in stated.take if line not in refused]
     return Lines((*avoid, *refused), (*take, *turned))
 
 
 def is_refused(query: str, line: str) -> bool | None:
     """Return whether a query refuses a line that it names: what stands last before the name in its clause; None where it is not named."""
-    at = query.find(line)
-    if at < 0:
+    start = query.find(line)
+    if start < 0:
         return None
-    clauses = [found.end() for found in _CLAUSE.finditer(query, 0, at)]
-    cues = list(_CUES.finditer(query[clauses[-1] if clauses else 0 : at]))
+    clauses = [match.end() for match in _CLAUSE.finditer(query, 0, start)]
+    cues = list(_CUES.finditer(query[clauses[-1] if clauses else 0 : start]))
     return bool(cues) and cues[-1].lastgroup == "no"
 
 
@@ -118,41 +126,27 @@ def is_line(name: str, wanted: str) -> bool:
     return False
 
 
-def transits(row: Row) -> list[dict[str, Json]]:
-    """Return the ways by public transport that a row's route has."""
-    result = row.route.result if row.route else None
-    route = result.get("route") if isinstance(result, dict) else None
-    found = route.get("transits") if isinstance(route, dict) else None
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+def transits(row: Row) -> list[tuple[JsonObject, list[list[str]]]]:
+    """Return the ways by public transport of a row, each with its rides: the names of the lines that serve one, any of which will do."""
+    return [(way, _rides(way)) for way in objects(row.way.get("transits"))]
 
 
-def rides(transit: dict[str, Json]) -> list[list[str]]:
-    """Return the rides of a way, each with the names of the lines that serve it: any of them will do."""
-    segments = transit.get("segments")
-    found = []
-    for segment in segments if isinstance(segments, list) else ():
-        bus = segment.get("bus") if isinstance(segment, dict) else None
-        lines = bus.get("buslines") if isinstance(bus, dict) else None
-        names = [str(line["name"]) for line in lines or () if isinstance(line, dict) and line.get("name")]
-        if names:
-            found.append(names)
-    return found
+def _rides(way: JsonObject) -> list[list[str]]:
+    lines = [objects(at(segment, "bus", "buslines")) for segment in objects(way.get("segments"))]
+    rides = [[str(line["name"]) for line in served if line.get("name")] for served in lines]
+    return [names for names in rides if names]
 
 
 def obeys(ride_names: Sequence[Sequence[str]], lines: Lines) -> bool:
     """Return whether a way keeps to the lines that are wanted and refused."""
-    free = all(any(not _is_one_of(name, lines.avoid) for name in names) for names in ride_names)
+    free = all(kept_names(names, lines) for names in ride_names)
     taken = all(any(is_line(name, line) for names in ride_names for name in names) for line in lines.take)
     return bool(ride_names) and free and taken
 
 
-def _is_one_of(name: str, lines: Iterable[str]) -> bool:
-    return any(is_line(name, line) for line in lines)
-
-
 def kept_names(names: Sequence[str], lines: Lines) -> list[str]:
     """Return the lines of a ride that are not refused."""
-    return [name for name in names if not _is_one_of(name, lines.avoid)]
+    return [name for name in names if not any(is_line(name, line) for line in lines.avoid)]
 
 
 def ways_asked(row: Row) -> set[str]:
@@ -192,23 +186,55 @@ def states_in(text: str, states: dict[str, tuple[str, ...]]) -> list[str]:
     return [state for state, words in states.items() if any(word in text for word in (state, *words))]
 
 
-def other_words(states: dict[str, tuple[str, ...]], told: Iterable[str]) -> Iterator[str]:
-    """Yield the words for all states but those that are told."""
-    kept = set(told)
-    yield from (word for state, words in states.items() if state not in kept for word in words)
+def other_words(states: dict[str, tuple[str, ...]], told: Iterable[str]) -> list[str]:
+    """Return the words for all states but those that are told, each once."""
+    others = states.keys() - set(told)
+    return list(dict.fromkeys(word for state, words in states.items() if state in others for word in words))
+
+
+def without_brackets(name: str) -> str:
+    """Return a name without what stands in brackets."""
+    return re.sub(r"[(（][^()（）]*[)）]", "", name)
 
 
 def names_of_line(name: str) -> list[str]:
     """Return the names that a line's full name (``地铁1号线八通线(环球度假区--古城)``) may be told by."""
     bare = re.split(r"[(（]", name)[0]
-    found = [bare, *bare.split("/")]
-    for one in bare.split("/"):
-        found += _NUMBERED.findall(one)
-        found += [re.sub(r"^(?:地铁|轨道交通|轻轨)", "", one)]
-        found += [part for part in _AFTER_NUMBER.findall(one) if len(part) > _SHORTEST_LINE]
-    return [one for one in dict.fromkeys(found) if len(one) > 1]
+    parts = bare.split("/")
+    names = [bare, *parts]
+    for part in parts:
+        names += [*_NUMBERED.findall(part), re.sub(r"^(?:地铁|轨道交通|轻轨)", "", part)]
+        names += [line for line in _AFTER_NUMBER.findall(part) if len(line) > _SHORTEST_LINE]
+    return [line for line in dict.fromkeys(names) if len(line) > 1]
 
 
-_NUMBERED = re.compile(r"(?:[A-Z]{0,2}\d{1,4})(?:号线|路|线)")
-_AFTER_NUMBER = re.compile(r"\d号线(.+线)$")
-_SHORTEST_LINE = 2
+def bare_city(name: str) -> str:
+    """Return a city's name without the ending that says what sort of place it is."""
+    return next((name.removesuffix(end) for end in _CITY_ENDINGS if name.endswith(end) and name != end), name)
+
+
+def spellings_of_city(name: str) -> list[str]:
+    """Return a city's name with and without the ending that says what sort of place it is."""
+    bare = bare_city(name)
+    return list(dict.fromkeys([name, bare, f"{bare}市"]))
+
+
+def spellings_of_set(values: Sequence[Json], synonyms: Mapping[str, Sequence[str]]) -> list[Json]:
+    """Return the lists that mean a set, in any order and with declared synonyms, and a single member alone."""
+    words = [[str(value), *synonyms.get(str(value), ())] for value in values]
+    if len(words) == 1:
+        return [*([word] for word in words[0]), *words[0]]
+    heads = [str(value) for value in values]
+    return [list(order) for order in permutations(heads)] if len(heads) <= _FEW else [heads]
+
+
+def spellings_of_points(values: Sequence[Json]) -> list[Json]:
+    """Return the lists of points as the tools' results and the rows spell them: with and without the last zeros."""
+    spelled = [_spellings_of_point(str(value)) for value in values]
+    lists = dict.fromkeys(zip(*spelled, strict=True))
+    return [*map(list, lists), *map(";".join, lists)]
+
+
+def _spellings_of_point(text: str) -> tuple[str, str, str]:
+    point = point_of(text)
+    return (text, f"{point[0]:.6f},{point[1]:.6f}", f"{point[0]!r},{point[1]!r}") if point else (text, text, text)

@@ -1,16 +1,97 @@
-"""One row of MapSatisfyBench's table becomes a case."""
+"""Rows of MapSatisfyBench's workbooks and mock data, read with bounds: one becomes a case, or a recording."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+import warnings
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
 
-from pytest_mapsat.formats import parse_json
-from pytest_mapsat.model import Case, Json, JsonObject, Tool, digest, shown
+from pytest_mapsat.formats import check_columns, limits, open_bytes, parse_json, printable, shown_path
+from pytest_mapsat.model import Case, Json, JsonObject, Problem, Recording, SuiteError, Tool, digest, shown
 from pytest_mapsat.suite import ImportLog
 
-from .workbook import SourceRow
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """One row by column name, and where it stands."""
+
+    place: str
+    cells: dict[str, str]
+
+
+def read_workbook(path: Path, columns: Sequence[str], log: ImportLog) -> Iterator[SourceRow]:
+    """Give the rows of all sheets that have the columns; formulas are text.
+
+    Args:
+        path: an .xlsx file.
+        columns: those that must be there.
+        log: hears of sheets and columns that are not read.
+
+    Raises:
+        SuiteError: when the file cannot be read, is a bomb, or its first sheet lacks a column.
+    """
+    _check_archive(path)
+    try:
+        # Our own handle: openpyxl leaves its own open where it raises.
+        with open_bytes(path) as file, closing(_opened(file)) as book:
+            for index, sheet in enumerate(book.worksheets):
+                yield from _sheet_rows(path, index, sheet, columns, log)
+    except SuiteError:
+        raise
+    except Exception as error:  # openpyxl raises almost anything for a damaged file
+        raise SuiteError(Problem(shown_path(path), 0, f"is not a readable workbook: {error}")) from error
+
+
+def _opened(file: IO[bytes]) -> Any:
+    import openpyxl  # noqa: PLC0415  heavy
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # openpyxl warns of styles and extensions, which are not read
+        return openpyxl.load_workbook(file, read_only=True, keep_links=False)
+
+
+def _check_archive(path: Path) -> None:
+    try:
+        with open_bytes(path) as file, zipfile.ZipFile(file) as archive:
+            members = archive.infolist()
+    except (OSError, zipfile.BadZipFile) as error:
+        raise SuiteError(Problem(shown_path(path), 0, f"is not a readable workbook: {error}")) from error
+    unpacked = sum(member.file_size for member in members)
+    if unpacked > limits.WORKBOOK_BYTES or len(members) > limits.WORKBOOK_MEMBERS:
+        message = f"unpacks to {unpacked} bytes in {len(members)} members, more than is read"
+        raise SuiteError(Problem(shown_path(path), 0, message))
+
+
+def _sheet_rows(path: Path, index: int, sheet: Any, columns: Sequence[str], log: ImportLog) -> Iterator[SourceRow]:
+    sheet.reset_dimensions()  # the stored size of a sheet may lie
+    rows = sheet.iter_rows(values_only=True)
+    names = [_text(cell).strip() for cell in next(rows, ())]
+    place = f"{printable(path.name)}[{sheet.title}]"
+    if index and not set(columns) <= set(names):
+        log.note("sheet", place, "is not read: it lacks the columns of a table of cases", leaves="sheets")
+        return
+    check_columns(shown_path(path), names, columns)
+    for name in sorted(set(names) - set(columns) - {""}):
+        log.note("column", place, f"the column {shown(name)} is not carried over", leaves=f"column {name}")
+    for number, row in enumerate(rows, 2):
+        cells = [_text(cell) for cell in row]
+        if any(cells):
+            yield SourceRow(f"{place} row {number}", dict(zip(names, cells, strict=False)))
+        if number > limits.SHEET_ROWS:
+            raise SuiteError(Problem(shown_path(path), number, f"has more than {limits.SHEET_ROWS} rows"))
+
+
+def _text(cell: Any) -> str:
+    return "" if cell is None else str(cell)
+
+
+# -- a row as a case
 
 COLUMNS = ("task_id", "query", "context", "full_intent", "ground_truth")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)")
@@ -31,8 +112,8 @@ def alias(uid: str) -> str:
 
 def user_parameter(name: str, tool: Tool | None) -> str:
     """Return the tool's own name of the parameter that the source's recordings call ``adiu``."""
-    known = tool.parameters.get("properties", {}) if tool else {}
-    return "uid" if name == "adiu" and "adiu" not in known and "uid" in known else name
+    parameters = tool.parameters.get("properties", {}) if tool else {}
+    return "uid" if name == "adiu" and "adiu" not in parameters and "uid" in parameters else name
 
 
 def convert_case(row: SourceRow, tools: Mapping[str, Tool], log: ImportLog) -> Case | None:
@@ -72,14 +153,13 @@ class _Reader:
             raise _OddError(f"{column} is not JSON: {error}") from error
         return _mapping(value, column)
 
-    def _note(self, kind: str, message: str) -> None:
-        self.log.note(kind, self.row.place, message)
+    def _note(self, kind: str, message: str, *, leaves: str = "") -> None:
+        self.log.note(kind, self.row.place, message, leaves=leaves)
 
-    def _leave_unknown(self, data: JsonObject, known: Sequence[str], where: str) -> None:
-        for key in sorted(data.keys() - set(known)):
-            self._note("not_carried", f"{where}.{key} has no place in a case")
-            self.log.leave(f"{where}.{key}")
-        for key in sorted(set(known) - data.keys()):
+    def _leave_unknown(self, data: JsonObject, keys: Sequence[str], where: str) -> None:
+        for key in sorted(data.keys() - set(keys)):
+            self._note("not_carried", f"{where}.{key} has no place in a case", leaves=f"{where}.{key}")
+        for key in sorted(set(keys) - data.keys()):
             self._note("missing", f"{where}.{key} is missing")
 
     def _context(self, data: JsonObject) -> JsonObject:
@@ -95,10 +175,10 @@ class _Reader:
         return context if location is None else {**context, "location": location}
 
     def _moment(self, text: Json) -> str:
-        found = _TIME.fullmatch(str(text).strip())
-        if found is None:
+        time = _TIME.fullmatch(str(text).strip())
+        if time is None:
             raise _OddError(f"context.time: found {shown(text)}, expected YYYY-MM-DD HH:MM:SS")
-        return f"{found[1]}T{found[2]}+08:00"
+        return f"{time[1]}T{time[2]}+08:00"
 
     def _location(self, data: JsonObject) -> JsonObject | None:
         text = data.get("user_current_loc")
@@ -106,8 +186,11 @@ class _Reader:
         try:
             lon, lat = (float(part) for part in str(text).split(","))
         except ValueError:
-            self._note("location", f"user_current_loc is {shown(text)}, not lon,lat; the case has no location")
-            self.log.leave("locations")
+            self._note(
+                "location",
+                f"user_current_loc is {shown(text)}, not lon,lat; the case has no location",
+                leaves="locations",
+            )
             return None
         return {"lon": lon, "lat": lat, "name": name}
 
@@ -165,8 +248,11 @@ class _Reader:
         if len(unique) < len(names):
             self._note("duplicate_tool", "expected_tools names a tool twice; it is expected once")
         for name in sorted(rules.keys() - set(unique)):
-            self._note("rule_without_tool", f"parameter_rules has {name}, which is not expected; left out")
-            self.log.leave("parameter rules")
+            self._note(
+                "rule_without_tool",
+                f"parameter_rules has {name}, which is not expected; left out",
+                leaves="parameter rules",
+            )
         return [self._tool(name, rules.get(name)) for name in unique]
 
     def _tool(self, name: str, rule: Json) -> JsonObject:
@@ -176,7 +262,7 @@ class _Reader:
         spelled = "paramter" if "paramter" in data else "parameter"  # the source always misspells it
         self._leave_unknown(data, (spelled, "rules") if rule else (), "parameter_rules")
         tool = self.tools.get(name)
-        required = [user_parameter(str(one), tool) for one in _list(data.get(spelled), f"{name}.{spelled}")]
+        required = [user_parameter(str(parameter), tool) for parameter in _list(data.get(spelled), f"{name}.{spelled}")]
         return {"name": name, "required": required, "prose": self._prose(data, name)}
 
     def _prose(self, data: JsonObject, name: str) -> list[list[str]]:
@@ -195,12 +281,12 @@ def _sentences(value: Json) -> tuple[list[Json] | None, bool]:
         return value, False
     for text, repaired in ((str(value), False), (f'"{value}"', True)):
         try:
-            found = parse_json(text)
-            found = parse_json(found) if isinstance(found, str) else found
+            items = parse_json(text)
+            items = parse_json(items) if isinstance(items, str) else items
         except ValueError:
             continue
-        if isinstance(found, list):
-            return found, repaired
+        if isinstance(items, list):
+            return items, repaired
     return None, False
 
 
@@ -220,3 +306,66 @@ def _mapping(value: Json, name: str) -> JsonObject:
     if not isinstance(value, dict):
         raise _OddError(f"{name} is {shown(value)}, not an object")
     return value
+
+
+# -- a row as a recording
+
+RECORDING_COLUMNS = ("trace_id", "tool_name", "arguments", "result")
+_KNOWN = {*RECORDING_COLUMNS, "feature"}
+
+
+def convert_recording(row: SourceRow, path: Path, tools: Mapping[str, Tool], log: ImportLog) -> Recording | None:
+    """Return the recording of a row, or None after noting why it cannot be one.
+
+    The user's id is given its alias; the original stays as a synonym, so that a recorded call of it still finds the recording.
+    """
+    cells = row.cells
+    name = cells["tool_name"]
+    if name != path.stem:
+        log.note("tool_name", row.place, f"the row names the tool {shown(name)} in the file of {path.stem}")
+    arguments = _arguments(cells["arguments"], row, log)
+    if arguments is None:
+        return None
+    arguments = _renamed(arguments, tools.get(name), row, log)
+    data: JsonObject = {"case": cells["trace_id"], "tool": name, "arguments": arguments}
+    data["result"] = _result(cells["result"], row, log)
+    uid = arguments.get("uid")
+    if isinstance(uid, str) and uid:
+        data["arguments"] = {**arguments, "uid": alias(uid)}
+        data["synonyms"] = {"uid": [uid]}
+    # In the source a user's id is the case's: an agent could still see it.
+    for where, text in (("result", cells["result"]), ("arguments", str(data["arguments"]))):
+        if (case := cells["trace_id"]) and case in text:
+            log.note("case_id_visible", row.place, f"the {where} of the recording contain the case's id")
+    for column in sorted(cells.keys() - _KNOWN):
+        log.leave(f"column {column}")
+    return log.recording(data, row.place)
+
+
+def _arguments(text: str, row: SourceRow, log: ImportLog) -> JsonObject | None:
+    try:
+        value = parse_json(text)
+        why = "" if isinstance(value, dict) else f"arguments are {shown(value)}, no object"
+    except ValueError as error:
+        value, why = None, f"arguments are not JSON ({error})"
+    if why:
+        log.note("unparsable", row.place, f"{why}; the recording is left out")
+    return value if isinstance(value, dict) else None
+
+
+def _renamed(arguments: JsonObject, tool: Tool | None, row: SourceRow, log: ImportLog) -> JsonObject:
+    names = {name: user_parameter(name, tool) for name in arguments}
+    if len(set(names.values())) < len(names):
+        log.note("user_parameter", row.place, "the arguments have both adiu and uid; they are kept as they are")
+        return arguments
+    return {names[name]: value for name, value in arguments.items()}
+
+
+def _result(text: str, row: SourceRow, log: ImportLog) -> Json:
+    """Return the parsed result where the text is JSON, else the text: the user tools answer in prose."""
+    try:
+        return parse_json(text)
+    except ValueError as error:
+        if text.lstrip()[:1] in {"{", "["}:
+            log.note("result_text", row.place, f"the result looks like JSON and is not ({error}); kept as text")
+        return text
