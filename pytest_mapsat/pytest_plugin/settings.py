@@ -183,8 +183,10 @@ def _expressions(config: pytest.Config, name: str) -> tuple[tuple[str, ...], Lit
 
 def _refuse_keys(config: pytest.Config) -> None:
     """Refuse keys of an ini file that are none, or none any more."""
-    keys = [*config.inicfg, *(text.partition("=")[0].strip() for text in config.getoption("override_ini") or ())]
-    if message := refuse_ini(keys):
+    # pytest has no public way to keys that nobody registered.
+    written = "" if config.inipath is None else config.inipath.read_text(encoding="utf-8", errors="replace")
+    lines = [*written.splitlines(), *(config.getoption("override_ini") or ())]
+    if message := refuse_ini(line.partition("=")[0].strip() for line in lines if "=" in line):
         raise pytest.UsageError(message)
 
 
