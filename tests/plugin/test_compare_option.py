@@ -51,7 +51,7 @@ def test_a_regression_planted_in_one_domain_is_named_and_the_same_agent_stays_gr
     assert worse.ret == 1
     worse.stdout.fnmatch_lines(
         [
-            "where    search: 10 of 10 cases got worse (sea-0, sea-1, sea-2 ...); factors:*z1*",
+            "where    search: 10 of 10 cases got worse (sea-0, sea-1, sea-2 ...); requirements:*z1*",
             "gate*FAILED: ar 0.500 -> 0.250 is down by more than 0.02: -0.250*",
             "*navigation.ar 0.500 -> 0.500: no difference in 10 cases*",
         ]
@@ -296,7 +296,7 @@ def test_one_trial_against_several_is_told_before_an_agent_is_called(planted: py
 def test_a_decision_made_after_the_base_refuses_no_comparison_and_counts_for_both_runs(
     planted: pytest.Pytester,
 ) -> None:
-    ruling = {"case": "nav-0", "factor": "z1", "outcome": "failed", "why": "closed for good", "by": "ann"}
+    ruling = {"case": "nav-0", "requirement": "z1", "outcome": "failed", "why": "closed for good", "by": "ann"}
     (planted.path / "rulings.jsonl").write_text(json.dumps(ruling))
     assert main(["review", "base.json", "--from", "rulings.jsonl"]) == 0
     rules = ("--mapsat-compare=base.json", "--mapsat-max-drop=ar:0")
