@@ -331,5 +331,5 @@ def test_a_factory_and_a_coroutine_that_cannot_connect_are_lost_too():
 
 
 def test_no_client_is_imported_to_know_its_exceptions():
-    code = "import sys, pytest_mapsat.agents.faults; print(*sorted({'httpx', 'requests', 'openai', 'litellm'} & set(sys.modules)))"
+    code = "import sys, pytest_mapsat.agents.returned; print(*sorted({'httpx', 'requests', 'openai', 'litellm'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == ""
