@@ -40,7 +40,6 @@ if TYPE_CHECKING:
         layouts,
         read_dialogues,
     )
-    from .literals import parse_literal
 else:
     _DIALOGUES = (
         "Layout",
@@ -56,7 +55,6 @@ else:
         {
             "csvtext": ("TableRow", "check_columns", "read_csv"),
             "dialogues": _DIALOGUES,
-            "literals": ("parse_literal",),
         },
     )
 
@@ -92,7 +90,6 @@ __all__ = [
     "open_bytes",
     "parse_json",
     "parse_json_line",
-    "parse_literal",
     "parse_yaml",
     "printable",
     "read_bytes",

@@ -21,7 +21,7 @@ from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
 from pytest_mapsat.registry import GROUP, added_checks
 from pytest_mapsat.reports import properties
 from pytest_mapsat.runs.ahead import Planned
-from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted
+from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted, read_finished
 from pytest_mapsat.runs.request import (
     CeilingReachedError,
     asked_for,
@@ -33,7 +33,6 @@ from pytest_mapsat.runs.request import (
 )
 from pytest_mapsat.runs.runner import Played, Runner
 from pytest_mapsat.runs.samples import durations_of
-from pytest_mapsat.runs.saved import read_finished
 from pytest_mapsat.sandbox import End, Sandbox, SandboxHook, installed_sandboxes, tables_of
 from pytest_mapsat.user_code import forget_installed, installed, listening
 from pytest_mapsat.users import check_user_spec

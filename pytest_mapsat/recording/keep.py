@@ -17,7 +17,7 @@ from pytest_mapsat.model import (
     Difference,
     Json,
     JsonObject,
-    ParameterMatch,
+    Provenance,
     Recording,
     Run,
     Step,
@@ -58,17 +58,11 @@ class Keeping:
 
     def to_json(self) -> JsonObject:
         """Return it as plain data."""
-        return {
-            "path": shown_path(self.path),
-            "added": self.added,
-            "known": self.known,
-            "replaced": self.replaced,
-            "problems": self.problems,
-        }
+        return vars(self) | {"path": shown_path(self.path)}
 
 
 def keep_recordings(root: Path, recordings: Iterable[Recording], *, replace: bool = False) -> Keeping:
-    """Add recordings to a suite's ``recordings/recorded.jsonl``.
+    """Add recordings to a suite's ``recordings/recorded.jsonl``: sorted, each request once, the file whole or not at all.
 
     A request that a recording of the case knows in another spelling is that request: it is kept once. Where two answers differ the older
     one stays, and among new ones that with the smallest digest, so that nothing depends on who came first.
@@ -82,23 +76,18 @@ def keep_recordings(root: Path, recordings: Iterable[Recording], *, replace: boo
         SuiteError: the suite or its recordings cannot be read, or something in its folder leads out of it.
         OSError: the file cannot be written.
     """
-    path = root / RECORDED
-    kept = Keeping(path)
+    kept = Keeping(root / RECORDED)
     with _alone(root):
         suite = open_suite(root)
         suite.refuse_odd_files()
+        placed = [one for case in sorted(suite.recording_spans()) for one in suite.placed_recordings(case)]
+        whole = [one.recording for one in placed if one.path == kept.path]
         fresh = [recording for recording in sorted(recordings, key=_order) if recording.tool in suite.tools]
-        whole = [placed.recording for placed in _standing(suite, path)]
         for case, of_case in groupby(fresh, key=lambda recording: recording.case):
             _merge(suite, case, of_case, whole, kept, replace=replace)
         if kept.added or kept.replaced:
-            write_recordings(path, sorted(whole, key=_order))
+            write_recordings(kept.path, sorted(whole, key=_order))
     return kept
-
-
-def _standing(suite: Suite, path: Path) -> Iterator[PlacedRecording]:
-    for case in sorted(suite.recording_spans()):
-        yield from (placed for placed in suite.placed_recordings(case) if placed.path == path)
 
 
 def _merge(
@@ -109,16 +98,16 @@ def _merge(
     for placed in suite.placed_recordings(case):
         with suppress(ValueError):  # a recording that cannot be read answers nothing; lint tells it
             if placed.recording.tool in suite.tools:
-                before.setdefault(recording_key(suite.tools[placed.recording.tool], placed.recording), []).append(
-                    placed
-                )
+                key = recording_key(suite.tools[placed.recording.tool], placed.recording)
+                before.setdefault(key, []).append(placed)
     now: dict[str, Recording] = {}
     for recording in fresh:
         key = recording_key(suite.tools[recording.tool], recording)
-        call = f"case {case}: {recording.tool}({_arguments(recording)})"
+        call = f"case {case}: {recording.tool}({_shortened(recording.arguments, 120)})"
         if key in now:
             if now[key].result != recording.result:
-                kept.problems.append(f"{call} gave two answers; {_kept_one(now[key])} is kept")
+                result = _shortened(now[key].result, 80)
+                kept.problems.append(f"{call} gave two answers; {result} is kept")
             continue
         now[key] = recording
         known = before.get(key, [])
@@ -137,14 +126,9 @@ def _merge(
             kept.problems.append(f"{place}: {call} answers something else now ({way})")
 
 
-def _arguments(recording: Recording) -> str:
-    text = canonical_json(recording.arguments)
-    return text if len(text) <= 120 else f"{text[:117]}..."  # noqa: PLR2004  fits on a line or two
-
-
-def _kept_one(recording: Recording) -> str:
-    text = canonical_json(recording.result)
-    return text if len(text) <= 80 else f"the one with digest {digest(recording.result)}"  # noqa: PLR2004  likewise
+def _shortened(data: Json, most: int) -> str:
+    text = canonical_json(data)
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def _order(recording: Recording) -> tuple[str, str, str, str]:
@@ -169,10 +153,7 @@ class RecordingWarning(UserWarning):
 
 
 def describe_tools(own: OwnTools, suite: Suite) -> tuple[Suite, list[Path]]:
-    """Write a spec for each own tool that the suite has none of.
-
-    Returns:
-        The suite with these tools, and the files that were written.
+    """Write a spec for each own tool that the suite has none of; return the suite with these tools, and the files that were written.
 
     Raises:
         UsageError: no spec can be made of a tool.
@@ -182,28 +163,24 @@ def describe_tools(own: OwnTools, suite: Suite) -> tuple[Suite, list[Path]]:
     hidden = next((name for name in own.names if name.startswith(".")), None)
     if hidden is not None:
         raise UsageError(f"tools {own.name!r}: the name {hidden!r} begins with a dot, as hidden files do")
-    tools = [own.tool(name) for name in own.names if name not in suite.tools]
-    written = [suite.root / "tools" / f"{tool.name}.yaml" for tool in tools]
-    taken = next((path for path in written if path.exists()), None)
+    tools = {suite.root / "tools" / f"{name}.yaml": own.tool(name) for name in own.names if name not in suite.tools}
+    taken = next((path for path in tools if path.exists()), None)
     if taken is not None:
         raise UsageError(f"{taken} is there and describes no tool {taken.stem!r}; rename the file")
-    for path, tool in zip(written, tools, strict=True):
+    for path, tool in tools.items():
         write_tool(path, tool)
-    return (open_suite(suite.root) if written else suite), written
+    return (open_suite(suite.root) if tools else suite), list(tools)
 
 
 @contextmanager
 def recording(tools: Any, suite: str | Path, case: str, *, replace: bool = False) -> Iterator[Toolbox]:
-    """Wrap own tools; what they answer inside the block is kept when it ends, also when it ends with an exception.
+    """Give own tools as an agent holds them; what they answer inside the block is kept when it ends, also when it ends with an exception.
 
     Args:
         tools: a list or dict of functions, a module, an object with methods, or a toolbox with ``call`` and ``schemas``.
         suite: the suite's folder, or a place in it.
         case: the id of the case that the recordings are of.
         replace: put a new answer in the place of an older one.
-
-    Yields:
-        Tools as an agent holds them.
 
     Raises:
         UsageError: there is no such suite or case, or no tool in ``tools``.
@@ -249,9 +226,9 @@ class Offer:
         case: the case.
         tool: the tool.
         arguments: what was asked.
-        times: how often it missed.
         note: why no recording answered.
         differences: what keeps the nearest recording from answering.
+        times: how often it missed.
         synonym: parameter, the recorded words, the words asked for: declared as synonyms they make the recording answer.
         at: where the tool is described.
     """
@@ -259,9 +236,9 @@ class Offer:
     case: str
     tool: str
     arguments: JsonObject
-    times: int = 1
     note: str = ""
     differences: tuple[Difference, ...] = ()
+    times: int = 0
     synonym: tuple[str, str, str] | None = None
     at: str = ""
 
@@ -280,49 +257,17 @@ class Offer:
             yield f"  if they mean the same, in {self.at} below match.{parameter}.synonyms:"
             yield f"    {_shown(recorded)}: [{_shown(asked)}]"
         yield "  else, in recordings/*.jsonl, with the answer filled in:"
-        yield f"    {self.recording()}"
-
-    def recording(self) -> str:
-        """Return the line of a recording, with a place for the answer."""
-        head = json.dumps({"case": self.case, "tool": self.tool, "arguments": self.arguments}, ensure_ascii=False)
-        return f'{head[:-1]}, "result": {FILL_IN}}}'
+        head = _shown({"case": self.case, "tool": self.tool, "arguments": self.arguments})
+        yield f'    {head[:-1]}, "result": {FILL_IN}}}'
 
     def to_json(self) -> JsonObject:
         """Return it as plain data."""
-        synonym = None
+        data = {name: getattr(self, name) for name in ("case", "tool", "arguments", "times", "note")}
+        synonym: JsonObject | None = None
         if self.synonym is not None:
             parameter, recorded, asked = self.synonym
             synonym = {"parameter": parameter, "synonyms": {recorded: [asked]}, "file": self.at}
-        return {
-            "case": self.case,
-            "tool": self.tool,
-            "arguments": self.arguments,
-            "times": self.times,
-            "note": self.note,
-            "differences": [one.to_json() for one in self.differences],
-            "synonym": synonym,
-        }
-
-
-@dataclass
-class _Found:
-    """The misses of a run by case and canonical call."""
-
-    offers: dict[tuple[str, str, str], Offer] = field(default_factory=dict)
-
-    def add(self, case: str, step: Step, key: str) -> None:
-        known = self.offers.get((case, step.tool, key))
-        if known is not None:
-            known.times += 1
-            return
-        provenance = step.provenance
-        self.offers[case, step.tool, key] = Offer(
-            case=case,
-            tool=step.tool,
-            arguments=step.arguments,
-            note=provenance.note if provenance else "",
-            differences=provenance.differences if provenance else (),
-        )
+        return {**data, "differences": [one.to_json() for one in self.differences], "synonym": synonym}
 
 
 def offers_of(run: Run, suites: Sequence[Suite]) -> list[Offer]:
@@ -335,20 +280,24 @@ def offers_of(run: Run, suites: Sequence[Suite]) -> list[Offer]:
         suites: the suites that its cases stand in; misses of other cases are left out.
     """
     homes = {entry.id: suite for suite in suites for file in suite.files() for entry in suite.entries(file)}
-    found = _Found()
+    offers: dict[tuple[str, str, str], Offer] = {}
     for card in run.cases:
-        if (suite := homes.get(card.id)) is None:
-            continue
-        for step in card.trajectory.calls:
-            if step.status == "miss" and step.tool in suite.tools:
-                found.add(card.id, step, _key(suite.tools[step.tool], card.id, step))
-    offers = sorted(found.offers.values(), key=lambda one: (one.case, one.tool, canonical_json(one.arguments)))
-    for offer in offers:
+        suite = homes.get(card.id)
+        for step in card.trajectory.calls if suite is not None else ():
+            if suite is None or step.status != "miss" or step.tool not in suite.tools:
+                continue
+            key = card.id, step.tool, _key(suite.tools[step.tool], card.id, step)
+            if key not in offers:
+                told = step.provenance or Provenance(kind="miss")
+                offers[key] = Offer(card.id, step.tool, step.arguments, told.note, told.differences)
+            offers[key].times += 1
+    listed = sorted(offers.values(), key=lambda one: (one.case, one.tool, canonical_json(one.arguments)))
+    for offer in listed:
         suite = homes[offer.case]
         path, line = suite.tool_places[offer.tool]
         offer.at = f"{shown_path(path)}:{line}"
         offer.synonym = _synonym(offer, suite)
-    return offers
+    return listed
 
 
 def _key(tool: Tool, case: str, step: Step) -> str:
@@ -362,27 +311,18 @@ def _synonym(offer: Offer, suite: Suite) -> tuple[str, str, str] | None:
     """Return the synonym that makes a recording of the case answer, if one does."""
     tool = suite.tools[offer.tool]
     for one in offer.differences:
-        rule = tool.match.get(one.parameter)
-        if rule is None or rule.type not in _BY_WORDS or not isinstance(one.asked, str):
+        rule, asked, recorded = tool.match.get(one.parameter), one.asked, one.recorded
+        if rule is None or rule.type not in _BY_WORDS or not (isinstance(asked, str) and isinstance(recorded, str)):
             continue
-        if not isinstance(one.recorded, str) or not one.recorded or not one.asked:
-            continue
-        if rule.type == "text" and rule.near is None:
+        if not asked or not recorded or (rule.type == "text" and rule.near is None):
             continue  # only near text knows synonyms
-        head = next((head for head, words in rule.synonyms.items() if one.recorded in (head, *words)), one.recorded)
-        changed = _with_synonym(tool, one.parameter, rule, head, one.asked)
-        if (
-            RecordedSandbox({tool.name: changed}, suite.recordings(offer.case)).call(tool.name, offer.arguments).status
-            == "ok"
-        ):
-            return one.parameter, head, one.asked
+        head = next((head for head, words in rule.synonyms.items() if recorded in (head, *words)), recorded)
+        synonyms = {**rule.synonyms, head: (*rule.synonyms.get(head, ()), asked)}
+        match = {**tool.match, one.parameter: rule.model_copy(update={"synonyms": synonyms})}
+        tried = RecordedSandbox({tool.name: tool.model_copy(update={"match": match})}, suite.recordings(offer.case))
+        if tried.call(tool.name, offer.arguments).status == "ok":
+            return one.parameter, head, asked
     return None
-
-
-def _with_synonym(tool: Tool, parameter: str, rule: ParameterMatch, head: str, word: str) -> Tool:
-    synonyms = {**rule.synonyms, head: (*rule.synonyms.get(head, ()), word)}
-    match = {**tool.match, parameter: rule.model_copy(update={"synonyms": synonyms})}
-    return tool.model_copy(update={"match": match})
 
 
 def _shown(value: object) -> str:

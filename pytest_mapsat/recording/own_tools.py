@@ -8,13 +8,14 @@ import re
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
-from dataclasses import dataclass, fields, is_dataclass
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
 from functools import partial
 from inspect import Parameter
 from math import isfinite
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -119,62 +120,59 @@ def tool_of(name: str, function: Callable[..., Any]) -> Tool:
 
     Parameters have the JSON Schema of their type hints, as pydantic gives it, and the words of the docstring (Google's or Sphinx's style).
     A parameter whose name obviously stands for a secret is declared as one.
-
-    Args:
-        name: the tool's name.
-        function: what is called.
     """
-    parameters = _parameters(function)
-    hints = _hints(function)
+    hints: dict[str, Any] = {}
+    with suppress(StrangerError):  # a hint names what cannot be found: then there are none
+        hints = call_stranger(typing.get_type_hints, _routine(function), include_extras=True)
     about, words = _docstring(function)
     definitions: JsonObject = {}
-    properties = {
-        one.name: _property(one, hints.get(one.name, Parameter.empty), words.get(one.name, ""), definitions)
-        for one in parameters
-        if one.kind in _NAMED
-    }
-    schema: JsonObject = {"type": "object", "properties": properties}
-    required = [one.name for one in parameters if one.kind in _NAMED and one.default is Parameter.empty]
-    if required:
-        schema["required"] = required
-    schema["additionalProperties"] = any(one.kind is Parameter.VAR_KEYWORD for one in parameters)
-    if definitions:
-        schema["$defs"] = definitions
-    return Tool(
-        name=name,
-        description=about or name.replace("_", " "),
-        parameters=schema,
-        secrets=tuple(filter(is_obvious, properties)),
+    properties: JsonObject = {}
+    required = []
+    parameters = _parameters(function)
+    for one in parameters:
+        if one.kind not in _NAMED:
+            continue
+        schema = properties[one.name] = _schema_of(hints[one.name], definitions) if one.name in hints else {}
+        if one.name in words:
+            schema["description"] = words[one.name]
+        if one.default is Parameter.empty:
+            required.append(one.name)
+        elif one.default is not None and _is_plain(one.default):
+            schema["default"] = one.default
+    return _tool(
+        name,
+        about,
+        {
+            "type": "object",
+            "properties": properties,
+            **({"required": required} if required else {}),
+            "additionalProperties": any(one.kind is Parameter.VAR_KEYWORD for one in parameters),
+            **({"$defs": definitions} if definitions else {}),
+        },
     )
 
 
 def tool_of_schema(schema: Mapping[str, Any]) -> Tool:
-    """Return the spec of a tool from its schema in the form of OpenAI, Anthropic or MCP.
-
-    Raises:
-        ValueError: it is none of these.
-    """
+    """Return the spec of a tool from its schema in the form of OpenAI, Anthropic or MCP. Raises ValueError where it is none of these."""
     function = schema.get("function", schema)
     keys = ("parameters", "input_schema", "inputSchema")
     inputs: JsonObject = next((function[key] for key in keys if key in function), {})
     parameters = {"type": "object", "properties": {}, **inputs}
-    name = str(function.get("name", ""))
+    return _tool(str(function.get("name", "")), str(function.get("description") or ""), parameters)
+
+
+def _tool(name: str, about: str, parameters: JsonObject) -> Tool:
     return Tool(
         name=name,
-        description=str(function.get("description") or name.replace("_", " ")),
+        description=about or name.replace("_", " "),
         parameters=parameters,
         secrets=tuple(filter(is_obvious, map(str, parameters.get("properties", {})))),
     )
 
 
 def with_things(tool: Tool, results: Iterable[Json]) -> Tool:
-    """Return a tool that says where in its results things with a name stand, as far as lists of objects with a name tell.
-
-    Args:
-        tool: a tool that was just derived.
-        results: what it answered.
-    """
-    found: dict[str, Entities] = {}
+    """Return a tool that was just derived and says where in its ``results`` things with a name stand, as far as lists of objects with a name tell."""
+    entities: dict[str, Entities] = {}
     waiting: list[tuple[str, Json]] = [("", result) for result in results]
     while waiting:
         path, value = waiting.pop(0)
@@ -184,17 +182,17 @@ def with_things(tool: Tool, results: Iterable[Json]) -> Tool:
             name = next((key for key in _NAMES if all(_is_name(member.get(key)) for member in value)), None)
             if path and name is not None:
                 identity = "id" if all("id" in member for member in value) else None
-                found.setdefault(path, Entities(items=path, name=name, id=identity))
-    return tool.model_copy(update={"entities": tuple(found[path] for path in sorted(found))})
+                entities.setdefault(path, Entities(items=path, name=name, id=identity))
+    return tool.model_copy(update={"entities": tuple(entities[path] for path in sorted(entities))})
 
 
 def _is_name(value: Json) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def by_position(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the names of the parameters that a function takes by their position only."""
-    return tuple(one.name for one in _parameters(function) if one.kind is Parameter.POSITIONAL_ONLY)
+def _routine(function: Callable[..., Any]) -> Any:
+    """Return what has the hints and the docstring of a callable object: its method."""
+    return function if inspect.isroutine(function) or inspect.isclass(function) else type(function).__call__
 
 
 def _parameters(function: Callable[..., Any]) -> list[Parameter]:
@@ -202,24 +200,6 @@ def _parameters(function: Callable[..., Any]) -> list[Parameter]:
         return list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # written in C without a signature
         return [Parameter("arguments", Parameter.VAR_KEYWORD)]
-
-
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the type hints; none where one names what cannot be found."""
-    target = function if inspect.isroutine(function) else type(function).__call__
-    try:
-        return call_stranger(typing.get_type_hints, target, include_extras=True)
-    except StrangerError:
-        return {}
-
-
-def _property(parameter: Parameter, hint: Any, words: str, definitions: JsonObject) -> JsonObject:
-    schema = {} if hint is Parameter.empty else _schema_of(hint, definitions)
-    if words:
-        schema["description"] = words
-    if parameter.default is not Parameter.empty and _is_plain(parameter.default):
-        schema["default"] = parameter.default
-    return schema
 
 
 def _schema_of(hint: Any, definitions: JsonObject) -> JsonObject:
@@ -261,15 +241,14 @@ def _untitled(schema: Any) -> Any:
 
 def _is_plain(value: Any) -> bool:
     try:
-        return value is not None and bool(json.dumps(value, allow_nan=False))
+        return bool(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError, RecursionError):
         return False
 
 
 def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     """Return the first paragraph of a docstring, and what it says of each parameter."""
-    target = function if inspect.isroutine(function) or inspect.isclass(function) else type(function).__call__
-    text = (inspect.getdoc(target) or "").strip()
+    text = (inspect.getdoc(_routine(function)) or "").strip()
     lines = [line.strip() for line in text.splitlines()]
     about = []
     for line in lines:
@@ -295,8 +274,7 @@ class NoAnswerError(MapsatError):
     """A tool of the user's own gave no answer that can be kept; the message says why."""
 
 
-@dataclass(frozen=True)
-class _OwnTool:
+class _OwnTool(NamedTuple):
     """One tool: what is called with its arguments by name, and what tells its spec."""
 
     function: Callable[..., Any]
@@ -318,24 +296,15 @@ class OwnTools:
 
     @classmethod
     def load(cls, spec: str, *, root: Path) -> OwnTools:
-        """Return the tools that ``module:attr`` names.
+        """Return the tools that ``module:attr`` names: a list or dict of functions, a module, an object, a class that is made without arguments, or a toolbox.
 
-        Args:
-            spec: names a list or dict of functions, a module, an object, a class that is made without arguments, or a toolbox.
-            root: the folder that modules are looked for in first.
-
-        Raises:
-            UsageError: there is nothing of the kind, or no tool in it.
+        The module is looked for in ``root`` first. Raises UsageError where there is nothing of the kind, or no tool in it.
         """
         return cls.of(load(spec, root=root, what="tools"), spec)
 
     @classmethod
     def of(cls, target: object, name: str = "tools") -> OwnTools:
-        """Return the tools that an object holds.
-
-        Raises:
-            UsageError: it holds none.
-        """
+        """Return the tools that an object holds. Raises UsageError where it holds none."""
         try:
             tools = call_stranger(lambda: dict(_tools_in(target)))
         except StrangerError as broken:
@@ -355,11 +324,7 @@ class OwnTools:
         return tuple(self._tools)
 
     def tool(self, name: str) -> Tool:
-        """Return the spec of a tool, derived from its signature, type hints and docstring, or from its schema.
-
-        Raises:
-            UsageError: no spec can be made of it.
-        """
+        """Return the spec of a tool, derived from its signature, type hints and docstring, or from its schema. Raises UsageError where none can be made."""
         try:
             return self._tools[name].spec()
         except (ValidationError, ValueError, TypeError) as error:
@@ -367,11 +332,7 @@ class OwnTools:
             raise UsageError(f"tools {self.name!r}: {name!r} cannot be described: {why}") from None
 
     def ask(self, name: str, arguments: JsonObject) -> Json:
-        """Call a tool, and return its answer as JSON data. Nothing but this ever calls out.
-
-        Args:
-            name: the tool.
-            arguments: its arguments by name; the tool gets a copy.
+        """Call a tool with a copy of some arguments, and return its answer as JSON data. Nothing but this ever calls out.
 
         Raises:
             NoAnswerError: there is no such tool, it raised, or returned what no recording can hold.
@@ -395,7 +356,8 @@ class OwnTools:
             self._loop = None
 
     def _answer(self, function: Callable[..., Any], arguments: JsonObject) -> Json:
-        placed = [arguments.pop(name) for name in by_position(function) if name in arguments]
+        by_position = [one.name for one in _parameters(function) if one.kind is Parameter.POSITIONAL_ONLY]
+        placed = [arguments.pop(name) for name in by_position if name in arguments]
         result = function(*placed, **arguments)
         return plain(self._awaited(result) if inspect.isawaitable(result) else result)
 
@@ -417,42 +379,32 @@ def _tools_in(target: object) -> Iterator[tuple[str, _OwnTool]]:
     if inspect.isclass(target):
         target = target()
     if callable(getattr(target, "call", None)) and callable(getattr(target, "schemas", None)):
-        yield from _of_toolbox(target)
-    elif isinstance(target, Mapping):
-        yield from ((str(name), _own(str(name), function)) for name, function in target.items() if callable(function))
+        toolbox: Any = target
+        for schema in toolbox.schemas():
+            name = str(schema.get("function", schema).get("name", ""))
+            yield name, _OwnTool(partial(_called, toolbox, name), partial(tool_of_schema, schema))
+        return
+    named: Iterable[tuple[str, Any]] = ()
+    if isinstance(target, Mapping):
+        named = ((str(name), function) for name, function in target.items() if callable(function))
     elif isinstance(target, list | tuple | set | frozenset) and all(map(callable, target)):
-        yield from ((_name_of(function), _own(_name_of(function), function)) for function in target)
+        named = ((_name_of(function), function) for function in target)
     elif isinstance(target, ModuleType):
         own = ((name, member) for name, member in vars(target).items() if inspect.isfunction(member))
-        yield from (
-            (name, _own(name, member))
-            for name, member in own
-            if not name.startswith("_") and member.__module__ == target.__name__
-        )
+        home = target.__name__
+        named = ((name, one) for name, one in own if not name.startswith("_") and one.__module__ == home)
     elif inspect.isroutine(target):
-        yield _name_of(target), _own(_name_of(target), target)
+        named = [(_name_of(target), target)]
     elif type(target).__module__ != "builtins":
         methods = ((name, getattr(target, name)) for name in dir(target) if not name.startswith("_"))
-        yield from ((name, _own(name, method)) for name, method in methods if inspect.isroutine(method))
+        named = ((name, method) for name, method in methods if inspect.isroutine(method))
+    yield from ((name, _OwnTool(function, partial(tool_of, name, function))) for name, function in named)
 
 
-def _own(name: str, function: Callable[..., Any]) -> _OwnTool:
-    return _OwnTool(function, partial(tool_of, name, function))
+def _called(toolbox: Any, name: str, /, **arguments: Any) -> Any:
+    return toolbox.call(name, arguments)
 
 
 def _name_of(function: Any) -> str:
     name = getattr(function, "__name__", None) or getattr(function, "name", None) or type(function).__name__
     return str(name)
-
-
-def _of_toolbox(toolbox: Any) -> Iterator[tuple[str, _OwnTool]]:
-    for schema in toolbox.schemas():
-        name = str(schema.get("function", schema).get("name", ""))
-        yield name, _OwnTool(_caller(toolbox, name), partial(tool_of_schema, schema))
-
-
-def _caller(toolbox: Any, name: str) -> Callable[..., Any]:
-    def call(**arguments: Any) -> Any:
-        return toolbox.call(name, arguments)
-
-    return call

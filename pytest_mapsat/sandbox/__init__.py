@@ -28,25 +28,21 @@ from .end import (
     play_reference,
     reference_digest,
     tables_of,
-    unknown_table,
 )
 from .layers import (
-    Answer,
     RecordedSandbox,
     Refused,
     Sandbox,
     SandboxFactory,
     SandboxHook,
     SandboxSuite,
-    argument_problems,
     installed_sandboxes,
     make_sandbox,
-    recording_key,
 )
-from .resolver import MISS_RESULT
+from .resolver import MISS_RESULT, Answer, recording_key
 from .satisfy import fits, same_value, satisfies
-from .spec import rule_of
-from .state import Row, Rows, State, Table, View, frozen, rows_meant, unmet
+from .spec import argument_problems, rule_of
+from .state import Row, Rows, State, Table, View, frozen, rows_meant, unknown_table, unmet
 from .toolbox import Toolbox, ToolsClosed
 
 if TYPE_CHECKING:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_mapsat.model import (
     Case,
@@ -19,62 +18,34 @@ from pytest_mapsat.model import (
     Provenance,
     Recording,
     RowChange,
-    Step,
-    StepStatus,
     SuiteManifest,
     Tool,
-    Usage,
     did_you_mean,
     digest,
+    mismatches,
     shown,
     tool_name,
 )
 from pytest_mapsat.turns import waiting
 from pytest_mapsat.user_code import StrangerError, call_stranger, installed, place_of, words_of
 
-from .resolver import Entry, Resolver
-from .spec import BadArgumentsError, Call, UnanswerableError, spec_of, whole_schema_problems
-from .state import NoSuchRowError, State, Table, as_seen, frozen, thawed
+from .resolver import Answer, Resolver
+from .spec import BadArgumentsError, Call, UnanswerableError, argument_problems, spec_of
+from .state import NoSuchRowError, State, Table, as_seen, fresh, frozen
 
 if TYPE_CHECKING:
     from .routes import Computed
 
+#: The entry point group in which installed packages name their functions of a case and its suite: they hold outside pytest too.
+GROUP = "pytest_mapsat.sandboxes"
+#: Makes the object whose methods are the tools, once for each episode.
+SandboxFactory = Callable[[State], object]
+#: From a case and its suite to what makes the case's sandbox; None for a case that it has no sandbox for.
+SandboxHook = Callable[[Case, Any], SandboxFactory | None]
 
-@dataclass(frozen=True)
-class Answer:
-    """What a call brought.
-
-    Attributes:
-        result: JSON data of the caller's own: changing it changes nothing else.
-        status: ``ok`` answered; ``miss`` nothing answers; ``refused`` the sandbox will not do it; ``error`` no such tool, or arguments that it
-            cannot take.
-        provenance: where the result came from; none for an error, which no recording was asked about.
-        changed: the rows that the call changed.
-        writes: digest of all writes of the episode so far; empty where this call wrote nothing.
-        usage: what a model spent that was asked for the result; None where none was.
-    """
-
-    result: Json
-    status: StepStatus
-    provenance: Provenance | None = None
-    changed: tuple[RowChange, ...] = ()
-    writes: str = ""
-    usage: Usage | None = None
-
-    def step(self, tool: str, arguments: JsonObject, name: str = "") -> Step:
-        """Return the step of the call that brought this answer; ``name``: the id of the call."""
-        return Step(
-            kind="call",
-            id=name,
-            tool=tool,
-            arguments=arguments,
-            result=self.result,
-            status=self.status,
-            provenance=self.provenance,
-            changed=self.changed,
-            writes=self.writes,
-            usage=self.usage,
-        )
+_MOST_CHARACTERS = 1_000_000
+#: What the result of every refusal says.
+_RESERVED = frozenset({"status", "message"})
 
 
 class Sandbox(Protocol):
@@ -83,16 +54,93 @@ class Sandbox(Protocol):
     @property
     def tools(self) -> Mapping[str, Tool]:
         """The tools by name."""
-        ...
 
     @property
     def setup(self) -> tuple[RowChange, ...]:
         """The rows that were changed while the sandbox was made."""
-        ...
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:
         """Answer a call; never raises for what an agent may do wrong."""
-        ...
+
+
+class SandboxSuite(Protocol):
+    """What of a suite a sandbox is made from."""
+
+    @property
+    def manifest(self) -> SuiteManifest:
+        """What suite.yaml says."""
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The tools by name."""
+
+    @property
+    def tables(self) -> Mapping[str, Table]:
+        """The rows that every case starts from, by table."""
+
+    def overlays(self, name: str) -> tuple[Overlay, ...]:
+        """Return what is laid over the tables for a case, first to last."""
+
+    def recordings(self, case_id: str) -> tuple[Recording, ...]:
+        """Return what was recorded for a case."""
+
+    @property
+    def sandboxes(self) -> Sequence[SandboxHook] | None:
+        """What looks for sandboxes in Python; None: installed packages alone."""
+
+
+def make_sandbox(case: Case, suite: SandboxSuite) -> Sandbox:
+    """Return the sandbox in which one episode of a case takes place, in the state that it starts from.
+
+    A sandbox in Python answers the tools that it has; the layers of the suite's data all others. They answer in this order: an exact recording,
+    what the tables say, a near or composed recording, an explained miss.
+
+    Raises:
+        SuiteError: a recording of the case, or a table, cannot be read.
+        InfrastructureError: a sandbox in Python cannot be made.
+    """
+    tables, overlays, recordings = suite.tables, suite.overlays(case.id), suite.recordings(case.id)
+
+    def data(written: tuple[Overlay, ...] = ()) -> RecordedSandbox:
+        if not tables:
+            return RecordedSandbox(suite.tools, recordings)
+        from .routes import Computed  # noqa: PLC0415 (only where a suite has tables)
+
+        computed = Computed(suite.tools, tables, (*overlays, *written), case.visible.context)
+        return RecordedSandbox(suite.tools, recordings, computed)
+
+    make = _factory_of(case, suite, installed_sandboxes() if suite.sandboxes is None else suite.sandboxes)
+    if make is None and suite.manifest.sandbox:
+        raise InfrastructureError(
+            f"suite.yaml of {suite.manifest.name} has options of a sandbox in Python, and nobody makes one: install the package that does, or name the "
+            "conftest.py with -p"
+        )
+    return data() if make is None else PythonSandbox(make, as_seen(tables, overlays), data)
+
+
+@cache
+def installed_sandboxes() -> tuple[SandboxHook, ...]:
+    """Return the functions of installed packages, in the order of their names. Raises InfrastructureError where one cannot be loaded."""
+    try:
+        return tuple(call_stranger(point.load) for point in installed(GROUP))
+    except StrangerError as broken:
+        raise _broke(f"{GROUP}: a package cannot be loaded", broken) from None
+
+
+def _factory_of(case: Case, suite: object, hooks: Sequence[SandboxHook]) -> SandboxFactory | None:
+    """Return what makes a case's sandbox: what the first of some hooks gives; None where none does."""
+    for hook in hooks:
+        try:
+            made: object = call_stranger(hook, case, suite)
+        except StrangerError as broken:
+            raise _broke("the sandbox could not be looked up", broken) from None
+        if made is None:
+            continue
+        if not callable(made):
+            message = f"pytest_mapsat_sandbox returned {shown(made)}, expected what makes a sandbox: a class, or a function of the state"
+            raise InfrastructureError(message)
+        return made
+    return None
 
 
 class RecordedSandbox:
@@ -135,85 +183,40 @@ class RecordedSandbox:
         """
         resolver = self._resolver(name) if isinstance(name, str) else None
         if resolver is None:
-            return _error(f"there is no tool {shown(name)}", did_you_mean(name, sorted(self._tools)))
+            hint = did_you_mean(name, sorted(self._tools))
+            return _error(f"there is no tool {shown(name)}" + (f" ({hint})" if hint else ""))
         if not isinstance(arguments, Mapping):
             return _error(f"{name}: arguments are an object of names and values, not {type(arguments).__name__}")
         try:
             call = resolver.spec.read(arguments)
         except BadArgumentsError as bad:
             return _error(f"{name}: {'; '.join(bad.problems)}")
-        if self._computed is not None and resolver.spec.tool.answer is not None:
-            return self._compute(self._computed, resolver, call, writes)
-        resolution = resolver.resolve(call, writes)
-        if resolution.provenance.kind != "exact" and (broken := tuple(resolver.spec.limits_broken(arguments))):
-            return _error(f"{name}: {'; '.join(broken)}")
-        status: Literal["ok", "miss"] = "miss" if resolution.provenance.kind == "miss" else "ok"
-        return Answer(resolution.result, status, resolution.provenance)
+        answer = resolver.exactly(call, writes)
+        if answer is not None and answer.provenance is not None and answer.provenance.kind == "exact":
+            return answer
+        if self._computed is None or resolver.spec.tool.answer is None:
+            broken = tuple(resolver.spec.limits_broken(arguments))
+            return _error(f"{name}: {'; '.join(broken)}") if broken else answer or resolver.resolve(call, writes)
+        return answer or self._compute(self._computed, resolver, call, writes)
 
     def _compute(self, computed: Computed, resolver: Resolver, call: Call, writes: str) -> Answer:
-        """Return the recording of the very call, else what the tables say, else a near recording."""
-        recorded = resolver.exactly(call, writes)
-        if recorded is not None:
-            return Answer(recorded.result, "ok", recorded.provenance)
+        """Return what the tables say, else a near recording."""
+        name = resolver.spec.tool.name
         if broken := tuple(resolver.spec.limits_broken(call.arguments)):
-            return _error(f"{resolver.spec.tool.name}: {'; '.join(broken)}")
+            return _error(f"{name}: {'; '.join(broken)}")
         try:
             result, note = computed.result(resolver.spec, call)
             return Answer(result, "ok", Provenance(kind="computed", note=note))
         except UnanswerableError as why:
             near = resolver.resolve(call, writes)
-            if near.provenance.kind != "miss":
-                return Answer(near.result, "ok", near.provenance)
-            return _error(f"{resolver.spec.tool.name}: {why}")
+            return near if near.status == "ok" else _error(f"{name}: {why}")
 
     def _resolver(self, name: str) -> Resolver | None:
         name = tool_name(self._tools, name)
-        found = self._resolvers.get(name)
-        if found is None and name in self._tools:
-            found = self._resolvers[name] = Resolver(self._tools[name], self._recordings.get(name, ()))
-        return found
-
-
-def argument_problems(tool: Tool, arguments: Mapping[str, Json], *, complete: bool = True) -> tuple[str, ...]:
-    """Return why a tool cannot take these arguments, one sentence each; empty where it can.
-
-    Args:
-        tool: the tool.
-        arguments: the arguments of a call or a recording.
-        complete: whether required parameters must be there; a recorded call may lack them.
-    """
-    spec = spec_of(tool)
-    try:
-        spec.read(arguments, complete=complete)
-    except BadArgumentsError as bad:
-        return bad.problems
-    return tuple(spec.limits_broken(arguments)) if complete else ()
-
-
-def recording_key(tool: Tool, recording: Recording) -> str:
-    """Return a short digest of a recording's call in its canonical form: two recordings of one request have the same.
-
-    Raises:
-        ValueError: its arguments cannot be read; with what is wrong with them.
-    """
-    return Entry(recording, spec_of(tool).read(recording.arguments, complete=False)).key
-
-
-def _error(message: str, hint: str = "") -> Answer:
-    result: JsonObject = {"status": "error", "message": f"{message} ({hint})" if hint else message}
-    return Answer(result, "error")
-
-
-#: The entry point group in which installed packages name their functions of a case and its suite: they hold outside pytest too.
-GROUP = "pytest_mapsat.sandboxes"
-#: Makes the object whose methods are the tools, once for each episode.
-SandboxFactory = Callable[[State], object]
-#: From a case and its suite to what makes the case's sandbox; None for a case that it has no sandbox for.
-SandboxHook = Callable[[Case, Any], SandboxFactory | None]
-
-_MOST_CHARACTERS = 1_000_000
-#: What the result of every refusal says.
-_RESERVED = frozenset({"status", "message"})
+        resolver = self._resolvers.get(name)
+        if resolver is None and name in self._tools:
+            resolver = self._resolvers[name] = Resolver(self._tools[name], self._recordings.get(name, ()))
+        return resolver
 
 
 class Refused(Exception):  # noqa: N818  # users raise it by this name
@@ -288,32 +291,29 @@ class PythonSandbox:
         name = tool_name(self.tools, name) if isinstance(name, str) else name
         method = self._methods.get(name) if isinstance(name, str) else None
         if method is None or not isinstance(arguments, Mapping):
-            return self._recorded(name, arguments)
+            # A recording made after the same writes, else one that bears none.
+            answer = self._below.call(name, arguments, writes=self._writes)
+            return self._below.call(name, arguments) if self._writes and answer.status == "miss" else answer
         tool = self.tools[name]
         fitted: JsonObject = {}
         if not (problems := argument_problems(tool, arguments)):
             fitted = spec_of(tool).fitted(arguments)
-            problems = tuple(whole_schema_problems(tool, fitted))
+            problems = tuple(mismatches(tool.parameters, fitted))
         if problems:
-            return Answer({"status": "error", "message": f"{name}: {'; '.join(problems)}"}, "error")
+            return _error(f"{name}: {'; '.join(problems)}")
         return self._answered(tool, method, fitted)
-
-    def _recorded(self, name: str, arguments: Mapping[str, Json]) -> Answer:
-        """Return what the suite's data say: a recording made after the same writes, else one that bears none."""
-        answer = self._below.call(name, arguments, writes=self._writes)
-        return self._below.call(name, arguments) if self._writes and answer.status == "miss" else answer
 
     def _answered(self, tool: Tool, method: Callable[..., Json], arguments: JsonObject) -> Answer:
         writing = self._state.writing
         writing.allowed = tool.effect == "write"
         try:
-            result = call_stranger(_plain_result, method, thawed(arguments))
+            result = call_stranger(_plain_result, method, fresh(arguments))
         except StrangerError as broken:
             writing.undo()
             if isinstance(broken.error, Refused):
                 return _refusal(tool, broken.error)
             if isinstance(broken.error, NoSuchRowError):
-                return Answer({"status": "error", "message": f"{tool.name}: {broken.error.told}"}, "error")
+                return _error(f"{tool.name}: {broken.error.told}")
             raise _broke(f"the sandbox broke in {tool.name}", broken) from None
         finally:
             writing.allowed = False
@@ -324,41 +324,8 @@ class PythonSandbox:
         return Answer(result, "ok", Provenance(kind="computed"), changed, self._writes if changed else "")
 
 
-@cache
-def installed_sandboxes() -> tuple[SandboxHook, ...]:
-    """Return the functions of installed packages, in the order of their names.
-
-    Raises:
-        InfrastructureError: one cannot be loaded.
-    """
-    try:
-        return tuple(call_stranger(point.load) for point in installed(GROUP))
-    except StrangerError as broken:
-        raise _broke(f"{GROUP}: a package cannot be loaded", broken) from None
-
-
-def factory_of(case: Case, suite: object, hooks: Sequence[SandboxHook]) -> SandboxFactory | None:
-    """Return what makes a case's sandbox: what the first of some hooks gives; None where none does.
-
-    Raises:
-        InfrastructureError: a hook raises, or gives what makes nothing.
-    """
-    for hook in hooks:
-        try:
-            made: object = call_stranger(hook, case, suite)
-        except StrangerError as broken:
-            raise _broke("the sandbox could not be looked up", broken) from None
-        if made is None:
-            continue
-        if not callable(made):
-            message = f"pytest_mapsat_sandbox returned {shown(made)}, expected what makes a sandbox: a class, or a function of the state"
-            raise InfrastructureError(message)
-        return made
-    return None
-
-
 def _plain_result(method: Callable[..., Any], arguments: JsonObject) -> Json:
-    result = thawed(frozen(method(**arguments)))
+    result = fresh(frozen(method(**arguments)))
     if (size := len(json.dumps(result, ensure_ascii=False, allow_nan=False))) > _MOST_CHARACTERS:
         raise ValueError(f"a result of {size:,} characters; at most {_MOST_CHARACTERS:,} are taken")
     return result
@@ -366,77 +333,17 @@ def _plain_result(method: Callable[..., Any], arguments: JsonObject) -> Json:
 
 def _refusal(tool: Tool, refused: Refused) -> Answer:
     try:
-        result = thawed(frozen({"status": "refused", "message": refused.reason, **refused.details}))
+        result = fresh(frozen({"status": "refused", "message": refused.reason, **refused.details}))
     except TypeError as error:
         raise InfrastructureError(f"the sandbox broke in {tool.name}: its refusal is no JSON: {error}") from None
     return Answer(result, "refused", Provenance(kind="computed"))
+
+
+def _error(message: str) -> Answer:
+    return Answer({"status": "error", "message": message}, "error")
 
 
 def _broke(what: str, broken: StrangerError) -> InfrastructureError:
     if isinstance(broken.error, MapsatError):
         return InfrastructureError(str(broken.error))
     return InfrastructureError(f"{what}: {words_of(broken.error)}{place_of(broken.error)}")
-
-
-class SandboxSuite(Protocol):
-    """What of a suite a sandbox is made from."""
-
-    @property
-    def manifest(self) -> SuiteManifest:
-        """What suite.yaml says."""
-        ...
-
-    @property
-    def tools(self) -> Mapping[str, Tool]:
-        """The tools by name."""
-        ...
-
-    @property
-    def tables(self) -> Mapping[str, Table]:
-        """The rows that every case starts from, by table."""
-        ...
-
-    def overlays(self, name: str) -> tuple[Overlay, ...]:
-        """Return what is laid over the tables for a case, first to last."""
-        ...
-
-    def recordings(self, case_id: str) -> tuple[Recording, ...]:
-        """Return what was recorded for a case."""
-        ...
-
-    @property
-    def sandboxes(self) -> Sequence[SandboxHook] | None:
-        """What looks for sandboxes in Python; None: installed packages alone."""
-        ...
-
-
-def make_sandbox(case: Case, suite: SandboxSuite) -> Sandbox:
-    """Return the sandbox in which one episode of a case takes place, in the state that it starts from.
-
-    A sandbox in Python answers the tools that it has; the layers of the suite's data all others. They answer in this order: an exact recording, what the tables say, a near or composed recording, an explained miss.
-
-    Args:
-        case: the case.
-        suite: its suite.
-
-    Raises:
-        SuiteError: a recording of the case, or a table, cannot be read.
-        InfrastructureError: a sandbox in Python cannot be made.
-    """
-    tables, overlays, recordings = suite.tables, suite.overlays(case.id), suite.recordings(case.id)
-
-    def data(written: tuple[Overlay, ...] = ()) -> RecordedSandbox:
-        laid = (*overlays, *written)
-        if not tables:
-            return RecordedSandbox(suite.tools, recordings)
-        from .routes import Computed  # noqa: PLC0415 (only where a suite has tables)
-
-        return RecordedSandbox(suite.tools, recordings, Computed(suite.tools, tables, laid, case.visible.context))
-
-    make = factory_of(case, suite, installed_sandboxes() if suite.sandboxes is None else suite.sandboxes)
-    if make is None and suite.manifest.sandbox:
-        raise InfrastructureError(
-            f"suite.yaml of {suite.manifest.name} has options of a sandbox in Python, and nobody makes one: install the package that does, or name the "
-            "conftest.py with -p"
-        )
-    return data() if make is None else PythonSandbox(make, as_seen(tables, overlays), data)

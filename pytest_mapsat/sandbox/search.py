@@ -81,10 +81,9 @@ class Wordbook:
     def stems(self, text: str) -> Iterator[str]:
         """Give the words of a text in the form in which they are compared: folded, without plural and genitive, in one spelling."""
         for word in tokens(text):
-            if len(word) == 1 and word == "s":
-                continue  # what an apostrophe cuts off
-            stem = word if is_run(word) else _stem(word)
-            yield self._spelt.get(stem, stem)
+            if word != "s":  # what an apostrophe cuts off
+                stem = word if is_run(word) else _stem(word)
+                yield self._spelt.get(stem, stem)
 
     def _declare(self, text: str, phrase: Phrase) -> None:
         words = tuple(self.stems(text))
@@ -270,7 +269,13 @@ class SearchIndex:
         self._by_head: dict[str, list[tuple[str, int]]] = {}
         self._by_rarest: dict[str, list[tuple[frozenset[str], str, int]]] = {}
         for at, entry in enumerate(self.entries):
-            self._register(at, entry)
+            for name, proper in dict(zip(entry.names, entry.proper, strict=True)).items():
+                self._by_name.setdefault(name, []).append(at)
+                if proper and name and is_run(name[0]):
+                    self._by_head.setdefault(name[:_HEAD], []).append((name, at))
+            for keys, index in ((entry.all_sorts, self._by_sort), (entry.words, self._by_word)):
+                for key in sorted(keys):
+                    index.setdefault(key, []).append(at)
         for at, entry in enumerate(self.entries):
             for name, own, proper in zip(entry.names, entry.name_words, entry.proper, strict=True):
                 if own and proper:
@@ -278,43 +283,35 @@ class SearchIndex:
                     self._by_rarest.setdefault(rarest, []).append((own, name, at))
 
     def _entry(self, row: JsonObject, columns: Columns, read: Callable[[str], _Text]) -> _Entry:
-        names = [read(text) for column in columns.name for text in texts(row.get(column))]
-        kinds = [read(text) for column in columns.sort for text in texts(row.get(column))]
-        others = [read(text) for column in columns.also for text in texts(row.get(column))]
-        sorts = frozenset[str]().union(*(text.sorts for text in kinds))
-        every = (*names, *kinds, *others)
-        all_sorts = frozenset[str]().union(*(text.sorts for text in every))
+        def of(names: Iterable[str]) -> list[_Text]:
+            return [read(text) for column in names for text in texts(row.get(column))]
+
+        def union(sets: Iterable[frozenset[str]]) -> frozenset[str]:
+            return frozenset[str]().union(*sets)
+
+        names, kinds = of(columns.name), of(columns.sort)
+        every = (*names, *kinds, *of(columns.also))
+        all_sorts = union(text.sorts for text in every)
         lon, lat = (number(row.get(column)) if column else None for column in (columns.lon, columns.lat))
         return _Entry(
             tuple(text.form for text in names),
             tuple(text.proper for text in names),
             tuple(text.words for text in names),
-            sorts if columns.sort else all_sorts,
+            union(text.sorts for text in kinds) if columns.sort else all_sorts,
             all_sorts,
-            frozenset[str]().union(*(text.words for text in every)),
+            union(text.words for text in every),
             "|".join(text.form for text in every),
             None if lon is None or lat is None else (lon, lat),
         )
 
     def _text(self, text: str) -> _Text:
-        read = self._book.read(text)
-        return _Text(
-            normalise(text), frozenset(self._book.stems(text)), frozenset(read.sorts), self._is_proper(text, read)
-        )
+        asked = self._book.read(text)
+        words = frozenset(self._book.stems(text))
+        return _Text(normalise(text), words, frozenset(asked.sorts), self._is_proper(text, asked))
 
     def _is_proper(self, text: str, read: Wording) -> bool:
         """Return whether a text says more than a sort of things: it is a name, and no "puppet theatre"."""
         return bool(read.rest) or "".join(self._book.stems(text)) != read.joined
-
-    def _register(self, at: int, entry: _Entry) -> None:
-        for name, proper in dict(zip(entry.names, entry.proper, strict=True)).items():
-            self._by_name.setdefault(name, []).append(at)
-            if proper and name and is_run(name[0]):
-                self._by_head.setdefault(name[:_HEAD], []).append((name, at))
-        for sort in sorted(entry.all_sorts):
-            self._by_sort.setdefault(sort, []).append(at)
-        for word in sorted(entry.words):
-            self._by_word.setdefault(word, []).append(at)
 
     @cached_property
     def _known(self) -> tuple[str, ...]:

@@ -34,10 +34,40 @@ from .canonical import (
     unpacked,
 )
 
+#: A call, one canonical value for each of ``Spec.parameters``.
+Values = tuple[Canonical, ...]
+
+#: What an undeclared parameter is taken for, by its JSON Schema type: equal in any spelling.
+_BY_SCHEMA: dict[str, ParameterType] = {
+    "string": "text",
+    "number": "number",
+    "integer": "number",
+    "boolean": "boolean",
+}
+#: What of a schema limits a value beyond its type.
+_LIMITS = frozenset(
+    {"enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
+    | {"minLength", "maxLength", "items", "minItems", "maxItems"}
+)
+#: What is compared as a whole where a few values are allowed.
+_AS_WORDS = ("text", "json", "set")
+
+
+class UnanswerableError(ValueError):
+    """A call that the sandbox refuses as a real service would; the message tells the agent why."""
+
+
+class BadArgumentsError(ValueError):
+    """A call that the tool cannot take; ``problems`` says why, one sentence each."""
+
+    def __init__(self, problems: list[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(problems))
+
 
 @dataclass(frozen=True)
 class Request:
-    """A text taken apart.
+    """A text taken apart, so that a near answer never drops a word that was asked for.
 
     Attributes:
         known: the declared words in it, each as its head word, sorted.
@@ -85,13 +115,12 @@ class Lexicon:
         for head, others in rule.synonyms.items():
             self._head.update({_spaced(word): _spaced(head) for word in (head, *others)})
         longest_first = sorted(filter(None, self._head), key=lambda word: (-len(word), word))
-        pattern = "|".join(map(_whole, longest_first))
-        self._words = re.compile(pattern or r"(?!)")
+        self._words = re.compile("|".join(map(_whole, longest_first)) or r"(?!)")
 
     def request(self, text: str) -> Request:
         """Take a text apart. A text of generic words only asks for just these."""
         spaced = _spaced(text)
-        heads = [self._head[found.group()] for found in self._words.finditer(spaced)]
+        heads = (self._head[found.group()] for found in self._words.finditer(spaced))
         known = tuple(sorted({head for head in heads if head}))
         other = tuple(self._words.sub(" ", spaced).split())
         if not known and not other:
@@ -109,32 +138,19 @@ def _whole(word: str) -> str:
     return before + re.escape(word) + after
 
 
-#: What of a schema limits a value beyond its type.
-_LIMITS = frozenset(
-    {"enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
-    | {"minLength", "maxLength", "items", "minItems", "maxItems"}
-)
-#: What is compared as a whole where a few values are allowed.
-_AS_WORDS = ("text", "json", "set")
-
-
 class Fitting:
-    """One parameter, made ready for many calls.
+    """The JSON Schema of one parameter: values as it declares them, and the limits that they must keep.
 
     Args:
         schema: its JSON Schema.
         rule: how it is matched; its synonyms hold for allowed values too.
-
-    Attributes:
-        limited: whether its schema limits it beyond its type.
     """
 
     def __init__(self, schema: Mapping[str, Any], rule: ParameterMatch) -> None:
         self.limited = not _LIMITS.isdisjoint(schema)
         self._schema = schema
         self._synonyms = tuple(rule.synonyms)
-        as_word = rule.type in _AS_WORDS
-        self._canonise = Canoniser(rule.model_copy(update={"type": "enum"}) if as_word else rule)
+        self._canonise = Canoniser(rule.model_copy(update={"type": "enum"}) if rule.type in _AS_WORDS else rule)
         allowed = schema.get("enum")
         self._allowed: list[Json] = list(allowed) if isinstance(allowed, (list, tuple)) else []
         #: The first of several that are written alike counts.
@@ -142,9 +158,8 @@ class Fitting:
         kinds = schema.get("type")
         self._kinds = {kinds} if isinstance(kinds, str) else {kind for kind in kinds or () if isinstance(kind, str)}
         self._is_set = rule.type == "set"
-        items, named = schema.get("items"), schema.get("properties")
+        items, named = schema.get("items"), _mapping(schema.get("properties"))
         self._items = Fitting(items, rule) if isinstance(items, Mapping) else None
-        named = named if isinstance(named, Mapping) else {}
         self._members = {
             name: Fitting(part, ParameterMatch()) for name, part in named.items() if isinstance(part, Mapping)
         }
@@ -154,12 +169,12 @@ class Fitting:
     def fitted(self, value: Json) -> Json:
         """Return a value as the schema declares it, at any depth: numeric text as a number, an allowed value in its own spelling."""
         if self._allowed:
-            found = self._canonical(value)
-            return value if value in self._allowed or found is None else self._spelled.get(found, value)
+            form = self._canonical(value)
+            return value if value in self._allowed or form is None else self._spelled.get(form, value)
         if self._choices:
             ways = [value, *(choice.fitted(value) for choice in self._choices)]
             return next((way for way in ways if not any(mismatches(self._schema, way))), value)
-        if isinstance(value, str):
+        if isinstance(value, str) and self._kinds and "string" not in self._kinds:
             value = self._meant(value)
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
             value = self._written(value)
@@ -175,8 +190,6 @@ class Fitting:
     def _meant(self, text: str) -> Json:
         """Return what a text stands for where the schema wants no text; the text where it stands for nothing."""
         kinds = self._kinds
-        if "string" in kinds or not kinds:
-            return text
         amount = number(text) if kinds & {"number", "integer"} else None
         if amount is not None:
             return int(amount) if amount.is_integer() else amount
@@ -220,30 +233,6 @@ class Fitting:
             return None
 
 
-#: A call, one canonical value for each of ``Spec.parameters``.
-Values = tuple[Canonical, ...]
-
-#: What an undeclared parameter is taken for, by its JSON Schema type: equal in any spelling.
-_BY_SCHEMA: dict[str, ParameterType] = {
-    "string": "text",
-    "number": "number",
-    "integer": "number",
-    "boolean": "boolean",
-}
-
-
-class UnanswerableError(ValueError):
-    """A call that the sandbox refuses as a real service would; the message tells the agent why."""
-
-
-class BadArgumentsError(ValueError):
-    """A call that the tool cannot take; ``problems`` says why, one sentence each."""
-
-    def __init__(self, problems: list[str]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("; ".join(problems))
-
-
 class Parameter:
     """One compared parameter. For a longitude with a pair it stands for the point of both.
 
@@ -265,17 +254,16 @@ class Parameter:
         self._canonise = Canoniser(rule)
         self._latitude = latitude
         self.default = rule.default if rule.default is not None else schema.get("default")
-        self._default = None if self._latitude else self._canonise(self.default)
+        self._default = None if latitude else self._canonise(self.default)
 
     def read(self, arguments: Mapping[str, Json]) -> Canonical:
-        """Return the canonical value in a call, or that of the default.
-
-        Raises:
-            UnfitError: the value cannot be of the declared type.
-        """
+        """Return the canonical value in a call, or that of the default. Raises UnfitError where it cannot be of the declared type."""
         given = arguments.get(self.name)
         if self._latitude is not None:
-            return self._point(self._canonise(given), self._latitude(arguments.get(self.pair or "")))
+            lon, lat = self._canonise(given), self._latitude(arguments.get(self.pair or ""))
+            if (lon is None) != (lat is None):
+                raise UnfitError(f"a longitude, and in {self.pair!r} the latitude that goes with it")
+            return None if lon is None else (lon, lat)
         try:
             value = None if given is None else self._canonise(given)
         except UnfitError:
@@ -283,13 +271,6 @@ class Parameter:
                 return None
             raise
         return self._default if value is None else value
-
-    def _point(self, lon: float | None, lat: float | None) -> Canonical:
-        if lon is None and lat is None:
-            return None
-        if lon is None or lat is None:
-            raise UnfitError(f"a longitude, and in {self.pair!r} the latitude that goes with it")
-        return lon, lat
 
     def written(self, arguments: Mapping[str, Json]) -> Json:
         """Return the value as the call has it, or the default: for people who read of a difference."""
@@ -310,60 +291,51 @@ class Call:
 
     def request(self, parameter: Parameter) -> Request:
         """Return the words that the text of a parameter asks for; the parameter has a lexicon and the call a text."""
-        found = self._requests.get(parameter.name)
-        if found is None:
+        request = self._requests.get(parameter.name)
+        if request is None:
             lexicon = parameter.lexicon or Lexicon(parameter.rule)
-            found = self._requests[parameter.name] = lexicon.request(str(parameter.written(self.arguments)))
-        return found
-
-
-def whole_schema_problems(tool: Tool, arguments: Mapping[str, Json]) -> Iterator[str]:
-    """Yield where arguments are not what the tool's whole JSON Schema says: nested objects, members, names that it does not know."""
-    yield from mismatches(tool.parameters, arguments)
+            request = self._requests[parameter.name] = lexicon.request(str(parameter.written(self.arguments)))
+        return request
 
 
 class Spec:
-    """All that is needed to read and compare calls of one tool."""
+    """All that is needed to read and compare calls of one tool.
+
+    Attributes:
+        located: the places among the values that are compared by distance.
+        cutters: what a result can be cut by, with its place.
+        reach: the essential places, each with its tolerance in metres.
+    """
 
     def __init__(self, tool: Tool) -> None:
         self.tool = tool
         self._properties: Mapping[str, Any] = tool.parameters.get("properties", {})
         self._required = tuple(tool.parameters.get("required", ()))
-        self.parameters = tuple(self._compared())
-        self._fittings = {name: Fitting(self._schema(name), self._rule(name)) for name in self._properties}
-        self._places = {parameter.name: index for index, parameter in enumerate(self.parameters)}
-        self.located = tuple(index for index, parameter in enumerate(self.parameters) if parameter.located)
-        #: What a result can be cut by.
-        self.cutters = tuple(
-            (index, parameter)
-            for index, parameter in enumerate(self.parameters)
-            if parameter.rule.covers or parameter.rule.subset
-        )
-        #: The essential places, each with its tolerance in metres.
-        self.reach = tuple(
-            (index, max(self.parameters[index].rule.within_m, SAME_POINT_M))
-            for index in self.located
-            if self.parameters[index].essential
-        )
-
-    def _compared(self) -> list[Parameter]:
-        rules = {name: self._rule(name) for name in self._properties}
+        rules = {name: self.rule(name) for name in self._properties}
         paired = {rule.pair for rule in rules.values() if rule.type == "lon" and rule.role != "ignored"}
-        return [
-            Parameter(name, rule, self._schema(name), self._latitude(rule, rules))
+        self.parameters = tuple(
+            Parameter(name, rule, self._schema(name), _latitude(rule, rules))
             for name, rule in rules.items()
-            if rule.role != "ignored" and name not in paired and name not in self.tool.secrets
-        ]
-
-    def _latitude(self, rule: ParameterMatch, rules: Mapping[str, ParameterMatch]) -> Canoniser | None:
-        pair = rule.pair if rule.type == "lon" else None
-        return Canoniser(rules[pair]) if pair is not None and pair in rules else None
+            if rule.role != "ignored" and name not in paired and name not in tool.secrets
+        )
+        self._fittings = {name: Fitting(self._schema(name), rule) for name, rule in rules.items()}
+        self._places = {parameter.name: index for index, parameter in enumerate(self.parameters)}
+        placed = tuple(enumerate(self.parameters))
+        self.located = tuple(index for index, parameter in placed if parameter.located)
+        self.cutters = tuple(
+            (at, parameter) for at, parameter in placed if parameter.rule.covers or parameter.rule.subset
+        )
+        self.reach = tuple(
+            (at, max(parameter.rule.within_m, SAME_POINT_M))
+            for at, parameter in placed
+            if parameter.located and parameter.essential
+        )
 
     def _schema(self, name: str) -> Mapping[str, Any]:
-        schema = self._properties[name]
-        return schema if isinstance(schema, Mapping) else {}
+        return _mapping(self._properties[name])
 
-    def _rule(self, name: str) -> ParameterMatch:
+    def rule(self, name: str) -> ParameterMatch:
+        """Return how a parameter is read: as declared, else by the type in its schema."""
         declared = self.tool.match.get(name)
         if declared is not None:
             return declared
@@ -382,7 +354,8 @@ class Spec:
         """
         problems = [self._unknown(name) for name in arguments if name not in self._properties]
         if complete:
-            problems += [self._missing(name) for name in self._required if _empty(arguments.get(name))]
+            missing = (name for name in self._required if _empty(arguments.get(name)))
+            problems += [f"missing required parameter {name!r}" for name in missing]
         values = []
         for parameter in self.parameters:
             try:
@@ -391,7 +364,7 @@ class Spec:
                 names = " with ".join(repr(name) for name in (parameter.name, parameter.pair) if name)
                 problems.append(f"parameter {names} is {shown(parameter.written(arguments))}, expected {unfit}")
         if complete and self.tool.strict and not problems:
-            problems += whole_schema_problems(self.tool, arguments)
+            problems += mismatches(self.tool.parameters, arguments)
         if problems:
             raise BadArgumentsError(problems)
         return Call(arguments, tuple(values))
@@ -413,10 +386,6 @@ class Spec:
                 if wrong is not None:
                     yield f"parameter {name!r}: {wrong}"
 
-    def rule(self, name: str) -> ParameterMatch:
-        """Return how a parameter is read."""
-        return self._rule(name)
-
     def value(self, call: Call, name: str) -> Canonical:
         """Return the canonical value of a parameter in a call that was read, None where it says nothing."""
         return call.values[self._places[name]] if name in self._places else None
@@ -430,9 +399,6 @@ class Spec:
     def _unknown(self, name: object) -> str:
         hint = did_you_mean(name, self._properties) or f"it has {', '.join(self._properties) or 'none'}"
         return f"unknown parameter {shown(name)} ({hint})"
-
-    def _missing(self, name: str) -> str:
-        return f"missing required parameter {name!r}"
 
 
 _specs: dict[int, Spec] = {}
@@ -450,8 +416,27 @@ def spec_of(tool: Tool) -> Spec:
 
 
 def rule_of(tool: Tool, name: str) -> ParameterMatch:
-    """Return how a parameter of a tool is read: as declared, else by the type in its schema."""
+    """Return how a parameter of a tool is read."""
     return spec_of(tool).rule(name)
+
+
+def argument_problems(tool: Tool, arguments: Mapping[str, Json], *, complete: bool = True) -> tuple[str, ...]:
+    """Return why a tool cannot take these arguments, one sentence each; a call that is not ``complete`` may lack required ones and break limits."""
+    spec = spec_of(tool)
+    try:
+        spec.read(arguments, complete=complete)
+    except BadArgumentsError as bad:
+        return bad.problems
+    return tuple(spec.limits_broken(arguments)) if complete else ()
+
+
+def _latitude(rule: ParameterMatch, rules: Mapping[str, ParameterMatch]) -> Canoniser | None:
+    pair = rules.get(rule.pair or "") if rule.type == "lon" else None
+    return None if pair is None else Canoniser(pair)
+
+
+def _mapping(value: Json) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _empty(value: Json) -> bool:

@@ -92,14 +92,15 @@ class ImportLog:
     notes: list[Note] = field(default_factory=list)
     not_carried: Counter[str] = field(default_factory=Counter)
 
-    def note(self, kind: str, place: str, message: str) -> None:
-        """Add a note."""
+    def note(self, kind: str, place: str, message: str, *, leaves: str = "", count: int = 1) -> None:
+        """Add a note; ``leaves`` says what of the source is not carried over, ``count`` how many."""
         self.notes.append(Note(kind, place, message))
+        if leaves:
+            self.leave(leaves, count)
 
     def leave(self, what: str, count: int = 1) -> None:
         """Count things that are not carried over."""
-        if count:
-            self.not_carried[what] += count
+        self.not_carried[what] += count
 
     def case(self, data: JsonObject, place: str) -> Case | None:
         """Return a case of its data, or None after noting why it cannot be one."""
@@ -167,10 +168,8 @@ def importer_of(name: str) -> Importer:
     if not points:
         formats = tuple(import_formats())
         hint = did_you_mean(name, formats)
-        known = f"known here: {', '.join(formats)}"
-        raise UsageError(
-            f"no package adds an importer of the format {shown(name)}; {f'{hint}, ' if hint else ''}{known}"
-        )
+        listed = ", ".join(filter(None, (hint, f"known here: {', '.join(formats)}")))
+        raise UsageError(f"no package adds an importer of the format {shown(name)}; {listed}")
     if len(points) > 1:
         raise UsageError(
             f"{GROUP}: two packages add an importer of {shown(name)}: {', '.join(p.value for p in points)}"

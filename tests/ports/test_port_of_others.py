@@ -8,7 +8,7 @@ import tiny_suite
 from pytest_mapsat.cli import main
 
 PACKAGE = """
-from pytest_mapsat.formats import parse_json
+from collections import Counter
 from pytest_mapsat.metrics import Family
 from pytest_mapsat.model import SUITE_SCHEMA, Label, Metric, Problem, SuiteError, SuiteManifest
 from pytest_mapsat.suite import ImportLog, new_folder, write_cases, write_manifest
@@ -24,7 +24,7 @@ def import_lines(src, dest):
         manifest = SuiteManifest(name="lines", version="1", license="MIT", schema_version=SUITE_SCHEMA, coordinates="wgs84")
         write_manifest(folder / "suite.yaml", manifest)
         write_cases(folder / "cases.jsonl", cases)
-        return log.report(folder, "lines", cases=len(cases), tools=0, by_tool=log.not_carried)
+        return log.report(folder, "lines", cases=len(cases), tools=0, by_tool=Counter())
 
 def broken(src, dest):
     raise LookupError("nothing there")

@@ -103,13 +103,15 @@ class _Draft:
 
 def _build(source: _Source, folder: Path) -> ImportReport:
     log = ImportLog()
-    known = published_tools()
-    cases = _cases(source, known, log)
-    recordings = _recordings(source, known, log)
-    tools = dict(known) | {tool.name: tool for tool in _derive_tools(known, cases.values(), recordings, log)}
+    described = published_tools()
+    cases = _cases(source, described, log)
+    recordings = _recordings(source, described, log)
+    tools = dict(described) | {tool.name: tool for tool in _derive_tools(described, cases.values(), recordings, log)}
     draft = _Draft(_manifest(source.snapshot(), len(cases), len(recordings)), tools, cases, recordings)
     _remark(draft, log)
-    _leave_outputs(source, log)
+    if source.outputs:
+        message = f"{len(source.outputs)} files of recorded dialogues and verdicts; give them to recorded:PATH"
+        log.note("outputs", "outputs", message, leaves="output files", count=len(source.outputs))
     _write(folder, draft)
     return log.report(
         folder,
@@ -144,8 +146,9 @@ def _cases(source: _Source, tools: Mapping[str, Tool], log: ImportLog) -> dict[s
             if case is None:
                 log.leave("cases")
             elif case.id in cases:
-                log.note("duplicate_case", row.place, f"the id {case.id} stands twice; the first row is kept")
-                log.leave("cases")
+                log.note(
+                    "duplicate_case", row.place, f"the id {case.id} stands twice; the first row is kept", leaves="cases"
+                )
             else:
                 cases[case.id] = case
     if not cases:
@@ -157,7 +160,7 @@ def _cases(source: _Source, tools: Mapping[str, Tool], log: ImportLog) -> dict[s
 
 
 def _derive_tools(
-    known: Mapping[str, Tool], cases: Iterable[Case], recordings: Sequence[Recording], log: ImportLog
+    described: Mapping[str, Tool], cases: Iterable[Case], recordings: Sequence[Recording], log: ImportLog
 ) -> Iterator[Tool]:
     """Give a bare spec for every tool that a recording or a case names and that is not known: its parameters are those seen."""
     seen: dict[str, set[str]] = {}
@@ -165,9 +168,9 @@ def _derive_tools(
         seen.setdefault(recording.tool, set()).update(recording.arguments)
     for expected in (tool for case in cases for tool in case.truth.tools):
         seen.setdefault(expected.name, set()).update(expected.required)
-    for name in sorted(seen.keys() - known.keys()):
+    for name in sorted(seen.keys() - described.keys()):
         parameters: dict[str, JsonObject] = {parameter: {} for parameter in sorted(seen[name])}
-        near = did_you_mean(name, known) or "its spec has the parameters seen, and no description"
+        near = did_you_mean(name, described) or "its spec has the parameters seen, and no description"
         log.note("unknown_tool", name, f"the benchmark has no such tool; {near}")
         yield Tool(
             name=name,
@@ -188,21 +191,17 @@ def _recordings(source: _Source, tools: Mapping[str, Tool], log: ImportLog) -> l
             else:
                 recordings.append(recording)
         if vectors:
-            log.note(
-                "vectors", printable(path.name), f"{vectors} rows with vectors in the column feature; not carried over"
-            )
-            log.leave("vectors", vectors)
-    return sorted(
-        recordings, key=lambda recording: (recording.tool, recording.case)
-    )  # stable: the source's order otherwise
+            message = f"{vectors} rows with vectors in the column feature; not carried over"
+            log.note("vectors", printable(path.name), message, leaves="vectors", count=vectors)
+    # Sorting is stable: otherwise the source's order.
+    return sorted(recordings, key=lambda recording: (recording.tool, recording.case))
 
 
 def _rows(path: Path, log: ImportLog) -> Iterator[SourceRow]:
     """Give the rows of a table of recordings; a torn one is noted and left out."""
 
     def torn(problem: Problem) -> None:
-        log.note("row", f"{printable(path.name)}:{problem.line}", f"{problem.message} and is left out")
-        log.leave("rows")
+        log.note("row", f"{printable(path.name)}:{problem.line}", f"{problem.message} and is left out", leaves="rows")
 
     for row in read_csv(path, RECORDING_COLUMNS, torn=torn):
         yield SourceRow(f"{printable(path.name)}:{row.line}", row.cells)
@@ -214,16 +213,12 @@ def _remark(draft: _Draft, log: ImportLog) -> None:
         message = f"a recording of the case {recording.case}, which the source does not have; kept, never served"
         log.note("orphan", recording.tool, message)
     log.remark(draft.cases.values(), draft.manifest, draft.tools)
-    _note_tools_without_recordings(draft, log)
-    _conflicts(draft, log)
-
-
-def _note_tools_without_recordings(draft: _Draft, log: ImportLog) -> None:
     expected = Counter(tool.name for case in draft.cases.values() for tool in case.truth.tools)
     recorded = {recording.tool for recording in draft.recordings}
     for name in sorted(draft.tools.keys() - recorded):
         wanted = f"; {expected[name]} cases expect it" if expected[name] else ""
         log.note("no_recordings", name, f"the source has no recording of this tool: every call will miss{wanted}")
+    _conflicts(draft, log)
 
 
 def _conflicts(draft: _Draft, log: ImportLog) -> None:
@@ -239,13 +234,6 @@ def _conflicts(draft: _Draft, log: ImportLog) -> None:
             f"{count} requests are recorded more than once, written in other ways, with {how}; all recordings are kept"
         )
         log.note(kind, f"case {case}, {tool}", message)
-
-
-def _leave_outputs(source: _Source, log: ImportLog) -> None:
-    if source.outputs:
-        message = f"{len(source.outputs)} files of recorded dialogues and verdicts; give them to recorded:PATH"
-        log.note("outputs", "outputs", message)
-        log.leave("output files", len(source.outputs))
 
 
 def _manifest(snapshot: str, cases: int, recordings: int) -> SuiteManifest:
@@ -264,15 +252,15 @@ def _write(folder: Path, draft: _Draft) -> None:
     write_manifest(folder / "suite.yaml", draft.manifest)
     write_cases(folder / "cases.jsonl", draft.cases.values())
     # Only names that we know become file names.
-    known = published_tools()
-    for name in known:
+    described = published_tools()
+    for name in described:
         write_tool(folder / "tools" / f"{name}.yaml", draft.tools[name])
-    derived = [tool.to_json() for name, tool in draft.tools.items() if name not in known]
+    derived = [tool.to_json() for name, tool in draft.tools.items() if name not in described]
     if derived:
         write_bytes(folder / "tools" / "derived-tools.yaml", to_yaml(derived))
     files: dict[str, list[Recording]] = {}
     for recording in draft.recordings:
-        name = recording.tool if recording.tool in known else "derived-tools"
+        name = recording.tool if recording.tool in described else "derived-tools"
         files.setdefault(name if recording.case in draft.cases else "orphans", []).append(recording)
     for name, recordings in sorted(files.items()):
         write_recordings(folder / "recordings" / f"{name}.jsonl", recordings)

@@ -74,13 +74,11 @@ def _sheet_rows(path: Path, index: int, sheet: Any, columns: Sequence[str], log:
     names = [_text(cell).strip() for cell in next(rows, ())]
     place = f"{printable(path.name)}[{sheet.title}]"
     if index and not set(columns) <= set(names):
-        log.note("sheet", place, "is not read: it lacks the columns of a table of cases")
-        log.leave("sheets")
+        log.note("sheet", place, "is not read: it lacks the columns of a table of cases", leaves="sheets")
         return
     check_columns(shown_path(path), names, columns)
     for name in sorted(set(names) - set(columns) - {""}):
-        log.note("column", place, f"the column {shown(name)} is not carried over")
-        log.leave(f"column {name}")
+        log.note("column", place, f"the column {shown(name)} is not carried over", leaves=f"column {name}")
     for number, row in enumerate(rows, 2):
         cells = [_text(cell) for cell in row]
         if any(cells):
@@ -114,8 +112,8 @@ def alias(uid: str) -> str:
 
 def user_parameter(name: str, tool: Tool | None) -> str:
     """Return the tool's own name of the parameter that the source's recordings call ``adiu``."""
-    known = tool.parameters.get("properties", {}) if tool else {}
-    return "uid" if name == "adiu" and "adiu" not in known and "uid" in known else name
+    parameters = tool.parameters.get("properties", {}) if tool else {}
+    return "uid" if name == "adiu" and "adiu" not in parameters and "uid" in parameters else name
 
 
 def convert_case(row: SourceRow, tools: Mapping[str, Tool], log: ImportLog) -> Case | None:
@@ -155,14 +153,13 @@ class _Reader:
             raise _OddError(f"{column} is not JSON: {error}") from error
         return _mapping(value, column)
 
-    def _note(self, kind: str, message: str) -> None:
-        self.log.note(kind, self.row.place, message)
+    def _note(self, kind: str, message: str, *, leaves: str = "") -> None:
+        self.log.note(kind, self.row.place, message, leaves=leaves)
 
-    def _leave_unknown(self, data: JsonObject, known: Sequence[str], where: str) -> None:
-        for key in sorted(data.keys() - set(known)):
-            self._note("not_carried", f"{where}.{key} has no place in a case")
-            self.log.leave(f"{where}.{key}")
-        for key in sorted(set(known) - data.keys()):
+    def _leave_unknown(self, data: JsonObject, keys: Sequence[str], where: str) -> None:
+        for key in sorted(data.keys() - set(keys)):
+            self._note("not_carried", f"{where}.{key} has no place in a case", leaves=f"{where}.{key}")
+        for key in sorted(set(keys) - data.keys()):
             self._note("missing", f"{where}.{key} is missing")
 
     def _context(self, data: JsonObject) -> JsonObject:
@@ -178,10 +175,10 @@ class _Reader:
         return context if location is None else {**context, "location": location}
 
     def _moment(self, text: Json) -> str:
-        found = _TIME.fullmatch(str(text).strip())
-        if found is None:
+        time = _TIME.fullmatch(str(text).strip())
+        if time is None:
             raise _OddError(f"context.time: found {shown(text)}, expected YYYY-MM-DD HH:MM:SS")
-        return f"{found[1]}T{found[2]}+08:00"
+        return f"{time[1]}T{time[2]}+08:00"
 
     def _location(self, data: JsonObject) -> JsonObject | None:
         text = data.get("user_current_loc")
@@ -189,8 +186,11 @@ class _Reader:
         try:
             lon, lat = (float(part) for part in str(text).split(","))
         except ValueError:
-            self._note("location", f"user_current_loc is {shown(text)}, not lon,lat; the case has no location")
-            self.log.leave("locations")
+            self._note(
+                "location",
+                f"user_current_loc is {shown(text)}, not lon,lat; the case has no location",
+                leaves="locations",
+            )
             return None
         return {"lon": lon, "lat": lat, "name": name}
 
@@ -248,8 +248,11 @@ class _Reader:
         if len(unique) < len(names):
             self._note("duplicate_tool", "expected_tools names a tool twice; it is expected once")
         for name in sorted(rules.keys() - set(unique)):
-            self._note("rule_without_tool", f"parameter_rules has {name}, which is not expected; left out")
-            self.log.leave("parameter rules")
+            self._note(
+                "rule_without_tool",
+                f"parameter_rules has {name}, which is not expected; left out",
+                leaves="parameter rules",
+            )
         return [self._tool(name, rules.get(name)) for name in unique]
 
     def _tool(self, name: str, rule: Json) -> JsonObject:
@@ -259,7 +262,7 @@ class _Reader:
         spelled = "paramter" if "paramter" in data else "parameter"  # the source always misspells it
         self._leave_unknown(data, (spelled, "rules") if rule else (), "parameter_rules")
         tool = self.tools.get(name)
-        required = [user_parameter(str(one), tool) for one in _list(data.get(spelled), f"{name}.{spelled}")]
+        required = [user_parameter(str(parameter), tool) for parameter in _list(data.get(spelled), f"{name}.{spelled}")]
         return {"name": name, "required": required, "prose": self._prose(data, name)}
 
     def _prose(self, data: JsonObject, name: str) -> list[list[str]]:
@@ -278,12 +281,12 @@ def _sentences(value: Json) -> tuple[list[Json] | None, bool]:
         return value, False
     for text, repaired in ((str(value), False), (f'"{value}"', True)):
         try:
-            found = parse_json(text)
-            found = parse_json(found) if isinstance(found, str) else found
+            items = parse_json(text)
+            items = parse_json(items) if isinstance(items, str) else items
         except ValueError:
             continue
-        if isinstance(found, list):
-            return found, repaired
+        if isinstance(items, list):
+            return items, repaired
     return None, False
 
 
@@ -330,7 +333,10 @@ def convert_recording(row: SourceRow, path: Path, tools: Mapping[str, Tool], log
     if isinstance(uid, str) and uid:
         data["arguments"] = {**arguments, "uid": alias(uid)}
         data["synonyms"] = {"uid": [uid]}
-    _note_user_id(cells, data, row, log)
+    # In the source a user's id is the case's: an agent could still see it.
+    for where, text in (("result", cells["result"]), ("arguments", str(data["arguments"]))):
+        if (case := cells["trace_id"]) and case in text:
+            log.note("case_id_visible", row.place, f"the {where} of the recording contain the case's id")
     for column in sorted(cells.keys() - _KNOWN):
         log.leave(f"column {column}")
     return log.recording(data, row.place)
@@ -339,13 +345,12 @@ def convert_recording(row: SourceRow, path: Path, tools: Mapping[str, Tool], log
 def _arguments(text: str, row: SourceRow, log: ImportLog) -> JsonObject | None:
     try:
         value = parse_json(text)
+        why = "" if isinstance(value, dict) else f"arguments are {shown(value)}, no object"
     except ValueError as error:
-        log.note("unparsable", row.place, f"arguments are not JSON ({error}); the recording is left out")
-        return None
-    if not isinstance(value, dict):
-        log.note("unparsable", row.place, f"arguments are {shown(value)}, no object; the recording is left out")
-        return None
-    return value
+        value, why = None, f"arguments are not JSON ({error})"
+    if why:
+        log.note("unparsable", row.place, f"{why}; the recording is left out")
+    return value if isinstance(value, dict) else None
 
 
 def _renamed(arguments: JsonObject, tool: Tool | None, row: SourceRow, log: ImportLog) -> JsonObject:
@@ -364,12 +369,3 @@ def _result(text: str, row: SourceRow, log: ImportLog) -> Json:
         if text.lstrip()[:1] in {"{", "["}:
             log.note("result_text", row.place, f"the result looks like JSON and is not ({error}); kept as text")
         return text
-
-
-def _note_user_id(cells: Mapping[str, str], data: JsonObject, row: SourceRow, log: ImportLog) -> None:
-    """Note a case id that an agent could still see: in the source a user's id is the case's."""
-    case = cells["trace_id"]
-    visible = {"result": cells["result"], "arguments": str(data["arguments"])}
-    for where, text in visible.items():
-        if case and case in text:
-            log.note("case_id_visible", row.place, f"the {where} of the recording contain the case's id")

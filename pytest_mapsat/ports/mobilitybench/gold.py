@@ -187,10 +187,10 @@ def _way(row: Row) -> Iterator[str]:
 
 
 def _lines(row: Row) -> Iterator[str]:
-    said, meant, query = asked_lines(row), meant_lines(row), row.text("query")
-    for line in (*said.avoid, *said.take):
+    stated, meant, query = asked_lines(row), meant_lines(row), row.text("query")
+    for line in (*stated.avoid, *stated.take):
         refused = is_refused(query, line)
-        if refused is not None and refused != (line in said.avoid):
+        if refused is not None and refused != (line in stated.avoid):
             yield f"the user {'refuses' if refused else 'wants'} {shown(line)}, gold {'takes' if refused else 'avoids'} it"
     marked = row.text("matched_transit_index")
     ways = transits(row)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from typing import IO
@@ -42,6 +42,7 @@ from .rows import (
     point_of,
     read_row,
     slots,
+    text_at,
 )
 from .words import meant_lines, spellings_of_city, spellings_of_points, spellings_of_set, without_brackets
 
@@ -85,7 +86,7 @@ def import_mobilitybench(src: Path, dest: Path) -> ImportReport:
 def _find(src: Path) -> Path:
     if src.is_file():
         return src
-    tables = next((found for place in _PLACES if (found := sorted((src / place).glob("*.csv")))), [])
+    tables = next((here for place in _PLACES if (here := sorted((src / place).glob("*.csv")))), [])
     if len(tables) != 1:
         hint = "give the published table itself, such as data/datasets/sample_10.csv"
         listed = f"holds {len(tables)} tables (*.csv)" if tables else "holds no table (*.csv)"
@@ -99,7 +100,7 @@ def _build(table: Path, folder: Path) -> ImportReport:
     kept: set[str] = set()
     by_tool: Counter[str] = Counter()
     with replacing(folder / "recordings" / "recorded.jsonl") as recordings:
-        write_cases(folder / "cases.jsonl", _cases(table, kept, log, _keeper(recordings, by_tool)))
+        write_cases(folder / "cases.jsonl", _cases(table, log, kept, recordings, by_tool))
     if not kept:
         problems = [Problem(note.place, 0, note.message) for note in log.notes if note.kind == "unparsable"]
         raise SuiteError(*problems[: limits.PROBLEMS] or [Problem(shown_path(table), 0, "holds no row")])
@@ -115,8 +116,7 @@ def _rows(table: Path, log: ImportLog) -> Iterator[tuple[int, Row]]:
     numbers = count(1)
 
     def left_out(place: str, why: str) -> None:
-        log.note("unparsable", place, f"{why}; the row is left out")
-        log.leave("rows")
+        log.note("unparsable", place, f"{why}; the row is left out", leaves="rows")
 
     def torn(problem: Problem) -> None:
         next(numbers)
@@ -127,39 +127,30 @@ def _rows(table: Path, log: ImportLog) -> Iterator[tuple[int, Row]]:
         number = next(numbers)
         place = f"{printable(table.name)}:{source.line}"
         for name in sorted(source.cells.keys() - set(COLUMNS) - {""}) if number == 1 else ():
-            log.note("column", place, f"the column {printable(name)} is not carried over")
-            log.leave(f"column {name}")
+            log.note("column", place, f"the column {printable(name)} is not carried over", leaves=f"column {name}")
         try:
-            yield number, read_row(source, place, mobility_tools(), log)
+            yield number, read_row(source, place, log)
         except OddRowError as error:
             left_out(place, str(error))
 
 
-def _keeper(file: IO[bytes], by_tool: Counter[str]) -> Callable[[Recording], None]:
-    """Return what writes a recording and counts it."""
-
-    def keep(recording: Recording) -> None:
-        by_tool[recording.tool] += 1
-        file.write(json.dumps(recording.to_json(), ensure_ascii=False, allow_nan=False).encode() + b"\n")
-
-    return keep
-
-
-def _cases(table: Path, kept: set[str], log: ImportLog, keep: Callable[[Recording], None]) -> Iterator[Case]:
-    """Give the cases, note their ids, and hand on their recordings."""
+def _cases(table: Path, log: ImportLog, kept: set[str], recordings: IO[bytes], by_tool: Counter[str]) -> Iterator[Case]:
+    """Give the cases, keep their ids, write their recordings and count these."""
     for number, row in _rows(table, log):
         if row.id in kept:
-            log.note("duplicate_case", row.place, f"the same row as that of {row.id}; the first one is kept")
-            log.leave("rows")
+            message = f"the same row as that of {row.id}; the first one is kept"
+            log.note("duplicate_case", row.place, message, leaves="rows")
             continue
-        case = convert_case(row, number, mobility_tools(), log)
+        case = convert_case(row, number, log)
         if case is None:
             log.leave("rows")
             continue
         kept.add(case.id)
         _remark(row, log)
         for recording in recordings_of(row):
-            keep(recording)
+            by_tool[recording.tool] += 1
+            line = json.dumps(recording.to_json(), ensure_ascii=False, allow_nan=False)
+            recordings.write(line.encode() + b"\n")
         yield case
 
 
@@ -231,85 +222,76 @@ _NO_QUESTION = {
 }
 
 
-def convert_case(row: Row, number: int, tools: Mapping[str, Tool], log: ImportLog) -> Case | None:
-    """Return the case of a row, or None after noting why it cannot be one.
-
-    Args:
-        row: the row, read.
-        number: which row of the source it is, from 1.
-        tools: the benchmark's tools.
-        log: hears of what is odd.
-    """
+def convert_case(row: Row, number: int, log: ImportLog) -> Case | None:
+    """Return the case of a row, which is the source's row of this number, or None after noting why it cannot be one."""
     doubts = doubts_of(row)
     for doubt in doubts:
         log.note("doubtful", f"{row.place} ({row.id})", doubt)
-    context = _context(row, log)
     explicit, facts = required(row)
+    calls = [{"tool": call.tool, "arguments": call.arguments} for call in row.calls]
     data: JsonObject = {
         "id": row.id,
         "domains": [row.family],
         "language": "zh",
         "attributes": _attributes(row, number, doubtful=bool(doubts)),
-        "visible": {"query": row.text("query"), "context": context, "output_schema": OUTPUT_SCHEMA},
+        "visible": {"query": row.text("query"), "context": _context(row, log), "output_schema": OUTPUT_SCHEMA},
         "truth": {
             "intent": row.scenario,
             "explicit": explicit,
             "facts": facts,
             "policies": [_NO_QUESTION],
             "clarification": {"max_turns": 0},
-            "tools": expected_tools(row, tools),
-            "output": {"intent": row.scenario, "constraints": constraints(row)},
-            "oracle": [
-                {
-                    "calls": [{"tool": call.tool, "arguments": call.arguments} for call in row.calls],
-                    "say": answer(row),
-                }
-            ],
+            "tools": _expected_tools(row),
+            "output": {"intent": row.scenario, "constraints": _constraints(row)},
+            "oracle": [{"calls": calls, "say": answer(row)}],
         },
     }
     return log.case(data, row.place)
 
 
+def _city(row: Row) -> str:
+    city = row.mapping("context").get("city")
+    return city.strip() if isinstance(city, str) else ""
+
+
 def _attributes(row: Row, number: int, *, doubtful: bool) -> dict[str, str]:
-    given = row.mapping("context").get("city")
-    city = row.text("city") or (given.strip() if isinstance(given, str) else "")
-    found = {"scenario": row.scenario, "city": city, "row": str(number)}
-    found["gold"] = "doubtful" if doubtful else ""
-    found["results"] = "cut" if any(call.cut for call in row.calls) else ""
-    return {name: value for name, value in found.items() if value}
+    attributes = {
+        "scenario": row.scenario,
+        "city": row.text("city") or _city(row),
+        "row": str(number),
+        "gold": "doubtful" if doubtful else "",
+        "results": "cut" if any(call.cut for call in row.calls) else "",
+    }
+    return {name: value for name, value in attributes.items() if value}
 
 
 def _context(row: Row, log: ImportLog) -> JsonObject:
     """Return what an agent is shown; the moment, where there is a whole one, to the second and with China's offset."""
     given = row.mapping("context")
-    found: JsonObject = {}
     point = point_of(given.get("user_current_location"))
-    if point is not None:
-        found["location"] = {"lon": point[0], "lat": point[1]}
-    else:
+    if point is None:
         log.note("location", row.place, "context: no user_current_location of longitude and latitude")
-    if isinstance(given.get("city"), str) and given["city"].strip():
-        found["city"] = given["city"].strip()
     details = {name: given[name] for name in ("start_datetime", "travel_tool") if given.get(name)}
     moment = _MOMENT.fullmatch(str(details.get("start_datetime", "")).strip())
-    if moment is not None:
-        found["now"] = f"{moment[1]}T{moment[2]}+08:00"
-    if details:
-        found["details"] = details
     for name in sorted(given.keys() - {"user_current_location", "city", "start_datetime", "travel_tool"}):
-        log.note("not_carried", row.place, f"context.{name} has no place in a case")
-        log.leave(f"context.{name}")
-    return found
+        log.note("not_carried", row.place, f"context.{name} has no place in a case", leaves=f"context.{name}")
+    context = {
+        "location": {"lon": point[0], "lat": point[1]} if point else None,
+        "city": _city(row),
+        "now": f"{moment[1]}T{moment[2]}+08:00" if moment else None,
+        "details": details,
+    }
+    return {name: value for name, value in context.items() if value}
 
 
-def constraints(row: Row) -> JsonObject:
+def _constraints(row: Row) -> JsonObject:
     """Return the constraints of the query, as the columns have them: only those that there are."""
     lines = meant_lines(row)
     slot = {
         "origin": row.text("query_start_poi"),
         "destination": row.text("query_end_poi"),
         "waypoints": slots(row, "query_transit_poi"),
-        "strategy": [str(one) for one in row.items("strategy_list")],
+        "strategy": [str(wish) for wish in row.items("strategy_list")],
         "place": row.text("near_poi_info"),
         "near": row.text("query_poi"),
         "road": row.text("road"),
@@ -331,28 +313,24 @@ def constraints(row: Row) -> JsonObject:
 _NEAR_M = 111
 
 
-def expected_tools(row: Row, tools: Mapping[str, Tool]) -> list[JsonObject]:
+def _expected_tools(row: Row) -> list[JsonObject]:
     """Return the expected calls; one that uses a point comes after the searches for places."""
-    found: list[JsonObject] = []
+    expected: list[JsonObject] = []
     searches = [f"c{number}" for number, call in enumerate(row.calls, 1) if call.tool == "query_poi"]
     for number, call in enumerate(row.calls, 1):
-        entry: JsonObject = {"name": call.tool, "id": f"c{number}"}
+        tool = mobility_tools()[call.tool]
+        # The longitude's match has the latitude; what says nothing may be left out.
+        asked = {name for name, value in call.arguments.items() if value not in (None, "", [], {})} - {"latitude"}
+        entry: JsonObject = {
+            "name": call.tool,
+            "id": f"c{number}",
+            "required": [name for name in tool.parameters.get("required", ()) if name in call.arguments],
+            "match": {name: _match(name, value, call, tool) for name, value in call.arguments.items() if name in asked},
+        }
         if searches and call.tool in (*ROUTES, "search_around_poi"):
             entry["after"] = searches
-        required = tools[call.tool].parameters.get("required", ())
-        entry["required"] = [name for name in required if name in call.arguments]
-        entry["match"] = _matches(call, tools[call.tool])
-        found.append(entry)
-    return found
-
-
-def _matches(call: GoldCall, tool: Tool) -> JsonObject:
-    found: JsonObject = {}
-    for name, value in call.arguments.items():
-        if name == "latitude" or value in (None, "", [], {}):
-            continue  # the longitude's match has the latitude; what says nothing may be left out
-        found[name] = _match(name, value, call, tool)
-    return found
+        expected.append(entry)
+    return expected
 
 
 def _match(name: str, value: Json, call: GoldCall, tool: Tool) -> JsonObject:
@@ -370,49 +348,40 @@ def _match(name: str, value: Json, call: GoldCall, tool: Tool) -> JsonObject:
     return {"op": "equal", "value": value}
 
 
-def recordings_of(row: Row) -> list[Recording]:
-    """Return the recordings of a row: what its columns say the expected calls returned, a part where the rest was cut off."""
-    recordings = []
+def recordings_of(row: Row) -> Iterator[Recording]:
+    """Yield the recordings of a row: what its columns say the expected calls returned, a part where the rest was cut off."""
     for call in row.calls:
         if call.cut:
-            recordings.append(
-                Recording(case=row.id, tool=call.tool, arguments=call.arguments, result=call.cut, cut=True)
-            )
+            yield Recording(case=row.id, tool=call.tool, arguments=call.arguments, result=call.cut, cut=True)
         elif call.result is not None:
-            synonyms = _synonyms(call)
-            recordings.append(
-                Recording(case=row.id, tool=call.tool, arguments=call.arguments, result=call.result, synonyms=synonyms)
-            )
-    return recordings
+            names = _synonyms(call)
+            yield Recording(case=row.id, tool=call.tool, arguments=call.arguments, result=call.result, synonyms=names)
 
 
 def _synonyms(call: GoldCall) -> dict[str, tuple[Json, ...]]:
     """Return further values that ask for the same: a place or road by the name that was found, or in its own region."""
     if not isinstance(call.result, dict):
         return {}
-    city = str(call.arguments.get("city") or "")
+    city = text_at(call.arguments, "city")
     if call.tool == "traffic_status":
-        info = call.result.get("trafficinfo")
-        told = re.split(r"[:：]", str(info.get("description") or ""))[0].strip() if isinstance(info, dict) else ""
-        return _others("name", call, [told, *_without_city(str(call.arguments.get("name") or ""), city)])
+        told = re.split(r"[:：]", text_at(call.result, "trafficinfo", "description"))[0].strip()
+        return _others("name", call, [told, *_without_city(text_at(call.arguments, "name"), city)])
     if call.tool != "query_poi":
         return {}
-    words, name = str(call.arguments.get("keywords") or ""), str(call.result.get("name") or "")
-    regions = str(call.result.get("address") or "").split()[:2]
+    words, name = text_at(call.arguments, "keywords"), text_at(call.result, "name")
+    regions = text_at(call.result, "address").split()[:2]
     names = [name, without_brackets(name), without_brackets(words), *_without_city(words, city)]
-    names += [
-        f"{region}{one}" for region in (*regions, city) for one in (name, words) if region and region[:2] not in one
-    ]
+    around = [region for region in (*regions, city) if region]
+    names += [f"{region}{place}" for region in around for place in (name, words) if region[:2] not in place]
     return {**_others("keywords", call, names), **(_others("city", call, regions) if city else {})}
 
 
 def _others(parameter: str, call: GoldCall, values: Sequence[str]) -> dict[str, tuple[Json, ...]]:
     given = call.arguments.get(parameter)
-    found = tuple(one for one in dict.fromkeys(values) if one and one != given)
-    return {parameter: found} if found else {}
+    others = tuple(value for value in dict.fromkeys(values) if value and value != given)
+    return {parameter: others} if others else {}
 
 
 def _without_city(words: str, city: str) -> list[str]:
-    return [
-        words.removeprefix(one) for one in spellings_of_city(city) if city and words.startswith(one) and words != one
-    ]
+    spellings = spellings_of_city(city) if city else []
+    return [words.removeprefix(name) for name in spellings if words.startswith(name) and words != name]

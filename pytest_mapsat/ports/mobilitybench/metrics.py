@@ -72,8 +72,8 @@ def _measure(scene: MetricInput) -> Mapping[str, Measure]:
     # An agent that breaks its episode has earned nothing of what the case asks for.
     nothing = Measure(0.0, why=scene.fault.message)
     return {
-        name: found if name in _SPENT or found.outcome_class == "not_applicable" else nothing
-        for name, found in measures.items()
+        name: measure if name in _SPENT or measure.outcome_class == "not_applicable" else nothing
+        for name, measure in measures.items()
     }
 
 
@@ -112,31 +112,31 @@ def _constraints(scene: MetricInput) -> Measure:
         return nothing
     if not isinstance(gold, Mapping) or not isinstance(given, Mapping):
         return Measure(0.0, why="output.constraints is no object of names and values")
-    wanted, found = ({name: value for name, value in one.items() if _listed(value)} for one in (gold, given))
-    same = wanted.keys() == found.keys() and all(
-        _same(scene, value, found[name], ordered=name == ORDERED) for name, value in wanted.items()
+    wanted, told = ({name: value for name, value in side.items() if _listed(value)} for side in (gold, given))
+    same = wanted.keys() == told.keys() and all(
+        _same(scene, value, told[name], ordered=name == ORDERED) for name, value in wanted.items()
     )
     return Measure(float(same))
 
 
 def _same(scene: MetricInput, gold: Json, given: Json, *, ordered: bool = False) -> bool:
     """Return whether two values say the same: lists as sets where they have no order, and one value as a list of it."""
-    wanted, found = _listed(gold), _listed(given)
-    if len(found) > _MANY:
+    wanted, told = _listed(gold), _listed(given)
+    if len(told) > _MANY:
         return False
     if scene.same_value(gold, given):
         return True
     if ordered:
-        return len(wanted) == len(found) and all(map(scene.same_value, wanted, found))
-    return all(any(scene.same_value(one, other) for other in found) for one in wanted) and all(
-        any(scene.same_value(one, other) for one in wanted) for other in found
+        return len(wanted) == len(told) and all(map(scene.same_value, wanted, told))
+    return all(any(scene.same_value(want, value) for value in told) for want in wanted) and all(
+        any(scene.same_value(want, value) for want in wanted) for value in told
     )
 
 
 def _listed(value: Json) -> Sequence[Json]:
     """Return a value as a list, without what says nothing."""
     listed = value if isinstance(value, list | tuple) else [value]
-    return [one for one in listed if one is not None and one not in ("", [], {})]
+    return [item for item in listed if item is not None and item not in ("", [], {})]
 
 
 @dataclass(frozen=True)
@@ -161,10 +161,10 @@ def _decomposition(scene: MetricInput) -> Mapping[str, Measure]:
     expected, actions = scene.case.truth.tools, _actions(scene)
     return {
         "mobility_dec_p": _share(
-            [_any(_matches(scene, one, action) for action in actions) for one in expected], "the case expects no tool"
+            [_any(_matches(scene, step, action) for action in actions) for step in expected], "the case expects no tool"
         ),
         "mobility_dec_r": _share(
-            [_any(_matches(scene, one, action) for one in expected) for action in actions],
+            [_any(_matches(scene, step, action) for step in expected) for action in actions],
             "the agent planned nothing and called nothing",
         ),
     }
@@ -209,23 +209,22 @@ def _matches(scene: MetricInput, expected: ExpectedTool, action: _Action) -> boo
     return False if False in held else None if None in held else True
 
 
-def _any(found: Iterable[bool | None]) -> bool | None:
+def _any(answers: Iterable[bool | None]) -> bool | None:
     """Return whether one holds; None where none surely does and one is open."""
-    answers = set(found)
-    return True if True in answers else None if None in answers else False
+    distinct = set(answers)
+    return True if True in distinct else None if None in distinct else False
 
 
-def _share(found: Sequence[bool | None], of_nothing: str) -> Measure:
-    if not found:
+def _share(answers: Sequence[bool | None], of_nothing: str) -> Measure:
+    if not answers:
         return not_applicable(of_nothing)
-    sure, unknown = found.count(True), found.count(None)
-    why = f"{unknown} of {len(found)} steps cannot be compared"
-    return between(sure / len(found), (sure + unknown) / len(found), why)
+    sure, unknown, total = answers.count(True), answers.count(None), len(answers)
+    return between(sure / total, (sure + unknown) / total, f"{unknown} of {total} steps cannot be compared")
 
 
 def _selection(scene: MetricInput) -> Mapping[str, Measure]:
     """Return TS-P and TS-R of one case (equation 4), over the names of tools: coverage, and 1 - redundancy."""
-    expected = {one.name for one in scene.case.truth.tools}
+    expected = {tool.name for tool in scene.case.truth.tools}
     called = {call.tool for call in _calls(scene)}
     return {
         "mobility_ts_p": _share([name in called for name in sorted(expected)], "the case expects no tool"),
@@ -250,13 +249,13 @@ def _complies(scene: MetricInput, call: Step) -> bool:
 
 def _delivery(scene: MetricInput) -> Measure:
     """Return DR of one case: it ended by itself, the factor ``deliver`` holds, and each expected tool that was called was answered once at least."""
-    deliver = next((one for one in scene.case.truth.explicit if one.id == DELIVER), None)
+    deliver = next((factor for factor in scene.case.truth.explicit if factor.id == DELIVER), None)
     if deliver is None:
         return not_applicable(f"the case has no explicit factor {DELIVER!r}")
     if scene.trajectory.ending != "done":
         return Measure(0.0, why=f"the dialogue did not end by itself: {scene.trajectory.ending}")
     calls = _calls(scene)
-    called = {call.tool for call in calls}.intersection(one.name for one in scene.case.truth.tools)
+    called = {call.tool for call in calls}.intersection(tool.name for tool in scene.case.truth.tools)
     answered = {call.tool for call in calls if call.status == "ok"}
     if never := sorted(called - answered):
         return Measure(0.0, why=f"{', '.join(never)}: called, and never answered")

@@ -134,27 +134,27 @@ def _street(place: Json) -> list[str]:
 def _geolocation(row: Row) -> Made:
     code = row.mapping("location_ans").get("regeocode")
     component = at(code, "addressComponent")
-    known = [value for value in component.values() if isinstance(value, str)] if isinstance(component, dict) else []
+    regions = [value for value in component.values() if isinstance(value, str)] if isinstance(component, dict) else []
     roads, pois = _names(at(code, "roads")), _names(at(code, "pois"))
     areas = _names(at(component, "businessAreas"))
-    near = _told(_PARTS, [*known, *roads, *pois])
+    near = _told(_PARTS, [*regions, *roads, *pois])
     explicit = [_requirement("deliver", "说出一个地址（行政区、道路或地点）", _any(_told(_PARTS), near))]
     district = at(component, "district")
     if isinstance(district, str) and district:
-        besides = [value for value in (*known, *areas) if value != district]
+        besides = [value for value in (*regions, *areas) if value != district]
         check = _said_by("reverse_geocoding", _told(_DISTRICTS, _shorter(district, _DISTRICTS), besides))
         explicit.append(_requirement("district", f"说出所在的区县：{district}", check))
     street = row.text("formatted_address")
-    for value in sorted(filter(None, known), key=len, reverse=True):
+    for value in sorted(filter(None, regions), key=len, reverse=True):
         street = street.replace(value, "")
     spoken = [name for road in roads for name in _spoken_road(road)]
     around = [
-        name for name in (street, *spoken, *pois, *_names(at(code, "aois"))) if len(name) > 1 and name not in known
+        name for name in (street, *spoken, *pois, *_names(at(code, "aois"))) if len(name) > 1 and name not in regions
     ]
     if around:
         text = f"说出所在的道路或附近的地点：{street or around[0]}，或 reverse_geocoding 返回的道路、地点之一"
         explicit.append(
-            _requirement("road", text, _said_by("reverse_geocoding", _told(_ROADS, around, [*known, *areas])))
+            _requirement("road", text, _said_by("reverse_geocoding", _told(_ROADS, around, [*regions, *areas])))
         )
     return explicit, [_requirement("distances", "说到的距离和坐标与返回的一致", _grounded("distance", "point"))]
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import resources
 
-from pytest_mapsat.formats import TableRow, parse_literal
+from pytest_mapsat.formats import TableRow
 from pytest_mapsat.model import Json, JsonObject, Tool, did_you_mean, digest, shown, tool_name
 from pytest_mapsat.suite import ImportLog, tools_of
+
+from .literals import parse_literal
 
 #: A spreadsheet's cell holds so many characters; what had more ends here.
 CELL_CHARS = 32_767
@@ -146,8 +148,8 @@ class Row:
     def way(self) -> JsonObject:
         """What the tool returned for the route, the envelope taken off."""
         result = self.route.result if self.route else None
-        found = result.get("route", result) if isinstance(result, dict) else None
-        return found if isinstance(found, dict) else {}
+        route = result.get("route", result) if isinstance(result, dict) else None
+        return route if isinstance(route, dict) else {}
 
     @property
     def ways(self) -> list[JsonObject]:
@@ -156,10 +158,10 @@ class Row:
 
     def places(self, column: str) -> list[tuple[str, JsonObject]]:
         """Return the words and the place of a slot, a pair each."""
-        named, found = slots(self, column), self.items(dict(_PLACES)[column])
+        named, results = slots(self, column), self.items(dict(_PLACES)[column])
         if column == "query_poi":
-            found = [unwrapped(value) for value in found]
-        return [(name, place) for name, place in zip(named, found, strict=False) if isinstance(place, dict)]
+            results = [unwrapped(value) for value in results]
+        return [(name, place) for name, place in zip(named, results, strict=False) if isinstance(place, dict)]
 
 
 def _slot(text: str) -> list[str]:
@@ -167,10 +169,10 @@ def _slot(text: str) -> list[str]:
     text = text.strip()
     if text.startswith("["):
         try:
-            found = parse_literal(text)
+            words = parse_literal(text)
         except ValueError:
             return [text]
-        return [str(one).strip() for one in found] if isinstance(found, list) else [text]
+        return [str(word).strip() for word in words] if isinstance(words, list) else [text]
     return [text] if text else []
 
 
@@ -196,7 +198,7 @@ def objects(value: Json) -> list[JsonObject]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def read_row(source: TableRow, place: str, tools: Mapping[str, Tool], log: ImportLog) -> Row:
+def read_row(source: TableRow, place: str, log: ImportLog) -> Row:
     """Return the row with its cells read.
 
     Raises:
@@ -212,10 +214,10 @@ def read_row(source: TableRow, place: str, tools: Mapping[str, Tool], log: Impor
     if not cells["query"].strip():
         raise OddRowError("query: found nothing, expected the user's words")
     for name in _SLOTS:
-        if any(len(one) > SLOT_CHARS for one in _slot(cells[name])):
+        if any(len(word) > SLOT_CHARS for word in _slot(cells[name])):
             raise OddRowError(f"{name}: found {len(cells[name])} characters, expected at most {SLOT_CHARS}")
     row = Row(place, cells, values, cut)
-    calls = tuple(_calls(row, tools, log))
+    calls = tuple(_calls(row, log))
     if not calls:
         raise OddRowError("tool_list: found no call of a known tool, expected a list of {'name', 'arguments'}")
     return Row(place, cells, values, cut, calls)
@@ -232,17 +234,15 @@ def _literal(column: str, text: str) -> Json:
         raise OddRowError(f"{column}: {error}; expected a Python literal") from error
 
 
-def _calls(row: Row, tools: Mapping[str, Tool], log: ImportLog) -> Iterator[GoldCall]:
+def _calls(row: Row, log: ImportLog) -> Iterator[GoldCall]:
     for number, item in enumerate(row.items("tool_list"), 1):
         name, arguments = at(item, "name"), at(item, "arguments")
         if not isinstance(name, str) or not isinstance(arguments, dict):
             raise OddRowError(f"tool_list: found {shown(item)} as call {number}, expected {{'name', 'arguments'}}")
-        own = tool_name(tools, name)
-        if own not in tools:
-            log.note(
-                "unknown_tool", row.place, f"tool_list: the benchmark has no tool {shown(name)}; the call is left out"
-            )
-            log.leave("expected calls")
+        own = tool_name(mobility_tools(), name)
+        if own not in mobility_tools():
+            message = f"tool_list: the benchmark has no tool {shown(name)}; the call is left out"
+            log.note("unknown_tool", row.place, message, leaves="expected calls")
         else:
             yield _answered(row, GoldCall(own, arguments), log)
 
@@ -265,7 +265,7 @@ def _place_of(row: Row, call: GoldCall) -> Json:
     words = str(call.arguments.get("keywords", "")).strip()
     pairs = [pair for column, _ in _PLACES for pair in row.places(column)]
     if row.scenario == "POI Query":
-        pairs += [(words, found) for one in row.items("poi_result") if isinstance(found := unwrapped(one), dict)]
+        pairs += [(words, place) for item in row.items("poi_result") if isinstance(place := unwrapped(item), dict)]
     for named, place in pairs:
         if named == words and place.get("location"):
             return {key: place[key] for key in _PLACE_KEYS if key in place}

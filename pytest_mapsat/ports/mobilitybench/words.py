@@ -82,29 +82,29 @@ def asked_lines(row: Row) -> Lines:
     avoid: list[str] = []
     take: list[str] = []
     for part in re.split(r"[,，、;；\n]", text):
-        found = _CONSTRAINT.match(part)
-        if found is not None and found["word"]:
-            (avoid if found["word"].startswith(("不", "避")) else take).append(found["line"])
+        match = _CONSTRAINT.match(part)
+        if match is not None and match["word"]:
+            (avoid if match["word"].startswith(("不", "避")) else take).append(match["line"])
     return Lines(tuple(avoid), tuple(take))
 
 
 def meant_lines(row: Row) -> Lines:
     """Return the lines as the user's own words have them; those that these do not name as the column says."""
-    said = asked_lines(row)
-    avoid = [line for line in said.avoid if is_refused(row.text("query"), line) is not False]
-    turned = [line for line in said.avoid if line not in avoid]
-    refused = [line for line in said.take if is_refused(row.text("query"), line)]
-    take = [line for line in said.take if line not in refused]
+    stated = asked_lines(row)
+    avoid = [line for line in stated.avoid if is_refused(row.text("query"), line) is not False]
+    turned = [line for line in stated.avoid if line not in avoid]
+    refused = [line for line in stated.take if is_refused(row.text("query"), line)]
+    take = [line for line in stated.take if line not in refused]
     return Lines((*avoid, *refused), (*take, *turned))
 
 
 def is_refused(query: str, line: str) -> bool | None:
     """Return whether a query refuses a line that it names: what stands last before the name in its clause; None where it is not named."""
-    at = query.find(line)
-    if at < 0:
+    start = query.find(line)
+    if start < 0:
         return None
-    clauses = [found.end() for found in _CLAUSE.finditer(query, 0, at)]
-    cues = list(_CUES.finditer(query[clauses[-1] if clauses else 0 : at]))
+    clauses = [match.end() for match in _CLAUSE.finditer(query, 0, start)]
+    cues = list(_CUES.finditer(query[clauses[-1] if clauses else 0 : start]))
     return bool(cues) and cues[-1].lastgroup == "no"
 
 

@@ -54,9 +54,9 @@ def tool_efficiency(total: int, failed: int) -> Measure:
 
 def observation_alignment(scene: MetricInput) -> Measure:
     """Return the share of named things that are right in a reply, as a mean over the replies that name one (equation 3)."""
-    found = [(name, label) for name, label in scene.labels.items() if label.kind == OBSERVATION]
-    sizes = Counter(reply_of(name) for name, _ in found)
-    weighted = [(1 / sizes[reply_of(name)], read_named(name, label)) for name, label in found]
+    named = [(name, label) for name, label in scene.labels.items() if label.kind == OBSERVATION]
+    sizes = Counter(reply_of(name) for name, _ in named)
+    weighted = [(1 / sizes[reply_of(name)], read_named(name, label)) for name, label in named]
     return weighted_share(weighted, "no reply names a thing that a tool returned")
 
 
@@ -97,15 +97,15 @@ def _measure(scene: MetricInput) -> Mapping[str, Given]:
     }
     if scene.fault is not None:
         return patterns
-    found = {
+    measures = {
         "pipa_s": state_consistency(scene),
         "pipa_a": tool_efficiency(len(calls), sum(call.status in _FAILED for call in calls)),
         "pipa_o": observation_alignment(scene),
         "pipa_p": policy_alignment(scene),
         "pipa_r": task_completion(scene),
     }
-    parts = [part for name, part in found.items() if name != "pipa_p" or scene.case.truth.policies]
-    return {**found, "pipa_avg": average(parts), **patterns}
+    parts = [part for name, part in measures.items() if name != "pipa_p" or scene.case.truth.policies]
+    return {**measures, "pipa_avg": average(parts), **patterns}
 
 
 #: S, A, O, P, R, their mean, and how many replies and steps it took.

@@ -96,16 +96,16 @@ def test_labelled_answers_are_judged_right_and_few_stay_open(capsys):
     assert f"{count} labelled answers" in (SUITE.root / "README.md").read_text(encoding="utf-8")
     assert main(["lint", str(SUITE.root), "--answers"]) == 0
     told = capsys.readouterr().out
-    right, green, red, _, wrong, passed, caught, _ = re.findall(r"^ +all +(.+)$", told, re.MULTILINE)[0].split()
+    right, green, red, _, wrong, passed, killed, _ = re.findall(r"^ +all +(.+)$", told, re.MULTILINE)[0].split()
     assert (red, passed) == ("-", "-")
     assert int(green) >= 0.85 * int(right) > 60
-    assert int(caught) >= 0.75 * int(wrong) > 60
+    assert int(killed) >= 0.75 * int(wrong) > 60
 
 
 def test_changed_answers_are_caught_without_a_false_alarm(capsys):
     main(["lint", str(SUITE.root), "--mutants"])
     told = capsys.readouterr().out
     assert re.findall(r"^(\d+) false alarms", told, re.MULTILINE) == ["0", "0"]
-    caught = [float(share) for share in re.findall(r"caught \(([\d.]+) %\)", told)]
-    assert len(caught) == 2
-    assert min(caught) >= 40
+    killed = [float(share) for share in re.findall(r"killed \(([\d.]+) %\)", told)]
+    assert len(killed) == 2
+    assert min(killed) >= 40

@@ -3,41 +3,27 @@
 from __future__ import annotations
 
 import argparse
-import json
-import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from .shared import OK, SUITE, add_plugins, add_run, add_suite, load_added, print_run, tell, write, write_json
 
 if TYPE_CHECKING:
     from pytest_mapsat.llm import ModelClient
     from pytest_mapsat.model import Run
     from pytest_mapsat.runs.regrade import Batched, Changes
 
+MORE = "What is not given stays as it was in the run. Exit status 1 when the gate does not hold, or a case failed."
 _DIGITS = 9
-_NARROWEST = 60
 _MOST_VOTES = 99
 _CACHE_MODES = ("auto", "only", "refresh", "off")
 
 
-def add_regrade(commands: Any) -> None:
-    """Add the command ``mapsat regrade``."""
-    about = "judge and score a saved run again, without an agent"
-    parser = commands.add_parser(
-        "regrade",
-        help=about,
-        description=f"{about[0].upper()}{about[1:]}. What is not given stays as it was in the run. "
-        "Exit status 1 when the gate does not hold.",
-    )
-    parser.add_argument("run", metavar="RUN", type=Path, help="a file that --mapsat-save wrote, or a journal")
-    parser.add_argument(
-        "--suite",
-        metavar="PATH",
-        type=Path,
-        action="append",
-        help="the suite that was run, or a part of it; repeatable (default: benchmark_cases)",
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add_run(parser)
+    add_suite(parser)
     parser.add_argument("--judge", metavar="SPEC", help="checks, recorded:PATH, llm:MODEL or llm-lean:MODEL")
     parser.add_argument(
         "--judge-votes", metavar="N", type=_votes, help="evaluations of one dialogue by a model (default 3)"
@@ -83,19 +69,6 @@ def add_regrade(commands: Any) -> None:
     add_plugins(parser)
     parser.add_argument("--save", metavar="PATH", type=Path, help="write the regraded run file")
     parser.add_argument("--json", action="store_true", help="print manifest, summary, groups and gate as JSON")
-    parser.set_defaults(command=_regrade)
-
-
-def add_plugins(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names modules with checks, metrics and sandboxes."""
-    parser.add_argument(
-        "-p",
-        dest="plugins",
-        metavar="MODULE",
-        action="append",
-        default=[],
-        help="a module or file that adds checks, metrics or sandboxes; repeatable (default: conftest.py of the project and the suite)",
-    )
 
 
 def _whole(text: str) -> int:
@@ -105,7 +78,7 @@ def _whole(text: str) -> int:
 
 
 def _allowance(text: str) -> str:
-    from pytest_mapsat.gate import parse_allowance  # noqa: PLC0415  lazy
+    from pytest_mapsat.gate import parse_allowance
 
     try:
         parse_allowance(text)
@@ -120,64 +93,52 @@ def _votes(text: str) -> int:
     return int(text)
 
 
-def _regrade(options: argparse.Namespace) -> int:
-    from pytest_mapsat.formats import save_run  # noqa: PLC0415  --help needs no pydantic
-    from pytest_mapsat.judges import asks_model  # noqa: PLC0415  likewise
-    from pytest_mapsat.model import UsageError  # noqa: PLC0415  likewise
-    from pytest_mapsat.runs.added import load_added  # noqa: PLC0415  likewise
-    from pytest_mapsat.runs.regrade import changed_suites, open_suites, regrade  # noqa: PLC0415  likewise
-    from pytest_mapsat.runs.saved import read_bases, read_saved  # noqa: PLC0415  likewise
-
-    from .compare import failed_items  # noqa: PLC0415  likewise
+def run(options: argparse.Namespace) -> int:
+    """Regrade, and tell what came of it."""
+    from pytest_mapsat.formats import save_run
+    from pytest_mapsat.judges import asks_model
+    from pytest_mapsat.model import UsageError
+    from pytest_mapsat.runs.regrade import changed_suites, open_suites, regrade
+    from pytest_mapsat.runs.saved import read_bases, read_saved
 
     changes = _changes(options)
-    run = read_saved(options.run)
-    asks = asks_model(changes.judge or run.manifest.judge.spec)
+    saved = read_saved(options.run)
+    asks = asks_model(changes.judge or saved.manifest.judge.spec)
     by_batch = options.batch_in is not None or options.batch_out is not None
     if by_batch and not asks:
         raise UsageError("--batch-in and --batch-out go with --judge=llm:MODEL or llm-lean:MODEL")
-    paths = options.suite or [Path("benchmark_cases")]
+    paths = options.suite or [SUITE]
     added = load_added(options.plugins, paths)
     suites = open_suites(paths, added.sandboxes)
-    for warning in changed_suites(run, suites, changes):
-        _tell(f"warning: {warning}")
+    for warning in changed_suites(saved, suites, changes):
+        tell(f"warning: {warning}")
     try:
         bases = read_bases(options.compare or ())
 
         def regraded(client: ModelClient | None) -> Run:
-            return regrade(
-                run,
-                suites,
-                changes,
-                root=Path.cwd(),
-                families=added.families,
-                bases=bases,
-                client=client,
-            )
+            families = added.families
+            return regrade(saved, suites, changes, root=Path.cwd(), families=families, bases=bases, client=client)
 
         if not asks:
-            run = regraded(None)
+            result = regraded(None)
         elif by_batch:
             batched = _batched(regraded, options)
             if options.batch_out is not None and batched.open:
                 return _told_what_to_ask(batched, options)
-            run = batched.run
+            result = batched.run
         else:
-            run = _asked(regraded, options.cache)
+            result = _asked(regraded, options.cache)
     except UsageError as error:
         raise UsageError(str(error).replace("--mapsat-", "--")) from None  # the options of this command have no prefix
     if options.save is not None:
-        save_run(options.save, run)
-    _print_run(run, as_json=options.json)
-    if failed := failed_items(run):
-        _tell(failed)
-    return 0 if run.gate.outcome == "passed" and not failed else 1
+        save_run(options.save, result)
+    return print_run(result, as_json=options.json)
 
 
 def _changes(options: argparse.Namespace) -> Changes:
-    from pytest_mapsat.model import UsageError  # noqa: PLC0415  lazy
-    from pytest_mapsat.runs.regrade import Changes  # noqa: PLC0415  lazy
-    from pytest_mapsat.runs.request import parse_asserted, parse_families  # noqa: PLC0415  lazy
+    from pytest_mapsat.model import UsageError
+    from pytest_mapsat.runs.regrade import Changes
+    from pytest_mapsat.runs.request import parse_asserted, parse_families
 
     try:
         asserted = None if options.asserted is None else parse_asserted(options.asserted)
@@ -201,7 +162,7 @@ def _changes(options: argparse.Namespace) -> Changes:
 
 def _asked(regraded: Callable[[ModelClient], Run], mode: Any) -> Run:
     """Return the run judged through the door."""
-    from pytest_mapsat.runs.request import door_for  # noqa: PLC0415  lazy
+    from pytest_mapsat.runs.request import door_for
 
     client = door_for(mode)
     try:
@@ -212,9 +173,9 @@ def _asked(regraded: Callable[[ModelClient], Run], mode: Any) -> Run:
 
 def _batched(regraded: Callable[[ModelClient], Run], options: argparse.Namespace) -> Batched:
     """Return the run judged with what the cache and a batch hold; what is wrong with rows is told."""
-    from pytest_mapsat.llm import Cache  # noqa: PLC0415  lazy
-    from pytest_mapsat.runs.regrade import regrade_in_batches  # noqa: PLC0415  lazy
-    from pytest_mapsat.store import Store, store_folder  # noqa: PLC0415  lazy
+    from pytest_mapsat.llm import Cache
+    from pytest_mapsat.runs.regrade import regrade_in_batches
+    from pytest_mapsat.store import Store, store_folder
 
     store = Store(store_folder())
     try:
@@ -222,36 +183,16 @@ def _batched(regraded: Callable[[ModelClient], Run], options: argparse.Namespace
     finally:
         store.close()
     for problem in batched.problems:
-        _tell(str(problem))
+        tell(str(problem))
     if options.batch_in is not None:
-        _tell(f"{batched.taken} answers read, {batched.open} requests without an answer")
+        tell(f"{batched.taken} answers read, {batched.open} requests without an answer")
     return batched
 
 
 def _told_what_to_ask(batched: Batched, options: argparse.Namespace) -> int:
     """Say what was written: as long as something is to be asked, there is nothing to sum up."""
     if options.json:
-        _print(json.dumps({"requests": batched.written, "read": batched.taken}))
+        write_json({"requests": batched.written, "read": batched.taken})
     else:
-        _print(f"{batched.written} requests written to {options.batch_out}; --batch-in reads what comes back")
-    return 0
-
-
-def _print_run(run: Run, *, as_json: bool) -> None:
-    if as_json:
-        data = run.model_dump(mode="json", exclude={"cases", "timing"}, by_alias=True)
-        _print(json.dumps(data, ensure_ascii=False, indent=2))
-        return
-    from pytest_mapsat.reports import summary_lines  # noqa: PLC0415  lazy
-
-    width = max(shutil.get_terminal_size().columns, _NARROWEST)
-    for line in summary_lines(run, width=width, colour=False):
-        _print(line.text)
-
-
-def _tell(message: str) -> None:
-    sys.stderr.write(f"mapsat: {message}\n")
-
-
-def _print(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
+        write([f"{batched.written} requests written to {options.batch_out}; --batch-in reads what comes back"])
+    return OK

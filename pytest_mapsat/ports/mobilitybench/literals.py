@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from pytest_mapsat.formats import limits
 from pytest_mapsat.model import Json, shown
-
-from . import limits
 
 _TOKENS = re.compile(
     r"""(?P<space>\s+)
@@ -41,8 +40,8 @@ def parse_literal(text: str) -> Json:
     try:
         return _plain(ast.parse(source.strip(), mode="eval").body)
     except (SyntaxError, MemoryError, RecursionError) as error:
-        at = getattr(error, "offset", None)
-        raise ValueError(f"is not a Python literal{f', character {at}' if at else ''}") from None
+        place = getattr(error, "offset", None)
+        raise ValueError(f"is not a Python literal{f', character {place}' if place else ''}") from None
 
 
 def _checked(text: str) -> Iterator[str]:
@@ -75,7 +74,10 @@ def _plain(node: ast.expr) -> Json:
         return _object(node)
     value: Any = node.value if isinstance(node, ast.Constant) else ast.literal_eval(node)
     if isinstance(value, str):
-        _check_characters(value)
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ValueError("holds half a character") from None
         return value
     if value is None or isinstance(value, bool):
         return value
@@ -84,20 +86,13 @@ def _plain(node: ast.expr) -> Json:
     raise ValueError(f"holds {shown(value)}, expected plain data")
 
 
-def _check_characters(text: str) -> None:
-    try:
-        text.isascii() or text.encode()
-    except UnicodeEncodeError:
-        raise ValueError("holds half a character") from None
-
-
 def _object(node: ast.Dict) -> Json:
-    found: dict[str, Json] = {}
+    members: dict[str, Json] = {}
     for key, value in zip(node.keys, node.values, strict=True):
         name = None if key is None else _plain(key)
         if not isinstance(name, str):
             raise ValueError(f"the key {shown(name)} is no text")  # noqa: TRY004  a fault of the text, not of the caller
-        if name in found:
+        if name in members:
             raise ValueError(f"the key {shown(name)} stands twice")
-        found[name] = _plain(value)
-    return found
+        members[name] = _plain(value)
+    return members
