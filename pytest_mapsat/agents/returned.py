@@ -309,7 +309,7 @@ def _is_unavailable(error: BaseException, package: str, path: tuple[str, ...]) -
 _EXPECTED = 'expected a string, a dict, a dataclass, a pydantic model or a Reply, as in: return "text"'
 _USAGE = ("input_tokens", "output_tokens", "cost")
 #: More tokens, or dollars, than anybody will ever use in one reply.
-_MOST = 10**15
+_MOST_USED = 10**15
 #: The most thoughts in one reply; they are kept in the run file.
 _MANY = 10_000
 
@@ -417,7 +417,7 @@ def _amount(name: object, amount: object) -> tuple[str, int | float | None]:
     number = as_json(amount)
     whole = name != "cost"
     good = isinstance(number, int) if whole else isinstance(number, int | float)
-    if isinstance(number, bool) or not good or not 0 <= number <= _MOST:
+    if isinstance(number, bool) or not good or not 0 <= number <= _MOST_USED:
         raise AgentFault(f"usage gives {name} {number!r}; expected a {'whole ' if whole else ''}number, at least 0")
     return name, number
 
