@@ -87,7 +87,7 @@ class CallableConversation:
         try:
             return call_stranger(self._answer, message, form=form)
         except StrangerError as broken:
-            if isinstance(broken.error, AgentFault):
+            if type(broken.error) is AgentFault:
                 raise broken.error from None
             fault = described(broken.error)
         raise AgentFault(fault.message, fault.detail, fault.blame)
