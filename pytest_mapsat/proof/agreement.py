@@ -35,8 +35,8 @@ from pytest_mapsat.model import (
     JudgeRate,
     Judging,
     Label,
-    LabelledAnswer,
     Mark,
+    PeopleLabels,
     Problem,
     Run,
     RunManifest,
@@ -68,7 +68,7 @@ _MOST_FACTORS = 8
 class JudgedAnswer:
     """A labelled answer with the case and the scorecard that it got."""
 
-    answer: LabelledAnswer
+    answer: PeopleLabels
     case: Case
     card: Scorecard
 
@@ -92,7 +92,7 @@ class JudgedAnswer:
                 yield factor, self.answer.labels[factor.id], said[factor.id]
 
 
-def judging_of(answer: LabelledAnswer, case: Case, card: Scorecard) -> Judging:
+def judging_of(answer: PeopleLabels, case: Case, card: Scorecard) -> Judging:
     """Return what the rules made of an answer before any failure was called suspect, for the calibration.
 
     Args:

@@ -51,7 +51,7 @@ OPTIONS = (
     Option(
         "decisions",
         "PATH",
-        "people's decisions on labels, which come before the judge (default: decisions.jsonl of the suite)",
+        "labels of people, which come before the judge (default: labels/reviewed.jsonl of the suite)",
     ),
     Option("metrics", "LIST", "families of metrics besides the suite's own, as in pipa (default: none)"),
     Option("profile", "", "give what the profile tools would return as context (the profile setting)", flag=True),

@@ -15,7 +15,7 @@ import pytest
 from pytest_mapsat.agents import Source, source_of
 from pytest_mapsat.episode import leave_behind, shutdown
 from pytest_mapsat.formats import Journal
-from pytest_mapsat.judges import Decisions, Episode, asks_model, make_judge
+from pytest_mapsat.judges import Episode, LabelsOfPeople, asks_model, make_judge
 from pytest_mapsat.metrics import gather_families
 from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
 from pytest_mapsat.registry import GROUP, added_checks
@@ -125,7 +125,7 @@ class MapsatSession:
         asked_for(request.options.metrics, self.families)
         check_user_spec(request.user)
         make_judge(self._moved(request.judge), {}, root=self.root)
-        Decisions.read([settings.decisions] if settings.decisions else [])
+        LabelsOfPeople.read([settings.decisions] if settings.decisions else [])
         self._own_tools = self._load_own_tools()
         sandboxes: tuple[SandboxHook, ...] = (*installed_sandboxes(), partial(sandbox_of, config))
         self.suites = Suites(config, settings, self.families, sandboxes)
