@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the runs are of one agent, or trials of one run: tell how often the gate would give a false alarm",
     )
-    parser.add_argument("-v", "--verbose", action="store_true", help="name every case, factor and group")
+    parser.add_argument("-v", "--verbose", action="store_true", help="name every case, requirement and group")
     parser.add_argument("--json", action="store_true", help="print the comparison as JSON")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from .shared import FINDINGS, OK, SUITE, add_plugins, add_run, add_suite, load_added, tell, write, write_json
 
 MORE = (
-    "Each label is kept at once and counts from then on for this factor's words, this reply and this evidence; regrade applies it to a saved run. "
+    "Each label is kept at once and counts from then on for this requirement's words, this reply and this evidence; regrade applies it to a saved run. "
     "With --agreement: hold the judge of the run against labels that are known, by agreement, Cohen's kappa, confusion, and how far scores lie apart."
 )
 

@@ -12,10 +12,10 @@ from pytest_mapsat.formats import Lines, Placed, append_lines, limits, read_noun
 from pytest_mapsat.judges import DialogueKey, LabelsOfPeople
 from pytest_mapsat.model import (
     Case,
-    Factor,
     Mark,
     PeopleLabels,
     Problem,
+    Requirement,
     Run,
     Scorecard,
     Step,
@@ -26,7 +26,14 @@ from pytest_mapsat.model import (
     shown,
 )
 from pytest_mapsat.reports import columns, printable, wrap
-from pytest_mapsat.runs.people_labels import Question, answer_of, can_be_reviewed, label_on, open_factors, questions
+from pytest_mapsat.runs.people_labels import (
+    Question,
+    answer_of,
+    can_be_reviewed,
+    label_on,
+    open_requirements,
+    questions,
+)
 from pytest_mapsat.runs.regrade import Changes, changed_suites, open_suites, places_of
 from pytest_mapsat.suite import LABELS, REVIEWED, Suite, read_answers
 
@@ -129,19 +136,19 @@ class Review:
                 problems.append(problem)
                 continue
             said = DialogueKey.of(cards[_dialogue(noun)].trajectory)
-            factors = {factor.id: factor for factor in self.cases[noun.case].truth.factors}
+            requirements = {requirement.id: requirement for requirement in self.cases[noun.case].truth.requirements}
             for name, outcome in noun.labels.items():
-                problem = _misfit(placed, name, outcome, factors)
+                problem = _misfit(placed, name, outcome, requirements)
                 earlier = first.setdefault((*_dialogue(noun), name), placed.place)
                 if problem is None and earlier != placed.place:
                     problem = placed.problem(["labels", name], f"is labelled twice: {earlier} does it too", "keep one")
                 if problem is not None:
                     problems.append(problem)
                     continue
-                standing = self.decisions.on(factors[name], said)
+                standing = self.decisions.on(requirements[name], said)
                 if standing is None or standing.outcome != outcome:
                     by, why = noun.by or self.by, noun.why.get(name, "")
-                    new[said, name] = label_on(factors[name], said, outcome, by=by, why=why)
+                    new[said, name] = label_on(requirements[name], said, outcome, by=by, why=why)
         if problems:
             raise SuiteError(*problems[: limits.PROBLEMS])
         self.take(*new.values())
@@ -178,7 +185,7 @@ class Review:
         for number, question in enumerate(asked, 1):
             for line in question_lines(question, number, len(asked)):
                 _print(line)
-            key, why = _key(question.factor)
+            key, why = _key(question.requirement)
             if key == "q":
                 break
             if key != "s":
@@ -198,11 +205,11 @@ class Review:
         for card in self.run.cases:
             case, suite = self.cases[card.id], self.suite_of[card.id]
             said, named = DialogueKey.of(card.trajectory), _named(card)
-            if all(self.decisions.on(factor, said) is None for factor in case.truth.factors):
+            if all(self.decisions.on(requirement, said) is None for requirement in case.truth.requirements):
                 continue
             if card.trajectory.source == "answers":
                 yield f"{named}: holds its labels where it stands; change them there"
-            elif missing := open_factors(case, card, self.decisions):
+            elif missing := open_requirements(case, card, self.decisions):
                 yield f"{named}: not kept with its dialogue: {', '.join(missing)} still open"
             else:
                 answer = answer_of(case, card, self.decisions)
@@ -245,14 +252,16 @@ def _dialogue(noun: PeopleLabels) -> tuple[str, int, str, int]:
     return noun.case, noun.trial or 1, noun.agent, noun.attempt
 
 
-def _misfit(placed: Placed[PeopleLabels], name: str, outcome: Mark, factors: Mapping[str, Factor]) -> Problem | None:
+def _misfit(
+    placed: Placed[PeopleLabels], name: str, outcome: Mark, requirements: Mapping[str, Requirement]
+) -> Problem | None:
     """Return why a case cannot have a label, or None."""
-    if name not in factors:
-        message = f"the case {placed.noun.case} has no factor {shown(name)}"
-        return placed.problem(["labels", name], message, did_you_mean(name, factors))
-    if not fits(outcome, factors[name]):
+    if name not in requirements:
+        message = f"the case {placed.noun.case} has no requirement {shown(name)}"
+        return placed.problem(["labels", name], message, did_you_mean(name, requirements))
+    if not fits(outcome, requirements[name]):
         message = f"found {outcome:g}, expected passed or failed"
-        return placed.problem(["labels", name], message, "only a soft factor has levels")
+        return placed.problem(["labels", name], message, "only a soft requirement has levels")
     return None
 
 
@@ -272,7 +281,7 @@ def question_lines(question: Question, number: int, total: int) -> Iterator[str]
     """Yield a question as lines: what was asked, what is required, what was said, and the calls that matter."""
     card, label = question.card, question.label
     yield ""
-    yield f"[{number}/{total}] {_named(card)}: {label.kind} {question.factor.id} is {question.state}"
+    yield f"[{number}/{total}] {_named(card)}: {label.kind} {question.requirement.id} is {question.state}"
     turns = card.trajectory.turns
     for index, turn in enumerate(turns):
         said = turn.text[:_REPLY]
@@ -283,7 +292,7 @@ def question_lines(question: Question, number: int, total: int) -> Iterator[str]
         yield from _part("quoted", [_cut(" | ".join(quotes))]) if quotes else ()
     yield from _part("evidence", list(_calls(question.calls)) or ["no call was made"])
     yield from _part("judge", [_cut(label.why) or "gives no reason"])
-    yield from _part("required", [question.factor.text])
+    yield from _part("required", [question.requirement.text])
 
 
 def _calls(calls: Sequence[Step]) -> Iterator[str]:
@@ -308,7 +317,7 @@ def _part(name: str, paragraphs: Sequence[str]) -> Iterator[str]:
             yield f"{lead if not row else ' ' * 11}{line}"
 
 
-def _key(factor: Factor) -> tuple[str, str]:
+def _key(requirement: Requirement) -> tuple[str, str]:
     """Return the key that was typed, and the reason behind it. The end of the input quits."""
     while True:
         sys.stdout.write(f"{_KEYS} > ")
@@ -319,9 +328,9 @@ def _key(factor: Factor) -> tuple[str, str]:
             return "q", ""
         key, _, why = line.strip().partition(" ")
         key = key.lower()
-        if key in {"s", "q"} or (key in _MARKS and fits(_MARKS[key], factor)):
+        if key in {"s", "q"} or (key in _MARKS and fits(_MARKS[key], requirement)):
             return key, why.strip()[:_WHY]
-        levels = " or a level (0.25, 0.5, 0.75)" if fits(0.5, factor) else ""
+        levels = " or a level (0.25, 0.5, 0.75)" if fits(0.5, requirement) else ""
         _print(f"found {shown(line.strip())}, expected p, f, s, q{levels}")
 
 
@@ -330,7 +339,7 @@ def _list(found: Sequence[Question], *, as_json: bool) -> None:
         _print(json.dumps([question.to_json() for question in found], ensure_ascii=False, indent=2))
         return
     for question in found:
-        named = f"{_named(question.card)}, {question.factor.id}"
+        named = f"{_named(question.card)}, {question.requirement.id}"
         for line in wrap(f"{question.state}: {named}: {printable(_cut(question.label.why))}", columns(_WIDTH), hang=2):
             _print(line)
     _print(f"{len(found)} labels open")

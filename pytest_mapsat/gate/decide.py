@@ -186,10 +186,10 @@ def _undecided_told(open_cases: Mapping[str, str], cards: Sequence[Scorecard], c
     """Say how many cases are undecided, which, and why the first of them is."""
     first = min(open_cases)
     whys = (
-        f"; {label.factor} of {first}: {label.why.removeprefix(UNDECIDED).lstrip(': ')[:_WHY]}"
+        f"; {label.requirement} of {first}: {label.why.removeprefix(UNDECIDED).lstrip(': ')[:_WHY]}"
         for card in cards
         for label in card.labels
-        if card.id == first and label.factor in card.unknown and label.bounded and label.why
+        if card.id == first and label.requirement in card.unknown and label.bounded and label.why
     )
     return f"{len(open_cases)} of {counted(cases, 'case')} undecided {_blamed(open_cases, next(whys, ''))}"
 
@@ -204,7 +204,9 @@ def _ways_on(findings: Sequence[Finding], cards: Sequence[Scorecard]) -> Iterato
     """Say what would settle the labels that keep the gate from deciding."""
     if not any(finding.open and finding.outcome != "passed" for finding in findings):
         return
-    blames = {label.blame for card in cards for label in card.labels if label.bounded or label.factor in card.unknown}
+    blames = {
+        label.blame for card in cards for label in card.labels if label.bounded or label.requirement in card.unknown
+    }
     if None in blames:
         yield _WAYS_ON
     if "sandbox" in blames:
@@ -232,7 +234,7 @@ def _unevaluated(
 def _lost_to(card: Scorecard, thresholds: Sequence[Threshold]) -> str | None:
     """Return who or what keeps the card from counting as evaluated, or None where nothing does."""
     if card.unknown and card.outcome != "failed":
-        labels = {label.factor: label for label in card.labels}
+        labels = {label.requirement: label for label in card.labels}
         blames = [_blame(card, labels.get(name), name) for name in card.unknown]
         return next((blame for blame in blames if blame not in (UNDECIDED, "sandbox")), blames[0])
     if card.outcome == "unevaluated" or (card.outcome == "error" and card.blame != "agent"):

@@ -10,11 +10,11 @@ from typing import NamedTuple
 from pytest_mapsat.formats import Placed, read_nouns
 from pytest_mapsat.model import (
     Case,
-    Factor,
     Label,
     LabelKind,
     Mark,
     PeopleLabels,
+    Requirement,
     Trajectory,
     Verdict,
     evidence_digest,
@@ -54,7 +54,7 @@ class PersonMark(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelsOfPeople:
-    """Labels that are tied to what was said in a run, by case and factor, in the order in which they were given."""
+    """Labels that are tied to what was said in a run, by case and requirement, in the order in which they were given."""
 
     by_case: Mapping[str, Mapping[str, Sequence[Placed[PeopleLabels]]]] = field(default_factory=dict)
 
@@ -63,8 +63,8 @@ class LabelsOfPeople:
         """Return labels, ready to be looked up; those of dialogues that stand in full are there to hold judges against, and decide nothing."""
         by_case: dict[str, dict[str, list[Placed[PeopleLabels]]]] = {}
         for placed in lines:
-            for factor in placed.noun.labels if placed.noun.reply is not None else ():
-                by_case.setdefault(placed.noun.case, {}).setdefault(factor, []).append(placed)
+            for requirement in placed.noun.labels if placed.noun.reply is not None else ():
+                by_case.setdefault(placed.noun.case, {}).setdefault(requirement, []).append(placed)
         return cls(by_case)
 
     @classmethod
@@ -72,21 +72,21 @@ class LabelsOfPeople:
         """Return the labels of some files. Raises UsageError, SuiteError."""
         return cls.of(placed for path in paths for placed in read_nouns(path, PeopleLabels))
 
-    def on(self, factor: Factor, said: DialogueKey) -> PersonMark | None:
-        """Return the last label of a factor that fits a dialogue, or None."""
-        about = self.by_case.get(said.case, {}).get(factor.id, ())
-        noun = next((placed.noun for placed in reversed(about) if not changed(placed.noun, factor, said)), None)
+    def on(self, requirement: Requirement, said: DialogueKey) -> PersonMark | None:
+        """Return the last label of a requirement that fits a dialogue, or None."""
+        about = self.by_case.get(said.case, {}).get(requirement.id, ())
+        noun = next((placed.noun for placed in reversed(about) if not changed(placed.noun, requirement, said)), None)
         if noun is None:
             return None
-        return PersonMark(noun.labels[factor.id], noun.by or "person", noun.why.get(factor.id, ""))
+        return PersonMark(noun.labels[requirement.id], noun.by or "person", noun.why.get(requirement.id, ""))
 
 
-def changed(noun: PeopleLabels, factor: Factor, said: DialogueKey) -> str:
-    """Return what keeps the label of a factor from counting for a dialogue; empty where it counts."""
-    if not fits(noun.labels[factor.id], factor):
-        return "the factor has no such level"
-    if noun.wording.get(factor.id, "") not in ("", wording_digest(factor)):
-        return "the factor's words have changed"
+def changed(noun: PeopleLabels, requirement: Requirement, said: DialogueKey) -> str:
+    """Return what keeps the label of a requirement from counting for a dialogue; empty where it counts."""
+    if not fits(noun.labels[requirement.id], requirement):
+        return "the requirement has no such level"
+    if noun.wording.get(requirement.id, "") not in ("", wording_digest(requirement)):
+        return "the requirement's words have changed"
     if noun.reply != said.reply:
         return "the reply is another"
     return "" if noun.evidence == said.evidence else "the calls or their results are others"
@@ -115,30 +115,30 @@ class PeopleFirst:
         return self.fallback.linked
 
     def judge(self, case: Case, trajectory: Trajectory) -> Verdict:
-        """Return a label for each factor: a decision that fits, else the judge's. LabelsOfPeople that fit no more are named in a warning."""
+        """Return a label for each requirement: a decision that fits, else the judge's. LabelsOfPeople that fit no more are named in a warning."""
         verdict = self.fallback.judge(case, trajectory)
         if case.id not in self.decisions.by_case or unjudgeable(case, trajectory, self.spec, BY) is not None:
             return verdict
         said = DialogueKey.of(trajectory)
-        found = {label.factor: label for label in verdict.labels}
-        for factor, kind in kinds(case):
-            decision = self.decisions.on(factor, said)
+        found = {label.requirement: label for label in verdict.labels}
+        for requirement, kind in kinds(case):
+            decision = self.decisions.on(requirement, said)
             if decision is not None:
-                found[factor.id] = _label(factor, kind, decision)
+                found[requirement.id] = _label(requirement, kind, decision)
         labels = tuple(found.values())
         warnings = (*verdict.warnings, *self._unused(case, said, found))
         return verdict.model_copy(update={"labels": labels, "warnings": warnings, **_count(verdict, labels)})
 
     def _unused(self, case: Case, said: DialogueKey, labels: Mapping[str, Label]) -> Iterator[str]:
-        """Give one warning for each reason why labels of people do not count; another one of a factor that has one is no loss."""
-        factors = {factor.id: factor for factor in case.truth.factors}
+        """Give one warning for each reason why labels of people do not count; another one of a requirement that has one is no loss."""
+        requirements = {requirement.id: requirement for requirement in case.truth.requirements}
         reasons: dict[str, list[str]] = {}
         for name, decisions in self.decisions.by_case[case.id].items():
             if name in labels and labels[name].by == BY:
                 continue
             for placed in decisions:
-                known = name in factors
-                why = changed(placed.noun, factors[name], said) if known else "the case has no such factor"
+                known = name in requirements
+                why = changed(placed.noun, requirements[name], said) if known else "the case has no such requirement"
                 # Without its folder: equal runs may keep their files in different places.
                 reasons.setdefault(why, []).append(f"{name} ({Path(placed.path).name}:{placed.lines.line})")
         for why, named in reasons.items():
@@ -152,20 +152,20 @@ def people_first(judge: Judge, decisions: LabelsOfPeople) -> Judge:
     return PeopleFirst(decisions, judge) if decisions.by_case else judge
 
 
-def _label(factor: Factor, kind: LabelKind, decision: PersonMark) -> Label:
+def _label(requirement: Requirement, kind: LabelKind, decision: PersonMark) -> Label:
     value = mark_value(decision.outcome)
     return Label(
-        factor=factor.id,
+        requirement=requirement.id,
         kind=kind,
         outcome="passed" if value > 0 else "failed",
         value=value,
         why=f"labelled by {decision.by}" + (f": {decision.why}" if decision.why else ""),
-        wanted=factor.text,
+        wanted=requirement.text,
         by=BY,
     )
 
 
 def _count(verdict: Verdict, labels: Sequence[Label]) -> dict[str, None]:
-    """Return the change that drops a count of explicit factors once each of them has a value of its own."""
+    """Return the change that drops a count of explicit requirements once each of them has a value of its own."""
     known = all(label.value is not None for label in labels if label.kind == "explicit")
     return {"explicit_count": None} if verdict.explicit_count is not None and known else {}

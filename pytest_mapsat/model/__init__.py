@@ -22,16 +22,16 @@ from .case import (
     Context,
     Evidence,
     ExpectedTool,
-    ExplicitFactor,
-    Factor,
+    ExplicitRequirement,
     FactRequirement,
-    ImplicitFactor,
+    ImplicitRequirement,
     LevelRule,
     Location,
     Membership,
     OracleTurn,
     PlannedCall,
     Policy,
+    Requirement,
     ScriptedAnswer,
     Truth,
     UserScript,
@@ -83,7 +83,7 @@ from .comparison import (
     Comparison,
     ComparisonOutcome,
     Direction,
-    FactorChange,
+    RequirementChange,
     RuleResult,
     Unlike,
 )
@@ -159,7 +159,7 @@ from .run import (
     SuiteInfo,
 )
 from .schema import limits_broken, mismatches, schema_problem, unknown_types
-from .scorecard import CallCounts, EpisodeTiming, Requirement, Scorecard, Spent
+from .scorecard import CallCounts, CardRequirement, EpisodeTiming, Scorecard, Spent
 from .structured import RESERVED, Figure, Structured
 from .suite import SUITE_SCHEMA, CommonRequirement, EpisodeDefaults, JudgeTerms, SuiteManifest
 from .tool import (
@@ -260,6 +260,7 @@ __all__ = [
     "CallPattern",
     "Called",
     "Calls",
+    "CardRequirement",
     "Case",
     "CaseChange",
     "CaseSide",
@@ -293,10 +294,8 @@ __all__ = [
     "Evidence",
     "Exempt",
     "ExpectedTool",
-    "ExplicitFactor",
+    "ExplicitRequirement",
     "FactRequirement",
-    "Factor",
-    "FactorChange",
     "Family",
     "Fault",
     "FieldKind",
@@ -312,7 +311,7 @@ __all__ = [
     "GateOutcome",
     "Grounded",
     "Has",
-    "ImplicitFactor",
+    "ImplicitRequirement",
     "InfrastructureError",
     "Json",
     "JsonObject",
@@ -380,6 +379,7 @@ __all__ = [
     "Refers",
     "ReplySize",
     "Requirement",
+    "RequirementChange",
     "RoundAnswer",
     "RoutesAnswer",
     "RowChange",

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from .base import Identifier, Level, Noun, Text
-from .case import SOFT_LEVELS, Factor, ImplicitFactor
+from .case import SOFT_LEVELS, ImplicitRequirement, Requirement
 from .digest import digest
 from .trajectory import Trajectory, Turn
 
@@ -21,10 +21,12 @@ def _is_mark(found: Any) -> Any:
     numeric = isinstance(found, int | float) and not isinstance(found, bool)
     if found in ("passed", "failed") if isinstance(found, str) else numeric and found in SOFT_LEVELS:
         return found
-    raise ValueError(f"found {found!r:.80}, expected passed, failed, or a soft factor's level (0, 0.25, 0.5, 0.75, 1)")
+    raise ValueError(
+        f"found {found!r:.80}, expected passed, failed, or a soft requirement's level (0, 0.25, 0.5, 0.75, 1)"
+    )
 
 
-#: What becomes of one factor: ``passed``, ``failed``, or a soft factor's level.
+#: What becomes of one requirement: ``passed``, ``failed``, or a soft requirement's level.
 Mark = Annotated[Literal["passed", "failed"] | Level, BeforeValidator(_is_mark)]
 
 
@@ -33,9 +35,9 @@ def mark_value(mark: Mark) -> float:
     return {"passed": 1.0, "failed": 0.0}[mark] if isinstance(mark, str) else mark
 
 
-def fits(mark: Mark, factor: Factor) -> bool:
-    """Return whether a factor can have the mark: only a soft one has levels."""
-    return isinstance(mark, str) or (isinstance(factor, ImplicitFactor) and factor.severity == "soft")
+def fits(mark: Mark, requirement: Requirement) -> bool:
+    """Return whether a requirement can have the mark: only a soft one has levels."""
+    return isinstance(mark, str) or (isinstance(requirement, ImplicitRequirement) and requirement.severity == "soft")
 
 
 class PeopleLabels(Noun):
@@ -91,9 +93,9 @@ class PeopleLabels(Noun):
         return self
 
 
-def wording_digest(factor: Factor) -> str:
-    """Return a digest of what a factor asks for, in words."""
-    return digest({"id": factor.id, "text": factor.text})
+def wording_digest(requirement: Requirement) -> str:
+    """Return a digest of what a requirement asks for, in words."""
+    return digest({"id": requirement.id, "text": requirement.text})
 
 
 def reply_digest(trajectory: Trajectory) -> str:

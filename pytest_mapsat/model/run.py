@@ -72,7 +72,7 @@ class SuiteInfo(Noun):
 class RunOptions(Noun):
     """The options that decide what a run does and how it is graded.
 
-    ``timeout_seconds``: wall time per episode. ``asserted`` (``assert`` in a file): the kinds of factors that fail an item, or ``none``
+    ``timeout_seconds``: wall time per episode. ``asserted`` (``assert`` in a file): the kinds of requirements that fail an item, or ``none``
     alone. ``fail_under``: thresholds as they were written, ``fail_under_from`` says where. ``compare_fail``: the drops against an earlier run that fail, as they
     were written; ``compare_on``: whether runs that are alike in part are compared on that; ``inconclusive``: what a comparison means that cannot tell. ``allow_lost``: cases that may be lost; ``allow_undecided``: cases, or
     with % their share, that may stay undecided. ``pass_rule``: how many trials of a case must pass, as ``3/4``; empty: all.
@@ -108,7 +108,7 @@ class RunOptions(Noun):
 
     @property
     def asserted_kinds(self) -> frozenset[str]:
-        """The kinds of factors that fail an item; empty for ``none``."""
+        """The kinds of requirements that fail an item; empty for ``none``."""
         return frozenset(self.asserted) - {"none"}
 
     @property

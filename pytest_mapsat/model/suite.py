@@ -50,7 +50,7 @@ class JudgeTerms(Noun):
 class CommonRequirement(Noun):
     """A requirement that several cases take with ``use``, or a group of such requirements.
 
-    ``kind``: which of a case's requirements it becomes one of; ``hard`` and ``soft`` are implicit factors of that severity. ``use``: further ones that a case
+    ``kind``: which of a case's requirements it becomes one of; ``hard`` and ``soft`` are implicit requirements of that severity. ``use``: further ones that a case
     takes with it. ``id``: that in the case, where it is another than the one it is used by. ``text``: one, or one by language. The other
     fields are those of its kind. ``{{name}}`` in any of them is filled from the case's ``vars``, and all is validated in each case that takes it.
     """

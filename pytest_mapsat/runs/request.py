@@ -44,7 +44,7 @@ _KINDS: tuple[Asserted, ...] = tuple(kind for kind in get_args(Asserted) if kind
 
 
 def parse_asserted(text: str) -> tuple[Asserted, ...]:
-    """Return the kinds of factors that a list like ``hard,facts``, ``all`` or ``none`` names, sorted.
+    """Return the kinds of requirements that a list like ``hard,facts``, ``all`` or ``none`` names, sorted.
 
     Raises:
         ValueError: it names something else; with what was expected.
@@ -220,7 +220,7 @@ def asked_for(names: Sequence[str], known: Mapping[str, Family]) -> tuple[Family
 
 
 def labels_asked(families: Iterable[Family]) -> frozenset[str]:
-    """Return the kinds of labels that some families read besides those of factors."""
+    """Return the kinds of labels that some families read besides those of requirements."""
     return frozenset().union(*(family.labels for family in families))
 
 
@@ -325,7 +325,7 @@ def prompts_of(request: RunRequest, judged: Collection[str] = ()) -> dict[str, s
 
     Args:
         request: what the run is asked for.
-        judged: kinds of labels that a model gave: those beside the factors have prompts of their own.
+        judged: kinds of labels that a model gave: those beside the requirements have prompts of their own.
     """
     if not asks_models(request) and not request.options.form:
         return {}

@@ -40,7 +40,7 @@ _RENAMED = {"records": "recordings", "answers": LABELS, "decisions.jsonl": f"{LA
 _REWRITE = {
     "records": "rename it",
     "answers": "rename it, with one answer a line of JSON",
-    "decisions.jsonl": 'in each line "factor": F, "outcome": O, "wording": W, "why": Y become "labels": {F: O}, "wording": {F: W}, "why": {F: Y}',
+    "decisions.jsonl": 'in each line "requirement": F, "outcome": O, "wording": W, "why": Y become "labels": {F: O}, "wording": {F: W}, "why": {F: Y}',
 }
 #: A folder that is kept for what authors of a suite need beside it: no file in it is part of the suite.
 DATA = "data"

@@ -23,7 +23,7 @@ from .entries import CaseEntry
 from .opened import Suite
 
 _BINARY = "expected passed or failed"
-_LEVELS = "only a soft factor has levels"
+_LEVELS = "only a soft requirement has levels"
 
 
 def read_answers(suite: Suite) -> tuple[Placed[PeopleLabels], ...]:
@@ -133,17 +133,19 @@ def _misfits(placed: Placed[PeopleLabels], cases: _Cases) -> Iterator[Problem]:
     if case is None:
         yield cases.unknown(placed)
         return
-    factors = {factor.id: factor for factor in case.truth.factors}
+    requirements = {requirement.id: requirement for requirement in case.truth.requirements}
     for name, mark in answer.labels.items():
-        if name not in factors:
-            message = f"the case {case.id} has no factor {shown(name)}"
-            yield placed.problem(["labels", name], message, did_you_mean(name, factors))
-        elif not fits(mark, factors[name]):
+        if name not in requirements:
+            message = f"the case {case.id} has no requirement {shown(name)}"
+            yield placed.problem(["labels", name], message, did_you_mean(name, requirements))
+        elif not fits(mark, requirements[name]):
             yield placed.problem(["labels", name], f"found {mark:g}, {_BINARY}", _LEVELS)
-    missing = [factor.id for factor in case.truth.required if factor.id not in answer.labels]
+    missing = [requirement.id for requirement in case.truth.required if requirement.id not in answer.labels]
     if missing:
         message = f"nothing is said of {', '.join(missing)}, which the case {case.id} has"
-        yield placed.problem(["labels"], message, "give each explicit factor, hard factor and fact passed or failed")
+        yield placed.problem(
+            ["labels"], message, "give each explicit requirement, hard requirement and fact passed or failed"
+        )
     if answer.text is not None and not case.truth.oracle:
         message = f"the case {case.id} has no oracle dialogue whose last reply this could be"
         yield placed.problem(["text"], message, "give turns, the whole dialogue")
@@ -156,14 +158,16 @@ def _out_of_date(placed: Placed[PeopleLabels], cases: _Cases) -> Iterator[Proble
     if case is None:
         yield cases.unknown(placed)
         return
-    factors = {factor.id: factor for factor in case.truth.factors}
+    requirements = {requirement.id: requirement for requirement in case.truth.requirements}
     for name, mark in noun.labels.items():
-        factor = factors.get(name)
-        if factor is None:
-            message = f"the case {case.id} has no factor {shown(name)}"
-            yield placed.problem(["labels", name], message, did_you_mean(name, factors))
-        elif not fits(mark, factor):
+        requirement = requirements.get(name)
+        if requirement is None:
+            message = f"the case {case.id} has no requirement {shown(name)}"
+            yield placed.problem(["labels", name], message, did_you_mean(name, requirements))
+        elif not fits(mark, requirement):
             yield placed.problem(["labels", name], f"found {mark:g}, {_BINARY}", _LEVELS)
-        elif noun.wording.get(name, "") not in ("", wording_digest(factor)):
-            message = f"the words of the factor {name} of the case {case.id} have changed: its label no longer counts"
+        elif noun.wording.get(name, "") not in ("", wording_digest(requirement)):
+            message = (
+                f"the words of the requirement {name} of the case {case.id} have changed: its label no longer counts"
+            )
             yield placed.problem(["wording", name], message, "review the answer again, and remove this line")

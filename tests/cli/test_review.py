@@ -42,7 +42,7 @@ def run(tmp_path, monkeypatch):
 def listed(capsys) -> list[tuple[int, str, str]]:
     capsys.readouterr()
     assert main(["review", "run.json", *SUITE, "--list", "--json"]) == 0
-    return [(one["trial"], one["factor"], one["state"]) for one in json.loads(capsys.readouterr().out)]
+    return [(one["trial"], one["requirement"], one["state"]) for one in json.loads(capsys.readouterr().out)]
 
 
 def decisions(root) -> list[tuple[str, object, str]]:
@@ -64,9 +64,9 @@ def given(*given_labels: dict[str, object], options: tuple[str, ...] = ()) -> in
     return main(["review", "run.json", *SUITE, "--from", "given.jsonl", *options])
 
 
-def labelled(factor: str, outcome: object = "passed", trial: int = 3, **more: object) -> dict[str, object]:
-    why = {"why": {factor: more.pop("why")}} if "why" in more else {}
-    return {"case": "nav-one", "trial": trial, "labels": {factor: outcome}, **why, **more}
+def labelled(requirement: str, outcome: object = "passed", trial: int = 3, **more: object) -> dict[str, object]:
+    why = {"why": {requirement: more.pop("why")}} if "why" in more else {}
+    return {"case": "nav-one", "trial": trial, "labels": {requirement: outcome}, **why, **more}
 
 
 def test_what_is_undecided_is_asked_before_what_failed(run, capsys):
@@ -134,7 +134,7 @@ def test_decisions_from_a_file_are_kept_and_count_for_regrade(run, capsys):
     assert json.loads(capsys.readouterr().out) == {"labelled": 2, "open": 6, "dialogues": []}
     main(["regrade", "run.json", *SUITE, "--save", "new.json"])
     card = json.loads(Path("new.json").read_text())["cases"][2]
-    assert [(label["factor"], label["outcome"], label["by"]) for label in card["labels"]] == [
+    assert [(label["requirement"], label["outcome"], label["by"]) for label in card["labels"]] == [
         ("e1", "passed", "decision"),
         ("z1", "passed", "decision"),
         ("z2", "failed", "checks"),
@@ -159,9 +159,9 @@ def test_a_label_that_the_judge_passed_may_be_overruled(run, capsys):
     [
         (labelled("z1") | {"case": "nav-oen"}, "case: the run has no case 'nav-oen' (did you mean 'nav-one'?)"),
         (labelled("z1", trial=9), "trial: the run has no trial 9 of the case nav-one"),
-        (labelled("zz1"), "labels.zz1: the case nav-one has no factor 'zz1' (did you mean 'z1'?)"),
-        (labelled("z1", 0.5), "labels.z1: found 0.5, expected passed or failed (only a soft factor has levels)"),
-        (labelled("z1", "maybe"), "labels.z1: found 'maybe', expected passed, failed, or a soft factor's level"),
+        (labelled("zz1"), "labels.zz1: the case nav-one has no requirement 'zz1' (did you mean 'z1'?)"),
+        (labelled("z1", 0.5), "labels.z1: found 0.5, expected passed or failed (only a soft requirement has levels)"),
+        (labelled("z1", "maybe"), "labels.z1: found 'maybe', expected passed, failed, or a soft requirement's level"),
         (labelled("z1", trail=3), "trail: is not a known field (did you mean 'trial'?)"),
         (labelled("e1"), "labels.e1: is labelled twice: given.jsonl:1 does it too"),
     ],
@@ -181,7 +181,7 @@ def test_a_reply_whose_required_labels_are_all_decided_becomes_a_labelled_answer
     assert added["I suggest Old Mill."].labels == LABELS | {"z1": "failed"}
     assert main(["lint", "suite", "--answers", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)["answers"]
-    assert [label["factor"] for label in found["wrong"]] == ["z1"], "what was corrected is now a test of the judge"
+    assert [label["requirement"] for label in found["wrong"]] == ["z1"], "what was corrected is now a test of the judge"
 
 
 def test_a_reply_with_an_open_label_is_not_added_and_the_label_named(run, capsys):
@@ -229,7 +229,7 @@ def test_a_file_whose_last_line_was_left_open_is_added_to_line_by_line(run, caps
     path = run / "labels" / "reviewed.jsonl"
     path.write_text(path.read_text().rstrip("\n"))
     given(labelled("e1"))
-    assert [factor for factor, _, _ in decisions(run)] == ["z1", "e1"]
+    assert [requirement for requirement, _, _ in decisions(run)] == ["z1", "e1"]
 
 
 def test_trials_that_are_equal_ask_once(run, capsys):

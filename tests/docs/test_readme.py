@@ -79,7 +79,7 @@ def test_the_case_that_stands_there_can_be_loaded(tmp_path: Path) -> None:
     (tmp_path / "case.yaml").write_text(found[1], encoding="utf-8")
     suite = open_suite(tmp_path)
     (case,) = [suite.load(entry) for path in suite.files() for entry in suite.entries(path)]
-    assert [factor.id for factor in case.truth.factors] == ["cancelled", "only-A1", "agreed"]
+    assert [requirement.id for requirement in case.truth.requirements] == ["cancelled", "only-A1", "agreed"]
 
 
 def test_the_output_fits_in_80_columns() -> None:

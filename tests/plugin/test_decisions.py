@@ -29,9 +29,9 @@ def saved(name: str = "new.json") -> dict[str, object]:
     return json.loads(Path(name).read_text(encoding="utf-8"))
 
 
-def label(run: dict[str, object], factor: str = "z1") -> dict[str, object]:
+def label(run: dict[str, object], requirement: str = "z1") -> dict[str, object]:
     card = next(card for card in run["cases"] if card["id"] == "nav-one")
-    return next(label for label in card["labels"] if label["factor"] == factor)
+    return next(label for label in card["labels"] if label["requirement"] == requirement)
 
 
 def test_a_decision_on_this_reply_comes_before_the_judge(decided: pytest.Pytester) -> None:
@@ -65,24 +65,26 @@ def test_a_decision_on_other_evidence_does_not_count_and_is_named(decided: pytes
     assert "as the calls or their results are others: z1" in saved()["manifest"]["warnings"][0]
 
 
-def test_a_decision_on_other_words_of_the_factor_does_not_count_and_is_named(decided: pytest.Pytester, capsys) -> None:
+def test_a_decision_on_other_words_of_the_requirement_does_not_count_and_is_named(
+    decided: pytest.Pytester, capsys
+) -> None:
     cases = decided.path / "benchmark_cases" / "nav" / "a.yaml"
     cases.write_text(cases.read_text().replace("it is open now", "it is open all night"))
     decided.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=new.json")
     assert label(saved())["outcome"] == "failed"
-    assert "as the factor's words have changed: z1" in saved()["manifest"]["warnings"][0]
+    assert "as the requirement's words have changed: z1" in saved()["manifest"]["warnings"][0]
     main(["lint", "benchmark_cases"])
     assert (
-        "reviewed.jsonl:1: wording.z1: the words of the factor z1 of the case nav-one have changed"
+        "reviewed.jsonl:1: wording.z1: the words of the requirement z1 of the case nav-one have changed"
         in capsys.readouterr().out
     )
 
 
-def test_a_decision_on_a_factor_that_is_gone_is_named(decided: pytest.Pytester) -> None:
+def test_a_decision_on_a_requirement_that_is_gone_is_named(decided: pytest.Pytester) -> None:
     cases = decided.path / "benchmark_cases" / "nav" / "a.yaml"
     cases.write_text(cases.read_text().replace('"z1"', '"z3"'))
     decided.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=new.json")
-    assert "as the case has no such factor: z1" in saved()["manifest"]["warnings"][0]
+    assert "as the case has no such requirement: z1" in saved()["manifest"]["warnings"][0]
 
 
 def test_of_two_decisions_that_fit_the_later_counts(decided: pytest.Pytester) -> None:
@@ -91,7 +93,7 @@ def test_of_two_decisions_that_fit_the_later_counts(decided: pytest.Pytester) ->
     assert label(saved())["why"] == "labelled by ann: it does not"
 
 
-def test_a_soft_factor_may_be_decided_with_a_level(decided: pytest.Pytester) -> None:
+def test_a_soft_requirement_may_be_decided_with_a_level(decided: pytest.Pytester) -> None:
     decide(GIVEN | {"labels": {"z2": 0.5}, "why": {}})
     decided.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=new.json")
     assert (label(saved(), "z2")["value"], label(saved(), "z2")["outcome"]) == (0.5, "passed")
@@ -144,7 +146,7 @@ def test_an_episode_that_somebody_else_broke_is_not_decided_by_anybody(decided: 
     assert label(saved())["outcome"] == "unevaluated"
 
 
-def test_a_count_of_explicit_factors_gives_way_once_each_is_decided(decided: pytest.Pytester) -> None:
+def test_a_count_of_explicit_requirements_gives_way_once_each_is_decided(decided: pytest.Pytester) -> None:
     verdict = {"case_id": "nav-one", "details": {"ECR": {"numerator": 0, "denominator": 1}}}
     Path("verdicts.jsonl").write_text(json.dumps(verdict) + "\n")
     decide(GIVEN | {"labels": {"e1": "passed"}, "why": {}})

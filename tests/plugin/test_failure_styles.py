@@ -181,7 +181,7 @@ def test_a_file_that_looks_like_an_option_is_given_as_a_file() -> None:
 
 
 @THOROUGHLY
-def test_a_soft_factor_that_is_met_in_part_is_told(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_a_soft_requirement_that_is_met_in_part_is_told(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
     one = tiny_suite.case("nav-one")
     one["truth"]["implicit"][1] = LEVELS
     (project.path / "benchmark_cases" / "nav" / "a.yaml").write_text(json.dumps([one]))
@@ -193,11 +193,15 @@ def test_a_soft_factor_that_is_met_in_part_is_told(project: pytest.Pytester, wor
 
 
 @THOROUGHLY
-def test_all_that_a_judge_says_of_a_failed_factor_is_shown(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_all_that_a_judge_says_of_a_failed_requirement_is_shown(
+    project: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
     """Long reasons are wrapped, never cut, and every quotation stands beside its place."""
     words = [f"reason{number}" for number in range(80)]
     quotes = [Quote(turn=1, start=number, end=number + 1, text=f"word{number}") for number in range(5)]
-    label = Label(factor="z1", kind="implicit", outcome="failed", value=0, why=" ".join(words), quotes=tuple(quotes))
+    label = Label(
+        requirement="z1", kind="implicit", outcome="failed", value=0, why=" ".join(words), quotes=tuple(quotes)
+    )
     project.makepyfile(
         judge=f"""
         from pytest_mapsat.model import Label

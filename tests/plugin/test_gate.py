@@ -6,7 +6,7 @@ import pytest
 import tiny_suite
 from workers import EVERYWHERE, THOROUGHLY
 
-GOOD = "--mapsat-agent=good:agent"  # AR 0.5 in every case: the soft factor is missed
+GOOD = "--mapsat-agent=good:agent"  # AR 0.5 in every case: the soft requirement is missed
 
 
 @pytest.mark.parametrize(

@@ -218,7 +218,7 @@ def test_pipa_measures_any_suite_and_a_saved_run_alike(project, capsys, monkeypa
     assert "the call search_poi" in (project.path / "run.html").read_text()
     # Nothing else has changed.
     assert {name: card["metrics"][name] for name in before["cases"][0]["metrics"]} == before["cases"][0]["metrics"]
-    assert [one for one in card["labels"] if ":" not in one["factor"]] == before["cases"][0]["labels"]
+    assert [one for one in card["labels"] if ":" not in one["requirement"]] == before["cases"][0]["labels"]
     monkeypatch.chdir(project.path)
     (project.path / "first.json").write_text(json.dumps(found))
     for judge in ("checks", "recorded:first.json"):

@@ -34,8 +34,8 @@ BREVITY = Family("brevity", (Metric(name="short", title="short answers"),), lamb
 class Verdict:
     trajectory = ""
     def labelled(self, case, base):
-        labels = [Label(factor=factor.id, kind=kind, outcome="passed", value=1.0, by="recorded") for kind, factors in
-            (("explicit", case.truth.explicit), ("implicit", case.truth.implicit), ("fact", case.truth.facts)) for factor in factors]
+        labels = [Label(requirement=requirement.id, kind=kind, outcome="passed", value=1.0, by="recorded") for kind, requirements in
+            (("explicit", case.truth.explicit), ("implicit", case.truth.implicit), ("fact", case.truth.facts)) for requirement in requirements]
         return base.model_copy(update={"labels": tuple(labels)})
 
 def read_thumbs(path, name):
