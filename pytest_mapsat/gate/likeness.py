@@ -33,6 +33,7 @@ from pytest_mapsat.model import (
     lighten,
     trajectory_digest,
 )
+from pytest_mapsat.options import fields_that_change
 
 from .finding import listed
 
@@ -40,11 +41,7 @@ _NONE = "none"
 #: What asserts each kind of requirement.
 _KINDS = {"explicit": "explicit", "hard": "hard", "soft": "soft", "fact": "facts", "policy": "policies"}
 #: Options that may differ: they say how much is run and what is made of it, not what happens in an episode.
-_FREE = {
-    *("sample", "sample_by", "sample_seed", "assert"),
-    *("trials", "pass_rule", "shard", "allow_lost", "allow_undecided", "fail_under", "fail_under_from"),
-    *("compare_fail", "compare_fail_from", "compare_on", "inconclusive", "metrics"),
-}
+_FREE = fields_that_change("item", "run")
 
 
 #: Prompts for labels that only some families of metrics read: whoever measures by one family more is compared on the others.
@@ -237,7 +234,7 @@ class Likeness(NamedTuple):
             way = "mapsat regrade judges the base again; with another user or other limits it has to be run again"
         elif self.part and not common:
             way = (
-                "run the base again, or compare the cases that are the same in both with --mapsat-compare-on=common; "
+                "run the base again, or compare the cases that are the same in both with mapsat compare --common; "
                 "an anchor moves with mapsat compare ANCHOR RUN --accept"
             )
         else:

@@ -114,7 +114,7 @@ class Family:
     """Some metrics that are measured together.
 
     Attributes:
-        name: what suites declare it by, under ``metrics:``, and ``--mapsat-metrics`` asks for it by.
+        name: what suites declare it by, under ``metrics:``, and ``mapsat_metrics`` of an ini file names it by.
         metrics: what it measures; names are unique over all families.
         labels: kinds of labels that it reads besides those of the case's requirements: ``state`` for the steps, ``observation`` for the things that
             replies name. A judge gives them only where a family asks.

@@ -64,7 +64,7 @@ class Change(Noun):
 
 
 class RuleResult(Noun):
-    """What became of one rule of ``--mapsat-compare-fail``.
+    """What became of one rule of ``--mapsat-max-drop``.
 
     ``rule``: as it was written, ``navigation.ar:0.02``. ``p``: how probable so large a drop is between two runs of one agent, corrected for all rules;
     null where the agent does not vary. ``low`` and ``high``, of a rule with ``@sampled``: they hold the difference over cases like these at 95 %, for

@@ -14,11 +14,11 @@ from pytest_mapsat.model import (
     Provenance,
     Quote,
     Requirement,
-    RunOptions,
     RunRequest,
     Scorecard,
     Step,
 )
+from pytest_mapsat.options import OPTIONS, Option, fields_of
 
 from . import values
 from .text import call_text, cut, printable, side_by_side, wrap
@@ -28,17 +28,12 @@ _QUOTES = 8
 _RESULT = 100
 _CALLS = 12
 _COMPARED = 20
+#: Options that change something for one case; what own tools have answered is a recording by then.
+_OF_A_CASE = frozenset(name for name, option in OPTIONS.items() if option.changes in ("episode", "item")) - {"on-miss"}
+#: Options that stand beside those of the run, first of all.
+_SPECS = dict.fromkeys(("agent", "user", "judge"))
 #: A blank at which no line is broken.
 _HELD = "\N{NO-BREAK SPACE}"
-#: Options that decide about the run as a whole, and change nothing for one case: what own tools have answered is a recording by then.
-_OF_THE_RUN = frozenset(
-    {
-        *("allow_lost", "allow_undecided", "on_miss", "pass_rule", "sample", "sample_by", "sample_seed", "shard"),
-        *("fail_under", "fail_under_from", "compare_fail", "compare_fail_from", "compare_on", "inconclusive"),
-    }
-)
-#: Options that have another name on the command line.
-_OPTION_NAMES = {"asserted": "assert", "timeout_seconds": "timeout"}
 
 
 def again_command(request: RunRequest, place: str, named: Collection[str] = ()) -> str:
@@ -50,15 +45,17 @@ def again_command(request: RunRequest, place: str, named: Collection[str] = ()) 
         named: options to say although they have their default, as ``max-turns``: an ini file may say otherwise.
     """
     usual = RunRequest(agent="", user="scripted", judge="checks")
-    pairs = [(name, getattr(request, name), getattr(usual, name)) for name in ("agent", "user", "judge")]
-    fields = sorted(RunOptions.model_fields.keys() - _OF_THE_RUN)
-    pairs += [(_option(name), getattr(request.options, name), getattr(usual.options, name)) for name in fields]
-    said = [_said_option(name, value) for name, value, default in pairs if value != default or name in named]
-    return shlex.join(["pytest", f"./{place}" if place.startswith("-") else place, *said])
+    names = [name for name in sorted({*_OF_A_CASE, "trials"} - _SPECS.keys()) if OPTIONS[name].typed]
+    of_case = [OPTIONS[name] for name in (*_SPECS, *names)]
+    values = [(option.name, _value_of(request, option), _value_of(usual, option)) for option in of_case]
+    options = [_said_option(name, value) for name, value, default in values if value != default or name in named]
+    return shlex.join(["pytest", f"./{place}" if place.startswith("-") else place, *options])
 
 
-def _option(field: str) -> str:
-    return _OPTION_NAMES.get(field, field).replace("_", "-")
+def _value_of(request: RunRequest, option: Option) -> object:
+    if option.name in _SPECS:
+        return getattr(request, option.name)
+    return getattr(request.options, "asserted" if option.name == "assert" else fields_of(option)[0])
 
 
 def _said_option(name: str, value: object) -> str:

@@ -212,7 +212,7 @@ def test_runs_that_differ_in_part_are_compared_on_the_common_part_when_asked(new
     refused = compare(base, new, parse_drops(["ar:0"]))
     assert not refused.comparable
     assert any(told in reason for reason in refused.reasons)
-    assert "--mapsat-compare-on=common" in refused.reasons[-1]
+    assert "mapsat compare --common" in refused.reasons[-1]
     found = compare(base, new, parse_drops(["ar:0"]), common=True)
     assert (found.comparable, found.outcome) == (True, "passed")
     assert any(told in warning for warning in found.warnings)

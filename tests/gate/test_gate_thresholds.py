@@ -118,5 +118,5 @@ def test_a_drop_is_about_these_cases_unless_it_says_sampled():
 def test_a_mistake_in_a_drop_is_answered_kindly(text, message):
     with pytest.raises(UsageError) as error:
         parse_drops([text])
-    assert str(error.value).startswith("--mapsat-compare-fail: ")
+    assert str(error.value).startswith("--mapsat-max-drop: ")
     assert message in str(error.value)

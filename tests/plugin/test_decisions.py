@@ -104,11 +104,8 @@ def test_regrade_counts_decisions_too(decided: pytest.Pytester) -> None:
     assert label(saved())["by"] == "decision"
 
 
-def test_decisions_of_a_file_that_is_named_take_the_place_of_the_suites_own(decided: pytest.Pytester) -> None:
+def test_regrade_takes_a_file_of_decisions_in_the_place_of_the_suites_own(decided: pytest.Pytester) -> None:
     Path("none.jsonl").write_text("")
-    for arguments in (("--mapsat-decisions=none.jsonl",), ("-o", "mapsat_decisions=none.jsonl")):
-        decided.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=new.json", *arguments)
-        assert label(saved())["by"] == "checks"
     main(["regrade", "run.json", "--labels", "none.jsonl", "--save", "new.json"])
     assert label(saved())["by"] == "checks"
 
@@ -120,21 +117,11 @@ def test_the_manifest_tells_which_decisions_counted(decided: pytest.Pytester, ca
     assert len(own["suites"][0]["decisions"]) == 16
     assert own["suites"][0]["fingerprint"] == before["suites"][0]["fingerprint"]
     assert (before["suites"][0]["decisions"], own["decisions"]) == ("", "")
-    decided.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=new.json", "--mapsat-decisions=other.jsonl")
+    main(["regrade", "new.json", "--decisions", "other.jsonl", "--save", "new.json"])
     assert len(saved()["manifest"]["decisions"]) == 16
     capsys.readouterr()
     main(["regrade", "new.json"])
     assert "judged with a file of labels that is not given now" in capsys.readouterr().err
-
-
-def test_a_named_file_that_cannot_be_used_is_a_usage_error(project: pytest.Pytester) -> None:
-    result = project.runpytest("--mapsat-agent=bad:agent", "--mapsat-decisions=nowhere.jsonl")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--mapsat-decisions: nowhere.jsonl: there is no such file*"])
-    Path("bad.jsonl").write_text('{"case": "nav-one"}\n')
-    result = project.runpytest("--mapsat-agent=bad:agent", "--mapsat-decisions=bad.jsonl")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*bad.jsonl:1: labels: is missing*"])
 
 
 def test_an_episode_that_somebody_else_broke_is_not_decided_by_anybody(decided: pytest.Pytester) -> None:
