@@ -117,7 +117,7 @@ def test_the_manifest_tells_which_decisions_counted(decided: pytest.Pytester, ca
     assert len(own["suites"][0]["decisions"]) == 16
     assert own["suites"][0]["fingerprint"] == before["suites"][0]["fingerprint"]
     assert (before["suites"][0]["decisions"], own["decisions"]) == ("", "")
-    main(["regrade", "new.json", "--decisions", "other.jsonl", "--save", "new.json"])
+    main(["regrade", "new.json", "--labels", "other.jsonl", "--save", "new.json"])
     assert len(saved()["manifest"]["decisions"]) == 16
     capsys.readouterr()
     main(["regrade", "new.json"])
