@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from pytest_mapsat.on_demand import fetched
 
+from .make import check_user_spec, make_user
 from .reading import learn_to_read
 from .rules import audit
 from .scripted import ScriptedUser
-from .user import SilentUser, User, UserBrokenError, UserMove, check_user_spec, make_user
+from .user import SilentUser, User, UserBrokenError, UserMove
 
 if TYPE_CHECKING:
     from .modelled import USER_PROMPTS

@@ -1,18 +1,12 @@
-"""What a user is, what it does when the agent has spoken, and which user ``--mapsat-user`` names; the user who never answers."""
+"""What a user is, and what it does when the agent has spoken; and the user who never answers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from pytest_mapsat.model import Case, Ending, MapsatError, Turn, Usage, UsageError, did_you_mean
-
-if TYPE_CHECKING:
-    from pytest_mapsat.llm import ModelClient
-
-_NAMES = ("scripted", "silent", "llm", "scripted+llm")
-_EXPECTED = "expected scripted, silent, llm:MODEL or scripted+llm:MODEL"
+from pytest_mapsat.model import Ending, MapsatError, Turn, Usage
 
 
 class UserBrokenError(MapsatError):
@@ -52,51 +46,3 @@ class SilentUser:
     def reply(self, turns: Sequence[Turn]) -> UserMove:  # noqa: ARG002  # the protocol's argument
         """Return the end of the dialogue."""
         return UserMove(text=None, ending="done")
-
-
-def make_user(spec: str, case: Case, *, client: ModelClient | None = None, trial: int = 1) -> User:
-    """Return a fresh user for one episode of the case.
-
-    Args:
-        spec: ``scripted``, ``silent``, ``llm:MODEL`` or ``scripted+llm:MODEL``.
-        case: whose script is played; a scripted user is given its script and language only, a model persona and intent as well.
-        client: the way to models.
-        trial: counts the episodes of the case from 1.
-
-    Raises:
-        UsageError: the spec names no user, or one that needs a model, and there is no way to models.
-    """
-    check_user_spec(spec)
-    if spec == "silent":
-        return SilentUser()
-    from .scripted import ScriptedUser  # noqa: PLC0415 (it is made of what stands here)
-
-    kind, _, model = spec.partition(":")
-    if kind == "scripted":
-        return ScriptedUser(case.truth.user, language=case.language)
-    if client is None:
-        raise UsageError(f"user {spec!r}: models are asked in a run only, with --mapsat-agent")
-    from .modelled import Chooser, ModelUser, voice_of  # noqa: PLC0415 (only where a model is the user)
-
-    voice = voice_of(model, spec, client, trial)
-    if kind == "llm":
-        return ModelUser(case, voice)
-    return ScriptedUser(case.truth.user, language=case.language, chooser=Chooser(voice, case.language))
-
-
-def check_user_spec(spec: str) -> None:
-    """Do nothing for a spec that names a user.
-
-    Raises:
-        UsageError: it names no user of this version.
-    """
-    kind, colon, model = spec.partition(":")
-    if kind in ("llm", "scripted+llm"):
-        from pytest_mapsat.llm import named_model  # noqa: PLC0415 (likewise)
-
-        named_model(model, f"--mapsat-user={spec}")
-    elif colon and not did_you_mean(kind, _NAMES):
-        raise UsageError(f"user {spec!r}: a user of your own is not in this version yet; {_EXPECTED}")
-    elif spec not in ("scripted", "silent"):
-        hint = did_you_mean(kind, _NAMES)
-        raise UsageError(f"unknown user {spec!r}; {_EXPECTED}" + (f" ({hint})" if hint else ""))
