@@ -1,4 +1,4 @@
-"""For the project's own tests, pytest's plugin tester; for the shipped suite, the world of its errands."""
+"""For the project's own tests, pytest's plugin tester; for the shipped suite, the sandbox of its errands."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ if TYPE_CHECKING:
     import pytest
 
     from pytest_mapsat.model import Case
-    from pytest_mapsat.sandbox import WorldFactory
+    from pytest_mapsat.sandbox import SandboxFactory
     from pytest_mapsat.suite import Suite
 
 pytest_plugins = ["pytester"]
 
 
-def pytest_mapsat_world(config: pytest.Config, case: Case, suite: Suite) -> WorldFactory | None:
-    """Return what makes the world of a shipped case in the domain ``errands``."""
+def pytest_mapsat_sandbox(config: pytest.Config, case: Case, suite: Suite) -> SandboxFactory | None:
+    """Return what makes the sandbox of a shipped case in the domain ``errands``."""
     del config
     if suite.manifest.name != "mapsat-starter":
         return None
-    from shipped_agents.errands_world import world_of  # noqa: PLC0415  most runs play no such case
+    from shipped_agents.errands_sandbox import sandbox_of  # noqa: PLC0415  most runs play no such case
 
-    return world_of(case)
+    return sandbox_of(case)

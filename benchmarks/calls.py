@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from . import trust, worlds
+from . import sandboxes, trust
 from .growth import Growth, grown
 from .row import Row
 
@@ -23,12 +23,12 @@ def exact(quick: bool) -> Row:
         f"{micro:.0f} us",
         "60 us",
         micro <= 60,
-        "median of single calls, 1,000 records of one tool",
+        "median of single calls, 1,000 recordings of one tool",
     )
 
 
 def near(quick: bool) -> Row:
-    """A near answer among 1,000 records of one tool in one case."""
+    """A near answer among 1,000 recordings of one tool in one case."""
     sandbox = _sandbox(1_000)
     arguments = {"query": "charger 7", "lon": 1.0004, "lat": 2.0, "radius": 500}
     micro = _median_us(lambda: sandbox.call("search_nearby", arguments), quick)
@@ -37,13 +37,13 @@ def near(quick: bool) -> Row:
         f"{micro / 1000:.2f} ms",
         "3 ms",
         micro <= 3_000,
-        "median of single calls, 1,000 records of one tool",
+        "median of single calls, 1,000 recordings of one tool",
     )
 
 
 def searching(quick: bool) -> Row:
     """A search among 10,000 places, computed: sorts, qualifiers and names, in circles of 3 km."""
-    micro = _median_of(worlds.world(), worlds.searches(), quick)
+    micro = _median_of(sandboxes.sandbox(), sandboxes.searches(), quick)
     return Row(
         "a computed search in 10,000 places",
         f"{micro / 1000:.2f} ms",
@@ -55,7 +55,7 @@ def searching(quick: bool) -> Row:
 
 def routing(quick: bool) -> Row:
     """Routes on a network of 2,000 ways in both directions, alternatives included."""
-    micro = _median_of(worlds.world(), worlds.trips(), quick)
+    micro = _median_of(sandboxes.sandbox(), sandboxes.trips(), quick)
     return Row(
         "computed routes on 2,000 edges",
         f"{micro / 1000:.2f} ms",
@@ -90,7 +90,7 @@ def _dialogues():
     from pytest_mapsat.episode import Limits, run_episode
     from pytest_mapsat.judges import make_judge
     from pytest_mapsat.model import FactRequirement
-    from pytest_mapsat.sandbox import make_world
+    from pytest_mapsat.sandbox import make_sandbox
     from pytest_mapsat.suite import open_suite
     from pytest_mapsat.users import make_user
 
@@ -101,16 +101,16 @@ def _dialogues():
     cases = []
     for entry in (entry for path in suite.files() for entry in suite.entries(path)):
         case = suite.load(entry)
-        world = make_world(case, suite)
-        trajectory = run_episode(case, source, make_user("scripted", case), world, Limits(), trial=1)
+        sandbox = make_sandbox(case, suite)
+        trajectory = run_episode(case, source, make_user("scripted", case), sandbox, Limits(), trial=1)
         truth = case.truth.model_copy(update={"facts": (*case.truth.facts, every)})
         cases.append((case.model_copy(update={"truth": truth}), trajectory))
     return make_judge("checks", suite.tools, root=root, vocabulary=suite.vocabulary), cases
 
 
 def _sandbox(count: int):
-    from pytest_mapsat.model import ParameterMatch, Record, Tool
-    from pytest_mapsat.sandbox import Sandbox
+    from pytest_mapsat.model import ParameterMatch, Recording, Tool
+    from pytest_mapsat.sandbox import RecordedSandbox
 
     names = ("query", "lon", "lat", "radius")
     tool = Tool(
@@ -124,8 +124,8 @@ def _sandbox(count: int):
             "radius": ParameterMatch(type="number", default=1000),
         },
     )
-    records = [
-        Record(
+    recordings = [
+        Recording(
             case="c",
             tool="search_nearby",
             arguments={"query": f"charger {number}", "lon": 1.0, "lat": 2.0, "radius": "500"},
@@ -133,13 +133,13 @@ def _sandbox(count: int):
         )
         for number in range(count)
     ]
-    return Sandbox({"search_nearby": tool}, records)
+    return RecordedSandbox({"search_nearby": tool}, recordings)
 
 
-def _median_of(world, calls, quick: bool) -> float:
+def _median_of(sandbox, calls, quick: bool) -> float:
     def call() -> None:
         name, arguments = next(calls)
-        answer = world.call(name, arguments)
+        answer = sandbox.call(name, arguments)
         assert answer.status == "ok", answer
 
     return _median_us(call, quick)

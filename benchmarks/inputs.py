@@ -76,27 +76,27 @@ def suite(
     count: int,
     *,
     padding: int = 0,
-    record_padding: int = 0,
+    recording_padding: int = 0,
     attributes: Callable[[int], dict[str, str]] | None = None,
 ) -> Path:
     """Write a suite of ``count`` trivial cases in one JSONL file, and an agent that passes them all.
 
-    Each case has one factor of each kind with a check, one expected tool and one record; ``padding`` and ``record_padding`` add characters to case and record,
+    Each case has one factor of each kind with a check, one expected tool and one recording; ``padding`` and ``recording_padding`` add characters to case and recording,
     ``attributes`` gives the attributes of a case by its number.
     """
     cases = folder / "benchmark_cases"
     (cases / "tools").mkdir(parents=True)
-    (cases / "records").mkdir()
+    (cases / "recordings").mkdir()
     (cases / "suite.yaml").write_text(_MANIFEST)
     (cases / "tools" / "search_poi.yaml").write_text(_TOOL)
     (folder / "trivial_agent.py").write_text(_AGENT)
     (folder / "pytest.ini").write_text("[pytest]\n")
-    with (cases / "cases.jsonl").open("w") as file, (cases / "records" / "records.jsonl").open("w") as records:
+    with (cases / "cases.jsonl").open("w") as file, (cases / "recordings" / "recordings.jsonl").open("w") as recordings:
         for number in range(count):
             name = f"case-{number:06}"
             own = {} if attributes is None else attributes(number)
             file.write(json.dumps(_case(name, padding, own), ensure_ascii=False, separators=(",", ":")) + "\n")
-            records.write(json.dumps(_record(name, record_padding), separators=(",", ":")) + "\n")
+            recordings.write(json.dumps(_recording(name, recording_padding), separators=(",", ":")) + "\n")
     return folder
 
 
@@ -137,7 +137,7 @@ def _case(name: str, padding: int, attributes: dict[str, str]) -> dict[str, obje
     }
 
 
-def _record(name: str, padding: int) -> dict[str, object]:
+def _recording(name: str, padding: int) -> dict[str, object]:
     pois = [{"name": "Blue Bay", "lon": 1.0, "lat": 2.0}]
     result = {"pois": pois, **({"about": "x" * padding} if padding else {})}
     return {"case": name, "tool": "search_poi", "arguments": {"query": "charger"}, "result": result}

@@ -14,7 +14,7 @@ from .row import Row
 
 _BESIDE = """## Beside what you would otherwise use
 
-The same trivial agent in each. Ours reads and validates a case with its records, answers a tool call, plays the user, reads the reply for
+The same trivial agent in each. Ours reads and validates a case with its recordings, answers a tool call, plays the user, reads the reply for
 three checks, scores eight metrics and accounts for every item; the others run the agent and one metric of a line, deepeval the metric alone.
 """
 

@@ -106,7 +106,7 @@ def sample(bench: Bench) -> Row:
     holds = ours.seconds <= 10 and ours.megabytes <= 500
     what = f"first episode of a sample of {size:,} from {cases:,} cases"
     figure = f"{ours.seconds:.1f} s, {ours.megabytes:.0f} MB"
-    return Row(what, figure, "10 s, 500 MB", holds, "by scenario and city; 10 KB of records a case")
+    return Row(what, figure, "10 s, 500 MB", holds, "by scenario and city; 10 KB of recordings a case")
 
 
 def waiting(bench: Bench) -> list[Row]:

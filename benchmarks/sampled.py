@@ -9,7 +9,7 @@ from . import inputs
 _SCENARIOS = 11
 #: Cities, of which the first is by far the largest: the n-th has a share of 1/n.
 _CITIES = 350
-_RECORD = 10_000
+_RECORDING = 10_000
 #: The status that the process ends with.
 ENDED = 17
 _AGENT = f"""
@@ -21,7 +21,7 @@ def agent(message, tools):
 
 
 def suite(folder: Path, count: int) -> Path:
-    """Write a suite of cases in 11 scenarios and 350 cities, with 10 KB of records each."""
+    """Write a suite of cases in 11 scenarios and 350 cities, with 10 KB of recordings each."""
     weights = [1 / number for number in range(1, _CITIES + 1)]
     bounds = [sum(weights[: number + 1]) / sum(weights) for number in range(_CITIES)]
 
@@ -30,6 +30,6 @@ def suite(folder: Path, count: int) -> Path:
         city = next(index for index, bound in enumerate(bounds) if place <= bound)
         return {"scenario": f"scenario {number * number % 101 % _SCENARIOS}", "city": f"city {city}"}
 
-    project = inputs.suite(folder, count, record_padding=_RECORD, attributes=attributes)
+    project = inputs.suite(folder, count, recording_padding=_RECORDING, attributes=attributes)
     (project / "first_word.py").write_text(_AGENT)
     return project

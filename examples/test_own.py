@@ -18,7 +18,7 @@ def test_it_asks_only_where_the_case_leaves_something_open(mapsat_case: Any, map
 
 
 def test_no_call_is_made_in_vain(mapsat_run: Any) -> None:
-    """Neither a wrong name or argument, nor a call that the recorded world cannot answer."""
+    """Neither a wrong name or argument, nor a call that the recorded sandbox cannot answer."""
     assert [call for call in mapsat_run().episode.calls if call.status != "ok"] == []
 
 

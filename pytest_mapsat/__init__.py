@@ -1,7 +1,7 @@
 """pytest-mapsat: does your LLM agent still satisfy its users? Asked on every merge, in pytest.
 
 ``check`` adds a check in Python, which is given an ``Episode`` and may return a ``Finding``. ``Reply`` is what an agent may return in place of a text.
-``Refused`` is raised by a tool of a world in Python that does not do what it was asked to; ``Unavailable`` by an agent whose own service cannot be reached.
+``Refused`` is raised by a tool of a sandbox in Python that does not do what it was asked to; ``Unavailable`` by an agent whose own service cannot be reached.
 """
 
 from __future__ import annotations

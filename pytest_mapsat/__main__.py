@@ -1,4 +1,4 @@
-"""``python -m pytest_mapsat`` is the ``mapsat`` command."""
+"""``python -m pytest_mapsat`` is the ``mapsat`` command, with those besides that are rarely used."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ import sys
 
 from pytest_mapsat.cli import main
 
-sys.exit(main())
+sys.exit(main(rare=True))

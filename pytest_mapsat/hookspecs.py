@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from pytest_mapsat.metrics import Family
     from pytest_mapsat.model import Case, Run
-    from pytest_mapsat.sandbox import WorldFactory
+    from pytest_mapsat.sandbox import SandboxFactory
     from pytest_mapsat.suite import Suite
 
 
@@ -29,11 +29,11 @@ def pytest_mapsat_case_loaded(case: Case) -> None:
 
 
 @pytest.hookspec(firstresult=True)
-def pytest_mapsat_world(config: pytest.Config, case: Case, suite: Suite) -> WorldFactory | None:
-    """Return what makes the world of a case: a class, or a function, of the ``State``; None to leave it to others.
+def pytest_mapsat_sandbox(config: pytest.Config, case: Case, suite: Suite) -> SandboxFactory | None:
+    """Return what makes the sandbox of a case: a class, or a function, of the ``State``; None to leave it to others.
 
-    Called for each episode. The object that is made has a method for each tool that it answers; see docs/worlds.md. A ``conftest.py`` in the
-    suite's own folder is refused: a suite is data. Outside pytest the entry points of the group ``pytest_mapsat.worlds`` are known.
+    Called for each episode. The object that is made has a method for each tool that it answers; see docs/sandboxes.md. A ``conftest.py`` in the
+    suite's own folder is refused: a suite is data. Outside pytest the entry points of the group ``pytest_mapsat.sandboxes`` are known.
     """
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_mapsat.model import Case
-    from pytest_mapsat.sandbox import Toolbox, World
+    from pytest_mapsat.sandbox import Sandbox, Toolbox
 
     from .pytest_plugin.session import CaseRun, MapsatSession
 
@@ -105,9 +105,9 @@ def mapsat_case(request: pytest.FixtureRequest) -> Case:
 
 
 @pytest.fixture
-def mapsat_sandbox(request: pytest.FixtureRequest, mapsat_case: Case) -> World:
-    """The world of the case, as an episode finds it."""
-    return _active(request).world(request, mapsat_case)
+def mapsat_sandbox(request: pytest.FixtureRequest, mapsat_case: Case) -> Sandbox:
+    """The sandbox of the case, as an episode finds it."""
+    return _active(request).sandbox(request, mapsat_case)
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def mapsat_run(request: pytest.FixtureRequest, mapsat_case: Case) -> Callable[[]
 def mapsat_record(request: pytest.FixtureRequest) -> Iterator[Callable[..., Toolbox]]:
     """A callable that wraps your own tools for an agent: ``mapsat_record(tools, suite, case)``.
 
-    Each call goes to the tool itself; when the test ends, the answers are records of the case in the suite. See docs/recording.md.
+    Each call goes to the tool itself; when the test ends, the answers are recordings of the case in the suite. See docs/recording.md.
     """
     from .model import MapsatError  # noqa: PLC0415 (pydantic, and more below: for those who ask for it)
     from .recording import recording  # noqa: PLC0415

@@ -121,7 +121,7 @@ class Store:
             return _unpacked(data)
         except (ValueError, zlib.error) as error:
             raise StoreError(
-                f"{shown_path(self.folder)}: an entry is damaged: {error}; run: mapsat cache clear"
+                f"{shown_path(self.folder)}: an entry is damaged: {error}; run: python -m pytest_mapsat cache clear"
             ) from None
 
     @contextmanager
@@ -132,7 +132,7 @@ class Store:
         except (sqlite3.Error, OSError, _library().Timeout) as error:
             said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             hint = (
-                "run: mapsat cache clear"
+                "run: python -m pytest_mapsat cache clear"
                 if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
                 else f"name another folder with {FOLDER_VARIABLE}"
             )

@@ -11,7 +11,7 @@ from typing import Any
 from . import errands, journeys, outings, places
 from .language import Request, pick, understand
 from .needs import Needs, needs_of
-from .world import Tools, World, world_of
+from .town import Tools, Town, town_of
 
 
 def agent(message: str, tools: Tools, context: Mapping[str, Any], session: Any) -> str:
@@ -25,16 +25,16 @@ def agent(message: str, tools: Tools, context: Mapping[str, Any], session: Any) 
     """
     said: list[str] = session.state.setdefault("said", [])
     said.append(message)
-    world = world_of(tools, context)
+    town = town_of(tools, context)
     if "pending" in session.state:
-        return errands.go_on(message, world, session.state)
+        return errands.go_on(message, town, session.state)
     if act := errands.act_of(said[0]):
-        return errands.run(act, said[0], world, context, session.state)
+        return errands.run(act, said[0], town, context, session.state)
     request = understand(said[0])
-    needs = needs_of(request, said, context, world)
+    needs = needs_of(request, said, context, town)
     asked = len(said) > 1
     question = "" if asked else _question(request, needs)
-    return question or _answer(request, needs, world, context["uid"])
+    return question or _answer(request, needs, town, context["uid"])
 
 
 def _question(request: Request, needs: Needs) -> str:
@@ -46,23 +46,23 @@ def _question(request: Request, needs: Needs) -> str:
     return places.question(request, needs) if request.task == "place" else ""
 
 
-def _answer(request: Request, needs: Needs, world: World, uid: str) -> str:
+def _answer(request: Request, needs: Needs, town: Town, uid: str) -> str:
     planners = {"outing": outings.plan, "errands": outings.plan_errands, "transit": journeys.by_transit}
     if request.task in planners:
-        return planners[request.task](request, needs, world)
+        return planners[request.task](request, needs, town)
     if request.task == "usual":
-        return places.the_usual(request, needs, world, uid)
+        return places.the_usual(request, needs, town, uid)
     if request.task in ("journey", "ride"):
-        return _towards(request, needs, world)
+        return _towards(request, needs, town)
     if not request.subject:
         return pick(request.language, "What are you looking for?", "请问您想找什么？")
-    return places.recommend(request, needs, world)
+    return places.recommend(request, needs, town)
 
 
-def _towards(request: Request, needs: Needs, world: World) -> str:
+def _towards(request: Request, needs: Needs, town: Town) -> str:
     """Return the answer to those who want to get to a place with a name."""
-    destination, question = journeys.which_one(request, needs, world)
+    destination, question = journeys.which_one(request, needs, town)
     if destination is None:
         return question
     go = journeys.by_ride if request.task == "ride" else journeys.lead
-    return go(request, needs, world, destination)
+    return go(request, needs, town, destination)

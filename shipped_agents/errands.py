@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from .language import clock_times, count_before, has_any, pick
-from .world import Json, World
+from .town import Json, Town
 
 #: What is asked for, by words of the first message.
 _ACTS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -31,25 +31,25 @@ def act_of(message: str) -> str:
     return next((act for act, words in _ACTS if has_any(message.lower(), words)), "")
 
 
-def run(act: str, message: str, world: World, context: Mapping[str, Any], state: dict[str, Any]) -> str:
+def run(act: str, message: str, town: Town, context: Mapping[str, Any], state: dict[str, Any]) -> str:
     """Return the reply to the message that asks for an errand; what is to be agreed to is kept in ``state``."""
     language = "zh" if re.search(r"[\u4e00-\u9fff]", message) else "en"
     doing: dict[str, Callable[[], str]] = {
-        "cancel": lambda: _cancel(language, message, world, context["uid"], state),
-        "reorder": lambda: _reorder(language, message, world, context["uid"], state),
-        "readdress": lambda: _readdress(language, message, world, context["uid"]),
-        "book": lambda: _book(language, message, world, context, state),
-        "move": lambda: _move(language, message, world, context["uid"]),
+        "cancel": lambda: _cancel(language, message, town, context["uid"], state),
+        "reorder": lambda: _reorder(language, message, town, context["uid"], state),
+        "readdress": lambda: _readdress(language, message, town, context["uid"]),
+        "book": lambda: _book(language, message, town, context, state),
+        "move": lambda: _move(language, message, town, context["uid"]),
     }
     return doing[act]()
 
 
-def go_on(message: str, world: World, state: dict[str, Any]) -> str:
+def go_on(message: str, town: Town, state: dict[str, Any]) -> str:
     """Return the reply to the answer that a request for a go-ahead has got."""
     language, tool, arguments, done = state.pop("pending")
     if has_any(message.lower().split(",")[0], _NO):
         return pick(language, "All right, I have left everything as it is.", "好的，什么都没有改动。")
-    answer = world.ask(tool, **arguments)
+    answer = town.ask(tool, **arguments)
     if answer.get("status") == "refused":
         return pick(language, f"That did not work: {answer['message']}.", "抱歉，没有办成。")
     return str(done)
@@ -60,8 +60,8 @@ def _ask(language: str, state: dict[str, Any], question: str, tool: str, done: s
     return question
 
 
-def _orders(world: World, uid: str) -> list[Json]:
-    return list(world.ask("list_orders", uid=uid).get("orders", ()))
+def _orders(town: Town, uid: str) -> list[Json]:
+    return list(town.ask("list_orders", uid=uid).get("orders", ()))
 
 
 def _meant(message: str, rows: Iterable[Json]) -> Json | None:
@@ -101,8 +101,8 @@ def _stuck(language: str, order: Json) -> str:
     return pick(language, en.get(order["status"], f"already {order['status']}"), zh[order["status"]])
 
 
-def _cancel(language: str, message: str, world: World, uid: str, state: dict[str, Any]) -> str:
-    current = [order for order in _orders(world, uid) if order["status"] not in ("delivered", "cancelled")]
+def _cancel(language: str, message: str, town: Town, uid: str, state: dict[str, Any]) -> str:
+    current = [order for order in _orders(town, uid) if order["status"] not in ("delivered", "cancelled")]
     order = _meant(message, current)
     if order is None:
         return pick(language, "I find no order that could be cancelled.", "没有可以取消的订单。")
@@ -128,10 +128,10 @@ def _cancel(language: str, message: str, world: World, uid: str, state: dict[str
     )
 
 
-def _reorder(language: str, message: str, world: World, uid: str, state: dict[str, Any]) -> str:
-    past = [order for order in _orders(world, uid) if order["status"] == "delivered"]
+def _reorder(language: str, message: str, town: Town, uid: str, state: dict[str, Any]) -> str:
+    past = [order for order in _orders(town, uid) if order["status"] == "delivered"]
     if has_any(message, ("昨天", "yesterday")):
-        past = [order for order in past if order["placed"].startswith(f"{world.now.date() - timedelta(days=1)}")]
+        past = [order for order in past if order["placed"].startswith(f"{town.now.date() - timedelta(days=1)}")]
     order = _meant(message, past)
     if order is None:
         return pick(language, "I find no such order.", "没有找到这样的订单。")
@@ -146,14 +146,14 @@ def _reorder(language: str, message: str, world: World, uid: str, state: dict[st
     )
 
 
-def _readdress(language: str, message: str, world: World, uid: str) -> str:
+def _readdress(language: str, message: str, town: Town, uid: str) -> str:
     found = _ADDRESS.search(message)
     address = (found[1] or found[2]) if found else ""
     told = []
-    for order in _orders(world, uid):
+    for order in _orders(town, uid):
         dish = order["items"][0]["dish"]
         if order["status"] in ("open", "cooking"):
-            world.ask("change_address", order_id=order["id"], address=address)
+            town.ask("change_address", order_id=order["id"], address=address)
             told.append(pick(language, f"The {dish} now goes to {address}.", f"{dish}改送到{address}了。"))
         elif order["status"] == "on the way":
             told.append(
@@ -162,11 +162,11 @@ def _readdress(language: str, message: str, world: World, uid: str) -> str:
     return pick(language, " ", "").join(told)
 
 
-def _book(language: str, message: str, world: World, context: Mapping[str, Any], state: dict[str, Any]) -> str:
+def _book(language: str, message: str, town: Town, context: Mapping[str, Any], state: dict[str, Any]) -> str:
     known = " ".join([message, *context["history"]])
     people = count_before(message, "of us", "people", "人") or 2
-    day = world.day(tomorrow=has_any(message.lower(), ("tomorrow", "明晚", "明天")))
-    slots = world.ask("find_slots", city=world.city, day=f"{day}", people=people).get("slots", ())
+    day = town.day(tomorrow=has_any(message.lower(), ("tomorrow", "明晚", "明天")))
+    slots = town.ask("find_slots", city=town.city, day=f"{day}", people=people).get("slots", ())
     at = {(minute % (12 * 60)) for minute in clock_times(message, 0)}
     fits = [slot for slot in slots if _minute(slot) % (12 * 60) in at]
     named = [slot for slot in fits if slot["place"].lower() in message.lower()] or fits
@@ -194,19 +194,19 @@ def _book(language: str, message: str, world: World, context: Mapping[str, Any],
     )
 
 
-def _move(language: str, message: str, world: World, uid: str) -> str:
-    bookings = [one for one in world.ask("list_bookings", uid=uid).get("bookings", ()) if one["status"] == "booked"]
+def _move(language: str, message: str, town: Town, uid: str) -> str:
+    bookings = [one for one in town.ask("list_bookings", uid=uid).get("bookings", ()) if one["status"] == "booked"]
     booking = next((one for one in bookings if _is_on(one["time"], message)), None)
     if booking is None:
         return pick(language, "I find no such booking.", "没有找到这个预订。")
     minute = _minute(booking) + 60 if "一个小时" in message else _half_past(message)
     day, people = booking["time"].partition("T")[0], booking["people"]
-    slots = world.ask("find_slots", city=world.city, day=day, people=people).get("slots", ())
+    slots = town.ask("find_slots", city=town.city, day=day, people=people).get("slots", ())
     slot = next((one for one in slots if one["place"] == booking["place"] and _minute(one) == minute), None)
     if slot is None:
         return pick(language, "There is no free table at that time.", "那个时间没有位子了。")
-    world.ask("book_slot", uid=uid, slot_id=slot["id"], people=people)
-    world.ask("cancel_booking", booking_id=booking["id"])
+    town.ask("book_slot", uid=uid, slot_id=slot["id"], people=people)
+    town.ask("cancel_booking", booking_id=booking["id"])
     when = slot["time"].partition("T")[2]
     return pick(
         language,

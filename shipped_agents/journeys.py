@@ -7,15 +7,15 @@ from itertools import combinations_with_replacement
 
 from .language import Request, distance, has_any, join, pick, way, way_via
 from .needs import Needs
-from .world import Json, World, clock, is_open, minute_of, point
+from .town import Json, Town, clock, is_open, minute_of, point
 
 #: A departure is today's when it is less than this away, minutes; pace of a walk, metres a minute.
 _TODAY, _WALK = 12 * 60, 75
 
 
-def which_one(request: Request, needs: Needs, world: World) -> tuple[Json | None, str]:
+def which_one(request: Request, needs: Needs, town: Town) -> tuple[Json | None, str]:
     """Return the destination, or None and what to say: two places of one name are asked about, never guessed."""
-    places = world.ask("search_poi", query=request.subject, city=world.city).get("places", [])
+    places = town.ask("search_poi", query=request.subject, city=town.city).get("places", [])
     if not places:
         return None, pick(
             request.language, f"I cannot find {request.subject}.", f"没有找到{request.subject}，请问是在哪条街？"
@@ -31,37 +31,37 @@ def which_one(request: Request, needs: Needs, world: World) -> tuple[Json | None
     )
 
 
-def lead(request: Request, needs: Needs, world: World, destination: Json) -> str:
+def lead(request: Request, needs: Needs, town: Town, destination: Json) -> str:
     """Return the way to a destination, with a warning where it is closed, and a car park where one is wanted."""
-    place = world.details([destination])[0]
-    closures, passable = _passable(point(place), needs, world)
+    place = town.details([destination])[0]
+    closures, passable = _passable(point(place), needs, town)
     if not passable:
         return pick(request.language, "I found no way that is open.", "没有找到可以通行的路线。")
-    in_time = [route for route in passable if _arrives(route, world) <= (needs.deadline or _arrives(route, world))]
+    in_time = [route for route in passable if _arrives(route, town) <= (needs.deadline or _arrives(route, town))]
     chosen = min(in_time or passable, key=lambda route: _cost(route, needs))
     return join(
         request.language,
-        _closed(request.language, place, world),
+        _closed(request.language, place, town),
         _closures(request.language, closures),
         _target(request.language, place),
         way_via(request.language, chosen),
         way(request.language, chosen, needs.mode),
-        _arrival(request.language, chosen, needs, world),
-        _parking(request.language, place, needs, world),
+        _arrival(request.language, chosen, needs, town),
+        _parking(request.language, place, needs, town),
     )
 
 
-def by_transit(request: Request, needs: Needs, world: World) -> str:
+def by_transit(request: Request, needs: Needs, town: Town) -> str:
     """Return the next train, tram or bus that the user can take, and whether the one they asked for still goes."""
-    lines = world.ask("get_transit_lines", city=world.city, origin=world.here_name, destination=request.subject).get(
+    lines = town.ask("get_transit_lines", city=town.city, origin=town.here_name, destination=request.subject).get(
         "lines", []
     )
-    usable = [line for line in lines if _reachable(line, world) and (line["step_free"] or not needs.step_free)]
-    gone = [line for line in lines if not _reachable(line, world) and has_any(needs.words, (line["kind"],))]
+    usable = [line for line in lines if _reachable(line, town) and (line["step_free"] or not needs.step_free)]
+    gone = [line for line in lines if not _reachable(line, town) and has_any(needs.words, (line["kind"],))]
     return join(
         request.language,
         *(_gone(request.language, line) for line in gone),
-        _boarding(request.language, usable, world, needs),
+        _boarding(request.language, usable, town, needs),
     )
 
 
@@ -70,18 +70,18 @@ def _street(address: str) -> str:
     return address.strip("0123456789号 ").lower()
 
 
-def _passable(destination: str, needs: Needs, world: World) -> tuple[list[Json], list[Json]]:
+def _passable(destination: str, needs: Needs, town: Town) -> tuple[list[Json], list[Json]]:
     """Return the closures on the way, and the routes that are open; toll roads where without them it gets too late."""
-    closures, passable = _open_ways(world.routes(destination, needs.mode, avoid_tolls=needs.avoid_tolls), needs, world)
-    late = needs.deadline is not None and all(_arrives(route, world) > needs.deadline for route in passable)
+    closures, passable = _open_ways(town.routes(destination, needs.mode, avoid_tolls=needs.avoid_tolls), needs, town)
+    late = needs.deadline is not None and all(_arrives(route, town) > needs.deadline for route in passable)
     return (
-        _open_ways(world.routes(destination, needs.mode), needs, world)
+        _open_ways(town.routes(destination, needs.mode), needs, town)
         if needs.avoid_tolls and late
         else (closures, passable)
     )
 
 
-def _open_ways(routes: Sequence[Json], needs: Needs, world: World) -> tuple[list[Json], list[Json]]:
+def _open_ways(routes: Sequence[Json], needs: Needs, town: Town) -> tuple[list[Json], list[Json]]:
     """Return the closures on routes, and the routes without one that the user and their vehicle can take."""
     closures, passable = [], []
     for route in routes:
@@ -90,7 +90,7 @@ def _open_ways(routes: Sequence[Json], needs: Needs, world: World) -> tuple[list
         if needs.step_free and route.get("steps"):
             continue
         on_road = route.get("via") and needs.mode == "driving"
-        traffic = world.ask("get_traffic", road=route["via"], city=world.city) if on_road else {}
+        traffic = town.ask("get_traffic", road=route["via"], city=town.city) if on_road else {}
         if traffic.get("status") == "closed":
             closures.append(traffic)
         else:
@@ -98,9 +98,9 @@ def _open_ways(routes: Sequence[Json], needs: Needs, world: World) -> tuple[list
     return closures, passable
 
 
-def _arrives(route: Json, world: World) -> int:
+def _arrives(route: Json, town: Town) -> int:
     """Return the minute of the day at which a route ends when it begins now."""
-    return world.minute + int(route["duration_min"])
+    return town.minute + int(route["duration_min"])
 
 
 def _cost(route: Json, needs: Needs) -> tuple[float, float]:
@@ -108,8 +108,8 @@ def _cost(route: Json, needs: Needs) -> tuple[float, float]:
     return (float(route.get("toll_yuan", 0)) if needs.avoid_tolls else 0.0, float(route["duration_min"]))
 
 
-def _closed(language: str, place: Json, world: World) -> str:
-    if is_open(place["hours"], world.minute):
+def _closed(language: str, place: Json, town: Town) -> str:
+    if is_open(place["hours"], town.minute):
         return ""
     notice = place.get("notice", "")
     return pick(
@@ -137,11 +137,11 @@ def _target(language: str, place: Json) -> str:
     return pick(language, f"{place['name']} is at {place['address']}.", f"{place['name']}在{place['address']}。")
 
 
-def _arrival(language: str, route: Json, needs: Needs, world: World) -> str:
+def _arrival(language: str, route: Json, needs: Needs, town: Town) -> str:
     """Return when the user arrives, for those who have to be there at a certain time."""
     if needs.deadline is None:
         return ""
-    arrival = _arrives(route, world)
+    arrival = _arrives(route, town)
     if arrival > needs.deadline:
         return pick(
             language,
@@ -151,16 +151,16 @@ def _arrival(language: str, route: Json, needs: Needs, world: World) -> str:
     return pick(language, f"You arrive at {clock(arrival)}.", f"{clock(arrival)}左右到。")
 
 
-def _parking(language: str, place: Json, needs: Needs, world: World) -> str:
+def _parking(language: str, place: Json, needs: Needs, town: Town) -> str:
     """Return the nearest car park that the vehicle fits into, for drivers who want to know."""
     if needs.mode != "driving" or not needs.asks_for_parking:
         return ""
-    found = world.details(world.near(pick(language, "car park", "停车场"), point(place), radius_m=1000))
+    found = town.details(town.near(pick(language, "car park", "停车场"), point(place), radius_m=1000))
     fitting = [
         park
         for park in found
-        if is_open(park["hours"], world.minute)
-        and is_open(park["hours"], needs.until or world.minute)
+        if is_open(park["hours"], town.minute)
+        and is_open(park["hours"], needs.until or town.minute)
         and park.get("free_spaces", 1) > 0
         and (needs.height_m is None or (park.get("headroom_m") or needs.height_m) >= needs.height_m)
     ]
@@ -175,10 +175,10 @@ def _parking(language: str, place: Json, needs: Needs, world: World) -> str:
     )
 
 
-def _reachable(line: Json, world: World) -> list[str]:
+def _reachable(line: Json, town: Town) -> list[str]:
     """Return the next departures of a line that the user can still walk to."""
     walk = line.get("walk_to_stop_min", 0)
-    return [departure for departure in line["next"] if walk <= _wait(departure, world) < _TODAY]
+    return [departure for departure in line["next"] if walk <= _wait(departure, town) < _TODAY]
 
 
 def _gone(language: str, line: Json) -> str:
@@ -199,11 +199,11 @@ def _gone(language: str, line: Json) -> str:
     )
 
 
-def _boarding(language: str, usable: Sequence[Json], world: World, needs: Needs) -> str:
+def _boarding(language: str, usable: Sequence[Json], town: Town, needs: Needs) -> str:
     """Return how to take the line that arrives first, the walk behind the last stop included."""
     if not usable:
         return pick(language, "Nothing goes there any more tonight.", "今晚没有车过去了。")
-    best = min(usable, key=lambda line: _takes(line, world))
+    best = min(usable, key=lambda line: _takes(line, town))
     walk = best.get("walk_m")
     stepless = pick(language, " The stop is step-free.", "站内无障碍。") if needs.step_free else ""
     rest = (
@@ -211,7 +211,7 @@ def _boarding(language: str, usable: Sequence[Json], world: World, needs: Needs)
         if walk
         else ""
     )
-    leaves = _reachable(best, world)[0]
+    leaves = _reachable(best, town)[0]
     return pick(
         language,
         f"Take the {best['line']} at {leaves} and get off at {best['alight']}. The ride takes {best['ride_min']} min.{stepless}{rest}",
@@ -219,20 +219,20 @@ def _boarding(language: str, usable: Sequence[Json], world: World, needs: Needs)
     )
 
 
-def _takes(line: Json, world: World) -> float:
+def _takes(line: Json, town: Town) -> float:
     """Return the minutes from now until a line's next passenger is where they want to be."""
-    return _wait(_reachable(line, world)[0], world) + float(line["ride_min"]) + float(line.get("walk_m", 0)) / _WALK
+    return _wait(_reachable(line, town)[0], town) + float(line["ride_min"]) + float(line.get("walk_m", 0)) / _WALK
 
 
-def _wait(departure: str, world: World) -> int:
+def _wait(departure: str, town: Town) -> int:
     """Return minutes until a departure, which may be past midnight."""
-    return (minute_of(departure) - world.minute) % (24 * 60)
+    return (minute_of(departure) - town.minute) % (24 * 60)
 
 
-def by_ride(request: Request, needs: Needs, world: World, destination: Json) -> str:
+def by_ride(request: Request, needs: Needs, town: Town, destination: Json) -> str:
     """Return the cheapest ride that suits everybody; where no single one does, the cheapest two."""
-    options = world.ask("get_ride_estimate", origin=world.here, destination=point(destination)).get("options", [])
-    usable = [option for option in options if _suits(option, needs, world)]
+    options = town.ask("get_ride_estimate", origin=town.here, destination=point(destination)).get("options", [])
+    usable = [option for option in options if _suits(option, needs, town)]
     fitting = [option for option in usable if _fits((option,), needs)]
     if not fitting:
         return _two(request.language, usable, needs)
@@ -253,9 +253,9 @@ def luggage_question(request: Request, needs: Needs) -> str:
     return pick(request.language, "How many bags do you have with you?", "请问有几件行李？")
 
 
-def _suits(option: Json, needs: Needs, world: World) -> bool:
+def _suits(option: Json, needs: Needs, town: Town) -> bool:
     """Return whether a kind of ride has what the user needs and is there in time."""
-    arrival = world.minute + int(option["wait_min"]) + int(option["ride_min"])
+    arrival = town.minute + int(option["wait_min"]) + int(option["ride_min"])
     return (
         (option["child_seat"] or not needs.child_seat)
         and (option.get("wheelchair", True) or not needs.wheelchair)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from .world import Json
+from .town import Json
 
 Task = Literal["ride", "transit", "outing", "errands", "usual", "journey", "place"]
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .language import Request, pick, understand
-from .world import Json, Tools, World, point, world_of
+from .town import Json, Tools, Town, point, town_of
 
 
 def agent(message: str, tools: Tools, context: Mapping[str, Any]) -> str:
@@ -22,28 +22,28 @@ def agent(message: str, tools: Tools, context: Mapping[str, Any]) -> str:
         context: of which only the town and the position are used.
     """
     request = understand(message)
-    world = world_of(tools, context)
+    town = town_of(tools, context)
     if request.task == "ride":
-        return _ride(request, world)
+        return _ride(request, town)
     if request.task == "transit":
-        return _line(request, world)
+        return _line(request, town)
     if request.task in ("outing", "errands"):
-        return _outing(request, world)
-    return _place(request, world)
+        return _outing(request, town)
+    return _place(request, town)
 
 
-def _hits(request: Request, world: World, otherwise: str = "") -> list[Json]:
+def _hits(request: Request, town: Town, otherwise: str = "") -> list[Json]:
     query = request.subject or otherwise
-    return list(world.ask("search_poi", query=query, city=world.city).get("places", ()))
+    return list(town.ask("search_poi", query=query, city=town.city).get("places", ()))
 
 
-def _place(request: Request, world: World) -> str:
+def _place(request: Request, town: Town) -> str:
     """Return the first hit and a bus there, with a guessed distance and time."""
-    hits = _hits(request, world, pick(request.language, "shop", "理发店"))
+    hits = _hits(request, town, pick(request.language, "shop", "理发店"))
     if not hits:
         return pick(request.language, "I found nothing.", "没有找到。")
     first = hits[0]
-    world.routes(point(first), "transit")
+    town.routes(point(first), "transit")
     return pick(
         request.language,
         f"Go to {first['name']}, {first['address']}. Take the bus, it is about 800 m and takes 4 min.",
@@ -51,19 +51,19 @@ def _place(request: Request, world: World) -> str:
     )
 
 
-def _ride(request: Request, world: World) -> str:
-    hits = _hits(request, world)
+def _ride(request: Request, town: Town) -> str:
+    hits = _hits(request, town)
     if not hits:
         return pick(request.language, "I found nothing.", "没有找到。")
-    options = world.ask("get_ride_estimate", origin=world.here, destination=point(hits[0])).get("options", [])
+    options = town.ask("get_ride_estimate", origin=town.here, destination=point(hits[0])).get("options", [])
     if not options:
         return pick(request.language, "Take the Compact, it costs 20 yuan.", "建议叫快车，只要20元。")
     kind, price = options[0]["kind"], options[0]["price_yuan"]
     return pick(request.language, f"Take the {kind}, it costs {price} yuan.", f"建议叫{kind}，只要{price}元。")
 
 
-def _line(request: Request, world: World) -> str:
-    lines = world.ask("get_transit_lines", city=world.city, origin=world.here_name, destination=request.subject).get(
+def _line(request: Request, town: Town) -> str:
+    lines = town.ask("get_transit_lines", city=town.city, origin=town.here_name, destination=request.subject).get(
         "lines", []
     )
     if not lines:
@@ -77,7 +77,7 @@ def _line(request: Request, world: World) -> str:
     )
 
 
-def _outing(request: Request, world: World) -> str:
-    hits = _hits(request, world, pick(request.language, "sights", "景点"))[:2]
+def _outing(request: Request, town: Town) -> str:
+    hits = _hits(request, town, pick(request.language, "sights", "景点"))[:2]
     names = pick(request.language, " and then ", "，然后去").join(hit["name"] for hit in hits)
     return pick(request.language, f"Visit {names}, 3 min on foot each.", f"可以去{names}，步行各3分钟。")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .language import CHARGERS, Request, clock_times, count_before, has_any, total_yuan
-from .world import Json, World
+from .town import Json, Town
 
 _MODES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("walking", ("on foot", "walking", "步行", "走路")),
@@ -81,10 +81,10 @@ class Needs:
     asks_for_parking: bool
 
 
-def needs_of(request: Request, said: Sequence[str], context: Mapping[str, Any], world: World) -> Needs:
+def needs_of(request: Request, said: Sequence[str], context: Mapping[str, Any], town: Town) -> Needs:
     """Return what is known of the user: of what they ``said`` in this dialogue, the context, and their profile."""
-    profile = world.ask("get_user_profile", uid=context["uid"])
-    habits = world.ask("get_recent_activity", uid=context["uid"]).get("habits", [])
+    profile = town.ask("get_user_profile", uid=context["uid"])
+    habits = town.ask("get_recent_activity", uid=context["uid"]).get("habits", [])
     words = " \n ".join([*context["history"], *said]).lower()
     spending = profile.get("spending", {})
     wishes = " ".join([words, *profile.get("needs", [])]).lower()
@@ -95,9 +95,9 @@ def needs_of(request: Request, said: Sequence[str], context: Mapping[str, Any], 
         likes=" ".join([words, *profile.get("likes", [])]),
         wishes=wishes,
         mode=_mode(request, words, profile),
-        deadline=_deadline(words, world, tomorrow=request.tomorrow),
-        until=max(clock_times(words, world.minute), default=None),
-        hour=next(iter(clock_times(" ".join(said).lower(), world.minute)), None),
+        deadline=_deadline(words, town, tomorrow=request.tomorrow),
+        until=max(clock_times(words, town.minute), default=None),
+        hour=next(iter(clock_times(" ".join(said).lower(), town.minute)), None),
         step_free=has_any(wishes, _NO_STEPS),
         wheelchair=has_any(wishes, _WHEELCHAIR),
         dog=has_any(" ".join([words, *profile.get("household", [])]).lower(), _DOG),
@@ -125,9 +125,9 @@ def _mode(request: Request, words: str, profile: Json) -> str:
     return "driving" if said == "ride" else said
 
 
-def _deadline(words: str, world: World, *, tomorrow: bool) -> int | None:
+def _deadline(words: str, town: Town, *, tomorrow: bool) -> int | None:
     """Return the time in a sentence that sets a limit."""
-    after = 0 if tomorrow else world.minute
+    after = 0 if tomorrow else town.minute
     for sentence in re.split(r"[.。!！?？;；\n]", words):
         if re.search(r"\b(?:back|by|before|latest|at)\b|前|最晚|之前", sentence):
             times = clock_times(sentence, after)

@@ -7,7 +7,7 @@ from itertools import combinations, pairwise, permutations
 
 from .language import Request, count_before, join, pick
 from .needs import Needs
-from .world import Json, World, clock, closing, is_open, minute_of, point
+from .town import Json, Town, clock, closing, is_open, minute_of, point
 
 _MORNING = 9 * 60
 #: Minutes: to get ready, the longest stay at one stop, the reserve before a deadline, and an outing without one.
@@ -26,18 +26,18 @@ def question(request: Request, needs: Needs) -> str:
     return pick(request.language, " ".join(en), "".join(zh))
 
 
-def plan(request: Request, needs: Needs, world: World) -> str:
+def plan(request: Request, needs: Needs, town: Town) -> str:
     """Return an outing with its times."""
-    start = _MORNING if request.tomorrow else world.minute + _READY
+    start = _MORNING if request.tomorrow else town.minute + _READY
     end = needs.deadline or start + _USUAL_LENGTH
-    rain = _rains(world.ask("get_weather", city=world.city, date=str(world.day(tomorrow=request.tomorrow))), start, end)
-    found = world.details(world.near(pick(request.language, "sights", "景点"), world.here))
+    rain = _rains(town.ask("get_weather", city=town.city, date=str(town.day(tomorrow=request.tomorrow))), start, end)
+    found = town.details(town.near(pick(request.language, "sights", "景点"), town.here))
     fitting = [place for place in found if _suits(place, needs, rain=rain, start=start, end=end)]
     chosen = _chosen(fitting, needs)
     if len(chosen) < _STOPS:
         return pick(request.language, "I found too few places that suit you.", "没有找到足够多适合您的地方。")
     ids = sorted(place["id"] for place in chosen)
-    round_trip = world.ask("plan_visit_order", start=world.here, place_ids=ids)
+    round_trip = town.ask("plan_visit_order", start=town.here, place_ids=ids)
     sentences, back = _timetable(request.language, round_trip, len(chosen), start, end)
     return join(
         request.language,
@@ -46,8 +46,8 @@ def plan(request: Request, needs: Needs, world: World) -> str:
         pick(request.language, "There are no steps anywhere.", "全程没有台阶。") if needs.step_free else "",
         pick(
             request.language,
-            f"You are back at {world.here_name} at {clock(back)}.",
-            f"{clock(back)}回到{world.here_name}。",
+            f"You are back at {town.here_name} at {clock(back)}.",
+            f"{clock(back)}回到{town.here_name}。",
         ),
     )
 
@@ -119,11 +119,11 @@ def _timetable(language: str, round_trip: Json, stops: int, start: int, end: int
 _ERRAND = 15
 
 
-def plan_errands(request: Request, needs: Needs, world: World) -> str:
+def plan_errands(request: Request, needs: Needs, town: Town) -> str:
     """Return the order that is done first, with the time at each place."""
-    hits = [world.ask("search_poi", query=name, city=world.city).get("places", [])[:1] for name in request.names]
-    places = world.details([place for found in hits for place in found])
-    plans = [(order, times) for order in permutations(places) if (times := _times(order, world))]
+    hits = [town.ask("search_poi", query=name, city=town.city).get("places", [])[:1] for name in request.names]
+    places = town.details([place for found in hits for place in found])
+    plans = [(order, times) for order in permutations(places) if (times := _times(order, town))]
     plans = [(order, times) for order, times in plans if times[-1] <= (needs.deadline or times[-1])]
     if not places or not plans:
         return pick(request.language, "I found no order in which all of it can be done.", "没有办法都办完。")
@@ -135,11 +135,11 @@ def plan_errands(request: Request, needs: Needs, world: World) -> str:
     )
 
 
-def _times(order: Sequence[Json], world: World) -> list[int]:
+def _times(order: Sequence[Json], town: Town) -> list[int]:
     """Return when the user is at each place and back, in minutes of the day; nothing where a place is closed then."""
-    minute, times = world.minute, []
-    for (_, origin), (place, destination) in pairwise(_stations(order, world)):
-        minute += _walk(origin, destination, world)
+    minute, times = town.minute, []
+    for (_, origin), (place, destination) in pairwise(_stations(order, town)):
+        minute += _walk(origin, destination, town)
         times.append(minute)
         if place is None:
             return times
@@ -149,13 +149,13 @@ def _times(order: Sequence[Json], world: World) -> list[int]:
     return times
 
 
-def _stations(order: Sequence[Json], world: World) -> list[tuple[Json | None, str]]:
-    return [(None, world.here), *((place, point(place)) for place in order), (None, world.here)]
+def _stations(order: Sequence[Json], town: Town) -> list[tuple[Json | None, str]]:
+    return [(None, town.here), *((place, point(place)) for place in order), (None, town.here)]
 
 
-def _walk(origin: str, destination: str, world: World) -> int:
+def _walk(origin: str, destination: str, town: Town) -> int:
     """Return the minutes of a walk; one that nobody knows takes too long for any errand."""
-    routes = world.routes(destination, "walking", origin=origin)
+    routes = town.routes(destination, "walking", origin=origin)
     return int(routes[0]["duration_min"]) if routes else 24 * 60
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from .language import CHARGERS, MEALS, WORKSHOPS, Request, has_any, join, pick, way
 from .needs import Needs
-from .world import Json, World, clock, closing, is_open, is_valid, opens_in, point
+from .town import Json, Town, clock, closing, is_open, is_valid, opens_in, point
 
 #: Nobody waits longer than this for a table, minutes.
 _LONGEST_QUEUE = 30
@@ -37,15 +37,15 @@ def question(request: Request, needs: Needs) -> str:
     return ""
 
 
-def recommend(request: Request, needs: Needs, world: World) -> str:
+def recommend(request: Request, needs: Needs, town: Town) -> str:
     """Return the recommendation of one place of the sort that was asked for."""
-    places = world.details(world.near(request.subject, world.here))
+    places = town.details(town.near(request.subject, town.here))
     wanted = _wanted(places, needs)
     suitable = [
-        place for place in places if wanted <= set(place.get("services", ())) and _suits(place, request, needs, world)
+        place for place in places if wanted <= set(place.get("services", ())) and _suits(place, request, needs, town)
     ]
     if not suitable:
-        return _nothing(request, places, needs, world)
+        return _nothing(request, places, needs, town)
     best = min(suitable, key=lambda place: _rank(place, needs))
     first = pick(
         request.language,
@@ -59,23 +59,21 @@ def recommend(request: Request, needs: Needs, world: World) -> str:
         _price(request.language, best),
         _charger(request.language, best),
         _queue(request.language, best),
-        _way(request.language, best, needs, world),
-        _deal(request, best, needs, world),
+        _way(request.language, best, needs, town),
+        _deal(request, best, needs, town),
     )
 
 
-def the_usual(request: Request, needs: Needs, world: World, uid: str) -> str:
+def the_usual(request: Request, needs: Needs, town: Town, uid: str) -> str:
     """Return whether the place that the user goes to most is open, and the deal that holds there."""
-    visits = world.ask("get_recent_activity", uid=uid).get("visits", [])
+    visits = town.ask("get_recent_activity", uid=uid).get("visits", [])
     if not visits:
         return pick(
             request.language, "I do not know which place is your usual one.", "我不知道您常去的是哪一家，请问叫什么？"
         )
     # Where someone has been going of late counts more than where they went most.
-    usual = world.details([{"id": max(visits, key=lambda visit: int(visit.get("late", visit["times"])))["place_id"]}])[
-        0
-    ]
-    minute = needs.hour or world.minute
+    usual = town.details([{"id": max(visits, key=lambda visit: int(visit.get("late", visit["times"])))["place_id"]}])[0]
+    minute = needs.hour or town.minute
     if not is_open(usual["hours"], minute):
         return pick(
             request.language,
@@ -90,8 +88,8 @@ def the_usual(request: Request, needs: Needs, world: World, uid: str) -> str:
     return join(
         request.language,
         state,
-        _deal(request, usual, needs, world),
-        _way(request.language, usual, needs, world),
+        _deal(request, usual, needs, town),
+        _way(request.language, usual, needs, town),
     )
 
 
@@ -101,17 +99,17 @@ def _wanted(places: Sequence[Json], needs: Needs) -> set[str]:
     return {service for service in offered if has_any(needs.wishes, (service.lower(),))}
 
 
-def _nothing(request: Request, places: Sequence[Json], needs: Needs, world: World) -> str:
+def _nothing(request: Request, places: Sequence[Json], needs: Needs, town: Town) -> str:
     """Return that nothing suits; where all is closed, what opens first."""
-    closed = [place for place in places if not is_open(place["hours"], world.minute) and place["hours"] != "closed"]
+    closed = [place for place in places if not is_open(place["hours"], town.minute) and place["hours"] != "closed"]
     if not places or len(closed) < len(places):
         return pick(
             request.language,
             "I found nothing around you that suits you at that hour.",
             "附近没有找到这个时间适合您的地方。",
         )
-    first = min(closed, key=lambda place: opens_in(place["hours"], world.minute))
-    opening = clock(world.minute + opens_in(first["hours"], world.minute))
+    first = min(closed, key=lambda place: opens_in(place["hours"], town.minute))
+    opening = clock(town.minute + opens_in(first["hours"], town.minute))
     return join(
         request.language,
         pick(request.language, "Everything around you is closed now.", f"附近的{request.subject}现在都关门了。"),
@@ -120,13 +118,13 @@ def _nothing(request: Request, places: Sequence[Json], needs: Needs, world: Worl
             f"The first to open is {first['name']}, {first['address']}, at {opening}.",
             f"最早开门的是{first['name']}（{first['address']}），{opening}开门。",
         ),
-        _way(request.language, first, needs, world),
+        _way(request.language, first, needs, town),
     )
 
 
-def _suits(place: Json, request: Request, needs: Needs, world: World) -> bool:
+def _suits(place: Json, request: Request, needs: Needs, town: Town) -> bool:
     """Return whether nothing rules the place out."""
-    minute = needs.hour if needs.hour is not None else world.minute
+    minute = needs.hour if needs.hour is not None else town.minute
     if request.subject in MEALS:
         minute += _MEAL
     return (
@@ -177,20 +175,20 @@ def _queue(language: str, place: Json) -> str:
     return pick(language, f"The queue takes {place['queue_min']} min.", f"目前排队约{place['queue_min']}分钟。")
 
 
-def _way(language: str, place: Json, needs: Needs, world: World) -> str:
-    routes = world.routes(point(place), needs.mode)
+def _way(language: str, place: Json, needs: Needs, town: Town) -> str:
+    routes = town.routes(point(place), needs.mode)
     return way(language, routes[0], needs.mode) if routes else ""
 
 
-def _deal(request: Request, place: Json, needs: Needs, world: World) -> str:
+def _deal(request: Request, place: Json, needs: Needs, town: Town) -> str:
     """Return the best deal that holds when the place is wanted; only the usual customer is told."""
     if request.task != "usual":
         return ""
-    minute = needs.hour if needs.hour is not None else world.minute
-    day = world.day(tomorrow=request.tomorrow)
+    minute = needs.hour if needs.hour is not None else town.minute
+    day = town.day(tomorrow=request.tomorrow)
     deals = [
         deal
-        for deal in world.ask("search_deals", place_id=place["id"]).get("deals", [])
+        for deal in town.ask("search_deals", place_id=place["id"]).get("deals", [])
         if is_valid(deal["valid"], day, minute)
     ]
     if not deals:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
+import tomllib
 from contextlib import suppress
+from importlib.metadata import distribution
+from pathlib import Path
 
 import hypothesis  # noqa: F401  its plugin would load it at the end, and look for what is left out of collections by then
 import pytest
@@ -26,6 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    _check_entry_points()
     os.environ["COLUMNS"] = "80"  # what is printed, also by processes that tests start, is as wide everywhere
     config.addinivalue_line("markers", "thorough: runs under --thorough only")
 
@@ -35,6 +39,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in left_out]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
+
+
+def _check_entry_points() -> None:
+    """Stop where the ports were registered since the package was installed: an editable install does not notice."""
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = {(group, *item) for group, points in project["entry-points"].items() for item in points.items()}
+    installed = {(point.group, point.name, point.value) for point in distribution("pytest-mapsat").entry_points}
+    if missing := sorted(wanted - installed):
+        names = ", ".join(f"{group}: {name}" for group, name, _ in missing)
+        pytest.exit(f"not installed: {names}; run: .venv/bin/pip install --no-deps -e .", returncode=4)
 
 
 @pytest.hookimpl(trylast=True)

@@ -5,7 +5,7 @@
 Each request becomes FOLDER/0001.request.txt: messages, tools and the form of the reply as text. Whoever answers writes FOLDER/0001.reply.txt (whole
 at once: write another name and rename it): the words of the reply, or, where tools were offered,
 {"content": "...", "tool_calls": [{"name": "...", "arguments": {...}}]}. The same request is asked once. The command finds the server by its environment;
-the completions stay in its cache (MAPSAT_CACHE_DIR, `mapsat cache export`), so that a second run asks nobody.
+the completions stay in its cache (MAPSAT_CACHE_DIR, `python -m pytest_mapsat cache export`), so that a second run asks nobody.
 """
 
 from __future__ import annotations

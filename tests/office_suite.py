@@ -35,7 +35,7 @@ async def book_room(room_id: str):
 
 
 def odd(what: str):
-    """Return what no record can hold."""
+    """Return what no recording can hold."""
     return {"set": {1}, "big": "x" * 5_000_000, "nan": float("nan")}[what] if what != "deep" else _deep()
 
 
@@ -102,7 +102,7 @@ def case(name: str = "review") -> dict[str, Any]:
 
 
 def write_office(folder: Path, *names: str, oracle: bool = True) -> Path:
-    """Write the tools, an agent and a suite of cases without records or described tools; return the suite."""
+    """Write the tools, an agent and a suite of cases without recordings or described tools; return the suite."""
     (folder / "office.py").write_text(TOOLS)
     (folder / "bot.py").write_text(AGENT)
     suite = folder / "benchmark_cases"
@@ -117,6 +117,6 @@ def write_office(folder: Path, *names: str, oracle: bool = True) -> Path:
     return suite
 
 
-def records(suite: Path) -> list[dict[str, object]]:
-    """Return the records that were kept."""
-    return [json.loads(line) for line in (suite / "records" / "recorded.jsonl").read_text().splitlines()]
+def recordings(suite: Path) -> list[dict[str, object]]:
+    """Return the recordings that were kept."""
+    return [json.loads(line) for line in (suite / "recordings" / "recorded.jsonl").read_text().splitlines()]

@@ -1,4 +1,4 @@
-"""A toy world with state: a shop whose orders can be found, cancelled and split; and agents that use it."""
+"""A toy sandbox with state: a shop whose orders can be found, cancelled and split; and agents that use it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ version: "1"
 license: MIT
 schema_version: 1
 domains: {orders: looking after orders}
-world: {shop: north}
+sandbox: {shop: north}
 """
 
 TOOLS = """\
@@ -44,10 +44,10 @@ ORDERS = [
     {"id": "o2", "status": "shipped", "total": 35, "items": []},
 ]
 
-#: The world, as the page on worlds shows it.
+#: The sandbox, as the page on sandboxes shows it.
 CONFTEST = re.findall(
     r"```python\n# conftest.py\n(.*?)```",
-    (Path(__file__).resolve().parents[1] / "docs" / "worlds.md").read_text(encoding="utf-8"),
+    (Path(__file__).resolve().parents[1] / "docs" / "sandboxes.md").read_text(encoding="utf-8"),
     re.DOTALL,
 )[0]
 
@@ -95,7 +95,7 @@ def write_shop(root: Path, *cases: dict[str, Any]) -> Path:
         "tools.yaml": TOOLS,
         "state/orders.jsonl": "".join(json.dumps(row) + "\n" for row in ORDERS),
         "cases.jsonl": "".join(json.dumps(one) + "\n" for one in cases),
-        "records/hours.jsonl": "".join(
+        "recordings/hours.jsonl": "".join(
             json.dumps(
                 {"case": one["id"], "tool": "opening_hours", "arguments": {}, "result": {"hours": "09:00-18:00"}}
             )

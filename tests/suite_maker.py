@@ -73,5 +73,5 @@ def case_line(case_id: str, **header: object) -> str:
     return json.dumps(case_data(case_id, **header), ensure_ascii=False) + "\n"
 
 
-def record_line(case: str, tool: str, arguments: dict[str, object], result: object) -> str:
+def recording_line(case: str, tool: str, arguments: dict[str, object], result: object) -> str:
     return json.dumps({"case": case, "tool": tool, "arguments": arguments, "result": result}) + "\n"

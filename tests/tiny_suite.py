@@ -82,8 +82,8 @@ def case(name: str, domain: str = "navigation", **changes: Any) -> dict[str, Any
     return data
 
 
-def record(name: str) -> dict[str, Any]:
-    """Return the record that answers the agents' call."""
+def recording(name: str) -> dict[str, Any]:
+    """Return the recording that answers the agents' call."""
     pois = [{"name": "Old Mill", "open": False}, {"name": "Blue Bay", "open": True}]
     return {"case": name, "tool": "search_poi", "arguments": {"query": "charger"}, "result": {"pois": pois}}
 
@@ -97,11 +97,11 @@ def write_suite(folder: Path, cases: dict[str, list[dict[str, Any]]] | None = No
     """
     files = _default() if cases is None else cases
     (folder / "tools").mkdir(parents=True)
-    (folder / "records").mkdir()
+    (folder / "recordings").mkdir()
     (folder / "suite.yaml").write_text(MANIFEST)
     (folder / "tools" / "search_poi.yaml").write_text(TOOL)
-    lines = [json.dumps(record(one["id"])) + "\n" for many in files.values() for one in many]
-    (folder / "records" / "all.jsonl").write_text("".join(lines))
+    lines = [json.dumps(recording(one["id"])) + "\n" for many in files.values() for one in many]
+    (folder / "recordings" / "all.jsonl").write_text("".join(lines))
     for name, many in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What a source of trajectories is. There are two kinds: an agent to talk to, and a record of a talk."""
+"""What a source of trajectories is. There are two kinds: an agent to talk to, and a recording of a talk."""
 
 from __future__ import annotations
 

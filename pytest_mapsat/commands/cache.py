@@ -1,14 +1,15 @@
-"""``mapsat cache``: what is kept of models' answers, and moving it."""
+"""``python -m pytest_mapsat cache``: what is kept of models' answers, and moving it."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from .shared import OK, tell, write, write_json
+
+MORE = "They lie in the user's cache folder, or where MAPSAT_CACHE_DIR says."
 _ABOUT = {
     "info": "say where answers are kept, how many, and of which models",
     "clear": "drop all of them",
@@ -17,26 +18,20 @@ _ABOUT = {
 }
 
 
-def add_cache(commands: Any) -> None:
-    """Add the command ``mapsat cache``."""
-    about = "look at the kept answers of models, drop them, or move them"
-    parser = commands.add_parser(
-        "cache",
-        help=about,
-        description=f"{about[0].upper()}{about[1:]}. They lie in the user's cache folder, or where MAPSAT_CACHE_DIR says.",
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
     steps = parser.add_subparsers(metavar="STEP", required=True, dest="step")
-    for name, said in _ABOUT.items():
-        step = steps.add_parser(name, help=said, description=f"{said[0].upper()}{said[1:]}.")
+    for name, about in _ABOUT.items():
+        step = steps.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
         if name in ("export", "import"):
             step.add_argument("file", metavar="FILE", type=Path)
         step.add_argument("--json", action="store_true", help="print what was done as JSON")
-        step.set_defaults(command=_cache)
 
 
-def _cache(options: argparse.Namespace) -> int:
-    from pytest_mapsat.llm import Cache, export_entries, import_entries  # noqa: PLC0415  --help needs no pydantic
-    from pytest_mapsat.store import Store, clear_store, store_folder  # noqa: PLC0415  likewise
+def run(options: argparse.Namespace) -> int:
+    """Take a step, and tell what came of it."""
+    from pytest_mapsat.llm import Cache, export_entries, import_entries
+    from pytest_mapsat.store import Store, clear_store, store_folder
 
     folder = store_folder()
     if options.step == "clear":
@@ -51,7 +46,7 @@ def _cache(options: argparse.Namespace) -> int:
         if options.step == "import":
             found = import_entries(cache, options.file)
             for problem in found.problems:
-                sys.stderr.write(f"mapsat: {problem}\n")
+                tell(problem)
             said = f"{folder}: {found.added} answers added, {found.known} known already, {len(found.problems)} lines of no use"
             told = {"added": found.added, "known": found.known, "problems": list(map(str, found.problems))}
             return max(_tell(options, told, said), int(bool(found.problems)))
@@ -73,6 +68,5 @@ def _cache(options: argparse.Namespace) -> int:
 
 
 def _tell(options: argparse.Namespace, told: dict[str, Any], said: str) -> int:
-    text = json.dumps(told, ensure_ascii=False, indent=2) if options.json else said
-    sys.stdout.write(f"{text}\n")
-    return 0
+    write_json(told) if options.json else write([said])
+    return OK

@@ -1,17 +1,16 @@
-"""``mapsat init``: a suite, its world, an agent and a workflow to begin with, out of the package itself."""
+"""``mapsat init``: a suite, its sandbox, an agent and a workflow to begin with, out of the package itself."""
 
 from __future__ import annotations
 
-import json
+import argparse
 import os
-import sys
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 
-from pytest_mapsat.formats import printable
-from pytest_mapsat.model import UsageError
+from .shared import OK, write, write_json
 
+MORE = "Files that are there are never overwritten."
 #: Where each file goes, and what it is in ``starter/``.
 FILES = {
     **{
@@ -36,28 +35,34 @@ NEXT = (
 )
 
 
-def conduct(folder: Path, *, as_json: bool) -> int:
-    """Write the files, tell them and what to do next, and return the exit status.
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.add_argument("folder", metavar="DIR", nargs="?", type=Path, default=Path(), help="where (default: here)")
+    parser.add_argument("--json", action="store_true", help="print the files and the next commands as JSON")
 
-    Raises:
-        UsageError: a file is there already, or cannot be written; then none is written.
-    """
+
+def run(options: argparse.Namespace) -> int:
+    """Write the files, tell them and what to do next."""
+    from pytest_mapsat.formats import printable
+
+    folder: Path = options.folder
     _write(folder)
     steps = [*([f"cd {printable(str(folder))}"] if folder != Path() else []), *(command for command, _ in NEXT)]
-    if as_json:
-        made = {"folder": printable(str(folder)), "files": list(FILES), "next": steps}
-        sys.stdout.write(json.dumps(made, ensure_ascii=False, indent=1) + "\n")
-        return 0
+    if options.json:
+        write_json({"folder": printable(str(folder)), "files": list(FILES), "next": steps})
+        return OK
     width = max(len(command) for command, _ in NEXT)
-    lines = [f"wrote {printable(str(folder / place))}" for place in FILES]
-    lines += ["", "next:", *(f"  {step}" for step in steps[: -len(NEXT)])]
-    lines += [f"  {command:{width}}  # {what}" for command, what in NEXT]
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
-    return 0
+    write(f"wrote {printable(str(folder / place))}" for place in FILES)
+    write(["", "next:", *(f"  {step}" for step in steps[: -len(NEXT)])])
+    write(f"  {command:{width}}  # {what}" for command, what in NEXT)
+    return OK
 
 
 def _write(folder: Path) -> None:
     """Write all files, or none: what was written is taken away again where one fails."""
+    from pytest_mapsat.formats import printable
+    from pytest_mapsat.model import UsageError
+
     taken = [place for place in FILES if os.path.lexists(folder / place)]
     if taken:
         raise UsageError(

@@ -1,25 +1,27 @@
-"""``mapsat record TOOLS``: the user's own tools are called, and their answers become records of a suite."""
+"""``mapsat record TOOLS``: the user's own tools are called, and their answers become recordings of a suite."""
 
 from __future__ import annotations
 
-import json
+import argparse
 import re
-import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pytest_mapsat.agents import Source, resolve_source
-from pytest_mapsat.episode import run_episode, shutdown
-from pytest_mapsat.formats import shown_path
-from pytest_mapsat.model import Case, Record, SuiteError, UsageError, did_you_mean
-from pytest_mapsat.recording import Keeping, OwnTools, RecordingWorld, describe_tools, keep_records, with_things
-from pytest_mapsat.sandbox import Sandbox
-from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite, write_tool
-from pytest_mapsat.users import make_user
+from .shared import FINDINGS, OK, SUITE, add_plugins, load_added, tell, write, write_json
 
+if TYPE_CHECKING:
+    from pytest_mapsat.agents import Source
+    from pytest_mapsat.model import Case, Recording
+    from pytest_mapsat.recording import Keeping, OwnTools, RecordingSandbox
+    from pytest_mapsat.suite import CaseEntry, Suite
+
+MORE = (
+    "Tools that the suite does not describe are described from their signatures and docstrings. Then each case is played, by its oracle dialogue or by "
+    "an agent, with every call passed on to your tools. Exit status 1 when something was not kept."
+)
 _ORACLE = "baseline:oracle"
-_WORLD = "to check the state that an agent leaves, write a world in Python (docs/worlds.md)"
+_SANDBOX = "to check the state that an agent leaves, write a sandbox in Python (docs/sandboxes.md)"
 #: How the name of a tool that changes something often begins.
 _WRITES = re.compile(
     r"(?:add|append|apply|book|buy|cancel|change|charge|close|commit|create|delete|edit|insert|mark|modify|move|order|pay|place|post|put|refund|register"
@@ -27,65 +29,75 @@ _WRITES = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What was asked for, as in the options of the command."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    about = "module:attr of a list or dict of functions, a module, an object with methods, or a toolbox"
+    parser.add_argument("tools", metavar="TOOLS", help=about)
+    about = f"the suite (default: {SUITE})"
+    parser.add_argument("--suite", metavar="DIR", type=Path, default=SUITE, help=about)
+    parser.add_argument("--case", metavar="ID", action="append", help="a case to play; repeatable (default: all)")
+    parser.add_argument("--agent", metavar="SPEC", default=_ORACLE, help=f"who makes the calls (default: {_ORACLE})")
+    about = "let a new answer take the place of an older one of your tools"
+    parser.add_argument("--replace", action="store_true", help=about)
+    add_plugins(parser)
+    parser.add_argument("--json", action="store_true", help="print what was kept as JSON")
 
-    tools: str
-    suite: Path
-    cases: tuple[str, ...]
-    agent: str
-    replace: bool = False
 
+def run(options: argparse.Namespace) -> int:
+    """Record, and tell what was kept."""
+    from pytest_mapsat.agents import resolve_source
+    from pytest_mapsat.episode import shutdown
+    from pytest_mapsat.formats import shown_path
+    from pytest_mapsat.model import UsageError
+    from pytest_mapsat.recording import OwnTools, describe_tools, keep_recordings, with_things
+    from pytest_mapsat.suite import find_suite, open_suite, write_tool
 
-def conduct(wanted: Wanted, *, as_json: bool) -> int:
-    """Record, tell what was kept, and return the exit status.
-
-    Raises:
-        MapsatError: the tools, the suite, the agent or a case cannot be used.
-        OSError: the suite cannot be written.
-    """
-    root = find_suite(wanted.suite)
+    load_added(options.plugins, [options.suite])
+    root = find_suite(options.suite)
     if root is None:
-        hint = "mapsat init writes one" if not wanted.suite.exists() else "expected a suite.yaml there or above"
-        raise UsageError(f"{wanted.suite}: there is no suite ({hint})")
-    source = resolve_source(wanted.agent, root=Path.cwd())
+        hint = "mapsat init writes one" if not options.suite.exists() else "expected a suite.yaml there or above"
+        raise UsageError(f"{options.suite}: there is no suite ({hint})")
+    source = resolve_source(options.agent, root=Path.cwd())
     if source.kind == "recorded":
-        raise UsageError(f"--agent={wanted.agent}: a recorded dialogue makes no calls; give module:attr")
-    own = OwnTools.load(wanted.tools, root=Path.cwd())
+        raise UsageError(f"--agent={options.agent}: a recorded dialogue makes no calls; give module:attr")
+    own = OwnTools.load(options.tools, root=Path.cwd())
     try:
         suite, described = describe_tools(own, open_suite(root))
-        if not as_json:
-            _say(f"{shown_path(path)}: new, described from its signature; look it over" for path in described)
-        entries, unread = _entries(suite, wanted.cases)
-        records, problems, redacted = _played(own, suite, entries, source, wanted)
+        if not options.json:
+            write(f"{shown_path(path)}: new, described from its signature; look it over" for path in described)
+        entries, unread = _entries(suite, tuple(options.case or ()))
+        recordings, problems, redacted = _played(own, suite, entries, source, by_oracle=options.agent == _ORACLE)
         problems = [*unread, *problems]
         for path in described:
             tool = suite.tools[path.stem]
-            write_tool(path, with_things(tool, [record.result for record in records if record.tool == tool.name]))
-        kept = keep_records(root, records, replace=wanted.replace)
+            write_tool(
+                path, with_things(tool, [recording.result for recording in recordings if recording.tool == tool.name])
+            )
+        kept = keep_recordings(root, recordings, replace=options.replace)
     finally:
         own.close()
         shutdown()
-    warnings = _of_writes(suite, records)
-    if as_json:
+    warnings = _of_writes(suite, recordings)
+    if options.json:
         report = {
             "tools": [shown_path(path) for path in described],
-            "records": kept.to_json(),
+            "recordings": kept.to_json(),
             "redacted": sorted(redacted),
             "problems": problems,
             "warnings": warnings,
         }
-        sys.stdout.write(json.dumps(report, ensure_ascii=False, indent=1) + "\n")
+        write_json(report)
     else:
         _tell(kept, redacted, problems)
         for warning in warnings:
-            sys.stderr.write(f"mapsat: {warning}\n")
-    return 1 if problems or kept.problems else 0
+            tell(warning)
+    return FINDINGS if problems or kept.problems else OK
 
 
 def _entries(suite: Suite, names: tuple[str, ...]) -> tuple[list[CaseEntry], list[str]]:
     """Return the cases to play, in the suite's order, none where the suite has none yet; and what is wrong with files that cannot be read."""
+    from pytest_mapsat.model import SuiteError, UsageError, did_you_mean
+
     known: dict[str, CaseEntry] = {}
     problems: list[str] = []
     for file in suite.inventory.cases:
@@ -101,10 +113,14 @@ def _entries(suite: Suite, names: tuple[str, ...]) -> tuple[list[CaseEntry], lis
 
 
 def _played(
-    own: OwnTools, suite: Suite, entries: list[CaseEntry], source: Source, wanted: Wanted
-) -> tuple[list[Record], list[str], set[str]]:
+    own: OwnTools, suite: Suite, entries: list[CaseEntry], source: Source, *, by_oracle: bool
+) -> tuple[list[Recording], list[str], set[str]]:
     """Play the cases with the tools; return the answers, what went wrong, and what was redacted."""
-    records: list[Record] = []
+    from pytest_mapsat.model import SuiteError
+    from pytest_mapsat.recording import RecordingSandbox
+    from pytest_mapsat.sandbox import RecordedSandbox
+
+    recordings: list[Recording] = []
     problems: list[str] = []
     redacted: set[str] = set()
     for entry in entries:
@@ -113,56 +129,56 @@ def _played(
         except SuiteError as error:
             problems.append(str(error))
             continue
-        if wanted.agent == _ORACLE and not case.truth.oracle:
+        if by_oracle and not case.truth.oracle:
             problems.append(f"case {case.id} has no oracle dialogue (truth.oracle) to take calls from; give --agent")
             continue
         fresh = own.fresh()
-        world = RecordingWorld(Sandbox(suite.tools, ()), fresh, case.id)
-        problems += _episode(case, source, world)
+        sandbox = RecordingSandbox(RecordedSandbox(suite.tools, ()), fresh, case.id)
+        problems += _episode(case, source, sandbox)
         if fresh is not own:
             fresh.close()
-        records += world.cleaned()
-        redacted |= world.secrets.found
-    return records, problems, redacted
+        recordings += sandbox.cleaned()
+        redacted |= sandbox.secrets.found
+    return recordings, problems, redacted
 
 
-def _episode(case: Case, source: Source, world: RecordingWorld) -> list[str]:
+def _episode(case: Case, source: Source, sandbox: RecordingSandbox) -> list[str]:
     """Play one case, and return what kept a call from being answered, or the episode from its end."""
-    trajectory = run_episode(case, source, make_user("scripted", case), world)
+    from pytest_mapsat.episode import run_episode
+    from pytest_mapsat.users import make_user
+
+    trajectory = run_episode(case, source, make_user("scripted", case), sandbox)
     errors = [
         f"case {case.id}: {step.tool}: {step.result['message']}"
         for step in trajectory.calls
-        if step.status == "error" and step.result["message"] not in world.problems
+        if step.status == "error" and step.result["message"] not in sandbox.problems
     ]
-    problems = [f"case {case.id}: {problem}" for problem in world.problems]
+    problems = [f"case {case.id}: {problem}" for problem in sandbox.problems]
     fault = [f"case {case.id}: {trajectory.fault.message}"] if trajectory.fault else []
     return [*problems, *errors, *fault]
 
 
-def _of_writes(suite: Suite, records: Iterable[Record]) -> list[str]:
-    """Return what a record cannot do for the tools that write, or seem to."""
-    called = {record.tool for record in records}
+def _of_writes(suite: Suite, recordings: Iterable[Recording]) -> list[str]:
+    """Return what a recording cannot do for the tools that write, or seem to."""
+    called = {recording.tool for recording in recordings}
     writing = sorted(name for name in called if suite.tools[name].effect == "write")
     seeming = sorted(name for name in called - {*writing} if _WRITES.match(name))
-    told = [f"{', '.join(writing)}: a record answers, and changes nothing: {_WORLD}"] if writing else []
+    told = [f"{', '.join(writing)}: a recording answers, and changes nothing: {_SANDBOX}"] if writing else []
     if seeming:
         told.append(
-            f"{', '.join(seeming)}: seems to write; if so, declare effect: write, and note that a record changes nothing: {_WORLD}"
+            f"{', '.join(seeming)}: seems to write; if so, declare effect: write, and note that a recording changes nothing: {_SANDBOX}"
         )
     return told
 
 
 def _tell(kept: Keeping, redacted: set[str], problems: list[str]) -> None:
-    counts = [f"{kept.added} record{'' if kept.added == 1 else 's'} added"]
+    from pytest_mapsat.formats import shown_path
+
+    counts = [f"{kept.added} recording{'' if kept.added == 1 else 's'} added"]
     counts += [f"{kept.known} already there"] if kept.known else []
     counts += [f"{kept.replaced} replaced"] if kept.replaced else []
-    _say([f"{shown_path(kept.path)}: {', '.join(counts)}"])
+    write([f"{shown_path(kept.path)}: {', '.join(counts)}"])
     if redacted:
-        _say([f"redacted: {', '.join(sorted(redacted))}"])
+        write([f"redacted: {', '.join(sorted(redacted))}"])
     for problem in (*problems, *kept.problems):
-        sys.stderr.write(f"mapsat: not kept: {problem}\n")
-
-
-def _say(lines: Iterable[str]) -> None:
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
-    sys.stdout.flush()
+        tell(f"not kept: {problem}")

@@ -1,6 +1,6 @@
-"""Between an agent's tools and the world that answers: calls and thoughts are recorded, counted and, when the reply is over, refused.
+"""Between an agent's tools and the sandbox that answers: calls and thoughts are recorded, counted and, when the reply is over, refused.
 
-The agent is handed a function that holds a number. The world, with its records, is found by that number in a table of this
+The agent is handed a function that holds a number. The sandbox, with its recordings, is found by that number in a table of this
 module, so that nothing that an agent holds leads to it.
 """
 
@@ -13,7 +13,7 @@ from threading import Lock
 
 from pytest_mapsat.agents import as_json
 from pytest_mapsat.model import Json, JsonObject, Step, json_size, tool_name
-from pytest_mapsat.sandbox import Answer, ToolsClosed, World
+from pytest_mapsat.sandbox import Answer, Sandbox, ToolsClosed
 
 from .limits import Limits
 
@@ -22,14 +22,14 @@ class Channel:
     """The calls of one episode.
 
     Attributes:
-        broken: the world's exception, once it raised one.
+        broken: the sandbox's exception, once it raised one.
         overrun: what a reply did more of than it may; empty where it kept to its limits.
     """
 
-    def __init__(self, world: World, limits: Limits) -> None:
+    def __init__(self, sandbox: Sandbox, limits: Limits) -> None:
         self.broken: Exception | None = None
         self.overrun = ""
-        self._world = world
+        self._sandbox = sandbox
         self._limits = limits
         self._lock = Lock()
         self._open = self._ended = False
@@ -69,9 +69,9 @@ class Channel:
                 return None, refusal
             steps = self._steps
             step = self._answered(name[:_LONGEST_NAME], arguments)
-            # The reply may have ended while the world was working; its steps are taken by then.
+            # The reply may have ended while the sandbox was working; its steps are taken by then.
             if step is None or not self._open or steps is not self._steps:
-                return None, "the world of tools broke" if step is None else _OVER
+                return None, "the sandbox of tools broke" if step is None else _OVER
             steps.append(step)
             return as_json(step.result), ""
 
@@ -94,18 +94,18 @@ class Channel:
         if sum(step.kind == "call" for step in self._steps) >= self._limits.max_calls:
             self.overrun = f"made more than {self._limits.max_calls} tool calls"
             return f"a reply may make at most {self._limits.max_calls} tool calls"
-        return "the world of tools broke" if self.broken else ""
+        return "the sandbox of tools broke" if self.broken else ""
 
     def _answered(self, name: str, arguments: JsonObject) -> Step | None:
         try:
-            answer = self._too_large(arguments) or self._world.call(name, arguments)
+            answer = self._too_large(arguments) or self._sandbox.call(name, arguments)
         except RecursionError:
             raise  # the agent has used up the stack: its own fault
-        except Exception as error:  # noqa: BLE001  # a world that raises is nobody's fault but its own
+        except Exception as error:  # noqa: BLE001  # a sandbox that raises is nobody's fault but its own
             self.broken = error
             return None
         given = arguments if isinstance(arguments, dict) else {}
-        return answer.step(tool_name(self._world.tools, name), given, f"c{next(self._numbers)}")
+        return answer.step(tool_name(self._sandbox.tools, name), given, f"c{next(self._numbers)}")
 
     def _too_large(self, arguments: Json) -> Answer | None:
         """Refuse arguments that are too large, and forget them: they would be kept in the trajectory."""

@@ -36,7 +36,7 @@ from pytest_mapsat.model import (
     Usage,
     json_size,
 )
-from pytest_mapsat.sandbox import Toolbox, World
+from pytest_mapsat.sandbox import Sandbox, Toolbox
 from pytest_mapsat.users import User
 
 from .channel import Channel, port
@@ -61,7 +61,7 @@ def run_episode(
     case: Case,
     source: Source,
     user: User,
-    sandbox: World,
+    sandbox: Sandbox,
     limits: Limits | None = None,
     *,
     trial: int = 1,
@@ -77,7 +77,7 @@ def run_episode(
         case: the case; the agent sees its visible half only.
         source: the agent, or the file with its dialogues.
         user: who speaks for the user, fresh for this episode.
-        sandbox: the world that answers tool calls.
+        sandbox: the sandbox that answers tool calls.
         limits: what the episode may use.
         trial: counts the episodes of one case from 1.
         identity: the session's id, where the case has come without its truth; else it is told from the case.
@@ -92,8 +92,8 @@ def run_episode(
     return _Dialogue(case, source, user, sandbox, limits or Limits(), trial, identity, form, left_behind).run()
 
 
-def without_world(case: Case, source: Source, why: str, *, trial: int = 1) -> Trajectory:
-    """Return the episode of a case whose world could not be made: it ends before the agent is asked, and is not laid to it."""
+def without_sandbox(case: Case, source: Source, why: str, *, trial: int = 1) -> Trajectory:
+    """Return the episode of a case whose sandbox could not be made: it ends before the agent is asked, and is not laid to it."""
     return Trajectory(
         case=case.id,
         trial=trial,
@@ -108,7 +108,7 @@ def _recorded(case: Case, source: RecordedSource, trial: int) -> Trajectory:
     try:
         return source.trajectory(case, trial)
     except MapsatError as error:
-        return without_world(case, source, str(error), trial=trial)
+        return without_sandbox(case, source, str(error), trial=trial)
 
 
 class _Dialogue:
@@ -119,7 +119,7 @@ class _Dialogue:
         case: Case,
         source: AgentSource,
         user: User,
-        world: World,
+        sandbox: Sandbox,
         limits: Limits,
         trial: int,
         identity: str,
@@ -129,11 +129,11 @@ class _Dialogue:
         self._case = case
         self._source = source
         self._user = user
-        self._world = world
+        self._sandbox = sandbox
         self._limits = limits
         self._trial = trial
         self._identity = identity
-        self._channel = Channel(world, limits)
+        self._channel = Channel(sandbox, limits)
         self._turns = [Turn(role="user", text=case.visible.query)]
         self._wants_form = form
         self._form: Form | None = None
@@ -148,7 +148,7 @@ class _Dialogue:
         try:
             end = self._talk()
         except Exception as error:  # noqa: BLE001  # neither agent nor user nor sandbox: what is left is ours
-            # Where the world broke, this is what the source made of it.
+            # Where the sandbox broke, this is what the source made of it.
             end = self._broken() or _End("infrastructure_error", _fault_of(error, "infrastructure"))
         return self._trajectory(end)
 
@@ -161,13 +161,13 @@ class _Dialogue:
             ending=end.ending,
             fault=end.fault,
             warnings=self._warnings,
-            setup=self._world.setup,
+            setup=self._sandbox.setup,
             form=self._form,
         )
 
     def _talk(self) -> _End:
         with port(self._channel) as (call, think):
-            toolbox = Toolbox(self._world.tools, call)
+            toolbox = Toolbox(self._sandbox.tools, call)
             context = partial(context_of, self._case.visible)
             session = Session(self._identity, think, self._trial)
             conversation = self._source.open(self._case, toolbox, context, session)

@@ -21,7 +21,7 @@ from .files import (
     unreadable,
 )
 from .journal import Journal, JournalContent, JournalEpisode, Place, is_journal, read_journal
-from .jsontext import parse_json, parse_json_line
+from .jsontext import located_json, parse_json, parse_json_line
 from .located import DataPath, Lines, Located, dotted, validate
 from .nounlines import Placed, append_lines, read_nouns
 from .replacing import replacing, umask
@@ -31,30 +31,37 @@ from .yamltext import parse_yaml, scalar
 
 if TYPE_CHECKING:
     from .csvtext import TableRow, check_columns, read_csv
-    from .dialogues import Layout, PublishedCall, PublishedDialogue, PublishedMessage, layout_of, read_dialogues
-    from .literals import parse_literal
-    from .verdicts import Completion, Degree, FactCheck, Faithfulness, PublishedVerdict, Satisfaction, read_verdicts
+    from .dialogues import (
+        Layout,
+        PublishedCall,
+        PublishedDialogue,
+        PublishedMessage,
+        layout_of,
+        layouts,
+        read_dialogues,
+    )
 else:
-    _DIALOGUES = ("Layout", "PublishedCall", "PublishedDialogue", "PublishedMessage", "layout_of", "read_dialogues")
-    _VERDICTS = ("Completion", "Degree", "FactCheck", "Faithfulness", "PublishedVerdict", "Satisfaction")
+    _DIALOGUES = (
+        "Layout",
+        "PublishedCall",
+        "PublishedDialogue",
+        "PublishedMessage",
+        "layout_of",
+        "layouts",
+        "read_dialogues",
+    )
     __getattr__ = fetched(
         __name__,
         {
             "csvtext": ("TableRow", "check_columns", "read_csv"),
             "dialogues": _DIALOGUES,
-            "literals": ("parse_literal",),
-            "verdicts": (*_VERDICTS, "read_verdicts"),
         },
     )
 
 __all__ = [
     "MARK",
     "READ_ERRORS",
-    "Completion",
     "DataPath",
-    "Degree",
-    "FactCheck",
-    "Faithfulness",
     "Journal",
     "JournalContent",
     "JournalEpisode",
@@ -66,9 +73,7 @@ __all__ = [
     "PublishedCall",
     "PublishedDialogue",
     "PublishedMessage",
-    "PublishedVerdict",
     "RawLine",
-    "Satisfaction",
     "Secrets",
     "TableRow",
     "append_lines",
@@ -79,11 +84,12 @@ __all__ = [
     "is_journal",
     "is_obvious",
     "layout_of",
+    "layouts",
     "limits",
+    "located_json",
     "open_bytes",
     "parse_json",
     "parse_json_line",
-    "parse_literal",
     "parse_yaml",
     "printable",
     "read_bytes",
@@ -95,7 +101,6 @@ __all__ = [
     "read_lines",
     "read_nouns",
     "read_run",
-    "read_verdicts",
     "redacted",
     "replacing",
     "require_file",

@@ -27,7 +27,7 @@ NOT_REGULAR = "is not a regular file"
 def shown_path(path: Path) -> str:
     """Return the path as the user would type it, printable: relative to the current folder where it lies below.
 
-    Remembered, as every case and record of a run asks for it in case it has a problem; a run does not change its folder.
+    Remembered, as every case and recording of a run asks for it in case it has a problem; a run does not change its folder.
     """
     try:
         return printable(path.relative_to(Path.cwd()).as_posix())

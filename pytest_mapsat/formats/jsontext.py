@@ -10,7 +10,7 @@ from pytest_mapsat.model import Json, Problem, SuiteError, shown
 
 from . import limits
 
-_ONE_A_LINE = "JSON Lines: each case or record stands on one line of its own, without a list around them"
+_ONE_A_LINE = "JSON Lines: each case or recording stands on one line of its own, without a list around them"
 
 
 def decode(raw: bytes, path: str, first_line: int = 1) -> str:

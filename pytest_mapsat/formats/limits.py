@@ -9,8 +9,8 @@ YAML_BYTES = 16 * MIB
 YAML_PARTS = 1_000_000
 #: One case in a JSONL file, one line.
 CASE_BYTES = 2 * MIB
-#: One record, one line.
-RECORD_BYTES = 8 * MIB
+#: One recording, one line.
+RECORDING_BYTES = 8 * MIB
 #: One row of a table of a suite, one line; rows of a table.
 ROW_BYTES = 1 * MIB
 TABLE_ROWS = 200_000

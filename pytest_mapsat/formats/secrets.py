@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import is_
 from typing import Any, TypeVar
 
-from pytest_mapsat.model import Json, JsonObject, Noun, Record, Tool
+from pytest_mapsat.model import Json, JsonObject, Noun, Recording, Tool
 from pytest_mapsat.secrets import LEAST, known_secrets
 
 _T = TypeVar("_T")
@@ -75,7 +75,7 @@ def is_obvious(name: str) -> bool:
 
 
 class Secrets:
-    """Takes secrets out of records. A value that was one once is taken out wherever else it stands.
+    """Takes secrets out of recordings. A value that was one once is taken out wherever else it stands.
 
     Attributes:
         found: the fields that were redacted, as ``tool: path``.
@@ -85,11 +85,11 @@ class Secrets:
         self.found: set[str] = set()
         self._values: set[str] = set()
 
-    def clean(self, record: Record, tool: Tool) -> Record:
-        """Return the record without what the tool declares secret, and without what obviously is."""
-        arguments: JsonObject = self._redacted(record.arguments, _tree(tool.secrets), tool.name)
-        result = self._redacted(record.result, _tree(tool.secrets), tool.name)
-        return record.model_copy(
+    def clean(self, recording: Recording, tool: Tool) -> Recording:
+        """Return the recording without what the tool declares secret, and without what obviously is."""
+        arguments: JsonObject = self._redacted(recording.arguments, _tree(tool.secrets), tool.name)
+        result = self._redacted(recording.result, _tree(tool.secrets), tool.name)
+        return recording.model_copy(
             update={"arguments": _rewritten(arguments, self.text), "result": _rewritten(result, self.text)}
         )
 

@@ -19,7 +19,9 @@ _WAYS_ON = (
     "three ways on: a judge model (mapsat regrade RUN --judge=llm:MODEL), labels of people (mapsat review RUN), "
     "or an allowance (--mapsat-allow-undecided=N or N%)"
 )
-_RECORDS = "calls without a record leave labels open: mapsat lint SUITE --misses RUN offers synonyms and records"
+_RECORDINGS = (
+    "calls without a recording leave labels open: mapsat lint SUITE --misses RUN offers synonyms and recordings"
+)
 
 _UNKNOWN = ("unevaluated", "error")
 #: So much of a reason is told.
@@ -63,7 +65,7 @@ def decide(
         allowed_lost: how many cases may be lost: without a scorecard, or with the fault of somebody other than the agent.
         allowed_undecided: how many cases may stay undecided, as ``3`` or ``20%``: with an asserted label of which the judge cannot say. They count only where
             they could turn what is asked: a threshold between whose bounds the limit lies, or, without thresholds, the items. Cases that are open for
-            want of a record are never let pass: an agent could ask for what is not recorded.
+            want of a recording are never let pass: an agent could ask for what is not recorded.
         drops: how much means may fall against an earlier run.
         comparisons: with that run and with an anchor, where there are any.
         base: the earlier run, of whose spending relative ceilings are multiples.
@@ -206,7 +208,7 @@ def _ways_on(findings: Sequence[Finding], cards: Sequence[Scorecard]) -> Iterato
     if None in blames:
         yield _WAYS_ON
     if "sandbox" in blames:
-        yield _RECORDS
+        yield _RECORDINGS
 
 
 def _unevaluated(

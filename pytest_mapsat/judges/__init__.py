@@ -14,7 +14,7 @@ from .decided import DecidedJudge, Decisions, Said, with_decisions
 from .episode import Call, Episode
 from .evaluate import evaluate
 from .finding import Finding
-from .labels import unjudgeable
+from .labels import all_unevaluated, is_level, unevaluated, unjudgeable
 from .make import Judge, asks_model, default_votes, make_judge
 
 if TYPE_CHECKING:
@@ -40,12 +40,15 @@ __all__ = [
     "ModelJudge",
     "RecordedJudge",
     "Said",
+    "all_unevaluated",
     "asks_model",
     "calibrate",
     "colour",
     "default_votes",
     "evaluate",
+    "is_level",
     "make_judge",
+    "unevaluated",
     "unjudgeable",
     "with_decisions",
 ]

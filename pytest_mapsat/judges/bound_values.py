@@ -56,7 +56,7 @@ class Returned:
     """What the answered calls of a dialogue returned. What each call asked about is found once, for all checks that point to its tool.
 
     Args:
-        answered: the calls that the world answered, each with the index of its turn.
+        answered: the calls that the sandbox answered, each with the index of its turn.
         tools: the suite's tools by name.
         entities: what has a name in the results.
     """

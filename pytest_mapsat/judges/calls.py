@@ -269,7 +269,7 @@ class _Made:
         return any(_is_named(one, words) for one in rivals - own) and not any(_is_named(one, words) for one in own)
 
     def _tables_of(self, arguments: Mapping[str, Json]) -> Iterator[Mapping[str, Mapping[str, Json]]]:
-        """Yield the tables in which an argument is the id of a row, by id; none where the world has no state."""
+        """Yield the tables in which an argument is the id of a row, by id; none where the sandbox has no state."""
         try:
             end = self.context.end
             for name in self.context.tables:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pytest_mapsat.model import Calibration, Case, Tool, Trajectory, Verdict, trajectory_digest
-from pytest_mapsat.sandbox import WorldSuite
+from pytest_mapsat.sandbox import SandboxSuite
 from pytest_mapsat.text import Vocabulary
 
 from .calibration import misread_by, shipped
@@ -26,7 +26,7 @@ class ChecksJudge:
         longest: characters of all replies of a dialogue up to which they are read. Reading takes some 2 s for as many, and grows with them.
         seconds: how long the checks of one dialogue may take, a net for those of others: one that has begun is waited for.
         calibration: which failures that rest on reading prose stand.
-        suite: what the worlds of its cases are made from; None: nothing can be told of end states.
+        suite: what the sandboxes of its cases are made from; None: nothing can be told of end states.
         spec: how the user named this judge.
         linked: None, as the verdicts are its own.
     """
@@ -36,7 +36,7 @@ class ChecksJudge:
     besides: frozenset[str] = frozenset()
     longest: int = 100_000
     seconds: float = 60.0
-    suite: WorldSuite | None = None
+    suite: SandboxSuite | None = None
     calibration: Calibration = field(default_factory=shipped)
     spec: str = "checks"
     linked: bool | None = field(default=None, init=False)

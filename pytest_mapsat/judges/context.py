@@ -25,7 +25,7 @@ from pytest_mapsat.model import (
     WhichReply,
     leaves,
 )
-from pytest_mapsat.sandbox import End, EndError, Table, WorldSuite, play_reference, reference_digest, tables_of
+from pytest_mapsat.sandbox import End, EndError, SandboxSuite, Table, play_reference, reference_digest, tables_of
 from pytest_mapsat.text import (
     ClockTime,
     Document,
@@ -85,7 +85,7 @@ class Context:
         phrases: words that checks look for as they are.
         checks: the checks that names and phrases are those of.
         case: the case that the dialogue is of; None where it is not known.
-        suite: what its world is made from; None: nothing can be told of the end state.
+        suite: what its sandbox is made from; None: nothing can be told of the end state.
         calibration: which failures that rest on reading prose stand.
     """
 
@@ -98,7 +98,7 @@ class Context:
     phrases: frozenset[str] = frozenset()
     checks: tuple[Check, ...] = ()
     case: Case | None = None
-    suite: WorldSuite | None = None
+    suite: SandboxSuite | None = None
     calibration: Calibration = field(default_factory=shipped)
 
     @classmethod
@@ -109,7 +109,7 @@ class Context:
         tools: Mapping[str, Tool],
         *,
         vocabulary: Vocabulary | None = None,
-        suite: WorldSuite | None = None,
+        suite: SandboxSuite | None = None,
         calibration: Calibration | None = None,
     ) -> Context:
         """Return the context of a case's dialogue: its replies are read with the names and words of all its checks."""
@@ -379,7 +379,7 @@ class Context:
 
     @cached_property
     def answered(self) -> tuple[tuple[int, Step], ...]:
-        """The calls that the world answered, each with the index of its turn."""
+        """The calls that the sandbox answered, each with the index of its turn."""
         replies = ((index, turn) for index, turn in enumerate(self.trajectory.turns) if turn.role == "agent")
         calls = ((index, step) for index, turn in replies for step in turn.steps if step.kind == "call")
         return tuple((index, step) for index, step in calls if step.status == "ok")

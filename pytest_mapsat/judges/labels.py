@@ -116,8 +116,8 @@ def _label(factor: Factor, kind: LabelKind, value: float | None, finding: Findin
             value = None
     undecided = value is None and not finding.broken and not finding.missed
     if finding.missed:
-        # What no record could answer speaks neither for the agent nor against it.
-        why = f"{finding.why}; no call of {' or '.join(finding.missed)} had a record in the sandbox"
+        # What no recording could answer speaks neither for the agent nor against it.
+        why = f"{finding.why}; no call of {' or '.join(finding.missed)} had a recording in the sandbox"
         value = None
     else:
         why = f"{UNDECIDED}{finding.why}" if undecided else finding.why

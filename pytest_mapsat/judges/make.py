@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from pytest_mapsat.model import Calibration, Case, Tool, Trajectory, UsageError, Verdict, did_you_mean
-from pytest_mapsat.sandbox import WorldSuite
+from pytest_mapsat.sandbox import SandboxSuite
 from pytest_mapsat.text import Vocabulary
 
 from .calibration import calibration_of
@@ -53,7 +53,7 @@ def make_judge(
     client: ModelClient | None = None,
     votes: int | None = None,
     besides: frozenset[str] = frozenset(),
-    suite: WorldSuite | None = None,
+    suite: SandboxSuite | None = None,
     calibration: Calibration | None = None,
 ) -> Judge:
     """Return the judge that a spec names.
@@ -66,7 +66,7 @@ def make_judge(
         client: the way to models; without one a judge that asks a model leaves open what it would ask.
         votes: how many evaluations of a dialogue a model gives; 3 where None.
         besides: kinds of labels that families of metrics ask for besides those of factors.
-        suite: what the worlds of the cases are made from, for what is checked of their end.
+        suite: what the sandboxes of the cases are made from, for what is checked of their end.
         calibration: the suite's own table of which failures that rest on reading stand; None: ours alone.
 
     Raises:

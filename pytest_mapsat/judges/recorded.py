@@ -1,33 +1,54 @@
-"""The judge that takes its labels from a file: a saved run, verdicts one a line, or the published table."""
+"""The judge that takes its labels from a file: a saved run, or verdicts in a form that an installed package reads."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-from pytest_mapsat.formats import PublishedVerdict, layout_of, printable, read_run, read_verdicts, require_file
+from pytest_mapsat.formats import layout_of, limits, printable, read_run, require_file
 from pytest_mapsat.model import (
     BESIDES,
     Case,
     Factor,
     Label,
     LabelKind,
+    Problem,
     Scorecard,
+    SuiteError,
     Trajectory,
+    UsageError,
     Verdict,
     trajectory_digest,
 )
+from pytest_mapsat.user_code import StrangerError, call_stranger, installed, words_of
 
 from .checks import ChecksJudge
 from .extra_labels import besides
 from .labels import all_unevaluated, is_level, kinds, unevaluated, unjudgeable
-from .published import BY, published_verdict
 
+BY = "recorded"
+#: The entry point group in which installed packages name their readers of recorded verdicts: each entry is a form and a ``VerdictReader``.
+GROUP = "pytest_mapsat.verdicts"
 #: The trial under which a verdict stands that does not know of trials.
 _ANY_TRIAL = 0
 
-Entry = PublishedVerdict | Scorecard
+
+class RecordedVerdict(Protocol):
+    """What a file of others says of a case."""
+
+    @property
+    def trajectory(self) -> str:
+        """The digest of the dialogue that was judged; empty where the file does not say."""
+
+    def labelled(self, case: Case, base: Verdict) -> Verdict:
+        """Return ``base``, which has the case, the trial, the judge and warnings, with the labels of the case's factors."""
+
+
+#: Reads a file, named so in messages, and returns its verdicts by case id. Raises SuiteError where it cannot read it.
+VerdictReader = Callable[[Path, str], Mapping[str, RecordedVerdict]]
+Entry = RecordedVerdict | Scorecard
 
 
 @dataclass(frozen=True)
@@ -87,7 +108,7 @@ class RecordedJudge:
         base = base.model_copy(update={"trajectory": digest, "warnings": joined})
         if isinstance(entry, Scorecard):
             return self._with_besides(_saved_verdict(case, entry, base), case, trajectory, entry.labels)
-        return self._with_besides(published_verdict(case, entry, base), case, trajectory, ())
+        return self._with_besides(entry.labelled(case, base), case, trajectory, ())
 
     def _with_besides(self, verdict: Verdict, case: Case, trajectory: Trajectory, saved: Sequence[Label]) -> Verdict:
         """Return the verdict with what is asked for besides: as the file has it, else by rules."""
@@ -108,10 +129,18 @@ def _digest(entry: Entry) -> str:
 
 
 def _entries(path: Path, name: str) -> dict[tuple[str, int], Entry]:
-    layout = layout_of(path, name)
-    if layout == "run":
+    if layout_of(path, name) == "run":
         return {(card.id, card.trial): card for card in read_run(path, name).cases}
-    return {(case, _ANY_TRIAL): verdict for case, verdict in read_verdicts(path, name, layout).items()}
+    problems: list[Problem] = []
+    for point in installed(GROUP):
+        try:
+            read: VerdictReader = call_stranger(point.load)
+            return {(case, _ANY_TRIAL): verdict for case, verdict in call_stranger(read, path, name).items()}
+        except StrangerError as broken:
+            if not isinstance(broken.error, SuiteError):
+                raise UsageError(f"{GROUP}: {point.value} broke: {words_of(broken.error)}") from broken.error
+            problems += broken.error.problems
+    raise SuiteError(*problems[: limits.PROBLEMS] or [Problem(name, 0, "no installed package reads such verdicts")])
 
 
 def _saved_verdict(case: Case, saved: Scorecard, base: Verdict) -> Verdict:

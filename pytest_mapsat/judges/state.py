@@ -1,4 +1,4 @@
-"""The checks on the state that the world ends in: ``state``, ``unchanged``, ``same_end``. They read no prose and are decided exactly."""
+"""The checks on the state that the sandbox ends in: ``state``, ``unchanged``, ``same_end``. They read no prose and are decided exactly."""
 
 from __future__ import annotations
 

@@ -91,7 +91,9 @@ class Cache:
         except ValidationError:
             entry = None
         if entry is None or entry.request.key() != key:
-            raise StoreError(f"{shown_path(self.store.folder)}: the entry {key} is damaged; run: mapsat cache clear")
+            raise StoreError(
+                f"{shown_path(self.store.folder)}: the entry {key} is damaged; run: python -m pytest_mapsat cache clear"
+            )
         return entry
 
     def nearest(self, request: Request) -> str:

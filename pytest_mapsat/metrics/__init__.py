@@ -7,13 +7,21 @@ from __future__ import annotations
 
 from .aggregate import RunUsage, cluster_of, group, span_of, summarise, usage
 from .agreement import cohen_kappa, kappa_interval, votes_agree
-from .family import Family, MetricInput
+from .family import Family, Given, MetricInput
 from .gather import families_named, gather_families
-from .labels import Measure, index_labels
-from .mobility import MOBILITY
+from .labels import (
+    Measure,
+    Reading,
+    between,
+    index_labels,
+    not_applicable,
+    read_label,
+    read_labels,
+    read_named,
+    weighted_share,
+)
 from .msb import MSB
 from .outcome import ASSERTABLE, ItemOutcome, achieved, fault_of, item_outcome
-from .pipa import PIPA
 from .satisfaction import (
     Faithfulness,
     acceptance,
@@ -34,24 +42,25 @@ __all__ = [
     "ASSERTABLE",
     "DEFAULT_WEIGHTS",
     "LEVEL",
-    "MOBILITY",
     "MSB",
     "PASS_RATE",
-    "PIPA",
     "SOURCE_ATTRIBUTE",
     "CaseRow",
     "Faithfulness",
     "Family",
+    "Given",
     "ItemOutcome",
     "Measure",
     "MetricInput",
     "PassRule",
+    "Reading",
     "RunUsage",
     "Satisfies",
     "ToolSelection",
     "WeightTable",
     "acceptance",
     "achieved",
+    "between",
     "bootstrap_interval",
     "bootstrap_intervals",
     "case_rows",
@@ -70,8 +79,12 @@ __all__ = [
     "interaction_efficiency",
     "item_outcome",
     "kappa_interval",
+    "not_applicable",
     "pass_all",
     "pass_at",
+    "read_label",
+    "read_labels",
+    "read_named",
     "satisfaction_efficiency",
     "score",
     "span_of",
@@ -81,5 +94,6 @@ __all__ = [
     "usage",
     "votes_agree",
     "weight_of",
+    "weighted_share",
     "wilson_interval",
 ]

@@ -50,7 +50,7 @@ def sum_user(turns: Sequence[Turn]) -> Spent | None:
     return sum_usage(parts) if parts else None
 
 
-def sum_world(calls: Sequence[Step]) -> Spent | None:
+def sum_sandbox(calls: Sequence[Step]) -> Spent | None:
     """Return the totals of what a model spent that simulated answers of tools; None where none was asked."""
     parts = [call.usage for call in calls if call.usage is not None]
     return sum_usage(parts) if parts else None

@@ -9,15 +9,13 @@ from pytest_mapsat.model import UsageError, did_you_mean, shown
 from pytest_mapsat.user_code import StrangerError, call_stranger, installed, words_of
 
 from .family import Family
-from .mobility import MOBILITY
 from .msb import MSB
-from .pipa import PIPA
 
 #: The entry point group in which installed packages name their families: they hold outside pytest too.
 GROUP = "pytest_mapsat.metrics"
 #: The families that come with this package; they get a scene itself, not a copy of it.
 
-OURS = (MSB, MOBILITY, PIPA)
+OURS = (MSB,)
 #: Names that thresholds and summaries know already.
 _TAKEN = {"pass_rate", "success"}
 

@@ -27,7 +27,7 @@ from pytest_mapsat.model import (
     mismatches,
 )
 
-from .counts import count_calls, count_clarifications, count_provenance, sum_usage, sum_user, sum_world
+from .counts import count_calls, count_clarifications, count_provenance, sum_sandbox, sum_usage, sum_user
 from .family import Family, MetricInput, measure
 from .gather import OURS
 from .labels import Measure
@@ -183,7 +183,7 @@ def _used(scene: MetricInput) -> dict[str, Any]:
         "spent": scene.spent,
         "user_spent": sum_user(trajectory.turns),
         "judge_spent": None if verdict.usage is None else sum_usage([verdict.usage]),
-        "world_spent": sum_world(calls),
+        "sandbox_spent": sum_sandbox(calls),
     }
 
 

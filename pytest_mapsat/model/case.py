@@ -106,7 +106,7 @@ class Evidence(Noun):
 class Factor(Noun):
     """A decision factor: a statement about the dialogue that holds or does not.
 
-    ``scope`` says what it is about: the answer, the whole trajectory (a policy, a tool rule), or the state the world ends in.
+    ``scope`` says what it is about: the answer, the whole trajectory (a policy, a tool rule), or the state the sandbox ends in.
     """
 
     id: Identifier
@@ -284,7 +284,7 @@ class Truth(Noun):
     """The half of a case that only the judge and the simulated user hold.
 
     ``clarification``: without it no question to the user is useful. ``output``: the structured output of a right answer, under the names that the case asks for; ``plan`` is not among them, as ``tools`` say it.
-    ``end``: the reference for ``same_end``: calls that are played on a fresh world, or ``oracle`` for those of the oracle dialogue.
+    ``end``: the reference for ``same_end``: calls that are played on a fresh sandbox, or ``oracle`` for those of the oracle dialogue.
     """
 
     renamed: ClassVar[Mapping[str, str]] = {"claims": "output"}

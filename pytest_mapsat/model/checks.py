@@ -1,6 +1,6 @@
 """Machine checks: what an answer or a trajectory must hold, as closed, typed, composable data.
 
-A check is judged from a trajectory and the tables its world started from. It ends as passed, failed, or not known, always with
+A check is judged from a trajectory and the tables its sandbox started from. It ends as passed, failed, or not known, always with
 the reason and, where text decided it, the quotation. Checks on the end state, the calls and the structured output are decided exactly; those
 on prose pass or fail only on what is clear.
 
@@ -311,7 +311,7 @@ class Called(Noun):
     """The agent called ``tool`` with arguments that match, from ``at_least`` to ``at_most`` times.
 
     ``with`` maps a parameter to a match; the arguments are the agent's own, before defaults.
-    ``answered``: which calls count: all of them (``any``), only those that the world answered (true), or only those that it did not: refused, an error, a
+    ``answered``: which calls count: all of them (``any``), only those that the sandbox answered (true), or only those that it did not: refused, an error, a
     miss (false).
     ``after`` and ``before``: each such call comes after the first call, or before the last call, that fits. ``agreed``: each such call comes after the user
     agreed to it.
@@ -405,7 +405,7 @@ class Exempt(Noun):
 
 
 class Unchanged(Noun):
-    """Nothing in the world differs at the end from the start, but for what ``except`` allows."""
+    """Nothing in the sandbox differs at the end from the start, but for what ``except`` allows."""
 
     kind: Literal["unchanged"]
     exempt: tuple[Exempt, ...] = Field(default=(), alias="except")

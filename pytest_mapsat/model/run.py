@@ -78,7 +78,7 @@ class RunOptions(Noun):
     with % their share, that may stay undecided. ``pass_rule``: how many trials of a case must pass, as ``3/4``; empty: all.
     ``sample``: how many cases of each suite the run is of, 0: all; ``sample_by``: the attributes that they are spread over; ``sample_seed``: what draws them.
     ``shard``: which part of the cases ran, as ``2/8``; empty: all. ``on_miss``: ``record`` where the user's own
-    tools were asked for what no record answered, ``simulate:MODEL`` where a model was. ``judge_votes``: evaluations of one dialogue by a judge that asks a model.
+    tools were asked for what no recording answered, ``simulate:MODEL`` where a model was. ``judge_votes``: evaluations of one dialogue by a judge that asks a model.
     ``profile``: whether what the profile tools would return was given as context. ``metrics``: families of metrics that every suite was measured by besides its own.
     ``form``: whether agents were asked for a form about their last reply.
     """

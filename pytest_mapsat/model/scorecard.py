@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from pydantic import Field
 
 from .base import Bounds, Noun
@@ -16,7 +19,7 @@ _LONGEST_REPR = 230
 
 
 class CallCounts(Noun):
-    """How often the agent called tools, how many calls failed on their arguments or name, and how many the world refused."""
+    """How often the agent called tools, how many calls failed on their arguments or name, and how many the sandbox refused."""
 
     total: int = 0
     failed: int = 0
@@ -66,12 +69,14 @@ class Scorecard(Noun):
     ``agent`` tells the parameters of a parametrised ``mapsat_agent`` apart, ``attempt`` counts the episodes of one case, trial and agent
     from 1: reruns are further attempts.
     ``line``: where in its file the case begins, from 1; null: not known. ``requirements``: the case's factors in words; empty in older files.
-    ``spent``: by the agent; ``user_spent``, ``judge_spent``, ``world_spent``: by the models that speak for the user, judge, and simulate answers of tools, null
+    ``spent``: by the agent; ``user_spent``, ``judge_spent``, ``sandbox_spent``: by the models that speak for the user, judge, and simulate answers of tools, null
     where none was asked.
     ``stamp`` is a digest of the case as it was, ``dialogue`` one of what was said and done: two runs are compared by them.
     ``misread``: how often the judge takes such answers for what they are not, and what each metric comes to with all that it read left open.
     ``explicit_count`` stands in for explicit labels where a recorded verdict gave a count only. ``linked``: whether a recorded verdict is known to be about this trajectory; null where the judge judged it itself.
     """
+
+    renamed: ClassVar[Mapping[str, str]] = {"world_spent": "sandbox_spent"}
 
     id: str
     trial: int = Field(default=1, ge=1)
@@ -103,7 +108,7 @@ class Scorecard(Noun):
     spent: Spent = Spent()
     user_spent: Spent | None = None
     judge_spent: Spent | None = None
-    world_spent: Spent | None = None
+    sandbox_spent: Spent | None = None
     warnings: tuple[str, ...] = ()
     linked: bool | None = None
     stamp: str = ""

@@ -1,8 +1,9 @@
-"""The manifest of a suite: a folder of cases, tools and records."""
+"""The manifest of a suite: a folder of cases, tools and recordings."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
@@ -89,12 +90,14 @@ class SuiteManifest(Noun):
     ``asserted`` (``assert`` in the file): what fails an item, and ``episode``: the limits and the user, where neither command line nor ini says so.
     ``judge``: what it says to judges, and asks of those that may gate.
     ``instructions``: those of cases that do not give their own; ``common``: requirements that cases take with ``use``, by id.
-    ``world``: options for the world in Python that its cases need; a run without such a world is refused.
+    ``sandbox``: options for the sandbox in Python that its cases need; a run without such a sandbox is refused.
     ``cases``: how many the suite has, so that one that is not found is told; null: nobody counts them.
     ``arguments``: whether arguments of calls are fitted to the tools' parameters where they mean the same (``"2"`` for 2), or refused (``strict``).
     ``vocabulary``: words of the suite's domain by group of the language packs (``reject``, or ``role.wait`` where the words have a value).
     ``redact``: variables of the environment that hold secrets although their names do not say so.
     """
+
+    renamed: ClassVar[Mapping[str, str]] = {"world": "sandbox"}
 
     name: Identifier
     version: Text
@@ -112,7 +115,7 @@ class SuiteManifest(Noun):
     asserted: tuple[Asserted, ...] | None = Field(default=None, alias="assert", min_length=1)
     episode: EpisodeDefaults = EpisodeDefaults()
     judge: JudgeTerms = JudgeTerms()
-    world: JsonObject = Field(default_factory=dict)
+    sandbox: JsonObject = Field(default_factory=dict)
     arguments: Literal["tolerant", "strict"] = "tolerant"
     cases: int | None = Field(default=None, ge=0, strict=True)
     vocabulary: dict[str, _Words] = Field(default_factory=dict, max_length=200)

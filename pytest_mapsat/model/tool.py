@@ -45,8 +45,8 @@ class ParameterMatch(Noun):
         generic: words that say only what sort of thing is meant ("shop"), which may be absent on either side.
         named: for point: a value that is no point may name a place, where the tool's ``answer`` says how.
         covers: the recorded list was made for a greater value of this parameter and may be cut to a smaller one.
-        open: a call and a record of which only one gives it are near: it steers a search and limits nothing.
-        subset: for ``set``: a record made for more members may be cut to those asked for, by the result's own labels.
+        open: a call and a recording of which only one gives it are near: it steers a search and limits nothing.
+        subset: for ``set``: a recording made for more members may be cut to those asked for, by the result's own labels.
     """
 
     type: ParameterType = "text"
@@ -201,7 +201,7 @@ class Tool(Noun):
     values mean); ``about`` names the parameters that say, by id, point or name, which things it is said of; ``mode`` the one with the
     way of travelling; ``answer`` how it is computed from the suite's tables. What lies together in a member of a list belongs to the names in it, else to those around it.
 
-    ``secrets``: parameters, and dotted paths of a result, whose values no record keeps. Such a parameter is not compared.
+    ``secrets``: parameters, and dotted paths of a result, whose values no recording keeps. Such a parameter is not compared.
     ``aliases``: other names that a call may give; it is kept under the tool's own. ``strict``: arguments are taken as ``parameters`` says, and not fitted
     to it (``"2"`` for 2); the suite's ``arguments: strict`` says so for all of its tools.
     """
@@ -296,11 +296,11 @@ def tool_name(tools: Mapping[str, Tool], name: str) -> str:
     return next((own for own, tool in tools.items() if name in tool.aliases), name)
 
 
-class Record(Noun):
-    """A recorded call of one case with the result that the world gave.
+class Recording(Noun):
+    """A recorded call of one case with the result that the service gave.
 
-    ``writes`` is the digest of the writes before it, empty in a world that is only read. ``synonyms``: further values of an argument that
-    ask for the same (an id under which the source knew the user). ``simulated``: an LLM gave the result, not the world. ``live``: a tool of
+    ``writes`` is the digest of the writes before it, empty in a sandbox that is only read. ``synonyms``: further values of an argument that
+    ask for the same (an id under which the source knew the user). ``simulated``: an LLM gave the result, not the service. ``live``: a tool of
     the user's own gave it, asked by ``mapsat record`` or in a run. ``cut``: the source holds a part of the result only; it is kept and never served.
     """
 

@@ -13,7 +13,7 @@ from .errors import shown
 
 ProvenanceKind = Literal["exact", "computed", "near", "composed", "simulated", "recorded", "miss"]
 PROVENANCE_KINDS: tuple[ProvenanceKind, ...] = get_args(ProvenanceKind)
-#: ``ok`` answered; ``miss`` nothing answers; ``refused`` the world will not do it; ``error`` the arguments do not fit, or there is no such tool or row.
+#: ``ok`` answered; ``miss`` nothing answers; ``refused`` the sandbox will not do it; ``error`` the arguments do not fit, or there is no such tool or row.
 StepStatus = Literal["ok", "miss", "refused", "error"]
 
 #: Who a fault is laid to.
@@ -40,21 +40,23 @@ class Difference(Noun):
 class Provenance(Noun):
     """Where the answer to one call came from.
 
-    ``kind``: a record (``exact``, ``near``, ``composed`` of several, ``simulated`` by a model), the data of a world (``computed``), a recorded
+    ``kind``: a recording (``exact``, ``near``, ``composed`` of several, ``simulated`` by a model), the data of a sandbox (``computed``), a recorded
     dialogue, or nowhere (``miss``).
-    ``record``: key of the record that answered; ``differences``: what a near or composed answer does not share with the call; for a
-    miss: what keeps the nearest record, ``record``, from answering. ``candidates``: how many conflicting records stood behind the answer.
+    ``recording``: key of the recording that answered; ``differences``: what a near or composed answer does not share with the call; for a
+    miss: what keeps the nearest recording, ``recording``, from answering. ``candidates``: how many conflicting recordings stood behind the answer.
     """
 
+    renamed: ClassVar[Mapping[str, str]] = {"record": "recording"}
+
     kind: ProvenanceKind
-    record: str = ""
+    recording: str = ""
     differences: tuple[Difference, ...] = ()
     candidates: int = 1
     note: str = ""
 
 
 class RowChange(Noun):
-    """A row of a world's table that a call changed; null where it was not there before, or is not there any more. ``key``: the column that holds the id."""
+    """A row of a sandbox's table that a call changed; null where it was not there before, or is not there any more. ``key``: the column that holds the id."""
 
     table: str
     id: str
@@ -119,7 +121,7 @@ class Step(Noun):
     """One step inside a turn: a thought, or a call with its result.
 
     ``status``: see ``StepStatus``; the result of a refused call says why. ``changed``: the rows that it changed; ``writes``: then the digest of all
-    writes of the episode so far, which a record made after them bears. ``usage``: what a model spent that was asked for the answer; null where none was.
+    writes of the episode so far, which a recording made after them bears. ``usage``: what a model spent that was asked for the answer; null where none was.
     """
 
     kind: Literal["thought", "call"]
@@ -198,7 +200,7 @@ class Form(Noun):
 
 
 class ReferenceEnd(Noun):
-    """What the reference of a case changes in a fresh world. ``calls``: the digest of its calls. ``problem``: why it could not be played to its end; empty where it was."""
+    """What the reference of a case changes in a fresh sandbox. ``calls``: the digest of its calls. ``problem``: why it could not be played to its end; empty where it was."""
 
     calls: str
     changes: tuple[RowChange, ...] = ()
@@ -209,7 +211,7 @@ class Trajectory(Noun):
     """One episode as it happened.
 
     ``source``: what produced it (``agent``, ``recorded``, ``oracle``, ...); ``trial`` counts from 1. ``warnings``: what is odd about a
-    recorded one, or about a form. ``setup``: the rows that the world changed while it was made, before the first call. ``reference``: what the case's reference
+    recorded one, or about a form. ``setup``: the rows that the sandbox changed while it was made, before the first call. ``reference``: what the case's reference
     changes. ``form``: what the agent says of its last reply; null where it was not asked, or gave none that can be used.
     """
 

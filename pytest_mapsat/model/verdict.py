@@ -94,7 +94,7 @@ class Label(Noun):
 
     @property
     def bounded(self) -> bool:
-        """Whether it is not known but may be anything that such a label can be: what the checks or the records lack is no fault of the judging."""
+        """Whether it is not known but may be anything that such a label can be: what the checks or the recordings lack is no fault of the judging."""
         return self.outcome == "unevaluated" and self.blame in (None, "sandbox")
 
 

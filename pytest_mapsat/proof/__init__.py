@@ -1,4 +1,4 @@
-"""Suites proved by running them: do oracles find their records, what do the checks catch, and what do they accuse wrongly."""
+"""Suites proved by running them: do oracles find their recordings, what do the checks catch, and what do they accuse wrongly."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .agreement import (
     uncertified,
 )
 from .mutants import HARMLESS, WRONG
-from .oracles import lint_records
+from .oracles import lint_recordings
 from .plain import play_oracle
 from .prove import Proof, Trial, prove, table
 
@@ -29,7 +29,7 @@ __all__ = [
     "agreement_table",
     "answer_table",
     "judging_of",
-    "lint_records",
+    "lint_recordings",
     "play_oracle",
     "prove",
     "table",

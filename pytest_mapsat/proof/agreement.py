@@ -767,7 +767,7 @@ def read_certificate(path: Path) -> JudgeCertificate:
         SuiteError: it cannot be read, is cut short, or its figures are not those that its counts give.
     """
     name = shown_path(path)
-    hint = "write it anew with mapsat judge-agreement"
+    hint = "write it anew with mapsat review --agreement"
     problems: list[Problem] = []
     try:
         documents = parse_yaml(read_bytes(path, limits.ROW_BYTES), name)
@@ -803,7 +803,7 @@ def uncertified(suites: Iterable[Suite], manifest: RunManifest) -> Iterator[str]
         ways = (
             f"mapsat lint {place} --answers --save answers.json",
             f"mapsat regrade answers.json --suite {place} --judge={spec} --judge-votes={manifest.options.judge_votes} --save judged.json",
-            f"mapsat judge-agreement judged.json --suite {place} --labels {place} --require {wanted}@{LEVEL:g}",
+            f"mapsat review --agreement judged.json --suite {place} --labels {place} --require {wanted}@{LEVEL:g}",
         )
         if why := _refusal(suite, manifest, required):
             yield f"the judge {spec} may not gate {suite.manifest.name}: {why}; run: {'; '.join(ways)}"

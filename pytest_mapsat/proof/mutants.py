@@ -32,7 +32,7 @@ from pytest_mapsat.model import (
     mark_value,
 )
 from pytest_mapsat.reports import call_text
-from pytest_mapsat.sandbox import End, WorldSuite, differences, make_world, net_changes, satisfies, tables_of
+from pytest_mapsat.sandbox import End, SandboxSuite, differences, make_sandbox, net_changes, satisfies, tables_of
 
 from .plain import (
     PHONE,
@@ -56,31 +56,31 @@ _TOLD = ("address", "phone", "hours")
 
 
 def another_place(run: OracleRun) -> Iterator[Mutant]:
-    """Another place that the tools returned, with what its own record says of it."""
+    """Another place that the tools returned, with what its own recording says of it."""
     for old, new in _swaps(run):
         if not _is_closed(run, new):
-            yield _swapped(run, old, new, with_record=True)
+            yield _swapped(run, old, new, with_recording=True)
 
 
 def closed_shop(run: OracleRun) -> Iterator[Mutant]:
-    """Another place that is closed now, with what its own record says of it."""
+    """Another place that is closed now, with what its own recording says of it."""
     for old, new in _swaps(run):
         if _is_closed(run, new):
-            yield _swapped(run, old, new, with_record=True)
+            yield _swapped(run, old, new, with_recording=True)
 
 
 def wrong_entity_right_words(run: OracleRun) -> Iterator[Mutant]:
     """The name of another place, and all the rest as it was."""
     for old, new in _swaps(run):
         if any(value in run.text for key in _TOLD for value in old.values(key)):
-            yield _swapped(run, old, new, with_record=False)
+            yield _swapped(run, old, new, with_recording=False)
 
 
 def _swaps(run: OracleRun) -> Iterator[tuple[Thing, Thing]]:
     """Yield what is named and what could wrongly stand in its place: of the same sort, and not named."""
     for old in run.named:
         for new in run.things:
-            same_sort = {tool for tool, _ in old.records} & {tool for tool, _ in new.records}
+            same_sort = {tool for tool, _ in old.recordings} & {tool for tool, _ in new.recordings}
             if new not in run.named and same_sort and old.name not in new.name and new.name not in old.name:
                 yield old, new
 
@@ -93,9 +93,9 @@ def _is_closed(run: OracleRun, thing: Thing) -> bool:
     return bool(hours) and all(satisfies(now, value) is False for value in hours)
 
 
-def _swapped(run: OracleRun, old: Thing, new: Thing, *, with_record: bool) -> Mutant:
+def _swapped(run: OracleRun, old: Thing, new: Thing, *, with_recording: bool) -> Mutant:
     text = run.text.replace(old.name, new.name)
-    for key in _TOLD if with_record else ():
+    for key in _TOLD if with_recording else ():
         others = sorted(new.values(key))
         for value in sorted(old.values(key)):
             text = text.replace(value, others[0]) if others else text
@@ -139,7 +139,7 @@ _FACTORS = (0.8, 1.2)
 #: Minutes: an hour is what a slip of the clock looks like.
 _SHIFTS = (-60, 60)
 _DAY = 24 * 60
-#: The end of a telephone number that nobody's records have.
+#: The end of a telephone number that nobody's recordings have.
 _NOBODY = "9768"
 #: Any number would do: whether it breaks a check is decided afterwards.
 _MADE_UP = 97
@@ -612,7 +612,7 @@ _Call = tuple[int, str, JsonObject]
 _OTHERS = 2
 
 
-def write_changes(case: Case, suite: WorldSuite, oracle: Trajectory) -> Iterator[tuple[str, Mutant]]:
+def write_changes(case: Case, suite: SandboxSuite, oracle: Trajectory) -> Iterator[tuple[str, Mutant]]:
     """Yield the kind of each change that leads to another end than the oracle's, with the dialogue that it makes.
 
     Args:
@@ -621,7 +621,7 @@ def write_changes(case: Case, suite: WorldSuite, oracle: Trajectory) -> Iterator
         oracle: the oracle's dialogue, as it was played.
 
     Raises:
-        MapsatError: the world cannot be made, or breaks.
+        MapsatError: the sandbox cannot be made, or breaks.
     """
     made = [(index, step) for index, turn in enumerate(oracle.turns) for step in turn.steps if step.kind == "call"]
     calls: list[_Call] = [(index, step.tool, step.arguments) for index, step in made]
@@ -639,7 +639,7 @@ def write_changes(case: Case, suite: WorldSuite, oracle: Trajectory) -> Iterator
 
 
 def _changes(
-    calls: Sequence[_Call], at: int, step: Step, end: End, suite: WorldSuite
+    calls: Sequence[_Call], at: int, step: Step, end: End, suite: SandboxSuite
 ) -> Iterator[tuple[str, str, Sequence[_Call]]]:
     """Yield kind, words and calls of each way in which one call that writes may be wrong."""
     before, (turn, tool, arguments), behind = calls[:at], calls[at], calls[at + 1 :]
@@ -673,17 +673,17 @@ def _other_values(value: Json, schema: Mapping[str, Json]) -> Iterator[Json]:
         yield value + 1
 
 
-def _played(case: Case, suite: WorldSuite, oracle: Trajectory, calls: Sequence[_Call]) -> Trajectory:
-    """Return the oracle's dialogue with other calls, each answered by a fresh world."""
-    world = make_world(case, suite)
+def _played(case: Case, suite: SandboxSuite, oracle: Trajectory, calls: Sequence[_Call]) -> Trajectory:
+    """Return the oracle's dialogue with other calls, each answered by a fresh sandbox."""
+    sandbox = make_sandbox(case, suite)
     steps: dict[int, list[Step]] = {}
     for index, tool, arguments in calls:
-        steps.setdefault(index, []).append(world.call(tool, arguments).step(tool, arguments))
+        steps.setdefault(index, []).append(sandbox.call(tool, arguments).step(tool, arguments))
     turns = tuple(
         turn.model_copy(update={"steps": tuple(steps.get(index, ()))}) if turn.role == "agent" else turn
         for index, turn in enumerate(oracle.turns)
     )
-    return oracle.model_copy(update={"turns": turns, "setup": world.setup})
+    return oracle.model_copy(update={"turns": turns, "setup": sandbox.setup})
 
 
 #: Shorter words, and pieces of Chinese names, tell no thing from another.
@@ -946,7 +946,7 @@ def _needed(check: Check) -> Iterator[Check]:
 def _alike(run: OracleRun, one: str, other: str) -> bool:
     """Return whether two things are of one kind, by the same tool, so that an answer that proposes one proposes the other only beside it."""
     things = [thing for thing in run.things if thing.name in (one, other)]
-    tools = [{tool for tool, _ in thing.records} for thing in things]
+    tools = [{tool for tool, _ in thing.recordings} for thing in things]
     return bool(tools[0] & tools[-1]) and things[0].values("kind") == things[-1].values("kind")
 
 

@@ -1,4 +1,4 @@
-"""What shows only in the world of a case: oracles that are not answered, or do not pass, and paths that no result has."""
+"""What shows only in the sandbox of a case: oracles that are not answered, or do not pass, and paths that no result has."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pytest_mapsat.model import (
     MapsatError,
     PythonCheck,
     Recommends,
-    Record,
+    Recording,
     SameEnd,
     Step,
     SuiteError,
@@ -33,7 +33,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.registry import added_checks
 from pytest_mapsat.reports import call_text, cut, printable
-from pytest_mapsat.sandbox import fits, make_world, play_reference
+from pytest_mapsat.sandbox import fits, make_sandbox, play_reference
 from pytest_mapsat.suite import CaseEntry, LintFinding, Severity, Suite, nouns_in
 
 from .plain import checks_of, play_oracle
@@ -47,7 +47,7 @@ _Place = tuple[str | int, ...]
 _Found = tuple[Severity, str, _Place, str, str]
 
 
-def lint_records(suite: Suite) -> list[LintFinding]:
+def lint_recordings(suite: Suite) -> list[LintFinding]:
     """Play and judge each oracle of a suite, look up each path of its checks, and return what is amiss, sorted.
 
     Files and cases that cannot be read are left to ``suite.lint``, which tells them.
@@ -65,9 +65,9 @@ def lint_records(suite: Suite) -> list[LintFinding]:
 
 def _of_entry(suite: Suite, entry: CaseEntry) -> Iterator[LintFinding]:
     with suppress(SuiteError):
-        case, records = suite.load(entry), suite.records(entry.id)
+        case, recordings = suite.load(entry), suite.recordings(entry.id)
         played = play_oracle(case, suite) if case.truth.oracle else None
-        paths = [*_paths(case, records, suite, played), *_unknown_checks(case)]
+        paths = [*_paths(case, recordings, suite, played), *_unknown_checks(case)]
         paths += _at_the_start(case, suite)
         oracle = () if played is None else _oracle(case, suite, played)
         # What is wrong with a check is why its oracle fails.
@@ -119,20 +119,20 @@ def _at_the_start(case: Case, suite: Suite) -> Iterator[_Found]:
         return
     turns = Turn(role="user", text=case.visible.query), Turn(role="agent", text="")
     try:
-        trajectory = Trajectory(case=case.id, turns=turns, setup=make_world(case, suite).setup)
+        trajectory = Trajectory(case=case.id, turns=turns, setup=make_sandbox(case, suite).setup)
         reference = play_reference(case, suite)
     except MapsatError as error:
         yield (
             "error",
-            "no-world",
+            "no-sandbox",
             ("truth",),
             f"its end cannot be told: {error}",
-            "name the module that makes its world with -p",
+            "name the module that makes its sandbox with -p",
         )
         return
     if reference is not None and reference.problem:
         place = ("truth", "oracle" if case.truth.end == "oracle" else "end")
-        yield "error", "reference", place, reference.problem, "a reference is made of calls that the world answers"
+        yield "error", "reference", place, reference.problem, "a reference is made of calls that the sandbox answers"
     verdict = ChecksJudge(suite.tools, suite.vocabulary, suite=suite).judge(case, trajectory)
     labels = {label.factor: label for label in verdict.labels}
     silent_fails = any(labels[factor.id].outcome == "failed" for factor in case.truth.required)
@@ -199,23 +199,23 @@ def _unanswered(step: Step) -> tuple[str, str]:
     provenance = step.provenance
     note = f": {provenance.note}" if provenance else ""
     differs = ", ".join(difference.parameter for difference in provenance.differences) if provenance else ""
-    add = "add the record, or a method to the world in Python"
-    return f"{call}, which has no record{note}", f"they differ in {differs}" if differs else add
+    add = "add the recording, or a method to the sandbox in Python"
+    return f"{call}, which has no recording{note}", f"they differ in {differs}" if differs else add
 
 
-def _paths(case: Case, records: Sequence[Record], suite: Suite, played: Trajectory | None) -> Iterator[_Found]:
-    """Give the paths in ``where``, and those of bound values, at which no result of the case's world has anything."""
+def _paths(case: Case, recordings: Sequence[Recording], suite: Suite, played: Trajectory | None) -> Iterator[_Found]:
+    """Give the paths in ``where``, and those of bound values, at which no result of the case's sandbox has anything."""
     computed = ((name, suite.shape(name)) for name, tool in suite.tools.items() if tool.answer is not None)
-    results = [*((record.tool, record.result) for record in records), *computed]
+    results = [*((recording.tool, recording.result) for recording in recordings), *computed]
     results += [(call.tool, call.result) for call in (played.calls if played else ()) if call.status == "ok"]
     steps = tuple(Step(kind="call", tool=tool, result=result) for tool, result in results)
-    world = Context(Trajectory(case=case.id, turns=(Turn(role="agent", text="", steps=steps),)), suite.tools)
+    sandbox = Context(Trajectory(case=case.id, turns=(Turn(role="agent", text="", steps=steps),)), suite.tools)
     for place, noun in nouns_in(case.truth, ("truth",)):
         if isinstance(noun, Bound):
             results = [step.result for step in steps if step.tool == noun.tool]
             yield from _absent(noun.path, results, (*place, "path"), f"result of {noun.tool}")
         elif isinstance(noun, Recommends | Avoids):
-            things = [entity.record for entity in world.entities if noun.tool in (None, entity.tool)]
+            things = [entity.record for entity in sandbox.entities if noun.tool in (None, entity.tool)]
             owner = f"thing that {noun.tool or 'a tool'} returns"
             for path, match in noun.where.items():
                 if not isinstance(match, Absent):
@@ -227,7 +227,7 @@ def _absent(path: str, results: Sequence[Json], place: _Place, owner: str) -> It
         hint = _near(path, results)
         # A slip of the pen lets every agent pass, or none.
         severity: Severity = "error" if hint.startswith("did you mean") else "warning"
-        yield severity, "no-such-path", place, f"no {owner} in the case's world has {shown(path)}", hint
+        yield severity, "no-such-path", place, f"no {owner} in the case's sandbox has {shown(path)}", hint
 
 
 def _near(path: str, results: Sequence[Json]) -> str:

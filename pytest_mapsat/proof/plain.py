@@ -48,7 +48,7 @@ from pytest_mapsat.model import (
     leaves,
     values_at,
 )
-from pytest_mapsat.sandbox import WorldSuite, fits, make_world, satisfies
+from pytest_mapsat.sandbox import SandboxSuite, fits, make_sandbox, satisfies
 from pytest_mapsat.text import Vocabulary
 from pytest_mapsat.users import make_user
 
@@ -166,25 +166,25 @@ def clocks(text: str) -> Iterator[Clock]:
             yield Clock(match.start(), match.end(), hour * 60 + int(match["minute"]))
 
 
-def play_oracle(case: Case, suite: WorldSuite) -> Trajectory:
-    """Return the oracle dialogue of a case, played with its scripted user in its world. Raises SuiteError."""
+def play_oracle(case: Case, suite: SandboxSuite) -> Trajectory:
+    """Return the oracle dialogue of a case, played with its scripted user in its sandbox. Raises SuiteError."""
     source = resolve_source("baseline:oracle", root=Path())
-    return run_episode(case, source, make_user("scripted", case), make_world(case, suite), Limits())
+    return run_episode(case, source, make_user("scripted", case), make_sandbox(case, suite), Limits())
 
 
 @dataclass(frozen=True)
 class Thing:
-    """Something with a name that the tools returned, with all records of that name."""
+    """Something with a name that the tools returned, with all recordings of that name."""
 
     name: str
-    records: tuple[tuple[str, object], ...]
+    recordings: tuple[tuple[str, object], ...]
 
     def values(self, key: str) -> set[str]:
-        """Return the texts that the records have under a key."""
+        """Return the texts that the recordings have under a key."""
         return {
             value
-            for _, record in self.records
-            if isinstance(record, dict) and isinstance(value := record.get(key), str)
+            for _, recording in self.recordings
+            if isinstance(recording, dict) and isinstance(value := recording.get(key), str)
         }
 
 
@@ -251,7 +251,7 @@ class OracleRun:
             if entity.sort == "leg":
                 continue
             found.setdefault(entity.name, []).append((entity.tool, entity.record))
-        return tuple(Thing(name, tuple(records)) for name, records in found.items())
+        return tuple(Thing(name, tuple(recordings)) for name, recordings in found.items())
 
     @cached_property
     def named(self) -> tuple[Thing, ...]:
@@ -417,7 +417,7 @@ def _named(check: Recommends | Avoids, dialogue: PlainDialogue) -> list[Thing]:
     text = "\n".join(dialogue.read(check.turn))
     found = []
     for thing in sorted(dialogue.things, key=lambda thing: -len(thing.name)):
-        if has(text, thing.name) and any(check.tool in (None, tool) for tool, _ in thing.records):
+        if has(text, thing.name) and any(check.tool in (None, tool) for tool, _ in thing.recordings):
             found.append(thing)
             text = text.replace(folded(thing.name), "\n")
     return found
@@ -434,12 +434,12 @@ def _is_one_of(thing: Thing, names: Sequence[str]) -> bool:
 
 
 def _has(check: Recommends | Avoids, thing: Thing) -> bool | None:
-    """Return whether the records of a name have every attribute; None where they differ or it cannot be told."""
+    """Return whether the recordings of a name have every attribute; None where they differ or it cannot be told."""
     fits = set()
-    for _, record in thing.records:
+    for _, recording in thing.recordings:
         held = []
         for path, match in check.where.items():
-            values = values_at(record, path)
+            values = values_at(recording, path)
             if values:
                 held.append(any(satisfies(match, value) for value in values))
         if held:

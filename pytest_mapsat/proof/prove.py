@@ -86,7 +86,7 @@ class Trials:
         return tuple(trial for trial in self.trials if not trial.violates)
 
     @property
-    def caught(self) -> tuple[Trial, ...]:
+    def killed(self) -> tuple[Trial, ...]:
         """The wrong mutants that the judge calls wrong in every violated factor."""
         return tuple(trial for trial in self.wrong if trial.passed and not trial.open)
 
@@ -96,8 +96,8 @@ class Trials:
         return tuple(trial for trial in self.trials if trial.open)
 
     @property
-    def survivors(self) -> tuple[Trial, ...]:
-        """The wrong mutants that a violated factor did not catch."""
+    def survived(self) -> tuple[Trial, ...]:
+        """The wrong mutants that a violated factor did not kill."""
         return tuple(trial for trial in self.wrong if not trial.passed)
 
     @property
@@ -109,14 +109,14 @@ class Trials:
         """Return the counts and the survivors as JSON data."""
         return {
             "wrong": len(self.wrong),
-            "caught": len(self.caught),
+            "killed": len(self.killed),
             "harmless": len(self.harmless),
             "false_alarms": len(self.false_alarms),
             "undecided": {
                 "wrong": sum(trial.open for trial in self.wrong),
                 "harmless": sum(trial.open for trial in self.harmless),
             },
-            "survivors": [trial.to_json() for trial in self.survivors],
+            "survived": [trial.to_json() for trial in self.survived],
         }
 
 
@@ -150,7 +150,7 @@ def prove(cases: Iterable[Case], suite: Suite, answers: Sequence[LabelledAnswer]
         answers: its labelled answers.
 
     Raises:
-        SuiteError: a record of a case cannot be read.
+        SuiteError: a recording of a case cannot be read.
     """
     judge = make_judge(
         "checks", suite.tools, root=Path(), vocabulary=suite.vocabulary, suite=suite, calibration=suite.calibration
@@ -264,7 +264,7 @@ _SHOWN = 60
 
 def table(proof: Proof) -> Iterator[str]:
     """Yield the lines of the report, as wide as the terminal where no word is longer."""
-    title = "mutants by case and factor (caught: wrong; alarms: harmless; undec.: left open)"
+    title = "mutants by case and factor (killed: wrong; alarms: harmless; undec.: left open)"
     yield from wrap(title, columns(), hang=2)
     yield _head()
     for case, factors in proof.factors.items():
@@ -276,7 +276,7 @@ def table(proof: Proof) -> Iterator[str]:
         yield from _by_kind("mutants made of labelled answers, by kind", proof.crossed)
     yield from _idle(proof)
     for trials in (proof, proof.crossed):
-        yield from _listed("survived", trials.survivors)
+        yield from _listed("survived", trials.survived)
         yield from _listed("false alarm", trials.false_alarms)
     for case, why in proof.untried.items():
         yield from wrap(f"not tried: case {case}: {printable(why)}", columns(), hang=2)
@@ -299,27 +299,27 @@ def _case(case: str, factors: Sequence[str], trials: Sequence[Trial]) -> Iterato
     open_ = Counter(factor for trial in trials if not trial.violates for factor in trial.undecided)
     yield _row(case, *_counts(trials))
     for factor in factors:
-        caught = wrong[factor] - missed[factor] - unsure[factor]
-        yield _row(factor, wrong[factor], caught, alarms[factor], unsure[factor] + open_[factor], indented=True)
+        killed = wrong[factor] - missed[factor] - unsure[factor]
+        yield _row(factor, wrong[factor], killed, alarms[factor], unsure[factor] + open_[factor], indented=True)
 
 
 def _counts(trials: Sequence[Trial]) -> tuple[int, int, int, int]:
     wrong = [trial for trial in trials if trial.violates]
-    caught = sum(trial.passed and not trial.open for trial in wrong)
+    killed = sum(trial.passed and not trial.open for trial in wrong)
     alarms = sum(not trial.passed for trial in trials if not trial.violates)
-    return len(wrong), caught, alarms, sum(trial.open for trial in trials)
+    return len(wrong), killed, alarms, sum(trial.open for trial in trials)
 
 
 def _head() -> str:
-    return f"{'':{columns() - _NUMBERS}} {'wrong':>7} {'caught':>7} {'alarms':>7} {'undec.':>6}"
+    return f"{'':{columns() - _NUMBERS}} {'wrong':>7} {'killed':>7} {'alarms':>7} {'undec.':>6}"
 
 
-def _row(name: str, wrong: int, caught: int, alarms: int, undecided: int, *, indented: bool = False) -> str:
+def _row(name: str, wrong: int, killed: int, alarms: int, undecided: int, *, indented: bool = False) -> str:
     width = columns() - _NUMBERS
     name = cut(printable(name.strip()), width - 2)
     lead = "  " if indented else ""
     pad = " " * (width - len(lead) - cell_width(name))
-    numbers = [f"{wrong or '-':>7}", f"{caught if wrong else '-':>7}", f"{alarms or '-':>7}", f"{undecided or '-':>6}"]
+    numbers = [f"{wrong or '-':>7}", f"{killed if wrong else '-':>7}", f"{alarms or '-':>7}", f"{undecided or '-':>6}"]
     return f"{lead}{name}{pad} {' '.join(numbers)}"
 
 
@@ -354,10 +354,10 @@ def _summary(proof: Proof) -> Iterator[str]:
 
 def _totals(trials: Trials, made: str) -> Iterator[str]:
     wrong, harmless = len(trials.wrong), len(trials.harmless)
-    caught, alarms = len(trials.caught), len(trials.false_alarms)
+    killed, alarms = len(trials.killed), len(trials.false_alarms)
     unsure, open_ = (sum(trial.open for trial in listed) for listed in (trials.wrong, trials.harmless))
     for said in (
-        f"{caught} of {wrong} wrong mutants{made} caught{_share(caught, wrong)}",
+        f"{killed} of {wrong} wrong mutants{made} killed{_share(killed, wrong)}",
         f"{alarms} false alarms on {harmless} harmless ones{_share(alarms, harmless)}",
         f"undecided: {unsure} wrong{_share(unsure, wrong)}, {open_} harmless{_share(open_, harmless)}",
     ):

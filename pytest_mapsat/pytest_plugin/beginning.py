@@ -11,10 +11,10 @@ import pytest
 from pytest_mapsat.formats import Journal, scorecard_line
 from pytest_mapsat.gate import Side
 from pytest_mapsat.model import MapsatError
-from pytest_mapsat.runs.assemble import portable
-from pytest_mapsat.runs.episodes import Episodes
+from pytest_mapsat.runs.assemble import portable, refuse_unlike
+from pytest_mapsat.runs.episodes import Episodes, read_finished
 from pytest_mapsat.runs.request import prompts_of
-from pytest_mapsat.runs.saved import journal_of, put_aside, put_journal_aside, read_bases, read_finished, refuse_unlike
+from pytest_mapsat.runs.saved import journal_of, put_aside, put_journal_aside, read_bases
 
 from .settings import Settings
 

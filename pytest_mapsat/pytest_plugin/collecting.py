@@ -10,7 +10,7 @@ import pytest
 from pytest_mapsat.model import Case, RunOptions, SuiteError
 from pytest_mapsat.runs.episodes import Episodes
 from pytest_mapsat.runs.samples import cases_of_shard
-from pytest_mapsat.sandbox import installed_worlds
+from pytest_mapsat.sandbox import installed_sandboxes
 
 from .items import CaseFile, CaseParam, param_or_none, params
 from .reporter import Reporter
@@ -113,9 +113,9 @@ class Collecting:
         return self._suites.sampled()
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Note which items are left to run. All conftest files are known now: who makes no world need not be asked for each case."""
-        if not self._config.hook.pytest_mapsat_world.get_hookimpls():
-            self._suites.use_worlds(installed_worlds())
+        """Note which items are left to run. All conftest files are known now: who makes no sandbox need not be asked for each case."""
+        if not self._config.hook.pytest_mapsat_sandbox.get_hookimpls():
+            self._suites.use_sandboxes(installed_sandboxes())
         self.collected.selected = [item.nodeid for item in session.items if isinstance(item.parent, CaseFile)]
         self.collected.roots = sorted(self._suites.touched)
         if self.reporter is not None:

@@ -60,8 +60,8 @@ def connect(config: pytest.Config, settings: Settings, *, asks_models: bool) -> 
         "--mapsat-isolate starts processes of its own": settings.isolation is not None,
         "--mapsat-on-miss asks from this process": settings.request.options.on_miss != "strict",
         "limits on what models may cost or how often they are asked hold on one machine": asks_models and any(bounds),
-        "worlds of a conftest.py are not known there, those of installed packages are": bool(
-            config.hook.pytest_mapsat_world.get_hookimpls()
+        "sandboxes of a conftest.py are not known there, those of installed packages are": bool(
+            config.hook.pytest_mapsat_sandbox.get_hookimpls()
         ),
     }
     for reason, holds in reasons.items():

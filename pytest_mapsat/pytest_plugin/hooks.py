@@ -15,7 +15,7 @@ from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
 
 if TYPE_CHECKING:
     from pytest_mapsat.model import Case
-    from pytest_mapsat.sandbox import WorldFactory
+    from pytest_mapsat.sandbox import SandboxFactory
     from pytest_mapsat.suite import Suite
 
 
@@ -39,13 +39,13 @@ def call_hook(config: pytest.Config, caller: pluggy.HookCaller, /, **arguments: 
     raise HookError(message)
 
 
-def world_of(config: pytest.Config, case: Case, suite: Suite) -> WorldFactory | None:
-    """Return what the plugins make the world of a case by; None where none of them does.
+def sandbox_of(config: pytest.Config, case: Case, suite: Suite) -> SandboxFactory | None:
+    """Return what the plugins make the sandbox of a case by; None where none of them does.
 
     Raises:
         HookError: a plugin raised, or it stands in the suite's own folder.
     """
-    caller = config.hook.pytest_mapsat_world
+    caller = config.hook.pytest_mapsat_sandbox
     implementations = caller.get_hookimpls()
     if not implementations:
         return None
@@ -53,11 +53,11 @@ def world_of(config: pytest.Config, case: Case, suite: Suite) -> WorldFactory | 
         file = getattr(implementation.plugin, "__file__", None)
         if file and Path(file).is_relative_to(suite.root):
             raise HookError(
-                f"pytest_mapsat_world of {Path(file).name} stands in the suite {suite.manifest.name!r}, whose folder is data: put the hook into "
+                f"pytest_mapsat_sandbox of {Path(file).name} stands in the suite {suite.manifest.name!r}, whose folder is data: put the hook into "
                 "a conftest.py outside of it, or into a package"
             )
     with waiting():
-        made: WorldFactory | None = call_hook(config, caller, config=config, case=case, suite=suite)
+        made: SandboxFactory | None = call_hook(config, caller, config=config, case=case, suite=suite)
     return made
 
 

@@ -65,7 +65,7 @@ OPTIONS = (
     Option(
         "on-miss",
         "MODE",
-        "what a call gets that no record answers: strict (default): nothing is recorded; record: the answer of your own tool "
+        "what a call gets that no recording answers: strict (default): nothing is recorded; recording: the answer of your own tool "
         "(--mapsat-tools), which is kept in the suite; simulate:MODEL: an answer that a model makes up, kept and marked as such",
     ),
     Option(

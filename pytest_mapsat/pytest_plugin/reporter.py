@@ -18,11 +18,11 @@ from pytest_mapsat.formats import printable, write_run
 from pytest_mapsat.metrics import Family, PassRule
 from pytest_mapsat.model import ProvenanceKind, Run, RunTiming, UsageError
 from pytest_mapsat.reports import Tally, summary_lines, wrap
-from pytest_mapsat.runs.assemble import Outcome, assemble, portable, suite_infos
+from pytest_mapsat.runs.assemble import Outcome, assemble, portable, refuse_unlike, suite_infos, too_few_trials
 from pytest_mapsat.runs.episodes import Ended, Episodes, Ledger
 from pytest_mapsat.runs.request import all_metrics, drops_of, metrics_of, refuse_undeclared, thresholds_of
 from pytest_mapsat.runs.runner import keep_answers, kept_lines
-from pytest_mapsat.runs.saved import check_save_path, put_aside, refuse_unlike, too_few_trials
+from pytest_mapsat.runs.saved import check_save_path, put_aside
 
 from .ahead import worth_a_word
 from .beginning import Beginning

@@ -21,7 +21,7 @@ from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
 from pytest_mapsat.registry import GROUP, added_checks
 from pytest_mapsat.reports import properties
 from pytest_mapsat.runs.ahead import Planned
-from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted
+from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted, read_finished
 from pytest_mapsat.runs.request import (
     CeilingReachedError,
     asked_for,
@@ -33,8 +33,7 @@ from pytest_mapsat.runs.request import (
 )
 from pytest_mapsat.runs.runner import Played, Runner
 from pytest_mapsat.runs.samples import durations_of
-from pytest_mapsat.runs.saved import read_finished
-from pytest_mapsat.sandbox import End, World, WorldHook, installed_worlds, tables_of
+from pytest_mapsat.sandbox import End, Sandbox, SandboxHook, installed_sandboxes, tables_of
 from pytest_mapsat.user_code import forget_installed, installed, listening
 from pytest_mapsat.users import check_user_spec
 
@@ -43,7 +42,7 @@ from .collecting import Collecting
 from .collector import Collector
 from .executing import connect, elsewhere
 from .failures import Completion, text_of
-from .hooks import HookError, call_hook, world_of
+from .hooks import HookError, call_hook, sandbox_of
 from .isolating import source_for
 from .items import CaseFile, CaseParam, agent_of, case_name, param_of, place_of
 from .leaving import no_green_exit
@@ -128,8 +127,8 @@ class MapsatSession:
         make_judge(self._moved(request.judge), {}, root=self.root)
         Decisions.read([settings.decisions] if settings.decisions else [])
         self._own_tools = self._load_own_tools()
-        worlds: tuple[WorldHook, ...] = (*installed_worlds(), partial(world_of, config))
-        self.suites = Suites(config, settings, self.families, worlds)
+        sandboxes: tuple[SandboxHook, ...] = (*installed_sandboxes(), partial(sandbox_of, config))
+        self.suites = Suites(config, settings, self.families, sandboxes)
         self.settings = self.suites.settings
         self.collecting = Collecting(
             config,
@@ -150,7 +149,7 @@ class MapsatSession:
         files = (getattr(plugin, "__file__", None) for plugin in self.config.pluginmanager.get_plugins())
         conftests = {Path(file) for file in files if file and Path(file).name == "conftest.py"}
         spec, agent = self.settings.request.agent, None if self._source is None else self._source.agent
-        # A check or a world of a conftest, and a helper of the agent, change what a run comes to as well.
+        # A check or a sandbox of a conftest, and a helper of the agent, change what a run comes to as well.
         digest = source_digest(spec, agent, conftests.union(project_files(self.config.rootpath)))
         return self.settings.with_source(digest)
 
@@ -179,10 +178,10 @@ class MapsatSession:
         call_hook(self.config, self.config.hook.pytest_mapsat_case_loaded, case=case)
         return case
 
-    def world(self, request: pytest.FixtureRequest, case: Case) -> World:
-        """Return the world of the case that the test is parametrised with."""
+    def sandbox(self, request: pytest.FixtureRequest, case: Case) -> Sandbox:
+        """Return the sandbox of the case that the test is parametrised with."""
         param = param_of(request.node)
-        return self.runner(self._agent_of(request)).world(param.suite, case)
+        return self.runner(self._agent_of(request)).sandbox(param.suite, case)
 
     def run_of(self, request: pytest.FixtureRequest, case: Case) -> Callable[[], CaseRun]:
         """Return the run of the case that the test is parametrised with; an agent from a fixture is made now."""
@@ -232,7 +231,7 @@ class MapsatSession:
             ended = self.episodes.ended(item.nodeid, wanted, nodeid, run)
         except CeilingReachedError as error:
             raise pytest.skip.Exception(str(error), _use_item_location=True) from error
-        except MapsatError as error:  # a record that cannot be read, a judge without its file
+        except MapsatError as error:  # a recording that cannot be read, a judge without its file
             raise pytest.fail.Exception(str(error), pytrace=False) from None
         item.stash.setdefault(ENDED, []).append(ended)
         return ended.card

@@ -321,7 +321,7 @@ def _decisions(config: pytest.Config) -> Path | None:
 
 
 def _tools(config: pytest.Config) -> str:
-    """Return the spec of the tools that are asked where no record answers; empty where none are."""
+    """Return the spec of the tools that are asked where no recording answers; empty where none are."""
     mode, tools = text_of(config, "on-miss", "strict"), text_of(config, "tools", "")
     if mode not in ("strict", "record") and not mode.startswith("simulate:"):
         raise pytest.UsageError(f"--mapsat-on-miss: found {mode!r}, expected strict, record or simulate:MODEL")

@@ -16,7 +16,7 @@ from pytest_mapsat.model import Case, Problem, SuiteError, did_you_mean, shown
 from pytest_mapsat.runs.request import families_of
 from pytest_mapsat.runs.samples import entries_of
 from pytest_mapsat.runs.saved import looked_for
-from pytest_mapsat.sandbox import WorldHook
+from pytest_mapsat.sandbox import SandboxHook
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 
 from .defaults import refuse_other_defaults, with_suites
@@ -48,12 +48,16 @@ class Suites:
     """
 
     def __init__(
-        self, config: pytest.Config, settings: Settings, families: Mapping[str, Family], worlds: Sequence[WorldHook]
+        self,
+        config: pytest.Config,
+        settings: Settings,
+        families: Mapping[str, Family],
+        sandboxes: Sequence[SandboxHook],
     ) -> None:
         self.config = config
         self.settings = settings
         self._families = families
-        self._worlds = tuple(worlds)
+        self._sandboxes = tuple(sandboxes)
         self._begun = False
         self.opened: dict[Path, Suite] = {}
         self.samples: dict[Path, frozenset[str]] = {}
@@ -78,7 +82,7 @@ class Suites:
         if root not in self.opened:
             suite = open_suite(root)
             families_of(suite, self._families)  # one that nobody adds is told with its line
-            suite.worlds = self._worlds
+            suite.sandboxes = self._sandboxes
             if self._begun:
                 refuse_other_defaults(self.settings, suite)
                 self._draw(suite)
@@ -95,11 +99,11 @@ class Suites:
             except SuiteError:
                 return  # told where its files are collected
 
-    def use_worlds(self, worlds: Sequence[WorldHook]) -> None:
-        """Ask only some functions for the worlds of cases from now on."""
-        self._worlds = tuple(worlds)
+    def use_sandboxes(self, sandboxes: Sequence[SandboxHook]) -> None:
+        """Ask only some functions for the sandboxes of cases from now on."""
+        self._sandboxes = tuple(sandboxes)
         for suite in self.opened.values():
-            suite.worlds = self._worlds
+            suite.sandboxes = self._sandboxes
 
     def touch(self, root: Path) -> None:
         """Note that cases were collected from the suite in a folder, here or in another process."""

@@ -1,4 +1,4 @@
-"""The user's own tools: called for real, and what they answer kept as records of a suite."""
+"""The user's own tools: called for real, and what they answer kept as recordings of a suite."""
 
 from __future__ import annotations
 
@@ -7,24 +7,30 @@ from typing import TYPE_CHECKING
 from pytest_mapsat.on_demand import fetched
 
 if TYPE_CHECKING:
-    from .derive import with_things
-    from .keep import RECORDED, Keeping, keep_records
-    from .offers import Offer, offers_of
-    from .own_tools import NoAnswerError, OwnTools
-    from .session import RecordingWarning, describe_tools, recording
-    from .simulated import SIMULATION_PROMPTS, SimulatingWorld, Simulator
-    from .world import Kept, RecordingWorld, recorded_steps, unanswered_steps
+    from .keep import RECORDED, Keeping, Offer, RecordingWarning, describe_tools, keep_recordings, offers_of, recording
+    from .own_sandbox import (
+        SIMULATION_PROMPTS,
+        Kept,
+        RecordingSandbox,
+        SimulatingSandbox,
+        Simulator,
+        recorded_steps,
+        unanswered_steps,
+    )
+    from .own_tools import NoAnswerError, OwnTools, with_things
 else:
     __getattr__ = fetched(
         __name__,
         {
-            "derive": ("with_things",),
-            "keep": ("RECORDED", "Keeping", "keep_records"),
-            "offers": ("Offer", "offers_of"),
-            "own_tools": ("NoAnswerError", "OwnTools"),
-            "session": ("RecordingWarning", "describe_tools", "recording"),
-            "simulated": ("SIMULATION_PROMPTS", "SimulatingWorld", "Simulator"),
-            "world": ("Kept", "RecordingWorld", "recorded_steps", "unanswered_steps"),
+            "keep": (
+                *("RECORDED", "Keeping", "Offer", "RecordingWarning"),
+                *("describe_tools", "keep_recordings", "offers_of", "recording"),
+            ),
+            "own_sandbox": (
+                *("SIMULATION_PROMPTS", "Kept", "RecordingSandbox", "SimulatingSandbox", "Simulator"),
+                *("recorded_steps", "unanswered_steps"),
+            ),
+            "own_tools": ("NoAnswerError", "OwnTools", "with_things"),
         },
     )
 
@@ -36,12 +42,12 @@ __all__ = [
     "NoAnswerError",
     "Offer",
     "OwnTools",
+    "RecordingSandbox",
     "RecordingWarning",
-    "RecordingWorld",
-    "SimulatingWorld",
+    "SimulatingSandbox",
     "Simulator",
     "describe_tools",
-    "keep_records",
+    "keep_recordings",
     "offers_of",
     "recorded_steps",
     "recording",

@@ -30,7 +30,7 @@ _CALLS = 12
 _COMPARED = 20
 #: A blank at which no line is broken.
 _HELD = "\N{NO-BREAK SPACE}"
-#: Options that decide about the run as a whole, and change nothing for one case: what own tools have answered is a record by then.
+#: Options that decide about the run as a whole, and change nothing for one case: what own tools have answered is a recording by then.
 _OF_THE_RUN = frozenset(
     {
         *("allow_lost", "allow_undecided", "on_miss", "pass_rule", "sample", "sample_by", "sample_seed", "shard"),

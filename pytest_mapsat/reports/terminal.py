@@ -87,7 +87,7 @@ def _spent(run: Run, width: int) -> Iterator[Line]:
         "agent": [card.spent for card in run.cases],
         "user": [card.user_spent for card in run.cases if card.user_spent is not None],
         "judge": [card.judge_spent for card in run.cases if card.judge_spent is not None],
-        "world": [card.world_spent for card in run.cases if card.world_spent is not None],
+        "sandbox": [card.sandbox_spent for card in run.cases if card.sandbox_spent is not None],
     }
     told = [f"{name} {_sums(parts)}" for name, parts in said.items() if any(part != Spent() for part in parts)]
     yield from _wrapped("spent   ", "; ".join(told), width) if told else ()
@@ -368,8 +368,8 @@ def _warnings(run: Run, width: int) -> Iterator[Line]:
     missed = sum(card.sandbox.get("miss", 0) for card in run.cases)
     if missed > _MANY_MISSES * calls:
         text = (
-            f"{missed} of {calls} calls missed ({missed / max(calls, missed):.0%}): the suite has no record of them, and labels that rest on "
-            "them stay open; mapsat lint SUITE --misses RUN offers synonyms and records"
+            f"{missed} of {calls} calls missed ({missed / max(calls, missed):.0%}): the suite has no recording of them, and labels that rest on "
+            "them stay open; mapsat lint SUITE --misses RUN offers synonyms and recordings"
         )
         yield from _wrapped("warning  ", text, width, "yellow")
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pytest_mapsat import __version__
-from pytest_mapsat.gate import Coverage, Side, decide
+from pytest_mapsat.formats import (
+    shown_path,
+)
+from pytest_mapsat.gate import Coverage, Side, compare, decide, likeness
 from pytest_mapsat.metrics import group, summarise
 from pytest_mapsat.model import (
     MSB_METRICS,
     Accounting,
+    Comparison,
     JudgeInfo,
+    Lost,
     Metric,
     Run,
     RunManifest,
@@ -21,13 +26,13 @@ from pytest_mapsat.model import (
     Scorecard,
     SuiteError,
     SuiteInfo,
+    UsageError,
 )
 from pytest_mapsat.proof import uncertified
 from pytest_mapsat.suite import Suite
 
 from .request import drops_of, prompts_of, thresholds_of
 from .samples import entries_of
-from .saved import comparisons_with
 
 _NAMED = 3
 
@@ -201,3 +206,87 @@ def _some(names: Sequence[str]) -> str:
 def _portable(spec: str) -> str:
     kind, colon, rest = spec.partition(":")
     return f"{kind}:{Path(rest).name}" if kind == "recorded" and colon else spec
+
+
+def refuse_unlike(path: Path, base: Side, request: RunRequest, suites: Iterable[SuiteInfo] | None = None) -> None:
+    """Check, before anything has run, that a run can be compared with an earlier one.
+
+    Args:
+        path: where the earlier run stands.
+        base: the earlier run.
+        request: what the new one is asked for.
+        suites: the suites it is of; None while they are not known.
+
+    Raises:
+        UsageError: it cannot; with everything that differs.
+    """
+    manifest = RunManifest(
+        versions={"pytest-mapsat": __version__},
+        suites=base.manifest.suites if suites is None else tuple(suites),
+        agent=request.agent,
+        user=request.user,
+        judge=JudgeInfo(spec=request.judge),
+        decisions=request.decisions,
+        options=request.options,
+        prompts=prompts_of(request),
+    )
+    # The cases of the new run are not known yet: they are taken to be those of the base.
+    like = likeness(base, replace(base, manifest=manifest, lost=()))
+    if refusal := like.refusal(common=request.options.compare_on == "common"):
+        raise UsageError("\n".join(f"--mapsat-compare={shown_path(path)}: {line}" for line in refusal))
+
+
+def too_few_trials(path: Path, base: Side, trials: int) -> str:
+    """Say that one trial of each case is too few, where the agent of the earlier run varied or one run has several trials and may show that it does.
+
+    Args:
+        path: where the earlier run stands.
+        base: the earlier run.
+        trials: trials of each case in the new one.
+
+    Returns:
+        What to say before anything runs; empty where trials suffice, or nothing shows that they do not.
+    """
+    several = max(card.trial for card in base.cards)
+    if several == 1 < trials:
+        return (
+            f"{shown_path(path)} has 1 trial of each case and this run {trials}: where the agent varies, 1 is too few; "
+            f"run the base again with --mapsat-trials={trials}"
+        )
+    ends: dict[str, set[object]] = {}
+    for card in base.cards if trials == 1 else ():
+        ends.setdefault(card.id, set()).add((card.outcome, *card.metrics.values()))
+    flaky = [case for case, several in ends.items() if len(several) > 1]
+    if not flaky:
+        return ""
+    return (
+        f"one trial of each case is too few: in the earlier run trials of {flaky[0]} end differently; "
+        f"--mapsat-trials={several} runs as many as it did"
+    )
+
+
+def comparisons_with(
+    bases: Sequence[Side],
+    manifest: RunManifest,
+    cards: Sequence[Scorecard],
+    lost: Sequence[Lost],
+    *,
+    metrics: Sequence[Metric],
+    coverage: Coverage,
+) -> tuple[Comparison, ...]:
+    """Return a run held against each of some earlier ones; nothing where only a shard ran."""
+    if coverage.shard:
+        return ()
+    options = manifest.options
+    new = Side(manifest, cards, lost, partial=bool(options.sample) or not coverage.complete)
+    return tuple(
+        compare(
+            base,
+            new,
+            drops_of(options, metrics),
+            common=options.compare_on == "common",
+            inconclusive=options.inconclusive,
+            covers=coverage.covers,
+        )
+        for base in bases
+    )

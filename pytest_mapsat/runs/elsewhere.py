@@ -1,6 +1,6 @@
 """Episodes that other processes play, on this machine or on a dask cluster: what travels there and back is text.
 
-A case goes with the records, the tables and the tools that its world is made from, and with what of its truth the user that is played
+A case goes with the recordings, the tables and the tools that its sandbox is made from, and with what of its truth the user that is played
 needs; the trajectory comes back, and is judged here.
 """
 
@@ -26,7 +26,7 @@ from uuid import uuid4
 
 from pytest_mapsat import __version__
 from pytest_mapsat.agents import Source, resolve_source, scrubbed, session_id
-from pytest_mapsat.episode import Limits, run_episode, without_world
+from pytest_mapsat.episode import Limits, run_episode, without_sandbox
 from pytest_mapsat.formats import without_secrets
 from pytest_mapsat.model import (
     Case,
@@ -34,7 +34,7 @@ from pytest_mapsat.model import (
     MapsatError,
     Noun,
     Overlay,
-    Record,
+    Recording,
     RunRequest,
     SuiteManifest,
     Tool,
@@ -42,7 +42,7 @@ from pytest_mapsat.model import (
     Truth,
     UsageError,
 )
-from pytest_mapsat.sandbox import Table, WorldHook, WorldSuite, installed_worlds, make_world
+from pytest_mapsat.sandbox import SandboxHook, SandboxSuite, Table, installed_sandboxes, make_sandbox
 from pytest_mapsat.secrets import name_secrets
 from pytest_mapsat.turns import waiting
 from pytest_mapsat.users import make_user
@@ -81,27 +81,27 @@ class Elsewhere:
     _stopped: Event = field(default_factory=Event)
     _suites: dict[int, bytes] = field(default_factory=dict)
 
-    def play(self, case: Case, suite: WorldSuite, source: Source, *, trial: int) -> Trajectory:
+    def play(self, case: Case, suite: SandboxSuite, source: Source, *, trial: int) -> Trajectory:
         """Return the trajectory of one episode; whatever goes wrong on the way is told in its ending and fault."""
         if id(suite) not in self._suites:
             self._suites[id(suite)] = _packed(_of_suite(suite))
         try:
             told = json.loads(self._answer(self._suites[id(suite)], _packed(self._asked(case, suite, trial))))
         except MapsatError as error:
-            return without_world(case, source, str(error), trial=trial)
+            return without_sandbox(case, source, str(error), trial=trial)
         except Exception as error:  # noqa: BLE001  whatever an executor raises when a process is lost
             told = self.gone() or f"the executor lost it: {type(error).__name__}: {scrubbed(str(error))}"
             why = f"the episode was played elsewhere, and {told}"
-            return without_world(case, source, why, trial=trial)
+            return without_sandbox(case, source, why, trial=trial)
         if "refused" in told:
-            return without_world(case, source, scrubbed(told["refused"]), trial=trial)
+            return without_sandbox(case, source, scrubbed(told["refused"]), trial=trial)
         return Trajectory.model_validate(told["trajectory"])
 
     def stop(self) -> None:
         """Wait for no answer any more."""
         self._stopped.set()
 
-    def _asked(self, case: Case, suite: WorldSuite, trial: int) -> dict[str, Any]:
+    def _asked(self, case: Case, suite: SandboxSuite, trial: int) -> dict[str, Any]:
         options = self.request.options
         return {
             "version": __version__,
@@ -115,7 +115,7 @@ class Elsewhere:
             "trial": trial,
             "session": session_id(case, trial),
             "case": _plain(_without_truth(case, self.request)),
-            "records": [_plain(record) for record in suite.records(case.id)],
+            "recordings": [_plain(recording) for recording in suite.recordings(case.id)],
             "overlays": [_plain(overlay) for overlay in suite.overlays(case.id)],
         }
 
@@ -141,7 +141,7 @@ class Elsewhere:
 
 def _without_truth(case: Case, request: RunRequest) -> Case:
     """Return the case with what a scripted user, or the oracle, needs of its truth; all of it where somebody else may want it."""
-    if request.user not in ("scripted", "silent") or installed_worlds():
+    if request.user not in ("scripted", "silent") or installed_sandboxes():
         return case
     oracle = case.truth.oracle if request.agent == "baseline:oracle" else ()
     output = case.truth.output if oracle else {}
@@ -149,7 +149,7 @@ def _without_truth(case: Case, request: RunRequest) -> Case:
     return case.model_copy(update={"truth": truth})
 
 
-def _of_suite(suite: WorldSuite) -> dict[str, Any]:
+def _of_suite(suite: SandboxSuite) -> dict[str, Any]:
     return {
         "manifest": _plain(suite.manifest),
         "tools": [_plain(tool) for tool in suite.tools.values()],
@@ -175,18 +175,18 @@ def _unpacked(packed: bytes) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Suite:
-    """What of a suite has travelled: enough to make the world of one of its cases."""
+    """What of a suite has travelled: enough to make the sandbox of one of its cases."""
 
     manifest: SuiteManifest
     tools: Mapping[str, Tool]
     tables: Mapping[str, Table]
-    own: Sequence[Record] = ()
+    own: Sequence[Recording] = ()
     laid: Sequence[Overlay] = ()
-    worlds: Sequence[WorldHook] | None = None
+    sandboxes: Sequence[SandboxHook] | None = None
 
-    def records(self, case_id: str) -> tuple[Record, ...]:
-        """Return the records that came with the case."""
-        return tuple(record for record in self.own if record.case == case_id)
+    def recordings(self, case_id: str) -> tuple[Recording, ...]:
+        """Return the recordings that came with the case."""
+        return tuple(recording for recording in self.own if recording.case == case_id)
 
     def overlays(self, name: str) -> tuple[Overlay, ...]:
         """Return the overlays that came with the case."""
@@ -222,7 +222,7 @@ def _played(packed: bytes, wanted: Mapping[str, Any]) -> Trajectory:
         common.manifest,
         common.tools,
         common.tables,
-        tuple(map(Record.model_validate, wanted["records"])),
+        tuple(map(Recording.model_validate, wanted["recordings"])),
         tuple(map(Overlay.model_validate, wanted["overlays"])),
     )
     root = wanted["root"] if Path(wanted["root"]).is_dir() else os.getcwd()  # noqa: PTH109  a text
@@ -231,8 +231,8 @@ def _played(packed: bytes, wanted: Mapping[str, Any]) -> Trajectory:
     source = _source(wanted["agent"], root, wanted["cache"] if asks else None)
     user = make_user(wanted["user"], case, client=client, trial=wanted["trial"])
     limits = Limits(max_turns=wanted["max_turns"], timeout=wanted["timeout"])
-    world, trial, identity = make_world(case, suite), wanted["trial"], wanted["session"]
-    return run_episode(case, source, user, world, limits, trial=trial, identity=identity, form=wanted["form"])
+    sandbox, trial, identity = make_sandbox(case, suite), wanted["trial"], wanted["session"]
+    return run_episode(case, source, user, sandbox, limits, trial=trial, identity=identity, form=wanted["form"])
 
 
 @lru_cache(maxsize=4)

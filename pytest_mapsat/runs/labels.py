@@ -32,7 +32,7 @@ from pytest_mapsat.model import (
     wording_digest,
 )
 from pytest_mapsat.proof import Agreement, Held, play_oracle
-from pytest_mapsat.sandbox import World, make_world
+from pytest_mapsat.sandbox import Sandbox, make_sandbox
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, is_answers, open_suite, read_answer_file, read_answers
 
 from .assemble import Outcome, assemble
@@ -55,7 +55,7 @@ def run_answers(suite: Suite, answers: Iterable[Placed[LabelledAnswer]]) -> Run:
         answers: answers to its cases.
 
     Raises:
-        SuiteError: a case, or one of its records, cannot be read.
+        SuiteError: a case, or one of its recordings, cannot be read.
     """
     by_case: dict[str, list[LabelledAnswer]] = {}
     for placed in answers:
@@ -72,10 +72,10 @@ def run_answers(suite: Suite, answers: Iterable[Placed[LabelledAnswer]]) -> Run:
 
 def _cards(suite: Suite, entry: CaseEntry, answers: Sequence[LabelledAnswer], judge: Judge) -> Iterable[Scorecard]:
     case = suite.load(entry)
-    world = make_world(case, suite)
+    sandbox = make_sandbox(case, suite)
     oracle = play_oracle(case, suite) if any(answer.text is not None for answer in answers) else None
     for trial, answer in enumerate(answers, 1):
-        trajectory = _dialogue(case, answer, oracle, world).model_copy(update={"trial": trial, "source": _SOURCE})
+        trajectory = _dialogue(case, answer, oracle, sandbox).model_copy(update={"trial": trial, "source": _SOURCE})
         nodeid = answer_named(case.id, answer.id)
         yield grade(
             case, trajectory, judge, asserted=frozenset(_ASSERTED), tools=suite.tools, nodeid=nodeid, line=entry.line
@@ -87,10 +87,10 @@ def answer_named(case: str, answer: str) -> str:
     return f"answers::{case}[{answer}]"
 
 
-def _dialogue(case: Case, answer: LabelledAnswer, oracle: Trajectory | None, world: World) -> Trajectory:
+def _dialogue(case: Case, answer: LabelledAnswer, oracle: Trajectory | None, sandbox: Sandbox) -> Trajectory:
     """Return the dialogue that ends in the answer: the oracle's with another last reply, or the answer's own."""
     if answer.text is None or oracle is None:
-        return Trajectory(case=case.id, turns=tuple(_played(turn, world) for turn in answer.turns))
+        return Trajectory(case=case.id, turns=tuple(_played(turn, sandbox) for turn in answer.turns))
     turns = [turn.model_copy(update={"timing": None}) for turn in oracle.turns]
     last = max((index for index, turn in enumerate(turns) if turn.role == "agent"), default=None)
     if last is not None:  # without any reply the oracle has broken, which the trajectory says
@@ -98,15 +98,15 @@ def _dialogue(case: Case, answer: LabelledAnswer, oracle: Trajectory | None, wor
     return oracle.model_copy(update={"turns": tuple(turns)})
 
 
-def _played(turn: Turn, world: World) -> Turn:
-    return turn.model_copy(update={"steps": tuple(_answered(step, world) for step in turn.steps)})
+def _played(turn: Turn, sandbox: Sandbox) -> Turn:
+    return turn.model_copy(update={"steps": tuple(_answered(step, sandbox) for step in turn.steps)})
 
 
-def _answered(step: Step, world: World) -> Step:
+def _answered(step: Step, sandbox: Sandbox) -> Step:
     """Return a call with its result: its own where it gives one, else what the sandbox answers."""
     if step.kind != "call" or {"result", "status"} & step.model_fields_set:
         return step
-    answer = world.call(step.tool, step.arguments)
+    answer = sandbox.call(step.tool, step.arguments)
     names = ("result", "status", "provenance", "changed", "writes")
     return step.model_copy(update={name: getattr(answer, name) for name in names})
 

@@ -13,7 +13,7 @@ from pytest_mapsat.judges import Judge, default_votes
 from pytest_mapsat.llm import Answer, Cache, ModelClient, ModelError, Request, read_batch, write_batch
 from pytest_mapsat.metrics import Family, gather_families
 from pytest_mapsat.model import Asserted, Problem, Run, RunOptions, RunRequest, Scorecard, UsageError, did_you_mean
-from pytest_mapsat.sandbox import WorldHook
+from pytest_mapsat.sandbox import SandboxHook
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 
 from .assemble import Outcome, assemble, suite_infos
@@ -80,12 +80,12 @@ def decisions_digest(path: Path | None) -> str:
     return content_digest(path)[:16]
 
 
-def open_suites(paths: Sequence[Path], worlds: Sequence[WorldHook] | None = None) -> tuple[Suite, ...]:
+def open_suites(paths: Sequence[Path], sandboxes: Sequence[SandboxHook] | None = None) -> tuple[Suite, ...]:
     """Open the suites at or above some paths, each once.
 
     Args:
         paths: what the user named.
-        worlds: what looks for worlds in Python; None: installed packages alone.
+        sandboxes: what looks for sandboxes in Python; None: installed packages alone.
 
     Raises:
         UsageError: there is nothing at a path.
@@ -96,7 +96,7 @@ def open_suites(paths: Sequence[Path], worlds: Sequence[WorldHook] | None = None
             raise UsageError(f"--suite: there is nothing at {path}")
     suites = tuple(open_suite(root) for root in dict.fromkeys(find_suite(path) or path for path in paths))
     for suite in suites:
-        suite.worlds = worlds
+        suite.sandboxes = sandboxes
     return suites
 
 

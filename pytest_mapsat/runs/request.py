@@ -310,7 +310,7 @@ def within_ceilings() -> Iterator[None]:
 
 
 def asks_models(request: RunRequest) -> bool:
-    """Return whether anything in a run is a model: the agent, the user, the judge, or what answers calls without a record."""
+    """Return whether anything in a run is a model: the agent, the user, the judge, or what answers calls without a recording."""
     simulated = request.options.on_miss.startswith("simulate:")
     return (
         simulated

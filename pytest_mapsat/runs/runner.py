@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from pytest_mapsat.agents import Source
-from pytest_mapsat.episode import Limits, run_episode, without_world
+from pytest_mapsat.episode import Limits, run_episode, without_sandbox
 from pytest_mapsat.formats import without_secrets
 from pytest_mapsat.judges import Decisions, Judge, make_judge, with_decisions
 from pytest_mapsat.metrics import MSB, Family, gather_families, score
@@ -22,7 +22,7 @@ from pytest_mapsat.model import (
     InfrastructureError,
     JsonObject,
     MapsatError,
-    Record,
+    Recording,
     ReferenceEnd,
     Requirement,
     RunRequest,
@@ -34,7 +34,7 @@ from pytest_mapsat.model import (
     noun_digest,
     trajectory_digest,
 )
-from pytest_mapsat.sandbox import World, argument_problems, make_world, play_reference, same_value, satisfies
+from pytest_mapsat.sandbox import Sandbox, argument_problems, make_sandbox, play_reference, same_value, satisfies
 from pytest_mapsat.suite import Suite
 from pytest_mapsat.users import audit, make_user
 
@@ -73,7 +73,7 @@ class Runner:
         decisions: the file of people's decisions; None: that of each suite.
         families: the families of metrics, by name; ours and those of installed packages where none are given.
         client: the way to models, where somebody needs one.
-        own_tools: the user's own tools, asked for what the world of a case cannot answer; None: nobody is.
+        own_tools: the user's own tools, asked for what the sandbox of a case cannot answer; None: nobody is.
         elsewhere: has episodes played by other processes; None: they are played here.
     """
 
@@ -90,30 +90,30 @@ class Runner:
     _kept: dict[Path, Kept] = field(default_factory=dict)
     _references: dict[tuple[Path, str], ReferenceEnd | None] = field(default_factory=dict)
 
-    def world(self, suite: Suite, case: Case) -> World:
-        """Return the world of a case, as each of its episodes finds it."""
-        return make_world(case, suite)
+    def sandbox(self, suite: Suite, case: Case) -> Sandbox:
+        """Return the sandbox of a case, as each of its episodes finds it."""
+        return make_sandbox(case, suite)
 
-    def _answering(self, suite: Suite, case: Case) -> World:
-        """Return what answers an agent's calls: the world of the case, then the user's own tools where they are to be asked."""
-        world = self.world(suite, case)
+    def _answering(self, suite: Suite, case: Case) -> Sandbox:
+        """Return what answers an agent's calls: the sandbox of the case, then the user's own tools where they are to be asked."""
+        sandbox = self.sandbox(suite, case)
         kind, _, model = self.request.options.on_miss.partition(":")
         if kind == "simulate" and self.client is not None:
             from pytest_mapsat.llm import named_model  # noqa: PLC0415 (only where it is asked for)
-            from pytest_mapsat.recording import SimulatingWorld, Simulator  # noqa: PLC0415 (likewise)
+            from pytest_mapsat.recording import SimulatingSandbox, Simulator  # noqa: PLC0415 (likewise)
 
             named, parameters = named_model(model, "--mapsat-on-miss")
-            return SimulatingWorld(
-                world, Simulator(self.client, named, parameters), case, partial(_examples, suite, case)
+            return SimulatingSandbox(
+                sandbox, Simulator(self.client, named, parameters), case, partial(_examples, suite, case)
             )
         if self.own_tools is None:
-            return world
-        from pytest_mapsat.recording import Kept, RecordingWorld  # noqa: PLC0415 (likewise)
+            return sandbox
+        from pytest_mapsat.recording import Kept, RecordingSandbox  # noqa: PLC0415 (likewise)
 
-        return RecordingWorld(world, self.own_tools, case.id, self._kept.setdefault(suite.root, Kept()))
+        return RecordingSandbox(sandbox, self.own_tools, case.id, self._kept.setdefault(suite.root, Kept()))
 
     def _reference(self, suite: Suite, case: Case) -> ReferenceEnd | None:
-        """Return what the reference of a case changes: kept with each episode, so that it is judged again without the world."""
+        """Return what the reference of a case changes: kept with each episode, so that it is judged again without the sandbox."""
         place = suite.root, case.id
         if place not in self._references:
             try:
@@ -184,11 +184,11 @@ class Runner:
         user = make_user(self.request.user, case, client=self.client, trial=trial)
         with within_ceilings():
             try:
-                world = self._answering(suite, case)
+                sandbox = self._answering(suite, case)
             except InfrastructureError as error:
-                return played(without_world(case, self.source, str(error), trial=trial))
+                return played(without_sandbox(case, self.source, str(error), trial=trial))
             trajectory = run_episode(
-                case, self.source, user, world, limits, trial=trial, form=options.form, left_behind=left
+                case, self.source, user, sandbox, limits, trial=trial, form=options.form, left_behind=left
             )
             return played(trajectory)
 
@@ -223,12 +223,12 @@ def _timing(trajectory: Trajectory, played: float, judged: float) -> EpisodeTimi
     )
 
 
-def _examples(suite: Suite, case: Case) -> Iterator[Record]:
+def _examples(suite: Suite, case: Case) -> Iterator[Recording]:
     """Yield the recorded calls of a suite, those of one case first."""
-    yield from suite.records(case.id)
-    for other in sorted(suite.record_spans()):
+    yield from suite.recordings(case.id)
+    for other in sorted(suite.recording_spans()):
         if other != case.id:
-            yield from suite.records(other)
+            yield from suite.recordings(other)
 
 
 def judge_of(
@@ -350,19 +350,19 @@ def _linked(trajectory: Trajectory, verdict: Verdict, judge: Judge) -> bool | No
 def in_profile_setting(case: Case, suite: Suite) -> Case:
     """Return the case as it is in the profile setting (MapSatisfyBench, B.4).
 
-    ``context.profile`` holds, by tool, a list of ``arguments`` and ``result`` of each call that the case's records, its oracle dialogue and the user's id know of;
-    calls that the world does not answer are left out. The tools leave the expected ones, and with them what was to come after them.
+    ``context.profile`` holds, by tool, a list of ``arguments`` and ``result`` of each call that the case's recordings, its oracle dialogue and the user's id know of;
+    calls that the sandbox does not answer are left out. The tools leave the expected ones, and with them what was to come after them.
 
     Raises:
-        SuiteError: the case's records cannot be read.
+        SuiteError: the case's recordings cannot be read.
     """
     profiles = {name for name, tool in suite.tools.items() if tool.profile}
     if not profiles:
         return case
-    world = make_world(case, suite)
+    sandbox = make_sandbox(case, suite)
     found: dict[str, dict[str, JsonObject]] = {}
     for name, arguments in _profile_calls(case, suite, profiles):
-        answer = world.call(name, arguments)
+        answer = sandbox.call(name, arguments)
         if answer.status == "ok":
             kept = found.setdefault(name, {})
             kept.setdefault(canonical_json(answer.result), {"arguments": arguments, "result": answer.result})
@@ -383,8 +383,12 @@ def in_profile_setting(case: Case, suite: Suite) -> Case:
 
 
 def _profile_calls(case: Case, suite: Suite, profiles: set[str]) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the calls of profile tools that may have an answer, those of records first, in a fixed order."""
-    recorded = [(record.tool, dict(record.arguments)) for record in suite.records(case.id) if record.tool in profiles]
+    """Yield the calls of profile tools that may have an answer, those of recordings first, in a fixed order."""
+    recorded = [
+        (recording.tool, dict(recording.arguments))
+        for recording in suite.recordings(case.id)
+        if recording.tool in profiles
+    ]
     yield from sorted(recorded, key=canonical_json)
     for turn in case.truth.oracle:
         yield from ((call.tool, dict(call.arguments)) for call in turn.calls if call.tool in profiles)
@@ -399,22 +403,22 @@ _REASONS_TOLD = 5
 
 
 def keep_answers(lines: Iterable[bytes], suites: Mapping[str, Suite]) -> tuple[list[Keeping], list[str]]:
-    """Keep what own tools answered. The suite is not touched while the run uses it: its records are what they were at the start.
+    """Keep what own tools answered. The suite is not touched while the run uses it: its recordings are what they were at the start.
 
     Args:
-        lines: the scorecards as ``scorecard_line`` gives them, of episodes with calls that no record answered.
+        lines: the scorecards as ``scorecard_line`` gives them, of episodes with calls that no recording answered.
         suites: the suite of each case.
 
     Returns:
         What was kept, a suite each, and why some calls have no answer.
 
     Raises:
-        SuiteError: a suite or its records cannot be read.
-        OSError: records cannot be written.
+        SuiteError: a suite or its recordings cannot be read.
+        OSError: recordings cannot be written.
     """
-    from pytest_mapsat.recording import keep_records, recorded_steps, unanswered_steps  # noqa: PLC0415 (only where asked for)
+    from pytest_mapsat.recording import keep_recordings, recorded_steps, unanswered_steps  # noqa: PLC0415 (only where asked for)
 
-    found: dict[Path, list[Record]] = {}
+    found: dict[Path, list[Recording]] = {}
     unanswered: list[str] = []
     for line in lines:
         trajectory = Scorecard.model_validate_json(line).trajectory
@@ -422,7 +426,7 @@ def keep_answers(lines: Iterable[bytes], suites: Mapping[str, Suite]) -> tuple[l
         if suite is not None:
             found.setdefault(suite.root, []).extend(recorded_steps(trajectory, suite.tools))
             unanswered += unanswered_steps(trajectory)
-    kept = [keep_records(root, records) for root, records in sorted(found.items())]
+    kept = [keep_recordings(root, recordings) for root, recordings in sorted(found.items())]
     return kept, list(dict.fromkeys(unanswered))
 
 

@@ -1,4 +1,4 @@
-"""The world of a case: canonical arguments, matching, and the tools that an agent is handed."""
+"""The sandbox of a case: canonical arguments, matching, and the tools that an agent is handed."""
 
 from __future__ import annotations
 
@@ -6,10 +6,19 @@ from typing import TYPE_CHECKING
 
 from pytest_mapsat.on_demand import fetched
 
-from .canonical import UnfitError, canonical, number
+from .canonical import (
+    DAY_WORDS,
+    UnfitError,
+    canonical,
+    day_of,
+    distance_m,
+    normalise,
+    number,
+    opening_hours,
+    text_similarity,
+    tokens,
+)
 from .canonical import point as point_of
-from .computing import DAY_WORDS, day_of
-from .door import WorldSuite, make_world
 from .end import (
     End,
     EndError,
@@ -19,24 +28,27 @@ from .end import (
     play_reference,
     reference_digest,
     tables_of,
-    unknown_table,
 )
-from .geo import distance_m
-from .python_world import Refused, WorldFactory, WorldHook, installed_worlds
-from .resolver import MISS_RESULT
+from .layers import (
+    RecordedSandbox,
+    Refused,
+    Sandbox,
+    SandboxFactory,
+    SandboxHook,
+    SandboxSuite,
+    installed_sandboxes,
+    make_sandbox,
+)
+from .resolver import MISS_RESULT, Answer, recording_key
 from .satisfy import fits, same_value, satisfies
-from .spec import rule_of
-from .state import Row, Rows, State, frozen
-from .tables import Table, View, rows_meant, unmet
-from .text import normalise, text_similarity, tokens
-from .times import opening_hours
+from .spec import argument_problems, rule_of
+from .state import Row, Rows, State, Table, View, frozen, rows_meant, unknown_table, unmet
 from .toolbox import Toolbox, ToolsClosed
-from .world import Answer, Sandbox, World, argument_problems, record_key
 
 if TYPE_CHECKING:
-    from .computing import shape_of
+    from .rows import shape_of
 else:
-    __getattr__ = fetched(__name__, {"computing": ("shape_of",)})
+    __getattr__ = fetched(__name__, {"rows": ("shape_of",)})
 
 __all__ = [
     "DAY_WORDS",
@@ -44,20 +56,20 @@ __all__ = [
     "Answer",
     "End",
     "EndError",
+    "RecordedSandbox",
     "Refused",
     "Row",
     "Rows",
     "Sandbox",
+    "SandboxFactory",
+    "SandboxHook",
+    "SandboxSuite",
     "State",
     "Table",
     "Toolbox",
     "ToolsClosed",
     "UnfitError",
     "View",
-    "World",
-    "WorldFactory",
-    "WorldHook",
-    "WorldSuite",
     "argument_problems",
     "canonical",
     "day_of",
@@ -66,15 +78,15 @@ __all__ = [
     "end_state",
     "fits",
     "frozen",
-    "installed_worlds",
-    "make_world",
+    "installed_sandboxes",
+    "make_sandbox",
     "net_changes",
     "normalise",
     "number",
     "opening_hours",
     "play_reference",
     "point_of",
-    "record_key",
+    "recording_key",
     "reference_digest",
     "rows_meant",
     "rule_of",

@@ -1,4 +1,4 @@
-"""The state that an episode ends in: the tables it started from, with the changes of every call laid on. No world is run for it.
+"""The state that an episode ends in: the tables it started from, with the changes of every call laid on. No sandbox is run for it.
 
 Two ends are compared row by row. What cannot matter does not count: the order of keys and of writes, the spelling of numbers, and the
 names of new ids.
@@ -7,7 +7,7 @@ names of new ids.
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -21,15 +21,13 @@ from pytest_mapsat.model import (
     RowChange,
     Step,
     Trajectory,
-    did_you_mean,
     digest,
     same,
     shown,
 )
 
-from .door import WorldSuite, make_world
-from .state import State, frozen, thawed
-from .tables import Table, as_seen
+from .layers import SandboxSuite, make_sandbox
+from .state import State, Table, as_seen, fresh, frozen, unknown_table
 
 #: An episode that changes more rows than this is not compared.
 MOST_CHANGES = 100_000
@@ -37,6 +35,8 @@ MOST_CHANGES = 100_000
 _FURTHEST = 100
 #: Of more unequal new rows than this comes to, nobody looks which are the most alike.
 _MOST_PAIRS = 10_000
+#: A row, by its table and its id.
+_Place = tuple[str, str]
 
 
 class EndError(MapsatError):
@@ -48,7 +48,7 @@ def end_state(tables: Mapping[str, Table], setup: Iterable[RowChange], calls: It
 
     Args:
         tables: what the episode started from, with the case's overlays laid on.
-        setup: the rows that the world changed while it was made.
+        setup: the rows that the sandbox changed while it was made.
         calls: the calls of the episode, in their order.
 
     Raises:
@@ -60,8 +60,7 @@ def end_state(tables: Mapping[str, Table], setup: Iterable[RowChange], calls: It
         if number > MOST_CHANGES:
             raise EndError(f"the episode changed more than {MOST_CHANGES:,} rows")
         rows = state.table(change.table, key=change.key)
-        row = rows.get(change.id)
-        if (None if row is None else thawed(row)) != change.before:
+        if fresh(rows.get(change.id)) != change.before:
             raise EndError(
                 f"{change.table} {change.id} is not what the episode found there: it was played on other tables than the suite has now"
             )
@@ -72,7 +71,7 @@ def end_state(tables: Mapping[str, Table], setup: Iterable[RowChange], calls: It
 
 def net_changes(changes: Iterable[RowChange]) -> tuple[RowChange, ...]:
     """Return what changes come to: one for each row, from its first ``before`` to its last ``after``; a row that ends as it began has none."""
-    net: dict[tuple[str, str], RowChange] = {}
+    net: dict[_Place, RowChange] = {}
     for change in changes:
         place = change.table, change.id
         net[place] = change if place not in net else net[place].model_copy(update={"after": change.after})
@@ -88,7 +87,7 @@ class End:
 
     Attributes:
         state: the tables at the end, by the ids of their rows.
-        changes: what has changed, a change for each row; what the world set up before the first call is part of the start.
+        changes: what has changed, a change for each row; what the sandbox set up before the first call is part of the start.
 
     Raises:
         EndError, InfrastructureError: as ``end_state``.
@@ -105,11 +104,7 @@ class End:
         return self._keys.get(table, "id")
 
     def rows(self, table: str) -> Sequence[Mapping[str, Json]]:
-        """Return the rows of a table at the end.
-
-        Raises:
-            EndError: there is no such table.
-        """
+        """Return the rows of a table at the end. Raises EndError where there is no such table."""
         if table not in self._tables:
             raise EndError(unknown_table(table, self._tables))
         return tuple(self.state[table].values()) if table in self._keys else self._tables[table].rows
@@ -120,35 +115,28 @@ class End:
         return not rows or any(column in row for row in rows)
 
 
-def unknown_table(table: str, tables: Iterable[str]) -> str:
-    """Return in words that there is no such table, and which there are."""
-    known = sorted(tables)
-    hint = did_you_mean(table, known) or f"it has: {', '.join(known) or 'none'}"
-    return f"the suite has no table {shown(table)} in state/ ({hint})"
-
-
-def tables_of(case: Case, suite: WorldSuite) -> dict[str, Table]:
+def tables_of(case: Case, suite: SandboxSuite) -> dict[str, Table]:
     """Return the tables that the episodes of a case start from."""
     return as_seen(suite.tables, suite.overlays(case.id))
 
 
-def play_reference(case: Case, suite: WorldSuite) -> ReferenceEnd | None:
-    """Return what the reference of a case (``truth.end``) changes in a fresh world; None where the case has none.
+def play_reference(case: Case, suite: SandboxSuite) -> ReferenceEnd | None:
+    """Return what the reference of a case (``truth.end``) changes in a fresh sandbox; None where the case has none.
 
     Raises:
-        SuiteError: a record or a table cannot be read.
-        InfrastructureError: the world cannot be made, or breaks.
+        SuiteError: a recording or a table cannot be read.
+        InfrastructureError: the sandbox cannot be made, or breaks.
     """
     calls = case.truth.reference
     if calls is None:
         return None
-    world, problem = make_world(case, suite), ""
+    sandbox, problem = make_sandbox(case, suite), ""
     changes: list[RowChange] = []
     for number, call in enumerate(calls, 1):
-        answer = world.call(call.tool, call.arguments)
+        answer = sandbox.call(call.tool, call.arguments)
         changes += answer.changed
         # A look-up that finds nothing changes nothing.
-        if answer.status != "ok" and (call.tool not in world.tools or world.tools[call.tool].effect == "write"):
+        if answer.status != "ok" and (call.tool not in sandbox.tools or sandbox.tools[call.tool].effect == "write"):
             why = answer.result.get("message", "") if isinstance(answer.result, dict) else ""
             problem = f"call {number} of the reference, {call.tool}, ends as {answer.status}: {why}"[:500]
             break
@@ -158,6 +146,13 @@ def play_reference(case: Case, suite: WorldSuite) -> ReferenceEnd | None:
 def reference_digest(calls: Sequence[PlannedCall]) -> str:
     """Return the digest of reference calls, by which a saved run knows whether the case has them still."""
     return digest([call.to_json() for call in calls])
+
+
+class Nothing:
+    """Stands where one end has no such row or column: null is a value."""
+
+
+NOTHING = Nothing()
 
 
 class Difference(NamedTuple):
@@ -181,19 +176,12 @@ class Difference(NamedTuple):
     def sides(self) -> tuple[str, str]:
         """What the reference and the episode have there, in words."""
         place = " ".join(filter(None, (self.table, self.row, self.column)))
-        return f"{place}: {_in_words(self.wanted)}", f"{place}: {_in_words(self.ended)}"
-
-
-class Nothing:
-    """Stands where one end has no such row or column: null is a value."""
-
-
-NOTHING = Nothing()
-
-
-def _in_words(value: object) -> str:
-    # A saved run has the names of objects sorted: what is told of it is told of the run itself.
-    return "nothing" if value is NOTHING else shown(json.loads(json.dumps(value, sort_keys=True)))
+        # A saved run has the names of objects sorted: what is told of it is told of the run itself.
+        wanted, ended = (
+            "nothing" if value is NOTHING else shown(json.loads(json.dumps(value, sort_keys=True)))
+            for value in (self.wanted, self.ended)
+        )
+        return f"{place}: {wanted}", f"{place}: {ended}"
 
 
 def differences(
@@ -225,35 +213,43 @@ class _Side:
 
     def __init__(self, changes: Iterable[RowChange], ignored: Mapping[str, Sequence[Sequence[str]]]) -> None:
         self._ignored = ignored
-        self.kept: dict[tuple[str, str], RowChange] = {}
-        self.new: dict[tuple[str, str], RowChange] = {}
+        self.kept: dict[_Place, RowChange] = {}
+        self.new: dict[_Place, RowChange] = {}
         for change in changes:
             (self.kept if change.before is not None else self.new)[change.table, change.id] = change
         # A new row is known by its content: what it says of other new rows, by theirs. Each round looks one row further.
-        self.colours: dict[tuple[str, str], str] = dict.fromkeys(self.new, "new")
-        self._names = _names(self.colours)
+        self._colour(dict.fromkeys(self.new, "new"))
         for _ in range(min(len(self.new), _FURTHEST)):
-            colours = {place: digest([place[0], self.form(place, row.after)]) for place, row in self.new.items()}
-            settled = len(set(colours.values())) == len(set(self.colours.values()))
-            self.colours, self._names = colours, _names(colours)
-            if settled:
+            before = len(set(self.colours.values()))
+            self._colour({place: digest([place[0], self.form(place, row.after)]) for place, row in self.new.items()})
+            if len(set(self.colours.values())) == before:
                 break
 
-    def form(self, place: tuple[str, str], row: JsonObject | None) -> JsonObject | None:
+    def _colour(self, colours: dict[_Place, str]) -> None:
+        """Take the colours of the new rows; in a form a new id is written as the colours of the rows that have it."""
+        self.colours = colours
+        listed: dict[str, list[str]] = {}
+        for (_, row_id), colour in colours.items():
+            listed.setdefault(row_id, []).append(colour)
+        self._names = {row_id: f"\0{'|'.join(sorted(several))}" for row_id, several in listed.items()}
+
+    def form(self, place: _Place, row: JsonObject | None) -> JsonObject | None:
         """Return a row as it is compared: without what is ignored, numbers spelt alike, new ids by what they stand for."""
-        table, own = place
         form: Json = row
-        for path in self._ignored.get(table, ()) if row is not None else ():
+        for path in self._ignored.get(place[0], ()) if row is not None else ():
             form = _without(form, path)
-        return _spelt(form, self._names, own if place in self.new else None)  # type: ignore[no-any-return]
+        names = ChainMap({place[1]: "\0itself"}, self._names) if place in self.new else self._names
+        return _spelt(form, names)  # type: ignore[no-any-return]
 
-
-def _names(colours: Mapping[tuple[str, str], str]) -> dict[str, str]:
-    """Return by what each new id is written in a form: the colours of the new rows that have it."""
-    names: dict[str, list[str]] = {}
-    for (_, row_id), colour in colours.items():
-        names.setdefault(row_id, []).append(colour)
-    return {row_id: f"\0{'|'.join(sorted(listed))}" for row_id, listed in names.items()}
+    def unmatched(self, matched: Counter[str]) -> list[_Place]:
+        """Return the new rows that are left when so many of each colour have met their like."""
+        left = []
+        for place in sorted(self.new):
+            if matched[self.colours[place]]:
+                matched[self.colours[place]] -= 1
+            else:
+                left.append(place)
+        return left
 
 
 def _without(value: Json, path: Sequence[str]) -> Json:
@@ -270,22 +266,18 @@ def _without(value: Json, path: Sequence[str]) -> Json:
     return value
 
 
-def _spelt(value: Json, names: Mapping[str, str], own: str | None) -> Json:
+def _spelt(value: Json, names: Mapping[str, str]) -> Json:
     if isinstance(value, Mapping):
-        return {_name(key, names, own): _spelt(member, names, own) for key, member in value.items()}
+        return {names.get(key, key): _spelt(member, names) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_spelt(member, names, own) for member in value]
+        return [_spelt(member, names) for member in value]
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    return _name(value, names, own) if isinstance(value, str) else value
-
-
-def _name(text: str, names: Mapping[str, str], own: str | None) -> str:
-    return "\0itself" if text == own else names.get(text, text)
+    return names.get(value, value) if isinstance(value, str) else value
 
 
 def _in_rows(
-    place: tuple[str, str], rows: Sequence[JsonObject | None], forms: Sequence[JsonObject | None]
+    place: _Place, rows: Sequence[JsonObject | None], forms: Sequence[JsonObject | None]
 ) -> Iterator[Difference]:
     """Give the columns in which a row differs on the two sides; what is shown is the row itself, not the form that is compared."""
     (wanted, ended), (form, other) = rows, forms
@@ -301,34 +293,23 @@ def _in_rows(
 def _among_new(reference: _Side, episode: _Side) -> Iterator[Difference]:
     """Give what differs among new rows: those of one content meet; of the others, the most alike of one table are compared."""
     matched = Counter(reference.colours.values()) & Counter(episode.colours.values())
-    missing, extra = (_unmatched(side, Counter(matched)) for side in (reference, episode))
+    missing, extra = reference.unmatched(Counter(matched)), episode.unmatched(Counter(matched))
     pairing = len(missing) * len(extra) <= _MOST_PAIRS
     for place in missing:
-        form = reference.form(place, reference.new[place].after)
-        alike = [other for other in extra if pairing and other[0] == place[0]]
-        forms = {other: episode.form(other, episode.new[other].after) for other in alike}
-        best = max(alike, key=lambda other: _shared(form, forms[other]), default=None)
+        row = reference.new[place].after
+        form = reference.form(place, row)
+        forms = {
+            other: episode.form(other, episode.new[other].after) for other in extra if pairing and other[0] == place[0]
+        }
+        best = max(forms, key=lambda other: _shared(form, forms[other]), default=None)
         if best is None:
-            yield Difference(*place, "", reference.new[place].after, NOTHING)
+            yield Difference(*place, "", row, NOTHING)
             continue
         extra.remove(best)
-        rows = [reference.new[place].after, episode.new[best].after]
+        rows = [row, episode.new[best].after]
         yield from list(_in_rows(best, rows, [form, forms[best]])) or [Difference(*best, "", *rows)]
     yield from (Difference(*place, "", NOTHING, episode.new[place].after) for place in extra)
 
 
-def _unmatched(side: _Side, matched: Counter[str]) -> list[tuple[str, str]]:
-    left = []
-    for place in sorted(side.new):
-        colour = side.colours[place]
-        if matched[colour]:
-            matched[colour] -= 1
-        else:
-            left.append(place)
-    return left
-
-
 def _shared(one: JsonObject | None, other: JsonObject | None) -> int:
-    if one is None or other is None:
-        return 0
-    return sum(key in other and same(value, other[key]) for key, value in one.items())
+    return sum(key in (other or {}) and same(value, (other or {})[key]) for key, value in (one or {}).items())

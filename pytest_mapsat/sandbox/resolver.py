@@ -1,97 +1,262 @@
 """Which recorded call answers a call: exactly, nearly, cut to what was asked, or not at all.
 
-The stages, and the choice among records that conflict, are described in docs/sandbox.md.
+The stages, and the choice among recordings that conflict, are described in docs/sandbox.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
-from typing import NamedTuple
+from itertools import islice, product
+from typing import Any, Literal, NamedTuple
 
 from pytest_mapsat.model import (
     CutByDistance,
+    CutByLabel,
+    Difference,
     Json,
     JsonObject,
     Provenance,
     ProvenanceKind,
-    Record,
+    Recording,
+    RowChange,
+    Step,
+    StepStatus,
     Tool,
+    Usage,
+    digest,
 )
 
-from .canonical import Canonical
-from .compare import (
-    Candidate,
-    Deviation,
-    Entry,
-    apart_m,
-    deviations,
-    difference,
-    nearest_of,
-    same_places,
-    variants,
-    within_reach,
+from .canonical import (
+    LEAST_M_PER_DEGREE,
+    SAME_POINT_M,
+    Canonical,
+    Point,
+    band,
+    bands,
+    distance_m,
+    number,
+    point,
+    text_similarity,
 )
-from .cutting import CannotCutError, Circle, cut_to_circle, cut_to_labels, fresh
-from .geo import band, bands
-from .spec import BadArgumentsError, Call, Spec, spec_of
+from .spec import BadArgumentsError, Call, Parameter, Spec, spec_of
+from .state import fresh
 
-#: What an agent gets when no record answers; it says nothing of other records.
+#: What an agent gets when no recording answers; it says nothing of other recordings.
 MISS_RESULT: JsonObject = {
-    "status": "no_record",
+    "status": "no_recording",
     "message": "No answer is recorded for this call, so none can be given. It is not a statement about the world.",
 }
+#: The most calls that one recording stands for: synonyms of several parameters multiply.
+_MOST_VARIANTS = 64
+_KEY_DIGITS = 12
 
 
 @dataclass(frozen=True)
-class Resolution:
-    """An answer, or the fixed result of a miss, with where it came from."""
+class Answer:
+    """What a call brought.
+
+    Attributes:
+        result: JSON data of the caller's own: changing it changes nothing else.
+        status: ``ok`` answered; ``miss`` nothing answers; ``refused`` the sandbox will not do it; ``error`` no such tool, or arguments that it
+            cannot take.
+        provenance: where the result came from; none for an error, which no recording was asked about.
+        changed: the rows that the call changed.
+        writes: digest of all writes of the episode so far; empty where this call wrote nothing.
+        usage: what a model spent that was asked for the result; None where none was.
+    """
 
     result: Json
-    provenance: Provenance
+    status: StepStatus
+    provenance: Provenance | None = None
+    changed: tuple[RowChange, ...] = ()
+    writes: str = ""
+    usage: Usage | None = None
+
+    def step(self, tool: str, arguments: JsonObject, name: str = "") -> Step:
+        """Return the step of the call that brought this answer; ``name``: the id of the call."""
+        return Step(kind="call", id=name, tool=tool, arguments=arguments, **vars(self))
 
 
-class _Served(NamedTuple):
-    candidate: Candidate
-    result: Json
-    removed: int
+#: blocked: no answer. differs: a preference is another. moved: within metres. worded: the same request in other
+#: words. wider, more: made for a greater value or for more members, and must be cut.
+Kind = Literal["blocked", "differs", "moved", "worded", "wider", "more"]
+_NOTES = {
+    "wider": "recorded for more than was asked, and cut to it",
+    "more": "recorded for more than was asked, and cut to it",
+    "worded": "the same request in other words",
+}
+
+
+class Deviation(NamedTuple):
+    """One parameter that is not the same in both calls."""
+
+    parameter: Parameter
+    kind: Kind
+    distance: float | None = None
+    score: float | None = None
+    excess: float = 0.0
+
+
+def deviations(spec: Spec, asked: Call, recorded: Call) -> Iterator[Deviation]:
+    """Yield what is not the same, in the order of the tool's parameters."""
+    for parameter, wanted, held in zip(spec.parameters, asked.values, recorded.values, strict=True):
+        if wanted == held:
+            continue
+        if parameter.lexicon and wanted is not None and held is not None:
+            yield _text(parameter, asked, recorded)
+        elif parameter.located:
+            yield from _place(parameter, wanted, held)
+        else:
+            yield _compared(parameter, wanted, held)
+
+
+def _text(parameter: Parameter, asked: Call, recorded: Call) -> Deviation:
+    wanted, held = asked.request(parameter), recorded.request(parameter)
+    if held.same_as(wanted):
+        score = text_similarity(wanted.text, held.text)
+        if score >= (parameter.rule.near or 0):
+            return Deviation(parameter, "worded", score=score)
+    return _other(parameter)
+
+
+def _place(parameter: Parameter, asked: Canonical, recorded: Canonical) -> Iterator[Deviation]:
+    apart = _apart_m(asked, recorded)
+    if apart is not None and apart <= SAME_POINT_M:
+        return
+    near = apart is not None and apart <= parameter.rule.within_m
+    yield Deviation(parameter, "moved", apart) if near else _other(parameter, apart)
+
+
+def _compared(parameter: Parameter, asked: Canonical, recorded: Canonical) -> Deviation:
+    rule = parameter.rule
+    if asked is None or recorded is None:
+        return Deviation(parameter, "differs") if rule.open else _other(parameter)
+    if rule.covers and asked < recorded:
+        return Deviation(parameter, "wider", excess=recorded - asked)
+    if rule.subset and set(asked) < set(recorded):
+        return Deviation(parameter, "more", excess=len(recorded) - len(asked))
+    return _other(parameter)
+
+
+def _other(parameter: Parameter, distance: float | None = None) -> Deviation:
+    return Deviation(parameter, "blocked" if parameter.essential else "differs", distance)
+
+
+def _are_near(places: Iterable[tuple[int, float]], asked: Call, recorded: Call) -> bool:
+    """Return whether the values at some places lie within so many metres; the quickest of all comparisons."""
+    for index, metres in places:
+        one, other = asked.values[index], recorded.values[index]
+        if one == other:
+            continue
+        if one is None or other is None:
+            return False
+        if type(one[0]) is float and abs(one[1] - other[1]) * LEAST_M_PER_DEGREE > metres:
+            return False
+        apart = _apart_m(one, other)
+        if apart is None or apart > metres:
+            return False
+    return True
+
+
+def _apart_m(one: Canonical, other: Canonical) -> float | None:
+    """Return how far two points, or the farthest of two rows of points, lie apart, metres; None: not comparable."""
+    if one is None or other is None:
+        return None
+    if type(one[0]) is float and type(other[0]) is float:
+        return distance_m(*one, *other)
+    here, there = (value if isinstance(value[0], tuple) else (value,) for value in (one, other))
+    return max(distance_m(*a, *b) for a, b in zip(here, there, strict=True)) if len(here) == len(there) else None
+
+
+class Entry:
+    """A recording under one way of asking for it."""
+
+    def __init__(self, recording: Recording, call: Call) -> None:
+        self.recording = recording
+        self.call = call
+
+    @cached_property
+    def key(self) -> str:
+        """A short digest of the canonical call, and of the writes before it."""
+        named = {"tool": self.recording.tool, "values": self.call.values}
+        return digest(named | ({"writes": self.recording.writes} if self.recording.writes else {}), _KEY_DIGITS)
+
+    @cached_property
+    def provenance(self) -> Provenance:
+        """The provenance of an answer that is this recording unchanged."""
+        return Provenance(kind="simulated" if self.recording.simulated else "exact", recording=self.key)
+
+    @cached_property
+    def result_digest(self) -> str:
+        """A digest of the result, by which conflicting recordings are told apart."""
+        return digest(self.recording.result)
+
+
+def recording_key(tool: Tool, recording: Recording) -> str:
+    """Return a short digest of a recording's canonical call: two recordings of one request have the same. Raises ValueError where it cannot be read."""
+    return Entry(recording, spec_of(tool).read(recording.arguments, complete=False)).key
+
+
+class _Candidate(NamedTuple):
+    """A recording that may answer, with all in which it differs from the call; ``result`` without the ``removed`` items that were not asked for."""
+
+    entry: Entry
+    found: tuple[Deviation, ...] = ()
+    result: Json = None
+    removed: int = 0
+
+    @property
+    def rank(self) -> tuple[int, float, float, float]:
+        """Fewest differences, then the shortest distance, then the most similar text, then the least to cut off."""
+        distance = sum(deviation.distance or 0 for deviation in self.found)
+        unlike = sum(1 - deviation.score for deviation in self.found if deviation.score is not None)
+        return len(self.found), round(distance, 1), round(unlike, 6), sum(deviation.excess for deviation in self.found)
+
+    @property
+    def blocked(self) -> list[Deviation]:
+        """What keeps the recording from answering."""
+        return [deviation for deviation in self.found if deviation.kind == "blocked"]
+
+    @property
+    def kind(self) -> ProvenanceKind:
+        """What an answer of this recording is."""
+        if self.entry.recording.simulated:
+            return "simulated"
+        kinds = {deviation.kind for deviation in self.found}
+        return "composed" if self.removed or kinds & {"wider", "more"} else "near" if kinds else "exact"
 
 
 class Resolver:
-    """Answers calls of one tool from the records of one case."""
+    """Answers calls of one tool from the recordings of one case."""
 
-    def __init__(self, tool: Tool, records: Sequence[Record]) -> None:
+    def __init__(self, tool: Tool, recordings: Sequence[Recording]) -> None:
         self.spec = spec_of(tool)
+        self._same_places = tuple((index, SAME_POINT_M) for index in self.spec.located)
         self._exact: dict[tuple[Canonical, ...], list[Entry]] = {}
         self._entries: list[Entry] = []
         self._unreadable: set[str] = set()
         self._cut_short: list[Entry] = []
-        for record in records:
-            self._add(record)
-
-    def _add(self, record: Record) -> None:
-        try:
-            for arguments in variants(record):
-                entry = Entry(record, self.spec.read(arguments, complete=False))
-                if record.cut:
-                    self._cut_short.append(entry)
-                else:
-                    self._index(entry)
-        except BadArgumentsError as bad:
-            self._unreadable.update(bad.problems)
-
-    def _index(self, entry: Entry) -> None:
-        self._entries.append(entry)
-        self._exact.setdefault(self._exact_key(entry.call), []).append(entry)
+        for recording in recordings:
+            try:
+                for arguments in _variants(recording):
+                    entry = Entry(recording, self.spec.read(arguments, complete=False))
+                    if recording.cut:
+                        self._cut_short.append(entry)
+                    else:
+                        self._entries.append(entry)
+                        self._exact.setdefault(self._exact_key(entry.call), []).append(entry)
+            except BadArgumentsError as bad:
+                self._unreadable.update(bad.problems)
 
     @cached_property
     def _alike(self) -> dict[tuple[Canonical, ...], list[Entry]]:
-        """The records that may answer nearly; most calls are answered without them."""
+        """The recordings that may answer nearly; most calls are answered without them."""
         alike: dict[tuple[Canonical, ...], list[Entry]] = {}
         for entry in self._entries:
-            if not entry.record.simulated:
+            if not entry.recording.simulated:
                 alike.setdefault(self._alike_key(entry.call), []).append(entry)
         return alike
 
@@ -104,7 +269,7 @@ class Resolver:
         return tuple(values)
 
     def _exact_keys(self, call: Call) -> Iterator[tuple[Canonical, ...]]:
-        """The keys under which records of the same places may stand."""
+        """The keys under which recordings of the same places may stand."""
         choices: list[tuple[Canonical, ...]] = [(value,) for value in call.values]
         for index in self.spec.located:
             if call.values[index] is not None:
@@ -121,58 +286,58 @@ class Resolver:
                 key.append(None if value is None else call.request(parameter).key)
         return tuple(key)
 
-    def resolve(self, call: Call, writes: str = "") -> Resolution:
+    def resolve(self, call: Call, writes: str = "") -> Answer:
         """Return the answer to a call that was read with this tool's spec.
 
         Args:
             call: what was asked.
-            writes: digest of the writes made before it; only records made after the same writes answer.
+            writes: digest of the writes made before it; only recordings made after the same writes answer.
         """
         return self.exactly(call, writes) or self._nearly(call, writes) or self._miss(call, writes)
 
-    def exactly(self, call: Call, writes: str = "") -> Resolution | None:
-        """Return the answer of the record of this very call, None where there is none; arguments as for ``resolve``."""
+    def exactly(self, call: Call, writes: str = "") -> Answer | None:
+        """Return the answer of the recording of this very call, None where there is none; arguments as for ``resolve``."""
         entries = [
             entry
             for key in self._exact_keys(call)
             for entry in self._exact.get(key, ())
-            if entry.record.writes == writes and same_places(self.spec, call, entry.call)
+            if entry.recording.writes == writes and _are_near(self._same_places, call, entry.call)
         ]
-        seen = [entry for entry in entries if not entry.record.simulated]
-        served = self._served(call, [Candidate(entry, ()) for entry in seen or entries])
-        whole = [answer for answer in served if not answer.removed]
+        seen = [entry for entry in entries if not entry.recording.simulated]
+        served = self._served(call, map(_Candidate, seen or entries))
+        whole = [candidate for candidate in served if not candidate.removed]
         return self._answer(call, whole) if whole else None
 
-    def _nearly(self, call: Call, writes: str) -> Resolution | None:
-        candidates = [
-            Candidate(entry, found)
+    def _nearly(self, call: Call, writes: str) -> Answer | None:
+        reached = (
+            self._candidate(call, entry)
             for entry in self._alike.get(self._alike_key(call), ())
-            if entry.record.writes == writes
-            and within_reach(self.spec, call, entry.call)
-            and (found := _bridged(self.spec, call, entry)) is not None
-        ]
-        candidates.sort(key=lambda candidate: candidate.rank)
+            if entry.recording.writes == writes and _are_near(self.spec.reach, call, entry.call)
+        )
+        candidates = sorted((one for one in reached if not one.blocked), key=lambda candidate: candidate.rank)
         while candidates:
             best = [candidate for candidate in candidates if candidate.rank == candidates[0].rank]
-            served = self._served(call, best)
-            if served:
+            if served := self._served(call, best):
                 return self._answer(call, served)
             candidates = candidates[len(best) :]
         return None
 
-    def _served(self, call: Call, candidates: Sequence[Candidate]) -> list[_Served]:
-        """Return the candidates' results, cut to what was asked; those that cannot be cut are left out."""
+    def _candidate(self, call: Call, entry: Entry) -> _Candidate:
+        return _Candidate(entry, tuple(deviations(self.spec, call, entry.call)))
+
+    def _served(self, call: Call, candidates: Iterable[_Candidate]) -> list[_Candidate]:
+        """Return the candidates with their results, cut to what was asked; those that cannot be cut are left out."""
         served = []
         for candidate in candidates:
             try:
-                served.append(_Served(candidate, *self._cut(call, candidate)))
+                served.append(self._cut(call, candidate))
             except CannotCutError:
                 continue
         return served
 
-    def _cut(self, call: Call, candidate: Candidate) -> tuple[Json, int]:
+    def _cut(self, call: Call, candidate: _Candidate) -> _Candidate:
         recorded = candidate.entry.call
-        result, removed = candidate.entry.record.result, 0
+        result, removed = candidate.entry.recording.result, 0
         for index, parameter in self.spec.cutters:
             asked, made_for, outside = call.values[index], recorded.values[index], 0
             if asked is None or made_for is None:
@@ -184,60 +349,71 @@ class Resolver:
             elif parameter.rule.subset:
                 result, outside = cut_to_labels(result, parameter.rule.subset, asked, made_for)
             removed += outside
-        return result, removed
+        return candidate._replace(result=result, removed=removed)
 
     def _circle(self, rule: CutByDistance, asked: float, made_for: float, call: Call, recorded: Call) -> Circle:
-        centres = [
-            (call.values[index], recorded.values[index])
-            for index in self.spec.located
-            if self.spec.parameters[index].name == rule.centre
-        ]
-        here, there = centres[0] if centres else (None, None)
-        return Circle(here, asked, apart_m(here, there) or 0.0, narrower=asked < made_for)
+        centre = next((at for at in self.spec.located if self.spec.parameters[at].name == rule.centre), None)
+        here, there = (None, None) if centre is None else (call.values[centre], recorded.values[centre])
+        return Circle(here, asked, _apart_m(here, there) or 0.0, narrower=asked < made_for)
 
-    def _answer(self, call: Call, served: Sequence[_Served]) -> Resolution:
-        chosen = _choose(served)
-        entry = chosen.candidate.entry
-        candidates = len({answer.candidate.entry.result_digest for answer in served}) if len(served) > 1 else 1
-        if not chosen.candidate.found and not chosen.removed and candidates == 1:
-            return Resolution(fresh(chosen.result), entry.provenance)
+    def _answer(self, call: Call, served: Sequence[_Candidate]) -> Answer:
+        """Return the answer that most recordings agree on; among equals the one with the smallest digest."""
+        chosen, conflicting = served[0], 1
+        if len(served) > 1:
+            agree = Counter(candidate.entry.result_digest for candidate in served)
+            conflicting = len(agree)
+            by_digest = [(one.removed, -agree[one.entry.result_digest], one.entry.result_digest, one) for one in served]
+            chosen = min(by_digest, key=lambda standing: (*standing[:3], standing[3].entry.key))[3]
+        if not chosen.found and not chosen.removed and conflicting == 1:
+            return Answer(fresh(chosen.result), "ok", chosen.entry.provenance)
         provenance = Provenance(
-            kind=_kind(chosen),
-            record=entry.key,
-            differences=tuple(difference(deviation, call, entry.call) for deviation in chosen.candidate.found),
-            candidates=candidates,
+            kind=chosen.kind,
+            recording=chosen.entry.key,
+            differences=tuple(
+                _difference(one, call, chosen.entry.call, _NOTES.get(one.kind, "")) for one in chosen.found
+            ),
+            candidates=conflicting,
             note=f"{chosen.removed} of the recorded items lie outside what was asked" if chosen.removed else "",
         )
-        return Resolution(fresh(chosen.result), provenance)
+        return Answer(fresh(chosen.result), "ok", provenance)
 
-    def _miss(self, call: Call, writes: str) -> Resolution:
-        return Resolution(fresh(MISS_RESULT), self._explained(call, writes))
-
-    def _explained(self, call: Call, writes: str) -> Provenance:
+    def _miss(self, call: Call, writes: str) -> Answer:
         name = self.spec.tool.name
-        unread = f"; records that cannot be read: {'; '.join(sorted(self._unreadable))}" if self._unreadable else ""
-        short = next((one for one in self._cut_short if _bridged(self.spec, call, one) is not None), None)
+        unread = f"; recordings that cannot be read: {'; '.join(sorted(self._unreadable))}" if self._unreadable else ""
+        short = next((entry for entry in self._cut_short if not self._candidate(call, entry).blocked), None)
+        entries = [entry for entry in self._entries if entry.recording.writes == writes]
         if short is not None:
-            note = f"the record of {name} that would answer holds a part of its result only, and is never served"
-            return Provenance(kind="miss", record=short.key, candidates=0, note=note)
-        entries = [entry for entry in self._entries if entry.record.writes == writes]
-        if not entries:
-            return Provenance(kind="miss", candidates=0, note=f"the case has no record of {name}{unread}")
-        nearest = nearest_of(self.spec, call, entries)
-        blocked = [deviation for deviation in nearest.found if deviation.kind == "blocked"]
-        note = "" if blocked else self._why_uncut(call, nearest)
-        return Provenance(
-            kind="miss",
-            record=nearest.entry.key,
-            differences=tuple(
-                difference(deviation, call, nearest.entry.call, answered=False)
-                for deviation in blocked or nearest.found
-            ),
-            candidates=0,
-            note=f"the nearest of {len(entries)} records of {name} does not answer this{note}{unread}",
-        )
+            note = f"the recording of {name} that would answer holds a part of its result only, and is never served"
+            provenance = Provenance(kind="miss", recording=short.key, candidates=0, note=note)
+        elif not entries:
+            provenance = Provenance(kind="miss", candidates=0, note=f"the case has no recording of {name}{unread}")
+        else:
+            nearest = self._nearest(call, entries)
+            why = "" if nearest.blocked else self._why_uncut(call, nearest)
+            provenance = Provenance(
+                kind="miss",
+                recording=nearest.entry.key,
+                differences=tuple(
+                    _difference(one, call, nearest.entry.call) for one in nearest.blocked or nearest.found
+                ),
+                candidates=0,
+                note=f"the nearest of {len(entries)} recordings of {name} does not answer this{why}{unread}",
+            )
+        return Answer(fresh(MISS_RESULT), "miss", provenance)
 
-    def _why_uncut(self, call: Call, candidate: Candidate) -> str:
+    def _nearest(self, call: Call, entries: Iterable[Entry]) -> _Candidate:
+        """Return the recording with the fewest obstacles; among equals the most alike in words, then on the ground."""
+        candidates = [(len(one.blocked), len(one.found), one) for one in (self._candidate(call, e) for e in entries)]
+        fewest = min(candidate[:2] for candidate in candidates)
+
+        def remoteness(candidate: _Candidate) -> tuple[float, float, str]:
+            unlike = sum(1 - (_score(one, call, candidate.entry.call) or 0) for one in candidate.found)
+            distance = sum(one.distance or 0 for one in candidate.found)
+            return round(unlike, 6), round(distance, 1), candidate.entry.key
+
+        return min((one for *obstacles, one in candidates if tuple(obstacles) == fewest), key=remoteness)
+
+    def _why_uncut(self, call: Call, candidate: _Candidate) -> str:
         try:
             self._cut(call, candidate)
         except CannotCutError as reason:
@@ -251,36 +427,147 @@ def _latitude(place: Canonical) -> float:
     return float(first[1])
 
 
-def _kind(served: _Served) -> ProvenanceKind:
-    if served.candidate.entry.record.simulated:
-        return "simulated"
-    kinds = {deviation.kind for deviation in served.candidate.found}
-    if served.removed or kinds & {"wider", "more"}:
-        return "composed"
-    return "near" if kinds else "exact"
+def _variants(recording: Recording) -> Iterator[JsonObject]:
+    """Yield the recording's arguments, and those with declared synonyms in the place of its values."""
+    names = sorted(recording.synonyms)
+    values = [(recording.arguments.get(name), *recording.synonyms[name]) for name in names]
+    for choice in islice(product(*values), _MOST_VARIANTS):
+        yield recording.arguments | dict(zip(names, choice, strict=True)) if names else recording.arguments
 
 
-def _bridged(spec: Spec, asked: Call, entry: Entry) -> tuple[Deviation, ...] | None:
-    """Return what is not the same where all of it is within tolerance, else None."""
-    found = []
-    for deviation in deviations(spec, asked, entry.call):
-        if deviation.kind == "blocked":
+def _difference(deviation: Deviation, asked: Call, recorded: Call, note: str = "") -> Difference:
+    """Return a deviation in the form of the trajectory, with both values as they were written."""
+    parameter, score = deviation.parameter, _score(deviation, asked, recorded)
+    return Difference(
+        parameter=parameter.name,
+        asked=fresh(parameter.written(asked.arguments)),
+        recorded=fresh(parameter.written(recorded.arguments)),
+        score=None if score is None else round(score, 4),
+        distance_m=None if deviation.distance is None else round(deviation.distance, 1),
+        note=note,
+    )
+
+
+def _score(deviation: Deviation, asked: Call, recorded: Call) -> float | None:
+    """Return how alike the texts of a parameter are, or None where it has no text on one side."""
+    parameter = deviation.parameter
+    if deviation.score is not None or parameter.lexicon is None:
+        return deviation.score
+    wanted, held = parameter.written(asked.arguments), parameter.written(recorded.arguments)
+    return text_similarity(str(wanted), str(held)) if wanted and held else None
+
+
+class CannotCutError(Exception):
+    """The recorded result does not say enough to be cut; the message says what is lacking."""
+
+
+class Circle(NamedTuple):
+    """What was asked for.
+
+    Attributes:
+        centre: its centre, where the call names one.
+        radius: metres.
+        moved: how far the recorded centre lies from it, metres.
+        narrower: whether the recording was made for a greater radius.
+    """
+
+    centre: Point | None
+    radius: float
+    moved: float
+    narrower: bool
+
+
+def cut_to_circle(result: Json, rule: CutByDistance, circle: Circle) -> tuple[Json, int]:
+    """Return a result, and how many items lie outside the circle and are left out of it; what is left is shared with the recorded one.
+
+    A list for a greater radius that gives distances may be cut only where it is sorted by them: then it holds the nearest first, and
+    nothing nearer is missing. Where the result holds no such list there is nothing that could lie outside.
+
+    Raises:
+        CannotCutError: the items do not say how far they are, or are not sorted by it.
+    """
+    items = _at(result, rule.items)
+    if not isinstance(items, list):
+        return result, 0
+    if circle.narrower and rule.distance is not None:
+        distances = [number(_at(item, rule.distance)) for item in items]
+        known = [distance for distance in distances if distance is not None]
+        if len(known) < len(distances):
+            raise CannotCutError(f"its items do not all have a {rule.distance}")
+        if known != sorted(known):
+            raise CannotCutError(f"its items are not sorted by {rule.distance}")
+    kept = [item for item in items if _is_inside(item, rule, circle)]
+    removed = len(items) - len(kept)
+    if removed and not kept and rule.distance is None:
+        raise CannotCutError("none of its items lies within what was asked, and the list need not hold all that do")
+    if removed:
+        result = _with(result, rule.items, kept)
+        count = _at(result, rule.count) if rule.count else None
+        if rule.count and count is not None:  # as text where it was text
+            result = _with(result, rule.count, str(len(kept)) if isinstance(count, str) else len(kept))
+    return result, removed
+
+
+def _is_inside(item: Json, rule: CutByDistance, circle: Circle) -> bool:
+    """Return whether an item is known to lie in the circle: by its own point, else by its distance at the worst."""
+    told = number(_at(item, rule.distance)) if rule.distance else None
+    own = point(_at(item, rule.point)) if rule.point else None
+    own = point([_at(item, rule.lon), _at(item, rule.lat)]) if rule.lon and rule.lat else own
+    if own is None or circle.centre is None:
+        return told is not None and told + circle.moved <= circle.radius
+    by_own_point = distance_m(*own, *circle.centre) <= circle.radius
+    return by_own_point and (circle.moved > 0 or told is None or told <= circle.radius)
+
+
+def cut_to_labels(result: Json, rule: CutByLabel, asked: Iterable[str], recorded: Iterable[str]) -> tuple[Json, int]:
+    """Return a result, and how many elements have a label that was not asked for and are left out of it; what is left is shared.
+
+    Args:
+        result: the recorded result.
+        rule: where the list stands, and the label of every member.
+        asked: the canonical members that were asked for.
+        recorded: those that the recording was made for.
+
+    Raises:
+        CannotCutError: the recording was made for more, and a member has no label or the result has nothing for one that
+            was asked for.
+    """
+    elements = _at(result, rule.items)
+    wanted, made_for = set(asked), set(recorded)
+    unlabelled = sorted((wanted | made_for) - set(rule.labels))
+    if unlabelled or not isinstance(elements, list):
+        if wanted == made_for:
+            return result, 0
+        raise CannotCutError(f"its elements have no label for {', '.join(unlabelled) or 'anything'}")
+    labels = {rule.labels[member] for member in wanted}
+    found = [_label(element, rule.labels.values()) for element in elements]
+    if wanted == made_for:
+        if all(label is None or label in labels for label in found):
+            return result, 0
+    elif lacking := sorted(labels - set(found)):
+        raise CannotCutError(f"it holds nothing for {', '.join(lacking)}")
+    kept = [element for element, label in zip(elements, found, strict=True) if label in labels]
+    return _with(result, rule.items, kept), len(elements) - len(kept)
+
+
+def _label(element: Json, labels: Iterable[str]) -> str | None:
+    """Return the label that a text, or the first text of a list, begins with."""
+    text = element[0] if isinstance(element, list) and element else element
+    return next((label for label in labels if text.startswith(label)), None) if isinstance(text, str) else None
+
+
+def _at(data: Json, path: str | None) -> Any:
+    """Return what stands at a dotted path of object keys, or None."""
+    for key in path.split(".") if path else ():
+        if not isinstance(data, dict):
             return None
-        found.append(deviation)
-    return tuple(found)
+        data = data.get(key)
+    return data
 
 
-def _choose(served: Sequence[_Served]) -> _Served:
-    """Return the answer that most records agree on; among equals the one with the smallest digest."""
-    if len(served) == 1:
-        return served[0]
-    agree: dict[str, int] = {}
-    for answer in served:
-        name = answer.candidate.entry.result_digest
-        agree[name] = agree.get(name, 0) + 1
-
-    def standing(answer: _Served) -> tuple[int, int, str, str]:
-        entry = answer.candidate.entry
-        return answer.removed, -agree[entry.result_digest], entry.result_digest, entry.key
-
-    return min(served, key=standing)
+def _with(data: Json, path: str, value: Json) -> Json:
+    """Return the data with another value at a path that exists; all else is shared."""
+    if not path:
+        return value
+    key, _, rest = path.partition(".")
+    return {**data, key: _with(data[key], rest, value)}

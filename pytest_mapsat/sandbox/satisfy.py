@@ -28,10 +28,7 @@ from pytest_mapsat.model import (
     values_of,
 )
 
-from .canonical import number, point
-from .geo import SAME_POINT_M, distance_m
-from .text import normalise, text_similarity
-from .times import moment, open_at
+from .canonical import SAME_POINT_M, distance_m, moment, normalise, number, open_at, point, text_similarity
 
 
 def satisfies(
@@ -55,25 +52,20 @@ def satisfies(
         if isinstance(match, Bound):
             return _bound(match, value, results)
         if isinstance(match, Has):
-            return _has(match, value, results)
+            elements = value if isinstance(value, (list, tuple)) else [value]
+            return _some(fits(match.where, one, results=results) for one in elements if isinstance(one, Mapping))
         return _OPERATIONS[type(match)](match, value)
     except RecursionError:
         return None
 
 
-def fits(matches: Mapping[str, Match], record: Mapping[str, Json], *, results: Sequence[Step] = ()) -> bool | None:
-    """Return whether a record satisfies matches under its names, or at dotted paths: at each, one value at least.
+def fits(matches: Mapping[str, Match], data: Mapping[str, Json], *, results: Sequence[Step] = ()) -> bool | None:
+    """Return whether an object satisfies matches under its names, or at dotted paths (``items.*.dish``): at each, one value at least.
 
-    Args:
-        matches: what is wanted, by name or dotted path (``items.*.dish``).
-        record: the arguments of a call, a row, or another object.
-        results: the earlier steps of the dialogue (for ``Bound``).
-
-    Returns:
-        None where no match surely fails, and for one it cannot be said.
+    ``data`` is a row, or the arguments of a call, ``results`` as for ``satisfies``. None where no match surely fails, and for one it cannot be said.
     """
     each = [
-        _some(satisfies(match, value, arguments=record, results=results) for value in values_of(record, path))
+        _some(satisfies(match, value, arguments=data, results=results) for value in values_of(data, path))
         for path, match in matches.items()
     ]
     return False if False in each else None if None in each else True
@@ -93,38 +85,33 @@ def same_value(wanted: Json, value: Json) -> bool:
     one, other = point(wanted), point(value)
     if one is not None and other is not None:
         return distance_m(*one, *other) <= SAME_POINT_M
-    return bool(_spelt(wanted) == _spelt(value))
+    return bool(_loose(wanted, _read) == _loose(value, _read))
 
 
-def _spelt(value: Json) -> Any:
-    """Return one form for all spellings of a value; kinds are kept apart."""
-    if isinstance(value, Mapping):
-        return {str(key): _spelt(member) for key, member in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_spelt(element) for element in value]
-    if not isinstance(value, str) or number(value) is not None:
-        return _loose(value)
-    at = moment(value)
-    return ("text", normalise(value)) if at is None else ("moment", at)
+def _read(text: str) -> Any:
+    """Return one form for all spellings of a text."""
+    at = moment(text)
+    return ("text", normalise(text)) if at is None else ("moment", at)
 
 
-def _loose(value: Json) -> Any:
+def _typed(text: str) -> Any:
+    """Return one form for a text in any case and spacing."""
+    text = "".join(unicodedata.normalize("NFKC", text).casefold().split())
+    return ("boolean", text == "true") if text in ("true", "false") else ("text", text)
+
+
+def _loose(value: Json, read: Callable[[str], Any] = _typed) -> Any:
     """Return a form in which values that are written differently are equal; kinds are kept apart (true is not 1)."""
     if isinstance(value, Mapping):
-        return {str(key): _loose(member) for key, member in value.items()}
+        return {str(key): _loose(member, read) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_loose(element) for element in value]
+        return [_loose(element, read) for element in value]
     figure = number(value)
     if figure is not None:
         return ("number", figure)
     if isinstance(value, str):
-        text = "".join(unicodedata.normalize("NFKC", value).casefold().split())
-        return ("boolean", text == "true") if text in ("true", "false") else ("text", text)
+        return read(value)
     return ("boolean", value) if isinstance(value, bool) else value
-
-
-def _equal(match: Equal, value: Json) -> bool:
-    return bool(_loose(match.value) == _loose(value))
 
 
 def _one_of(match: OneOf, value: Json) -> bool:
@@ -145,16 +132,14 @@ def _similar(match: Similar, value: Json) -> bool:
 
 
 def _text_of(value: Json) -> str | None:
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        return None
-    return str(value)
+    return str(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else None
 
 
 def _between(match: Between, value: Json) -> bool:
-    found = number(value)
-    if found is None:
+    amount = number(value)
+    if amount is None:
         return False
-    return (match.min is None or found >= match.min) and (match.max is None or found <= match.max)
+    return (match.min is None or amount >= match.min) and (match.max is None or amount <= match.max)
 
 
 def _within(match: WithinM, value: Json, arguments: Mapping[str, Json] | None) -> bool | None:
@@ -162,25 +147,21 @@ def _within(match: WithinM, value: Json, arguments: Mapping[str, Json] | None) -
         if arguments is None:
             return None
         value = [value, arguments.get(match.lat_from)]
-    found = point(value)
-    return found is not None and distance_m(*found, match.lon, match.lat) <= match.metres
-
-
-def _open_at(match: OpenAt, value: Json) -> bool | None:
-    return open_at(value, match.time) if isinstance(value, str) else None
+    place = point(value)
+    return place is not None and distance_m(*place, match.lon, match.lat) <= match.metres
 
 
 def _bound(match: Bound, value: Json, results: Sequence[Step]) -> bool | None:
     answered = [step for step in results if step.kind == "call" and step.tool == match.tool and step.status == "ok"]
-    found = [member for step in answered for member in values_at(step.result, match.path)]
-    if not found:
-        return None
-    return any(_close(member, value, match.tolerance) for member in found)
+    sources = [member for step in answered for member in values_at(step.result, match.path)]
+    return any(_is_close(source, value, match.tolerance) for source in sources) if sources else None
 
 
-def _has(match: Has, value: Json, results: Sequence[Step]) -> bool | None:
-    elements = value if isinstance(value, (list, tuple)) else [value]
-    return _some(fits(match.where, one, results=results) for one in elements if isinstance(one, Mapping))
+def _is_close(wanted: Json, value: Json, tolerance: float) -> bool:
+    one, other = number(wanted), number(value)
+    if one is None or other is None:
+        return bool(_loose(wanted) == _loose(value))
+    return abs(one - other) <= tolerance * abs(one) + 1e-9
 
 
 def _same_items(match: SameItems, value: Json) -> bool:
@@ -190,29 +171,18 @@ def _same_items(match: SameItems, value: Json) -> bool:
     return wanted == made
 
 
-def _close(wanted: Json, value: Json, tolerance: float) -> bool:
-    one, other = number(wanted), number(value)
-    if one is None or other is None:
-        return bool(_loose(wanted) == _loose(value))
-    return abs(one - other) <= tolerance * abs(one) + 1e-9
-
-
-def _present(_match: Present, value: Json) -> bool:
+def _is_present(value: Json) -> bool:
     return value is not None and value not in ("", [], {}, ())
 
 
-def _absent(_match: Absent, value: Json) -> bool:
-    return not _present(Present(op="present"), value)
-
-
 _OPERATIONS: dict[type, Callable[[Any, Json], bool | None]] = {
-    Equal: _equal,
+    Equal: lambda match, value: bool(_loose(match.value) == _loose(value)),
     OneOf: _one_of,
     Contains: _contains,
     Similar: _similar,
     Between: _between,
-    OpenAt: _open_at,
+    OpenAt: lambda match, value: open_at(value, match.time) if isinstance(value, str) else None,
     SameItems: _same_items,
-    Present: _present,
-    Absent: _absent,
+    Present: lambda _, value: _is_present(value),
+    Absent: lambda _, value: not _is_present(value),
 }

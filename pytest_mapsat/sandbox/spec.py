@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from pytest_mapsat.model import Json, JsonObject, ParameterMatch, ParameterType, Tool, did_you_mean, mismatches, shown
+from pytest_mapsat.model import (
+    Json,
+    JsonObject,
+    ParameterMatch,
+    ParameterType,
+    Tool,
+    did_you_mean,
+    limits_broken,
+    mismatches,
+    shown,
+)
 
-from .canonical import Canonical, Canoniser, UnfitError
-from .fitting import Fitting
-from .geo import SAME_POINT_M
-from .text import Lexicon, Request
+from .canonical import (
+    SAME_POINT_M,
+    Canonical,
+    Canoniser,
+    UnfitError,
+    as_text,
+    boolean,
+    members,
+    normalise,
+    number,
+    tokens,
+    unpacked,
+)
 
 #: A call, one canonical value for each of ``Spec.parameters``.
 Values = tuple[Canonical, ...]
@@ -22,10 +44,17 @@ _BY_SCHEMA: dict[str, ParameterType] = {
     "integer": "number",
     "boolean": "boolean",
 }
+#: What of a schema limits a value beyond its type.
+_LIMITS = frozenset(
+    {"enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
+    | {"minLength", "maxLength", "items", "minItems", "maxItems"}
+)
+#: What is compared as a whole where a few values are allowed.
+_AS_WORDS = ("text", "json", "set")
 
 
 class UnanswerableError(ValueError):
-    """A call that the world refuses as a real service would; the message tells the agent why."""
+    """A call that the sandbox refuses as a real service would; the message tells the agent why."""
 
 
 class BadArgumentsError(ValueError):
@@ -36,12 +65,180 @@ class BadArgumentsError(ValueError):
         super().__init__("; ".join(problems))
 
 
+@dataclass(frozen=True)
+class Request:
+    """A text taken apart, so that a near answer never drops a word that was asked for.
+
+    Attributes:
+        known: the declared words in it, each as its head word, sorted.
+        other: all other words that are not generic, in their order.
+        text: the text with declared words replaced by their head words and without generic ones: by it texts are held against each other.
+    """
+
+    known: tuple[str, ...]
+    other: tuple[str, ...]
+    text: str
+
+    @cached_property
+    def key(self) -> tuple[tuple[str, ...], str]:
+        """What two requests must share to ask for the same; it is quick to compare."""
+        return self.known, "".join(sorted("".join(self.other)))
+
+    def same_as(self, asked: Request) -> bool:
+        """Return whether both ask for the same words, none more and none less, in whatever order."""
+        return self.key == asked.key and (
+            sorted(self.other) == sorted(asked.other)
+            or _made_of(asked.other, "".join(self.other))
+            or _made_of(self.other, "".join(asked.other))
+        )
+
+
+def _made_of(words: Iterable[str], text: str) -> bool:
+    """Return whether the text consists of exactly these words: spaces may have been lost."""
+    for word in sorted(words, key=len, reverse=True):
+        before, found, after = text.partition(word)
+        if not found:
+            return False
+        text = before + "\0" + after
+    return not text.strip("\0")
+
+
+class Lexicon:
+    """The words that a parameter declares: synonyms with their head word, and generic words.
+
+    Longer words are found first, so that a declared word is never cut in two. Chinese words are found anywhere in a
+    run, others only as whole words ("shop" is no part of "photoshop").
+    """
+
+    def __init__(self, rule: ParameterMatch) -> None:
+        self._head: dict[str, str | None] = {_spaced(word): None for word in rule.generic}
+        for head, others in rule.synonyms.items():
+            self._head.update({_spaced(word): _spaced(head) for word in (head, *others)})
+        longest_first = sorted(filter(None, self._head), key=lambda word: (-len(word), word))
+        self._words = re.compile("|".join(map(_whole, longest_first)) or r"(?!)")
+
+    def request(self, text: str) -> Request:
+        """Take a text apart. A text of generic words only asks for just these."""
+        spaced = _spaced(text)
+        heads = (self._head[found.group()] for found in self._words.finditer(spaced))
+        known = tuple(sorted({head for head in heads if head}))
+        other = tuple(self._words.sub(" ", spaced).split())
+        if not known and not other:
+            return Request(known, tuple(spaced.split()), normalise(spaced))
+        return Request(known, other, normalise(self._words.sub(lambda found: self._head[found.group()] or " ", spaced)))
+
+
+def _spaced(text: str) -> str:
+    return " ".join(tokens(text))
+
+
+def _whole(word: str) -> str:
+    before = r"(?<![^ ])" if word[0].isascii() else ""
+    after = r"(?![^ ])" if word[-1].isascii() else ""
+    return before + re.escape(word) + after
+
+
+class Fitting:
+    """The JSON Schema of one parameter: values as it declares them, and the limits that they must keep.
+
+    Args:
+        schema: its JSON Schema.
+        rule: how it is matched; its synonyms hold for allowed values too.
+    """
+
+    def __init__(self, schema: Mapping[str, Any], rule: ParameterMatch) -> None:
+        self.limited = not _LIMITS.isdisjoint(schema)
+        self._schema = schema
+        self._synonyms = tuple(rule.synonyms)
+        self._canonise = Canoniser(rule.model_copy(update={"type": "enum"}) if rule.type in _AS_WORDS else rule)
+        allowed = schema.get("enum")
+        self._allowed: list[Json] = list(allowed) if isinstance(allowed, (list, tuple)) else []
+        #: The first of several that are written alike counts.
+        self._spelled = {self._canonical(value): value for value in reversed(self._allowed)}
+        kinds = schema.get("type")
+        self._kinds = {kinds} if isinstance(kinds, str) else {kind for kind in kinds or () if isinstance(kind, str)}
+        self._is_set = rule.type == "set"
+        items, named = schema.get("items"), _mapping(schema.get("properties"))
+        self._items = Fitting(items, rule) if isinstance(items, Mapping) else None
+        self._members = {
+            name: Fitting(part, ParameterMatch()) for name, part in named.items() if isinstance(part, Mapping)
+        }
+        choices = schema.get("anyOf") or schema.get("oneOf") or ()
+        self._choices = [Fitting(part, rule) for part in choices if isinstance(part, Mapping)]
+
+    def fitted(self, value: Json) -> Json:
+        """Return a value as the schema declares it, at any depth: numeric text as a number, an allowed value in its own spelling."""
+        if self._allowed:
+            form = self._canonical(value)
+            return value if value in self._allowed or form is None else self._spelled.get(form, value)
+        if self._choices:
+            ways = [value, *(choice.fitted(value) for choice in self._choices)]
+            return next((way for way in ways if not any(mismatches(self._schema, way))), value)
+        if isinstance(value, str) and self._kinds and "string" not in self._kinds:
+            value = self._meant(value)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            value = self._written(value)
+        if self._items is not None and isinstance(value, (list, tuple)):
+            return [self._items.fitted(item) for item in value]
+        if self._members and isinstance(value, Mapping):
+            return {
+                name: self._members[name].fitted(member) if name in self._members else member
+                for name, member in value.items()
+            }
+        return value
+
+    def _meant(self, text: str) -> Json:
+        """Return what a text stands for where the schema wants no text; the text where it stands for nothing."""
+        kinds = self._kinds
+        amount = number(text) if kinds & {"number", "integer"} else None
+        if amount is not None:
+            return int(amount) if amount.is_integer() else amount
+        truth = boolean(text) if "boolean" in kinds else None
+        if truth is not None:
+            return truth
+        inside = unpacked(text) if kinds & {"array", "object"} else None
+        if isinstance(inside, (list, dict)):
+            return inside
+        return members(text) if self._is_set and "array" in kinds else text
+
+    def _written(self, amount: float) -> Json:
+        """Return a number as the schema declares it: 5.0 as 5, a text or a truth value where no number is wanted."""
+        kinds = self._kinds
+        if kinds & {"number", "integer"}:
+            return int(amount) if isinstance(amount, float) and amount.is_integer() else amount
+        if "string" in kinds and number(amount) is not None:
+            return as_text(amount)
+        truth = boolean(amount) if "boolean" in kinds else None
+        return amount if truth is None else truth
+
+    def broken(self, value: Json) -> Iterator[str]:
+        """Yield the limits that a fitted value breaks: allowed values, least and greatest, lengths, those of items."""
+        if self._allowed:
+            if value not in self._allowed:
+                hint = did_you_mean(value, [*self._allowed, *self._synonyms])
+                words = ", ".join(map(shown, self._allowed))
+                yield f"found {shown(value)}, expected one of {words}" + (f" ({hint})" if hint else "")
+            return
+        if self._schema.get("type") == "integer" and isinstance(value, float):
+            yield f"found {value:g}, expected a whole number"
+        yield from limits_broken(self._schema, value)
+        if self._items is not None and isinstance(value, list):
+            for item in value:
+                yield from self._items.broken(item)
+
+    def _canonical(self, value: Json) -> Canonical:
+        try:
+            return self._canonise(value)
+        except UnfitError:
+            return None
+
+
 class Parameter:
     """One compared parameter. For a longitude with a pair it stands for the point of both.
 
     Attributes:
         located: whether it is compared by distance.
-        essential: whether a difference beyond its tolerance keeps a record from answering.
+        essential: whether a difference beyond its tolerance keeps a recording from answering.
         lexicon: the declared words, where text may be near.
         plain: whether only equal values match it, with no tolerance of any kind.
     """
@@ -57,17 +254,16 @@ class Parameter:
         self._canonise = Canoniser(rule)
         self._latitude = latitude
         self.default = rule.default if rule.default is not None else schema.get("default")
-        self._default = None if self._latitude else self._canonise(self.default)
+        self._default = None if latitude else self._canonise(self.default)
 
     def read(self, arguments: Mapping[str, Json]) -> Canonical:
-        """Return the canonical value in a call, or that of the default.
-
-        Raises:
-            UnfitError: the value cannot be of the declared type.
-        """
+        """Return the canonical value in a call, or that of the default. Raises UnfitError where it cannot be of the declared type."""
         given = arguments.get(self.name)
         if self._latitude is not None:
-            return self._point(self._canonise(given), self._latitude(arguments.get(self.pair or "")))
+            lon, lat = self._canonise(given), self._latitude(arguments.get(self.pair or ""))
+            if (lon is None) != (lat is None):
+                raise UnfitError(f"a longitude, and in {self.pair!r} the latitude that goes with it")
+            return None if lon is None else (lon, lat)
         try:
             value = None if given is None else self._canonise(given)
         except UnfitError:
@@ -75,13 +271,6 @@ class Parameter:
                 return None
             raise
         return self._default if value is None else value
-
-    def _point(self, lon: float | None, lat: float | None) -> Canonical:
-        if lon is None and lat is None:
-            return None
-        if lon is None or lat is None:
-            raise UnfitError(f"a longitude, and in {self.pair!r} the latitude that goes with it")
-        return lon, lat
 
     def written(self, arguments: Mapping[str, Json]) -> Json:
         """Return the value as the call has it, or the default: for people who read of a difference."""
@@ -102,60 +291,51 @@ class Call:
 
     def request(self, parameter: Parameter) -> Request:
         """Return the words that the text of a parameter asks for; the parameter has a lexicon and the call a text."""
-        found = self._requests.get(parameter.name)
-        if found is None:
+        request = self._requests.get(parameter.name)
+        if request is None:
             lexicon = parameter.lexicon or Lexicon(parameter.rule)
-            found = self._requests[parameter.name] = lexicon.request(str(parameter.written(self.arguments)))
-        return found
-
-
-def whole_schema_problems(tool: Tool, arguments: Mapping[str, Json]) -> Iterator[str]:
-    """Yield where arguments are not what the tool's whole JSON Schema says: nested objects, members, names that it does not know."""
-    yield from mismatches(tool.parameters, arguments)
+            request = self._requests[parameter.name] = lexicon.request(str(parameter.written(self.arguments)))
+        return request
 
 
 class Spec:
-    """All that is needed to read and compare calls of one tool."""
+    """All that is needed to read and compare calls of one tool.
+
+    Attributes:
+        located: the places among the values that are compared by distance.
+        cutters: what a result can be cut by, with its place.
+        reach: the essential places, each with its tolerance in metres.
+    """
 
     def __init__(self, tool: Tool) -> None:
         self.tool = tool
         self._properties: Mapping[str, Any] = tool.parameters.get("properties", {})
         self._required = tuple(tool.parameters.get("required", ()))
-        self.parameters = tuple(self._compared())
-        self._fittings = {name: Fitting(self._schema(name), self._rule(name)) for name in self._properties}
-        self._places = {parameter.name: index for index, parameter in enumerate(self.parameters)}
-        self.located = tuple(index for index, parameter in enumerate(self.parameters) if parameter.located)
-        #: What a result can be cut by.
-        self.cutters = tuple(
-            (index, parameter)
-            for index, parameter in enumerate(self.parameters)
-            if parameter.rule.covers or parameter.rule.subset
-        )
-        #: The essential places, each with its tolerance in metres.
-        self.reach = tuple(
-            (index, max(self.parameters[index].rule.within_m, SAME_POINT_M))
-            for index in self.located
-            if self.parameters[index].essential
-        )
-
-    def _compared(self) -> list[Parameter]:
-        rules = {name: self._rule(name) for name in self._properties}
+        rules = {name: self.rule(name) for name in self._properties}
         paired = {rule.pair for rule in rules.values() if rule.type == "lon" and rule.role != "ignored"}
-        return [
-            Parameter(name, rule, self._schema(name), self._latitude(rule, rules))
+        self.parameters = tuple(
+            Parameter(name, rule, self._schema(name), _latitude(rule, rules))
             for name, rule in rules.items()
-            if rule.role != "ignored" and name not in paired and name not in self.tool.secrets
-        ]
-
-    def _latitude(self, rule: ParameterMatch, rules: Mapping[str, ParameterMatch]) -> Canoniser | None:
-        pair = rule.pair if rule.type == "lon" else None
-        return Canoniser(rules[pair]) if pair is not None and pair in rules else None
+            if rule.role != "ignored" and name not in paired and name not in tool.secrets
+        )
+        self._fittings = {name: Fitting(self._schema(name), rule) for name, rule in rules.items()}
+        self._places = {parameter.name: index for index, parameter in enumerate(self.parameters)}
+        placed = tuple(enumerate(self.parameters))
+        self.located = tuple(index for index, parameter in placed if parameter.located)
+        self.cutters = tuple(
+            (at, parameter) for at, parameter in placed if parameter.rule.covers or parameter.rule.subset
+        )
+        self.reach = tuple(
+            (at, max(parameter.rule.within_m, SAME_POINT_M))
+            for at, parameter in placed
+            if parameter.located and parameter.essential
+        )
 
     def _schema(self, name: str) -> Mapping[str, Any]:
-        schema = self._properties[name]
-        return schema if isinstance(schema, Mapping) else {}
+        return _mapping(self._properties[name])
 
-    def _rule(self, name: str) -> ParameterMatch:
+    def rule(self, name: str) -> ParameterMatch:
+        """Return how a parameter is read: as declared, else by the type in its schema."""
         declared = self.tool.match.get(name)
         if declared is not None:
             return declared
@@ -166,15 +346,16 @@ class Spec:
         """Return the call with its canonical values.
 
         Args:
-            arguments: the call's arguments, as an agent or a record gives them.
-            complete: whether required parameters must be there (a recorded call may lack them: the world took it).
+            arguments: the call's arguments, as an agent or a recording gives them.
+            complete: whether required parameters must be there (a recorded call may lack them: the service took it).
 
         Raises:
             BadArgumentsError: a name is unknown, a required parameter is missing, or a value is not of its type.
         """
         problems = [self._unknown(name) for name in arguments if name not in self._properties]
         if complete:
-            problems += [self._missing(name) for name in self._required if _empty(arguments.get(name))]
+            missing = (name for name in self._required if _empty(arguments.get(name)))
+            problems += [f"missing required parameter {name!r}" for name in missing]
         values = []
         for parameter in self.parameters:
             try:
@@ -183,7 +364,7 @@ class Spec:
                 names = " with ".join(repr(name) for name in (parameter.name, parameter.pair) if name)
                 problems.append(f"parameter {names} is {shown(parameter.written(arguments))}, expected {unfit}")
         if complete and self.tool.strict and not problems:
-            problems += whole_schema_problems(self.tool, arguments)
+            problems += mismatches(self.tool.parameters, arguments)
         if problems:
             raise BadArgumentsError(problems)
         return Call(arguments, tuple(values))
@@ -197,17 +378,13 @@ class Spec:
         }
 
     def limits_broken(self, arguments: Mapping[str, Json]) -> Iterator[str]:
-        """Yield the limits of the parameters' schemas that a call breaks, one sentence each. A recorded call may break them: the world took it."""
+        """Yield the limits of the parameters' schemas that a call breaks, one sentence each. A recorded call may break them: the service took it."""
         for name, value in arguments.items():
             fitting = self._fittings.get(name)
             if fitting is not None and fitting.limited and not _empty(value):
                 wrong = next(fitting.broken(fitting.fitted(value)), None)
                 if wrong is not None:
                     yield f"parameter {name!r}: {wrong}"
-
-    def rule(self, name: str) -> ParameterMatch:
-        """Return how a parameter is read."""
-        return self._rule(name)
 
     def value(self, call: Call, name: str) -> Canonical:
         """Return the canonical value of a parameter in a call that was read, None where it says nothing."""
@@ -222,9 +399,6 @@ class Spec:
     def _unknown(self, name: object) -> str:
         hint = did_you_mean(name, self._properties) or f"it has {', '.join(self._properties) or 'none'}"
         return f"unknown parameter {shown(name)} ({hint})"
-
-    def _missing(self, name: str) -> str:
-        return f"missing required parameter {name!r}"
 
 
 _specs: dict[int, Spec] = {}
@@ -242,8 +416,27 @@ def spec_of(tool: Tool) -> Spec:
 
 
 def rule_of(tool: Tool, name: str) -> ParameterMatch:
-    """Return how a parameter of a tool is read: as declared, else by the type in its schema."""
+    """Return how a parameter of a tool is read."""
     return spec_of(tool).rule(name)
+
+
+def argument_problems(tool: Tool, arguments: Mapping[str, Json], *, complete: bool = True) -> tuple[str, ...]:
+    """Return why a tool cannot take these arguments, one sentence each; a call that is not ``complete`` may lack required ones and break limits."""
+    spec = spec_of(tool)
+    try:
+        spec.read(arguments, complete=complete)
+    except BadArgumentsError as bad:
+        return bad.problems
+    return tuple(spec.limits_broken(arguments)) if complete else ()
+
+
+def _latitude(rule: ParameterMatch, rules: Mapping[str, ParameterMatch]) -> Canoniser | None:
+    pair = rules.get(rule.pair or "") if rule.type == "lon" else None
+    return None if pair is None else Canoniser(pair)
+
+
+def _mapping(value: Json) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _empty(value: Json) -> bool:

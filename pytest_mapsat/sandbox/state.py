@@ -1,13 +1,148 @@
-"""The state of a world that can be written: rows that all episodes share, and those that one episode has changed."""
+"""The rows that a case starts from, and those that one episode has changed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from pytest_mapsat.model import InfrastructureError, Json, JsonObject, Overlay, RowChange, did_you_mean, shown
 
-from .tables import Table
+Index = TypeVar("Index")
+_FLAT = frozenset({str, int, float, bool, type(None)})
+
+
+def fresh(value: Json) -> Json:
+    """Return JSON data, frozen or not, as plain data of the caller's own."""
+    if isinstance(value, (dict, Mapping)):
+        return {name: member if type(member) in _FLAT else fresh(member) for name, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [member if type(member) in _FLAT else fresh(member) for member in value]
+    return value
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """One table of a suite, ``state/NAME.jsonl``. Its rows, in the order of the file, are shared by all cases: nobody changes them."""
+
+    name: str
+    rows: Sequence[JsonObject]
+    _indexes: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    def index(self, key: Any, make: Callable[[Sequence[JsonObject]], Index]) -> Index:
+        """Return what was made of the rows under a hashable key, made once for all cases."""
+        if key not in self._indexes:
+            self._indexes[key] = make(self.rows)
+        made: Index = self._indexes[key]
+        return made
+
+
+class Part(NamedTuple):
+    """Some rows of a table as a case sees it: those of all cases without the ones that it has otherwise, or its own.
+
+    Attributes:
+        table: the rows.
+        gone: the rows of it, by their place, that the case does not have.
+        order: where each row stands in the whole table.
+    """
+
+    table: Table
+    gone: frozenset[int]
+    order: Sequence[float]
+
+
+class View:
+    """A table as one case sees it, with overlays laid on first to last; what all cases share of it stays shared."""
+
+    def __init__(self, table: Table, overlays: Sequence[Overlay] = ()) -> None:
+        changed: dict[int, JsonObject] = {}
+        gone: set[int] = set()
+        added: list[JsonObject] = []
+        for overlay in overlays:
+            added = [row for row in (_laid_on(row, overlay) for row in added) if row is not None] + list(overlay.add)
+            for at in _rows_of(table, overlay):
+                row = None if at in gone else _laid_on(changed.get(at, table.rows[at]), overlay)
+                if row is None:
+                    gone.add(at)
+                    changed.pop(at, None)
+                elif row is not table.rows[at]:
+                    changed[at] = row
+        base = Part(table, frozenset(gone | changed.keys()), range(len(table.rows)))
+        own = (*(changed[at] for at in sorted(changed)), *added)
+        places = (*map(float, sorted(changed)), *(float(len(table.rows) + at) for at in range(len(added))))
+        self.name = table.name
+        self.parts = (base, Part(Table(table.name, own), frozenset(), places)) if own else (base,)
+
+    def rows(self) -> Iterator[JsonObject]:
+        """Give the rows in their order."""
+        placed = [
+            (part.order[at], row)
+            for part in self.parts
+            for at, row in enumerate(part.table.rows)
+            if at not in part.gone
+        ]
+        yield from (row for _, row in sorted(placed, key=lambda pair: pair[0]))
+
+
+def as_seen(tables: Mapping[str, Table], overlays: Sequence[Overlay]) -> dict[str, Table]:
+    """Return the tables with what is laid over them; one that nothing is laid over is shared as it is."""
+    laid: dict[str, list[Overlay]] = {}
+    for overlay in overlays:
+        laid.setdefault(overlay.table, []).append(overlay)
+    return {
+        name: Table(name, tuple(View(table, laid[name]).rows())) if name in laid else table
+        for name, table in tables.items()
+    }
+
+
+def _laid_on(row: JsonObject, overlay: Overlay) -> JsonObject | None:
+    """Return the row as a line of an overlay leaves it, None where it takes it out."""
+    if not _is_about(overlay, row):
+        return row
+    return None if overlay.hide else {**row, **overlay.set}
+
+
+def _rows_of(table: Table, overlay: Overlay) -> Iterator[int]:
+    """Give the places of the rows of a table that a line of an overlay may be about, by one of its columns."""
+    if not overlay.where:
+        return
+    column = next(iter(overlay.where))
+
+    def by_value(rows: Sequence[JsonObject]) -> Mapping[str, list[int]]:
+        placed: dict[str, list[int]] = {}
+        for at, row in enumerate(rows):
+            if column in row:
+                placed.setdefault(repr(row[column]), []).append(at)
+        return placed
+
+    index = table.index(("by value", column), by_value)
+    for value in _values(overlay.where[column]):
+        yield from index.get(repr(value), ())
+
+
+def _is_about(overlay: Overlay, row: JsonObject) -> bool:
+    return bool(overlay.where) and all(
+        column in row and repr(row[column]) in map(repr, _values(wanted)) for column, wanted in overlay.where.items()
+    )
+
+
+def rows_meant(overlay: Overlay, table: Table, added: Sequence[JsonObject]) -> list[JsonObject]:
+    """Return the rows of a table, and of those that overlays have ``added``, that a line of an overlay changes or hides."""
+    rows = (*(table.rows[at] for at in _rows_of(table, overlay)), *added)
+    return [row for row in rows if _is_about(overlay, row)]
+
+
+def unmet(overlay: Overlay, table: Table, added: Sequence[JsonObject]) -> Iterator[tuple[str, Json]]:
+    """Give the columns and values by which a line of an overlay finds no row; arguments as for ``rows_meant``."""
+    met = rows_meant(overlay, table, added)
+    for column, wanted in overlay.where.items():
+        held = {repr(row[column]) for row in met}
+        yield from ((column, value) for value in _values(wanted) if repr(value) not in held)
+
+
+def _values(wanted: Json) -> Sequence[Json]:
+    return wanted if isinstance(wanted, list) else (wanted,)
+
 
 _DEEPEST = 64
 _WRITTEN = "written"
@@ -17,52 +152,41 @@ def _refuse(*_: object, **__: object) -> NoReturn:
     raise TypeError("a row is not changed in place: use rows.change(id, column=value)")
 
 
-class Row(dict[str, Any]):
+class _Plain:
+    """Copies are plain data of whoever makes them."""
+
+    def copy(self) -> Any:
+        """Return plain data of the caller's own."""
+        return fresh(self)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: object) -> Any:
+        return fresh(self)
+
+
+class Row(_Plain, dict[str, Any]):
     """A row as a tool or a check reads it: a dict that cannot be changed. ``rows.change(id, column=value)`` does that."""
 
     __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = _refuse
     __ior__ = _refuse
 
-    def copy(self) -> JsonObject:
-        """Return the row as plain data of the caller's own."""
-        plain: JsonObject = thawed(self)
-        return plain
-
-    __copy__ = copy
-
-    def __deepcopy__(self, memo: object) -> JsonObject:
-        return self.copy()
-
     def __reduce__(self) -> tuple[Any, ...]:
-        return dict, (self.copy(),)
+        return dict, (fresh(self),)
 
 
-class RowList(list[Any]):
+class RowList(_Plain, list[Any]):
     """A list in a row: it equals any list of the same elements, and cannot be changed."""
 
     __setitem__ = __delitem__ = append = clear = extend = insert = pop = remove = reverse = sort = _refuse
     __iadd__ = __imul__ = _refuse
 
-    def copy(self) -> list[Any]:
-        """Return the list as plain data of the caller's own."""
-        plain: list[Any] = thawed(self)
-        return plain
-
-    __copy__ = copy
-
-    def __deepcopy__(self, memo: object) -> list[Any]:
-        return self.copy()
-
     def __reduce__(self) -> tuple[Any, ...]:
-        return list, (self.copy(),)
+        return list, (fresh(self),)
 
 
 def frozen(value: Json, depth: int = 0) -> Json:
-    """Return JSON data that cannot be changed: objects are rows, lists are lists of rows.
-
-    Raises:
-        TypeError: it is no JSON data, or is nested too deep.
-    """
+    """Return JSON data that cannot be changed: objects are rows, lists are lists of rows. Raises TypeError for anything else."""
     if depth > _DEEPEST:
         raise TypeError(f"nested deeper than {_DEEPEST}")
     if isinstance(value, (Row, RowList)) or value is None or isinstance(value, (str, int, float, bool)):
@@ -76,15 +200,8 @@ def frozen(value: Json, depth: int = 0) -> Json:
     raise TypeError(f"{shown(value)} is no JSON value")
 
 
-def thawed(value: Json) -> Json:
-    """Return frozen data as plain data of the caller's own."""
-    if isinstance(value, Mapping):
-        return {name: thawed(member) for name, member in value.items()}
-    return [thawed(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-
 class NoSuchRowError(KeyError):
-    """A world looked up a row that is not in its table; where it is not caught, the call names something that does not exist."""
+    """A sandbox looked up a row that is not in its table; where it is not caught, the call names something that does not exist."""
 
     def __init__(self, table: str, row_id: object) -> None:
         super().__init__(row_id)
@@ -125,11 +242,7 @@ class Rows(Mapping[str, Row]):
         return sum(1 for _ in self)
 
     def change(self, row_id: str, /, **columns: Json) -> Row:
-        """Give columns of a row other values, and return it.
-
-        Raises:
-            KeyError: there is no such row.
-        """
+        """Give columns of a row other values, and return it. Raises KeyError where there is no such row."""
         row = Row({**self[row_id], **frozen(columns)})
         if row[self.key] != row_id:
             raise ValueError(f"{self.name}: the id of a row stays as it is")
@@ -137,11 +250,7 @@ class Rows(Mapping[str, Row]):
         return row
 
     def add(self, row: Mapping[str, Json]) -> Row:
-        """Add a row, and return it.
-
-        Raises:
-            ValueError: it has no id, or that of another row.
-        """
+        """Add a row, and return it. Raises ValueError where it has no id, or that of another row."""
         new: Row = frozen(row)
         row_id = new.get(self.key)
         if not isinstance(row_id, str) or not row_id:
@@ -152,11 +261,7 @@ class Rows(Mapping[str, Row]):
         return new
 
     def remove(self, row_id: str) -> None:
-        """Take a row out.
-
-        Raises:
-            KeyError: there is no such row.
-        """
+        """Take a row out. Raises KeyError where there is no such row."""
         _ = self[row_id]
         self._write(row_id, None)
 
@@ -168,9 +273,9 @@ class Rows(Mapping[str, Row]):
         """Yield what is written in this episode, as it is laid over the rows that all start from."""
         for row_id, row in self._own.items():
             if row_id not in self._shared and row is not None:
-                yield Overlay(overlay=_WRITTEN, table=self.name, add=(thawed(row),))
+                yield Overlay(overlay=_WRITTEN, table=self.name, add=(fresh(row),))
             elif row_id in self._shared and row is not self._shared[row_id]:
-                change = {"hide": True} if row is None else {"set": thawed(row)}
+                change = {"hide": True} if row is None else {"set": fresh(row)}
                 yield Overlay(overlay=_WRITTEN, table=self.name, where={self.key: row_id}, **change)
 
     def put_back(self, row_id: str, row: Row | None) -> None:
@@ -189,7 +294,7 @@ class Writing:
         """Remember what a row was. Raises InfrastructureError where nothing may be written."""
         if not self.allowed:
             raise InfrastructureError(
-                f"the world changes the table {rows.name} outside a tool that writes: declare effect: write of the tool that does"
+                f"the sandbox changes the table {rows.name} outside a tool that writes: declare effect: write of the tool that does"
             )
         self._before.setdefault((rows.name, row_id), (rows, row))
 
@@ -201,17 +306,16 @@ class Writing:
 
     def done(self) -> tuple[RowChange, ...]:
         """Return what the call has changed, by table and id, and forget it."""
-        changes = (
-            RowChange(table=name, id=row_id, key=rows.key, before=thawed(row), after=thawed(rows.get(row_id)))
+        changes = [
+            RowChange(table=name, id=row_id, key=rows.key, before=fresh(row), after=fresh(rows.get(row_id)))
             for (name, row_id), (rows, row) in sorted(self._before.items(), key=lambda item: item[0])
-        )
-        found = tuple(change for change in changes if change.before != change.after)
+        ]
         self._before.clear()
-        return found
+        return tuple(change for change in changes if change.before != change.after)
 
 
 class State(Mapping[str, Rows]):
-    """The tables of one episode's world: ``state["orders"]``, or ``state.table("orders", key="number")``.
+    """The tables of one episode's sandbox: ``state["orders"]``, or ``state.table("orders", key="number")``.
 
     Args:
         tables: the rows that every episode starts from; they stay as they are.
@@ -236,34 +340,32 @@ class State(Mapping[str, Rows]):
         return tuple(overlay for rows in self._rows.values() for overlay in rows.overlays())
 
     def table(self, name: str, *, key: str = "id") -> Rows:
-        """Return a table by the ids of its rows.
-
-        Args:
-            name: the table; ``state/NAME.jsonl`` of the suite holds the rows that it starts from.
-            key: the column that holds the ids.
+        """Return a table by the ids of its rows, which stand in the column ``key``.
 
         Raises:
             InfrastructureError: the suite has no such table, or its rows have no ids, or one twice.
         """
         if name not in self._tables:
-            hint = did_you_mean(name, self._tables) or f"it has: {', '.join(self._tables) or 'none'}"
-            raise InfrastructureError(f"the suite has no table {shown(name)} in state/ ({hint})")
+            raise InfrastructureError(unknown_table(name, self._tables))
         if name not in self._rows:
-            self._rows[name] = Rows(name, key, _indexed(self._tables[name], key), self.writing)
+
+            def by_id(listed: Sequence[JsonObject]) -> Mapping[str, Row]:
+                rows: dict[str, Row] = {}
+                for number, row in enumerate(listed, 1):
+                    row_id = row.get(key)
+                    if not isinstance(row_id, str) or row_id in rows:
+                        wrong = "another row has it" if isinstance(row_id, str) else "expected a text"
+                        raise InfrastructureError(f"state/{name}, row {number}: {key} is {shown(row_id)}: {wrong}")
+                    rows[row_id] = frozen(row)
+                return rows
+
+            shared = self._tables[name].index(("frozen", key), by_id)
+            self._rows[name] = Rows(name, key, shared, self.writing)
         return self._rows[name]
 
 
-def _indexed(table: Table, key: str) -> Mapping[str, Row]:
-    """Return the rows of a table by id, frozen; made once for all episodes."""
-
-    def by_id(listed: Sequence[JsonObject]) -> Mapping[str, Row]:
-        rows: dict[str, Row] = {}
-        for number, row in enumerate(listed, 1):
-            row_id = row.get(key)
-            if not isinstance(row_id, str) or row_id in rows:
-                wrong = "another row has it" if isinstance(row_id, str) else "expected a text"
-                raise InfrastructureError(f"state/{table.name}, row {number}: {key} is {shown(row_id)}: {wrong}")
-            rows[row_id] = frozen(row)
-        return rows
-
-    return table.index(("frozen", key), by_id)
+def unknown_table(table: str, tables: Iterable[str]) -> str:
+    """Return in words that there is no such table, and which there are."""
+    names = sorted(tables)
+    hint = did_you_mean(table, names) or f"it has: {', '.join(names) or 'none'}"
+    return f"the suite has no table {shown(table)} in state/ ({hint})"

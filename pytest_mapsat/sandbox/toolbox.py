@@ -21,12 +21,8 @@ class ToolsClosed(RuntimeError):  # noqa: N818  # an agent reads this name
 class Toolbox:
     """Tools that are called by name: ``tools.search_poi(query="...")`` or ``tools.call("search_poi", {"query": "..."})``.
 
-    It holds the public schemas, as text, and the function that makes the calls. Any public name can be called: a tool
+    It holds the public schemas, as text, and ``call``, the function that makes the calls. Any public name can be called: a tool
     that does not exist answers with an error, as a real server would.
-
-    Args:
-        tools: the tools by name.
-        call: makes a call and returns its JSON result.
     """
 
     __slots__ = ("_call", "_public", "_schemas")
@@ -37,12 +33,7 @@ class Toolbox:
         self._public = dict(public)
 
     def call(self, name: str, arguments: JsonObject | None = None) -> Json:
-        """Call a tool and return its JSON result.
-
-        Args:
-            name: the tool.
-            arguments: its arguments by name.
-        """
+        """Call a tool with arguments by name, and return its JSON result."""
         return self._call(name, {} if arguments is None else arguments)
 
     def schemas(self) -> list[JsonObject]:
@@ -75,18 +66,21 @@ def _shown(tools: Mapping[str, Tool]) -> tuple[str, _Public]:
     if key not in _made:
         if len(_made) >= _MADE_AT_MOST:
             _made.clear()
-        schemas = canonical_json([_schema(name, tool) for name, tool in tools.items()])
+        schemas = canonical_json(
+            [
+                {
+                    "type": "function",
+                    "function": {"name": name, "description": tool.description, "parameters": tool.parameters},
+                }
+                for name, tool in tools.items()
+            ]
+        )
         public = {
             name: (tool.description, tuple(tool.parameters.get("properties", {}))) for name, tool in tools.items()
         }
         _made[key] = (tuple(tools.values()), schemas, public)
     _, schemas, shown = _made[key]
     return schemas, shown
-
-
-def _schema(name: str, tool: Tool) -> JsonObject:
-    function = {"name": name, "description": tool.description, "parameters": tool.parameters}
-    return {"type": "function", "function": function}
 
 
 def _function(

@@ -1,4 +1,4 @@
-"""What the benchmark needs of Python: the world that the tools of the cases act in, and a check of your own."""
+"""What the benchmark needs of Python: the sandbox that the tools of the cases act in, and a check of your own."""
 
 import pytest_mapsat as mapsat
 
@@ -19,7 +19,7 @@ class Shop:
         return self.orders.change(order_id, status="cancelled")
 
 
-def pytest_mapsat_world(config, case, suite):
+def pytest_mapsat_sandbox(config, case, suite):
     return Shop if suite.manifest.name == "shop" else None
 
 

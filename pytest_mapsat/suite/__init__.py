@@ -1,4 +1,4 @@
-"""A folder of cases, tools and records: found, opened, checked, written. Importers are in ``suite.importers``."""
+"""A folder of cases, tools and recordings: found, opened, checked, written. Importers are found in ``importing``."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ from .answers import ANSWERS, is_answers, read_answer_file, read_answers
 from .common import WrittenCase
 from .crosscheck import nouns_in
 from .entries import CaseEntry
+from .importing import Importer, ImportLog, ImportReport, Note, import_formats, importer_of, tools_of
 from .inventory import CALIBRATION, DECISIONS, role_of
 from .lint import LintFinding, Severity, errors_of, lint
 from .opened import Suite, find_suite, open_suite
-from .records import PlacedRecord
+from .recordings import PlacedRecording
+from .requests import by_request
 from .writer import (
     case_json,
     new_folder,
+    to_yaml,
     write_bytes,
     write_case,
     write_cases,
     write_manifest,
-    write_records,
+    write_recordings,
     write_tool,
 )
 
@@ -26,14 +29,21 @@ __all__ = [
     "CALIBRATION",
     "DECISIONS",
     "CaseEntry",
+    "ImportLog",
+    "ImportReport",
+    "Importer",
     "LintFinding",
-    "PlacedRecord",
+    "Note",
+    "PlacedRecording",
     "Severity",
     "Suite",
     "WrittenCase",
+    "by_request",
     "case_json",
     "errors_of",
     "find_suite",
+    "import_formats",
+    "importer_of",
     "is_answers",
     "lint",
     "new_folder",
@@ -42,10 +52,12 @@ __all__ = [
     "read_answer_file",
     "read_answers",
     "role_of",
+    "to_yaml",
+    "tools_of",
     "write_bytes",
     "write_case",
     "write_cases",
     "write_manifest",
-    "write_records",
+    "write_recordings",
     "write_tool",
 ]

@@ -241,14 +241,14 @@ def _where_it_belongs(data: Any) -> str:
     if "parameters" in keys:
         return "a tool belongs in tools/ or tools.yaml"
     if {"tool", "result"} <= keys:
-        return "records belong in records/*.jsonl"
+        return "recordings belong in recordings/*.jsonl"
     if {"case", "labels"} <= keys:
         return "labelled answers belong in answers/"
     if {"case", "factor", "wording"} <= keys:
         return "decisions of people belong in decisions.jsonl in the suite's folder"
     if "schema_version" in keys:
         return "the manifest is the file suite.yaml in the suite's folder"
-    return "every YAML and JSONL file below a suite's folder holds cases, outside tools/, records/ and answers/"
+    return "every YAML and JSONL file below a suite's folder holds cases, outside tools/, recordings/ and answers/"
 
 
 def documents_of_yaml(path: Path) -> tuple[Located, ...]:

@@ -13,7 +13,9 @@ from typing import Literal, get_args
 from pytest_mapsat.formats import shown_path
 from pytest_mapsat.model import Problem
 
-Role = Literal["manifest", "requirements", "tools", "records", "state", "cases", "answers", "decisions", "calibration"]
+Role = Literal[
+    "manifest", "requirements", "tools", "recordings", "state", "cases", "answers", "decisions", "calibration"
+]
 MANIFEST = "suite.yaml"
 DECISIONS = "decisions.jsonl"
 CALIBRATION = "calibration.json"
@@ -30,10 +32,12 @@ _FILES: dict[str, Role] = {
 _FOLDERS: dict[str, tuple[Role, tuple[str, ...]]] = {
     "requirements": ("requirements", YAML_ENDINGS),
     "tools": ("tools", YAML_ENDINGS),
-    "records": ("records", JSONL_ENDINGS),
+    "recordings": ("recordings", JSONL_ENDINGS),
     "state": ("state", JSONL_ENDINGS),
     "answers": ("answers", YAML_ENDINGS + JSONL_ENDINGS),
 }
+#: Folders of an old form, each with its name of today.
+_RENAMED = {"records": "recordings"}
 #: A folder that is kept for what authors of a suite need beside it: no file in it is part of the suite.
 DATA = "data"
 _ELSEWHERE: tuple[Role, tuple[str, ...]] = ("cases", YAML_ENDINGS + JSONL_ENDINGS)
@@ -68,13 +72,13 @@ class Inventory:
     """The files of a suite by role, each sorted by its place in the suite, and what keeps others from being read.
 
     ``answers``, ``decisions`` and ``calibration`` (none or one) say what a judge should make of answers: they are no part of what a run does.
-    ``strangers`` stand in ``requirements/``, ``tools/``, ``records/``, ``state/`` or ``answers/`` and are nothing of the kind. ``unread`` are files that look like
+    ``strangers`` stand in ``requirements/``, ``tools/``, ``recordings/``, ``state/`` or ``answers/`` and are nothing of the kind. ``unread`` are files that look like
     cases but for their ending, each with what to do.
     """
 
     cases: tuple[Path, ...]
     tools: tuple[Path, ...]
-    records: tuple[Path, ...]
+    recordings: tuple[Path, ...]
     problems: tuple[Problem, ...]
     requirements: tuple[Path, ...] = ()
     state: tuple[Path, ...] = ()
@@ -91,13 +95,19 @@ _PUT_ASIDE = (".bak", ".orig", ".old", ".disabled", ".off", "~")
 
 def take_inventory(root: Path) -> Inventory:
     """Return all files below ``root`` by role; the order of the files on disk does not matter."""
-    problems: list[Problem] = []
+    problems = [
+        Problem(shown_path(root / old), 0, f"the folder {old}/ is called {new}/ now", "rename it")
+        for old, new in _RENAMED.items()
+        if (root / old).is_dir()
+    ]
     found: dict[Role, list[Path]] = {role: [] for role in get_args(Role)}
     strangers: list[Path] = []
     unread: list[Problem] = []
     aside: list[Path] = []
     for path in sorted(_below(root, problems), key=lambda path: path.relative_to(root).parts):
         relative = path.relative_to(root)
+        if len(relative.parts) > 1 and relative.parts[0] in _RENAMED:
+            continue
         role = role_of(relative)
         if role is None:
             if relative.parts[0] == DATA:
@@ -119,7 +129,7 @@ def take_inventory(root: Path) -> Inventory:
     return Inventory(
         tuple(found["cases"]),
         tuple(found["tools"]),
-        tuple(found["records"]),
+        tuple(found["recordings"]),
         tuple(problems),
         requirements=tuple(found["requirements"]),
         state=tuple(found["state"]),

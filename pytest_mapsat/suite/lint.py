@@ -15,7 +15,7 @@ from pytest_mapsat.model import (
     ClockTime,
     JsonObject,
     Problem,
-    Record,
+    Recording,
     SuiteError,
     Tool,
     Truth,
@@ -29,7 +29,7 @@ from .answers import read_answers, stale_decisions
 from .crosscheck import nouns_in, unfulfillable
 from .entries import CaseEntry
 from .opened import Suite, placed
-from .records import PlacedRecord, read_records
+from .recordings import PlacedRecording, read_recordings
 from .requests import RequestKey, request_key
 
 Severity = Literal["error", "warning", "note"]
@@ -73,14 +73,14 @@ def lint(suite: Suite) -> list[LintFinding]:
     """Load everything in a suite and return all findings, sorted by file and line."""
     findings: list[LintFinding] = []
     cases = list(_cases(suite, findings))
-    records = list(_records(suite, findings))
-    findings.extend(_about_records(suite, {case.id for case, _ in cases}, records))
+    recordings = list(_recordings(suite, findings))
+    findings.extend(_about_recordings(suite, {case.id for case, _ in cases}, recordings))
     findings.extend(LintFinding("note", "unused-requirement", problem) for problem in suite.common.unused())
     findings.extend(_about_overlays(suite, {case.id for case, _ in cases}))
-    if not (suite.worlds or suite.manifest.world):  # what a world in Python answers is its own affair
-        findings.extend(_unused_tools(suite, [case for case, _ in cases], [one.record for one in records]))
+    if not (suite.sandboxes or suite.manifest.sandbox):  # what a sandbox in Python answers is its own affair
+        findings.extend(_unused_tools(suite, [case for case, _ in cases], [one.recording for one in recordings]))
     findings.extend(_about_schemas(suite))
-    findings.extend(_undeclared(suite, [one.record for one in records]))
+    findings.extend(_undeclared(suite, [one.recording for one in recordings]))
     findings.extend(_unread(suite))
     findings.extend(_about_answers(suite, findings))
     return sorted(findings, key=lambda finding: finding.order)
@@ -193,32 +193,34 @@ def _place_of(truth: Truth, index: int) -> tuple[str | int, ...]:
     return ()
 
 
-def _records(suite: Suite, findings: list[LintFinding]) -> Iterator[PlacedRecord]:
+def _recordings(suite: Suite, findings: list[LintFinding]) -> Iterator[PlacedRecording]:
     try:
-        spans = suite.record_spans()
+        spans = suite.recording_spans()
     except SuiteError as error:
-        findings.extend(errors_of(error, "record"))
+        findings.extend(errors_of(error, "recording"))
         return
     for case in sorted(spans):
         for span in spans[case]:
             try:
-                yield from read_records([span], suite.reader)
+                yield from read_recordings([span], suite.reader)
             except SuiteError as error:
-                findings.extend(errors_of(error, "record"))
+                findings.extend(errors_of(error, "recording"))
 
 
-def _about_records(suite: Suite, cases: set[str], records: Iterable[PlacedRecord]) -> Iterator[LintFinding]:
-    first: dict[RequestKey, PlacedRecord] = {}
-    for placed_record in records:
-        record = placed_record.record
-        if record.case not in cases:
-            yield _finding("orphan", placed_record, f"the suite has no case {shown(record.case)}: it is never served")
-        yield from _about_arguments(suite, placed_record)
-        key = request_key(record, suite.tools.get(record.tool))
+def _about_recordings(suite: Suite, cases: set[str], recordings: Iterable[PlacedRecording]) -> Iterator[LintFinding]:
+    first: dict[RequestKey, PlacedRecording] = {}
+    for placed_recording in recordings:
+        recording = placed_recording.recording
+        if recording.case not in cases:
+            yield _finding(
+                "orphan", placed_recording, f"the suite has no case {shown(recording.case)}: it is never served"
+            )
+        yield from _about_arguments(suite, placed_recording)
+        key = request_key(recording, suite.tools.get(recording.tool))
         if key in first:
-            yield _again(placed_record, first[key])
+            yield _again(placed_recording, first[key])
         else:
-            first[key] = placed_record
+            first[key] = placed_recording
 
 
 def _about_overlays(suite: Suite, cases: set[str]) -> Iterator[LintFinding]:
@@ -231,33 +233,35 @@ def _about_overlays(suite: Suite, cases: set[str]) -> Iterator[LintFinding]:
             yield LintFinding("warning", "orphan", problem)
 
 
-def _about_arguments(suite: Suite, placed_record: PlacedRecord) -> Iterator[LintFinding]:
-    record = placed_record.record
-    tool = suite.tools.get(record.tool)
+def _about_arguments(suite: Suite, placed_recording: PlacedRecording) -> Iterator[LintFinding]:
+    recording = placed_recording.recording
+    tool = suite.tools.get(recording.tool)
     if tool is None:
-        message = f"the suite has no tool {shown(record.tool)}: it is never served"
-        yield _finding("unknown-tool", placed_record, message, did_you_mean(record.tool, suite.tools))
+        message = f"the suite has no tool {shown(recording.tool)}: it is never served"
+        yield _finding("unknown-tool", placed_recording, message, did_you_mean(recording.tool, suite.tools))
         return
     known = tool.parameters.get("properties", {})
-    for name in sorted(record.arguments.keys() - known.keys()):
+    for name in sorted(recording.arguments.keys() - known.keys()):
         message = f"the tool {tool.name} has no parameter {shown(name)}"
-        yield _finding("unknown-parameter", placed_record, message, did_you_mean(name, known))
+        yield _finding("unknown-parameter", placed_recording, message, did_you_mean(name, known))
 
 
-def _again(later: PlacedRecord, earlier: PlacedRecord) -> LintFinding:
+def _again(later: PlacedRecording, earlier: PlacedRecording) -> LintFinding:
     place = f"{shown_path(earlier.path)}:{earlier.line}"
-    if canonical_json(later.record.result) == canonical_json(earlier.record.result):
-        return _finding("duplicate-record", later, f"the same record stands in {place}")
+    if canonical_json(later.recording.result) == canonical_json(earlier.recording.result):
+        return _finding("duplicate-recording", later, f"the same recording stands in {place}")
     return _finding("conflict", later, f"{place} records another result of the same request")
 
 
-def _finding(rule: str, placed_record: PlacedRecord, message: str, hint: str = "") -> LintFinding:
-    return LintFinding("warning", rule, Problem(shown_path(placed_record.path), placed_record.line, message, hint))
+def _finding(rule: str, placed_recording: PlacedRecording, message: str, hint: str = "") -> LintFinding:
+    return LintFinding(
+        "warning", rule, Problem(shown_path(placed_recording.path), placed_recording.line, message, hint)
+    )
 
 
-def _unused_tools(suite: Suite, cases: Iterable[Case], records: Iterable[Record]) -> Iterator[LintFinding]:
+def _unused_tools(suite: Suite, cases: Iterable[Case], recordings: Iterable[Recording]) -> Iterator[LintFinding]:
     expected = {tool.name for case in cases for tool in case.truth.tools}
-    recorded = {record.tool for record in records}
+    recorded = {recording.tool for recording in recordings}
     computed = {name for name, tool in suite.tools.items() if tool.answer is not None}
     for name in sorted(suite.tools.keys() - recorded - computed):
         yield _tool_finding(suite, suite.tools[name], name in expected)
@@ -265,10 +269,10 @@ def _unused_tools(suite: Suite, cases: Iterable[Case], records: Iterable[Record]
 
 def _tool_finding(suite: Suite, tool: Tool, expected: bool) -> LintFinding:
     path, line = suite.tool_places[tool.name]
-    problem = Problem(shown_path(path), line, f"the tool {tool.name} has no record: every call misses")
+    problem = Problem(shown_path(path), line, f"the tool {tool.name} has no recording: every call misses")
     if expected:
-        return LintFinding("warning", "no-records", problem)
-    message = f"the tool {tool.name} is not used: no record, and no case expects it"
+        return LintFinding("warning", "no-recordings", problem)
+    message = f"the tool {tool.name} is not used: no recording, and no case expects it"
     return LintFinding("note", "unused-tool", Problem(problem.path, line, message))
 
 
@@ -282,13 +286,13 @@ def _about_schemas(suite: Suite) -> Iterator[LintFinding]:
             yield LintFinding("warning", "unknown-type", problem)
 
 
-def _undeclared(suite: Suite, records: Iterable[Record]) -> Iterator[LintFinding]:
+def _undeclared(suite: Suite, recordings: Iterable[Recording]) -> Iterator[LintFinding]:
     """Warn of tools whose results, recorded or computed, have values of which nothing says what they mean: no claim can be held against them."""
     found: dict[str, set[str]] = {}
-    for record in records:
-        tool = suite.tools.get(record.tool)
-        if tool is not None and not record.cut:
-            found.setdefault(tool.name, set()).update(tool.undeclared(record.result))
+    for recording in recordings:
+        tool = suite.tools.get(recording.tool)
+        if tool is not None and not recording.cut:
+            found.setdefault(tool.name, set()).update(tool.undeclared(recording.result))
     for tool in (tool for tool in suite.tools.values() if tool.answer is not None):
         found.setdefault(tool.name, set()).update(tool.undeclared(suite.shape(tool.name)))
     for name, paths in sorted(found.items()):
@@ -310,7 +314,7 @@ def _unread(suite: Suite) -> Iterator[LintFinding]:
         yield LintFinding("note", "no-license", Problem(manifest, 0, "the suite has no license", hint))
     for path in suite.inventory.strangers:
         message = (
-            "is not read: tools are *.yaml or *.yml, records and tables *.jsonl or *.jsonl.gz, answers any of these"
+            "is not read: tools are *.yaml or *.yml, recordings and tables *.jsonl or *.jsonl.gz, answers any of these"
         )
         yield LintFinding("warning", "not-read", Problem(shown_path(path), 0, message))
     for problem in suite.inventory.unread:

@@ -1,4 +1,4 @@
-"""A suite on disk, opened: its manifest, tools and tables at once, its cases and records when they are asked for."""
+"""A suite on disk, opened: its manifest, tools and tables at once, its cases and recordings when they are asked for."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from pytest_mapsat.model import (
     Json,
     Overlay,
     Problem,
-    Record,
+    Recording,
     SuiteError,
     SuiteManifest,
     Tool,
     shown,
 )
-from pytest_mapsat.sandbox import Table, WorldHook
+from pytest_mapsat.sandbox import SandboxHook, Table
 from pytest_mapsat.secrets import name_secrets
 from pytest_mapsat.text import Vocabulary
 
@@ -53,7 +53,7 @@ from .entries import (
     not_a_case,
 )
 from .inventory import MANIFEST, Inventory, is_yaml, refusal, role_of, take_inventory
-from .records import PlacedRecord, Span, SpanReader, index_records, read_records
+from .recordings import PlacedRecording, Span, SpanReader, index_recordings, read_recordings
 from .tables import StateFiles, read_state
 from .tools import read_manifest, read_tools
 
@@ -88,7 +88,7 @@ def open_suite(root: Path) -> Suite:
 
 
 class Suite:
-    """A folder of cases, tools, tables and records. Safe to be used from several threads.
+    """A folder of cases, tools, tables and recordings. Safe to be used from several threads.
 
     A case is what its files were when they were first listed: one that has changed since, or has gone, is an error of each
     case that needs it.
@@ -101,7 +101,7 @@ class Suite:
         tables: the rows that every case starts from, by table, sorted.
         vocabulary: the words of its domain, for the reading of replies.
         calibration: its own table of which failures that rest on reading stand; None where it has none.
-        worlds: what looks for worlds of its cases in Python; None: installed packages alone. Whoever opens it, and has loaded what is added in Python, sets it.
+        sandboxes: what looks for sandboxes of its cases in Python; None: installed packages alone. Whoever opens it, and has loaded what is added in Python, sets it.
     """
 
     def __init__(
@@ -128,11 +128,11 @@ class Suite:
             {name: (path, line) for name, (_, path, line) in tools.items()}
         )
         self.inventory = inventory
-        self.worlds: Sequence[WorldHook] | None = None
+        self.sandboxes: Sequence[SandboxHook] | None = None
         self.state = state
         self.tables: Mapping[str, Table] = MappingProxyType(dict(state.tables))
         self.reader = SpanReader()
-        self._record_reader = SpanReader()
+        self._recording_reader = SpanReader()
         self._lock = threading.RLock()
         self._listed: dict[Path, tuple[CaseEntry, ...]] = {}
         self._by_id: dict[str, CaseEntry] = {}
@@ -141,7 +141,7 @@ class Suite:
         self._fingerprint = ""
         self._manifest_path = root / MANIFEST
         self._shared_paths = (self._manifest_path, *inventory.requirements)
-        self._stamps = {path: _stamp(path) for path in (*self._shared_paths, *inventory.records)}
+        self._stamps = {path: _stamp(path) for path in (*self._shared_paths, *inventory.recordings)}
 
     def manifest_place(self, key: str) -> tuple[Path, int]:
         """Return the manifest and the line that a key stands on. The file is read again: this is for error messages."""
@@ -224,21 +224,21 @@ class Suite:
         return case
 
     def _errors_of(self, case: Case) -> Iterator[Remark]:
-        return errors_of(case, self.manifest, self.tools, self.tables, all_checks_added=self.worlds is not None)
+        return errors_of(case, self.manifest, self.tools, self.tables, all_checks_added=self.sandboxes is not None)
 
-    def records(self, case_id: str) -> tuple[Record, ...]:
-        """Return the case's records, in the order of files and lines.
+    def recordings(self, case_id: str) -> tuple[Recording, ...]:
+        """Return the case's recordings, in the order of files and lines.
 
         Raises:
-            SuiteError: with the problems of these records.
+            SuiteError: with the problems of these recordings.
         """
-        return tuple([placed.record for placed in self.placed_records(case_id)])
+        return tuple([placed.recording for placed in self.placed_recordings(case_id)])
 
-    def placed_records(self, case_id: str) -> tuple[PlacedRecord, ...]:
-        """Return the case's records with their places. Raises SuiteError."""
-        spans = self.record_spans().get(case_id, ())
+    def placed_recordings(self, case_id: str) -> tuple[PlacedRecording, ...]:
+        """Return the case's recordings with their places. Raises SuiteError."""
+        spans = self.recording_spans().get(case_id, ())
         self._refuse_changed(*dict.fromkeys(span.path for span in spans))
-        return tuple(read_records(spans, self._record_reader))
+        return tuple(read_recordings(spans, self._recording_reader))
 
     def overlays(self, name: str) -> tuple[Overlay, ...]:
         """Return the lines that are laid over the tables for a case, first to last; none for a case that has none."""
@@ -250,12 +250,12 @@ class Suite:
 
         return shape_of(self.tools[tool], {name: [row for row, _ in self.state.rows(name)] for name in self.tables})
 
-    def record_spans(self) -> Mapping[str, list[Span]]:
-        """Return where the records of each case stand, cases of which the suite has none included. Raises SuiteError."""
+    def recording_spans(self) -> Mapping[str, list[Span]]:
+        """Return where the recordings of each case stand, cases of which the suite has none included. Raises SuiteError."""
         with self._lock:
             if self._spans is None:
-                self._refuse_changed(*self.inventory.records)
-                self._spans = index_records(self.inventory.records)
+                self._refuse_changed(*self.inventory.recordings)
+                self._spans = index_recordings(self.inventory.recordings)
             return self._spans
 
     def fingerprint(self) -> str:
@@ -295,7 +295,7 @@ class Suite:
             "manifest": (self._manifest_path,),
             "requirements": self.inventory.requirements,
             "tools": self.inventory.tools,
-            "records": self.inventory.records,
+            "recordings": self.inventory.recordings,
             "state": self.inventory.state,
             "cases": self.inventory.cases,
         }

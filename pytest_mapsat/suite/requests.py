@@ -1,39 +1,28 @@
-"""When two records answer the same request: their arguments are canonically the same, as the sandbox would say."""
+"""When two recordings answer the same request: the sandbox reads their calls alike."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
-from pytest_mapsat.model import Json, ParameterMatch, Record, Tool, canonical_json
-from pytest_mapsat.sandbox import UnfitError, canonical
+from pytest_mapsat.model import Recording, Tool, canonical_json
+from pytest_mapsat.sandbox import recording_key
 
 RequestKey = tuple[str, str, str, str]
-_UNDECLARED = ParameterMatch(type="json")
 
 
-def request_key(record: Record, tool: Tool | None) -> RequestKey:
-    """Return what two records share that answer the same request: case, tool, world, and canonical arguments."""
-    arguments = record.arguments if tool is None else dict(_canonical_arguments(record.arguments, tool))
-    return record.case, record.tool, record.writes, canonical_json(arguments)
+def request_key(recording: Recording, tool: Tool | None) -> RequestKey:
+    """Return what two recordings share that answer the same request: case, tool, the writes before it, and canonical arguments."""
+    key = canonical_json(recording.arguments)
+    if tool is not None:
+        with suppress(ValueError):  # arguments that the tool cannot take are told by lint
+            key = recording_key(tool, recording)
+    return recording.case, recording.tool, recording.writes, key
 
 
-def _canonical_arguments(arguments: Mapping[str, Json], tool: Tool) -> Iterator[tuple[str, str]]:
-    for name in sorted(arguments.keys() | tool.match.keys()):
-        rule = tool.match.get(name, _UNDECLARED)
-        if rule.role == "ignored":
-            continue
-        value = arguments.get(name)
-        try:
-            form = canonical(rule.default if value is None else value, rule)
-        except UnfitError:
-            form = canonical_json(value)
-        if form is not None:
-            yield name, repr(form)
-
-
-def by_request(records: Sequence[Record], tools: Mapping[str, Tool]) -> dict[RequestKey, list[Record]]:
-    """Return the records grouped by request, in the order of their first."""
-    groups: dict[RequestKey, list[Record]] = {}
-    for record in records:
-        groups.setdefault(request_key(record, tools.get(record.tool)), []).append(record)
+def by_request(recordings: Sequence[Recording], tools: Mapping[str, Tool]) -> dict[RequestKey, list[Recording]]:
+    """Return the recordings grouped by request, in the order of their first."""
+    groups: dict[RequestKey, list[Recording]] = {}
+    for recording in recordings:
+        groups.setdefault(request_key(recording, tools.get(recording.tool)), []).append(recording)
     return groups

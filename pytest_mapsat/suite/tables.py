@@ -84,7 +84,7 @@ def _read(path: Path, rows: list[tuple[JsonObject, Spot]], problems: list[Proble
     for line in read_lines(path, limits.ROW_BYTES):
         if len(rows) >= limits.TABLE_ROWS:
             message = f"the table has more than {limits.TABLE_ROWS} rows"
-            problems.append(Problem(name, line.number, message, "a world of one suite needs fewer"))
+            problems.append(Problem(name, line.number, message, "a sandbox of one suite needs fewer"))
             return
         try:
             row = parse_json_line(line.data, name, line.number)

@@ -1,4 +1,4 @@
-"""Cases, tools, records and manifests to disk: the same value gives the same bytes, and a file is there whole or not at all."""
+"""Cases, tools, recordings and manifests to disk: the same value gives the same bytes, and a file is there whole or not at all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_mapsat.formats import replacing, scalar, umask
-from pytest_mapsat.model import Case, JsonObject, Record, SuiteManifest, Tool, UsageError
+from pytest_mapsat.model import Case, JsonObject, Recording, SuiteManifest, Tool, UsageError
 
 from .entries import HEADER
 
@@ -25,9 +25,9 @@ def write_cases(path: Path, cases: Iterable[Case]) -> None:
     _write_lines(path, map(case_json, cases))
 
 
-def write_records(path: Path, records: Iterable[Record]) -> None:
-    """Write records as JSONL, in the order given."""
-    _write_lines(path, (record.to_json() for record in records))
+def write_recordings(path: Path, recordings: Iterable[Recording]) -> None:
+    """Write recordings as JSONL, in the order given."""
+    _write_lines(path, (recording.to_json() for recording in recordings))
 
 
 def write_tool(path: Path, tool: Tool) -> None:

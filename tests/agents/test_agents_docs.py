@@ -8,8 +8,8 @@ import pytest
 
 from pytest_mapsat.agents import source_of
 from pytest_mapsat.episode import run_episode
-from pytest_mapsat.model import Case, Context, Record, Tool, Truth, Visible
-from pytest_mapsat.sandbox import Sandbox
+from pytest_mapsat.model import Case, Context, Recording, Tool, Truth, Visible
+from pytest_mapsat.sandbox import RecordedSandbox
 from pytest_mapsat.users import make_user
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "agents.md"
@@ -18,7 +18,7 @@ FIND = Tool(
     name="find", description="Find.", parameters={"type": "object", "properties": {"query": {"type": "string"}}}
 )
 CASE = Case(id="c1", visible=Visible(query="a cafe", context=Context(now="2026-05-01T09:00:00")), truth=Truth())
-RECORD = Record(case="c1", tool="find", arguments={"query": "a cafe"}, result={"places": ["Blue Door"]})
+RECORDING = Recording(case="c1", tool="find", arguments={"query": "a cafe"}, result={"places": ["Blue Door"]})
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
@@ -27,7 +27,7 @@ def test_the_example_runs(block):
     exec(block, names)
     agent = next(names[name] for name in ("Agent", "make", "agent") if name in names)
     trajectory = run_episode(
-        CASE, source_of(agent, "docs:agent"), make_user("scripted", CASE), Sandbox({"find": FIND}, [RECORD])
+        CASE, source_of(agent, "docs:agent"), make_user("scripted", CASE), RecordedSandbox({"find": FIND}, [RECORDING])
     )
     assert trajectory.fault is None, trajectory.fault
     assert trajectory.ending == "done"
@@ -38,7 +38,7 @@ def test_the_agent_that_fills_in_a_form_has_one():
     names = {}
     exec(next(block for block in BLOCKS if "turned_down" in block), names)
     source, user = source_of(names["agent"], "docs:agent"), make_user("scripted", CASE)
-    trajectory = run_episode(CASE, source, user, Sandbox({"find": FIND}, [RECORD]), form=True)
+    trajectory = run_episode(CASE, source, user, RecordedSandbox({"find": FIND}, [RECORDING]), form=True)
     assert (trajectory.form.recommended[0].name, trajectory.warnings) == ("Blue Door", ())
 
 

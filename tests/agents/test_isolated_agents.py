@@ -28,7 +28,7 @@ from pytest_mapsat.users import make_user
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "episode"))
-from episodes import CASE, sandbox  # noqa: E402
+from episodes import CASE, recorded_sandbox  # noqa: E402
 
 SAME = [
     "talks", "Keeps", "makes", "waits", "structured", "clumsy", "raises", "returns_nothing", "floods", "calls_for_ever", "large_arguments",
@@ -74,7 +74,7 @@ def isolated(name, made):
 
 
 def play(source, **limits):
-    return run_episode(CASE, source, make_user("scripted", CASE), sandbox(), Limits(**limits))
+    return run_episode(CASE, source, make_user("scripted", CASE), recorded_sandbox(), Limits(**limits))
 
 
 def played(name, made, **limits):

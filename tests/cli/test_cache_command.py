@@ -1,4 +1,4 @@
-"""mapsat cache: what is kept of models' answers, and moving it."""
+"""python -m pytest_mapsat cache: what is kept of models' answers, and moving it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> str:
-    assert main(["cache", *arguments]) == status
+    assert main(["cache", *arguments], rare=True) == status
     return capsys.readouterr().out
 
 
@@ -42,18 +42,18 @@ def test_answers_are_counted_moved_and_dropped(folder: Path, capsys: pytest.Capt
     assert json.loads(printed(capsys, "info", "--json"))["answers"] == 0
     assert "3 answers added, 0 known already, 0 lines of no use" in printed(capsys, "import", str(folder / "a.jsonl"))
     (folder / "a.jsonl").write_text("nonsense\n")
-    assert main(["cache", "import", str(folder / "a.jsonl")]) == 1
+    assert main(["cache", "import", str(folder / "a.jsonl")], rare=True) == 1
     assert "a.jsonl:1: is not valid JSON" in capsys.readouterr().err
 
 
 def test_a_damaged_store_can_be_cleared(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "store" / "cache.db").write_bytes(b"nonsense" * 1000)
-    assert main(["cache", "info"]) == 2
-    assert "mapsat cache clear" in capsys.readouterr().err
+    assert main(["cache", "info"], rare=True) == 2
+    assert "python -m pytest_mapsat cache clear" in capsys.readouterr().err
     printed(capsys, "clear")
     assert json.loads(printed(capsys, "info", "--json"))["answers"] == 0
 
 
 def test_a_file_that_is_not_there_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cache", "import", str(folder / "nowhere.jsonl")]) == 2
+    assert main(["cache", "import", str(folder / "nowhere.jsonl")], rare=True) == 2
     assert "nowhere.jsonl" in capsys.readouterr().err

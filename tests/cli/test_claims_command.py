@@ -1,4 +1,4 @@
-"""mapsat claims: each claim of saved dialogues, for people and machines."""
+"""mapsat show --claims: each claim of saved dialogues, for people and machines."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def files(tmp_path):
 
 
 def claims(files, *arguments):
-    return main(["claims", str(files / "said.jsonl"), *arguments, "--suite", str(files / "suite")])
+    return main(["show", "--claims", str(files / "said.jsonl"), *arguments, "--suite", str(files / "suite")])
 
 
 def test_each_claim_is_listed_with_its_place_in_the_dialogue(files, capsys):
@@ -78,5 +78,5 @@ def test_a_case_that_the_file_or_the_suite_does_not_have_is_an_error(files, caps
 
 
 def test_a_run_that_is_not_there_is_an_error(files, capsys):
-    assert main(["claims", str(files / "none.json"), "--suite", str(files / "suite")]) == 2
+    assert main(["show", "--claims", str(files / "none.json"), "--suite", str(files / "suite")]) == 2
     assert "none.json" in capsys.readouterr().err

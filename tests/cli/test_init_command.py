@@ -20,7 +20,7 @@ def test_the_new_suite_is_sound_and_each_write_of_its_oracles_matters(tmp_path, 
     assert main(["lint", "benchmark_cases", "-p", "conftest.py", "--mutants"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("0 errors, 0 warnings, 0 notes\n")
-    assert re.search(r"^(\d+) of \1 wrong mutants caught", out, re.MULTILINE)
+    assert re.search(r"^(\d+) of \1 wrong mutants killed", out, re.MULTILINE)
     assert "dropped_write" in out
 
 

@@ -1,4 +1,4 @@
-"""mapsat regrade --judge=llm:MODEL through batch files, and mapsat judge-agreement on what comes of it."""
+"""mapsat regrade --judge=llm:MODEL through batch files, and mapsat review --agreement on what comes of it."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_what_cannot_be_asked_for_is_told(root, capsys, arguments, words):
 
 def agreement(capsys, *arguments):
     capsys.readouterr()
-    assert main(["judge-agreement", "judged.json", "--suite", "suite", "--json", *arguments]) == 0
+    assert main(["review", "--agreement", "judged.json", "--suite", "suite", "--json", *arguments]) == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -160,7 +160,7 @@ def test_a_judge_is_held_against_labelled_answers_and_against_verdicts(root, cap
 
     found = agreement(capsys, "--labels", "judged.json")
     assert found["labels"]["all"]["all"]["kappa"]["value"] == 1.0
-    assert main(["judge-agreement", "judged.json", "--suite", "suite", "--labels", "suite"]) == 0
+    assert main(["review", "--agreement", "judged.json", "--suite", "suite", "--labels", "suite"]) == 0
     table = capsys.readouterr().out
     assert "2 dialogues held against what is true of them" in table
     assert max(map(len, table.splitlines())) <= 80
@@ -173,7 +173,7 @@ def test_labels_of_other_words_are_not_taken(root, capsys):
     found = agreement(capsys, "--labels", "suite")
     assert (found["dialogues"], found["left_out"]) == (1, 1)
     (root / "answers" / "a.jsonl").write_text(json.dumps(other[0]) + "\n")
-    assert main(["judge-agreement", "judged.json", "--suite", "suite", "--labels", "suite"]) == 2
+    assert main(["review", "--agreement", "judged.json", "--suite", "suite", "--labels", "suite"]) == 2
     assert "none of it is about a dialogue of the run" in capsys.readouterr().err
 
 

@@ -45,7 +45,9 @@ def judged(verdict=right_model, judge=JUDGE):
 
 
 def require(rates="tpr=0.8,tnr=0.8@95", *more):
-    return main(["judge-agreement", "judged.json", "--suite", "suite", "--labels", "suite", "--require", rates, *more])
+    return main(
+        ["review", "--agreement", "judged.json", "--suite", "suite", "--labels", "suite", "--require", rates, *more]
+    )
 
 
 def gate(*more, judge=JUDGE, votes=1, run="judged.json"):
@@ -143,7 +145,7 @@ def test_a_gate_without_the_certificate_that_the_suite_asks_for_is_invalid_and_s
     assert reason == (
         "the judge llm:openai/m may not gate tiny: there is no suite/judge-certificate.json; run: mapsat lint suite --answers --save answers.json; "
         "mapsat regrade answers.json --suite suite --judge=llm:openai/m --judge-votes=1 --save judged.json; "
-        "mapsat judge-agreement judged.json --suite suite --labels suite --require tpr=0.8,tnr=0.8@95"
+        "mapsat review --agreement judged.json --suite suite --labels suite --require tpr=0.8,tnr=0.8@95"
     )
     for line in reason.partition("run: ")[2].split("; ")[2:]:
         assert main(line.split()[1:]) == 0
@@ -209,7 +211,7 @@ def test_a_certificate_that_is_cut_or_changed_by_hand_is_told_with_its_file(root
     outcome, reason = gate()
     assert outcome == "invalid"
     assert words in reason
-    assert "write it anew with mapsat judge-agreement" in reason
+    assert "write it anew with mapsat review --agreement" in reason
 
 
 def test_fewer_labels_or_a_lower_bound_than_the_manifest_asks_for_do_not_hold(root):

@@ -1,4 +1,4 @@
-"""mapsat lint plays the oracles and looks up the paths of checks: what no record answers is told at its line."""
+"""mapsat lint plays the oracles and looks up the paths of checks: what no recording answers is told at its line."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_nothing_is_said_of_an_oracle_whose_calls_are_answered(tmp_path, capsys)
     [
         (
             {"tool": "search_poi", "arguments": {"query": "pharmacy"}},
-            'the oracle calls search_poi(query="pharmacy"), which has no record: the nearest of 1 records of search_poi',
+            'the oracle calls search_poi(query="pharmacy"), which has no recording: the nearest of 1 recordings of search_poi',
             "they differ in query",
         ),
         (
@@ -63,7 +63,7 @@ def test_nothing_is_said_of_an_oracle_whose_calls_are_answered(tmp_path, capsys)
         ),
     ],
 )
-def test_a_call_that_no_record_answers_is_warned_of_at_its_line(tmp_path, capsys, call, words, hint):
+def test_a_call_that_no_recording_answers_is_warned_of_at_its_line(tmp_path, capsys, call, words, hint):
     oracle = [{"calls": [CALL, call | {"arguments": call["arguments"]}], "say": SAY}]
     status, (found,) = _lint(tmp_path, capsys, SOUND | {"oracle": oracle})
     assert (status, found["severity"], found["rule"], found["hint"]) == (0, "warning", "oracle-miss", hint)
@@ -97,11 +97,11 @@ def test_replies_that_the_user_never_waits_for_are_warned_of(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("kind", ["recommends", "avoids"])
-def test_a_path_that_no_thing_of_the_records_has_is_warned_of_at_its_line(tmp_path, capsys, kind):
+def test_a_path_that_no_thing_of_the_recordings_has_is_warned_of_at_its_line(tmp_path, capsys, kind):
     check = {"kind": kind, "where": {"opn": EQUAL}, "tool": "search_poi"}
     _, (found,) = _lint(tmp_path, capsys, SOUND | _hard(check))
     assert (found["rule"], found["severity"]) == ("no-such-path", "error")
-    assert found["message"] == "case one: no thing that search_poi returns in the case's world has 'opn'"
+    assert found["message"] == "case one: no thing that search_poi returns in the case's sandbox has 'opn'"
     assert found["hint"] == "did you mean 'open'?"
     assert _line(tmp_path, '"opn"') <= found["line"] <= _line(tmp_path, '"opn"') + 1
 
@@ -114,7 +114,7 @@ def test_a_bound_path_that_no_result_has_is_warned_of(tmp_path, capsys):
     assert _lint(tmp_path, capsys, SOUND | number("pois.*.open")) == (0, [])
     (tmp_path / "suite").rename(tmp_path / "first")
     _, (found,) = _lint(tmp_path, capsys, SOUND | number("pois.*.metres"))
-    assert found["message"] == "case one: no result of search_poi in the case's world has 'pois.*.metres'"
+    assert found["message"] == "case one: no result of search_poi in the case's sandbox has 'pois.*.metres'"
     assert found["hint"] == "there is: name, open"
     assert found["line"] == _line(tmp_path, "metres")
 

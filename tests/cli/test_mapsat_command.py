@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import pytest_mapsat
-from pytest_mapsat.cli import FORMATS, LATER, main
+from pytest_mapsat.cli import COMMANDS as TABLE
+from pytest_mapsat.cli import LATER, MOVED, RARE, main
 from pytest_mapsat.model import Case, Tool
-from pytest_mapsat.suite import importers
 
 MANIFEST = "name: demo\nversion: '1'\nlicense: MIT\nschema_version: 1\ncoordinates: wgs84\n"
 CASE = "id: a\nvisible: {query: 吃饭, context: {now: 2026-05-07T12:30:00+08:00}}\ntruth: {explicit: [{id: e1, text: 店}]}\n"
@@ -43,14 +43,28 @@ def test_help_names_the_commands_of_the_page_of_options_in_its_order_with_a_line
     assert found is not None
     told = re.findall(r"^    ([\w-]+)(?:\n {5})? +(.*)\n", found[1], re.MULTILINE)
     assert [name for name, _ in told] == COMMANDS
-    assert len(found[1].splitlines()) == len(COMMANDS) + 1, "the longest name alone has its line below it"
-    assert not set(COMMANDS) & set(LATER)
+    assert dict(told) == TABLE
+    assert not set(COMMANDS) & {*LATER, *MOVED}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(command, capsys):
     assert main([command, "--help"]) == 0
     assert f"mapsat {command}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", RARE)
+def test_a_rarely_used_command_has_help_of_its_own(command, capsys):
+    assert main([command, "--help"], rare=True) == 0
+    assert f"python -m pytest_mapsat {command}" in capsys.readouterr().out
+    assert main(["--help"], rare=True) == 0
+    assert RARE[command] in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("command", "way"), MOVED.items())
+def test_what_was_a_command_once_is_refused_with_the_new_way(command, way, capsys):
+    assert main([command, "whatever"]) == 2
+    assert capsys.readouterr().err == f"mapsat: {command}: this is now: {way}\n"
 
 
 @pytest.mark.parametrize("command", LATER)
@@ -68,7 +82,7 @@ def test_the_version_is_printed(capsys):
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["lnt"], ["lint"], ["import", "unheard-of", "a", "b"], ["schema", "nouns"], ["lint", "x", "--wat"]],
+    [[], ["lnt"], ["lint"], ["import", "unheard-of", "a", "b"], ["lint", "x", "--wat"]],
 )
 def test_a_wrong_command_line_is_explained_with_status_2(arguments, capsys):
     assert main(arguments) == 2
@@ -88,8 +102,11 @@ def test_help_imports_nothing_heavy():
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_formats_in_help_are_those_there_are():
-    assert set(FORMATS) == set(importers.FORMATS)
+def test_help_of_import_names_the_formats_of_installed_packages(capsys):
+    assert main(["import", "--help"]) == 0
+    assert "one of: mapsatisfybench, mobilitybench\n" in capsys.readouterr().out
+    assert main(["import", "mobilitybank", "src", "dest"]) == 2
+    assert "invalid choice: 'mobilitybank' (choose from" in capsys.readouterr().err
 
 
 def test_lint_of_a_sound_suite_ends_with_0(tmp_path, capsys):
@@ -144,12 +161,12 @@ def test_lint_of_a_folder_that_is_no_suite_says_what_a_suite_is(tmp_path, capsys
 
 @pytest.mark.parametrize(("noun", "title"), [("case", "Case"), ("run", "Run")])
 def test_schema_prints_json_schema(noun, title, capsys):
-    assert main(["schema", noun]) == 0
+    assert main(["schema", noun], rare=True) == 0
     assert json.loads(capsys.readouterr().out)["title"] == title
 
 
 def test_the_schema_of_tools_is_that_of_one_tool_or_a_list(capsys):
-    assert main(["schema", "tools"]) == 0
+    assert main(["schema", "tools"], rare=True) == 0
     schema = json.loads(capsys.readouterr().out)
     assert {"Tool"} <= schema["$defs"].keys()
     assert [branch.get("type", "one") for branch in schema["anyOf"]] == ["one", "array"]
@@ -157,7 +174,7 @@ def test_the_schema_of_tools_is_that_of_one_tool_or_a_list(capsys):
 
 
 def test_the_schema_of_a_case_names_its_fields_as_files_do(capsys):
-    assert main(["schema", "case", "--json"]) == 0
+    assert main(["schema", "case", "--json"], rare=True) == 0
     schema = json.loads(capsys.readouterr().out)
     assert set(schema["properties"]) == {*Case.model_fields, "vars"}
     assert "with" in schema["$defs"]["Called"]["properties"]
@@ -186,12 +203,12 @@ def test_import_reports_to_people_and_machines(tmp_path, capsys):
 
     assert main(["import", "mapsatisfybench", str(source), str(tmp_path / "one")]) == 0
     text = capsys.readouterr().out
-    assert text.startswith(f"{tmp_path}/one: 1 cases, 22 tools, 1 records (1 of no case, kept aside)\n")
+    assert text.startswith(f"{tmp_path}/one: 1 cases, 22 tools, 1 recordings (1 of no case, kept aside)\n")
     assert "[orphan]" in text
 
     assert main(["import", "mapsatisfybench", str(source), str(tmp_path / "two"), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
-    assert (report["cases"], report["records"], report["orphans"]) == (1, 1, 1)
+    assert (report["cases"], report["recordings"], report["orphans"]) == (1, 1, 1)
 
     assert main(["import", "mapsatisfybench", str(source), str(tmp_path / "two")]) == 2
     assert "exists and is not an empty folder" in capsys.readouterr().err

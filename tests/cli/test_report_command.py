@@ -59,8 +59,8 @@ def test_a_dialogue_is_found_by_case_and_trial(capsys):
         (["report", "run.json", "pdf:a"], "expected TYPE:PATH with one of html, json, markdown, github"),
         (["report", "run.json", "html:run.json"], "run.json is the run itself"),
         (["report", "bad.json", "html:a.html"], "bad.json:1: schema: found 'mapsat-run/9'"),
-        (["figures", "run.json", "--out", "run.json/x"], "run.json/x"),
-        (["figures", "twice.json", "--out", "f"], "a second scorecard of case here"),
+        (["report", "run.json", "figures:run.json/x"], "run.json/x"),
+        (["report", "twice.json", "figures:f"], "a second scorecard of case here"),
     ],
 )
 def test_what_cannot_be_used_is_named_and_ends_with_2(capsys, arguments, told):
@@ -72,7 +72,7 @@ def test_what_cannot_be_used_is_named_and_ends_with_2(capsys, arguments, told):
 
 
 def test_figures_are_written_as_tables_and_charts(capsys):
-    assert main(["figures", "run.json", "--profile", "run.json", "--out", "f"]) == 0
+    assert main(["report", "run.json", "figures:f", "--profile", "run.json"]) == 0
     names = sorted(path.name for path in Path("f").iterdir())
     assert names == sorted(
         f"{name}.{kind}"

@@ -12,7 +12,7 @@ from pytest_mapsat.agents import IsolatedSource, Isolation
 from pytest_mapsat.agents.isolation.processes import ENVIRONMENT, Processes
 from pytest_mapsat.agents.isolation.talk import MOST_PRINTED
 from pytest_mapsat.episode import Limits, run_episode
-from pytest_mapsat.sandbox import make_world
+from pytest_mapsat.sandbox import make_sandbox
 from pytest_mapsat.suite import open_suite
 from pytest_mapsat.users import make_user
 
@@ -43,7 +43,7 @@ def test_each_agent_fails_as_the_page_says(tmp_path: Path) -> None:
     for number, told in enumerate(FAILS.values()):
         source = IsolatedSource(f"my_agent:agent_{number}", tmp_path, processes)
         limits = Limits(timeout=1 if "1 s" in told else 60)
-        ended = run_episode(case, source, make_user("scripted", case), make_world(case, suite), limits)
+        ended = run_episode(case, source, make_user("scripted", case), make_sandbox(case, suite), limits)
         source.dismiss()
         assert ended.fault is not None
         assert _without_line(ended.fault.message).startswith(_without_line(told))

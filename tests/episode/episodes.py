@@ -1,4 +1,4 @@
-"""A small world for tests of episodes: one tool, one record, one case with secrets."""
+"""A small sandbox for tests of episodes: one tool, one recording, one case with secrets."""
 
 from pytest_mapsat.agents import source_of
 from pytest_mapsat.episode import Limits, run_episode
@@ -12,14 +12,14 @@ from pytest_mapsat.model import (
     Location,
     OracleTurn,
     PlannedCall,
-    Record,
+    Recording,
     ScriptedAnswer,
     Tool,
     Truth,
     UserScript,
     Visible,
 )
-from pytest_mapsat.sandbox import Sandbox
+from pytest_mapsat.sandbox import RecordedSandbox
 from pytest_mapsat.users import make_user
 
 FIND = Tool(
@@ -27,9 +27,9 @@ FIND = Tool(
     description="Find places.",
     parameters={"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
 )
-RECORD = Record(case="case-secret-id", tool="find", arguments={"query": "cafe"}, result={"places": ["Blue Door"]})
-HIDDEN = Record(
-    case="case-secret-id", tool="find", arguments={"query": "secret-record-key"}, result="secret-record-result"
+RECORDING = Recording(case="case-secret-id", tool="find", arguments={"query": "cafe"}, result={"places": ["Blue Door"]})
+HIDDEN = Recording(
+    case="case-secret-id", tool="find", arguments={"query": "secret-recording-key"}, result="secret-recording-result"
 )
 SECRETS = (
     "case-secret-id",
@@ -42,8 +42,8 @@ SECRETS = (
     "secret-param",
     "secret-answer",
     "secret-oracle",
-    "secret-record-key",
-    "secret-record-result",
+    "secret-recording-key",
+    "secret-recording-result",
 )
 CASE = Case(
     id="case-secret-id",
@@ -74,14 +74,19 @@ CASE = Case(
 )
 
 
-def sandbox():
-    return Sandbox({"find": FIND}, [RECORD, HIDDEN])
+def recorded_sandbox():
+    return RecordedSandbox({"find": FIND}, [RECORDING, HIDDEN])
 
 
-def play(agent, *, user="scripted", world=None, trial=1, case=CASE, **limits):
+def play(agent, *, user="scripted", sandbox=None, trial=1, case=CASE, **limits):
     """Run one episode of the case with an agent."""
     return run_episode(
-        case, source_of(agent, "mymod:agent"), make_user(user, case), world or sandbox(), Limits(**limits), trial=trial
+        case,
+        source_of(agent, "mymod:agent"),
+        make_user(user, case),
+        sandbox or recorded_sandbox(),
+        Limits(**limits),
+        trial=trial,
     )
 
 

@@ -4,7 +4,7 @@ import time
 from collections import Counter
 
 import pytest
-from episodes import CASE, play, sandbox, texts
+from episodes import CASE, play, recorded_sandbox, texts
 
 from pytest_mapsat.agents import Reply, resolve_source, source_of
 from pytest_mapsat.episode import Limits, run_episode, shutdown
@@ -64,7 +64,7 @@ class TestOneDialogue:
                 return UserMove(None)
 
         source = source_of(lambda message: "Here.", "x")
-        assert run_episode(CASE, source, Mute(), sandbox(), Limits()).ending == "done"
+        assert run_episode(CASE, source, Mute(), recorded_sandbox(), Limits()).ending == "done"
 
     @pytest.mark.parametrize("bad", [{"max_turns": 0}, {"timeout": 0}, {"timeout": float("nan")}, {"timeout": 1e30}])
     def test_limits_that_leave_no_room_are_refused(self, bad):
@@ -107,7 +107,7 @@ class TestWhatIsRecorded:
         assert (turn.usage.input_tokens, turn.usage.output_tokens, turn.usage.cost) == (7, None, 0.5)
         assert turn.timing.seconds >= 0
 
-    def test_what_an_agent_does_to_arguments_and_results_changes_no_record_of_it(self):
+    def test_what_an_agent_does_to_arguments_and_results_changes_no_recording_of_it(self):
         def agent(message, tools):
             arguments = {"query": "cafe"}
             result = tools.call("find", arguments)
@@ -494,14 +494,14 @@ class TestOtherSources:
         run = Run(manifest=manifest, cases=(card,), summary={}, groups={}, gate=Gate(outcome="passed"))
         save_run(tmp_path / "run.json", run)
         source = resolve_source("recorded:run.json", root=tmp_path)
-        again = run_episode(CASE, source, make_user("silent", CASE), sandbox())
+        again = run_episode(CASE, source, make_user("silent", CASE), recorded_sandbox())
         assert texts(again) == texts(saved)
         assert again.calls[0].provenance == Provenance(kind="recorded", note="was exact")
 
     def test_a_dialogue_that_was_not_recorded_leaves_the_case_unevaluated(self, tmp_path):
         (tmp_path / "t.jsonl").write_text('{"case_id": "other", "turns": []}\n')
         source = resolve_source("recorded:t.jsonl", root=tmp_path)
-        trajectory = run_episode(CASE, source, make_user("silent", CASE), sandbox())
+        trajectory = run_episode(CASE, source, make_user("silent", CASE), recorded_sandbox())
         assert (trajectory.ending, trajectory.fault.blame) == ("infrastructure_error", "infrastructure")
         assert "no recorded trajectory of case case-secret-id in t.jsonl" in trajectory.fault.message
         assert texts(trajectory) == [("user", "Find a cafe")]

@@ -3,7 +3,7 @@ import contextlib
 import json
 
 import pytest
-from episodes import CASE, FIND, play, sandbox
+from episodes import CASE, FIND, play, recorded_sandbox
 
 from pytest_mapsat.agents import Reply, describe, scrubbed, source_of
 from pytest_mapsat.episode import run_episode
@@ -160,19 +160,19 @@ class TestOthersThatBreak:
             def reply(self, turns):
                 raise ValueError("boom")
 
-        trajectory = run_episode(CASE, source_of(lambda message: "Here.", "x"), Broken(), sandbox())
+        trajectory = run_episode(CASE, source_of(lambda message: "Here.", "x"), Broken(), recorded_sandbox())
         assert (trajectory.ending, trajectory.fault.blame) == ("user_error", "user")
         assert trajectory.fault.message.startswith("ValueError: boom (test_episode_faults.py:")
         assert len(trajectory.replies) == 1
 
     @pytest.mark.parametrize("looks_away", [True, False])
-    def test_a_world_that_raises_is_not_the_agents_failure(self, looks_away):
+    def test_a_sandbox_that_raises_is_not_the_agents_failure(self, looks_away):
         class Broken:
             def __init__(self):
                 self.tools, self.setup = {"find": FIND}, ()
 
             def call(self, name, arguments):
-                raise ValueError("secret-record-key")
+                raise ValueError("secret-recording-key")
 
         heard = []
 
@@ -185,9 +185,9 @@ class TestOthersThatBreak:
                     raise
             return "Here."
 
-        trajectory = play(agent, world=Broken())
+        trajectory = play(agent, sandbox=Broken())
         assert (trajectory.ending, trajectory.fault.blame) == ("infrastructure_error", "sandbox")
-        assert heard == ["the world of tools broke"]
+        assert heard == ["the sandbox of tools broke"]
 
 
 def test_an_exception_that_was_never_raised_has_no_place():
@@ -205,7 +205,7 @@ class TestHostileAgents:
             trajectory = play(lambda message, value=value: value)
             assert (trajectory.ending, trajectory.fault.blame) == ("agent_error", "agent")
 
-    def test_arguments_without_measure_do_not_break_the_world(self):
+    def test_arguments_without_measure_do_not_break_the_sandbox(self):
         def agent(message, tools):
             tools.call("find", {"query": 10**5000})
             tools.call("find", {"query": [[[]]] * 1000})

@@ -5,12 +5,12 @@ import json
 import os
 import types
 
-from episodes import CASE, SECRETS, play, sandbox
+from episodes import CASE, SECRETS, play, recorded_sandbox
 
-from pytest_mapsat.model import Case, Factor, Record, ScriptedAnswer, Truth
-from pytest_mapsat.sandbox import Sandbox
+from pytest_mapsat.model import Case, Factor, Recording, ScriptedAnswer, Truth
+from pytest_mapsat.sandbox import RecordedSandbox
 
-HIDDEN = (Truth, Record, Factor, Case, ScriptedAnswer, Sandbox)
+HIDDEN = (Truth, Recording, Factor, Case, ScriptedAnswer, RecordedSandbox)
 
 
 def reachable(*starts):
@@ -65,7 +65,7 @@ def provoke(tools):
     return kept
 
 
-def test_no_reference_leads_to_the_truth_or_a_record():
+def test_no_reference_leads_to_the_truth_or_a_recording():
     handed_to()
 
 
@@ -74,8 +74,8 @@ def test_no_answer_or_error_of_a_tool_leads_there():
 
 
 def test_the_walk_would_find_them():
-    world = sandbox()
-    assert any(isinstance(thing, Record) for thing in reachable(lambda: world))
+    sandbox = recorded_sandbox()
+    assert any(isinstance(thing, Recording) for thing in reachable(lambda: sandbox))
     assert any(isinstance(thing, Truth) for thing in reachable([{"a": CASE}]))
 
 
@@ -112,7 +112,7 @@ def test_no_secret_stands_in_what_a_miss_says():
     answers = []
 
     def agent(message, tools):
-        answers.extend([tools.find(query="secret-record"), tools.find(query="nowhere")])
+        answers.extend([tools.find(query="secret-recording"), tools.find(query="nowhere")])
         return "Here."
 
     play(agent)

@@ -7,7 +7,7 @@ import time
 from contextvars import copy_context
 
 import pytest
-from episodes import CASE, sandbox
+from episodes import CASE, recorded_sandbox
 
 from pytest_mapsat.agents import source_of
 from pytest_mapsat.episode import LeftBehind, Limits, run_episode
@@ -39,7 +39,7 @@ def offer(ahead, key, agent, *, grade=None, timeout=60.0):
             CASE,
             source_of(agent, "mymod:agent"),
             user,
-            sandbox(),
+            recorded_sandbox(),
             limits,
             left_behind=lambda trajectory: left_behind(Played(CASE, trajectory, 0.0)),
         )
@@ -201,7 +201,7 @@ def test_a_thread_that_was_left_behind_learns_of_it_when_its_agent_is_done():
             CASE,
             source_of(lambda message: time.sleep(0.3) or "too late", "mymod:agent"),
             make_user("scripted", CASE),
-            sandbox(),
+            recorded_sandbox(),
             limits,
             left_behind=ended.append,
         )

@@ -8,7 +8,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
-from episodes import CASE, FIND, HIDDEN, RECORD, play
+from episodes import CASE, FIND, HIDDEN, RECORDING, play
 
 from pytest_mapsat.agents import resolve_source
 from pytest_mapsat.model import RunOptions, RunRequest, SuiteManifest
@@ -20,9 +20,9 @@ SUITE = SimpleNamespace(
     manifest=SuiteManifest(**MANIFEST),
     tools={"find": FIND},
     tables={},
-    worlds=None,
+    sandboxes=None,
     overlays=lambda name: (),
-    records=lambda case_id: (RECORD, HIDDEN),
+    recordings=lambda case_id: (RECORDING, HIDDEN),
 )
 AGENT = """
 def agent(message, tools):

@@ -1,4 +1,4 @@
-"""No secret stands in a record: neither where it was expected, nor where else its value stands."""
+"""No secret stands in a recording: neither where it was expected, nor where else its value stands."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import json
 import pytest
 
 from pytest_mapsat.formats import MARK, Secrets, redacted
-from pytest_mapsat.model import Record, Tool
-from pytest_mapsat.sandbox import Sandbox
+from pytest_mapsat.model import Recording, Tool
+from pytest_mapsat.sandbox import RecordedSandbox
 
 TOOL = Tool(
     name="find",
@@ -19,7 +19,7 @@ TOOL = Tool(
 
 
 def cleaned(result, **arguments):
-    return Secrets().clean(Record(case="a", tool="find", arguments=arguments, result=result), TOOL)
+    return Secrets().clean(Recording(case="a", tool="find", arguments=arguments, result=result), TOOL)
 
 
 @pytest.mark.parametrize(
@@ -57,9 +57,9 @@ def test_what_tells_nothing_stays_as_it_is():
     }
 
 
-def test_a_secret_parameter_keeps_no_record_from_answering():
-    record = cleaned([1], pin="4711", query="x")
-    answer = Sandbox({"find": TOOL}, [record]).call("find", {"query": "x", "pin": "0815"})
+def test_a_secret_parameter_keeps_no_recording_from_answering():
+    recording = cleaned([1], pin="4711", query="x")
+    answer = RecordedSandbox({"find": TOOL}, [recording]).call("find", {"query": "x", "pin": "0815"})
     assert (answer.status, answer.provenance.kind) == ("ok", "exact")
 
 

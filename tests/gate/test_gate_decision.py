@@ -157,12 +157,12 @@ def test_where_all_thresholds_are_settled_no_way_on_is_named():
         assert len(judge_run(OPEN, f"ar={minimum}").reasons) == 1
 
 
-def test_where_records_lack_the_way_on_is_to_add_them():
-    missed = open_card("x", 0.1, 0.9, unknown("s1", "no record", "sandbox"))
+def test_where_recordings_lack_the_way_on_is_to_add_them():
+    missed = open_card("x", 0.1, 0.9, unknown("s1", "no recording", "sandbox"))
     gate = judge_run([*cards_of(0.9), missed], "ar=0.8")
     assert gate.outcome == "inconclusive"
     assert gate.reasons[1:] == (
-        "calls without a record leave labels open: mapsat lint SUITE --misses RUN offers synonyms and records",
+        "calls without a recording leave labels open: mapsat lint SUITE --misses RUN offers synonyms and recordings",
     )
 
 
@@ -225,9 +225,9 @@ def test_lost_and_undecided_cases_have_allowances_of_their_own():
     assert judge_run(cards, lost=1, undecided="1").outcome == "passed"
 
 
-def test_an_asserted_label_for_want_of_a_record_is_undecided_and_laid_to_the_sandbox():
-    card = undecided_card("x", label=unknown("h1", "no record", "sandbox"), blame="sandbox")
-    assert judge_run([card]).reasons[0] == "1 of 1 case undecided (sandbox 1: x; h1 of x: no record), 0 allowed"
+def test_an_asserted_label_for_want_of_a_recording_is_undecided_and_laid_to_the_sandbox():
+    card = undecided_card("x", label=unknown("h1", "no recording", "sandbox"), blame="sandbox")
+    assert judge_run([card]).reasons[0] == "1 of 1 case undecided (sandbox 1: x; h1 of x: no recording), 0 allowed"
 
 
 def test_an_open_pass_rate_is_held_at_its_bounds():

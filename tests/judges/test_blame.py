@@ -1,4 +1,4 @@
-"""Who a label is laid to: a failed one to the agent; one that rests on calls without a record is unknown, and laid to the sandbox."""
+"""Who a label is laid to: a failed one to the agent; one that rests on calls without a recording is unknown, and laid to the sandbox."""
 
 import pytest
 from judging import TOOLS, call, case_of, dialogue, found_places
@@ -9,7 +9,7 @@ from pytest_mapsat.model import Fault
 MINUTES = {
     "kind": "number", "unit": "min", "equals": {"op": "bound", "tool": "route", "path": "minutes"},
 }  # fmt: skip
-MISS = {"status": "no_record"}
+MISS = {"status": "no_recording"}
 
 
 def label(check, *, reply="It is 9 min to Old Mill.", steps=(), **fields):
@@ -26,10 +26,10 @@ def label(check, *, reply="It is 9 min to Old Mill.", steps=(), **fields):
         ({"kind": "all", "checks": [MINUTES, {"kind": "said", "any": ["Old Mill"]}]}, "route"),
     ],
 )
-def test_what_would_fail_for_want_of_a_record_is_unknown_and_laid_to_the_sandbox(check, tool):
+def test_what_would_fail_for_want_of_a_recording_is_unknown_and_laid_to_the_sandbox(check, tool):
     found = label(check, steps=(call(tool, MISS, status="miss", to="here"),))
     assert (found.outcome, found.value, found.blame) == ("unevaluated", None, "sandbox")
-    assert found.why.endswith(f"no call of {tool} had a record in the sandbox")
+    assert found.why.endswith(f"no call of {tool} had a recording in the sandbox")
 
 
 @pytest.mark.parametrize(

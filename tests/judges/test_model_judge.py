@@ -285,7 +285,7 @@ def test_episodes_without_words_or_broken_by_others_are_not_asked_about():
         assert all(label.value != 1 or label.vacuous for label in verdict.labels)
 
 
-def test_a_call_without_a_record_stays_the_sandboxes_matter():
+def test_a_call_without_a_recording_stays_the_sandboxes_matter():
     fact = {"id": "t", "text": "Every time is right", "check": {"kind": "number", "unit": "min", "equals": {"op": "bound", "tool": "route", "path": "m"}}}  # fmt: skip
     trajectory = dialogue("It takes 25 minutes.", steps=[call("route", status="miss", to="x")])
     verdict, door = judged(lambda *_: entry(words="25 minutes"), case=case_of(facts=[fact]), trajectory=trajectory)

@@ -105,7 +105,7 @@ def test_two_places_of_one_name_that_differ_cannot_be_told_apart():
     assert judge_reply("Go to Luna", "recommends", steps=[call(result=places)], where=GOOD).passed is None
 
 
-def test_what_cannot_be_read_in_a_record_is_not_known():
+def test_what_cannot_be_read_in_a_recording_is_not_known():
     where = {"hours": {"op": "open_at", "time": "18:00"}}
     assert recommends("Go to Cafe Luna", where=where).passed is True
     assert recommends("Go to Old Mill", where=where).passed is False

@@ -6,10 +6,8 @@ import json
 import pytest
 from judging import case_of, dialogue
 from saved_runs import card, run_text
-from tests_data import data_dir
 
 from pytest_mapsat.judges import RecordedJudge
-from pytest_mapsat.metrics import explicit_completion, faithfulness, implicit_satisfaction, index_labels
 from pytest_mapsat.model import Count, Fault, SuiteError, trajectory_digest
 
 EXPLICIT = [{"id": "e1", "text": "by bus"}, {"id": "e2", "text": "today"}]
@@ -251,65 +249,3 @@ def test_many_problems_are_told_up_to_a_limit(tmp_path):
     with pytest.raises(SuiteError) as raised:
         opened(tmp_path, "\n".join(["{}"] * 50))
     assert len(raised.value.problems) == 20
-
-
-CASES = ("44cc53", "601630", "715981", "f61d2f", "d3238e", "f5464f", "980f3e", "ed3470", "37f457", "63698b")
-FORMATS = ("verdicts_gpt53.jsonl", "upstream/data/outputs/evaluation_res/*.csv")
-
-
-def published_rows(name):
-    lines = (data_dir() / "mapsatisfybench" / name).read_text(encoding="utf-8").splitlines()
-    return {row["case_id"][:6]: row for row in map(json.loads, lines)}
-
-
-def published_case(row):
-    """A published row as a case, as far as judging reads it."""
-    truth = row["ground_truth"]
-    rubric = truth["truth_trajectory"]["tool_calls"]["factual_answer_rubric"]
-    implicit = [
-        {
-            "id": f"z{index}",
-            "text": factor["rubric_instruction"],
-            "severity": factor["constraint_type"],
-            "weight": factor["evidence_confidence"],
-        }
-        for index, factor in enumerate(truth["implicit_intent"])
-    ]
-    return case_of(
-        explicit=[{"id": f"e{index}", "text": text} for index, text in enumerate(truth["explicit_intent"])],
-        implicit=implicit,
-        facts=[{"id": f"f{index}", "text": text} for index, text in enumerate(rubric)],
-        case_id=row["case_id"],
-    )
-
-
-@pytest.mark.parametrize("pattern", FORMATS)
-@pytest.mark.parametrize("case_id", CASES)
-def test_the_labels_of_published_verdicts_give_the_published_figures(pattern, case_id):
-    (path,) = (data_dir() / "mapsatisfybench").glob(pattern)
-    case = published_case(published_rows("cases.jsonl")[case_id])
-    trajectory = dialogue("x").model_copy(update={"case": case.id})
-    verdict = RecordedJudge.open(path, "recorded:v", "v").judge(case, trajectory)
-    labels = index_labels(verdict)
-    found = {
-        "ECR": explicit_completion(case, labels, verdict.explicit_count).value,
-        "IISR": implicit_satisfaction(case, labels).value,
-        "IFS": faithfulness(case, labels).measure.value,
-    }
-    expected = published_rows("verdicts_gpt53.jsonl")[case_id]["metrics"]
-    assert found == {name: pytest.approx(expected[name], abs=1e-4) for name in found}
-    assert len(verdict.labels) == len(case.truth.factors)
-    assert [warning for warning in verdict.warnings if "joined by case id" not in warning] == []
-
-
-def test_four_of_the_published_passes_hold_only_because_nothing_is_claimed():
-    path = data_dir() / "mapsatisfybench" / "verdicts_gpt53.jsonl"
-    judge = RecordedJudge.open(path, "recorded:v", "v")
-    cases = [published_case(row) for row in published_rows("cases.jsonl").values()]
-    verdicts = [judge.judge(case, dialogue("x").model_copy(update={"case": case.id})) for case in cases]
-    labels = [label for verdict in verdicts for label in verdict.labels if label.kind == "fact"]
-    assert (len(labels), sum(label.value == 1 for label in labels), sum(label.vacuous for label in labels)) == (
-        35,
-        19,
-        4,
-    )

@@ -191,7 +191,7 @@ def test_without_calls_a_miss_says_what_the_nearest_entry_has_instead(models: Sc
     assert "parameters ({}, now {'temperature': 0.0}); vote (1, now 2); message 1 (user): " in told
     assert "river open" in told
     assert "lake open" in told
-    assert "mapsat cache import" in told
+    assert "python -m pytest_mapsat cache import" in told
     with pytest.raises(ModelError, match="has none to anything like it"):
         opened("only").ask(asked("hi", purpose="judge"))
     assert opened("only").ask(asked("Something else altogether")).cached

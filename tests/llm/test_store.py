@@ -99,7 +99,7 @@ def test_no_pickle_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode
     base.close()
     store = Store(tmp_path)
     assert list(store.names()) == ["k"]
-    with pytest.raises(StoreError, match=r"an entry is damaged.*mapsat cache clear"):
+    with pytest.raises(StoreError, match=r"an entry is damaged.*python -m pytest_mapsat cache clear"):
         store.get("k")
     store.close()
     assert not (tmp_path / "exploded").exists()
@@ -107,7 +107,9 @@ def test_no_pickle_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode
 
 def test_a_damaged_file_says_what_to_run_and_can_be_cleared(tmp_path: Path) -> None:
     (tmp_path / "cache.db").write_bytes(b"no database at all" * 1000)
-    with pytest.raises(StoreError, match="cannot be used: file is not a database; run: mapsat cache clear"):
+    with pytest.raises(
+        StoreError, match="cannot be used: file is not a database; run: python -m pytest_mapsat cache clear"
+    ):
         Store(tmp_path)
     (tmp_path / "mine.txt").write_text("kept")
     clear_store(tmp_path)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from metric_builders import METRICS, call, make_case, make_trajectory
 
-from pytest_mapsat.metrics import PASS_RATE, PIPA, tool_selection
+from pytest_mapsat.metrics import PASS_RATE, tool_selection
 from pytest_mapsat.model import Bound, ExpectedTool, WithinM
 from pytest_mapsat.sandbox import satisfies
 
@@ -24,7 +24,6 @@ def test_the_examples_of_the_page_run(page):
 def test_every_metric_stands_in_the_table():
     text = (DOCS / "metrics.md").read_text(encoding="utf-8")
     assert [name for name in (*METRICS, PASS_RATE) if f"| `{name}` |" not in text] == []
-    assert [metric.name for metric in PIPA.metrics if f"`{metric.name}`" not in text] == []
 
 
 def test_the_sandboxs_predicate_checks_rules_over_two_parameters_and_earlier_results():

@@ -60,12 +60,12 @@ def test_nothing_of_the_truth_is_in_anything_an_agent_is_handed(pytester: pytest
     assert "case-id-of-its-own" not in environment_free
 
 
-def test_a_miss_says_nothing_of_other_records(pytester: pytest.Pytester) -> None:
+def test_a_miss_says_nothing_of_other_recordings(pytester: pytest.Pytester) -> None:
     tiny_suite.write_suite(pytester.path / "benchmark_cases")
     pytester.makepyfile(
         lost="def agent(message, tools):\n    print('GOT', tools.search_poi(query='zzz'))\n    return 'Blue Bay'\n"
     )
     result = pytester.runpytest("--mapsat-agent=lost:agent", "-s")
     line = next(line for line in result.stdout.lines if "GOT" in line)
-    assert "no_record" in line
+    assert "no_recording" in line
     assert "charger" not in line

@@ -48,7 +48,7 @@ def test_policies_and_success_are_judged_told_and_asserted(project: pytest.Pytes
     case["truth"]["tools"][0]["evidence"] = ["p1"]
     folder = project.path / "benchmark_cases"
     (folder / "nav" / "careful.yaml").write_text(json.dumps(case))
-    (folder / "records" / "careful.jsonl").write_text(json.dumps(tiny_suite.record("careful")))
+    (folder / "recordings" / "careful.jsonl").write_text(json.dumps(tiny_suite.recording("careful")))
     place, agent = "benchmark_cases/nav/careful.yaml", "--mapsat-agent=good:agent"
     result = project.runpytest(agent, place)
     result.assert_outcomes(passed=1)  # not asserted by default

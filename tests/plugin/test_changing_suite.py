@@ -55,9 +55,9 @@ def test_a_file_of_cases_that_changes_is_an_error_of_its_cases_alone(
 
 
 @EVERYWHERE
-@pytest.mark.parametrize("name", ["records/all.jsonl", "suite.yaml"])
+@pytest.mark.parametrize("name", ["recordings/all.jsonl", "suite.yaml"])
 @pytest.mark.parametrize("change", CHANGES)
-def test_records_or_a_manifest_that_change_are_an_error_of_every_case_that_needs_them(
+def test_recordings_or_a_manifest_that_change_are_an_error_of_every_case_that_needs_them(
     project: pytest.Pytester, workers: tuple[str, ...], name: str, change: str
 ) -> None:
     result, scored = _run(project, workers, name, change)

@@ -84,8 +84,8 @@ def test_a_regression_planted_in_one_domain_is_named_and_the_same_agent_stays_gr
 def test_what_nobody_can_tell_is_a_warning_unless_it_is_to_fail(planted: pytest.Pytester) -> None:
     few = [asking(f"few-{n}", "search") for n in range(3)]
     (planted.path / "benchmark_cases" / "all.jsonl").write_text("".join(json.dumps(one) + "\n" for one in few))
-    lines = [json.dumps(tiny_suite.record(one["id"])) + "\n" for one in few]
-    (planted.path / "benchmark_cases" / "records" / "all.jsonl").write_text("".join(lines))
+    lines = [json.dumps(tiny_suite.recording(one["id"])) + "\n" for one in few]
+    (planted.path / "benchmark_cases" / "recordings" / "all.jsonl").write_text("".join(lines))
     run(planted, GOOD, "--mapsat-assert=none", "--mapsat-save=few.json")
     rules = ("--mapsat-agent=worse:agent", "--mapsat-assert=none", "--mapsat-compare=few.json")
     told = run(planted, *rules, "--mapsat-compare-fail=ar:0.02")

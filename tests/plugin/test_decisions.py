@@ -59,8 +59,8 @@ def test_a_decision_on_another_reply_does_not_count_and_is_named(decided: pytest
 
 
 def test_a_decision_on_other_evidence_does_not_count_and_is_named(decided: pytest.Pytester) -> None:
-    records = decided.path / "benchmark_cases" / "records" / "all.jsonl"
-    records.write_text(records.read_text().replace("Blue Bay", "Blue Boy"))
+    recordings = decided.path / "benchmark_cases" / "recordings" / "all.jsonl"
+    recordings.write_text(recordings.read_text().replace("Blue Bay", "Blue Boy"))
     decided.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=new.json")
     assert "as the calls or their results are others: z1" in saved()["manifest"]["warnings"][0]
 

@@ -87,11 +87,11 @@ def test_other_styles_tell_everything(project: pytest.Pytester, workers: tuple[s
     result.stdout.fnmatch_lines(["*wanted *", "dialogue and calls:", "*agent: I suggest Old Mill.", "run it again: *"])
 
 
-def test_a_record_that_cannot_be_read_is_told_at_its_case_with_tb_line(project: pytest.Pytester) -> None:
-    (project.path / "benchmark_cases" / "records" / "all.jsonl").write_text('{"case": "nav-one", "tool": 1}\n')
+def test_a_recording_that_cannot_be_read_is_told_at_its_case_with_tb_line(project: pytest.Pytester) -> None:
+    (project.path / "benchmark_cases" / "recordings" / "all.jsonl").write_text('{"case": "nav-one", "tool": 1}\n')
     lines = _failures(project.runpytest(BAD, "--tb=line", "-k", "nav-one"))
     assert len(lines) == 1
-    assert lines[0].startswith("benchmark_cases/nav/a.yaml:2: benchmark_cases/records/all.jsonl:1: ")
+    assert lines[0].startswith("benchmark_cases/nav/a.yaml:2: benchmark_cases/recordings/all.jsonl:1: ")
 
 
 def test_a_failure_in_a_users_own_hook_keeps_its_place_with_tb_line(project: pytest.Pytester) -> None:
@@ -99,11 +99,11 @@ def test_a_failure_in_a_users_own_hook_keeps_its_place_with_tb_line(project: pyt
         """
         import pytest
         def pytest_runtest_call(item):
-            pytest.fail("no world today")
+            pytest.fail("no sandbox today")
         """
     )
     result = project.runpytest(BAD, "--tb=line", "-k", "nav-one")
-    result.stdout.fnmatch_lines(["*conftest.py:3: Failed: no world today"])
+    result.stdout.fnmatch_lines(["*conftest.py:3: Failed: no sandbox today"])
 
 
 @THOROUGHLY
@@ -168,7 +168,7 @@ def test_every_option_that_may_change_a_case_can_stand_in_the_command() -> None:
         ),
         *("compare", "compare-fail", "compare-on", "inconclusive", "pass-rule"),
         *("cache", "max-cost", "max-tokens", "rpm", "tpm"),  # how models are asked, not what comes of it
-        *("on-miss", "tools"),  # what they answered is a record by then
+        *("on-miss", "tools"),  # what they answered is a recording by then
         *("sample", "sample-by", "sample-seed"),  # which cases, not what happens in one
         *("concurrency", "executor", "isolate", "isolate-env", "memory"),  # where an episode runs, not what comes of it
     }

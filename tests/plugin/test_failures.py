@@ -50,13 +50,13 @@ def test_what_an_exception_was_raised_from_is_told(project: pytest.Pytester) -> 
         )
 
 
-def test_a_miss_tells_the_nearest_record(project: pytest.Pytester) -> None:
+def test_a_miss_tells_the_nearest_recording(project: pytest.Pytester) -> None:
     project.makepyfile(lost="def agent(message, tools):\n    return str(tools.search_poi(query='pharmacy'))\n")
     result = project.runpytest("--mapsat-agent=lost:agent", "-k", "nav-one")
     result.stdout.fnmatch_lines(
         [
             '*search_poi(query="pharmacy")  [[]miss[]]',
-            "*nearest of 1 records*",
+            "*nearest of 1 recordings*",
             "*query: asked 'pharmacy', recorded 'charger'*",
         ]
     )

@@ -85,7 +85,7 @@ def test_a_run_beside_the_built_in_item_is_the_same_episode(project: pytest.Pyte
 def test_the_sandbox_answers_as_the_agent_would_be_answered(project: pytest.Pytester) -> None:
     project.makepyfile(
         test_own="""
-        def test_world(mapsat_sandbox):
+        def test_sandbox(mapsat_sandbox):
             answer = mapsat_sandbox.call("search_poi", {"query": "charger"})
             assert answer.status == "ok"
             assert answer.provenance.kind == "exact"

@@ -89,11 +89,11 @@ def test_a_broken_case_file_makes_the_gate_invalid(project: pytest.Pytester, wor
 
 
 @EVERYWHERE
-def test_a_broken_record_fails_its_item_without_a_traceback_and_makes_the_gate_invalid(
+def test_a_broken_recording_fails_its_item_without_a_traceback_and_makes_the_gate_invalid(
     project: pytest.Pytester, workers: tuple[str, ...]
 ) -> None:
-    with (project.path / "benchmark_cases" / "records" / "all.jsonl").open("a") as records:
-        records.write('{"case":"nav-one","tool":"search_poi","arguments":{},"result":NaN}\n')
+    with (project.path / "benchmark_cases" / "recordings" / "all.jsonl").open("a") as recordings:
+        recordings.write('{"case":"nav-one","tool":"search_poi","arguments":{},"result":NaN}\n')
     result = project.runpytest(GOOD, *workers)
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(["*all.jsonl:4: NaN is not a JSON value*", "lost*nav-one*", "gate*INVALID*"])
@@ -105,8 +105,8 @@ def _without_check(project: pytest.Pytester) -> None:
     del unchecked["truth"]["implicit"][0]["check"]
     path = project.path / "benchmark_cases" / "nav" / "c.yaml"
     path.write_text(json.dumps([unchecked]))
-    with (project.path / "benchmark_cases" / "records" / "all.jsonl").open("a") as records:
-        records.write(json.dumps(tiny_suite.record("blind")) + "\n")
+    with (project.path / "benchmark_cases" / "recordings" / "all.jsonl").open("a") as recordings:
+        recordings.write(json.dumps(tiny_suite.recording("blind")) + "\n")
 
 
 def test_a_case_that_no_check_can_judge_is_skipped_and_undecided_and_not_lost(project: pytest.Pytester) -> None:

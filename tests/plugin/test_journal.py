@@ -222,7 +222,7 @@ def test_without_a_run_file_the_journal_stands_in_the_cache(many):
 def test_what_the_infrastructure_stopped_is_told_with_its_reason_and_played_again(many):
     away = many.path / "away"
     many.makeconftest(
-        f"from pathlib import Path\n\ndef pytest_mapsat_world(case, suite):\n    if case.id in Path({str(away)!r}).read_text():\n"
+        f"from pathlib import Path\n\ndef pytest_mapsat_sandbox(case, suite):\n    if case.id in Path({str(away)!r}).read_text():\n"
         "        raise OSError('the map server is away')\n"
     )
     away.write_text("nav-03 nav-04 nav-05 nav-06")
@@ -318,7 +318,7 @@ def test_the_file_of_decisions_is_no_place_for_the_run_file(many):
         ("/dev/null", "not a regular file"),
         ("benchmark_cases/suite.yaml", "would read it as a file of its manifest"),
         ("benchmark_cases/run.jsonl", "would read it as a file of its cases"),
-        ("benchmark_cases/records/run.jsonl", "would read it as a file of its records"),
+        ("benchmark_cases/recordings/run.jsonl", "would read it as a file of its recordings"),
         ("good.py/run.json", "good.py is not a folder"),
     ],
 )

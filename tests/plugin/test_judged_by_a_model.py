@@ -115,7 +115,7 @@ def test_a_gate_by_a_judge_without_the_certificate_that_the_suite_asks_for_is_in
     result.assert_outcomes(passed=3)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["gate     INVALID: the judge checks may not gate tiny: there is no*"])
-    assert "mapsat judge-agreement judged.json" in " ".join(result.stdout.str().split())
+    assert "mapsat review --agreement judged.json" in " ".join(result.stdout.str().split())
     result = project.runpytest("--mapsat-agent=good:agent")
     assert result.ret == pytest.ExitCode.OK
 

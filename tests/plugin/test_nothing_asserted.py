@@ -23,7 +23,9 @@ def softened(name: str) -> dict[str, Any]:
 @pytest.fixture
 def soft(project: pytest.Pytester) -> pytest.Pytester:
     (project.path / "benchmark_cases" / "nav" / "soft.yaml").write_text(json.dumps([softened("soft-one")]))
-    (project.path / "benchmark_cases" / "records" / "soft.jsonl").write_text(json.dumps(tiny_suite.record("soft-one")))
+    (project.path / "benchmark_cases" / "recordings" / "soft.jsonl").write_text(
+        json.dumps(tiny_suite.recording("soft-one"))
+    )
     return project
 
 

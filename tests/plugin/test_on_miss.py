@@ -1,4 +1,4 @@
-"""--mapsat-on-miss=record: what no record answers, the user's own tools do, once."""
+"""--mapsat-on-miss=record: what no recording answers, the user's own tools do, once."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 import sys
 
 import pytest
-from office_suite import records, write_office
+from office_suite import recordings, write_office
 
-RECORD = ("--mapsat-agent=bot:agent", "--mapsat-on-miss=record", "--mapsat-tools=office:tools")
+RECORDING = ("--mapsat-agent=bot:agent", "--mapsat-on-miss=record", "--mapsat-tools=office:tools")
 
 
 @pytest.fixture
@@ -16,12 +16,12 @@ def office(pytester: pytest.Pytester) -> pytest.Pytester:
     suite = write_office(pytester.path, "review", "talk")
     pytester.run(sys.executable, "-m", "pytest_mapsat", "record", "office:tools", "--case", "talk")
     (pytester.path / "calls.txt").unlink()
-    assert len(records(suite)) == 2
+    assert len(recordings(suite)) == 2
     return pytester
 
 
 def test_gaps_are_filled_from_own_tools_and_replayed_from_then_on(office: pytest.Pytester) -> None:
-    result = office.runpytest_subprocess(*RECORD, "-n", "2", "--mapsat-trials=2", "--mapsat-save=run.json")
+    result = office.runpytest_subprocess(*RECORDING, "-n", "2", "--mapsat-trials=2", "--mapsat-save=run.json")
     result.assert_outcomes(passed=4)
     result.stdout.fnmatch_lines(
         ["sandbox 8 calls: 4 exact, 4 recorded", "own * 2 answers of your own tools added to recorded.jsonl*"]
@@ -29,7 +29,7 @@ def test_gaps_are_filled_from_own_tools_and_replayed_from_then_on(office: pytest
     run = (office.path / "run.json").read_text()
     assert json.loads(run)["manifest"]["options"]["on_miss"] == "record"
     assert "top-secret-value" not in run
-    kept = records(office.path / "benchmark_cases")
+    kept = recordings(office.path / "benchmark_cases")
     assert [(one["case"], one["tool"]) for one in kept] == [
         (case, tool) for case in ("review", "talk") for tool in ("book_room", "find_rooms")
     ]
@@ -41,11 +41,11 @@ def test_gaps_are_filled_from_own_tools_and_replayed_from_then_on(office: pytest
 
 def test_a_tool_that_gives_no_answer_leaves_a_miss_that_says_so(office: pytest.Pytester) -> None:
     office.makepyfile(bot="def agent(message, tools):\n    return 'Cedar ' + tools.book_room(room_id='r9')['status']\n")
-    result = office.runpytest(*RECORD)
+    result = office.runpytest(*RECORDING)
     result.stdout.fnmatch_lines(
         ["sandbox 2 calls: 2 miss", "own * no answer: case review: book_room raised LookupError: no room r9*"]
     )
-    assert len(records(office.path / "benchmark_cases")) == 2
+    assert len(recordings(office.path / "benchmark_cases")) == 2
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_options_that_do_not_fit_are_a_usage_error(office: pytest.Pytester, opti
 
 
 def test_a_suite_that_cannot_be_written_turns_the_run_red(office: pytest.Pytester) -> None:
-    recorded = office.path / "benchmark_cases" / "records" / "recorded.jsonl"
+    recorded = office.path / "benchmark_cases" / "recordings" / "recorded.jsonl"
     office.makeconftest(
         f"""
         import pathlib
@@ -75,6 +75,6 @@ def test_a_suite_that_cannot_be_written_turns_the_run_red(office: pytest.Pyteste
                 path.mkdir()
         """
     )
-    result = office.runpytest(*RECORD, "-k", "review")
+    result = office.runpytest(*RECORDING, "-k", "review")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["error *--mapsat-on-miss: IsADirectoryError: *"])

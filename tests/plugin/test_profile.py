@@ -32,9 +32,9 @@ def profiled(project: pytest.Pytester) -> pytest.Pytester:
     ]
     suite = tiny_suite.write_suite(project.path / "profiled", {"nav/a.yaml": [case]})
     (suite / "tools" / "get_profile.yaml").write_text(TOOL.replace("match: {uid: {answers_about: user}}\n", ""))
-    record = {"case": "c1", "tool": "get_profile", "arguments": {"uid": "u-1"}, "result": {"seat": "window"}}
-    with (suite / "records" / "all.jsonl").open("a") as file:
-        file.write(json.dumps(record) + "\n")
+    recording = {"case": "c1", "tool": "get_profile", "arguments": {"uid": "u-1"}, "result": {"seat": "window"}}
+    with (suite / "recordings" / "all.jsonl").open("a") as file:
+        file.write(json.dumps(recording) + "\n")
     project.makepyfile(asks=ASKS)
     return project
 

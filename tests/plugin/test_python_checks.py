@@ -33,7 +33,9 @@ def add_case(project: pytest.Pytester, written: object = "short") -> None:
         {"id": "z3", "text": "it is short", "severity": "hard", "weight": 1, "check": written}
     )
     (project.path / "benchmark_cases" / "nav" / "brief.yaml").write_text(json.dumps(case))
-    (project.path / "benchmark_cases" / "records" / "brief.jsonl").write_text(json.dumps(tiny_suite.record("brief")))
+    (project.path / "benchmark_cases" / "recordings" / "brief.jsonl").write_text(
+        json.dumps(tiny_suite.recording("brief"))
+    )
 
 
 def run(project: pytest.Pytester, conftest: str = CONFTEST, written: object = "short") -> pytest.RunResult:

@@ -54,7 +54,7 @@ def test_a_metric_that_does_not_apply_is_null_with_its_class(project: pytest.Pyt
     odd = tiny_suite.case("odd")
     odd["truth"]["clarification"] = {"max_turns": 0}
     (project.path / "benchmark_cases" / "nav" / "odd.yaml").write_text(json.dumps([odd]))
-    (project.path / "benchmark_cases" / "records" / "odd.jsonl").write_text(json.dumps(tiny_suite.record("odd")))
+    (project.path / "benchmark_cases" / "recordings" / "odd.jsonl").write_text(json.dumps(tiny_suite.recording("odd")))
     case = next(case for case in save(project, "run.json")["cases"] if case["id"] == "odd")
     assert case["metrics"]["eff"] is None
     assert (case["classes"]["eff"], case["classes"]["ses"]) == ("not_applicable", "not_applicable")

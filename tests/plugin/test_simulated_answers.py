@@ -1,4 +1,4 @@
-"""--mapsat-on-miss=simulate:MODEL: a model answers what no record does, in the form of the records, marked everywhere."""
+"""--mapsat-on-miss=simulate:MODEL: a model answers what no recording does, in the form of the recordings, marked everywhere."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from scripted_models import ScriptedModels, said, scripted_models
 from tiny_suite import case, write_suite
 
 from pytest_mapsat.llm.call import library
-from pytest_mapsat.recording.simulated import unlike
+from pytest_mapsat.recording.own_sandbox import unlike
 
 SIMULATE = "--mapsat-on-miss=simulate:openai/gpt-4o-mini"
-#: Asks for what no record answers.
+#: Asks for what no recording answers.
 STRANGE = """\
 def agent(message, tools):
     pois = tools.search_poi(query="an ice rink").get("pois", [])
@@ -55,13 +55,13 @@ def test_a_made_up_answer_is_marked_kept_and_replayed(project: pytest.Pytester, 
     assert step["provenance"]["kind"] == "simulated"
     assert step["usage"]["input_tokens"] == 200
     (card,) = json.loads((project.path / "1.json").read_text())["cases"]
-    assert (card["world_spent"]["input_tokens"], card["world_spent"]["output_tokens"]) == (200, 20)
-    done.stdout.fnmatch_lines(["spent*world 200 tokens in, 20 out*"])
+    assert (card["sandbox_spent"]["input_tokens"], card["sandbox_spent"]["output_tokens"]) == (200, 20)
+    done.stdout.fnmatch_lines(["spent*sandbox 200 tokens in, 20 out*"])
     first, second = (request["messages"][0]["content"] for request in models.requests)
     assert '"Blue Bay"' in first
     assert "an open charger, near a cafe" not in first
     assert second.endswith("result.pois[0] lacks the key 'open', which all recorded answers have")
-    kept = json.loads((project.path / "one" / "records" / "recorded.jsonl").read_text())
+    kept = json.loads((project.path / "one" / "recordings" / "recorded.jsonl").read_text())
     assert (kept["simulated"], kept["arguments"], kept["result"]) == (True, {"query": "an ice rink"}, RINK)
     models.requests.clear()
     project.runpytest("one", "--mapsat-agent=strange:agent", "--mapsat-save=2.json")
@@ -77,8 +77,8 @@ def test_an_answer_of_another_form_leaves_a_miss_that_says_why(
     done = project.runpytest("one", "--mapsat-agent=strange:agent", "--mapsat-save=1.json", SIMULATE)
     (step,) = steps(project, "1.json")
     assert step["status"] == "miss"
-    assert "result is a text, and recorded answers have an object" in done.stdout.str()
-    assert not (project.path / "one" / "records" / "recorded.jsonl").exists()
+    assert "result is a text, and recorded answers have an object" in " ".join(done.stdout.str().split())
+    assert not (project.path / "one" / "recordings" / "recorded.jsonl").exists()
 
 
 def test_a_simulation_needs_a_model(project: pytest.Pytester, models: ScriptedModels) -> None:

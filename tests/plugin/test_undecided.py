@@ -92,7 +92,7 @@ def test_an_agent_sheds_no_bad_case_by_asking_what_is_not_recorded(project: pyte
         [
             "warning  2 of 2 calls missed (100%)*",
             "gate     INCONCLUSIVE: navigation.ar 0.0000-0.5000 is undecided at 0.1*",
-            "*calls without a record leave labels open*",
+            "*calls without a recording leave labels open*",
         ]
     )
 
@@ -101,7 +101,7 @@ def test_a_case_that_asks_for_nothing_earns_nothing(project: pytest.Pytester) ->
     empty = tiny_suite.case("empty")
     empty["truth"] |= {"explicit": [], "implicit": []}
     (project.path / "benchmark_cases" / "nav" / "c.yaml").write_text(json.dumps([empty]))
-    (project.path / "benchmark_cases" / "records" / "c.jsonl").write_text(json.dumps(tiny_suite.record("empty")))
+    (project.path / "benchmark_cases" / "recordings" / "c.jsonl").write_text(json.dumps(tiny_suite.recording("empty")))
     result = project.runpytest("--mapsat-agent=good:agent", "--mapsat-save=run.json")
     assert result.ret == 1
     result.assert_outcomes(passed=3, skipped=1)

@@ -91,6 +91,6 @@ def test_of_three_shipped_cases_the_crossed_answers_accuse_nothing_right_and_are
     counts = proof.crossed.to_json()
     assert counts["false_alarms"] <= 1  # "X would run to 660 for all of you" is read as a proposal
     assert counts["harmless"] >= 20
-    assert counts["caught"] >= counts["wrong"] / 3
+    assert counts["killed"] >= counts["wrong"] / 3
     assert proof.to_json()["answers"] == counts
     assert not {trial.kind for trial in proof.trials} & set(CROSSED)

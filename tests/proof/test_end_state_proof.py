@@ -69,7 +69,7 @@ def test_a_case_that_a_silent_agent_keeps_is_warned_of_unless_another_requiremen
     assert told(lint(ended(check, asked, **truth))[1]) == set()
 
 
-def test_a_world_that_nobody_makes_is_named(tmp_path, monkeypatch, capsys):
+def test_a_sandbox_that_nobody_makes_is_named(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     shop.write_shop(tmp_path / "suite", ended(STATE))
     assert main(["lint", "suite"]) == 2
@@ -77,20 +77,20 @@ def test_a_world_that_nobody_makes_is_named(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    ("checks", "survivors"),
+    ("checks", "survived"),
     [
         ((STATE, UNCHANGED), {"altered_write"}),  # another reason is written, which the case allows
         ((STATE,), {"altered_write", "added_write"}),
         (({"kind": "same_end"},), set()),
     ],
 )
-def test_mutants_drop_add_and_alter_a_write(lint, checks, survivors):
+def test_mutants_drop_add_and_alter_a_write(lint, checks, survived):
     _, told = lint(ended(*checks, end="oracle"), "--mutants")
-    assert {one["kind"] for one in told["mutants"]["survivors"]} == survivors
+    assert {one["kind"] for one in told["mutants"]["survived"]} == survived
     assert told["mutants"]["wrong"] == 5
 
 
-def test_a_write_that_is_made_twice_is_caught(lint, tmp_path):
+def test_a_write_that_is_made_twice_is_killed(lint, tmp_path):
     """A shop that lets an order be cancelled again, and counts how often."""
     counting = shop.CONFTEST.replace('if order is None or order["status"] != "open":', "if order is None:").replace(
         'status="cancelled"', 'status="cancelled", times=order.get("times", 0) + 1'
@@ -98,5 +98,5 @@ def test_a_write_that_is_made_twice_is_caught(lint, tmp_path):
     (tmp_path / "conftest.py").write_text(counting)
     _, told = lint(ended({"kind": "same_end"}, end="oracle"), "--mutants")
     assert (
-        told["mutants"]["wrong"] == told["mutants"]["caught"] == 7
+        told["mutants"]["wrong"] == told["mutants"]["killed"] == 7
     )  # five as above, the order twice, and one that had left

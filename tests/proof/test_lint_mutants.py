@@ -3,14 +3,13 @@
 import json
 from pathlib import Path
 
-import pytest
 from calibrated import trust
 
 from pytest_mapsat.cli import main
-from pytest_mapsat.proof import prove
+from pytest_mapsat.proof import prove, table
 from pytest_mapsat.reports import cell_width
 from pytest_mapsat.suite import open_suite
-from shipped_agents.errands_world import world_of
+from shipped_agents.errands_sandbox import sandbox_of
 
 SHIPPED = Path(__file__).resolve().parents[2] / "benchmark_cases"
 TOOL = {
@@ -41,12 +40,12 @@ def write_suite(root: Path, check: dict, say: str = "Go to Old Mill, 40 yuan.", 
         },
     }  # fmt: skip
     (root / "tools").mkdir()
-    (root / "records").mkdir()
+    (root / "recordings").mkdir()
     (root / "suite.yaml").write_text(json.dumps(manifest))
     (root / "a.yaml").write_text(json.dumps(case))
     (root / "tools" / "find.yaml").write_text(json.dumps(TOOL))
-    record = {"case": "a", "tool": "find", "arguments": {"query": "x"}, "result": PLACES}
-    (root / "records" / "a.jsonl").write_text(json.dumps(record) + "\n")
+    recording = {"case": "a", "tool": "find", "arguments": {"query": "x"}, "result": PLACES}
+    (root / "recordings" / "a.jsonl").write_text(json.dumps(recording) + "\n")
     trust(root)
     return root
 
@@ -61,11 +60,11 @@ def test_json_counts_and_lists_what_survived(tmp_path, capsys):
     assert status == 0
     assert set(found) == {"findings", "mutants"}
     mutants = found["mutants"]
-    assert set(mutants) == {"wrong", "caught", "harmless", "false_alarms", "undecided", "survivors", "answers"}
+    assert set(mutants) == {"wrong", "killed", "harmless", "false_alarms", "undecided", "survived", "answers"}
     assert set(mutants["answers"]) == set(mutants) - {"answers"}
-    assert mutants["wrong"] == mutants["caught"] + mutants["undecided"]["wrong"]
-    assert mutants["caught"] > 5
-    assert (mutants["false_alarms"], mutants["survivors"]) == (0, [])
+    assert mutants["wrong"] == mutants["killed"] + mutants["undecided"]["wrong"]
+    assert mutants["killed"] > 5
+    assert (mutants["false_alarms"], mutants["survived"]) == (0, [])
     assert mutants["harmless"] > 10
 
 
@@ -74,8 +73,8 @@ def test_a_survivor_says_kind_case_factor_change_and_reason(tmp_path, capsys):
     _, found = lint_json(capsys, write_suite(tmp_path, STRONG, say))
     mutants = found["mutants"]
     open_ = mutants["undecided"]["wrong"]
-    assert mutants["wrong"] - mutants["caught"] - open_ == len(mutants["survivors"]) > 0
-    first = next(one for one in mutants["survivors"] if one["kind"] == "value_off")
+    assert mutants["wrong"] - mutants["killed"] - open_ == len(mutants["survived"]) > 0
+    first = next(one for one in mutants["survived"] if one["kind"] == "value_off")
     assert (first["kind"], first["case"], first["factors"]) == ("value_off", "a", ["price"])
     assert first["changed"] == "40 yuan became 32 yuan"
     assert "says '40 yuan'" in first["why"]["price"]
@@ -128,38 +127,23 @@ def test_without_the_option_json_is_the_list_of_findings(tmp_path, capsys):
     assert isinstance(json.loads(capsys.readouterr().out), list)
 
 
-@pytest.mark.parametrize("columns", [60, 80])
-def test_the_report_on_the_shipped_suite_fits_the_terminal(capsys, monkeypatch, columns):
-    monkeypatch.setenv("COLUMNS", str(columns))
-    assert main(["lint", str(SHIPPED), "--mutants", "-p", str(SHIPPED.parent / "conftest.py")]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    told = [line for line in lines if "oracle-open]" not in line]  # what lint tells of a line of a file is one line
-    assert [line for line in told if cell_width(line) > columns] == []
-    assert any(line.startswith("search-pharmacy-late") for line in lines)
-    assert lines[-1].startswith("undecided: ")
-
-
-@pytest.fixture(scope="module")
-def proof():
+def test_what_the_checks_of_the_shipped_suite_are_worth(monkeypatch):
+    """One test, since making all mutants takes half a minute."""
     suite = open_suite(SHIPPED)
-    suite.worlds = [lambda case, _suite: world_of(case)]
-    entries = [entry for path in suite.files() for entry in suite.entries(path)]
-    return prove([suite.load(entry) for entry in entries], suite)
-
-
-def test_the_shipped_checks_catch_wrong_mutants_by_the_factor_they_violate(proof):
+    suite.sandboxes = [lambda case, _suite: sandbox_of(case)]
+    proof = prove([suite.load(entry) for entry in suite.readable()], suite)
     assert len(proof.wrong) >= 300
-    assert len(proof.survivors) <= 0.05 * len(proof.wrong), [trial.to_json() for trial in proof.survivors]
-
-
-def test_the_shipped_checks_accuse_no_oracle_and_hardly_a_harmless_mutant(proof):
-    assert not [trial for trial in proof.false_alarms if trial.kind == "oracle"]
+    assert len(proof.survived) <= 0.05 * len(proof.wrong), [trial.to_json() for trial in proof.survived]
     assert len(proof.harmless) >= 300
+    assert not [trial for trial in proof.false_alarms if trial.kind == "oracle"]
     assert len(proof.false_alarms) <= 0.02 * len(proof.harmless), proof.false_alarms
-
-
-def test_every_shipped_case_is_tried_and_every_factor_is_probed_or_known_not_to_be(proof):
     assert proof.untried == {}
     probed = {(trial.case, factor) for trial in proof.wrong for factor in trial.violates}
     factors = {(case, factor) for case, listed in proof.factors.items() for factor in listed}
     assert len(probed) >= 0.75 * len(factors)
+    for columns in (60, 80):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        lines = list(table(proof))
+        assert [line for line in lines if cell_width(line) > columns] == []
+        assert any(line.startswith("search-pharmacy-late") for line in lines)
+        assert lines[-1].startswith("undecided: ")

@@ -32,7 +32,7 @@ def test_another_place_comes_with_its_own_address():
     assert ENGLISH.replace("Cafe Luna", "Red Door").replace("5 Mill Lane", "2 Hill Street") in wrong("another_place")
 
 
-def test_a_closed_shop_is_one_whose_record_says_so():
+def test_a_closed_shop_is_one_whose_recording_says_so():
     # It is 10:00; Old Mill opens at noon.
     assert [text.split(" at ")[0] for text in wrong("closed_shop")] == ["Go to Old Mill"]
     assert not any("Old Mill" in text for text in wrong("another_place"))

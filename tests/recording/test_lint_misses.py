@@ -13,7 +13,7 @@ from saved_runs import card, run_text
 
 from pytest_mapsat.cli import main
 from pytest_mapsat.model import Step, Trajectory, Turn
-from pytest_mapsat.sandbox import Sandbox
+from pytest_mapsat.sandbox import RecordedSandbox
 from pytest_mapsat.suite import open_suite
 
 NEAR = "match:\n  query: {type: text, near: 0.8, generic: [the]}\n"
@@ -30,7 +30,7 @@ def suite(tmp_path, monkeypatch) -> Path:
 
 def saved(suite: Path, *queries: str, case: str = "nav-one", tool: str = "search_poi") -> None:
     opened = open_suite(suite)
-    sandbox = Sandbox(opened.tools, opened.records(case))
+    sandbox = RecordedSandbox(opened.tools, opened.recordings(case))
     answers = [(query, sandbox.call(tool, {"query": query})) for query in queries]
     steps = tuple(
         Step(
@@ -47,26 +47,28 @@ def saved(suite: Path, *queries: str, case: str = "nav-one", tool: str = "search
     (suite.parent / "run.json").write_text(run_text(card(Trajectory(case=case, turns=turns))))
 
 
-def test_a_synonym_that_is_offered_makes_the_record_answer(suite, capsys):
+def test_a_synonym_that_is_offered_makes_the_recording_answer(suite, capsys):
     saved(suite, "charger", "plug", "Plug ")
     assert main(["lint", "suite", "--misses", "run.json"]) == 0
     out = capsys.readouterr().out
     assert 'case nav-one: search_poi(query="plug"), 2 times' in out
-    assert 'query: asked "plug", the nearest record has "charger"' in out
+    assert 'query: asked "plug", the nearest recording has "charger"' in out
     assert "in suite/tools/search_poi.yaml:1 below match.query.synonyms:" in out
     assert '"charger": ["plug"]' in out
     assert out.endswith("2 calls missed, 1 different\n")
     tool = suite / "tools" / "search_poi.yaml"
     tool.write_text(tool.read_text().replace("generic: [the]", 'generic: [the], synonyms: {"charger": ["plug"]}'))
     opened = open_suite(suite)
-    assert Sandbox(opened.tools, opened.records("nav-one")).call("search_poi", {"query": "plug"}).status == "ok"
+    assert (
+        RecordedSandbox(opened.tools, opened.recordings("nav-one")).call("search_poi", {"query": "plug"}).status == "ok"
+    )
 
 
-def test_the_record_that_is_offered_is_read_only_once_it_is_filled_in(suite, capsys):
+def test_the_recording_that_is_offered_is_read_only_once_it_is_filled_in(suite, capsys):
     saved(suite, "plug")
     main(["lint", "suite", "--misses", "run.json"])
     [line] = [line.strip() for line in capsys.readouterr().out.splitlines() if line.strip().startswith('{"case"')]
-    more = suite / "records" / "more.jsonl"
+    more = suite / "recordings" / "more.jsonl"
     more.write_text(line + "\n")
     assert main(["lint", "suite"]) == 1
     assert "more.jsonl:1: is not valid JSON" in capsys.readouterr().out
@@ -104,8 +106,8 @@ def test_the_document_shows_what_is_printed(tmp_path, monkeypatch, capsys):
     (root / "tools" / "find.yaml").write_text(tool.replace("search_poi", "find"))
     case = root / "a.yaml"
     case.write_text(case.read_text().replace("search_poi", "find"))
-    record = {"case": "pharmacy", "tool": "find", "arguments": {"query": "pharmacy"}, "result": {"pois": []}}
-    (root / "records" / "all.jsonl").write_text(json.dumps(record) + "\n")
+    recording = {"case": "pharmacy", "tool": "find", "arguments": {"query": "pharmacy"}, "result": {"pois": []}}
+    (root / "recordings" / "all.jsonl").write_text(json.dumps(recording) + "\n")
     saved(root, *["drugstore"] * 3, case="pharmacy", tool="find")
     main(["lint", "benchmark_cases", "--misses", "run.json"])
     doc = (Path(__file__).resolve().parents[2] / "docs" / "recording.md").read_text(encoding="utf-8")

@@ -171,10 +171,10 @@ class Hostile:
         (lambda: float("inf"), "the number inf"),
         (lambda: {1: 2}, "a key of type int; keys of JSON are text"),
         (lambda: "\ud800", "half of a character"),
-        (lambda: "x" * 5_000_000, "a result of 5,000,002 bytes; a record holds"),
+        (lambda: "x" * 5_000_000, "a result of 5,000,002 bytes; a recording holds"),
     ],
 )
-def test_what_no_record_can_hold_is_told_with_its_place(function, message):
+def test_what_no_recording_can_hold_is_told_with_its_place(function, message):
     with pytest.raises(NoAnswerError, match=message):
         OwnTools.of({"lost" if function is lost else "tool": function}).ask("lost" if function is lost else "tool", {})
 

@@ -6,7 +6,7 @@ import json
 import sys
 
 import pytest
-from office_suite import records, write_office
+from office_suite import recordings, write_office
 
 from pytest_mapsat.cli import main
 
@@ -27,12 +27,12 @@ def recorded(capsys, *options: str) -> tuple[int, dict]:
     return status, json.loads(out.out)
 
 
-def test_tools_are_described_and_the_oracle_s_calls_become_records(office, capsys):
+def test_tools_are_described_and_the_oracle_s_calls_become_recordings(office, capsys):
     status, told = recorded(capsys)
     assert status == 0
     assert [name.rpartition("/")[2] for name in told["tools"]] == ["book_room.yaml", "find_rooms.yaml", "odd.yaml"]
     assert told["redacted"] == ["find_rooms: session.auth_token", "find_rooms: token"]
-    book, find = records(office)
+    book, find = recordings(office)
     assert book == {
         "case": "review",
         "tool": "book_room",
@@ -52,34 +52,34 @@ def test_recording_again_changes_no_byte(office, capsys):
     recorded(capsys)
     before = {path: path.read_bytes() for path in office.rglob("*") if path.is_file()}
     status, told = recorded(capsys)
-    assert (status, told["records"]["known"], told["tools"]) == (0, 2, [])
+    assert (status, told["recordings"]["known"], told["tools"]) == (0, 2, [])
     assert {path: path.read_bytes() for path in office.rglob("*") if path.is_file()} == before
 
 
 def test_another_answer_is_reported_and_replaces_only_when_told(office, capsys, tmp_path):
     recorded(capsys)
-    path = office / "records" / "recorded.jsonl"
+    path = office / "recordings" / "recorded.jsonl"
     path.write_text(path.read_text().replace("booked", "waiting"))
     status, told = recorded(capsys)
     assert status == 1
-    [problem] = told["records"]["problems"]
-    assert problem.startswith("benchmark_cases/records/recorded.jsonl:1: case review: book_room(")
+    [problem] = told["recordings"]["problems"]
+    assert problem.startswith("benchmark_cases/recordings/recorded.jsonl:1: case review: book_room(")
     assert "answers something else now (--replace takes the new one)" in problem
-    assert records(office)[0]["result"]["status"] == "waiting"
+    assert recordings(office)[0]["result"]["status"] == "waiting"
     status, told = recorded(capsys, "--replace")
-    assert (status, told["records"]["replaced"]) == (0, 1)
-    assert records(office)[0]["result"]["status"] == "booked"
+    assert (status, told["recordings"]["replaced"]) == (0, 1)
+    assert recordings(office)[0]["result"]["status"] == "booked"
 
 
-def test_a_record_written_by_hand_is_never_replaced(office, capsys):
+def test_a_recording_written_by_hand_is_never_replaced(office, capsys):
     recorded(capsys)
     by_hand = {"case": "review", "tool": "book_room", "arguments": {"room_id": "r2"}, "result": {"status": "no"}}
-    (office / "records" / "hand.jsonl").write_text(json.dumps(by_hand) + "\n")
-    (office / "records" / "recorded.jsonl").unlink()
+    (office / "recordings" / "hand.jsonl").write_text(json.dumps(by_hand) + "\n")
+    (office / "recordings" / "recorded.jsonl").unlink()
     status, told = recorded(capsys, "--replace")
     assert status == 1
-    assert "hand.jsonl:1: case review: book_room(" in told["records"]["problems"][0]
-    assert [record["tool"] for record in records(office)] == ["find_rooms"]
+    assert "hand.jsonl:1: case review: book_room(" in told["recordings"]["problems"][0]
+    assert [recording["tool"] for recording in recordings(office)] == ["find_rooms"]
 
 
 def test_an_agent_may_make_the_calls_and_gets_what_the_tools_return(office, capsys, tmp_path):
@@ -92,11 +92,11 @@ def test_an_agent_may_make_the_calls_and_gets_what_the_tools_return(office, caps
     )
     status, told = recorded(capsys, "--agent", "bot:agent")
     assert status == 1
-    assert [record["tool"] for record in records(office)] == ["find_rooms"]
+    assert [recording["tool"] for recording in recordings(office)] == ["find_rooms"]
     problems = "\n".join(told["problems"])
     assert "book_room raised LookupError: no room r9 for key [redacted]" in problems
     assert "a set, which JSON cannot hold" in problems
-    assert "a record holds" in problems
+    assert "a recording holds" in problems
     assert "there is no tool 'nowhere'" in problems
 
 
@@ -119,7 +119,7 @@ def test_what_cannot_be_recorded_is_explained_with_status_2(office, capsys, argu
 def test_nothing_is_written_through_a_link_that_leads_out_of_the_suite(office, capsys, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "mine.jsonl").write_text("")
-    for name, target in (("tools", "elsewhere"), ("records/recorded.jsonl", "mine.jsonl")):
+    for name, target in (("tools", "elsewhere"), ("recordings/recorded.jsonl", "mine.jsonl")):
         link = office / name
         link.parent.mkdir(exist_ok=True)
         link.symlink_to(tmp_path / target)
@@ -149,7 +149,7 @@ def test_every_case_that_cannot_be_read_is_told_and_the_sound_ones_are_recorded(
         (office / f"{name}.yaml").write_text(json.dumps(broken))
     assert main(["record", "office:tools"]) == 1
     out, err = capsys.readouterr()
-    assert "2 records added" in out
+    assert "2 recordings added" in out
     assert "one.yaml:1" in err
     assert "two.yaml:1" in err
 
@@ -171,7 +171,7 @@ def test_each_case_meets_the_tools_as_they_begin_where_a_class_makes_them(tmp_pa
     main(["record", "counter:Tools", "--json"])
     told = json.loads(capsys.readouterr().out)
     answers = [
-        (one["case"], one["result"]) for one in records(tmp_path / "benchmark_cases") if one["tool"] == "book_room"
+        (one["case"], one["result"]) for one in recordings(tmp_path / "benchmark_cases") if one["tool"] == "book_room"
     ]
     assert answers == [("retro", {"booked": 1}), ("review", {"booked": 1})]
     (warning,) = told["warnings"]
@@ -179,5 +179,5 @@ def test_each_case_meets_the_tools_as_they_begin_where_a_class_makes_them(tmp_pa
     tool = tmp_path / "benchmark_cases" / "tools" / "book_room.yaml"
     tool.write_text(tool.read_text() + "effect: write\n")
     assert main(["record", "counter:Tools"]) == 0
-    assert "mapsat: book_room: a record answers, and changes nothing" in capsys.readouterr().err
+    assert "mapsat: book_room: a recording answers, and changes nothing" in capsys.readouterr().err
     sys.modules.pop("counter", None)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from office_suite import records, write_office
+from office_suite import recordings, write_office
 
 from pytest_mapsat.model import UsageError
 from pytest_mapsat.recording import RecordingWarning, recording
@@ -32,7 +32,7 @@ def test_calls_pass_through_and_are_kept_even_when_the_block_fails(tmp_path):
     with pytest.raises(ZeroDivisionError):
         block()
     assert seen == ["14:00", "rooms"]
-    assert [record["arguments"] for record in records(suite)] == [{"start": "14:00"}]
+    assert [recording["arguments"] for recording in recordings(suite)] == [{"start": "14:00"}]
 
 
 def kept_of(folder, *answers):
@@ -44,7 +44,7 @@ def kept_of(folder, *answers):
         recording({"n": lambda: left.pop(0)}, suite, "review") as tools,
     ):
         assert [tools.n(), tools.n()] == list(answers)
-    return records(suite)
+    return recordings(suite)
 
 
 def test_two_answers_to_one_call_are_told_and_the_same_one_is_kept_whichever_came_first(tmp_path):
@@ -60,10 +60,10 @@ def test_a_case_that_the_suite_does_not_have_is_told_before_anything_is_called(t
         pass
 
 
-def test_the_fixture_of_the_document_records_for_the_time_of_a_test(pytester, monkeypatch):
+def test_the_fixture_of_the_document_recordings_for_the_time_of_a_test(pytester, monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
     suite = write_office(pytester.path, "airport-with-ev", oracle=False)
     [block] = re.findall(r"```python\n(.*?)```", DOC.read_text(encoding="utf-8"), re.DOTALL)
     pytester.makepyfile('def find_way(to: str):\n    return {"minutes": 25}\n\n' + block)
     pytester.runpytest().assert_outcomes(passed=1)
-    assert [record["result"] for record in records(suite)] == [{"minutes": 25}]
+    assert [recording["result"] for recording in recordings(suite)] == [{"minutes": 25}]

@@ -7,7 +7,7 @@ import time
 import pytest
 from report_runs import COMPARED, HOSTILE, hostile
 
-from pytest_mapsat.commands.review import Ruling
+from pytest_mapsat.commands.reviewing import Ruling
 from pytest_mapsat.reports.html import html_report
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")

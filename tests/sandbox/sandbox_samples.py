@@ -1,9 +1,9 @@
-"""A small made-up world for the tests of the sandbox: one town, one coast, nothing borrowed."""
+"""A small made-up sandbox for the tests of the sandbox: one town, one coast, nothing borrowed."""
 
 from math import cos, radians
 
-from pytest_mapsat.model import Record, Tool
-from pytest_mapsat.sandbox import Sandbox, distance_m
+from pytest_mapsat.model import Recording, Tool
+from pytest_mapsat.sandbox import RecordedSandbox, distance_m
 
 #: The middle of the made-up town.
 LON, LAT = 10.0, 50.0
@@ -103,8 +103,8 @@ PROFILE = Tool.model_validate(
 TOOLS = {tool.name: tool for tool in (AROUND, ROUTE, PROFILE)}
 
 
-def record(tool, arguments, result, **more):
-    return Record(case="c1", tool=tool, arguments=arguments, result=result, **more)
+def recording(tool, arguments, result, **more):
+    return Recording(case="c1", tool=tool, arguments=arguments, result=result, **more)
 
 
 def places(*metres, lon=LON, lat=LAT, order=None):
@@ -115,11 +115,11 @@ def places(*metres, lon=LON, lat=LAT, order=None):
 
 def around(query="咖啡", radius=1000, result=None, **more):
     arguments = {"query": query, "x": LON, "y": LAT, "range": radius} | more
-    return record("around", arguments, places(100, 400, 900) if result is None else result)
+    return recording("around", arguments, places(100, 400, 900) if result is None else result)
 
 
-def sandbox(*records):
-    return Sandbox(TOOLS, records)
+def sandbox(*recordings):
+    return RecordedSandbox(TOOLS, recordings)
 
 
 def names(answer):

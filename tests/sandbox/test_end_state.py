@@ -54,7 +54,7 @@ def test_a_row_that_ends_as_it_began_has_not_changed():
     assert end((there,), (back,), (new,), (gone,)).changes == ()
 
 
-def test_what_the_world_set_up_is_part_of_the_start():
+def test_what_the_sandbox_set_up_is_part_of_the_start():
     ended = end((changed({**A1, "total": 21}, status="paid"),), setup=(changed(A1, total=21),))
     assert [one.before["total"] for one in ended.changes] == [21]
     assert ended.state["orders"]["A1"] == {"id": "A1", "status": "paid", "total": 21}

@@ -1,8 +1,8 @@
-"""What must hold for matching whatever the records are."""
+"""What must hold for matching whatever the recordings are."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sandbox_samples import LAT, LON, around, east, farthest_m, north, places, record, sandbox
+from sandbox_samples import LAT, LON, around, east, farthest_m, north, places, recording, sandbox
 
 from pytest_mapsat.sandbox import distance_m, tokens
 
@@ -11,8 +11,8 @@ METRES = st.lists(st.integers(1, 3000), max_size=8, unique=True).map(sorted)
 
 
 @st.composite
-def worlds(draw):
-    """Records of a world that tells the truth: lists sorted by distance, cut to their radius."""
+def sandboxes(draw):
+    """Recordings of a sandbox that tells the truth: lists sorted by distance, cut to their radius."""
     found = []
     for _ in range(draw(st.integers(1, 6))):
         metres, radius = draw(METRES), draw(st.sampled_from([500, 1000, 3000]))
@@ -25,13 +25,13 @@ def worlds(draw):
 
 @st.composite
 def situations(draw):
-    """Some records, and a call that is like one of them more often than not."""
-    records = draw(worlds())
-    like = draw(st.sampled_from(records)).arguments
+    """Some recordings, and a call that is like one of them more often than not."""
+    recordings = draw(sandboxes())
+    like = draw(st.sampled_from(recordings)).arguments
     words = draw(st.lists(st.sampled_from([*WORDS, "店"]), min_size=1, max_size=2, unique=True))
     lon, lat = like["x"], like["y"]
     metres = st.sampled_from([0, 0, 1, 30, -90, 120, -190, 260])
-    return records, {
+    return recordings, {
         "query": draw(st.sampled_from([like["query"], like["query"], like["query"] + "店", " ".join(words)])),
         "x": draw(metres.map(lambda off: east(off, lon, lat))),
         "y": draw(metres.map(lambda off: north(off, lat))),
@@ -42,8 +42,8 @@ def situations(draw):
 @settings(max_examples=300, deadline=None)
 @given(situations())
 def test_nothing_that_is_served_lies_outside_the_circle_asked_for(situation):
-    records, call = situation
-    answer = sandbox(*records).call("around", call)
+    recordings, call = situation
+    answer = sandbox(*recordings).call("around", call)
     if answer.status == "ok":
         assert farthest_m(answer, call["x"], call["y"]) <= call["range"] + 1.6
         assert answer.result["count"] == str(len(answer.result["found"]["pois"]))
@@ -51,9 +51,9 @@ def test_nothing_that_is_served_lies_outside_the_circle_asked_for(situation):
 
 @settings(max_examples=200, deadline=None)
 @given(situations())
-def test_an_answer_comes_from_a_record_with_every_word_and_within_the_tolerance(situation):
-    records, call = situation
-    answer = sandbox(*records).call("around", call)
+def test_an_answer_comes_from_a_recording_with_every_word_and_within_the_tolerance(situation):
+    recordings, call = situation
+    answer = sandbox(*recordings).call("around", call)
     if answer.status != "ok":
         return
     moved = [difference for difference in answer.provenance.differences if difference.parameter == "x"]
@@ -67,27 +67,27 @@ def test_an_answer_comes_from_a_record_with_every_word_and_within_the_tolerance(
 
 @settings(max_examples=150, deadline=None)
 @given(situations(), st.randoms(use_true_random=False))
-def test_the_order_of_records_never_changes_an_answer(situation, random):
-    records, call = situation
-    shuffled = random.sample(records, len(records))
-    assert sandbox(*records).call("around", call) == sandbox(*shuffled).call("around", call)
+def test_the_order_of_recordings_never_changes_an_answer(situation, random):
+    recordings, call = situation
+    shuffled = random.sample(recordings, len(recordings))
+    assert sandbox(*recordings).call("around", call) == sandbox(*shuffled).call("around", call)
 
 
 @settings(max_examples=150, deadline=None)
 @given(situations())
 def test_another_spelling_of_a_call_has_the_same_answer(situation):
-    records, call = situation
+    recordings, call = situation
     spelled = {name: f" {value} " for name, value in reversed(call.items())} | {"label": "x", "sort": "DISTANCE"}
-    one, other = (sandbox(*records).call("around", arguments) for arguments in (call, spelled))
+    one, other = (sandbox(*recordings).call("around", arguments) for arguments in (call, spelled))
     assert (one.result, one.status, one.provenance.kind) == (other.result, other.status, other.provenance.kind)
 
 
 @settings(max_examples=150, deadline=None)
-@given(worlds(), st.integers(0, 5), st.integers(201, 5000), st.floats(0, 6.28))
-def test_a_centre_moved_beyond_the_tolerance_is_never_answered_by_that_record(records, which, metres, angle):
+@given(sandboxes(), st.integers(0, 5), st.integers(201, 5000), st.floats(0, 6.28))
+def test_a_centre_moved_beyond_the_tolerance_is_never_answered_by_that_recording(recordings, which, metres, angle):
     from math import cos, sin
 
-    (asked,) = [records[which % len(records)]]
+    (asked,) = [recordings[which % len(recordings)]]
     moved = {
         "x": east(metres * cos(angle) * 1.01, asked.arguments["x"], asked.arguments["y"]),
         "y": north(metres * sin(angle) * 1.01, asked.arguments["y"]),
@@ -97,17 +97,17 @@ def test_a_centre_moved_beyond_the_tolerance_is_never_answered_by_that_record(re
 
 
 @settings(max_examples=150, deadline=None)
-@given(worlds(), st.sampled_from(["Tesla", "星巴克", "98", "北门"]))
-def test_one_more_word_asked_for_is_never_answered_by_records_without_it(records, word):
-    for asked in records:
+@given(sandboxes(), st.sampled_from(["Tesla", "星巴克", "98", "北门"]))
+def test_one_more_word_asked_for_is_never_answered_by_recordings_without_it(recordings, word):
+    for asked in recordings:
         call = asked.arguments | {"query": f"{word} {asked.arguments['query']}"}
-        assert sandbox(*records).call("around", call).status == "miss"
+        assert sandbox(*recordings).call("around", call).status == "miss"
 
 
-def test_every_record_answers_its_own_call():
-    records = [around(word, radius) for word in WORDS for radius in (500, 1000)]
-    box = sandbox(*records, record("route", {"a": f"{LON},{LAT}", "b": "11,50"}, ["CAR: 1", "WALK: 2"]))
-    for asked in records:
+def test_every_recording_answers_its_own_call():
+    recordings = [around(word, radius) for word in WORDS for radius in (500, 1000)]
+    box = sandbox(*recordings, recording("route", {"a": f"{LON},{LAT}", "b": "11,50"}, ["CAR: 1", "WALK: 2"]))
+    for asked in recordings:
         answer = box.call("around", asked.arguments)
         assert answer.provenance.kind == "exact"
         assert answer.result == asked.result

@@ -1,7 +1,7 @@
-"""Exact, near, composed or a miss: what a record may answer, and what it never may."""
+"""Exact, near, composed or a miss: what a recording may answer, and what it never may."""
 
 import pytest
-from sandbox_samples import LAT, LON, around, east, farthest_m, names, north, places, record, sandbox
+from sandbox_samples import LAT, LON, around, east, farthest_m, names, north, places, recording, sandbox
 
 from pytest_mapsat.sandbox import MISS_RESULT
 
@@ -29,7 +29,7 @@ def test_the_same_call_is_answered_exactly_however_it_is_spelled():
 
 
 def test_a_declared_default_stands_for_the_value_it_names():
-    box = sandbox(record("around", {"query": "咖啡", "x": LON, "y": LAT}, places(100)))
+    box = sandbox(recording("around", {"query": "咖啡", "x": LON, "y": LAT}, places(100)))
     assert kinds(ask(box, range=5000), ask(box, range=None)) == ["exact", "exact"]
 
 
@@ -149,16 +149,16 @@ def test_the_fewest_differences_come_first_then_the_shortest_way():
     assert ask(sandbox(moved, nearer)).provenance.differences[0].distance_m == pytest.approx(40, abs=1)
 
 
-def test_of_conflicting_records_the_answer_most_of_them_gave_is_taken_and_they_are_counted():
+def test_of_conflicting_recordings_the_answer_most_of_them_gave_is_taken_and_they_are_counted():
     twice, once = around(result=places(100)), around(result=places(100, 200))
-    for records in ((twice, once, twice), (once, twice, twice)):
-        answer = ask(sandbox(*records))
+    for recordings in ((twice, once, twice), (once, twice, twice)):
+        answer = ask(sandbox(*recordings))
         assert (names(answer), answer.provenance.candidates) == (["p100"], 2)
 
 
-def test_conflicting_records_give_the_same_answer_in_any_order():
-    records = [around(result=places(*range(100, 100 * n, 100))) for n in range(2, 7)]
-    answers = [ask(sandbox(*records[k:], *records[:k])) for k in range(5)]
+def test_conflicting_recordings_give_the_same_answer_in_any_order():
+    recordings = [around(result=places(*range(100, 100 * n, 100))) for n in range(2, 7)]
+    answers = [ask(sandbox(*recordings[k:], *recordings[:k])) for k in range(5)]
     assert all(answer == answers[0] for answer in answers)
     assert answers[0].provenance.candidates == 5
 
@@ -168,23 +168,23 @@ def test_a_miss_tells_the_agent_nothing_and_the_report_what_was_lacking():
     assert answer.result == MISS_RESULT
     assert answer.result is not MISS_RESULT
     assert answer.provenance.kind == "miss"
-    assert answer.provenance.record
+    assert answer.provenance.recording
     assert {difference.parameter for difference in answer.provenance.differences} == {"query", "x"}
     assert answer.provenance.candidates == 0
 
 
-def test_a_miss_without_any_record_of_the_tool_says_so():
-    assert "no record of around" in ask(sandbox()).provenance.note
+def test_a_miss_without_any_recording_of_the_tool_says_so():
+    assert "no recording of around" in ask(sandbox()).provenance.note
 
 
-def test_a_miss_names_the_records_that_cannot_be_read():
+def test_a_miss_names_the_recordings_that_cannot_be_read():
     answer = ask(sandbox(around(x="abc"), around(qurey="x")))
     assert "'abc'" in answer.provenance.note
     assert "did you mean 'query'" in answer.provenance.note
 
 
 def route(mode, result, **more):
-    return record("route", {"a": "10,50", "b": "10.1,50", "mode": mode} | more, result)
+    return recording("route", {"a": "10,50", "b": "10.1,50", "mode": mode} | more, result)
 
 
 def drive(box, **arguments):
@@ -204,12 +204,12 @@ def test_nested_lists_are_cut_by_the_label_of_their_first_text():
     assert drive(box, mode=["walk"]).result == [["WALK: 50 min"]]
 
 
-def test_what_a_record_holds_beyond_its_own_members_is_cut_as_well():
+def test_what_a_recording_holds_beyond_its_own_members_is_cut_as_well():
     answer = drive(sandbox(route("car", ["CAR: 5 min", "WALK: 50 min"])), mode=["car"])
     assert (answer.provenance.kind, answer.result) == ("composed", ["CAR: 5 min"])
 
 
-def test_a_record_that_needs_no_cut_is_preferred():
+def test_a_recording_that_needs_no_cut_is_preferred():
     box = sandbox(route("car", ["CAR: 1 min", "WALK: 2 min"]), route(["car"], ["CAR: 3 min"]))
     answer = drive(box, mode="car")
     assert (answer.provenance.kind, answer.result) == ("exact", ["CAR: 3 min"])
@@ -244,8 +244,8 @@ def test_the_way_back_is_another_trip():
     assert box.call("route", {"a": "10.1,50", "b": "10,50", "mode": "car"}).status == "miss"
 
 
-def test_an_id_is_never_near_and_synonyms_of_a_record_are_its_own():
-    box = sandbox(record("profile", {"uid": "U1"}, "text", synonyms={"uid": ("alias",)}))
+def test_an_id_is_never_near_and_synonyms_of_a_recording_are_its_own():
+    box = sandbox(recording("profile", {"uid": "U1"}, "text", synonyms={"uid": ("alias",)}))
     assert [box.call("profile", {"uid": uid}).status for uid in ("U1", " U1 ", "alias", "u1", "U2")] == [
         "ok",
         "ok",
@@ -255,35 +255,35 @@ def test_an_id_is_never_near_and_synonyms_of_a_record_are_its_own():
     ]
 
 
-def test_a_simulated_answer_says_so_stands_for_its_own_call_only_and_gives_way_to_the_world():
-    invented = record("around", {"query": "咖啡", "x": LON, "y": LAT}, places(1), simulated=True)
+def test_a_simulated_answer_says_so_stands_for_its_own_call_only_and_gives_way_to_the_sandbox():
+    invented = recording("around", {"query": "咖啡", "x": LON, "y": LAT}, places(1), simulated=True)
     assert ask(sandbox(invented), range=5000).provenance.kind == "simulated"
     assert ask(sandbox(invented), range=500).status == "miss"
-    real = record("around", {"query": "咖啡", "x": LON, "y": LAT}, places(100))
+    real = recording("around", {"query": "咖啡", "x": LON, "y": LAT}, places(100))
     assert names(ask(sandbox(invented, real), range=5000)) == ["p100"]
 
 
-def test_a_record_made_after_other_writes_does_not_answer():
-    after = record("profile", {"uid": "U1"}, "after", writes="abc")
-    before = record("profile", {"uid": "U1"}, "before")
+def test_a_recording_made_after_other_writes_does_not_answer():
+    after = recording("profile", {"uid": "U1"}, "after", writes="abc")
+    before = recording("profile", {"uid": "U1"}, "before")
     box = sandbox(after, before)
     assert box.call("profile", {"uid": "U1"}).result == "before"
     assert box.call("profile", {"uid": "U1"}, writes="abc").result == "after"
     assert sandbox(after).call("profile", {"uid": "U1"}).status == "miss"
-    keys = {box.call("profile", {"uid": "U1"}, writes=writes).provenance.record for writes in ("", "abc")}
+    keys = {box.call("profile", {"uid": "U1"}, writes=writes).provenance.recording for writes in ("", "abc")}
     assert len(keys) == 2
 
 
 def test_an_undeclared_parameter_is_essential_and_equal_in_any_spelling():
     from pytest_mapsat.model import Tool
-    from pytest_mapsat.sandbox import Sandbox
+    from pytest_mapsat.sandbox import RecordedSandbox
 
     tool = Tool(
         name="t",
         description="d",
         parameters={"type": "object", "properties": {"n": {"type": "integer"}, "s": {"type": "string"}, "j": {}}},
     )
-    box = Sandbox({"t": tool}, [record("t", {"n": 5, "s": "A b", "j": {"b": 1, "a": [1]}}, 1)])
+    box = RecordedSandbox({"t": tool}, [recording("t", {"n": 5, "s": "A b", "j": {"b": 1, "a": [1]}}, 1)])
     assert box.call("t", {"n": "5", "s": "ab", "j": '{"a": ["1"], "b": 1}'}).provenance.kind == "exact"
     assert box.call("t", {"n": 6, "s": "ab", "j": {"a": [1], "b": 1}}).status == "miss"
     assert box.call("t", {"n": 5, "s": "ab"}).status == "miss"

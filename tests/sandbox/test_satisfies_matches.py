@@ -1,4 +1,4 @@
-"""Every match of the closed set, against values as agents and worlds write them."""
+"""Every match of the closed set, against values as agents and sandboxes write them."""
 
 import pytest
 from hypothesis import given

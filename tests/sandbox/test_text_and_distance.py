@@ -72,8 +72,8 @@ def test_distance_is_a_metric(a, b, c):
 
 _TWO_AT_ONCE = """
 import sys, threading
-from pytest_mapsat.sandbox.computing.wording import Wordbook
-from pytest_mapsat.sandbox.text import text_similarity
+from pytest_mapsat.sandbox.search import Wordbook
+from pytest_mapsat.sandbox import text_similarity
 
 book = Wordbook([{"sort": "cafe", "words": ["restaurant"]}])
 ways = [lambda: text_similarity("Old Mill", "Old Hill"), lambda: book.respelt("restaraunt")]

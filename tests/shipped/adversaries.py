@@ -7,7 +7,7 @@ from shipped_runs import looked_around
 
 #: Where a clause ends, in either language.
 _CLAUSES = re.compile(r"(?<=[.!?。！？；，])\s*|(?<=[,;])\s+")
-#: Where the records name something that could be recommended.
+#: Where the recordings name something that could be recommended.
 _NAMES = ("name", "kind", "line", "via", "title")
 
 
@@ -87,12 +87,12 @@ def repeats_the_query(case):
 
 
 def recommends_everything(case):
-    """It recommends whatever the case's world names, after calls that return all of it."""
+    """It recommends whatever the case's sandbox names, after calls that return all of it."""
 
     def agent(message, tools):
         names = {}
-        for record in looked_around(case.id):
-            for name in _named(tools.call(record.tool, record.arguments)):
+        for recording in looked_around(case.id):
+            for name in _named(tools.call(recording.tool, recording.arguments)):
                 names[name] = None
         lead = "推荐{}。" if case.language == "zh" else "I recommend {}. "
         return "".join(lead.format(name) for name in names)

@@ -9,22 +9,22 @@ from pytest_mapsat.agents import resolve_source, source_of
 from pytest_mapsat.metrics.satisfaction import acceptance, explicit_completion, implicit_satisfaction
 from pytest_mapsat.model import RunRequest
 from pytest_mapsat.runs.runner import Runner
-from pytest_mapsat.sandbox import make_world
+from pytest_mapsat.sandbox import make_sandbox
 from pytest_mapsat.suite import open_suite
-from shipped_agents.errands_world import world_of
+from shipped_agents.errands_sandbox import sandbox_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITE = open_suite(ROOT / "benchmark_cases")
 ENTRIES = {entry.id: entry for path in SUITE.files() for entry in SUITE.entries(path)}
-SUITE.worlds = [lambda case, suite: world_of(case)]
+SUITE.sandboxes = [lambda case, suite: sandbox_of(case)]
 ALL = {name: SUITE.load(entry) for name, entry in sorted(ENTRIES.items())}
-#: The errands change a world and are judged by its end; all others look around on the map.
+#: The errands change a sandbox and are judged by its end; all others look around on the map.
 ERRANDS = {name: case for name, case in ALL.items() if "errands" in case.domains}
 CASES = {name: case for name, case in ALL.items() if name not in ERRANDS}
 
 
 class Seen(NamedTuple):
-    """A call in the world of a case, and what it brings."""
+    """A call in the sandbox of a case, and what it brings."""
 
     tool: str
     arguments: dict
@@ -35,7 +35,7 @@ class Seen(NamedTuple):
 def looked_around(name):
     """Return all that an agent can see that looks at everything with the case's tools: what the oracle asks, and each place that it finds from every side."""
     case = CASES[name]
-    world, context = make_world(case, SUITE), case.visible.context
+    sandbox, context = make_sandbox(case, SUITE), case.visible.context
     found = []
     tools = {"search_poi", "search_nearby", "place_details", "get_route", "get_weather"}
     tools |= {tool.name for tool in case.truth.tools} | {call.tool for turn in case.truth.oracle for call in turn.calls}
@@ -43,7 +43,7 @@ def looked_around(name):
     def ask(tool, **arguments):
         if tool not in tools:
             return
-        answer = world.call(tool, arguments)
+        answer = sandbox.call(tool, arguments)
         assert answer.status == "ok", (tool, arguments, answer)
         found.append(Seen(tool, arguments, answer.result))
 

@@ -93,7 +93,7 @@ def test_who_acts_before_the_customer_agrees_fails(name):
     assert outcome(agent, case) == "failed"
 
 
-def test_mutants_of_their_writes_are_all_caught():
+def test_mutants_of_their_writes_are_all_killed():
     proof = prove(ERRANDS.values(), SUITE)
     wrong = [trial for trial in proof.wrong if trial.kind.endswith("_write")]
     assert len(wrong) >= 40

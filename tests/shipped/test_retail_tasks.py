@@ -4,12 +4,12 @@ import json
 from collections import Counter
 
 import pytest
-import retail_world
+import retail_sandbox
 from tests_data import data_dir
 
 from pytest_mapsat.judges import ChecksJudge
 from pytest_mapsat.model import Case, Trajectory, Turn, canonical_json
-from pytest_mapsat.sandbox import end_state, make_world, play_reference, tables_of
+from pytest_mapsat.sandbox import end_state, make_sandbox, play_reference, tables_of
 from pytest_mapsat.suite import open_suite
 
 
@@ -17,9 +17,9 @@ from pytest_mapsat.suite import open_suite
 def retail(tmp_path_factory):
     data = data_dir() / "tau2"
     suite = open_suite(
-        retail_world.write_retail(tmp_path_factory.mktemp("retail") / "suite", data / "retail_db.jsonl.gz")
+        retail_sandbox.write_retail(tmp_path_factory.mktemp("retail") / "suite", data / "retail_db.jsonl.gz")
     )
-    suite.worlds = [lambda case, suite: retail_world.Retail]
+    suite.sandboxes = [lambda case, suite: retail_sandbox.Retail]
     lines = (data / "retail_tasks.jsonl").read_text(encoding="utf-8").splitlines()
     return suite, [case_of(json.loads(line)) for line in lines]
 
@@ -33,12 +33,12 @@ def case_of(task):
 
 def played(case, suite, calls):
     """The dialogue of an agent that makes these calls, and the whole database at its end, as text."""
-    world = make_world(case, suite)
-    steps = tuple(world.call(tool, arguments).step(tool, arguments) for tool, arguments in calls)
+    sandbox = make_sandbox(case, suite)
+    steps = tuple(sandbox.call(tool, arguments).step(tool, arguments) for tool, arguments in calls)
     turns = Turn(role="user", text="Help me."), Turn(role="agent", text="Done.", steps=steps)
     trajectory = Trajectory(case=case.id, turns=turns)
     state = end_state(tables_of(case, suite), (), steps)
-    tables = {name: dict(state.table(name, key=key)) for name, key in retail_world.KEYS.items()}
+    tables = {name: dict(state.table(name, key=key)) for name, key in retail_sandbox.KEYS.items()}
     return trajectory, {name: hash(canonical_json(rows)) for name, rows in tables.items()}
 
 
@@ -52,7 +52,7 @@ def reference(case):
 
 
 def writes(calls):
-    return [at for at, (tool, _) in enumerate(calls) if tool in retail_world.WRITES]
+    return [at for at, (tool, _) in enumerate(calls) if tool in retail_sandbox.WRITES]
 
 
 def altered(case, suite, others):
@@ -76,7 +76,7 @@ def other_arguments(tool, arguments, suite):
     if "zip" in arguments:
         yield tool, {**arguments, "zip": "00000"}
     if len(arguments.get("item_ids", ())) > 1:
-        fewer = {name: arguments[name][:-1] for name in retail_world.LISTS if name in arguments}
+        fewer = {name: arguments[name][:-1] for name in retail_sandbox.LISTS if name in arguments}
         yield tool, {**arguments, **fewer}
     if arguments.get("new_item_ids"):
         new = arguments["new_item_ids"][0]
@@ -92,7 +92,7 @@ def test_the_reference_calls_reach_the_reference_end_in_every_task(retail):
     for case in cases:
         trajectory, _ = played(case, suite, reference(case))
         label = verdict(case, suite, trajectory)
-        refused = [call for call in trajectory.calls if call.status != "ok" and call.tool in retail_world.WRITES]
+        refused = [call for call in trajectory.calls if call.status != "ok" and call.tool in retail_sandbox.WRITES]
         assert (label.outcome, refused) == ("passed", []), f"{case.id}: {label.why}"
     assert len(cases) == 57
 

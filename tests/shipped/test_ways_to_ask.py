@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from shipped_runs import CASES, SUITE
 
-from pytest_mapsat.sandbox import distance_m, make_world
+from pytest_mapsat.sandbox import distance_m, make_sandbox
 
 #: For each case calls in words, languages, forms and places of their own; ``fruitful``: what the oracle asks likewise brings something.
 CALLS = json.loads((Path(__file__).parent / "ways_to_ask.json").read_text("utf-8"))
@@ -14,8 +14,8 @@ every_case = pytest.mark.parametrize("name", CASES)
 
 
 def answers(name):
-    world = make_world(CASES[name], SUITE)
-    return [(call, world.call(call["tool"], call["arguments"])) for call in CALLS[name]]
+    sandbox = make_sandbox(CASES[name], SUITE)
+    return [(call, sandbox.call(call["tool"], call["arguments"])) for call in CALLS[name]]
 
 
 def empty(result):
@@ -49,12 +49,12 @@ def test_nothing_lies_outside_the_circle_or_the_town(name):
 
 @every_case
 def test_walking_is_never_quicker_than_driving_and_no_way_shorter_than_the_crow_flies(name):
-    world, here = make_world(CASES[name], SUITE), CASES[name].visible.context.location
+    sandbox, here = make_sandbox(CASES[name], SUITE), CASES[name].visible.context.location
     for row in SUITE.tables["places"].rows:
         if abs(row["lon"] - here.lon) < 0.3:
             ends = {"origin": f"{here.lon},{here.lat}", "destination": f"{row['lon']},{row['lat']}"}
             found = {
-                mode: world.call("get_route", {**ends, "mode": mode}).result["routes"][0]
+                mode: sandbox.call("get_route", {**ends, "mode": mode}).result["routes"][0]
                 for mode in ("walking", "cycling", "driving")
             }
             straight = distance_m(here.lon, here.lat, row["lon"], row["lat"])

@@ -174,7 +174,7 @@ def test_an_id_that_stands_twice_in_one_file_is_reported_with_both_lines(tmp_pat
     ("text", "hint"),
     [
         (TOOLS, "a tool belongs in tools/ or tools.yaml"),
-        ("{case: a, tool: b, arguments: {}, result: 1}", "records belong in records/*.jsonl"),
+        ("{case: a, tool: b, arguments: {}, result: 1}", "recordings belong in recordings/*.jsonl"),
         ("{name: x, schema_version: 1}", "the manifest is the file suite.yaml"),
         ("{services: {web: 1}}", "every YAML and JSONL file below a suite's folder holds cases"),
         ("plain text", "every YAML and JSONL file below a suite's folder holds cases"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from suite_maker import MANIFEST, TOOLS, case_line, case_yaml, make_suite, record_line
+from suite_maker import MANIFEST, TOOLS, case_line, case_yaml, make_suite, recording_line
 
 from pytest_mapsat.suite import lint, open_suite
 
@@ -25,7 +25,7 @@ truth:
 """
 GOOD = {
     "good.yaml": COMPLETE,
-    "records/r.jsonl": record_line("good", "find", {"query": "eat"}, 1) + record_line("good", "route", {}, 2),
+    "recordings/r.jsonl": recording_line("good", "find", {"query": "eat"}, 1) + recording_line("good", "route", {}, 2),
 }
 
 
@@ -114,30 +114,38 @@ def test_a_case_without_explicit_and_implicit_factors_is_an_error(tmp_path, trut
 @pytest.mark.parametrize(
     ("line", "rule", "words"),
     [
-        (record_line("gone", "find", {}, 1), "orphan", "the suite has no case 'gone'"),
-        (record_line("good", "fnd", {}, 1), "unknown-tool", "the suite has no tool 'fnd'"),
-        (record_line("good", "find", {"qurey": 1}, 1), "unknown-parameter", "the tool find has no parameter 'qurey'"),
-        (record_line("good", "find", {"query": "eat"}, 1), "duplicate-record", "records/r.jsonl:1"),
-        (record_line("good", "find", {"query": "eat"}, 9), "conflict", "records/r.jsonl:1 records another result"),
-        (record_line("good", "find", {"query": " EAT ", "city": None}, 9), "conflict", "records/r.jsonl:1"),
+        (recording_line("gone", "find", {}, 1), "orphan", "the suite has no case 'gone'"),
+        (recording_line("good", "fnd", {}, 1), "unknown-tool", "the suite has no tool 'fnd'"),
+        (
+            recording_line("good", "find", {"qurey": 1}, 1),
+            "unknown-parameter",
+            "the tool find has no parameter 'qurey'",
+        ),
+        (recording_line("good", "find", {"query": "eat"}, 1), "duplicate-recording", "recordings/r.jsonl:1"),
+        (
+            recording_line("good", "find", {"query": "eat"}, 9),
+            "conflict",
+            "recordings/r.jsonl:1 records another result",
+        ),
+        (recording_line("good", "find", {"query": " EAT ", "city": None}, 9), "conflict", "recordings/r.jsonl:1"),
     ],
 )
-def test_a_doubtful_record_is_warned_of(tmp_path, line, rule, words):
+def test_a_doubtful_recording_is_warned_of(tmp_path, line, rule, words):
     tools = TOOLS.replace("city: {type: string}", "city: {type: string}\n  match: {query: {type: text}}")
-    (finding,) = findings(tmp_path, {**GOOD, "tools.yaml": tools, "records/s.jsonl": line})
+    (finding,) = findings(tmp_path, {**GOOD, "tools.yaml": tools, "recordings/s.jsonl": line})
     assert (finding.rule, finding.severity, finding.problem.line) == (rule, "warning", 1)
     assert words in finding.problem.message
-    assert finding.problem.path.endswith("records/s.jsonl")
+    assert finding.problem.path.endswith("recordings/s.jsonl")
 
 
-def test_tools_without_records_are_told_apart_by_whether_a_case_expects_them(tmp_path):
+def test_tools_without_recordings_are_told_apart_by_whether_a_case_expects_them(tmp_path):
     found = findings(
         tmp_path, {"good.yaml": COMPLETE, "tools/x.yaml": TOOLS.split("- name: route")[0].replace("find", "spare")}
     )
     rules = {finding.problem.message.split()[2]: (finding.rule, finding.severity) for finding in found}
     assert rules == {
-        "find": ("no-records", "warning"),
-        "route": ("no-records", "warning"),
+        "find": ("no-recordings", "warning"),
+        "route": ("no-recordings", "warning"),
         "spare": ("unused-tool", "note"),
     }
 
@@ -150,7 +158,7 @@ def test_errors_of_all_files_are_reported_together(tmp_path):
             "a.yaml": case_yaml("a").replace("query", "qurey"),
             "b.jsonl": case_line("b", domains=["nowhere"]) + case_line("good"),
             "c.jsonl": case_line("c", domains=["nowhere"]),
-            "records/s.jsonl": '{"case": "good", "tool": 1}\n',
+            "recordings/s.jsonl": '{"case": "good", "tool": 1}\n',
         },
     )
     errors = {
@@ -161,7 +169,7 @@ def test_errors_of_all_files_are_reported_together(tmp_path):
         ("b.jsonl", "case"),
         ("good.yaml", "case"),
         ("c.jsonl", "case"),
-        ("s.jsonl", "record"),
+        ("s.jsonl", "recording"),
     }
 
 
@@ -176,8 +184,8 @@ def test_a_link_out_of_the_suite_is_an_error(tmp_path):
     assert the(lint(open_suite(root)), "file").severity == "error"
 
 
-@pytest.mark.parametrize("name", ["records/more.json", "records/more.yaml", "tools/x.jsonl"])
-def test_a_file_that_is_not_read_although_it_stands_among_tools_or_records_is_warned_of(tmp_path, name):
+@pytest.mark.parametrize("name", ["recordings/more.json", "recordings/more.yaml", "tools/x.jsonl"])
+def test_a_file_that_is_not_read_although_it_stands_among_tools_or_recordings_is_warned_of(tmp_path, name):
     found = the(findings(tmp_path, {**GOOD, name: "[]"}), "not-read")
     assert found.severity == "warning"
     assert found.problem.path.endswith(name)

@@ -1,4 +1,4 @@
-"""Finding and opening a suite; its files, entries, cases, records, tools and fingerprint."""
+"""Finding and opening a suite; its files, entries, cases, recordings, tools and fingerprint."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pickle
 import shutil
 
 import pytest
-from suite_maker import MANIFEST, TOOLS, case_line, case_yaml, make_suite, record_line
+from suite_maker import MANIFEST, TOOLS, case_line, case_yaml, make_suite, recording_line
 
 from pytest_mapsat.model import SuiteError
 from pytest_mapsat.suite import find_suite, open_suite
@@ -21,8 +21,9 @@ def full_suite(root):
         "a/many.jsonl": case_line("m1") + case_line("m2"),
         "packed.jsonl.gz": gzip.compress(case_line("p1").encode()),
         "tools/third.yaml": TOOLS.replace("name: find", "name: third").replace("name: route", "name: fourth"),
-        "records/x/one.jsonl": record_line("one", "find", {"query": "a"}, [1]) + record_line("two", "find", {}, 2),
-        "records/more.jsonl.gz": gzip.compress(record_line("one", "find", {"query": "b"}, {"n": 3}).encode()),
+        "recordings/x/one.jsonl": recording_line("one", "find", {"query": "a"}, [1])
+        + recording_line("two", "find", {}, 2),
+        "recordings/more.jsonl.gz": gzip.compress(recording_line("one", "find", {"query": "b"}, {"n": 3}).encode()),
         "README.md": "not read",
         ".hidden/x.yaml": "not read: [",
         "notes.json": "not read",
@@ -66,32 +67,32 @@ def test_tools_come_from_all_their_files_by_name(tmp_path):
     assert suite.manifest.coordinates == "wgs84"
 
 
-def test_records_are_those_of_the_case_from_all_files(tmp_path):
+def test_recordings_are_those_of_the_case_from_all_files(tmp_path):
     suite = open_suite(full_suite(tmp_path))
-    assert [record.result for record in suite.records("one")] == [{"n": 3}, [1]]
-    assert [record.result for record in suite.records("two")] == [2]
-    assert suite.records("unheard-of") == ()
+    assert [recording.result for recording in suite.recordings("one")] == [{"n": 3}, [1]]
+    assert [recording.result for recording in suite.recordings("two")] == [2]
+    assert suite.recordings("unheard-of") == ()
 
 
-def test_only_the_records_of_the_case_that_runs_are_parsed(tmp_path):
-    lines = record_line("one", "find", {}, 1) + '{"case": "two", "tool": "find", nonsense\n'
-    suite = open_suite(make_suite(tmp_path, {"records/r.jsonl": lines, "a.yaml": case_yaml("one")}))
-    assert len(suite.records("one")) == 1
+def test_only_the_recordings_of_the_case_that_runs_are_parsed(tmp_path):
+    lines = recording_line("one", "find", {}, 1) + '{"case": "two", "tool": "find", nonsense\n'
+    suite = open_suite(make_suite(tmp_path, {"recordings/r.jsonl": lines, "a.yaml": case_yaml("one")}))
+    assert len(suite.recordings("one")) == 1
     with pytest.raises(SuiteError, match=r"r\.jsonl:2: is not valid JSON"):
-        suite.records("two")
+        suite.recordings("two")
 
 
-def test_records_of_one_case_may_stand_apart_and_in_any_key_order(tmp_path):
+def test_recordings_of_one_case_may_stand_apart_and_in_any_key_order(tmp_path):
     lines = [
-        record_line("a", "find", {"n": 1}, 1),
+        recording_line("a", "find", {"n": 1}, 1),
         "\n",
-        record_line("b", "find", {"n": 2}, 2),
+        recording_line("b", "find", {"n": 2}, 2),
         '{"tool": "find", "result": 3, "arguments": {}, "case": "a"}\n',
-        record_line("a", "find", {"n": 4}, 4).rstrip("\n"),
+        recording_line("a", "find", {"n": 4}, 4).rstrip("\n"),
     ]
-    suite = open_suite(make_suite(tmp_path, {"records/r.jsonl": "".join(lines)}))
-    assert [record.result for record in suite.records("a")] == [1, 3, 4]
-    assert [record.result for record in suite.records("b")] == [2]
+    suite = open_suite(make_suite(tmp_path, {"recordings/r.jsonl": "".join(lines)}))
+    assert [recording.result for recording in suite.recordings("a")] == [1, 3, 4]
+    assert [recording.result for recording in suite.recordings("b")] == [2]
 
 
 def test_the_fingerprint_does_not_depend_on_place_names_or_packing(tmp_path):
@@ -104,7 +105,7 @@ def test_the_fingerprint_does_not_depend_on_place_names_or_packing(tmp_path):
     assert open_suite(moved).fingerprint() == open_suite(root).fingerprint()
 
 
-@pytest.mark.parametrize("name", ["suite.yaml", "tools.yaml", "a/one.yaml", "records/x/one.jsonl"])
+@pytest.mark.parametrize("name", ["suite.yaml", "tools.yaml", "a/one.yaml", "recordings/x/one.jsonl"])
 def test_the_fingerprint_changes_with_the_content_of_any_file(tmp_path, name):
     root = full_suite(tmp_path)
     before = open_suite(root).fingerprint()
@@ -126,7 +127,7 @@ def test_the_order_in_which_the_disk_lists_files_does_not_matter(tmp_path, monke
     monkeypatch.setattr(os, "walk", backwards)
     suite = open_suite(root)
     assert suite.files() == expected.files()
-    assert suite.records("one") == expected.records("one")
+    assert suite.recordings("one") == expected.recordings("one")
     assert suite.fingerprint() == expected.fingerprint()
 
 
@@ -147,7 +148,7 @@ def test_entries_are_asked_for_by_any_spelling_of_the_path(tmp_path, monkeypatch
     assert suite.entries(Path("../a/one.yaml")) is suite.entries(tmp_path / "a" / "one.yaml")
 
 
-@pytest.mark.parametrize("name", ["records/x/one.jsonl", "tools.yaml", "suite.yaml", "README.md", "../outside.yaml"])
+@pytest.mark.parametrize("name", ["recordings/x/one.jsonl", "tools.yaml", "suite.yaml", "README.md", "../outside.yaml"])
 def test_a_file_that_is_no_case_file_has_no_entries(tmp_path, name):
     root = full_suite(tmp_path / "s")
     (tmp_path / "outside.yaml").write_text(case_yaml("x"), encoding="utf-8")
@@ -250,6 +251,19 @@ def test_a_manifest_or_a_folder_behind_a_link_is_refused(tmp_path):
         open_suite(root)
 
 
+def test_a_folder_and_a_key_of_an_old_form_are_refused_with_their_new_names(tmp_path):
+    root = make_suite(
+        tmp_path / "old", {"a.yaml": case_yaml("one"), "records/r.jsonl": recording_line("one", "find", {}, 1)}
+    )
+    with pytest.raises(SuiteError, match=r"the folder records/ is called recordings/ now"):
+        open_suite(root).files()
+    root = make_suite(tmp_path / "key", {"a.yaml": case_yaml("one")})
+    with (root / "suite.yaml").open("a", encoding="utf-8") as manifest:
+        manifest.write("world: {}\n")
+    with pytest.raises(SuiteError, match="world: is now sandbox"):
+        open_suite(root)
+
+
 def test_a_link_within_the_suite_repeats_its_cases_and_is_caught_by_their_ids(tmp_path):
     root = make_suite(tmp_path, {"a.yaml": case_yaml("a")})
     (root / "b.yaml").symlink_to(root / "a.yaml")
@@ -298,25 +312,25 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("words", CHANGES)
-@pytest.mark.parametrize("name", ["suite.yaml", "a/one.yaml", "records/x/one.jsonl"])
+@pytest.mark.parametrize("name", ["suite.yaml", "a/one.yaml", "recordings/x/one.jsonl"])
 def test_a_file_that_changes_under_the_run_is_an_error_of_each_case_that_needs_it(tmp_path, name, words):
     root = full_suite(tmp_path)
     suite = open_suite(root)
     (one,) = suite.entries(root / "a" / "one.yaml")
     CHANGES[words](root / name)
     with pytest.raises(SuiteError, match=rf"{name}: changed while the run used it \({words}\)"):
-        _ = suite.load(one), suite.records("one")
+        _ = suite.load(one), suite.recordings("one")
 
 
 def test_a_change_is_no_error_of_a_case_that_does_not_need_the_file(tmp_path):
     root = full_suite(tmp_path)
     suite = open_suite(root)
     (two,) = suite.entries(root / "b" / "two.yml")
-    suite.records("two")
-    for name in ("a/one.yaml", "a/many.jsonl", "records/more.jsonl.gz", "packed.jsonl.gz"):
+    suite.recordings("two")
+    for name in ("a/one.yaml", "a/many.jsonl", "recordings/more.jsonl.gz", "packed.jsonl.gz"):
         (root / name).unlink()
     assert suite.load(two).id == "two"
-    assert [record.result for record in suite.records("two")] == [2]
+    assert [recording.result for recording in suite.recordings("two")] == [2]
 
 
 def test_what_was_listed_and_the_fingerprint_stay_as_they_were(tmp_path):

@@ -1,4 +1,4 @@
-"""The tables of a suite, ``state/*.jsonl``, as a world starts from them."""
+"""The tables of a suite, ``state/*.jsonl``, as a sandbox starts from them."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from suite_maker import MANIFEST, case_data, make_suite
 
-from pytest_mapsat.model import Case, Record, SuiteManifest, Tool, UsageError
+from pytest_mapsat.model import Case, Recording, SuiteManifest, Tool, UsageError
 from pytest_mapsat.suite import (
     new_folder,
     open_suite,
@@ -18,7 +18,7 @@ from pytest_mapsat.suite import (
     write_case,
     write_cases,
     write_manifest,
-    write_records,
+    write_recordings,
     write_tool,
 )
 
@@ -39,9 +39,9 @@ AWKWARD = [
     "\t",
     "😀",
 ]
-RECORDS = [
-    Record(case="a", tool="find", arguments={"query": "咖啡", "n": None}, result={"x": [1, 2.5, None]}),
-    Record(case="a", tool="find", arguments={}, result="text", synonyms={"uid": ("u",)}, simulated=True),
+RECORDINGS = [
+    Recording(case="a", tool="find", arguments={"query": "咖啡", "n": None}, result={"x": [1, 2.5, None]}),
+    Recording(case="a", tool="find", arguments={}, result="text", synonyms={"uid": ("u",)}, simulated=True),
 ]
 
 
@@ -67,13 +67,13 @@ def test_a_suite_that_is_written_reads_back_the_same(tmp_path):
     write_tool(tmp_path / "tools" / "find.yaml", tool())
     write_cases(tmp_path / "cases.jsonl", cases[:1])
     write_case(tmp_path / "b.yaml", cases[1])
-    write_records(tmp_path / "records" / "r.jsonl", RECORDS)
+    write_recordings(tmp_path / "recordings" / "r.jsonl", RECORDINGS)
 
     suite = open_suite(tmp_path)
     assert suite.manifest == manifest
     assert dict(suite.tools) == {"find": tool()}
     assert [suite.load(entry) for path in suite.files() for entry in suite.entries(path)] == [cases[1], cases[0]]
-    assert list(suite.records("a")) == RECORDS
+    assert list(suite.recordings("a")) == RECORDINGS
 
 
 @pytest.mark.parametrize("text", [text for text in AWKWARD if text])
@@ -107,7 +107,7 @@ def test_any_json_survives_being_written_as_yaml(tmp_path_factory, value):
 def test_the_same_value_gives_the_same_bytes(tmp_path):
     for name in ("one", "two"):
         write_tool(tmp_path / name / "t.yaml", tool())
-        write_records(tmp_path / name / "r.jsonl", RECORDS)
+        write_recordings(tmp_path / name / "r.jsonl", RECORDINGS)
     for name in ("t.yaml", "r.jsonl"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
@@ -120,15 +120,15 @@ def test_a_line_begins_with_the_header_in_its_fixed_order(tmp_path):
 
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "r.jsonl"
-    write_records(path, RECORDS)
+    write_recordings(path, RECORDINGS)
     before = path.read_bytes()
 
     def breaking():
-        yield RECORDS[0]
+        yield RECORDINGS[0]
         raise RuntimeError("the source broke")
 
     with pytest.raises(RuntimeError):
-        write_records(path, breaking())
+        write_recordings(path, breaking())
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["r.jsonl"]
 

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from pytest_mapsat.formats import parse_yaml
 from pytest_mapsat.model import Entities, Match, Tool
-from pytest_mapsat.proof import lint_records
+from pytest_mapsat.proof import lint_recordings
 from pytest_mapsat.suite import lint, open_suite
 
 DOC = Path(__file__).resolve().parents[2] / "docs" / "suites.md"
@@ -21,9 +21,9 @@ def test_the_examples_of_the_document_are_a_suite_without_warnings(tmp_path):
     for name, content in re.findall(r"```yaml\n# (\S+)\n(.*?)```", text, re.DOTALL):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content, encoding="utf-8")
-    record, line = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
-    (tmp_path / "records").mkdir()
-    (tmp_path / "records" / "r.jsonl").write_text(record, encoding="utf-8")
+    recording, line = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "recordings").mkdir()
+    (tmp_path / "recordings" / "r.jsonl").write_text(recording, encoding="utf-8")
     (tmp_path / "more.jsonl").write_text(line, encoding="utf-8")
 
     suite = open_suite(tmp_path)
@@ -32,7 +32,7 @@ def test_the_examples_of_the_document_are_a_suite_without_warnings(tmp_path):
         "airport-with-ev",
         "lunch",
     ]
-    findings = [*lint(suite), *lint_records(suite)]
+    findings = [*lint(suite), *lint_recordings(suite)]
     found = [
         finding for finding in findings if finding.severity != "note" and "case a-1" not in finding.problem.message
     ]

@@ -16,8 +16,8 @@ RESULT = {
 
 def warnings(root, declared, result=RESULT):
     tool = {"name": "find", "description": "Finds.", "parameters": {"type": "object", "properties": {}}, **declared}
-    record = {"case": "c", "tool": "find", "arguments": {}, "result": result}
-    files = {"tools.yaml": json.dumps([tool]), "records/r.jsonl": json.dumps(record) + "\n"}
+    recording = {"case": "c", "tool": "find", "arguments": {}, "result": result}
+    files = {"tools.yaml": json.dumps([tool]), "recordings/r.jsonl": json.dumps(recording) + "\n"}
     found = [one for one in lint(open_suite(make_suite(root, files))) if one.rule == "undeclared-field"]
     assert all(one.problem.path.endswith("tools.yaml") and one.problem.line == 1 for one in found)
     return [one.problem.message for one in found]

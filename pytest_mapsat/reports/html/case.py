@@ -360,7 +360,7 @@ def _notes(step: Step) -> Iterator[str]:
         yield printable(step.provenance.note)
     yield from map(_difference, step.provenance.differences)
     if step.provenance.candidates > 1:
-        yield f"{step.provenance.candidates} conflicting records"
+        yield f"{step.provenance.candidates} conflicting recordings"
 
 
 def _difference(one: Difference) -> str:

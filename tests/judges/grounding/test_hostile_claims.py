@@ -1,7 +1,7 @@
 """Whatever a reply or a result holds, grounding ends, soon, and quotes what is written."""
 
 import pytest
-from grounding_world import PLACES, STEPS, TOOLS, call, claims, tool
+from grounding_sandbox import PLACES, STEPS, TOOLS, call, claims, tool
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from step_count import steps_of

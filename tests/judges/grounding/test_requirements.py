@@ -1,7 +1,7 @@
 """The check ``grounded``, and requirements that have no check of their own."""
 
 import pytest
-from grounding_world import STEPS, TOOLS, VISIBLE
+from grounding_sandbox import STEPS, TOOLS, VISIBLE
 from pydantic import TypeAdapter
 
 from pytest_mapsat.judges import ChecksJudge, Context, evaluate

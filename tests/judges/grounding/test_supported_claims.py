@@ -1,7 +1,7 @@
 """What the tools, the context or the user said may be said again, in other units, digits and words."""
 
 import pytest
-from grounding_world import claims, verdicts
+from grounding_sandbox import claims, verdicts
 
 SUPPORTED = [
     ("distance", "青石寺离这里1480米"),

@@ -1,7 +1,7 @@
 """What the evidence says otherwise, or cannot have said, is found at its thing; what is not clear is left open."""
 
 import pytest
-from grounding_world import STEPS, call, claims, of_verdict, verdicts, wrong
+from grounding_sandbox import STEPS, call, claims, of_verdict, verdicts, wrong
 
 WRONG = [
     ("phone", "青石寺电话：0571-88001299"),

@@ -1,0 +1,184 @@
+"""What several commands share: their options, how they load what others add, and how they print."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from pytest_mapsat.metrics import Family
+    from pytest_mapsat.model import Run
+    from pytest_mapsat.sandbox import SandboxHook
+
+OK, FINDINGS = 0, 1
+_HOOKS = ("pytest_mapsat_metrics", "pytest_mapsat_sandbox")
+#: A folder with one of these is the root of a project, as pytest has it.
+_ROOTS = ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+_NARROWEST = 60
+_NAMED = 5
+SUITE = Path("benchmark_cases")
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """Add the argument that names a saved run."""
+    parser.add_argument("run", metavar="RUN", type=Path, help="a file that --mapsat-save wrote, or a journal")
+
+
+def add_suite(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names the suites of a run."""
+    about = f"the suite that was run, or a part of it; repeatable (default: {SUITE})"
+    parser.add_argument("--suite", metavar="PATH", type=Path, action="append", help=about)
+
+
+def add_plugins(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names modules with checks, metrics and sandboxes."""
+    about = "a module or file that adds checks, metrics or sandboxes; repeatable (default: conftest.py of the project and the suite)"
+    parser.add_argument("-p", dest="plugins", metavar="MODULE", action="append", default=[], help=about)
+
+
+def write(lines: Iterable[object]) -> None:
+    """Print lines."""
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    sys.stdout.flush()
+
+
+def write_json(value: Any, **options: Any) -> None:
+    """Print a value as JSON."""
+    write([json.dumps(value, ensure_ascii=False, indent=2, **options)])
+
+
+def tell(message: object) -> None:
+    """Print a line that is no result, such as a warning."""
+    sys.stderr.write(f"mapsat: {message}\n")
+
+
+def width() -> int:
+    """Return how wide a table of a run may be."""
+    return max(shutil.get_terminal_size().columns, _NARROWEST)
+
+
+def print_run(run: Run, *, as_json: bool) -> int:
+    """Print what came of a run, without its episodes, and return the exit status."""
+    from pytest_mapsat.reports import summary_lines
+
+    if as_json:
+        write_json(run.model_dump(mode="json", exclude={"cases", "timing"}, by_alias=True))
+    else:
+        write(line.text for line in summary_lines(run, width=width(), colour=False))
+    return status_of(run)
+
+
+def status_of(run: Run) -> int:
+    """Return the exit status that a run means, and name the cases that failed, as pytest would have."""
+    from pytest_mapsat.metrics.trials import case_rows
+
+    failed = [row.id for row in case_rows(run.cases, run.manifest.options.pass_rule) if row.outcome == "failed"]
+    if failed:
+        more = f" and {len(failed) - _NAMED} more" if len(failed) > _NAMED else ""
+        tell(f"{len(failed)} case{'s' * (len(failed) != 1)} failed: {', '.join(failed[:_NAMED])}{more}")
+    return OK if run.gate.outcome == "passed" and not failed else FINDINGS
+
+
+@dataclass(frozen=True)
+class Added:
+    """What others add outside pytest: families of metrics by name, ours included, and what looks for sandboxes."""
+
+    families: Mapping[str, Family]
+    sandboxes: tuple[SandboxHook, ...]
+
+
+def load_added(modules: Sequence[str], suites: Sequence[Path]) -> Added:
+    """Return what installed packages add, and what the hooks of some modules do, called without a configuration of pytest.
+
+    Args:
+        modules: files that end in ``.py``, or names, found from the current folder first; each has a hook of ours, or adds checks. None: the conftests
+            that pytest would load, from the root of the project down to the suites.
+        suites: the folders of suites, or paths in them.
+
+    Raises:
+        UsageError: a module that was named cannot be loaded or adds nothing, or hooks break.
+    """
+    from pytest_mapsat.metrics import gather_families
+    from pytest_mapsat.model import UsageError
+    from pytest_mapsat.registry import added_checks, exchange
+    from pytest_mapsat.sandbox import installed_sandboxes
+
+    exchange({})
+    loaded = []
+    for name in modules:
+        checks = len(added_checks())
+        module = _module(name)
+        if len(added_checks()) == checks and not any(hasattr(module, hook) for hook in _HOOKS):
+            hooks = ", ".join(_HOOKS)
+            raise UsageError(f"-p {name}: it adds no check with @mapsat.check, and has none of the hooks {hooks}")
+        loaded.append(module)
+    for path in () if modules else _conftests(suites):
+        try:
+            loaded.append(_module(str(path)))
+        except UsageError as error:
+            problem = str(error).removeprefix("-p ")
+            tell(f"warning: {problem}; its checks, metrics and sandboxes are not known here")
+    sandboxes = [_sandbox(module) for module in loaded if hasattr(module, "pytest_mapsat_sandbox")]
+    return Added(gather_families(_given(loaded, "pytest_mapsat_metrics")), (*installed_sandboxes(), *sandboxes))
+
+
+def _conftests(suites: Sequence[Path]) -> list[Path]:
+    """Return the conftests from the root of the current project down to some suites, outer ones first; none outside of the project."""
+    here = Path.cwd()
+    root = next((folder for folder in (here, *here.parents) if any((folder / name).is_file() for name in _ROOTS)), here)
+    below = [path.resolve() for path in (here, *suites) if path.resolve().is_relative_to(root)]
+    folders = {folder for path in below for folder in (path, *path.parents) if folder.is_relative_to(root)}
+    conftests = (folder / "conftest.py" for folder in sorted(folders))
+    return [path for path in conftests if path.is_file()]
+
+
+def _sandbox(module: ModuleType) -> SandboxHook:
+    return lambda case, suite: module.pytest_mapsat_sandbox(config=None, case=case, suite=suite)
+
+
+def _module(name: str) -> ModuleType:
+    import importlib
+
+    from pytest_mapsat.model import UsageError
+    from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
+
+    for folder in {str(Path.cwd()), str(Path(name).parent) if Path(name).is_absolute() else str(Path.cwd())}:
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+    try:
+        return call_stranger(_file if name.endswith(".py") else importlib.import_module, name)
+    except StrangerError as broken:
+        raise UsageError(f"-p {name} cannot be loaded: {words_of(broken.error)}") from None
+
+
+def _file(name: str) -> ModuleType:
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location(Path(name).stem, name)
+    if spec is None or spec.loader is None:
+        raise ImportError(name)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _given(modules: Sequence[ModuleType], hook: str) -> list[object]:
+    from pytest_mapsat.model import UsageError
+    from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
+
+    given = []
+    for module in modules:
+        if (function := getattr(module, hook, None)) is not None:
+            try:
+                given.append(call_stranger(function, config=None))
+            except StrangerError as broken:
+                raise UsageError(f"{hook} of {module.__name__}: {words_of(broken.error)}") from None
+    return given

@@ -1,0 +1,300 @@
+"""Verdicts in the layout in which MapSatisfyBench publishes them, and the labels that they give.
+
+Its ECR is a count, its IISR one degree per implicit factor, its IFS one row per fact requirement. Which tools it found
+correct is not taken over: those verdicts were not made from the dialogues published beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from pytest_mapsat.formats import (
+    Lines,
+    Located,
+    TableRow,
+    layout_of,
+    layouts,
+    limits,
+    located_json,
+    parse_json_line,
+    printable,
+    read_csv,
+    read_lines,
+    validate,
+)
+from pytest_mapsat.judges import all_unevaluated, is_level, unevaluated
+from pytest_mapsat.model import (
+    Blame,
+    Case,
+    Count,
+    ExplicitFactor,
+    FactRequirement,
+    ImplicitFactor,
+    Json,
+    Label,
+    Problem,
+    SuiteError,
+    Verdict,
+    shown,
+)
+from pytest_mapsat.text import fold_phrase
+
+_BY = "recorded"
+_SHOWN = 300
+_COLUMNS = ("case_id", "results")
+Whole = Annotated[int, Field(strict=True, ge=0)]
+
+
+class _Part(BaseModel):
+    """Part of a published verdict; what is not used here is passed over."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
+
+
+class _Completion(_Part):
+    """ECR: how many explicit factors are met."""
+
+    numerator: Whole
+    denominator: Whole
+
+
+class _Degree(_Part):
+    """One implicit factor: its text, the degree of satisfaction, the judge's words."""
+
+    rubric: str
+    Ci: Annotated[float, Field(strict=True)] | None = None
+    reasoning: str | None = None
+
+
+class _Satisfaction(_Part):
+    """IISR."""
+
+    rubrics_detail: tuple[_Degree, ...] = ()
+
+
+class _FactCheck(_Part):
+    """One fact requirement: its text, whether the answer keeps it, and how many elements of it were looked at."""
+
+    rubric_row: str
+    is_faithful: Annotated[bool, Field(strict=True)] | None = None
+    skipped: Annotated[bool, Field(strict=True)] = False
+    elements_grounded: tuple[object, ...] = ()
+    elements_unfaithful: tuple[object, ...] = ()
+    reasoning: str | None = None
+
+
+class _Faithfulness(_Part):
+    """IFS."""
+
+    rows_detail: tuple[_FactCheck, ...] = ()
+
+
+class _Details(_Part):
+    """The parts of a verdict; one that failed is null."""
+
+    ECR: _Completion | None = None
+    IISR: _Satisfaction | None = None
+    IFS: _Faithfulness | None = None
+
+
+class PublishedVerdict(_Part):
+    """One published verdict. ``trajectory`` is the digest of what was judged, where a file gives it."""
+
+    case_id: Annotated[str, Field(min_length=1)]
+    status: str = "success"
+    error: str | None = None
+    trajectory: str = ""
+    details: _Details = _Details()
+
+    @field_validator("details", mode="before")
+    @classmethod
+    def _none_is_empty(cls, value: object) -> object:
+        return {} if value is None else value
+
+    def labelled(self, case: Case, base: Verdict) -> Verdict:
+        """Return ``base`` with the labels that this verdict gives the case's factors."""
+        if self.status != "success":
+            error = f": {self.error}" if self.error else ""
+            why = f"the recorded evaluation ended with status {self.status!r}{error}"
+            return base.model_copy(update={"labels": all_unevaluated(case, why, "judge", _BY)})
+        warnings = list(base.warnings)
+        count, labels = _explicit(case.truth.explicit, self.details.ECR, warnings)
+        labels += _implicit(case.truth.implicit, self.details.IISR, warnings)
+        labels += _facts(case.truth.facts, self.details.IFS, warnings)
+        update = {"labels": tuple(labels), "explicit_count": count, "warnings": tuple(warnings)}
+        return base.model_copy(update=update)
+
+
+def read_verdicts(path: Path, name: str) -> Mapping[str, PublishedVerdict]:
+    """Return the verdicts of a file in JSON lines, or of a table, by case.
+
+    Args:
+        path: the file.
+        name: how messages name it.
+
+    Raises:
+        SuiteError: it is broken, holds no verdict, or two of one case; with the lines, up to a limit.
+    """
+    problems: list[Problem] = []
+    verdicts: dict[str, PublishedVerdict] = {}
+    lines: dict[str, int] = {}
+    for line, data in _table(path, name) if layout_of(path, name) == "table" else _lines(path, name):
+        verdict = validate(PublishedVerdict, Located(data, Lines(line)), name, problems)
+        if verdict is not None and verdict.case_id in verdicts:
+            message = f"a second verdict on case {printable(verdict.case_id)}: line {lines[verdict.case_id]} has one"
+            problems.append(Problem(name, line, message, "keep one"))
+        elif verdict is not None:
+            verdicts[verdict.case_id], lines[verdict.case_id] = verdict, line
+        if len(problems) >= limits.PROBLEMS:
+            break
+    if not verdicts and not problems:
+        problems.append(Problem(name, 0, "the file holds no verdict"))
+    if problems:
+        raise SuiteError(*problems[: limits.PROBLEMS])
+    return verdicts
+
+
+def _lines(path: Path, name: str) -> Iterator[tuple[int, Json]]:
+    for line in read_lines(path, limits.DIALOGUE_BYTES, name):
+        yield line.number, parse_json_line(line.data, name, line.number)
+
+
+def _table(path: Path, name: str) -> Iterator[tuple[int, Json]]:
+    """Give the rows of the published table; the JSON of ``results`` takes the place of its text."""
+    hint = f"expected {layouts('JSON lines with case_id and details', _COLUMNS)}"
+    for row in read_csv(path, _COLUMNS, name, hint=hint):
+        yield row.line, _of_row(row, name)
+
+
+def _of_row(row: TableRow, name: str) -> Json:
+    text = row.cells["results"]
+    results = located_json(text, name, row.line) if text.strip() else {}
+    if not isinstance(results, dict):
+        raise SuiteError(Problem(name, row.line, f"results is {shown(results)}, expected an object"))
+    return {**{key: row.cells[key] for key in ("case_id", "status", "error") if key in row.cells}, **results}
+
+
+# -- labels
+
+
+def _explicit(
+    factors: Sequence[ExplicitFactor], completion: _Completion | None, warnings: list[str]
+) -> tuple[Count | None, list[Label]]:
+    """Return the count, and labels where it leaves no choice: none or all are met."""
+
+    def unknown(why: str, blame: Blame | None = "judge") -> list[Label]:
+        return [unevaluated(factor, "explicit", why, blame, _BY) for factor in factors]
+
+    if completion is None:
+        return None, unknown("the recorded verdict has no ECR")
+    met, total = completion.numerator, completion.denominator
+    why = f"the recorded verdict counts {met} of {total} explicit factors, the case has {len(factors)}"
+    if met > total or total > len(factors):
+        warnings.append(f"{why}: not used")
+        return None, unknown(why)
+    if total < len(factors):
+        warnings.append(f"{why}: those it does not count are taken as not met")
+    elif met in (0, total):
+        outcome = "passed" if met else "failed"
+        return Count(met=met, total=total), [
+            Label(factor=factor.id, kind="explicit", outcome=outcome, value=float(bool(met)), why=why, by=_BY)
+            for factor in factors
+        ]
+    return Count(met=met, total=len(factors)), unknown(f"{why}: it does not say which", None)
+
+
+def _implicit(
+    factors: Sequence[ImplicitFactor], satisfaction: _Satisfaction | None, warnings: list[str]
+) -> list[Label]:
+    details = satisfaction.rubrics_detail if satisfaction else ()
+    places = _aligned(factors, [detail.rubric for detail in details], "implicit factors", warnings)
+    return [
+        unevaluated(factor, "implicit", "the recorded verdict does not judge this factor", by=_BY)
+        if place is None
+        else _degree_label(factor, details[place])
+        for factor, place in zip(factors, places, strict=True)
+    ]
+
+
+def _degree_label(factor: ImplicitFactor, detail: _Degree) -> Label:
+    """Return the label of one implicit factor; a degree between its levels is not rounded."""
+    if detail.Ci is None or not is_level(factor, detail.Ci):
+        levels = "0 or 1" if factor.severity == "hard" else "one of 0, 0.25, 0.5, 0.75 and 1"
+        why = f"the recorded verdict gives {detail.Ci}, but a {factor.severity} factor has {levels}"
+        return unevaluated(factor, "implicit", why, by=_BY)
+    outcome = "passed" if detail.Ci > 0 else "failed"
+    why = _cut(detail.reasoning)
+    return Label(
+        factor=factor.id, kind="implicit", outcome=outcome, value=detail.Ci, why=why, wanted=factor.text, by=_BY
+    )
+
+
+def _facts(factors: Sequence[FactRequirement], faithfulness: _Faithfulness | None, warnings: list[str]) -> list[Label]:
+    rows = faithfulness.rows_detail if faithfulness else ()
+    places = _aligned(factors, [row.rubric_row for row in rows], "fact requirements", warnings)
+    return [
+        unevaluated(factor, "fact", "the recorded verdict does not judge this requirement", by=_BY)
+        if place is None
+        else _fact_label(factor, rows[place])
+        for factor, place in zip(factors, places, strict=True)
+    ]
+
+
+def _fact_label(factor: FactRequirement, row: _FactCheck) -> Label:
+    """Return the label of one fact requirement: a row that was skipped as a whole leaves numerator and denominator."""
+    if row.skipped:
+        why = "the recorded evaluation skipped this requirement"
+        return Label(factor=factor.id, kind="fact", outcome="not_applicable", why=why, by=_BY)
+    if row.is_faithful is None:
+        return unevaluated(factor, "fact", "the recorded verdict does not say whether this holds", by=_BY)
+    held = row.is_faithful
+    return Label(
+        factor=factor.id,
+        kind="fact",
+        outcome="passed" if held else "failed",
+        value=float(held),
+        why=_cut(row.reasoning),
+        wanted=factor.text,
+        vacuous=held and not row.elements_grounded and not row.elements_unfaithful,
+        by=_BY,
+    )
+
+
+def _aligned(
+    factors: Sequence[ImplicitFactor | FactRequirement], texts: Sequence[str], what: str, warnings: list[str]
+) -> list[int | None]:
+    """Return for each factor the place of its text: equal, else equal in letters, else, where there are as many, by place."""
+    places: list[int | None] = [None] * len(factors)
+    free = dict(enumerate(texts))
+    forms: tuple[Callable[[str], str], ...] = (str, _letters)
+    for form in forms:
+        waiting: dict[str, list[int]] = {}
+        for place, text in reversed(free.items()):
+            waiting.setdefault(form(text), []).append(place)
+        for number, factor in enumerate(factors):
+            if places[number] is None and (same := waiting.get(form(factor.text))):
+                places[number] = place = same.pop()
+                del free[place]
+    left = [number for number, place in enumerate(places) if place is None and number in free]
+    by_place = left if len(factors) == len(texts) else []
+    for number in by_place:
+        places[number] = number
+        del free[number]
+    if by_place:
+        warnings.append(f"{len(by_place)} {what} were joined with the recorded verdict by their place, not their text")
+    if free:
+        warnings.append(f"{len(free)} {what} of the recorded verdict are not in the case")
+    return places
+
+
+def _letters(text: str) -> str:
+    return "".join(char for char in fold_phrase(text) if char.isalnum())
+
+
+def _cut(text: str | None) -> str:
+    words = text or ""
+    return words if len(words) <= _SHOWN else words[: _SHOWN - 3] + "..."

@@ -1,0 +1,387 @@
+"""Import of MobilityBench's published table of episodes (CSV, 33 columns of text and Python literals).
+
+What the columns mean was found by looking at the published rows; docs/importing.md describes it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import count
+from pathlib import Path
+from typing import IO
+
+from pytest_mapsat.formats import content_digest, limits, printable, read_csv, replacing, shown_path
+from pytest_mapsat.model import (
+    SUITE_SCHEMA,
+    Case,
+    EpisodeDefaults,
+    Json,
+    JsonObject,
+    Problem,
+    Recording,
+    SuiteError,
+    SuiteManifest,
+    Tool,
+)
+from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, write_cases, write_manifest, write_tool
+
+from .gold import answer, doubts_of
+from .requirements import required
+from .rows import (
+    COLUMNS,
+    ROUTES,
+    SCENARIOS,
+    SLOT_CHARS,
+    GoldCall,
+    OddRowError,
+    Row,
+    mobility_tools,
+    point_of,
+    read_row,
+    slots,
+    text_at,
+)
+from .words import meant_lines, spellings_of_city, spellings_of_points, spellings_of_set, without_brackets
+
+FORMAT = "mobilitybench"
+_DESCRIPTION = (
+    "MobilityBench (repository AMAP-ML/MobilityBench, no licence stated), imported from its published table; "
+    "snapshot {snapshot}: {cases} cases, {recordings} recordings. Nobody may ask the user back."
+)
+_DOMAINS = {
+    "basic_information_retrieval": "places, where the user is, what is nearby, weather, traffic",
+    "route_dependent_information_retrieval": "what only a route tells: its length, when to leave",
+    "basic_route_planning": "from here to there, by way of other places",
+    "preference_constrained_route_planning": "routes under the user's wishes: no highways, not this line",
+}
+#: Ways that no tool of the benchmark plans, with their verbs: a station is none.
+_OTHER_MEANS = (
+    "坐高铁", "乘高铁", "乘坐高铁", "坐动车", "坐火车", "乘火车", "乘坐火车", "坐飞机", "乘飞机", "坐大巴", "坐客车",
+)  # fmt: skip
+_PLACES = ("data/datasets", "datasets", "data", "")
+
+
+def import_mobilitybench(src: Path, dest: Path) -> ImportReport:
+    """Make a suite at ``dest`` from the published table at ``src``.
+
+    Args:
+        src: the CSV file, or the folder (the repository's) that holds it.
+        dest: a folder that does not exist yet, or is empty.
+
+    Returns:
+        What came over, what did not, and what is odd.
+
+    Raises:
+        SuiteError: when the table cannot be read, lacks a column, or has no row that becomes a case.
+        UsageError: when ``dest`` cannot be used.
+    """
+    table = _find(src)
+    with new_folder(dest) as folder:
+        return _build(table, folder)
+
+
+def _find(src: Path) -> Path:
+    if src.is_file():
+        return src
+    tables = next((here for place in _PLACES if (here := sorted((src / place).glob("*.csv")))), [])
+    if len(tables) != 1:
+        hint = "give the published table itself, such as data/datasets/sample_10.csv"
+        listed = f"holds {len(tables)} tables (*.csv)" if tables else "holds no table (*.csv)"
+        raise SuiteError(Problem(shown_path(src), 0, listed, hint))
+    return tables[0]
+
+
+def _build(table: Path, folder: Path) -> ImportReport:
+    """Write the suite row by row, so that one row at a time is held."""
+    log = ImportLog()
+    kept: set[str] = set()
+    by_tool: Counter[str] = Counter()
+    with replacing(folder / "recordings" / "recorded.jsonl") as recordings:
+        write_cases(folder / "cases.jsonl", _cases(table, log, kept, recordings, by_tool))
+    if not kept:
+        problems = [Problem(note.place, 0, note.message) for note in log.notes if note.kind == "unparsable"]
+        raise SuiteError(*problems[: limits.PROBLEMS] or [Problem(shown_path(table), 0, "holds no row")])
+    log.note("assumption", "time", "times stand without an offset in the source; +08:00 is added, China's one zone")
+    for name, tool in mobility_tools().items():
+        write_tool(folder / "tools" / f"{name}.yaml", tool)
+    write_manifest(folder / "suite.yaml", _manifest(content_digest(table)[:12], len(kept), by_tool.total()))
+    return log.report(folder, FORMAT, cases=len(kept), tools=len(mobility_tools()), by_tool=by_tool)
+
+
+def _rows(table: Path, log: ImportLog) -> Iterator[tuple[int, Row]]:
+    """Give the rows that can be read, each with its number in the table; others are noted and left out."""
+    numbers = count(1)
+
+    def left_out(place: str, why: str) -> None:
+        log.note("unparsable", place, f"{why}; the row is left out", leaves="rows")
+
+    def torn(problem: Problem) -> None:
+        next(numbers)
+        left_out(f"{printable(table.name)}:{problem.line}", problem.message)
+
+    hint = "the published table has the columns query, context, task_scenario, tool_list, ..."
+    for source in read_csv(table, COLUMNS, hint=hint, torn=torn):
+        number = next(numbers)
+        place = f"{printable(table.name)}:{source.line}"
+        for name in sorted(source.cells.keys() - set(COLUMNS) - {""}) if number == 1 else ():
+            log.note("column", place, f"the column {printable(name)} is not carried over", leaves=f"column {name}")
+        try:
+            yield number, read_row(source, place, log)
+        except OddRowError as error:
+            left_out(place, str(error))
+
+
+def _cases(table: Path, log: ImportLog, kept: set[str], recordings: IO[bytes], by_tool: Counter[str]) -> Iterator[Case]:
+    """Give the cases, keep their ids, write their recordings and count these."""
+    for number, row in _rows(table, log):
+        if row.id in kept:
+            message = f"the same row as that of {row.id}; the first one is kept"
+            log.note("duplicate_case", row.place, message, leaves="rows")
+            continue
+        case = convert_case(row, number, log)
+        if case is None:
+            log.leave("rows")
+            continue
+        kept.add(case.id)
+        _remark(row, log)
+        for recording in recordings_of(row):
+            by_tool[recording.tool] += 1
+            line = json.dumps(recording.to_json(), ensure_ascii=False, allow_nan=False)
+            recordings.write(line.encode() + b"\n")
+        yield case
+
+
+def _remark(row: Row, log: ImportLog) -> None:
+    """Note the expected calls that nothing will answer."""
+    place = f"{row.place} ({row.id})"
+    for call in row.calls:
+        if call.cut:
+            message = (
+                f"the result of {call.tool} is cut at {len(call.cut)} characters; it is kept, marked, and never served"
+            )
+            log.note("cut", place, message)
+        elif call.result is None:
+            message = f"no column has what {call.tool} returned; the expected call will miss"
+            log.note("no_recording", place, message)
+
+
+def _manifest(snapshot: str, cases: int, recordings: int) -> SuiteManifest:
+    return SuiteManifest(
+        name=FORMAT,
+        version=f"snapshot-{snapshot}",
+        license="unknown",
+        schema_version=SUITE_SCHEMA,
+        coordinates="gcj02",
+        language="zh",
+        domains=_DOMAINS,
+        metrics=("mobility",),
+        success="mobility_fpr",
+        asserted=("explicit", "facts", "hard", "policies"),
+        episode=EpisodeDefaults(user="silent"),
+        vocabulary={"means.transit": _OTHER_MEANS},
+        description=_DESCRIPTION.format(snapshot=snapshot, cases=cases, recordings=recordings),
+    )
+
+
+# -- a row as a case
+
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.\d{1,9})?")
+_TEXT: JsonObject = {"type": "string", "maxLength": SLOT_CHARS}
+_TEXTS: JsonObject = {"type": "array", "maxItems": 20, "items": _TEXT}
+_WORDS = ("place", "near", "city", "time", "road", "origin", "destination")
+_LISTS = ("waypoints", "strategy", "avoid_lines", "take_lines")
+#: The output that every case asks for: the same in all, so that it tells nothing of the gold.
+OUTPUT_SCHEMA: JsonObject = {
+    "type": "object",
+    "required": ["intent", "constraints"],
+    "properties": {
+        "intent": {"type": "string", "enum": list(SCENARIOS)},
+        "constraints": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {**dict.fromkeys(_WORDS, _TEXT), **dict.fromkeys(_LISTS, _TEXTS)},
+        },
+        "plan": {
+            "type": "array",
+            "maxItems": 50,
+            "items": {
+                "type": "object",
+                "required": ["tool"],
+                "properties": {"tool": _TEXT, "arguments": {"type": "object"}},
+            },
+        },
+    },
+}
+_NO_QUESTION = {
+    "id": "asks_nothing",
+    "text": "不向用户反问（论文3.1.1：不允许澄清）",
+    "check": {"kind": "asked", "at_most": 0},
+}
+
+
+def convert_case(row: Row, number: int, log: ImportLog) -> Case | None:
+    """Return the case of a row, which is the source's row of this number, or None after noting why it cannot be one."""
+    doubts = doubts_of(row)
+    for doubt in doubts:
+        log.note("doubtful", f"{row.place} ({row.id})", doubt)
+    explicit, facts = required(row)
+    calls = [{"tool": call.tool, "arguments": call.arguments} for call in row.calls]
+    data: JsonObject = {
+        "id": row.id,
+        "domains": [row.family],
+        "language": "zh",
+        "attributes": _attributes(row, number, doubtful=bool(doubts)),
+        "visible": {"query": row.text("query"), "context": _context(row, log), "output_schema": OUTPUT_SCHEMA},
+        "truth": {
+            "intent": row.scenario,
+            "explicit": explicit,
+            "facts": facts,
+            "policies": [_NO_QUESTION],
+            "clarification": {"max_turns": 0},
+            "tools": _expected_tools(row),
+            "output": {"intent": row.scenario, "constraints": _constraints(row)},
+            "oracle": [{"calls": calls, "say": answer(row)}],
+        },
+    }
+    return log.case(data, row.place)
+
+
+def _city(row: Row) -> str:
+    city = row.mapping("context").get("city")
+    return city.strip() if isinstance(city, str) else ""
+
+
+def _attributes(row: Row, number: int, *, doubtful: bool) -> dict[str, str]:
+    attributes = {
+        "scenario": row.scenario,
+        "city": row.text("city") or _city(row),
+        "row": str(number),
+        "gold": "doubtful" if doubtful else "",
+        "results": "cut" if any(call.cut for call in row.calls) else "",
+    }
+    return {name: value for name, value in attributes.items() if value}
+
+
+def _context(row: Row, log: ImportLog) -> JsonObject:
+    """Return what an agent is shown; the moment, where there is a whole one, to the second and with China's offset."""
+    given = row.mapping("context")
+    point = point_of(given.get("user_current_location"))
+    if point is None:
+        log.note("location", row.place, "context: no user_current_location of longitude and latitude")
+    details = {name: given[name] for name in ("start_datetime", "travel_tool") if given.get(name)}
+    moment = _MOMENT.fullmatch(str(details.get("start_datetime", "")).strip())
+    for name in sorted(given.keys() - {"user_current_location", "city", "start_datetime", "travel_tool"}):
+        log.note("not_carried", row.place, f"context.{name} has no place in a case", leaves=f"context.{name}")
+    context = {
+        "location": {"lon": point[0], "lat": point[1]} if point else None,
+        "city": _city(row),
+        "now": f"{moment[1]}T{moment[2]}+08:00" if moment else None,
+        "details": details,
+    }
+    return {name: value for name, value in context.items() if value}
+
+
+def _constraints(row: Row) -> JsonObject:
+    """Return the constraints of the query, as the columns have them: only those that there are."""
+    lines = meant_lines(row)
+    slot = {
+        "origin": row.text("query_start_poi"),
+        "destination": row.text("query_end_poi"),
+        "waypoints": slots(row, "query_transit_poi"),
+        "strategy": [str(wish) for wish in row.items("strategy_list")],
+        "place": row.text("near_poi_info"),
+        "near": row.text("query_poi"),
+        "road": row.text("road"),
+        "time": row.text("time"),
+        "avoid_lines": list(lines.avoid),
+        "take_lines": list(lines.take),
+    }
+    first = row.calls[0].arguments
+    if row.scenario == "POI Query":
+        slot["place"] = str(first.get("keywords") or "")
+    if row.scenario == "Weather Query":
+        slot["city"] = str(first.get("city") or "")
+    return {name: value for name, value in slot.items() if value}
+
+
+# -- the calls that a row expects, and what they returned
+
+#: The thousandth of a degree that the published sandbox takes for the same point, metres.
+_NEAR_M = 111
+
+
+def _expected_tools(row: Row) -> list[JsonObject]:
+    """Return the expected calls; one that uses a point comes after the searches for places."""
+    expected: list[JsonObject] = []
+    searches = [f"c{number}" for number, call in enumerate(row.calls, 1) if call.tool == "query_poi"]
+    for number, call in enumerate(row.calls, 1):
+        tool = mobility_tools()[call.tool]
+        # The longitude's match has the latitude; what says nothing may be left out.
+        asked = {name for name, value in call.arguments.items() if value not in (None, "", [], {})} - {"latitude"}
+        entry: JsonObject = {
+            "name": call.tool,
+            "id": f"c{number}",
+            "required": [name for name in tool.parameters.get("required", ()) if name in call.arguments],
+            "match": {name: _match(name, value, call, tool) for name, value in call.arguments.items() if name in asked},
+        }
+        if searches and call.tool in (*ROUTES, "search_around_poi"):
+            entry["after"] = searches
+        expected.append(entry)
+    return expected
+
+
+def _match(name: str, value: Json, call: GoldCall, tool: Tool) -> JsonObject:
+    rule = tool.match[name].type if name in tool.match else "json"
+    if rule == "point" and (point := point_of(value)) is not None:
+        return {"op": "within_m", "lon": point[0], "lat": point[1], "metres": _NEAR_M}
+    if rule == "lon" and (point := point_of(f"{value},{call.arguments.get('latitude')}")) is not None:
+        return {"op": "within_m", "lon": point[0], "lat": point[1], "metres": _NEAR_M, "lat_from": "latitude"}
+    if rule == "place" and isinstance(value, str):
+        return {"op": "one_of", "values": spellings_of_city(value)}
+    if rule == "set" and isinstance(value, list):
+        return {"op": "one_of", "values": spellings_of_set(value, tool.match[name].synonyms)}
+    if rule == "points" and isinstance(value, list):
+        return {"op": "one_of", "values": spellings_of_points(value)}
+    return {"op": "equal", "value": value}
+
+
+def recordings_of(row: Row) -> Iterator[Recording]:
+    """Yield the recordings of a row: what its columns say the expected calls returned, a part where the rest was cut off."""
+    for call in row.calls:
+        if call.cut:
+            yield Recording(case=row.id, tool=call.tool, arguments=call.arguments, result=call.cut, cut=True)
+        elif call.result is not None:
+            names = _synonyms(call)
+            yield Recording(case=row.id, tool=call.tool, arguments=call.arguments, result=call.result, synonyms=names)
+
+
+def _synonyms(call: GoldCall) -> dict[str, tuple[Json, ...]]:
+    """Return further values that ask for the same: a place or road by the name that was found, or in its own region."""
+    if not isinstance(call.result, dict):
+        return {}
+    city = text_at(call.arguments, "city")
+    if call.tool == "traffic_status":
+        told = re.split(r"[:：]", text_at(call.result, "trafficinfo", "description"))[0].strip()
+        return _others("name", call, [told, *_without_city(text_at(call.arguments, "name"), city)])
+    if call.tool != "query_poi":
+        return {}
+    words, name = text_at(call.arguments, "keywords"), text_at(call.result, "name")
+    regions = text_at(call.result, "address").split()[:2]
+    names = [name, without_brackets(name), without_brackets(words), *_without_city(words, city)]
+    around = [region for region in (*regions, city) if region]
+    names += [f"{region}{place}" for region in around for place in (name, words) if region[:2] not in place]
+    return {**_others("keywords", call, names), **(_others("city", call, regions) if city else {})}
+
+
+def _others(parameter: str, call: GoldCall, values: Sequence[str]) -> dict[str, tuple[Json, ...]]:
+    given = call.arguments.get(parameter)
+    others = tuple(value for value in dict.fromkeys(values) if value and value != given)
+    return {parameter: others} if others else {}
+
+
+def _without_city(words: str, city: str) -> list[str]:
+    spellings = spellings_of_city(city) if city else []
+    return [words.removeprefix(name) for name in spellings if words.startswith(name) and words != name]

@@ -1,0 +1,499 @@
+"""What an answer to a row must hold, from the row's columns: requirements and their checks as plain data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from pytest_mapsat.model import Json, JsonObject
+
+from .rows import Row, at, mobility_tools, objects, point_of, slots, text_at
+from .words import (
+    MODE_WORDS,
+    MODES,
+    NEGATORS,
+    TRAFFIC,
+    WEATHER,
+    arrive_by,
+    kept_names,
+    meant_lines,
+    names_of_line,
+    obeys,
+    other_words,
+    properties_asked,
+    spellings_of_points,
+    spellings_of_set,
+    states_in,
+    transits,
+    without_brackets,
+)
+
+Checks = list[JsonObject]
+#: Explicit requirements, and facts.
+Made = tuple[Checks, Checks]
+
+#: What sort of a name each part of an address is, by its ending.
+_DISTRICTS = tuple("区县旗市")
+_ROADS = ("路", "街", "道", "高速", "巷", "胡同", "弄")
+_SHOPS = ("店", "馆", "行", "院", "场", "厅", "楼", "城", "中心", "公司", "公园", "超市", "站", "部", "所")
+_PARTS = tuple("省市区县镇乡村路街道")
+#: Words that end like names and are none.
+_NO_NAMES = (
+    "一路", "路线", "道路", "公路", "马路", "沿路", "走路", "知道", "街道", "路段", "城市", "市区", "城区", "小区", "社区", "景区", "园区", "校区",
+    "超市", "地区", "区域", "附近", "本市", "全市", "该市", "该区", "乡村", "农村", "路口", "路边", "路况", "隧道", "频道", "通道", "渠道", "街区",
+)  # fmt: skip
+_NOT_KNOWN = [
+    "暂无",
+    "没有",
+    "无法",
+    "未能",
+    "查不到",
+    "没查到",
+    "缺失",
+    "不可用",
+    "获取失败",
+    "未获取",
+    "未返回",
+    "不完整",
+]
+_DEGREES = re.compile(r"(?<!\d)(-?\d{1,2}(?:\.\d)?)(?:[℃度]?\s*[~～到至-]\s*(-?\d{1,2}(?:\.\d)?))?\s*[℃度]")
+_CODE = re.compile(r"^[A-Z]\d{1,5}")
+_HAN_DIGITS = "零一二三四五六七八九十"
+_PART = 3
+
+
+def required(row: Row) -> Made:
+    """Return the requirements of a row."""
+    return _SCENARIOS[row.scenario](row)
+
+
+def _requirement(name: str, text: str, *checks: JsonObject) -> JsonObject:
+    """Return a requirement: its id, its words, the check that all of these hold."""
+    return {"id": name, "text": text, "check": _all(*checks)}
+
+
+def _any(*checks: JsonObject) -> JsonObject:
+    return checks[0] if len(checks) == 1 else {"kind": "any", "checks": list(checks)}
+
+
+def _all(*checks: JsonObject) -> JsonObject:
+    return checks[0] if len(checks) == 1 else {"kind": "all", "checks": list(checks)}
+
+
+def _said_by(tool: str, *checks: JsonObject) -> JsonObject:
+    """Return the checks with the one that a tool said so: what is told without having asked is a guess."""
+    return _all({"kind": "called", "tool": tool, "answered": True}, *checks)
+
+
+def _grounded(*claims: str) -> JsonObject:
+    """Return the check that every claim of these types is borne out."""
+    return {"kind": "grounded", "claims": list(claims)}
+
+
+def _told(endings: Iterable[str], names: Iterable[str] = (), besides: Iterable[str] = ()) -> JsonObject:
+    """Return the check that a place is told: one of these names, or any that ends so."""
+    unique = [name for name in dict.fromkeys(names) if name]
+    return {"kind": "addressed", "names": unique, "endings": list(endings), "besides": [*besides, *_NO_NAMES]}
+
+
+def _said(words: Iterable[str], about: Iterable[str] | None = None) -> JsonObject:
+    words = list(words)
+    return {"kind": "said", "any": words, "about": words if about is None else list(about)}
+
+
+def _unsaid(words: Iterable[str]) -> JsonObject:
+    return {"kind": "not_said", "phrases": list(words)}
+
+
+# -- places, weather, traffic
+
+
+def _poi(row: Row) -> Made:
+    call = next((call for call in row.calls if call.tool == "query_poi"), None)
+    place = call.result if call else None
+    point = point_of(row.text("ans_loc")) or point_of(place)
+    given: JsonObject = {"kind": "located", "by_name": False, "words": _street(place)}
+    told = _told(_PARTS, besides=filter(None, (text_at(place, "name"), row.text("query"))))
+    explicit = [_requirement("deliver", "给出所问地点的地址或坐标", _any(given, told))]
+    if point is not None:
+        where: JsonObject = {"kind": "located", "lon": point[0], "lat": point[1], "metres": 1000}
+        where["words"] = _street(place)
+        text = "所给地点（名称或坐标）距 query_poi 返回的位置不超过1公里，没有给出别处的坐标"
+        explicit.append(_requirement("place", text, _said_by("query_poi", where)))
+    claims = _grounded("point", "address", "phone")
+    return explicit, [_requirement("address", "说到的地址、坐标和电话与 query_poi 返回的一致", claims)]
+
+
+def _street(place: Json) -> list[str]:
+    """Return the last part of a place's address, where it says more than the region."""
+    parts = text_at(place, "address").split()
+    street = without_brackets(parts[-1]) if parts else ""
+    return [street] if len(parts) > 2 and street not in parts[:-1] and len(street) > 2 else []  # noqa: PLR2004  province, district, street
+
+
+def _geolocation(row: Row) -> Made:
+    code = row.mapping("location_ans").get("regeocode")
+    component = at(code, "addressComponent")
+    regions = [value for value in component.values() if isinstance(value, str)] if isinstance(component, dict) else []
+    roads, pois = _names(at(code, "roads")), _names(at(code, "pois"))
+    areas = _names(at(component, "businessAreas"))
+    near = _told(_PARTS, [*regions, *roads, *pois])
+    explicit = [_requirement("deliver", "说出一个地址（行政区、道路或地点）", _any(_told(_PARTS), near))]
+    district = at(component, "district")
+    if isinstance(district, str) and district:
+        besides = [value for value in (*regions, *areas) if value != district]
+        check = _said_by("reverse_geocoding", _told(_DISTRICTS, _shorter(district, _DISTRICTS), besides))
+        explicit.append(_requirement("district", f"说出所在的区县：{district}", check))
+    street = row.text("formatted_address")
+    for value in sorted(filter(None, regions), key=len, reverse=True):
+        street = street.replace(value, "")
+    spoken = [name for road in roads for name in _spoken_road(road)]
+    around = [
+        name for name in (street, *spoken, *pois, *_names(at(code, "aois"))) if len(name) > 1 and name not in regions
+    ]
+    if around:
+        text = f"说出所在的道路或附近的地点：{street or around[0]}，或 reverse_geocoding 返回的道路、地点之一"
+        explicit.append(
+            _requirement("road", text, _said_by("reverse_geocoding", _told(_ROADS, around, [*regions, *areas])))
+        )
+    return explicit, [_requirement("distances", "说到的距离和坐标与返回的一致", _grounded("distance", "point"))]
+
+
+def _names(items: Json) -> list[str]:
+    return [item["name"] for item in objects(items) if isinstance(item.get("name"), str)]
+
+
+def _shorter(name: str, endings: Iterable[str]) -> list[str]:
+    """Return a name with and without its ending, where two characters are left."""
+    bare = next((name.removesuffix(end) for end in endings if name.endswith(end)), name)
+    return [name, bare] if len(bare) > 1 else [name]
+
+
+def _spoken_road(name: str) -> list[str]:
+    """Return a road's name as it may be said: with its code, without, and the code alone."""
+    code = _CODE.match(name)
+    return [name, name[code.end() :], code.group()] if code and len(name) > code.end() + 1 else [name]
+
+
+def _nearby(row: Row) -> Made:
+    tool = "search_around_poi"
+    call = next((call for call in row.calls if call.tool == tool), None)
+    names = [str(item["name"]) for item in objects(at(call.result if call else None, "pois")) if item.get("name")]
+    bare = [without_brackets(name) for name in names]
+    # The name of a chain names none of its places.
+    words = list(dict.fromkeys([*names, *(name for name in bare if name and bare.count(name) == 1)]))
+    some: JsonObject = {"kind": "recommends", "tool": tool, "quantifier": "any"}
+    shown: JsonObject = {**some, "where": {"name": {"op": "present"}}, "turn": "any"}
+    told = _any(shown, *([_said(words)] if words else []), _told(_SHOPS))
+    explicit = [_requirement("deliver", "说出附近至少一个所找的地点", told)]
+    if names:
+        listed = _any({**some, "names": list(dict.fromkeys(names))}, _told(_SHOPS, words))
+        parts = dict.fromkeys(part for name in words for part in _parts_of(name))
+        check = _said_by(tool, listed, _said(parts), _grounded("name"))
+        explicit.append(_requirement("listed", "说出的地点中至少有一个在 search_around_poi 返回的列表里", check))
+    claims = _grounded("name", "address", "point", "phone")
+    return explicit, [_requirement("details", "说到的名称、地址和坐标与返回的一致", claims)]
+
+
+def _parts_of(name: str) -> list[str]:
+    """Return the parts of a name of which one stands in whatever it may be shortened to."""
+    bare = re.sub(r"[(（)）\s]", "", name)
+    return [bare[start : start + _PART] for start in range(max(len(bare) - _PART + 1, 1))]
+
+
+def _weather(row: Row) -> Made:
+    text = row.text("weather_description")
+    told = states_in(text, WEATHER)
+    every = [word for words in WEATHER.values() for word in words]
+    degrees: JsonObject = {"kind": "number", "unit": "celsius", "quantifier": "any"}
+    ranges = [(float(match[1]), float(match[2] or match[1])) for match in _DEGREES.finditer(text)]
+    given = list(dict.fromkeys(degree for pair in ranges for degree in pair))
+    if told or given:
+        some = _any({**degrees, "min": -90, "max": 70}, _said(every))
+        explicit = [_requirement("deliver", "说出天气状况或气温", some)]
+    else:
+        explicit = [_requirement("deliver", "说明查不到该地的天气数据", _said(_NOT_KNOWN), _unsaid(every))]
+    if told:
+        own = _said([word for state in told for word in WEATHER[state]], dict.fromkeys(every))
+        others = other_words(WEATHER, told)
+        check = _said_by("weather_query", _all(own, *([_unsaid(others)] if others else [])))
+        explicit.append(_requirement("condition", f"天气状况：{'、'.join(told)}", check))
+    if given:
+        each = [
+            _all({**degrees, "min": abs(degree), "max": abs(degree)}, _signed(degree, below=degree < 0))
+            for degree in given
+        ]
+        between = [sorted((abs(low), abs(high))) for low, high in ranges if low != high]
+        each += [{**degrees, "min": low, "max": high} for low, high in between]
+        listed = "、".join(f"{degree:g}℃" for degree in given)
+        explicit.append(_requirement("temperature", f"气温：{listed}", _said_by("weather_query", _any(*each))))
+    bound = {"op": "bound", "tool": "weather_query", "path": "weather_description"}
+    humidity = {"kind": "number", "unit": "percent", "equals": bound, "tolerance": 0, "quantifier": "any"}
+    told_humidity = {**humidity, "if_absent": "vacuous"}
+    return explicit, [_requirement("figures", "说到的湿度与 weather_query 返回的一致", told_humidity)]
+
+
+def _signed(degree: float, *, below: bool) -> JsonObject:
+    """Return the check that a temperature is told above or below zero: figures are read without their sign."""
+    size = f"{abs(degree):g}"
+    words = [f"{minus}{size}" for minus in ("-", "−", "零下", "负", "零下约", "-约")]
+    if size.isdigit() and int(size) < len(_HAN_DIGITS):
+        words += [f"{minus}{_HAN_DIGITS[int(size)]}" for minus in ("零下", "负")]
+    words += ["零下两", "负两"] if size == "2" else []
+    return _said(words) if below else _unsaid(words)
+
+
+def _traffic(row: Row) -> Made:
+    info = row.mapping("ans").get("trafficinfo")
+    overall = text_at(info, "evaluation", "description")
+    told = [state for state in TRAFFIC if state in overall or state in text_at(info, "description")]
+    meant = [state for state in told if state in overall] or told
+    heard = [*(word for words in TRAFFIC.values() for word in words), "拥堵", "堵", "缓慢", "拥挤"]
+    explicit = [_requirement("deliver", "说出道路是否畅通", _said([*heard, *([] if told else _NOT_KNOWN)]))]
+    if meant:
+        own = [word for state in meant for word in (state, *TRAFFIC[state])]
+        checks = [_said(own, [*own, *(NEGATORS if "畅通" in meant else ("堵", "慢", "挤"))])]
+        if len(told) < len(TRAFFIC):
+            checks.append(_unsaid(other_words(TRAFFIC, told)))
+        explicit.append(_requirement("status", f"路况：{'、'.join(meant)}", _said_by("traffic_status", _all(*checks))))
+    bound = {"op": "bound", "tool": "traffic_status", "path": "trafficinfo.evaluation.*"}
+    share = {"kind": "number", "unit": "percent", "equals": bound, "quantifier": "any", "if_absent": "vacuous"}
+    return explicit, [_requirement("figures", "说到的百分比与 traffic_status 返回的一致", share)]
+
+
+# -- routes
+
+_HOURS_BEFORE = 150
+_ROUNDING_MIN = 3
+_ROUNDING = 0.05
+_DAY = 24 * 60
+#: what is told of a route -> its unit, its role, and how far a figure may lie off, relatively.
+_FIGURES: dict[str, tuple[str, str, float]] = {
+    "distance": ("km", "travel_distance", 0.05),
+    "time": ("min", "travel_time", 0.05),
+    "tolls": ("yuan", "", 0.0),
+    "lights": ("count", "", 0.0),
+    "taxi": ("yuan", "", 0.05),
+}
+_HOURS_AND_MINUTES = re.compile(r"(?:(\d{1,3})小时)?(?:(\d{1,3})分钟?)?")
+_KILOMETRES = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*(?:公里|千米)")
+
+
+def _figure(row: Row, what: str, *, asked: bool) -> JsonObject | None:
+    """Return the check that a figure of the route is one of those that its tool returned; None where it returned none.
+
+    Where nothing need be told, only what is surely said of the way may be wrong: ten minutes to spare are no travel time.
+    """
+    unit, role, slack = _FIGURES[what]
+    windows = _windows(_values(row, what), slack)
+    figure: JsonObject = {"kind": "number", "unit": unit, "quantifier": "any"}
+    told = [{**figure, **window} for window in windows]
+    if role and not asked:
+        told += [_unless_surely({**figure, "role": role, **window}) for window in windows]
+    return _any(*told) if told else None
+
+
+def _unless_surely(figure: JsonObject) -> JsonObject:
+    """Return the check that passes where no such figure is told, fails where one surely is another, and stays open where one may be."""
+    absent = {**figure, "if_absent": "vacuous"}
+    return _all(absent, {**absent, "quantifier": "all"})
+
+
+def _values(row: Row, what: str) -> list[float]:
+    """Return the values of all routes that the row's tool returned, in the unit of the check."""
+    result = row.route.result if row.route else None
+    if isinstance(result, str):
+        return _values_in_words(result, what)
+    if what == "taxi":
+        return _numbers([row.way.get("taxi_cost")])
+    scale = {"distance": 1000, "time": 60}.get(what, 1)
+    return _numbers([_of_way(way, what) for way in row.ways], scale)
+
+
+def _of_way(way: JsonObject, what: str) -> Json:
+    cost = way.get("cost")
+    costs = cost if isinstance(cost, dict) else {"tolls": cost}
+    return {
+        "distance": way.get("distance"),
+        "time": costs.get("duration", way.get("duration")),
+        "tolls": costs.get("tolls"),
+        "lights": costs.get("traffic_lights"),
+    }[what]
+
+
+def _values_in_words(text: str, what: str) -> list[float]:
+    if what == "distance":
+        return [float(match[1]) for match in _KILOMETRES.finditer(text)]
+    if what == "time":
+        times = [match for match in _HOURS_AND_MINUTES.finditer(text) if match[0]]
+        return [int(match[1] or 0) * 60.0 + int(match[2] or 0) for match in times]
+    return []
+
+
+def _numbers(values: Iterable[Json], scale: float = 1) -> list[float]:
+    texts = [str(value) for value in values]
+    return [float(text) / scale for text in texts if re.fullmatch(r"\d{1,9}(?:\.\d{1,6})?", text)]
+
+
+def _windows(values: list[float], slack: float) -> list[JsonObject]:
+    """Return the ranges around values, those that meet joined."""
+    ranges: list[list[float]] = []
+    for value in sorted(values):
+        low, high = value * (1 - slack) - _ROUNDING, value * (1 + slack) + _ROUNDING
+        if ranges and low <= ranges[-1][1]:
+            ranges[-1][1] = high
+        else:
+            ranges.append([low, high])
+    return [{"min": round(max(low, 0.0), 3), "max": round(high, 3)} for low, high in ranges]
+
+
+def _planned(row: Row) -> Made:
+    """Return what every answer with a route must hold: something of a route, that the tool was asked, figures that agree with it, the way of travelling."""
+    figure: JsonObject = {"kind": "number", "quantifier": "any", "min": 0}
+    told = _any({**figure, "unit": "km"}, {**figure, "unit": "min"})
+    explicit = [_requirement("deliver", "给出一条路线的里程或用时", told)]
+    if row.route is None:
+        return explicit, []
+    tool, facts = row.route.tool, []
+    called = {"kind": "called", "tool": tool, "answered": True}
+    if row.route.cut:
+        explicit.append(_requirement("route", f"路线来自 {tool} 的结果（数据源中该结果不完整，不提供）", called))
+    else:
+        same = [check for what in ("distance", "time") if (check := _figure(row, what, asked=True)) is not None]
+        text = f"里程或用时与 {tool} 返回的某条路线一致"
+        explicit.append(_requirement("route", text, called, *([_any(*same)] if same else [])))
+        texts = {"distance": "说到的全程里程与返回的路线一致", "time": "说到的全程用时与返回的路线一致"}
+        checks = [(what, text, _figure(row, what, asked=False)) for what, text in texts.items()]
+        facts = [_requirement(what, text, check) for what, text, check in checks if check is not None]
+    mode = MODES[tool]
+    ways = {"transit": ["transit", "walking", "taxi"], "driving": ["driving", "taxi"]}.get(mode, [mode])
+    text = f"出行方式是{MODE_WORDS[mode]}，没有让用户改用别的方式"
+    explicit.append(_requirement("mode", text, {"kind": "travels", "by": ways}))
+    return explicit, facts
+
+
+def _multi_stop(row: Row) -> Made:
+    explicit, facts = _planned(row)
+    stops = [[name, text_at(place, "name")] for name, place in row.places("query_transit_poi")]
+    stops = stops or [[name] for name in slots(row, "query_transit_poi")]
+    checks = [*_called_with(row, "waypoints"), *map(_named, stops)]
+    if checks:
+        text = f"经过途经点（{'、'.join(names[0] for names in stops)}）：写在调用里，也告诉用户"
+        explicit.append(_requirement("stops", text, *checks))
+    return explicit, facts
+
+
+def _named(names: Iterable[str]) -> JsonObject:
+    """Return the check that a place is named; where no two characters of its names stand together it surely is not."""
+    words = [name for name in dict.fromkeys(names) if name]
+    pairs = {name[start : start + 2] for name in words for start in range(len(name) - 1)}
+    return _said(dict.fromkeys([*words, *filter(None, map(without_brackets, words))]), sorted(pairs) or words)
+
+
+def _called_with(row: Row, name: str) -> Checks:
+    """Return the check that the route was asked for with an argument as gold has it."""
+    if row.route is None or not isinstance(values := row.route.arguments.get(name), list) or not values:
+        return []
+    tool = row.route.tool
+    if name == "waypoints":
+        spelled = spellings_of_points(values)
+    else:
+        spelled = spellings_of_set(values, mobility_tools()[tool].match[name].synonyms)
+    return [{"kind": "called", "tool": tool, "with": {name: {"op": "one_of", "values": spelled}}}]
+
+
+def _options(row: Row) -> Made:
+    explicit, facts = _planned(row)
+    wishes = "、".join(map(str, row.items("strategy_list")))
+    if called := _called_with(row, "strategy"):
+        explicit.append(_requirement("strategy", f"路线策略“{wishes}”写在路线工具的调用里", *called))
+    return explicit, facts
+
+
+def _lines(row: Row) -> Made:
+    explicit, _ = _planned(row)
+    wanted, ways = meant_lines(row), transits(row)
+    good = [(way, rides) for way, rides in ways if obeys(rides, wanted)]
+    if not good:
+        return explicit, []
+    every = [name for _, rides in ways for names in rides for name in names]
+    kept = kept_names(every, wanted)
+    avoid = list(dict.fromkeys(name for name in every if name not in kept)) or list(wanted.avoid)
+    checks = [_any(*(_takes([kept_names(names, wanted) for names in rides]) for _, rides in good))]
+    if avoid:
+        names = dict.fromkeys(spoken for name in avoid for spoken in names_of_line(name))
+        checks.append(_any({"kind": "avoids", "names": avoid}, *([_unsaid(names)] if names else [])))
+    words = [*(f"不坐{line}" for line in wanted.avoid), *(f"要坐{line}" for line in wanted.take)]
+    obeying = f"符合要求（{'，'.join(words)}），并且" if words else ""
+    explicit.append(_requirement("lines", f"推荐的线路{obeying}是 bus_route 返回的某个方案的线路", *checks))
+    facts = []
+    for what, text, key, unit, scale in (
+        ("time", "说到的用时", "duration", "min", 60),
+        ("fare", "说到的票价", "cost", "yuan", 1),
+    ):
+        windows = _windows(_numbers([way.get(key) for way, _ in good], scale), 0.05 if what == "time" else 0.0)
+        figure: JsonObject = {"kind": "number", "unit": unit, "quantifier": "any"}
+        role = {"role": "travel_time"} if what == "time" else {}
+        told = [{**figure, **window} for window in windows]
+        told += [_unless_surely({**figure, **role, **window}) for window in windows]
+        if told:
+            facts.append(_requirement(what, f"{text}是符合要求的方案的", _any(*told)))
+    return explicit, facts
+
+
+def _takes(ride_names: list[list[str]]) -> JsonObject:
+    """Return the check that one line of each ride is told."""
+    each = [list(dict.fromkeys(spoken for name in names for spoken in names_of_line(name))) for names in ride_names]
+    return _all(*({"kind": "addressed", "names": words, "endings": ["路", "线"]} for words in each))
+
+
+def _asked_property(row: Row) -> Made:
+    explicit, facts = _planned(row)
+    texts = {"distance": "里程", "time": "用时", "tolls": "费用", "lights": "红绿灯数", "taxi": "打车费用"}
+    for what in properties_asked(row.text("query")) if row.route is not None and not row.route.cut else ():
+        check = _figure(row, what, asked=True)
+        if check is not None:
+            text = f"说出所问的{texts[what]}，并与返回的某条路线一致"
+            explicit.append(_requirement(f"asked_{what}", text, check))
+            facts = [fact for fact in facts if fact["id"] != what]
+    return explicit, facts
+
+
+def _departure(row: Row) -> Made:
+    explicit, facts = _planned(row)
+    some: JsonObject = {"kind": "clock_time", "after": "00:00", "before": "23:59", "quantifier": "any"}
+    explicit[0] = _requirement("deliver", "给出出发时间，或路上要用的时间", _any(explicit[0]["check"], some))
+    there, minutes = arrive_by(row), _values(row, "time")
+    if there is None or not minutes or row.route is None or row.route.cut:
+        return explicit, facts
+    latest = there - int(min(minutes)) + _ROUNDING_MIN
+    earliest = there - int(max(minutes)) - _HOURS_BEFORE
+    # "8点35分" may be read as the evening, where it is later than that now.
+    later = (0, _DAY // 2) if there < _DAY // 2 else (0,)
+    windows = [{"after": _clock(earliest + more), "before": _clock(latest + more)} for more in later]
+    time: JsonObject = {"kind": "clock_time", "quantifier": "any"}
+    told = _any(*({**time, **role, **window} for role in ({}, {"role": "departure"}) for window in windows))
+    morning = [_unsaid(["晚上", "下午", "傍晚", "今晚"])] if len(windows) > 1 else []
+    window = windows[0]
+    text = f"建议的出发时间能在{_clock(there)}之前到达，也不早得离谱（{window['after']}到{window['before']}）"
+    explicit.append(_requirement("departure", text, told, *morning))
+    return explicit, facts
+
+
+def _clock(minutes: int) -> str:
+    return f"{minutes % _DAY // 60:02d}:{minutes % 60:02d}"
+
+
+_SCENARIOS: dict[str, Callable[[Row], Made]] = {
+    "POI Query": _poi,
+    "Geolocation Query": _geolocation,
+    "Nearby Query": _nearby,
+    "Weather Query": _weather,
+    "Traffic Info Query": _traffic,
+    "Route Property Query": _asked_property,
+    "Arrival/Departure Time Query": _departure,
+    "Point-to-Point Planning": _planned,
+    "Multi-stop Planning": _multi_stop,
+    "Option-Constrained Route Planning": _options,
+    "Route-Constrained Planning": _lines,
+}

@@ -1,0 +1,1 @@
+"""PIPA: where on its way an agent fails, as a metric set."""

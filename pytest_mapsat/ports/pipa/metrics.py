@@ -1,0 +1,112 @@
+"""The family of PIPA: where on its way an agent fails (Kim et al. 2025, arXiv 2505.01592, sections 3.1.1 to 3.1.6)."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from pytest_mapsat.metrics import (
+    Family,
+    Given,
+    Measure,
+    MetricInput,
+    achieved,
+    between,
+    not_applicable,
+    read_labels,
+    read_named,
+    weighted_share,
+)
+from pytest_mapsat.model import OBSERVATION, STATE, Metric, reply_of, step_name
+
+PIPA_METRICS = (
+    Metric(name="pipa_s", title="state consistency"),
+    Metric(name="pipa_a", title="tool efficiency"),
+    Metric(name="pipa_o", title="observation alignment"),
+    Metric(name="pipa_p", title="policy alignment"),
+    Metric(name="pipa_r", title="task completion"),
+    Metric(name="pipa_avg", title="mean of the PIPA metrics", headline=True),
+    Metric(name="pipa_turns", title="agent replies", unit="replies", earned=False, gated=False),
+    Metric(name="pipa_steps", title="thoughts and calls in a reply", unit="steps", earned=False, gated=False),
+)
+#: What became of a call that failed. A miss is a gap in what was recorded, and no failure of the agent's.
+_FAILED = ("error", "refused")
+
+
+def state_consistency(scene: MetricInput) -> Measure:
+    """Return the share of steps, thoughts and calls, that agree with the dialogue so far (equation 1)."""
+    names = [
+        step_name(number, place)
+        for number, reply in enumerate(scene.trajectory.replies, 1)
+        for place, _ in enumerate(reply.steps, 1)
+    ]
+    readings = [read_named(name, scene.labels.get(name)) for name in names]
+    return weighted_share([(1.0, reading) for reading in readings], "no reply has a step")
+
+
+def tool_efficiency(total: int, failed: int) -> Measure:
+    """Return (C_T - C_F) / (C_T + C_F) of all calls and those that failed (equation 2)."""
+    if not total:
+        return not_applicable("no call was made")
+    return Measure((total - failed) / (total + failed))
+
+
+def observation_alignment(scene: MetricInput) -> Measure:
+    """Return the share of named things that are right in a reply, as a mean over the replies that name one (equation 3)."""
+    named = [(name, label) for name, label in scene.labels.items() if label.kind == OBSERVATION]
+    sizes = Counter(reply_of(name) for name, _ in named)
+    weighted = [(1 / sizes[reply_of(name)], read_named(name, label)) for name, label in named]
+    return weighted_share(weighted, "no reply names a thing that a tool returned")
+
+
+def policy_alignment(scene: MetricInput) -> Measure:
+    """Return the share of the case's policies that were kept over the whole dialogue (equation 4)."""
+    readings = read_labels(scene.case.truth.policies, scene.labels)
+    return weighted_share([(1.0, reading) for reading in readings], "the case has no policy")
+
+
+def task_completion(scene: MetricInput) -> Measure:
+    """Return whether the case is done by the metric that its suite calls its success (3.1.5)."""
+    if scene.success is None:
+        return not_applicable("the suite does not say what counts as done (success: METRIC)")
+    return achieved(scene.success)
+
+
+def average(parts: Sequence[Measure]) -> Measure:
+    """Return the plain mean of parts (Table 2); where one of them has no value there is none, or it lies between bounds."""
+    spans = [part.span for part in parts]
+    unknown = next((part for part in parts if part.value is None), None)
+    if unknown is None or None not in spans:
+        least, most = (math.fsum(span[end] for span in spans if span) / len(parts) for end in (0, 1))
+        return between(least, most, unknown.why if unknown else "")
+    # What does not apply outweighs what is not known: no judge could give such a mean a value.
+    return next(
+        Measure(None, part.outcome_class, part.why)
+        for outcome in ("not_applicable", "error", "unevaluated")
+        for part in parts
+        if part.span is None and part.outcome_class == outcome
+    )
+
+
+def _measure(scene: MetricInput) -> Mapping[str, Given]:
+    replies, calls = scene.trajectory.replies, scene.trajectory.calls
+    patterns = {
+        "pipa_turns": float(len(replies)),
+        "pipa_steps": sum(len(reply.steps) for reply in replies) / len(replies) if replies else 0.0,
+    }
+    if scene.fault is not None:
+        return patterns
+    measures = {
+        "pipa_s": state_consistency(scene),
+        "pipa_a": tool_efficiency(len(calls), sum(call.status in _FAILED for call in calls)),
+        "pipa_o": observation_alignment(scene),
+        "pipa_p": policy_alignment(scene),
+        "pipa_r": task_completion(scene),
+    }
+    parts = [part for name, part in measures.items() if name != "pipa_p" or scene.case.truth.policies]
+    return {**measures, "pipa_avg": average(parts), **patterns}
+
+
+#: S, A, O, P, R, their mean, and how many replies and steps it took.
+PIPA = Family("pipa", PIPA_METRICS, _measure, frozenset({STATE, OBSERVATION}))

@@ -1,0 +1,349 @@
+"""What answers the calls of one case: code of the suite's own, recordings, tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pytest_mapsat.model import (
+    Case,
+    InfrastructureError,
+    Json,
+    JsonObject,
+    MapsatError,
+    Overlay,
+    Provenance,
+    Recording,
+    RowChange,
+    SuiteManifest,
+    Tool,
+    did_you_mean,
+    digest,
+    mismatches,
+    shown,
+    tool_name,
+)
+from pytest_mapsat.turns import waiting
+from pytest_mapsat.user_code import StrangerError, call_stranger, installed, place_of, words_of
+
+from .resolver import Answer, Resolver
+from .spec import BadArgumentsError, Call, UnanswerableError, argument_problems, spec_of
+from .state import NoSuchRowError, State, Table, as_seen, fresh, frozen
+
+if TYPE_CHECKING:
+    from .routes import Computed
+
+#: The entry point group in which installed packages name their functions of a case and its suite: they hold outside pytest too.
+GROUP = "pytest_mapsat.sandboxes"
+#: Makes the object whose methods are the tools, once for each episode.
+SandboxFactory = Callable[[State], object]
+#: From a case and its suite to what makes the case's sandbox; None for a case that it has no sandbox for.
+SandboxHook = Callable[[Case, Any], SandboxFactory | None]
+
+_MOST_CHARACTERS = 1_000_000
+#: What the result of every refusal says.
+_RESERVED = frozenset({"status", "message"})
+
+
+class Sandbox(Protocol):
+    """What answers the tool calls of one episode."""
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The tools by name."""
+
+    @property
+    def setup(self) -> tuple[RowChange, ...]:
+        """The rows that were changed while the sandbox was made."""
+
+    def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:
+        """Answer a call; never raises for what an agent may do wrong."""
+
+
+class SandboxSuite(Protocol):
+    """What of a suite a sandbox is made from."""
+
+    @property
+    def manifest(self) -> SuiteManifest:
+        """What suite.yaml says."""
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The tools by name."""
+
+    @property
+    def tables(self) -> Mapping[str, Table]:
+        """The rows that every case starts from, by table."""
+
+    def overlays(self, name: str) -> tuple[Overlay, ...]:
+        """Return what is laid over the tables for a case, first to last."""
+
+    def recordings(self, case_id: str) -> tuple[Recording, ...]:
+        """Return what was recorded for a case."""
+
+    @property
+    def sandboxes(self) -> Sequence[SandboxHook] | None:
+        """What looks for sandboxes in Python; None: installed packages alone."""
+
+
+def make_sandbox(case: Case, suite: SandboxSuite) -> Sandbox:
+    """Return the sandbox in which one episode of a case takes place, in the state that it starts from.
+
+    A sandbox in Python answers the tools that it has; the layers of the suite's data all others. They answer in this order: an exact recording,
+    what the tables say, a near or composed recording, an explained miss.
+
+    Raises:
+        SuiteError: a recording of the case, or a table, cannot be read.
+        InfrastructureError: a sandbox in Python cannot be made.
+    """
+    tables, overlays, recordings = suite.tables, suite.overlays(case.id), suite.recordings(case.id)
+
+    def data(written: tuple[Overlay, ...] = ()) -> RecordedSandbox:
+        if not tables:
+            return RecordedSandbox(suite.tools, recordings)
+        from .routes import Computed  # noqa: PLC0415 (only where a suite has tables)
+
+        computed = Computed(suite.tools, tables, (*overlays, *written), case.visible.context)
+        return RecordedSandbox(suite.tools, recordings, computed)
+
+    make = _factory_of(case, suite, installed_sandboxes() if suite.sandboxes is None else suite.sandboxes)
+    if make is None and suite.manifest.sandbox:
+        raise InfrastructureError(
+            f"suite.yaml of {suite.manifest.name} has options of a sandbox in Python, and nobody makes one: install the package that does, or name the "
+            "conftest.py with -p"
+        )
+    return data() if make is None else PythonSandbox(make, as_seen(tables, overlays), data)
+
+
+@cache
+def installed_sandboxes() -> tuple[SandboxHook, ...]:
+    """Return the functions of installed packages, in the order of their names. Raises InfrastructureError where one cannot be loaded."""
+    try:
+        return tuple(call_stranger(point.load) for point in installed(GROUP))
+    except StrangerError as broken:
+        raise _broke(f"{GROUP}: a package cannot be loaded", broken) from None
+
+
+def _factory_of(case: Case, suite: object, hooks: Sequence[SandboxHook]) -> SandboxFactory | None:
+    """Return what makes a case's sandbox: what the first of some hooks gives; None where none does."""
+    for hook in hooks:
+        try:
+            made: object = call_stranger(hook, case, suite)
+        except StrangerError as broken:
+            raise _broke("the sandbox could not be looked up", broken) from None
+        if made is None:
+            continue
+        if not callable(made):
+            message = f"pytest_mapsat_sandbox returned {shown(made)}, expected what makes a sandbox: a class, or a function of the state"
+            raise InfrastructureError(message)
+        return made
+    return None
+
+
+class RecordedSandbox:
+    """The tools of a suite over the recordings of one case.
+
+    It keeps no state between calls: the same call always has the same answer, whatever was called before.
+
+    Args:
+        tools: the suite's tools by name.
+        recordings: the recordings of the case; their order does not matter.
+        computed: what answers where no recording is of the very call, and the tool says how; None: nothing.
+    """
+
+    #: Nothing is changed while it is made.
+    setup: tuple[RowChange, ...] = ()
+
+    def __init__(
+        self, tools: Mapping[str, Tool], recordings: Sequence[Recording], computed: Computed | None = None
+    ) -> None:
+        # A suite's tools are shown to all its cases; those of anybody else are copied, as they may change.
+        self._tools = tools if isinstance(tools, MappingProxyType) else MappingProxyType(dict(tools))
+        self._computed = computed
+        self._recordings: dict[str, list[Recording]] = {}
+        for recording in recordings:
+            self._recordings.setdefault(recording.tool, []).append(recording)
+        self._resolvers: dict[str, Resolver] = {}
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The suite's tools by name."""
+        return self._tools
+
+    def call(self, name: str, arguments: Json, *, writes: str = "") -> Answer:
+        """Answer a call; never raises for what an agent may do wrong.
+
+        Args:
+            name: the tool.
+            arguments: its arguments; a wrong shape is answered with an error.
+            writes: digest of the writes made before; empty in a sandbox that is only read.
+        """
+        resolver = self._resolver(name) if isinstance(name, str) else None
+        if resolver is None:
+            hint = did_you_mean(name, sorted(self._tools))
+            return _error(f"there is no tool {shown(name)}" + (f" ({hint})" if hint else ""))
+        if not isinstance(arguments, Mapping):
+            return _error(f"{name}: arguments are an object of names and values, not {type(arguments).__name__}")
+        try:
+            call = resolver.spec.read(arguments)
+        except BadArgumentsError as bad:
+            return _error(f"{name}: {'; '.join(bad.problems)}")
+        answer = resolver.exactly(call, writes)
+        if answer is not None and answer.provenance is not None and answer.provenance.kind == "exact":
+            return answer
+        if self._computed is None or resolver.spec.tool.answer is None:
+            broken = tuple(resolver.spec.limits_broken(arguments))
+            return _error(f"{name}: {'; '.join(broken)}") if broken else answer or resolver.resolve(call, writes)
+        return answer or self._compute(self._computed, resolver, call, writes)
+
+    def _compute(self, computed: Computed, resolver: Resolver, call: Call, writes: str) -> Answer:
+        """Return what the tables say, else a near recording."""
+        name = resolver.spec.tool.name
+        if broken := tuple(resolver.spec.limits_broken(call.arguments)):
+            return _error(f"{name}: {'; '.join(broken)}")
+        try:
+            result, note = computed.result(resolver.spec, call)
+            return Answer(result, "ok", Provenance(kind="computed", note=note))
+        except UnanswerableError as why:
+            near = resolver.resolve(call, writes)
+            return near if near.status == "ok" else _error(f"{name}: {why}")
+
+    def _resolver(self, name: str) -> Resolver | None:
+        name = tool_name(self._tools, name)
+        resolver = self._resolvers.get(name)
+        if resolver is None and name in self._tools:
+            resolver = self._resolvers[name] = Resolver(self._tools[name], self._recordings.get(name, ()))
+        return resolver
+
+
+class Refused(Exception):  # noqa: N818  # users raise it by this name
+    """A tool will not do what it is asked, and nothing has changed.
+
+    Args:
+        reason: why, for the agent.
+        details: further data of the result.
+
+    Raises:
+        TypeError: a detail has the name of what every refusal says: ``status`` or ``message``.
+    """
+
+    def __init__(self, reason: str, **details: Json) -> None:
+        if taken := sorted(_RESERVED.intersection(details)):
+            raise TypeError(f"Refused: {', '.join(taken)} of the result is set already; name the detail otherwise")
+        super().__init__(reason)
+        self.reason = reason
+        self.details = details
+
+
+class PythonSandbox:
+    """The sandbox of one episode: methods of the user's object answer the tools of their names, the suite's recordings and tables all others.
+
+    Args:
+        make: makes the object.
+        tables: the rows that the state starts from.
+        data: makes what answers the tools that the object has no method for, from what is laid over the tables.
+
+    Attributes:
+        setup: the rows that making the object has changed.
+
+    Raises:
+        InfrastructureError: the object cannot be made, or has a method for no tool.
+    """
+
+    def __init__(
+        self, make: SandboxFactory, tables: Mapping[str, Table], data: Callable[[tuple[Overlay, ...]], RecordedSandbox]
+    ) -> None:
+        self._data = data
+        self._below = below = data(())
+        self._writes = ""
+        self._state = State(tables)
+        self.setup: tuple[RowChange, ...] = ()
+        try:
+            with waiting():  # it may start a service
+                made = call_stranger(make, self._state)
+            methods = {name: call_stranger(getattr, made, name, None) for name in below.tools}
+        except StrangerError as broken:
+            raise _broke("the sandbox could not be made", broken) from None
+        self._methods: dict[str, Callable[..., Json]] = {
+            name: method for name, method in methods.items() if callable(method)
+        }
+        if not self._methods:
+            raise InfrastructureError(f"the sandbox has a method for no tool of the suite ({', '.join(below.tools)})")
+        self.setup = self._state.writing.done()
+        if self.setup:
+            self._below = data(self._state.overlays())
+        self._state.writing.allowed = False
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The suite's tools by name."""
+        return self._below.tools
+
+    def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:
+        """Answer a call; never raises for what an agent may do wrong.
+
+        Raises:
+            InfrastructureError: the sandbox broke, which is no agent's fault.
+        """
+        name = tool_name(self.tools, name) if isinstance(name, str) else name
+        method = self._methods.get(name) if isinstance(name, str) else None
+        if method is None or not isinstance(arguments, Mapping):
+            # A recording made after the same writes, else one that bears none.
+            answer = self._below.call(name, arguments, writes=self._writes)
+            return self._below.call(name, arguments) if self._writes and answer.status == "miss" else answer
+        tool = self.tools[name]
+        fitted: JsonObject = {}
+        if not (problems := argument_problems(tool, arguments)):
+            fitted = spec_of(tool).fitted(arguments)
+            problems = tuple(mismatches(tool.parameters, fitted))
+        if problems:
+            return _error(f"{name}: {'; '.join(problems)}")
+        return self._answered(tool, method, fitted)
+
+    def _answered(self, tool: Tool, method: Callable[..., Json], arguments: JsonObject) -> Answer:
+        writing = self._state.writing
+        writing.allowed = tool.effect == "write"
+        try:
+            result = call_stranger(_plain_result, method, fresh(arguments))
+        except StrangerError as broken:
+            writing.undo()
+            if isinstance(broken.error, Refused):
+                return _refusal(tool, broken.error)
+            if isinstance(broken.error, NoSuchRowError):
+                return _error(f"{tool.name}: {broken.error.told}")
+            raise _broke(f"the sandbox broke in {tool.name}", broken) from None
+        finally:
+            writing.allowed = False
+        changed = writing.done()
+        if changed:
+            self._writes = digest([self._writes, *(change.to_json() for change in changed)])
+            self._below = self._data(self._state.overlays())
+        return Answer(result, "ok", Provenance(kind="computed"), changed, self._writes if changed else "")
+
+
+def _plain_result(method: Callable[..., Any], arguments: JsonObject) -> Json:
+    result = fresh(frozen(method(**arguments)))
+    if (size := len(json.dumps(result, ensure_ascii=False, allow_nan=False))) > _MOST_CHARACTERS:
+        raise ValueError(f"a result of {size:,} characters; at most {_MOST_CHARACTERS:,} are taken")
+    return result
+
+
+def _refusal(tool: Tool, refused: Refused) -> Answer:
+    try:
+        result = fresh(frozen({"status": "refused", "message": refused.reason, **refused.details}))
+    except TypeError as error:
+        raise InfrastructureError(f"the sandbox broke in {tool.name}: its refusal is no JSON: {error}") from None
+    return Answer(result, "refused", Provenance(kind="computed"))
+
+
+def _error(message: str) -> Answer:
+    return Answer({"status": "error", "message": message}, "error")
+
+
+def _broke(what: str, broken: StrangerError) -> InfrastructureError:
+    if isinstance(broken.error, MapsatError):
+        return InfrastructureError(str(broken.error))
+    return InfrastructureError(f"{what}: {words_of(broken.error)}{place_of(broken.error)}")

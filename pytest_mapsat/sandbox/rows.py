@@ -1,0 +1,560 @@
+"""Answers that are rows of a table: those that a value means, filtered, sorted, cut to a page, with the fields that are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import ceil, cos, floor, radians
+from typing import Any, NamedTuple
+
+from pytest_mapsat.model import (
+    Around,
+    Context,
+    EqualTo,
+    Json,
+    JsonObject,
+    Least,
+    MetresFrom,
+    NextTimes,
+    OfRoute,
+    OnDay,
+    OpenNow,
+    OpenThen,
+    Overlay,
+    OwnUser,
+    ParameterMatch,
+    Reference,
+    Refers,
+    RoundAnswer,
+    RoutesAnswer,
+    RowsAnswer,
+    Tool,
+    Words,
+    did_you_mean,
+    shown,
+)
+
+from .canonical import (
+    LEAST_M_PER_DEGREE,
+    Canoniser,
+    Point,
+    UnfitError,
+    day_of,
+    distance_m,
+    moment,
+    normalise,
+    number,
+    open_at,
+    point,
+)
+from .search import Columns, Hit, SearchIndex, Wordbook, texts
+from .spec import Call, Spec, UnanswerableError
+from .state import Part, Table, View, fresh
+
+#: Width of a cell, degrees of latitude: about two kilometres.
+_CELL = 0.02
+_NO_WORDS = Table("", ())
+#: Characters of a text that is looked up; no sensible one is longer, and time grows with it.
+_LONGEST = 300
+_DAY = 24 * 60
+_LISTED = 5
+#: Whether a row, by its place in a part of a table, is left.
+Keep = Callable[[Part, int], bool]
+
+
+class PointIndex:
+    """Some points, in degrees, by the cell of a grid that they lie in; None for what has none."""
+
+    def __init__(self, points: Sequence[Point | None]) -> None:
+        self.points = points
+        self._cells: dict[tuple[int, int], list[int]] = {}
+        for at, spot in enumerate(points):
+            if spot is not None:
+                self._cells.setdefault(_cell(*spot), []).append(at)
+
+    def holds(self, at: int, centre: Point, metres: float) -> bool:
+        """Return whether one of the points lies in a circle."""
+        spot = self.points[at]
+        if spot is None or abs(spot[1] - centre[1]) * LEAST_M_PER_DEGREE > metres:
+            return False
+        return distance_m(*centre, *spot) <= metres
+
+    def within(self, centre: Point, metres: float) -> Iterator[tuple[float, int]]:
+        """Give the points in a circle: metres from its centre, and place among the points."""
+        for at in self._around(centre, metres):
+            spot = self.points[at]
+            if spot is not None and (apart := distance_m(*centre, *spot)) <= metres:
+                yield apart, at
+
+    def nearest(self, centre: Point, metres: float, most: int = 1) -> list[tuple[float, int]]:
+        """Return the nearest points within some metres, the nearest first; among equals the first of the points."""
+        reach = min(metres, _CELL * LEAST_M_PER_DEGREE)
+        while True:
+            found = sorted(self.within(centre, reach))[:most]
+            if len(found) == most or reach >= metres:
+                return found
+            reach = min(metres, 4 * reach)
+
+    def _around(self, centre: Point, metres: float) -> Iterator[int]:
+        high = metres / LEAST_M_PER_DEGREE
+        wide = high / max(cos(radians(min(89.0, abs(centre[1]) + high))), 0.02)
+        spans = ceil(2 * high / _CELL + 1) * ceil(2 * wide / _CELL + 1)
+        if spans > len(self._cells):  # a wide circle: asking each cell is quicker
+            for inside in self._cells.values():
+                yield from inside
+            return
+        left, bottom = _cell(centre[0] - wide, centre[1] - high)
+        right, top = _cell(centre[0] + wide, centre[1] + high)
+        for column in range(left, right + 1):
+            for line in range(bottom, top + 1):
+                yield from self._cells.get((column, line), ())
+
+
+def _cell(lon: float, lat: float) -> tuple[int, int]:
+    return floor(lon / _CELL), floor(lat / _CELL)
+
+
+def point_index(table: Table, lon: str, lat: str) -> PointIndex:
+    """Return the points of a table's rows, made ready once."""
+    return table.index(("points", lon, lat), lambda rows: PointIndex([_point(row, lon, lat) for row in rows]))
+
+
+def _point(row: JsonObject, lon: str, lat: str) -> Point | None:
+    east, north = number(row.get(lon)), number(row.get(lat))
+    return None if east is None or north is None else (east, north)
+
+
+class Place(NamedTuple):
+    """A row that a value means, or a point without one."""
+
+    id: str
+    point: Point | None
+    row: JsonObject
+
+
+class Ground:
+    """What every computed answer of a case rests on: its tables, its time, and which row a value means.
+
+    Args:
+        tables: the suite's tables.
+        overlays: what is laid over them for this case, first to last.
+        context: the case's own time, town and user.
+    """
+
+    def __init__(self, tables: Mapping[str, Table], overlays: tuple[Overlay, ...], context: Context) -> None:
+        self.now = context.now
+        self.context = context
+        #: The case's own time of day, minutes after midnight; None for a case that stands at no time.
+        self.minute = None if self.now is None else 60 * int(self.now[11:13]) + int(self.now[14:16])
+        self._tables = tables
+        self._overlays = overlays
+        self._views: dict[str, View] = {}
+
+    def view(self, name: str) -> View:
+        """Return a table as the case sees it."""
+        if name not in self._views:
+            laid_on = [overlay for overlay in self._overlays if overlay.table == name]
+            self._views[name] = View(self._tables[name], laid_on)
+        return self._views[name]
+
+    def _wordbook(self, name: str | None) -> Wordbook:
+        """Return the declared words of a table, the suite's for all cases; none where none is named."""
+        return (self._tables[name] if name else _NO_WORDS).index("wordbook", Wordbook)
+
+    def places(self, value: Json, reference: Reference) -> list[Place]:
+        """Return the rows that a value means: by id, else by point or as the place of the user, else by name; a point without a row stands for itself."""
+        view = self.view(reference.table)
+        if isinstance(value, str) and (row := _by_id(view, reference.id, value.strip())):
+            return [_place(row, reference)]
+        spot = self._here(value, reference) or point(value)
+        if spot is not None:
+            return _by_point(view, reference, spot)
+        if not isinstance(value, str) or not reference.name:
+            return []
+        columns = Columns(reference.name, reference.sort, lon=reference.lon, lat=reference.lat)
+        hits = self.find(view, columns, reference.words, value, self._near_user(reference))
+        best = min((hit.rank for _, hit in hits), default=0)
+        return [_place(part.table.rows[hit.row], reference) for part, hit in hits if hit.rank == best]
+
+    def _here(self, value: Json, reference: Reference) -> Point | None:
+        """Return where the user is, where a value says just that."""
+        location = self.context.location
+        if location is None or not isinstance(value, str):
+            return None
+        names = {normalise(word) for word in (location.name, *reference.here) if word}
+        return (location.lon, location.lat) if normalise(value) in names else None
+
+    def _near_user(self, reference: Reference) -> Keep | None:
+        location, metres = self.context.location, reference.near_m
+        if location is None or metres is None or reference.lon is None or reference.lat is None:
+            return None
+        lon, lat = reference.lon, reference.lat
+        return lambda part, at: point_index(part.table, lon, lat).holds(at, (location.lon, location.lat), metres)
+
+    def find(
+        self, view: View, columns: Columns, words: str | None, text: str, keep: Keep | None = None
+    ) -> list[tuple[Part, Hit]]:
+        """Return the rows of a view that a text means, in the order in which they fit it.
+
+        Args:
+            view: the table as the case sees it.
+            columns: which of its columns are searched.
+            words: the table of declared words.
+            text: what was asked.
+            keep: whether the rest of the call leaves a row; None: it leaves all.
+        """
+        if len(text) > _LONGEST:
+            raise UnanswerableError(f"a text of {len(text)} characters is too long to be looked up; at most {_LONGEST}")
+        book = self._wordbook(words)
+
+        def hits(asked: str) -> Iterator[tuple[Part, Hit]]:
+            for part in view.parts:
+                index = part.table.index((columns, words), lambda rows: SearchIndex(rows, columns, book))
+
+                def is_left(at: int, part: Part = part) -> bool:
+                    return at not in part.gone and (keep is None or keep(part, at))
+
+                yield from ((part, hit) for hit in index.find(asked, part.gone, is_left))
+
+        found = list(hits(text))
+        if not found and (respelt := book.respelt(text)):
+            found = list(hits(respelt))
+        least = min((hit.step for _, hit in found), default=0)
+        found = [(part, hit) for part, hit in found if hit.step == least]
+        return sorted(found, key=lambda one: (one[1].rank, one[0].order[one[1].row]))
+
+    def unknown(self, value: Json, reference: Reference) -> UnanswerableError:
+        """Return what tells that a value means no row."""
+        ids = [str(row[reference.id]) for row in self.view(reference.table).rows() if reference.id in row]
+        hint = did_you_mean(value, ids) if isinstance(value, str) else ""
+        return UnanswerableError(f"nothing is known as {shown(value)}{f' ({hint})' if hint else ''}")
+
+
+def _by_id(view: View, column: str, value: str) -> JsonObject | None:
+    """Return the row of an id; of several, the first."""
+
+    def placed(rows: Sequence[JsonObject]) -> Mapping[str, int]:
+        return {str(rows[at][column]): at for at in reversed(range(len(rows))) if column in rows[at]}
+
+    for part in view.parts:
+        at = part.table.index(("by id", column), placed).get(value)
+        if at is not None and at not in part.gone:
+            return part.table.rows[at]
+    return None
+
+
+def _by_point(view: View, reference: Reference, spot: Point) -> list[Place]:
+    if reference.lon is None or reference.lat is None:
+        return []
+    near = [
+        (apart, part.order[at], part.table.rows[at])
+        for part in view.parts
+        for apart, at in point_index(part.table, reference.lon, reference.lat).within(spot, reference.within_m)
+        if at not in part.gone
+    ]
+    nearest = min(near, key=lambda one: one[:2], default=None)
+    return [Place("", spot, {}) if nearest is None else _place(nearest[2], reference)._replace(point=spot)]
+
+
+def _place(row: JsonObject, reference: Reference) -> Place:
+    at = _point(row, reference.lon, reference.lat) if reference.lon and reference.lat else None
+    return Place(str(row.get(reference.id, "")), at, row)
+
+
+def place_of(ground: Ground, value: Json, reference: Reference, name: str) -> tuple[Place, Point]:
+    """Return the one place that a value means, with its point. Raises UnanswerableError where it means none, or several."""
+    places = [(place, place.point) for place in ground.places(value, reference) if place.point is not None]
+    if not places:
+        raise ground.unknown(value, reference)
+    if len(places) > 1:
+        ids = ", ".join(place.id for place, _ in places[:_LISTED])
+        raise UnanswerableError(f"{name} is {shown(value)}, which is the name of several: {ids}; give an id or a point")
+    return places[0]
+
+
+class RowsCall:
+    """One call of a tool that answers with rows.
+
+    Args:
+        ground: the tables of the case.
+        answer: how the tool is answered.
+        spec: the tool's parameters.
+        call: what was asked.
+        quickest: gives the quickest route of a tool between two ends in a mode.
+
+    Attributes:
+        note: what of the call the result leaves out, once there is one.
+    """
+
+    def __init__(
+        self,
+        ground: Ground,
+        answer: RowsAnswer,
+        spec: Spec,
+        call: Call,
+        quickest: Callable[[str, Json, Json, str], JsonObject],
+    ) -> None:
+        self._ground = ground
+        self._answer = answer
+        self._spec = spec
+        self._call = call
+        self._quickest = quickest
+        self._view = ground.view(answer.table)
+        self._echoed: dict[str, Json] = {}
+        self.note = ""
+
+    def result(self) -> Json:
+        """Return the result. Raises UnanswerableError."""
+        answer = self._answer
+        found = self._sorted(self._found())
+        echo = {key: self._echoed.get(name, self._given(name)) for key, name in answer.echo.items()}
+        if answer.items is not None:
+            rows = [self._shown(part, at) for part, at in self._page(found)]
+            count = {answer.count: len(rows)} if answer.count else {}
+            return {**echo, **count, answer.items: rows}
+        if found:
+            return echo | self._shown(*found[0])
+        if answer.otherwise is not None:
+            return echo | fresh(answer.otherwise)
+        asked = ", ".join(
+            f"{name} {shown(self._given(name))}" for name in answer.where if self._given(name) is not None
+        )
+        raise UnanswerableError(f"nothing is known for {asked or 'this call'}")
+
+    def _given(self, name: str) -> Json:
+        return self._spec.given(self._call, name)
+
+    def _found(self) -> list[tuple[Part, int]]:
+        """Return the rows that the call is about, those that fit its text best first."""
+        keeps: list[Keep] = []
+        wording: tuple[Words, str] | None = None
+        for name, rule in self._answer.where.items():
+            given = self._given(name)
+            if given is None and isinstance(rule, EqualTo) and rule.context:
+                given = getattr(self._ground.context, rule.context) or None
+            if given is not None and isinstance(rule, Words):
+                wording = rule, str(given)
+            elif given is not None:
+                keeps.append(self._keep(name, rule, given))
+
+        def keep(part: Part, at: int) -> bool:
+            return all(one(part, at) for one in keeps)
+
+        if wording is not None:
+            rule, text = wording
+            columns = Columns(rule.name, rule.sort, rule.also, rule.lon, rule.lat)
+            hits = self._ground.find(self._view, columns, rule.words, text, keep)
+            lacking = dict.fromkeys(word for _, hit in hits for word in hit.lacking)
+            self.note = f"nothing that is served has: {', '.join(lacking)}" if lacking else ""
+            return [(part, hit.row) for part, hit in hits]
+        rows = [
+            (part.order[at], part, at)
+            for part in self._view.parts
+            for at in range(len(part.table.rows))
+            if at not in part.gone and keep(part, at)
+        ]
+        return [(part, at) for _, part, at in sorted(rows, key=lambda row: row[0])]
+
+    def _keep(self, name: str, rule: Any, given: Json) -> Keep:
+        """Return what one parameter leaves of the table."""
+        if isinstance(rule, Around):
+            return self._around(name, rule)
+        if isinstance(rule, Refers):
+            return self._refers(name, rule, given)
+        if isinstance(rule, EqualTo):
+            return self._equal(name, rule, given)
+        test = self._test(name, rule, given)
+        return lambda part, at: test(part.table.rows[at].get(rule.column))
+
+    def _test(self, name: str, rule: Any, given: Json) -> Callable[[Json], bool]:
+        """Return what one parameter asks of a column's value."""
+        if isinstance(rule, OnDay):
+            day = day_of(given, self._ground.now, rule.words)
+            if day is None:
+                raise UnanswerableError(f"{name} is {shown(given)}, expected a day: YYYY-MM-DD")
+            return lambda value: value == day
+        if isinstance(rule, OwnUser):
+            if str(given) != self._ground.context.uid:
+                raise UnanswerableError(f"{name} is {shown(given)}: there is no such user")
+            return lambda value: str(value) == str(given)
+        if isinstance(rule, OpenThen):
+            at_time = moment(given if isinstance(given, str) else number(given))
+            clock = at_time.partition("T")[2][:5] if at_time else ""
+            if not clock:
+                raise UnanswerableError(f"{name} is {shown(given)}, expected a time of day: HH:MM")
+            return lambda value: open_at(str("" if value is None else value), clock) is True
+        bound = number(given)
+        if bound is None:
+            raise UnanswerableError(f"{name} is {shown(given)}, expected a number")
+        if isinstance(rule, Least):
+            return lambda value: (amount := number(value)) is not None and amount >= bound
+        return lambda value: (amount := number(value)) is not None and amount <= bound
+
+    def _equal(self, name: str, rule: EqualTo, given: Json) -> Keep:
+        match = self._spec.rule(name)
+        key = ("equal", rule.column, repr(match))
+
+        def values(part: Part) -> Sequence[frozenset[Any]]:
+            return part.table.index(key, lambda rows: [_canonical(row.get(rule.column), match) for row in rows])
+
+        wanted = _canonical(given, match)
+        if match.type == "place":
+            # Known places of these names, else those whose name is part of what is said ("Larkhaven harbour").
+            known = {value for part in self._view.parts for held in values(part) for value in held}
+            if not wanted & known:
+                wanted = frozenset(place for place in known if any(place in one for one in wanted)) or wanted
+        return lambda part, at: not wanted.isdisjoint(values(part)[at])
+
+    def _around(self, name: str, rule: Around) -> Keep:
+        if self._spec.value(self._call, name) is None and rule.ends is not None:
+            centre = place_of(self._ground, self._given(name), rule.ends, name)[1]
+        else:
+            centre = self._point(name)
+        radius = self._given(rule.within) if isinstance(rule.within, str) else rule.within
+        metres = number(radius)
+        if metres is None or metres < 0:
+            raise UnanswerableError(f"{rule.within} is {shown(radius)}, expected metres")
+        indexes = {id(part.table): point_index(part.table, rule.lon, rule.lat) for part in self._view.parts}
+        if not any(True for index in indexes.values() for _ in index.within(centre, rule.beyond_m)):
+            where = f"{centre[0]:g},{centre[1]:g}"
+            raise UnanswerableError(f"{where} lies outside of what is known here: longitude first, in degrees")
+        return lambda part, at: indexes[id(part.table)].holds(at, centre, metres)
+
+    def _point(self, name: str) -> Point:
+        value = self._spec.value(self._call, name)
+        if not isinstance(value, tuple):
+            raise UnanswerableError(f"{name} is {shown(value)}, expected a point")
+        return value[0], value[1]
+
+    def _refers(self, name: str, rule: Refers, given: Json) -> Keep:
+        ids = {place.id for place in self._ground.places(given, rule.to) if place.id}
+        if rule.unknown == "error" and not ids:
+            raise self._ground.unknown(given, rule.to)
+        if len(ids) > 1 and self._answer.items is None:
+            listed = ", ".join(sorted(ids)[:_LISTED])
+            raise UnanswerableError(f"{name} is {shown(given)}, which is the name of several: {listed}; give an id")
+        if len(ids) == 1:
+            self._echoed[name] = next(iter(ids))
+        return lambda part, at: not ids.isdisjoint(texts(part.table.rows[at].get(rule.column)))
+
+    def _sorted(self, found: list[tuple[Part, int]]) -> list[tuple[Part, int]]:
+        for field in reversed(self._answer.sort):
+            values = {one: self._value(*one, field.removeprefix("-")) for one in found}
+            known = [one for one in found if values[one] is not None]
+            known.sort(key=values.__getitem__, reverse=field.startswith("-"))
+            found = known + [one for one in found if values[one] is None]
+        return found
+
+    def _page(self, found: list[tuple[Part, int]]) -> list[tuple[Part, int]]:
+        page, limit = self._answer.page, self._answer.limit
+        size, place = min(self._whole(page.size, limit), limit), self._whole(page.number, 1)
+        return found[(place - 1) * size : place * size]
+
+    def _whole(self, name: str | None, otherwise: int) -> int:
+        given = self._given(name) if name else None
+        if given is None:
+            return otherwise
+        amount = number(given)
+        if amount is None or amount < 1 or not amount.is_integer():
+            raise UnanswerableError(f"{name} is {shown(given)}, expected a whole number from 1")
+        return int(amount)
+
+    def _shown(self, part: Part, at: int) -> JsonObject:
+        row = part.table.rows[at]
+        names = self._answer.show or (*row, *(name for name in self._answer.compute if name not in row))
+        values = {name: self._value(part, at, name) for name in names}
+        return {name: fresh(value) for name, value in values.items() if value is not None or name in row}
+
+    def _value(self, part: Part, at: int, name: str) -> Any:
+        """Return a column's value, or a computed one; None where the row has none."""
+        row = part.table.rows[at]
+        rule = self._answer.compute.get(name)
+        if rule is None:
+            return row.get(name)
+        if isinstance(rule, MetresFrom):
+            spot = _point(row, rule.lon, rule.lat)
+            return None if spot is None else round(distance_m(*self._point(rule.parameter), *spot))
+        if isinstance(rule, OfRoute):
+            return self._of_route(row, rule)
+        minute = self._ground.minute
+        if minute is None or rule.column not in row:
+            return None
+        if isinstance(rule, OpenNow):
+            return open_at(str(row[rule.column]), f"{minute // 60:02}:{minute % 60:02}")
+        return _next_times(row[rule.column], rule, minute)
+
+    def _of_route(self, row: JsonObject, rule: OfRoute) -> Json:
+        route = self._quickest(rule.routes, self._given(rule.origin), self._given(rule.destination), rule.mode)
+        figure = number(route[rule.give]) or 0
+        if rule.per_km is not None:
+            figure = (number(row.get(rule.per_km)) or 0) * figure / 1000
+        figure += number(row.get(rule.plus)) or 0 if rule.plus else 0
+        figure = figure if rule.per_km is None else round(figure)
+        return int(figure) if float(figure).is_integer() else figure
+
+
+def _canonical(value: Json, match: ParameterMatch) -> frozenset[Any]:
+    """Return the values of a column in the form in which a parameter is compared; none where they are not of its type."""
+    forms = set()
+    for one in value if isinstance(value, list) else (value,):
+        try:
+            form = Canoniser(match)(one)
+        except UnfitError:
+            continue
+        forms |= set(form) if match.type == "set" and form else {form}
+    return frozenset(forms - {None})
+
+
+def _next_times(timetable: Mapping[str, Sequence[str]], rule: NextTimes, now: int) -> list[str]:
+    """Return the next times of day; those of the small hours come after midnight."""
+    minutes = sorted(
+        (60 * int(hour) + int(minute) - now) % _DAY for hour, listed in timetable.items() for minute in listed
+    )
+    ahead = [minute + now for minute in minutes if minute <= rule.within_min][: rule.at_most]
+    return [f"{minute // 60 % 24:02}:{minute % 60:02}" for minute in ahead]
+
+
+def shape_of(tool: Tool, rows: Mapping[str, Iterable[JsonObject]]) -> Json:
+    """Return a made-up result that has every field which an answer of the tool may have, None for a tool that computes none.
+
+    It is for those who check declarations and paths without a call. ``rows`` are those of each table, with those that overlays bring.
+    """
+    answer = tool.answer
+    if isinstance(answer, RowsAnswer):
+        row: JsonObject = _every(rows.get(answer.table, ()))
+        row |= {name: ["09:00"] if isinstance(field, NextTimes) else 0 for name, field in answer.compute.items()}
+        told = {name: row[name] for name in answer.show or row if name in row}
+        echo: JsonObject = dict.fromkeys(answer.echo, "")
+        if answer.items is None:
+            return {**echo, **(answer.otherwise or {}), **told}
+        return {**echo, **({answer.count: 1} if answer.count else {}), answer.items: [told]}
+    if isinstance(answer, RoutesAnswer):
+        way = _every(rows.get(answer.ways, ()))
+        columns = (answer.name, answer.metres, answer.minutes, *answer.sums, *answer.least)
+        more = {key: value for local in answer.local.values() for key, value in local.more.items()}
+        route = {**{column: way[column] for column in columns if column in way}, **more}
+        return {**dict.fromkeys(answer.echo, ""), answer.items: [route]}
+    if isinstance(answer, RoundAnswer):
+        stop = _every(rows.get(answer.places.table, ()))
+        leg = {"from": answer.at_start, "to": answer.whole, answer.metres: 0, answer.minutes: 0}
+        return {answer.order: [{key: stop.get(column) for key, column in answer.show.items()}], answer.legs: [leg]}
+    return None
+
+
+def _every(rows: Iterable[JsonObject]) -> JsonObject:
+    """Return every column of some rows, each with a value that says something where one does."""
+    merged: Json = {}
+    for row in rows:
+        merged = _merged(merged, row)
+    return dict(merged)
+
+
+def _merged(one: Json, other: Json) -> Json:
+    """Return one value with all that two of one column may hold."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return {**one, **{key: _merged(one.get(key), value) for key, value in other.items()}}
+    if isinstance(other, list) and other and isinstance(other[0], dict):
+        held = one[0] if isinstance(one, list) and one else {}
+        for member in other:
+            held = _merged(held, member)
+        return [held]
+    return other if one in (None, [], {}, "") else one

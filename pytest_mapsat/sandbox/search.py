@@ -1,0 +1,477 @@
+"""Which rows of a table a search text means: those it names, else those of the sort it asks for.
+
+A text is met in this order, and the first that has any row answers: a row's whole name; a name inside the text; the sorts that it
+names, with the qualifiers that some row has; words that a row has; a name spelt a little differently. Qualifiers that no row has are left out:
+a search service that knows no "quiet" lists restaurants all the same. Sorts are words that a suite gives as data, in any language: English words
+lose their plural, Chinese has no spaces, so declared words are found inside a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from typing import NamedTuple
+
+from pytest_mapsat.model import Json, JsonObject
+
+from .canonical import Point, distance_m, normalise, number, tokens
+
+#: The longest declared phrase, in words; longer ones are never found.
+_MOST_WORDS = 6
+#: So much of a Chinese run must stand in a row's texts, in pieces of two characters and more.
+_COVERED = 0.7
+#: Words of at most so many letters have no plural to lose.
+_SHORT = 3
+
+
+#: How alike an unknown word and a known one must be to be the same word ("harbor"), 0 to 100, and how long.
+SAME_WORD, LEAST_LETTERS = 83, 5
+
+
+class Phrase(NamedTuple):
+    """A declared phrase: the sort it means, or none for words that may be absent; near: whether it says "close to"."""
+
+    sort: str | None
+    near: bool = False
+
+
+@dataclass(frozen=True)
+class Wording:
+    """A text taken apart.
+
+    Attributes:
+        sorts: the sorts of things that it names, in their order, each once.
+        rest: the words that no declared phrase holds, in their order: stems, or runs of Chinese.
+        words: all its words but those that may be absent; the sorts as they stand there.
+        near: whether it says that something is close to something.
+    """
+
+    sorts: tuple[str, ...]
+    rest: tuple[str, ...]
+    words: tuple[str, ...]
+    near: bool
+
+    @property
+    def joined(self) -> str:
+        """The text without spaces and words that may be absent: by it whole names are compared."""
+        return "".join(self.words)
+
+
+class Wordbook:
+    """The declared words of a suite, ready to take texts apart.
+
+    Args:
+        rows: of a table of words. ``sort`` with ``words``: what a sort of things is called, in all languages; ``absent``: words that
+            may be absent; ``near``: words that say "close to"; ``word`` with ``spelt``: other spellings of one word ("rd").
+    """
+
+    def __init__(self, rows: Iterable[JsonObject]) -> None:
+        rows = tuple(rows)
+        self._spelt = {_stem(other): _stem(row["word"]) for row in rows for other in row.get("spelt", ())}
+        self._phrases: dict[tuple[str, ...], Phrase] = {}
+        self._runs: dict[str, Phrase] = {}
+        for row in rows:
+            for words, phrase in _declared(row):
+                self._declare(words, phrase)
+        self._single = [phrase[0] for phrase in self._phrases if len(phrase) == 1 and len(phrase[0]) >= LEAST_LETTERS]
+        self._longest = max(map(len, self._runs), default=0)
+        self.read = lru_cache(maxsize=4096)(self._read)
+
+    def stems(self, text: str) -> Iterator[str]:
+        """Give the words of a text in the form in which they are compared: folded, without plural and genitive, in one spelling."""
+        for word in tokens(text):
+            if word != "s":  # what an apostrophe cuts off
+                stem = word if is_run(word) else _stem(word)
+                yield self._spelt.get(stem, stem)
+
+    def _declare(self, text: str, phrase: Phrase) -> None:
+        words = tuple(self.stems(text))
+        if len(words) == 1 and is_run(words[0]):
+            self._runs.setdefault(words[0], phrase)
+        elif words:
+            self._phrases.setdefault(words, phrase)
+
+    def respelt(self, text: str) -> str:
+        """Return a text with the declared words that its unknown words are nearest to ("restaraunt"); empty where there is none."""
+        from rapidfuzz import fuzz, process  # noqa: PLC0415 - heavy; only loaded where words are unknown
+
+        words, changed = [], False
+        for word in self.stems(text):
+            found = None
+            if len(word) >= LEAST_LETTERS and not is_run(word) and (word,) not in self._phrases:
+                found = process.extractOne(word, self._single, scorer=fuzz.ratio, score_cutoff=SAME_WORD)
+            words.append(str(found[0]) if found else word)
+            changed = changed or found is not None
+        return " ".join(words) if changed else ""
+
+    def _read(self, text: str) -> Wording:
+        """Take a text apart; longer phrases are found first."""
+        sorts: dict[str, None] = {}
+        rest: list[str] = []
+        words: list[str] = []
+        near = False
+        for piece, phrase in self._pieces(tuple(self.stems(text))):
+            if phrase is None:
+                rest.append(piece)
+                words.append(piece)
+            elif phrase.sort:
+                sorts[phrase.sort] = None
+                words.append(piece)
+            near = near or (phrase is not None and phrase.near)
+        return Wording(tuple(sorts), tuple(rest), tuple(words), near)
+
+    def _pieces(self, words: Sequence[str]) -> Iterator[tuple[str, Phrase | None]]:
+        at = 0
+        while at < len(words):
+            if is_run(words[at]):
+                yield from self._in_run(words[at])
+                at += 1
+                continue
+            for length in range(min(_MOST_WORDS, len(words) - at), 0, -1):
+                phrase = self._phrases.get(tuple(words[at : at + length]))
+                if phrase is not None:
+                    yield "".join(words[at : at + length]), phrase
+                    at += length
+                    break
+            else:
+                yield words[at], None
+                at += 1
+
+    def _in_run(self, run: str) -> Iterator[tuple[str, Phrase | None]]:
+        at = start = 0
+        while at < len(run):
+            for length in range(min(self._longest, len(run) - at), 0, -1):
+                phrase = self._runs.get(run[at : at + length])
+                if phrase is not None:
+                    if start < at:
+                        yield run[start:at], None
+                    yield run[at : at + length], phrase
+                    at = start = at + length
+                    break
+            else:
+                at += 1
+        if start < len(run):
+            yield run[start:], None
+
+
+def _declared(row: JsonObject) -> Iterator[tuple[str, Phrase]]:
+    sort = row.get("sort")
+    if isinstance(sort, str):
+        yield sort, Phrase(sort)
+        yield from ((word, Phrase(sort)) for word in row.get("words", ()))
+    yield from ((word, Phrase(None)) for word in row.get("absent", ()))
+    yield from ((word, Phrase(None, near=True)) for word in row.get("near", ()))
+
+
+def is_run(word: str) -> bool:
+    """Return whether a word is written without spaces between words."""
+    return word[0] >= "\u2e80"
+
+
+def _stem(word: str) -> str:
+    if len(word) <= _SHORT or not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    if word.endswith("ies"):
+        return f"{word[:-3]}y"
+    return word[:-2] if word.endswith(("shes", "ches", "xes", "sses")) else word[:-1]
+
+
+def covered(run: str, text: str) -> bool:
+    """Return whether most of a Chinese run stands in a text, in pieces of at least two characters."""
+    if run in text:
+        return True
+    found = at = 0
+    while at < len(run) - 1:
+        end = at + 2
+        if run[at:end] not in text:
+            at += 1
+            continue
+        while end < len(run) and run[at : end + 1] in text:
+            end += 1
+        found += end - at
+        at = end
+    return found >= _COVERED * len(run)
+
+
+#: How alike a whole name and a text must be to be the same name; 0 to 100.
+_SAME_NAME = 78
+#: How far "near" reaches, metres.
+_NEAR_M = 3000.0
+#: A Chinese name is looked up by as many characters.
+_HEAD = 2
+#: So many neighbouring words are tried as one name.
+_MOST_JOINED = 4
+
+
+#: Whether the rest of a call leaves a row.
+Scope = Callable[[int], bool]
+
+
+class Columns(NamedTuple):
+    """Which columns of a table are searched; see ``model.Words``."""
+
+    name: tuple[str, ...]
+    sort: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    lon: str | None = None
+    lat: str | None = None
+
+
+class Hit(NamedTuple):
+    """A row that a text means. Lower steps and ranks fit better; only the lowest step of all parts of a table answers. ``lacking``: words that it does not have."""
+
+    step: int
+    rank: float
+    row: int
+    lacking: tuple[str, ...] = ()
+
+
+class _Text(NamedTuple):
+    """What is searched of one text: its one form, its words, the sorts that it names, and whether it says more than these."""
+
+    form: str
+    words: frozenset[str]
+    sorts: frozenset[str]
+    proper: bool
+
+
+class _Entry(NamedTuple):
+    """What is searched of one row."""
+
+    names: tuple[str, ...]
+    proper: tuple[bool, ...]
+    name_words: tuple[frozenset[str], ...]
+    sorts: frozenset[str]
+    all_sorts: frozenset[str]
+    words: frozenset[str]
+    text: str
+    point: Point | None
+
+
+class SearchIndex:
+    """The searched columns of some rows, made ready once.
+
+    Args:
+        rows: the rows.
+        columns: which of their columns are searched.
+        book: the declared words.
+    """
+
+    def __init__(self, rows: Sequence[JsonObject], columns: Columns, book: Wordbook) -> None:
+        self._book = book
+        self._sorted = bool(columns.sort)
+        read = cache(self._text)
+        self.entries = tuple(self._entry(row, columns, read) for row in rows)
+        self._by_name: dict[str, list[int]] = {}
+        self._by_sort: dict[str, list[int]] = {}
+        self._by_word: dict[str, list[int]] = {}
+        self._by_head: dict[str, list[tuple[str, int]]] = {}
+        self._by_rarest: dict[str, list[tuple[frozenset[str], str, int]]] = {}
+        for at, entry in enumerate(self.entries):
+            for name, proper in dict(zip(entry.names, entry.proper, strict=True)).items():
+                self._by_name.setdefault(name, []).append(at)
+                if proper and name and is_run(name[0]):
+                    self._by_head.setdefault(name[:_HEAD], []).append((name, at))
+            for keys, index in ((entry.all_sorts, self._by_sort), (entry.words, self._by_word)):
+                for key in sorted(keys):
+                    index.setdefault(key, []).append(at)
+        for at, entry in enumerate(self.entries):
+            for name, own, proper in zip(entry.names, entry.name_words, entry.proper, strict=True):
+                if own and proper:
+                    rarest = min(own, key=lambda word: (len(self._by_word[word]), word))
+                    self._by_rarest.setdefault(rarest, []).append((own, name, at))
+
+    def _entry(self, row: JsonObject, columns: Columns, read: Callable[[str], _Text]) -> _Entry:
+        def of(names: Iterable[str]) -> list[_Text]:
+            return [read(text) for column in names for text in texts(row.get(column))]
+
+        def union(sets: Iterable[frozenset[str]]) -> frozenset[str]:
+            return frozenset[str]().union(*sets)
+
+        names, kinds = of(columns.name), of(columns.sort)
+        every = (*names, *kinds, *of(columns.also))
+        all_sorts = union(text.sorts for text in every)
+        lon, lat = (number(row.get(column)) if column else None for column in (columns.lon, columns.lat))
+        return _Entry(
+            tuple(text.form for text in names),
+            tuple(text.proper for text in names),
+            tuple(text.words for text in names),
+            union(text.sorts for text in kinds) if columns.sort else all_sorts,
+            all_sorts,
+            union(text.words for text in every),
+            "|".join(text.form for text in every),
+            None if lon is None or lat is None else (lon, lat),
+        )
+
+    def _text(self, text: str) -> _Text:
+        asked = self._book.read(text)
+        words = frozenset(self._book.stems(text))
+        return _Text(normalise(text), words, frozenset(asked.sorts), self._is_proper(text, asked))
+
+    def _is_proper(self, text: str, read: Wording) -> bool:
+        """Return whether a text says more than a sort of things: it is a name, and no "puppet theatre"."""
+        return bool(read.rest) or "".join(self._book.stems(text)) != read.joined
+
+    @cached_property
+    def _known(self) -> tuple[str, ...]:
+        return tuple(word for word in self._by_word if len(word) >= LEAST_LETTERS and not is_run(word))
+
+    def find(self, text: str, gone: Container[int], scope: Scope) -> list[Hit]:
+        """Return the rows that a text means; empty where it means none of them.
+
+        Args:
+            text: what was asked.
+            gone: the rows that the case does not have.
+            scope: whether the rest of the call leaves a row. A name is looked for beyond it too, so that what it names elsewhere is not answered by
+                something else here, unless the name says no more than a sort ("puppet theatre").
+        """
+        asked = self._book.read(text)
+        exact = [hit for hit in self._exact(text) if hit.row not in gone]
+        mentioned = {} if exact else self._mentioned(text, gone)
+        found = _within(exact, scope) if exact else self._about(asked, mentioned, scope) if mentioned else []
+        if found or ((exact or mentioned) and self._is_proper(text, asked)):
+            return found
+        if self._sorted and asked.sorts:
+            return self._of_sort(asked, scope)
+        named = self._with_words(asked, scope)
+        if not named and asked.sorts:
+            named = self._of_sort(asked, scope)
+        return named or _within(self._spelt_alike(text), scope)
+
+    def _exact(self, text: str) -> list[Hit]:
+        """Return the rows of this name, then those whose name holds it."""
+        whole = normalise(text)
+        bare = normalise(text.strip()[4:]) if text.strip().lower().startswith("the ") else whole
+        rows = self._by_name.get(whole) or self._by_name.get(bare)
+        if not rows:
+            return []
+        words = frozenset(self._book.stems(text))
+        longer = [at for at in self._rows_with(words) if any(words <= own for own in self.entries[at].name_words)]
+        return [Hit(0, 0 if at in rows else 1, at) for at in dict.fromkeys((*rows, *longer))]
+
+    def _rows_with(self, words: Iterable[str]) -> Iterable[int]:
+        """Return the rows that have all of these words."""
+        lists = sorted((self._by_word.get(word, []) for word in words), key=len)
+        if not lists:
+            return ()
+        return set(lists[0]).intersection(*lists[1:]) if len(lists) > 1 else lists[0]
+
+    def _mentioned(self, text: str, gone: Container[int]) -> dict[int, str]:
+        """Return the rows whose whole name stands in a text, with this name; none whose name is part of another that stands there."""
+        words, whole = frozenset(self._book.stems(text)), normalise(text)
+        found: dict[int, str] = {}
+        for own, name, at in (named for word in words for named in self._by_rarest.get(word, ())):
+            if own <= words:
+                found[at] = max(found.get(at, ""), name, key=len)
+        for name, at in self._joined(text):
+            found[at] = max(found.get(at, ""), name, key=len)
+        for start in range(len(whole) - 1):
+            for name, at in self._by_head.get(whole[start : start + _HEAD], ()):
+                if whole.startswith(name, start):
+                    found[at] = max(found.get(at, ""), name, key=len)
+        found = {at: name for at, name in found.items() if at not in gone}
+        names = set(found.values())
+        inner = {name for name in names if any(name != other and name in other for other in names)}
+        return {at: name for at, name in found.items() if name not in inner}
+
+    def _joined(self, text: str) -> Iterator[tuple[str, int]]:
+        """Give the names that neighbouring words of a text make together, however they are spaced ("harbourfront")."""
+        words = tokens(text)
+        for start in range(len(words)):
+            for end in range(start + 1, min(start + _MOST_JOINED, len(words)) + 1):
+                name = "".join(words[start:end])
+                for at in self._by_name.get(name, ()):
+                    if self.entries[at].proper[self.entries[at].names.index(name)]:
+                        yield name, at
+
+    def _about(self, asked: Wording, mentioned: dict[int, str], scope: Scope) -> list[Hit]:
+        """Return the rows that are named, or those of another sort that lie near them."""
+        others = set(asked.sorts).difference(*(self.entries[at].all_sorts for at in mentioned))
+        if others and self._sorted:
+            wanted = [at for at, entry in enumerate(self.entries) if others <= entry.all_sorts and others & entry.sorts]
+            near = [Hit(1, self._metres(at, mentioned), at) for at in wanted]
+            near = [hit for hit in near if hit.rank <= _NEAR_M]
+            if near or asked.near:
+                return _within(near, scope)
+            if wanted:
+                return _within([Hit(1, 0, at) for at in wanted], scope)
+        named = frozenset(word for name in mentioned.values() for word in self._book.stems(name))
+        return self._qualified([Hit(1, 0, at) for at in mentioned], [w for w in asked.rest if w not in named], scope)
+
+    def _metres(self, row: int, others: Iterable[int]) -> float:
+        here = self.entries[row].point
+        points = [self.entries[at].point for at in others]
+        return min(
+            (distance_m(*here, *there) for there in points if here is not None and there is not None),
+            default=float("inf"),
+        )
+
+    def _of_sort(self, asked: Wording, scope: Scope) -> list[Hit]:
+        """Return the rows of all sorts that are asked for; where there is none, those of the last one, which the others qualify."""
+        wanted = set(asked.sorts)
+        rows = [at for at in self._by_sort.get(asked.sorts[-1], ()) if scope(at)]
+        whole = [at for at in rows if wanted <= self.entries[at].sorts]
+        partly = [at for at in rows if wanted <= self.entries[at].all_sorts and wanted & self.entries[at].sorts]
+        last = [at for at in rows if asked.sorts[-1] in self.entries[at].sorts]
+        return self._qualified([Hit(3, 0, at) for at in whole or partly or last], asked.rest, scope)
+
+    def _qualified(self, hits: list[Hit], rest: Sequence[str], scope: Scope) -> list[Hit]:
+        """Return those of the rows that have all qualifiers; where none has all, those with the most first."""
+        hits = _within(hits, scope)
+        wanted = [self._respelt(word) for word in rest]
+        if not wanted or not hits:
+            return hits
+        lacking = {hit: tuple(word for word in wanted if not self._has(hit.row, word)) for hit in hits}
+        if () in lacking.values():
+            return [hit for hit in hits if not lacking[hit]]
+        return [Hit(hit.step + 1, len(lacking[hit]), hit.row, lacking[hit]) for hit in hits]
+
+    def _with_words(self, asked: Wording, scope: Scope) -> list[Hit]:
+        """Return the rows that have all words of a text; those that have them in their name first."""
+        wanted = [self._respelt(word) for word in asked.rest]
+        if not wanted:
+            return []
+        plain = [word for word in wanted if not is_run(word)]
+        rows = self._rows_with(plain) if plain else range(len(self.entries))
+        having = [at for at in sorted(rows) if all(self._has(at, word) for word in wanted)]
+        named = [at for at in having if self._in_name(at, wanted)]
+        return _within([Hit(5, 0, at) for at in named or having], scope)
+
+    def _has(self, row: int, word: str) -> bool:
+        entry = self.entries[row]
+        return covered(word, entry.text) if is_run(word) else word in entry.words
+
+    def _in_name(self, row: int, words: Sequence[str]) -> bool:
+        names, own = "|".join(self.entries[row].names), frozenset().union(*self.entries[row].name_words)
+        return all(covered(word, names) if is_run(word) else word in own for word in words)
+
+    def _respelt(self, word: str) -> str:
+        """Return a word as the rows write it, where it is one of theirs in another spelling."""
+        if is_run(word) or word in self._by_word or len(word) < LEAST_LETTERS:
+            return word
+        from rapidfuzz import fuzz, process  # noqa: PLC0415 - heavy; only loaded where a word is unknown
+
+        found = process.extractOne(word, self._known, scorer=fuzz.ratio, score_cutoff=SAME_WORD)
+        return str(found[0]) if found else word
+
+    def _spelt_alike(self, text: str) -> list[Hit]:
+        """Return the rows whose name is most like the text, where one is like enough."""
+        from rapidfuzz import fuzz, process  # noqa: PLC0415 - as above
+
+        names = list(self._by_name)
+        found = process.extract(normalise(text), names, scorer=fuzz.ratio, score_cutoff=_SAME_NAME, limit=5)
+        best = max((score for _, score, _ in found), default=0)
+        return [Hit(6, 0, at) for name, score, _ in found if score == best for at in self._by_name[name]]
+
+
+def _within(hits: list[Hit], scope: Scope) -> list[Hit]:
+    return [hit for hit in hits if scope(hit.row)]
+
+
+def texts(value: Json) -> Iterator[str]:
+    """Give the texts of a value: itself, or those of a list."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        yield from (member for member in value if isinstance(member, str))

@@ -1,0 +1,203 @@
+"""From other benchmarks' files to suites: which importers there are, and what an importer needs.
+
+An importer is a function of a source and of a folder that is not there yet; a package adds one by an entry point.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from pytest_mapsat.formats import Lines, Located, dotted, validate
+from pytest_mapsat.model import (
+    Case,
+    JsonObject,
+    MapsatError,
+    Problem,
+    Recording,
+    SuiteManifest,
+    Tool,
+    UsageError,
+    did_you_mean,
+    shown,
+)
+from pytest_mapsat.user_code import StrangerError, call_stranger, installed, words_of
+
+from .crosscheck import errors_of, unfulfillable
+from .entries import id_problem
+from .writer import write_bytes
+
+#: The entry point group in which installed packages name their importers: each entry is a format and a function.
+GROUP = "pytest_mapsat.importers"
+_Noun = TypeVar("_Noun", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Note:
+    """One thing to know about an import.
+
+    Attributes:
+        kind: a short fixed word for the sort of thing.
+        place: file and row or case in the source.
+        message: what it is.
+    """
+
+    kind: str
+    place: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.message} [{self.kind}]"
+
+
+@dataclass(frozen=True)
+class ImportReport:
+    """The outcome of an import.
+
+    Attributes:
+        format: the source's format.
+        cases: how many cases were written.
+        tools: how many tools.
+        recordings: how many recordings, orphans included.
+        orphans: recordings of cases that the source does not have; kept, never served.
+        recordings_by_tool: the same recordings by tool.
+        not_carried: how many things of a sort stand in the source and not in the suite.
+        notes: everything odd, in the order of the source.
+    """
+
+    format: str
+    cases: int
+    tools: int
+    recordings: int
+    orphans: int
+    recordings_by_tool: dict[str, int]
+    not_carried: dict[str, int]
+    notes: tuple[Note, ...]
+
+    def to_json(self) -> JsonObject:
+        """Return the report as JSON data."""
+        return asdict(self)
+
+
+@dataclass
+class ImportLog:
+    """Collects notes and counts while an import runs."""
+
+    notes: list[Note] = field(default_factory=list)
+    not_carried: Counter[str] = field(default_factory=Counter)
+
+    def note(self, kind: str, place: str, message: str, *, leaves: str = "", count: int = 1) -> None:
+        """Add a note; ``leaves`` says what of the source is not carried over, ``count`` how many."""
+        self.notes.append(Note(kind, place, message))
+        if leaves:
+            self.leave(leaves, count)
+
+    def leave(self, what: str, count: int = 1) -> None:
+        """Count things that are not carried over."""
+        self.not_carried[what] += count
+
+    def case(self, data: JsonObject, place: str) -> Case | None:
+        """Return a case of its data, or None after noting why it cannot be one."""
+        case, problems = _checked(Case, data, place)
+        if case is not None and (problem := id_problem(case.id, place, 0)) is not None:
+            problems.append(problem)
+        self._leave_out(problems, place, "case")
+        return None if problems else case
+
+    def recording(self, data: JsonObject, place: str) -> Recording | None:
+        """Return a recording of its data, or None after noting why it cannot be one."""
+        recording, problems = _checked(Recording, data, place)
+        self._leave_out(problems, place, "recording")
+        return recording
+
+    def _leave_out(self, problems: Iterable[Problem], place: str, noun: str) -> None:
+        for problem in problems:
+            self.note("unparsable", place, f"{problem.message}; the {noun} is left out")
+
+    def remark(self, cases: Iterable[Case], manifest: SuiteManifest, tools: Mapping[str, Tool]) -> None:
+        """Note what is odd between cases and tools."""
+        for case in cases:
+            for remark in (*errors_of(case, manifest, tools, {}), *unfulfillable(case, tools)):
+                kind = remark.rule.replace("-", "_")
+                self.note(kind, f"case {case.id}", f"{dotted(remark.place)}: {remark.message}")
+
+    def report(
+        self, folder: Path, format_name: str, *, cases: int, tools: int, by_tool: Counter[str], orphans: int = 0
+    ) -> ImportReport:
+        """Return the report of the import, which is also written into the suite."""
+        report = ImportReport(
+            format=format_name,
+            cases=cases,
+            tools=tools,
+            recordings=by_tool.total(),
+            orphans=orphans,
+            recordings_by_tool=dict(sorted(by_tool.items())),
+            not_carried=dict(sorted(self.not_carried.items())),
+            notes=tuple(self.notes),
+        )
+        write_bytes(folder / "import.json", json.dumps(report.to_json(), ensure_ascii=False, indent=2).encode() + b"\n")
+        return report
+
+
+def _checked(noun: type[_Noun], data: JsonObject, place: str) -> tuple[_Noun | None, list[Problem]]:
+    problems: list[Problem] = []
+    return validate(noun, Located(data, Lines(0)), place, problems), problems
+
+
+Importer = Callable[[Path, Path], ImportReport]
+
+
+def import_formats() -> Iterator[str]:
+    """Yield the formats that ``mapsat import`` knows, sorted."""
+    yield from dict.fromkeys(point.name for point in installed(GROUP))
+
+
+def importer_of(name: str) -> Importer:
+    """Return the importer of a format: what it raises that is no error of ours becomes one.
+
+    Raises:
+        UsageError: no package adds it, two packages do, or it cannot be loaded.
+    """
+    points = [point for point in installed(GROUP) if point.name == name]
+    if not points:
+        formats = tuple(import_formats())
+        hint = did_you_mean(name, formats)
+        listed = ", ".join(filter(None, (hint, f"known here: {', '.join(formats)}")))
+        raise UsageError(f"no package adds an importer of the format {shown(name)}; {listed}")
+    if len(points) > 1:
+        raise UsageError(
+            f"{GROUP}: two packages add an importer of {shown(name)}: {', '.join(p.value for p in points)}"
+        )
+    (point,) = points
+    try:
+        importer: Importer = call_stranger(point.load)
+    except StrangerError as broken:
+        raise UsageError(f"{GROUP}: {point.value} cannot be loaded: {words_of(broken.error)}") from broken.error
+
+    def run(src: Path, dest: Path) -> ImportReport:
+        try:
+            report = call_stranger(importer, src, dest)
+        except StrangerError as broken:
+            if isinstance(broken.error, MapsatError):
+                raise broken.error from None
+            raise UsageError(f"{GROUP}: {point.value} broke: {words_of(broken.error)}") from broken.error
+        if not isinstance(report, ImportReport):
+            raise UsageError(f"{GROUP}: {point.value} returned {shown(report)}, expected an ImportReport")
+        return report
+
+    return run
+
+
+def tools_of(text: str) -> dict[str, Tool]:
+    """Return the tools that a YAML text of an importer's own package describes, by name, sorted; anchors are fine there."""
+    import yaml  # noqa: PLC0415  heavy
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    tools = [Tool.model_validate(data) for data in yaml.load(text, Loader=loader)]  # noqa: S506  a safe loader, in C
+    return {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}

@@ -1,0 +1,94 @@
+"""The published snapshot, end to end: import it, take its dialogues and verdicts as they are, and get its figures."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests_data import data_dir
+
+from pytest_mapsat.ports.mapsatisfybench.importer import import_mapsatisfybench
+
+#: TS and Eff of the recorded dialogues, by the first six characters of the case id.
+DIALOGUES = {
+    "44cc53": (0.0000, 0.8333),
+    "601630": (0.3333, 0.6667),
+    "715981": (0.4000, 0.5000),
+    "f61d2f": (0.3333, 0.8333),
+    "d3238e": (0.7500, 0.5000),
+    "f5464f": (1.0000, 0.5000),
+    "980f3e": (0.0000, 0.5000),
+    "ed3470": (0.0000, 0.7143),
+    "37f457": (0.5000, 0.7500),
+    "63698b": (0.2000, 0.7143),
+}
+
+
+def _sources(kind: str) -> tuple[Path, Path]:
+    data = data_dir() / "mapsatisfybench"
+    if kind == "jsonl":
+        return data / "trajectories_gpt53.jsonl", data / "verdicts_gpt53.jsonl"
+    outputs = data / "upstream" / "data" / "outputs"
+    return next(outputs.glob("simulator_res/*.csv")), next(outputs.glob("evaluation_res/*.csv"))
+
+
+def _run(pytester: pytest.Pytester, kind: str, *options: str) -> dict[str, Any]:
+    dialogues, verdicts = _sources(kind)
+    import_mapsatisfybench(data_dir() / "mapsatisfybench" / "upstream" / "data", pytester.path / "published")
+    result = pytester.runpytest(
+        "published",
+        f"--mapsat-agent=recorded:{dialogues}",
+        f"--mapsat-judge=recorded:{verdicts}",
+        "--mapsat-save=run.json",
+        *options,
+    )
+    result.assert_outcomes(passed=3, failed=7)
+    return json.loads((pytester.path / "run.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+def test_every_case_has_the_published_figures(pytester: pytest.Pytester, kind: str) -> None:
+    run = _run(pytester, kind)
+    path = data_dir() / "mapsatisfybench" / "verdicts_gpt53.jsonl"
+    verdicts = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    published = {one["case_id"]: one["metrics"] for one in verdicts}
+    assert len(run["cases"]) == len(published) == 10
+    for case in run["cases"]:
+        theirs = published[case["id"]]
+        for name in ("ECR", "IISR", "AR", "IFS"):
+            assert case["metrics"][name.lower()] == pytest.approx(theirs[name], abs=1e-4), (case["id"][:6], name)
+        ts, eff = DIALOGUES[case["id"][:6]]
+        assert case["metrics"]["ts"] == pytest.approx(ts, abs=1e-4)
+        assert case["metrics"]["eff"] == pytest.approx(eff, abs=1e-4)
+
+
+def test_the_run_says_that_its_verdicts_are_not_linked_to_its_dialogues(pytester: pytest.Pytester) -> None:
+    run = _run(pytester, "jsonl")
+    assert run["manifest"]["judge"]["linked"] is False
+    assert any("joined by case id" in warning for warning in run["manifest"]["warnings"])
+
+
+def test_every_tool_result_of_a_recorded_dialogue_has_provenance_recorded(pytester: pytest.Pytester) -> None:
+    run = _run(pytester, "csv")
+    assert sum(case["sandbox"]["recorded"] for case in run["cases"]) == 45
+    assert sum(sum(case["sandbox"].values()) for case in run["cases"]) == 45
+
+
+def test_a_saved_run_can_be_replayed_and_judged_by_its_own_labels(pytester: pytest.Pytester) -> None:
+    first = _run(pytester, "jsonl")
+    result = pytester.runpytest(
+        "published", "--mapsat-agent=recorded:run.json", "--mapsat-judge=recorded:run.json", "--mapsat-save=again.json"
+    )
+    result.assert_outcomes(passed=3, failed=7)
+    second = json.loads((pytester.path / "again.json").read_text(encoding="utf-8"))
+    assert [case["metrics"] for case in second["cases"]] == [case["metrics"] for case in first["cases"]]
+    assert second["manifest"]["judge"]["linked"] is True
+
+
+def test_a_run_of_another_schema_version_is_refused(pytester: pytest.Pytester) -> None:
+    _run(pytester, "jsonl")
+    path = pytester.path / "run.json"
+    path.write_text(path.read_text(encoding="utf-8").replace("mapsat-run/1", "mapsat-run/2"), encoding="utf-8")
+    result = pytester.runpytest("published", "--mapsat-agent=recorded:run.json")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*mapsat-run/2*mapsat-run/1*"])

@@ -1,0 +1,96 @@
+"""A package that nobody here knows adds an importer, a metric set and a form of verdicts, by entry points alone."""
+
+import json
+
+import pytest
+import tiny_suite
+
+from pytest_mapsat.cli import main
+
+PACKAGE = """
+from collections import Counter
+from pytest_mapsat.metrics import Family
+from pytest_mapsat.model import SUITE_SCHEMA, Label, Metric, Problem, SuiteError, SuiteManifest
+from pytest_mapsat.suite import ImportLog, new_folder, write_cases, write_manifest
+
+def import_lines(src, dest):
+    log = ImportLog()
+    with new_folder(dest) as folder:
+        cases = []
+        for number, line in enumerate(src.read_text().splitlines(), 1):
+            case = log.case({"id": f"q{number}", "visible": {"query": line}, "truth": {"explicit": [{"id": "e1", "text": line}]}}, f"{src.name}:{number}")
+            if case is not None:
+                cases.append(case)
+        manifest = SuiteManifest(name="lines", version="1", license="MIT", schema_version=SUITE_SCHEMA, coordinates="wgs84")
+        write_manifest(folder / "suite.yaml", manifest)
+        write_cases(folder / "cases.jsonl", cases)
+        return log.report(folder, "lines", cases=len(cases), tools=0, by_tool=Counter())
+
+def broken(src, dest):
+    raise LookupError("nothing there")
+
+BREVITY = Family("brevity", (Metric(name="short", title="short answers"),), lambda scene: {"short": 1.0})
+
+class Verdict:
+    trajectory = ""
+    def labelled(self, case, base):
+        labels = [Label(factor=factor.id, kind=kind, outcome="passed", value=1.0, by="recorded") for kind, factors in
+            (("explicit", case.truth.explicit), ("implicit", case.truth.implicit), ("fact", case.truth.facts)) for factor in factors]
+        return base.model_copy(update={"labels": tuple(labels)})
+
+def read_thumbs(path, name):
+    words = path.read_text().split()
+    if words[:1] != ["thumbs"]:
+        raise SuiteError(Problem(name, 1, "is no list of thumbs"))
+    return {case: Verdict() for case in words[1:]}
+"""
+POINTS = """
+[pytest_mapsat.importers]
+broken = lines_port:broken
+lines = lines_port:import_lines
+[pytest_mapsat.metrics]
+brevity = lines_port:BREVITY
+[pytest_mapsat.verdicts]
+thumbs = lines_port:read_thumbs
+"""
+
+
+@pytest.fixture
+def project(pytester, monkeypatch):
+    tiny_suite.write_suite(pytester.path / "benchmark_cases")
+    pytester.makepyfile(good=tiny_suite.GOOD, lines_port=PACKAGE)
+    folder = pytester.mkdir("lines_port-1.0.dist-info")
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: lines-port\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text(POINTS)
+    pytester.syspathinsert()
+    monkeypatch.setenv("COLUMNS", "100")
+    return pytester
+
+
+def test_its_importer_is_listed_and_run(project, capsys):
+    assert main(["import", "--help"]) == 0
+    assert "one of: broken, lines, mapsatisfybench, mobilitybench" in capsys.readouterr().out
+    (project.path / "asked.txt").write_text("Where is a charger?\n\nHow far is it?\n")
+    assert main(["import", "lines", "asked.txt", "lines"]) == 0
+    told = capsys.readouterr().out
+    assert "lines: 2 cases, 0 tools" in told
+    assert "asked.txt:2: " in told
+    assert main(["lint", "lines"]) == 0
+    assert json.loads((project.path / "lines" / "import.json").read_text())["format"] == "lines"
+
+
+def test_what_its_importer_raises_is_told_without_a_traceback(project, capsys):
+    assert main(["import", "broken", "asked.txt", "lines"]) == 2
+    assert "lines_port:broken broke: LookupError: nothing there" in capsys.readouterr().err
+
+
+def test_its_metric_set_measures_and_its_verdicts_label(project):
+    (project.path / "verdicts").write_text("thumbs nav-one nav-two find-one")
+    options = ("--mapsat-agent=good:agent", "--mapsat-metrics=brevity", "--mapsat-save=run.json")
+    assert project.runpytest(*options, "--mapsat-judge=recorded:verdicts", "benchmark_cases").ret == 0
+    found = json.loads((project.path / "run.json").read_text())
+    assert found["summary"]["short"]["mean"] == 1
+    (project.path / "verdicts").write_text("hands nav-one")
+    result = project.runpytest(*options, "--mapsat-judge=recorded:verdicts", "benchmark_cases")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*is no list of thumbs*"])

@@ -1,0 +1,139 @@
+"""The sandbox an agent meets: errors as a real API gives them, results of its own, and no trace of other recordings."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sandbox_samples import AROUND, LAT, LON, ROUTE, TOOLS, around, places, recording, sandbox
+
+from pytest_mapsat.sandbox import Answer, RecordedSandbox, argument_problems
+
+CALL = {"query": "咖啡", "x": LON, "y": LAT, "range": 1000}
+
+
+def message(answer):
+    assert answer.status == "error"
+    assert answer.provenance is None
+    assert answer.result["status"] == "error"
+    return answer.result["message"]
+
+
+def test_an_unknown_tool_is_an_error_with_a_hint():
+    assert message(sandbox().call("arround", {})) == "there is no tool 'arround' (did you mean 'around'?)"
+    assert "there is no tool" in message(sandbox().call("zzz", {}))
+    assert "there is no tool" in message(sandbox().call(["around"], {}))
+
+
+def test_an_unknown_parameter_is_an_error_with_a_hint():
+    assert "unknown parameter 'qurey' (did you mean 'query'?)" in message(sandbox().call("around", CALL | {"qurey": 1}))
+    assert "it has query, x, y" in message(sandbox().call("around", CALL | {"zzz": 1}))
+
+
+def test_tools_that_are_added_later_are_not_in_a_sandbox_made_before():
+    tools = {"around": TOOLS["around"]}
+    box = RecordedSandbox(tools, ())
+    tools["route"] = TOOLS["route"]
+    assert list(box.tools) == ["around"]
+    assert "there is no tool" in message(box.call("route", {}))
+
+
+def test_all_that_is_wrong_is_said_at_once():
+    text = message(sandbox().call("around", {"x": "abc", "range": "far", "zzz": 1}))
+    for part in ("missing required parameter 'y'", "'abc'", "'far'", "expected a number", "'zzz'"):
+        assert part in text
+
+
+@pytest.mark.parametrize("nothing", [None, "", [], {}])
+def test_a_required_parameter_that_says_nothing_is_missing(nothing):
+    assert "missing required parameter 'y'" in message(sandbox().call("around", CALL | {"y": nothing}))
+
+
+@pytest.mark.parametrize("arguments", [None, [], "x", 5, [("x", 1)]])
+def test_arguments_that_are_no_object_are_an_error(arguments):
+    assert "arguments are an object" in message(sandbox(around()).call("around", arguments))
+
+
+def test_errors_and_misses_say_nothing_of_the_recordings():
+    box = sandbox(around("secret"), recording("profile", {"uid": "hidden"}, "classified"))
+    answers = [
+        box.call("around", CALL),
+        box.call("around", CALL | {"y": "x"}),
+        box.call("profile", {"uid": "other"}),
+        box.call("secret", {}),
+    ]
+    for answer in answers[:3]:
+        assert not any(word in json.dumps(answer.result) for word in ("secret", "hidden", "classified"))
+
+
+def test_a_result_belongs_to_the_caller():
+    box = sandbox(around())
+    first = box.call("around", CALL)
+    first.result["found"]["pois"][0]["name"] = "changed"
+    first.result["found"]["pois"].clear()
+    assert box.call("around", CALL).result == places(100, 400, 900)
+    cut = box.call("around", CALL | {"range": 500})
+    cut.result["found"]["pois"][0]["name"] = "changed"
+    assert box.call("around", CALL).result == places(100, 400, 900)
+    missed = box.call("around", CALL | {"query": "x"})
+    missed.result["status"] = "changed"
+    assert box.call("around", CALL | {"query": "x"}).result["status"] == "no_recording"
+
+
+def test_arguments_are_left_as_they_were():
+    arguments = {"a": [10, 50], "b": {"lon": "10.1", "lat": 50}, "mode": ["drive"]}
+    before = json.dumps(arguments)
+    sandbox().call("route", arguments)
+    assert json.dumps(arguments) == before
+
+
+def test_an_answer_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        sandbox().call("around", CALL).status = "ok"
+    assert isinstance(sandbox().call("around", CALL), Answer)
+
+
+def test_the_key_of_a_recording_depends_on_its_call_only():
+    one = sandbox(around(result=places(100))).call("around", CALL).provenance.recording
+    other = sandbox(around(result=places(200), label="x", sort="1")).call("around", CALL).provenance.recording
+    assert one == other
+    assert len(one) == 12
+    assert one != sandbox(around(radius=2000)).call("around", CALL | {"range": 2000}).provenance.recording
+
+
+def test_recordings_of_other_tools_never_answer():
+    assert sandbox(recording("profile", CALL, 1)).call("around", CALL).status == "miss"
+
+
+def test_argument_problems_are_the_same_words_without_a_sandbox():
+    assert argument_problems(AROUND, CALL) == ()
+    assert argument_problems(AROUND, {"query": "x"}) == (
+        "missing required parameter 'x'",
+        "missing required parameter 'y'",
+    )
+    assert argument_problems(AROUND, {"query": "x"}, complete=False) == ()
+    assert argument_problems(ROUTE, {"a": "1,2", "b": "nowhere"})[0].startswith(
+        "parameter 'b' is 'nowhere', expected a point"
+    )
+
+
+def test_half_a_point_is_an_error_even_in_a_recording():
+    (problem,) = argument_problems(AROUND, {"x": 1}, complete=False)
+    assert "the latitude that goes with it" in problem
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+NAMES = st.sampled_from(["query", "x", "y", "range", "sort", "label", "a", "b", "mode", "via", "wish", "uid", "zzz"])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from([*TOOLS, "none"]), st.dictionaries(NAMES, VALUES, max_size=6) | VALUES)
+def test_no_call_ever_raises(tool, arguments):
+    answer = sandbox(around(), recording("route", {"a": "1,2", "b": "1,2"}, ["CAR: 1"])).call(tool, arguments)
+    assert (answer.provenance is None) == (answer.status == "error")
+    json.dumps(answer.result)
