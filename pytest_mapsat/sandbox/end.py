@@ -44,12 +44,7 @@ class EndError(MapsatError):
 
 
 def end_state(tables: Mapping[str, Table], setup: Iterable[RowChange], calls: Iterable[Step]) -> State:
-    """Return the tables as an episode leaves them; nobody can write to them.
-
-    Args:
-        tables: what the episode started from, with the case's overlays laid on.
-        setup: the rows that the sandbox changed while it was made.
-        calls: the calls of the episode, in their order.
+    """Return the tables as an episode leaves them; nobody can write to them. Arguments as for ``End``.
 
     Raises:
         EndError: the changes do not follow from the tables, as where these have been edited since, or there are too many.
@@ -156,14 +151,9 @@ NOTHING = Nothing()
 
 
 class Difference(NamedTuple):
-    """A place in which two ends differ.
+    """A place in which two ends differ: what the reference wanted there, and what the episode ended with.
 
-    Attributes:
-        table: the table.
-        row: the id of the row.
-        column: the column; empty where the whole row is there on one side only.
-        wanted: what the reference has there; ``NOTHING`` where the row, or the column, is not there.
-        ended: what the episode has there.
+    ``column`` is empty where the whole row, by its id, is there on one side only. A side without the row or the column has ``NOTHING``.
     """
 
     table: str

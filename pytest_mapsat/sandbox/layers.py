@@ -174,13 +174,7 @@ class RecordedSandbox:
         return self._tools
 
     def call(self, name: str, arguments: Json, *, writes: str = "") -> Answer:
-        """Answer a call; never raises for what an agent may do wrong.
-
-        Args:
-            name: the tool.
-            arguments: its arguments; a wrong shape is answered with an error.
-            writes: digest of the writes made before; empty in a sandbox that is only read.
-        """
+        """Answer a call; never raises for what an agent may do wrong. ``writes``: digest of the writes made before."""
         resolver = self._resolver(name) if isinstance(name, str) else None
         if resolver is None:
             hint = did_you_mean(name, sorted(self._tools))
@@ -220,11 +214,7 @@ class RecordedSandbox:
 
 
 class Refused(Exception):  # noqa: N818  # users raise it by this name
-    """A tool will not do what it is asked, and nothing has changed.
-
-    Args:
-        reason: why, for the agent.
-        details: further data of the result.
+    """A tool will not do what it is asked, and nothing has changed; the agent reads the reason, and the details as further data of the result.
 
     Raises:
         TypeError: a detail has the name of what every refusal says: ``status`` or ``message``.

@@ -90,7 +90,7 @@ _NOTES = {
 }
 
 
-class Deviation(NamedTuple):
+class _Deviation(NamedTuple):
     """One parameter that is not the same in both calls."""
 
     parameter: Parameter
@@ -100,7 +100,7 @@ class Deviation(NamedTuple):
     excess: float = 0.0
 
 
-def deviations(spec: Spec, asked: Call, recorded: Call) -> Iterator[Deviation]:
+def _deviations(spec: Spec, asked: Call, recorded: Call) -> Iterator[_Deviation]:
     """Yield what is not the same, in the order of the tool's parameters."""
     for parameter, wanted, held in zip(spec.parameters, asked.values, recorded.values, strict=True):
         if wanted == held:
@@ -113,36 +113,36 @@ def deviations(spec: Spec, asked: Call, recorded: Call) -> Iterator[Deviation]:
             yield _compared(parameter, wanted, held)
 
 
-def _text(parameter: Parameter, asked: Call, recorded: Call) -> Deviation:
+def _text(parameter: Parameter, asked: Call, recorded: Call) -> _Deviation:
     wanted, held = asked.request(parameter), recorded.request(parameter)
     if held.same_as(wanted):
         score = text_similarity(wanted.text, held.text)
         if score >= (parameter.rule.near or 0):
-            return Deviation(parameter, "worded", score=score)
+            return _Deviation(parameter, "worded", score=score)
     return _other(parameter)
 
 
-def _place(parameter: Parameter, asked: Canonical, recorded: Canonical) -> Iterator[Deviation]:
+def _place(parameter: Parameter, asked: Canonical, recorded: Canonical) -> Iterator[_Deviation]:
     apart = _apart_m(asked, recorded)
     if apart is not None and apart <= SAME_POINT_M:
         return
     near = apart is not None and apart <= parameter.rule.within_m
-    yield Deviation(parameter, "moved", apart) if near else _other(parameter, apart)
+    yield _Deviation(parameter, "moved", apart) if near else _other(parameter, apart)
 
 
-def _compared(parameter: Parameter, asked: Canonical, recorded: Canonical) -> Deviation:
+def _compared(parameter: Parameter, asked: Canonical, recorded: Canonical) -> _Deviation:
     rule = parameter.rule
     if asked is None or recorded is None:
-        return Deviation(parameter, "differs") if rule.open else _other(parameter)
+        return _Deviation(parameter, "differs") if rule.open else _other(parameter)
     if rule.covers and asked < recorded:
-        return Deviation(parameter, "wider", excess=recorded - asked)
+        return _Deviation(parameter, "wider", excess=recorded - asked)
     if rule.subset and set(asked) < set(recorded):
-        return Deviation(parameter, "more", excess=len(recorded) - len(asked))
+        return _Deviation(parameter, "more", excess=len(recorded) - len(asked))
     return _other(parameter)
 
 
-def _other(parameter: Parameter, distance: float | None = None) -> Deviation:
-    return Deviation(parameter, "blocked" if parameter.essential else "differs", distance)
+def _other(parameter: Parameter, distance: float | None = None) -> _Deviation:
+    return _Deviation(parameter, "blocked" if parameter.essential else "differs", distance)
 
 
 def _are_near(places: Iterable[tuple[int, float]], asked: Call, recorded: Call) -> bool:
@@ -204,7 +204,7 @@ class _Candidate(NamedTuple):
     """A recording that may answer, with all in which it differs from the call; ``result`` without the ``removed`` items that were not asked for."""
 
     entry: Entry
-    found: tuple[Deviation, ...] = ()
+    found: tuple[_Deviation, ...] = ()
     result: Json = None
     removed: int = 0
 
@@ -216,7 +216,7 @@ class _Candidate(NamedTuple):
         return len(self.found), round(distance, 1), round(unlike, 6), sum(deviation.excess for deviation in self.found)
 
     @property
-    def blocked(self) -> list[Deviation]:
+    def blocked(self) -> list[_Deviation]:
         """What keeps the recording from answering."""
         return [deviation for deviation in self.found if deviation.kind == "blocked"]
 
@@ -323,7 +323,7 @@ class Resolver:
         return None
 
     def _candidate(self, call: Call, entry: Entry) -> _Candidate:
-        return _Candidate(entry, tuple(deviations(self.spec, call, entry.call)))
+        return _Candidate(entry, tuple(_deviations(self.spec, call, entry.call)))
 
     def _served(self, call: Call, candidates: Iterable[_Candidate]) -> list[_Candidate]:
         """Return the candidates with their results, cut to what was asked; those that cannot be cut are left out."""
@@ -331,7 +331,7 @@ class Resolver:
         for candidate in candidates:
             try:
                 served.append(self._cut(call, candidate))
-            except CannotCutError:
+            except _CannotCutError:
                 continue
         return served
 
@@ -345,16 +345,16 @@ class Resolver:
             if parameter.rule.covers and candidate.found:
                 circle = self._circle(parameter.rule.covers, asked, made_for, call, recorded)
                 if circle.narrower or circle.moved:
-                    result, outside = cut_to_circle(result, parameter.rule.covers, circle)
+                    result, outside = _cut_to_circle(result, parameter.rule.covers, circle)
             elif parameter.rule.subset:
-                result, outside = cut_to_labels(result, parameter.rule.subset, asked, made_for)
+                result, outside = _cut_to_labels(result, parameter.rule.subset, asked, made_for)
             removed += outside
         return candidate._replace(result=result, removed=removed)
 
-    def _circle(self, rule: CutByDistance, asked: float, made_for: float, call: Call, recorded: Call) -> Circle:
+    def _circle(self, rule: CutByDistance, asked: float, made_for: float, call: Call, recorded: Call) -> _Circle:
         centre = next((at for at in self.spec.located if self.spec.parameters[at].name == rule.centre), None)
         here, there = (None, None) if centre is None else (call.values[centre], recorded.values[centre])
-        return Circle(here, asked, _apart_m(here, there) or 0.0, narrower=asked < made_for)
+        return _Circle(here, asked, _apart_m(here, there) or 0.0, narrower=asked < made_for)
 
     def _answer(self, call: Call, served: Sequence[_Candidate]) -> Answer:
         """Return the answer that most recordings agree on; among equals the one with the smallest digest."""
@@ -416,7 +416,7 @@ class Resolver:
     def _why_uncut(self, call: Call, candidate: _Candidate) -> str:
         try:
             self._cut(call, candidate)
-        except CannotCutError as reason:
+        except _CannotCutError as reason:
             return f": {reason}"
         return ": a simulated answer stands for its own call only"
 
@@ -435,7 +435,7 @@ def _variants(recording: Recording) -> Iterator[JsonObject]:
         yield recording.arguments | dict(zip(names, choice, strict=True)) if names else recording.arguments
 
 
-def _difference(deviation: Deviation, asked: Call, recorded: Call, note: str = "") -> Difference:
+def _difference(deviation: _Deviation, asked: Call, recorded: Call, note: str = "") -> Difference:
     """Return a deviation in the form of the trajectory, with both values as they were written."""
     parameter, score = deviation.parameter, _score(deviation, asked, recorded)
     return Difference(
@@ -448,7 +448,7 @@ def _difference(deviation: Deviation, asked: Call, recorded: Call, note: str = "
     )
 
 
-def _score(deviation: Deviation, asked: Call, recorded: Call) -> float | None:
+def _score(deviation: _Deviation, asked: Call, recorded: Call) -> float | None:
     """Return how alike the texts of a parameter are, or None where it has no text on one side."""
     parameter = deviation.parameter
     if deviation.score is not None or parameter.lexicon is None:
@@ -457,19 +457,12 @@ def _score(deviation: Deviation, asked: Call, recorded: Call) -> float | None:
     return text_similarity(str(wanted), str(held)) if wanted and held else None
 
 
-class CannotCutError(Exception):
+class _CannotCutError(Exception):
     """The recorded result does not say enough to be cut; the message says what is lacking."""
 
 
-class Circle(NamedTuple):
-    """What was asked for.
-
-    Attributes:
-        centre: its centre, where the call names one.
-        radius: metres.
-        moved: how far the recorded centre lies from it, metres.
-        narrower: whether the recording was made for a greater radius.
-    """
+class _Circle(NamedTuple):
+    """What was asked for; the recorded centre lies ``moved`` metres from its own, and ``narrower`` is it than the recorded circle."""
 
     centre: Point | None
     radius: float
@@ -477,14 +470,11 @@ class Circle(NamedTuple):
     narrower: bool
 
 
-def cut_to_circle(result: Json, rule: CutByDistance, circle: Circle) -> tuple[Json, int]:
+def _cut_to_circle(result: Json, rule: CutByDistance, circle: _Circle) -> tuple[Json, int]:
     """Return a result, and how many items lie outside the circle and are left out of it; what is left is shared with the recorded one.
 
     A list for a greater radius that gives distances may be cut only where it is sorted by them: then it holds the nearest first, and
     nothing nearer is missing. Where the result holds no such list there is nothing that could lie outside.
-
-    Raises:
-        CannotCutError: the items do not say how far they are, or are not sorted by it.
     """
     items = _at(result, rule.items)
     if not isinstance(items, list):
@@ -493,13 +483,13 @@ def cut_to_circle(result: Json, rule: CutByDistance, circle: Circle) -> tuple[Js
         distances = [number(_at(item, rule.distance)) for item in items]
         known = [distance for distance in distances if distance is not None]
         if len(known) < len(distances):
-            raise CannotCutError(f"its items do not all have a {rule.distance}")
+            raise _CannotCutError(f"its items do not all have a {rule.distance}")
         if known != sorted(known):
-            raise CannotCutError(f"its items are not sorted by {rule.distance}")
+            raise _CannotCutError(f"its items are not sorted by {rule.distance}")
     kept = [item for item in items if _is_inside(item, rule, circle)]
     removed = len(items) - len(kept)
     if removed and not kept and rule.distance is None:
-        raise CannotCutError("none of its items lies within what was asked, and the list need not hold all that do")
+        raise _CannotCutError("none of its items lies within what was asked, and the list need not hold all that do")
     if removed:
         result = _with(result, rule.items, kept)
         count = _at(result, rule.count) if rule.count else None
@@ -508,7 +498,7 @@ def cut_to_circle(result: Json, rule: CutByDistance, circle: Circle) -> tuple[Js
     return result, removed
 
 
-def _is_inside(item: Json, rule: CutByDistance, circle: Circle) -> bool:
+def _is_inside(item: Json, rule: CutByDistance, circle: _Circle) -> bool:
     """Return whether an item is known to lie in the circle: by its own point, else by its distance at the worst."""
     told = number(_at(item, rule.distance)) if rule.distance else None
     own = point(_at(item, rule.point)) if rule.point else None
@@ -519,18 +509,10 @@ def _is_inside(item: Json, rule: CutByDistance, circle: Circle) -> bool:
     return by_own_point and (circle.moved > 0 or told is None or told <= circle.radius)
 
 
-def cut_to_labels(result: Json, rule: CutByLabel, asked: Iterable[str], recorded: Iterable[str]) -> tuple[Json, int]:
+def _cut_to_labels(result: Json, rule: CutByLabel, asked: Iterable[str], recorded: Iterable[str]) -> tuple[Json, int]:
     """Return a result, and how many elements have a label that was not asked for and are left out of it; what is left is shared.
 
-    Args:
-        result: the recorded result.
-        rule: where the list stands, and the label of every member.
-        asked: the canonical members that were asked for.
-        recorded: those that the recording was made for.
-
-    Raises:
-        CannotCutError: the recording was made for more, and a member has no label or the result has nothing for one that
-            was asked for.
+    A recording for more members is not cut where one has no label, or where the result has nothing for one that was asked for.
     """
     elements = _at(result, rule.items)
     wanted, made_for = set(asked), set(recorded)
@@ -538,14 +520,14 @@ def cut_to_labels(result: Json, rule: CutByLabel, asked: Iterable[str], recorded
     if unlabelled or not isinstance(elements, list):
         if wanted == made_for:
             return result, 0
-        raise CannotCutError(f"its elements have no label for {', '.join(unlabelled) or 'anything'}")
+        raise _CannotCutError(f"its elements have no label for {', '.join(unlabelled) or 'anything'}")
     labels = {rule.labels[member] for member in wanted}
     found = [_label(element, rule.labels.values()) for element in elements]
     if wanted == made_for:
         if all(label is None or label in labels for label in found):
             return result, 0
     elif lacking := sorted(labels - set(found)):
-        raise CannotCutError(f"it holds nothing for {', '.join(lacking)}")
+        raise _CannotCutError(f"it holds nothing for {', '.join(lacking)}")
     kept = [element for element, label in zip(elements, found, strict=True) if label in labels]
     return _with(result, rule.items, kept), len(elements) - len(kept)
 

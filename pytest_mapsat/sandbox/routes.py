@@ -43,14 +43,7 @@ _Joints = Sequence[tuple[float, int]]
 
 
 class Computed:
-    """The computed answers of one case.
-
-    Args:
-        tools: the suite's tools by name.
-        tables: the suite's tables.
-        overlays: what is laid over them for this case, first to last.
-        context: the case's own time, town and user.
-    """
+    """The computed answers of one case, from the suite's tables with the case's overlays laid on, first to last."""
 
     def __init__(
         self, tools: Mapping[str, Tool], tables: Mapping[str, Table], overlays: tuple[Overlay, ...], context: Context
@@ -62,8 +55,7 @@ class Computed:
     def result(self, spec: Spec, call: Call) -> tuple[Json, str]:
         """Return the result of a call of a tool that says how its answers are computed, and what of the call it leaves out.
 
-        Raises:
-            UnanswerableError: the call means nothing that is known; the message says what.
+        Raises UnanswerableError where the call means nothing that is known; the message says what.
         """
         answer = spec.tool.answer
         if isinstance(answer, RowsAnswer):

@@ -132,13 +132,7 @@ class Place(NamedTuple):
 
 
 class Ground:
-    """What every computed answer of a case rests on: its tables, its time, and which row a value means.
-
-    Args:
-        tables: the suite's tables.
-        overlays: what is laid over them for this case, first to last.
-        context: the case's own time, town and user.
-    """
+    """What every computed answer of a case rests on: its tables with the overlays laid on, its time, and which row a value means."""
 
     def __init__(self, tables: Mapping[str, Table], overlays: tuple[Overlay, ...], context: Context) -> None:
         self.now = context.now
@@ -195,12 +189,7 @@ class Ground:
     ) -> list[tuple[Part, Hit]]:
         """Return the rows of a view that a text means, in the order in which they fit it.
 
-        Args:
-            view: the table as the case sees it.
-            columns: which of its columns are searched.
-            words: the table of declared words.
-            text: what was asked.
-            keep: whether the rest of the call leaves a row; None: it leaves all.
+        ``words`` names the table of declared words; ``keep`` says whether the rest of the call leaves a row.
         """
         if len(text) > _LONGEST:
             raise UnanswerableError(f"a text of {len(text)} characters is too long to be looked up; at most {_LONGEST}")
@@ -274,15 +263,7 @@ def place_of(ground: Ground, value: Json, reference: Reference, name: str) -> tu
 class RowsCall:
     """One call of a tool that answers with rows.
 
-    Args:
-        ground: the tables of the case.
-        answer: how the tool is answered.
-        spec: the tool's parameters.
-        call: what was asked.
-        quickest: gives the quickest route of a tool between two ends in a mode.
-
-    Attributes:
-        note: what of the call the result leaves out, once there is one.
+    ``quickest`` gives the quickest route of a tool between two ends in a mode. ``note`` says what of the call the result leaves out, once there is one.
     """
 
     def __init__(

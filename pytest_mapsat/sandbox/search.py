@@ -8,10 +8,10 @@ lose their plural, Chinese has no spaces, so declared words are found inside a r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pytest_mapsat.model import Json, JsonObject
 
@@ -89,7 +89,7 @@ class Wordbook:
         words = tuple(self.stems(text))
         if len(words) == 1 and is_run(words[0]):
             self._runs.setdefault(words[0], phrase)
-        elif words:
+        elif words and not is_run(words[0]):
             self._phrases.setdefault(words, phrase)
 
     def respelt(self, text: str) -> str:
@@ -121,38 +121,34 @@ class Wordbook:
             near = near or (phrase is not None and phrase.near)
         return Wording(tuple(sorts), tuple(rest), tuple(words), near)
 
-    def _pieces(self, words: Sequence[str]) -> Iterator[tuple[str, Phrase | None]]:
-        at = 0
-        while at < len(words):
-            if is_run(words[at]):
-                yield from self._in_run(words[at])
-                at += 1
+    def _pieces(self, words: tuple[str, ...]) -> Iterator[tuple[str, Phrase | None]]:
+        for several, phrase in _split(words, self._phrases, _MOST_WORDS):
+            if phrase is not None:
+                yield "".join(several), phrase
                 continue
-            for length in range(min(_MOST_WORDS, len(words) - at), 0, -1):
-                phrase = self._phrases.get(tuple(words[at : at + length]))
-                if phrase is not None:
-                    yield "".join(words[at : at + length]), phrase
-                    at += length
-                    break
-            else:
-                yield words[at], None
-                at += 1
+            for word in several:
+                if is_run(word):
+                    yield from _split(word, self._runs, self._longest)
+                else:
+                    yield word, None
 
-    def _in_run(self, run: str) -> Iterator[tuple[str, Phrase | None]]:
-        at = start = 0
-        while at < len(run):
-            for length in range(min(self._longest, len(run) - at), 0, -1):
-                phrase = self._runs.get(run[at : at + length])
-                if phrase is not None:
-                    if start < at:
-                        yield run[start:at], None
-                    yield run[at : at + length], phrase
-                    at = start = at + length
-                    break
-            else:
-                at += 1
-        if start < len(run):
-            yield run[start:], None
+
+def _split(text: Any, phrases: Mapping[Any, Phrase], most: int) -> Iterator[tuple[Any, Phrase | None]]:
+    """Give the declared phrases of a row of words, or of a run, and what stands between them; longer ones are found first."""
+    at = start = 0
+    while at < len(text):
+        for length in range(min(most, len(text) - at), 0, -1):
+            phrase = phrases.get(text[at : at + length])
+            if phrase is not None:
+                if start < at:
+                    yield text[start:at], None
+                yield text[at : at + length], phrase
+                at = start = at + length
+                break
+        else:
+            at += 1
+    if start < len(text):
+        yield text[start:], None
 
 
 def _declared(row: JsonObject) -> Iterator[tuple[str, Phrase]]:
@@ -250,13 +246,7 @@ class _Entry(NamedTuple):
 
 
 class SearchIndex:
-    """The searched columns of some rows, made ready once.
-
-    Args:
-        rows: the rows.
-        columns: which of their columns are searched.
-        book: the declared words.
-    """
+    """The searched columns of some rows, made ready once."""
 
     def __init__(self, rows: Sequence[JsonObject], columns: Columns, book: Wordbook) -> None:
         self._book = book

@@ -40,10 +40,7 @@ class Table:
 class Part(NamedTuple):
     """Some rows of a table as a case sees it: those of all cases without the ones that it has otherwise, or its own.
 
-    Attributes:
-        table: the rows.
-        gone: the rows of it, by their place, that the case does not have.
-        order: where each row stands in the whole table.
+    The rows at the places that are ``gone`` the case does not have. ``order`` says where each row stands in the whole table.
     """
 
     table: Table
@@ -212,14 +209,7 @@ class NoSuchRowError(KeyError):
 
 
 class Rows(Mapping[str, Row]):
-    """One table in one episode, by the ids of its rows: what nobody has changed is shared with all other episodes.
-
-    Args:
-        name: the table.
-        key: the column that holds the ids.
-        shared: the rows that every episode starts from.
-        writing: what is written in the call under way.
-    """
+    """One table in one episode, by the ids of its rows, which stand in the column ``key``: what nobody has changed is shared with all other episodes."""
 
     def __init__(self, name: str, key: str, shared: Mapping[str, Row], writing: Writing) -> None:
         self.name = name

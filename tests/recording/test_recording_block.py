@@ -60,7 +60,7 @@ def test_a_case_that_the_suite_does_not_have_is_told_before_anything_is_called(t
         pass
 
 
-def test_the_fixture_of_the_document_recordings_for_the_time_of_a_test(pytester, monkeypatch):
+def test_the_fixture_of_the_document_records_for_the_time_of_a_test(pytester, monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
     suite = write_office(pytester.path, "airport-with-ev", oracle=False)
     [block] = re.findall(r"```python\n(.*?)```", DOC.read_text(encoding="utf-8"), re.DOTALL)

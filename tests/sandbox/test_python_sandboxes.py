@@ -64,7 +64,10 @@ def test_a_tool_that_writes_changes_its_own_episode_only_and_tells_what(suite):
     )
     assert answer.writes
     assert sandbox.call("find_order", {"number": "o1"}).result["status"] == "gone"
-    assert sandbox_of(suite).call("find_order", {"number": "o1"}).result == shop.ORDERS[0]
+    answer.result["items"].append("more")  # what is done to a result stays with whoever does it
+    other = sandbox_of(suite)
+    other.call("find_order", {"number": "o1"}).result["items"].append("more")
+    assert other.call("find_order", {"number": "o1"}).result == shop.ORDERS[0]
     assert rows_digest(suite) == before
 
 
@@ -212,11 +215,8 @@ def test_what_means_the_same_reaches_the_sandbox_as_the_schema_declares_it(tmp_p
     assert strict.call("book", reaches).result == reaches
     if given != reaches and given["party"] != {"size": 2.0}:
         assert strict.call("book", given).status == "error"
-
-
-def test_references_in_a_schema_are_followed(tmp_path):
-    answer = booking_sandbox(tmp_path).call("book", {"party": {"size": 2}, "table": 0})
-    assert answer.result["message"] == "book: table: found 0, expected at least 1"
+    refused = strict.call("book", {"party": {"size": 2}, "table": 0})  # where a reference leads
+    assert refused.result["message"] == "book: table: found 0, expected at least 1"
 
 
 def test_strict_arguments_are_taken_as_they_are_or_refused(tmp_path):
@@ -298,12 +298,6 @@ def test_only_tools_that_write_may_write(suite):
         InfrastructureError, match="changes the table orders outside a tool that writes: declare effect: write"
     ):
         sandbox.call("find_order", {"number": "o1"})
-
-
-def test_what_is_done_to_a_result_stays_with_whoever_does_it(suite):
-    sandbox = sandbox_of(suite)
-    sandbox.call("find_order", {"number": "o1"}).result["items"].append("more")
-    assert sandbox.call("find_order", {"number": "o1"}).result == shop.ORDERS[0]
 
 
 def test_a_row_can_be_copied_and_then_changed():
