@@ -225,7 +225,8 @@ def _named(
     domain, dot, metric = left.rpartition(".")
     if dot and not domain:
         raise UsageError(f"{option}: {shown(left)} names no domain before the dot")
-    metric = next((one.name for one in metrics if one.plain == metric), PASS_RATE if metric == _PASSED else metric)
+    if metric not in {one.name for one in metrics}:  # a metric of others may be called as one of ours is in plain words
+        metric = next((one.name for one in metrics if one.plain == metric), PASS_RATE if metric == _PASSED else metric)
     if metric not in (*gated(metrics), *besides) and not (of_trials and _OF_TRIALS.fullmatch(metric)):
         raise UsageError(f"{option}: {_no_metric(metric, metrics, besides)}")
     return domain, metric

@@ -120,7 +120,9 @@ def _table(run: Run, cases: Sequence[CaseRow], width: int, *, full: bool) -> Ite
     for name in _columns(run, full=full):
         by_set.setdefault(next((one.family for one in run.manifest.metrics if one.name == name), ""), []).append(name)
     names = [name for some in by_set.values() for name in some]
-    if len(by_set) < 2 or _width(_rows(run, cases, [PASS_RATE, *names], full=full)) <= width:  # noqa: PLR2004
+    together = _rows(run, cases, [PASS_RATE, *names], full=full)
+    together[0] = _short(together[0])
+    if len(by_set) < 2 or _width(together) <= width:  # noqa: PLR2004
         by_set = {"": names}
     for number, (metric_set, some) in enumerate(by_set.items()):
         yield from [Line("")] if number else []
@@ -130,8 +132,13 @@ def _table(run: Run, cases: Sequence[CaseRow], width: int, *, full: bool) -> Ite
         if all(head.startswith(prefix) for head in rows[0][1:]):
             rows[0] = [cut(printable(metric_set), _WIDEST_NAME), *(head.removeprefix(prefix) for head in rows[0][1:])]
         if _width(rows) > width:
-            rows[0] = [rows[0][0], *(head.partition(" (")[0] for head in rows[0][1:])]
+            rows[0] = _short(rows[0])
         yield from _drawn(rows, columns, width)
+
+
+def _short(heads: Sequence[str]) -> list[str]:
+    """Return heads without the paper's abbreviations, for a narrow terminal."""
+    return [heads[0], *(head.partition(" (")[0] for head in heads[1:])]
 
 
 def _columns(run: Run, *, full: bool) -> list[str]:
