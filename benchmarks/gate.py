@@ -13,7 +13,7 @@ DROPS = (0.0, 0.05, 0.1, 0.15)
 CORRELATED = 0.2
 #: How often an agent passes, case by case: Beta(2.6, 0.4) has the mean 0.865.
 EASE = (2.6, 0.4)
-#: What an episode that passes earns: AR of weighted factors.
+#: What an episode that passes earns: AR of weighted requirements.
 LEVELS = (0.9, 1.0, 1.0, 1.0, 1.0)
 
 

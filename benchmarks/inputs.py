@@ -81,7 +81,7 @@ def suite(
 ) -> Path:
     """Write a suite of ``count`` trivial cases in one JSONL file, and an agent that passes them all.
 
-    Each case has one factor of each kind with a check, one expected tool and one recording; ``padding`` and ``recording_padding`` add characters to case and recording,
+    Each case has one requirement of each kind with a check, one expected tool and one recording; ``padding`` and ``recording_padding`` add characters to case and recording,
     ``attributes`` gives the attributes of a case by its number.
     """
     cases = folder / "benchmark_cases"

@@ -100,7 +100,7 @@ def sample(bench: Bench) -> Row:
     """Begin with a sample of a large suite: from the start of pytest to the first word to the agent, which ends the process."""
     cases, size = (10_000, 709) if bench.quick else (100_000, 7_098)
     project = sampled.suite(bench.folder / "sampled", cases)
-    options = ("--mapsat-agent=first_word:agent", f"--mapsat-sample={size}", "--mapsat-sample-by=scenario,city")
+    options = ("--mapsat-agent=first_word:agent", f"--mapsat-sample={size}")
     command = replace(pytest_command(project, "benchmark_cases", *options, plugin=True), status=sampled.ENDED)
     (ours,) = in_turn([command], rounds=bench.rounds)
     holds = ours.seconds <= 10 and ours.megabytes <= 500

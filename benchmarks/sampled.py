@@ -31,5 +31,7 @@ def suite(folder: Path, count: int) -> Path:
         return {"scenario": f"scenario {number * number % 101 % _SCENARIOS}", "city": f"city {city}"}
 
     project = inputs.suite(folder, count, recording_padding=_RECORDING, attributes=attributes)
+    manifest = project / "benchmark_cases" / "suite.yaml"
+    manifest.write_text(manifest.read_text() + "sample: {by: [scenario, city]}\n")
     (project / "first_word.py").write_text(_AGENT)
     return project

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-#: Shares of cases at each level of AR: none, in part, in full. Levels between are twelfths, as a case with weighted factors has them.
+#: Shares of cases at each level of AR: none, in part, in full. Levels between are twelfths, as a case with weighted requirements has them.
 DISTRIBUTIONS = {
     "a third fails": (0.35, 0.10, (1, 1, 2, 3, 4, 6, 8, 9, 9, 8, 6)),
     "most fail": (0.80, 0.03, (1, 2, 3, 3, 3, 2, 2, 1, 1, 1, 1)),

@@ -41,7 +41,7 @@ def pytest_mapsat_sandbox(config: pytest.Config, case: Case, suite: Suite) -> Sa
 def pytest_mapsat_metrics(config: pytest.Config) -> Sequence[Family] | None:
     """Return families of metrics of your own.
 
-    A suite names those it is measured by under ``metrics:`` in ``suite.yaml``; ``--mapsat-metrics`` asks for others.
+    A suite names those it is measured by under ``metrics:`` in ``suite.yaml``; ``mapsat_metrics`` of an ini file adds others.
 
     Called once in each process, at its start. Outside pytest the entry points of the group ``pytest_mapsat.metrics`` are known, and those of the
     project's conftests.

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .pytest_plugin.options import add_options, agent_spec, refuse_without_agent
+from .options import refuse_removed
+from .pytest_plugin.registration import add_options, agent_spec, refuse_without_agent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -41,8 +42,10 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Give a run within a run of this process checks of its own; where there was no check yet, there is nothing to keep."""
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
+    """Refuse options of old; give a run within a run of this process checks of its own: where there was no check yet, there is nothing to keep."""
+    if message := refuse_removed(args):
+        raise pytest.UsageError(message)
     registry = sys.modules.get(f"{__package__}.registry")
     if registry is not None:
         former = registry.exchange({})

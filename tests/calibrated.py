@@ -26,7 +26,7 @@ def trust(folder: Path, *families: str) -> None:
         for kind in ("said", "absent")
         for size in ("small", "medium", "large")
     ]
-    failures = tuple(JudgedFailure(factor="f", cell=cell, size=(1, 1, 0, 0), broken=True) for cell in cells)
+    failures = tuple(JudgedFailure(requirement="f", cell=cell, size=(1, 1, 0, 0), broken=True) for cell in cells)
     judging = Judging(case="c", answer="a", right=False, failed=failures * _MANY)
     table = calibrate({"own": [judging]}).model_copy(update={"red_of_right": None, "green_of_wrong": None})
     (folder / "calibration.json").write_text(json.dumps(signed(table).to_json() | {"schema": table.schema_}))

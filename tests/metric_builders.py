@@ -6,9 +6,9 @@ from pytest_mapsat.model import (
     Clarification,
     Context,
     ExpectedTool,
-    ExplicitFactor,
+    ExplicitRequirement,
     FactRequirement,
-    ImplicitFactor,
+    ImplicitRequirement,
     Label,
     Scorecard,
     Step,
@@ -26,15 +26,15 @@ EARNED = METRICS[:7]
 
 
 def make_case(*, explicit=0, soft=(), hard=(), facts=0, tools=(), max_turns=2, reference=None, **fields):
-    """``soft`` and ``hard``: weights; factors are e1.., s1.., h1.., f1.."""
+    """``soft`` and ``hard``: weights; requirements are e1.., s1.., h1.., f1.."""
     implicit = [
-        ImplicitFactor(id=f"{letter}{place}", text="a need", severity=severity, weight=weight)
+        ImplicitRequirement(id=f"{letter}{place}", text="a need", severity=severity, weight=weight)
         for letter, severity, weights in (("h", "hard", hard), ("s", "soft", soft))
         for place, weight in enumerate(weights, 1)
     ]
     policy = None if max_turns is None else Clarification(max_turns=max_turns, reference_turns=reference)
     truth = Truth(
-        explicit=tuple(ExplicitFactor(id=f"e{n}", text="a wish") for n in range(1, explicit + 1)),
+        explicit=tuple(ExplicitRequirement(id=f"e{n}", text="a wish") for n in range(1, explicit + 1)),
         implicit=tuple(implicit),
         facts=tuple(FactRequirement(id=f"f{n}", text="a fact") for n in range(1, facts + 1)),
         tools=tuple(ExpectedTool(name=one) if isinstance(one, str) else one for one in tools),
@@ -60,17 +60,17 @@ def make_trajectory(*calls, replies=("There you go.",), usage=None, **fields):
 KINDS = {"e": "explicit", "s": "implicit", "h": "implicit", "f": "fact", "p": "policy"}
 
 
-def label(factor, value, outcome=None, **fields):
-    """A label of the factor's kind; None is unevaluated."""
+def label(requirement, value, outcome=None, **fields):
+    """A label of the requirement's kind; None is unevaluated."""
     if outcome is None:
         outcome = "unevaluated" if value is None else "passed" if value == 1 else "failed"
-    return Label(factor=factor, kind=KINDS[factor[0]], outcome=outcome, value=value, **fields)
+    return Label(requirement=requirement, kind=KINDS[requirement[0]], outcome=outcome, value=value, **fields)
 
 
 def make_verdict(labels=(), /, **fields):
-    """``labels``: a dict of values by factor id, or labels."""
+    """``labels``: a dict of values by requirement id, or labels."""
     if isinstance(labels, dict):
-        labels = [label(factor, value) for factor, value in labels.items()]
+        labels = [label(requirement, value) for requirement, value in labels.items()]
     return Verdict(**{"case": "c1", "judge": "test", "labels": tuple(labels), **fields})
 
 

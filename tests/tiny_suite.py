@@ -41,7 +41,7 @@ def agent(message, tools):
     return f"I suggest {place['name']}."
 """
 
-#: Fails the hard factor of every case: names the closed charger.
+#: Fails the hard requirement of every case: names the closed charger.
 BAD = """\
 def agent(message, tools):
     pois = tools.search_poi(query="charger")["pois"]
@@ -50,7 +50,7 @@ def agent(message, tools):
 
 
 def case(name: str, domain: str = "navigation", **changes: Any) -> dict[str, Any]:
-    """Return a case: one explicit factor, one hard and one soft implicit one, one fact, one expected tool."""
+    """Return a case: one explicit requirement, one hard and one soft implicit one, one fact, one expected tool."""
     data: dict[str, Any] = {
         "id": name,
         "domains": [domain],

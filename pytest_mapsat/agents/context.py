@@ -63,7 +63,7 @@ def session_id(case: Case, trial: int) -> str:
 
     It goes over words of the truth, which no agent has: from a list of case ids alone nobody finds out which case this is.
     """
-    words = (case.id, str(trial), case.truth.intent, *(factor.text for factor in case.truth.factors))
+    words = (case.id, str(trial), case.truth.intent, *(requirement.text for requirement in case.truth.requirements))
     return sha256("\n".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 

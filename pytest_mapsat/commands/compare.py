@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the runs are of one agent, or trials of one run: tell how often the gate would give a false alarm",
     )
-    parser.add_argument("-v", "--verbose", action="store_true", help="name every case, factor and group")
+    parser.add_argument("-v", "--verbose", action="store_true", help="name every case, requirement and group")
     parser.add_argument("--json", action="store_true", help="print the comparison as JSON")
 
 
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     base, new = sides
     found = compare(base, new, drops, common=options.common, inconclusive=options.inconclusive)
     if not (found.comparable or options.accept):
-        raise UsageError("\n".join(found.reasons).replace("--mapsat-compare-on=common", "--common"))
+        raise UsageError("\n".join(found.reasons).replace("mapsat compare --common", "--common"))
     if options.json:
         write_json(found.model_dump(mode="json"))
     else:
@@ -89,11 +89,11 @@ def _drops(given: Sequence[str] | None, new: Side) -> tuple[Drop, ...]:
 
     manifest = new.manifest
     if given is None:
-        return parse_drops(manifest.options.compare_fail, manifest.metrics)
+        return parse_drops(manifest.options.max_drop, manifest.metrics)
     try:
         return parse_drops(given, manifest.metrics)
     except UsageError as error:
-        raise UsageError(str(error).replace("--mapsat-compare-fail", "--fail")) from None
+        raise UsageError(str(error).replace("--mapsat-max-drop", "--fail")) from None
 
 
 def _false_alarms(sides: Sequence[Side], drops: Sequence[Drop], *, as_json: bool) -> int:

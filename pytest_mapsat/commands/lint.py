@@ -212,7 +212,7 @@ def _calibrate(suite: Suite, proof: AnswersProof) -> None:
         first = against[0]
         more = f", and {len(against) - 1} more" if len(against) > 1 else ""
         raise UsageError(
-            f"--calibrate: answer {first.answer} to {first.case} labels {first.factor} {first.should}, and its check, which reads no prose, says {first.said} "
+            f"--calibrate: answer {first.answer} to {first.case} labels {first.requirement} {first.should}, and its check, which reads no prose, says {first.said} "
             f"({first.why}){more}: mend the label or the check first"
         )
     judgings = [judging_of(judged.answer, judged.case, judged.card) for judged in proof.judged]

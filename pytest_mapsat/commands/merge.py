@@ -52,6 +52,6 @@ def run(options: argparse.Namespace) -> int:
     try:
         whole = merge(parts, open_suites(options.suite or [SUITE]), bases, tuple(options.fail or ()))
     except UsageError as error:
-        raise UsageError(str(error).replace("--mapsat-compare-fail", "--fail")) from None
+        raise UsageError(str(error).replace("--mapsat-max-drop", "--fail")) from None
     save_run(options.out, whole)
     return print_run(whole, as_json=options.json)

@@ -62,7 +62,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         help="the earlier run that the saved one is to be compared with; twice: an anchor besides",
     )
-    parser.add_argument("--allow-lost", metavar="N", type=_whole, help="cases that may be lost")
     parser.add_argument(
         "--allow-undecided", metavar="N", type=_allowance, help="cases that may stay undecided, as 3 or 20%%"
     )
@@ -152,7 +151,6 @@ def _changes(options: argparse.Namespace) -> Changes:
         judge=options.judge,
         asserted=asserted,
         fail_under=None if options.fail_under is None else tuple(options.fail_under),
-        allow_lost=options.allow_lost,
         allow_undecided=options.allow_undecided,
         decisions=options.decisions,
         judge_votes=options.judge_votes,

@@ -8,7 +8,7 @@ from pathlib import Path
 from .shared import FINDINGS, OK, SUITE, add_plugins, add_run, add_suite, load_added, tell, write, write_json
 
 MORE = (
-    "Each decision is kept at once and counts from then on for this factor's words, this reply and this evidence; regrade applies it to a saved run. "
+    "Each decision is kept at once and counts from then on for this requirement's words, this reply and this evidence; regrade applies it to a saved run. "
     "With --agreement: hold the judge of the run against labels that are known, by agreement, Cohen's kappa, confusion, and how far scores lie apart."
 )
 
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     about = "where decisions are kept (default: decisions.jsonl of the suite)"
     parser.add_argument("--decisions", metavar="PATH", type=Path, help=about)
     parser.add_argument("--by", metavar="NAME", default="person", help="who decides (default: person)")
-    about = "take decisions from JSON lines: case, trial, factor, outcome"
+    about = "take decisions from JSON lines: case, trial, requirement, outcome"
     parser.add_argument("--from", metavar="FILE", dest="rulings", type=Path, help=about)
     parser.add_argument("--list", action="store_true", help="only list what is open")
     about = "add replies that are decided to the suite's answers/"

@@ -16,10 +16,10 @@ from pytest_mapsat.judges import Decisions, Said
 from pytest_mapsat.model import (
     Case,
     Decision,
-    Factor,
     Mark,
     Noun,
     Problem,
+    Requirement,
     Run,
     Scorecard,
     Step,
@@ -31,7 +31,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.model.base import Identifier
 from pytest_mapsat.reports import columns, printable, wrap
-from pytest_mapsat.runs.labels import Question, answer_of, can_be_reviewed, decision_on, open_factors, questions
+from pytest_mapsat.runs.labels import Question, answer_of, can_be_reviewed, decision_on, open_requirements, questions
 from pytest_mapsat.runs.regrade import Changes, changed_suites, open_suites, places_of
 from pytest_mapsat.suite import ANSWERS, DECISIONS, Suite, read_answers
 
@@ -48,7 +48,7 @@ _MARKS: dict[str, Mark] = {"p": "passed", "f": "failed", "0.25": 0.25, "0.5": 0.
 
 
 class Ruling(Noun):
-    """One line of a file that is given instead of keys: what becomes of a factor in a dialogue of the run.
+    """One line of a file that is given instead of keys: what becomes of a requirement in a dialogue of the run.
 
     ``agent`` and ``attempt`` tell dialogues of one trial apart, as in the run file.
     """
@@ -57,7 +57,7 @@ class Ruling(Noun):
     trial: int = Field(default=1, ge=1)
     agent: str = ""
     attempt: int = Field(default=1, ge=1)
-    factor: Identifier
+    requirement: Identifier
     outcome: Mark
     why: Annotated[str, Field(max_length=10_000)] = ""
     by: Annotated[str, Field(min_length=1, max_length=200)] | None = None
@@ -148,20 +148,20 @@ class Review:
         first: dict[tuple[object, ...], str] = {}
         for placed in read_nouns(path, Ruling):
             ruling = placed.noun
-            earlier = first.setdefault((ruling.dialogue, ruling.factor), placed.place)
+            earlier = first.setdefault((ruling.dialogue, ruling.requirement), placed.place)
             problem = self._refusal(placed, cards)
             if problem is None and earlier != placed.place:
-                problem = placed.problem(["factor"], f"is decided twice: {earlier} does it too", "keep one")
+                problem = placed.problem(["requirement"], f"is decided twice: {earlier} does it too", "keep one")
             if problem is not None:
                 problems.append(problem)
                 continue
-            factors = self.cases[ruling.case].truth.factors
-            factor = next(factor for factor in factors if factor.id == ruling.factor)
+            requirements = self.cases[ruling.case].truth.requirements
+            requirement = next(requirement for requirement in requirements if requirement.id == ruling.requirement)
             said = Said.of(cards[ruling.dialogue].trajectory)
-            standing = self.decisions.on(factor, said)
+            standing = self.decisions.on(requirement, said)
             if standing is None or standing.outcome != ruling.outcome:
                 by, why = ruling.by or self.by, ruling.why
-                new[said, factor.id] = decision_on(factor, said, ruling.outcome, by=by, why=why)
+                new[said, requirement.id] = decision_on(requirement, said, ruling.outcome, by=by, why=why)
         if problems:
             raise SuiteError(*problems[: limits.PROBLEMS])
         self.take(*new.values())
@@ -177,13 +177,13 @@ class Review:
         if card is None:
             which = "".join(f", {name} {value}" for name, value in _apart(ruling))
             return placed.problem(["trial"], f"the run has no trial {ruling.trial}{which} of the case {case.id}")
-        factors = {factor.id: factor for factor in case.truth.factors}
-        if ruling.factor not in factors:
-            message = f"the case {case.id} has no factor {shown(ruling.factor)}"
-            return placed.problem(["factor"], message, did_you_mean(ruling.factor, factors))
-        if not fits(ruling.outcome, factors[ruling.factor]):
+        requirements = {requirement.id: requirement for requirement in case.truth.requirements}
+        if ruling.requirement not in requirements:
+            message = f"the case {case.id} has no requirement {shown(ruling.requirement)}"
+            return placed.problem(["requirement"], message, did_you_mean(ruling.requirement, requirements))
+        if not fits(ruling.outcome, requirements[ruling.requirement]):
             message = f"found {ruling.outcome:g}, expected passed or failed"
-            return placed.problem(["outcome"], message, "only a soft factor has levels")
+            return placed.problem(["outcome"], message, "only a soft requirement has levels")
         if not can_be_reviewed(case, card):
             message = f"trial {ruling.trial} of the case {case.id} has no reply to judge"
             return placed.problem([], message, card.reason)
@@ -201,7 +201,7 @@ class Review:
         for number, question in enumerate(asked, 1):
             for line in question_lines(question, number, len(asked)):
                 _print(line)
-            key, why = _key(question.factor)
+            key, why = _key(question.requirement)
             if key == "q":
                 break
             if key != "s":
@@ -221,11 +221,11 @@ class Review:
         for card in self.run.cases:
             case, suite = self.cases[card.id], self.suite_of[card.id]
             said, named = Said.of(card.trajectory), _named(card)
-            if all(self.decisions.on(factor, said) is None for factor in case.truth.factors):
+            if all(self.decisions.on(requirement, said) is None for requirement in case.truth.requirements):
                 continue
             if card.trajectory.source == ANSWERS:
                 yield f"{named}: is a labelled answer; change its labels where it stands"
-            elif missing := open_factors(case, card, self.decisions):
+            elif missing := open_requirements(case, card, self.decisions):
                 yield f"{named}: not added to the answers: {', '.join(missing)} still open"
             else:
                 answer = answer_of(case, card, self.decisions)
@@ -279,7 +279,7 @@ def question_lines(question: Question, number: int, total: int) -> Iterator[str]
     """Yield a question as lines: what was asked, what is required, what was said, and the calls that matter."""
     card, label = question.card, question.label
     yield ""
-    yield f"[{number}/{total}] {_named(card)}: {label.kind} {question.factor.id} is {question.state}"
+    yield f"[{number}/{total}] {_named(card)}: {label.kind} {question.requirement.id} is {question.state}"
     turns = card.trajectory.turns
     for index, turn in enumerate(turns):
         said = turn.text[:_REPLY]
@@ -290,7 +290,7 @@ def question_lines(question: Question, number: int, total: int) -> Iterator[str]
         yield from _part("quoted", [_cut(" | ".join(quotes))]) if quotes else ()
     yield from _part("evidence", list(_calls(question.calls)) or ["no call was made"])
     yield from _part("judge", [_cut(label.why) or "gives no reason"])
-    yield from _part("required", [question.factor.text])
+    yield from _part("required", [question.requirement.text])
 
 
 def _calls(calls: Sequence[Step]) -> Iterator[str]:
@@ -315,7 +315,7 @@ def _part(name: str, paragraphs: Sequence[str]) -> Iterator[str]:
             yield f"{lead if not row else ' ' * 11}{line}"
 
 
-def _key(factor: Factor) -> tuple[str, str]:
+def _key(requirement: Requirement) -> tuple[str, str]:
     """Return the key that was typed, and the reason behind it. The end of the input quits."""
     while True:
         sys.stdout.write(f"{_KEYS} > ")
@@ -326,9 +326,9 @@ def _key(factor: Factor) -> tuple[str, str]:
             return "q", ""
         key, _, why = line.strip().partition(" ")
         key = key.lower()
-        if key in {"s", "q"} or (key in _MARKS and fits(_MARKS[key], factor)):
+        if key in {"s", "q"} or (key in _MARKS and fits(_MARKS[key], requirement)):
             return key, why.strip()[:_WHY]
-        levels = " or a level (0.25, 0.5, 0.75)" if fits(0.5, factor) else ""
+        levels = " or a level (0.25, 0.5, 0.75)" if fits(0.5, requirement) else ""
         _print(f"found {shown(line.strip())}, expected p, f, s, q{levels}")
 
 
@@ -337,7 +337,7 @@ def _list(found: Sequence[Question], *, as_json: bool) -> None:
         _print(json.dumps([question.to_json() for question in found], ensure_ascii=False, indent=2))
         return
     for question in found:
-        named = f"{_named(question.card)}, {question.factor.id}"
+        named = f"{_named(question.card)}, {question.requirement.id}"
         for line in wrap(f"{question.state}: {named}: {printable(_cut(question.label.why))}", columns(_WIDTH), hang=2):
             _print(line)
     _print(f"{len(found)} labels open")

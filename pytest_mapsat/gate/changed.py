@@ -1,4 +1,4 @@
-"""The cases that are not as they were: how they end now, and which factors changed, with what was said before and after."""
+"""The cases that are not as they were: how they end now, and which requirements changed, with what was said before and after."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pytest_mapsat.model import (
     CaseChange,
     CaseSide,
     Direction,
-    FactorChange,
     Label,
     Outcome,
+    RequirementChange,
     Scorecard,
 )
 
@@ -55,8 +55,8 @@ def _change(pair: Pair, metrics: Sequence[str], base_rule: str, new_rule: str) -
         return None
     differences = {name: found for name in (*metrics, PASS_RATE) if (found := pair.difference(name)) is not None}
     base, new = _side(pair, base_rule, metrics, new=False), _side(pair, new_rule, metrics, new=True)
-    factors = _factors(pair)
-    if base.outcome == new.outcome and not factors and not any(map(_differs, differences.values())):
+    requirements = _requirements(pair)
+    if base.outcome == new.outcome and not requirements and not any(map(_differs, differences.values())):
         return None
     return CaseChange(
         id=pair.id,
@@ -66,7 +66,7 @@ def _change(pair: Pair, metrics: Sequence[str], base_rule: str, new_rule: str) -
         flipped={base.outcome, new.outcome} == {"passed", "failed"},
         base=base,
         new=new,
-        factors=factors,
+        requirements=requirements,
     )
 
 
@@ -103,29 +103,29 @@ def _side(pair: Pair, rule: str, metrics: Sequence[str], *, new: bool) -> CaseSi
     )
 
 
-def _factors(pair: Pair) -> tuple[FactorChange, ...]:
-    """Return the factors whose labels are others than before, those that got worse first."""
+def _requirements(pair: Pair) -> tuple[RequirementChange, ...]:
+    """Return the requirements whose labels are others than before, those that got worse first."""
     before, after = _labels(pair.base), _labels(pair.new)
     changes = [
         change
-        for factor in dict.fromkeys((*before, *after))
-        if (change := _factor(before.get(factor, []), after.get(factor, []))) is not None
+        for requirement in dict.fromkeys((*before, *after))
+        if (change := _requirement(before.get(requirement, []), after.get(requirement, []))) is not None
     ]
     return tuple(sorted(changes, key=lambda change: _ORDER.index(change.direction)))
 
 
 def _labels(cards: Iterable[Scorecard]) -> dict[str, list[Label]]:
-    """Return the labels of each factor over trials."""
+    """Return the labels of each requirement over trials."""
     found: dict[str, list[Label]] = {}
     for card in cards:
         for label in labels_of(card):
             if label.kind not in BESIDES:  # steps of two dialogues are not the same
-                found.setdefault(label.factor, []).append(label)
+                found.setdefault(label.requirement, []).append(label)
     return found
 
 
-def _factor(before: Sequence[Label], after: Sequence[Label]) -> FactorChange | None:
-    """Return how one factor changed over all trials, told of the first labels that show it; None where it did not."""
+def _requirement(before: Sequence[Label], after: Sequence[Label]) -> RequirementChange | None:
+    """Return how one requirement changed over all trials, told of the first labels that show it; None where it did not."""
     if not before or not after:
         return None  # the episode broke in one of the runs, which the case says
     (least, most), (least_now, most_now) = _bounds(before), _bounds(after)
@@ -133,8 +133,8 @@ def _factor(before: Sequence[Label], after: Sequence[Label]) -> FactorChange | N
         return None
     direction: Direction = "worse" if most_now < least else "better" if least_now > most else "unclear"
     base, new = _telling(before, after)
-    return FactorChange(
-        factor=new.factor,
+    return RequirementChange(
+        requirement=new.requirement,
         kind=new.kind,
         direction=direction,
         base=base.outcome,
@@ -163,7 +163,7 @@ def _met(label: Label) -> bool:
 
 
 def _bounds(labels: Sequence[Label]) -> Bounds:
-    """Return the least and the most that a factor's mean level can be: a label that is not known may be anything."""
+    """Return the least and the most that a requirement's mean level can be: a label that is not known may be anything."""
     least = [0.0 if level is None else level for level in map(_known, labels)]
     most = [1.0 if level is None else level for level in map(_known, labels)]
     return mean(least), mean(most)

@@ -156,12 +156,12 @@ def _where(changed: Sequence[CaseChange], table: Table) -> Iterator[str]:
             worse.setdefault(domain, []).append(one)
     for domain, some in sorted(worse.items(), key=lambda pair: (-len(pair[1]), pair[0])):
         whole = sum(domain in (pair.domains or ("",)) for pair in table.pairs)
-        factors: dict[str, int] = {}
+        requirements: dict[str, int] = {}
         for one in some:
-            for factor in one.factors:
-                if factor.direction == "worse":
-                    factors[factor.factor] = factors.get(factor.factor, 0) + 1
-        named = sorted(factors, key=lambda name: (-factors[name], name))
-        said = f"; factors: {', '.join(named[:_NAMED])}{' ...' if len(named) > _NAMED else ''}" if named else ""
+            for requirement in one.requirements:
+                if requirement.direction == "worse":
+                    requirements[requirement.requirement] = requirements.get(requirement.requirement, 0) + 1
+        named = sorted(requirements, key=lambda name: (-requirements[name], name))
+        said = f"; requirements: {', '.join(named[:_NAMED])}{' ...' if len(named) > _NAMED else ''}" if named else ""
         cases = ", ".join(one.id for one in some[:_NAMED]) + (" ..." if len(some) > _NAMED else "")
         yield f"{domain or 'no domain'}: {len(some)} of {counted(whole, 'case')} got worse ({cases}){said}"

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from pytest_mapsat.metrics import LEVEL, summarise
-from pytest_mapsat.model import UNDECIDED, Comparison, Gate, GateOutcome, Label, Scorecard
+from pytest_mapsat.model import UNDECIDED, Comparison, Gate, Label, Scorecard
 
 from .finding import SEVERITY, TOLERANCE, Coverage, Finding, counted, listed
 from .holds import check, check_ceiling, members, skipped
@@ -48,7 +48,6 @@ def decide(
     thresholds: Sequence[Threshold | Ceiling],
     *,
     coverage: Coverage,
-    allowed_lost: int = 0,
     allowed_undecided: str = "0",
     drops: Sequence[Drop] = (),
     comparisons: Sequence[Comparison] = (),
@@ -62,7 +61,6 @@ def decide(
         cards: all scorecards of the run.
         thresholds: what must hold.
         coverage: how much of the suite has run.
-        allowed_lost: how many cases may be lost: without a scorecard, or with the fault of somebody other than the agent.
         allowed_undecided: how many cases may stay undecided, as ``3`` or ``20%``: with an asserted label of which the judge cannot say. They count only where
             they could turn what is asked: a threshold between whose bounds the limit lies, or, without thresholds, the items. Cases that are open for
             want of a recording are never let pass: an agent could ask for what is not recorded.
@@ -73,7 +71,7 @@ def decide(
         uncertified: why the judge may not gate, a reason each: without thresholds it is only told.
 
     Returns:
-        The gravest of: ``invalid`` (a file or case that could not be read, more lost cases than allowed, an earlier run of another kind), ``failed`` (a
+        The gravest of: ``invalid`` (a file or case that could not be read, a lost case, an earlier run of another kind), ``failed`` (a
         mean below its threshold even at its upper bound, or down by more than it may be), ``inconclusive`` (what could not be decided),
         ``passed`` (every mean holds even at its lower bound). Reasons are one line each, the gravest first, then the ways on.
     """
@@ -86,8 +84,7 @@ def decide(
     allowed = undecided if len(undecided) <= room else frozenset()
     findings = list(_collection(coverage))
     if lost:
-        outcome: GateOutcome = "invalid" if len(lost) > allowed_lost else "passed"
-        findings.append(Finding(outcome, f"{counted(len(lost), 'case')} lost {_blamed(lost)}, {allowed_lost} allowed"))
+        findings.append(Finding("invalid", f"{counted(len(lost), 'case')} lost {_blamed(lost)}"))
     gates = bool(thresholds or drops)
     findings += [Finding("invalid" if gates else "passed", reason, warns=True) for reason in uncertified]
     findings += _thresholds(cards, thresholds, coverage, base, agent, allowed=allowed)
@@ -186,10 +183,10 @@ def _undecided_told(open_cases: Mapping[str, str], cards: Sequence[Scorecard], c
     """Say how many cases are undecided, which, and why the first of them is."""
     first = min(open_cases)
     whys = (
-        f"; {label.factor} of {first}: {label.why.removeprefix(UNDECIDED).lstrip(': ')[:_WHY]}"
+        f"; {label.requirement} of {first}: {label.why.removeprefix(UNDECIDED).lstrip(': ')[:_WHY]}"
         for card in cards
         for label in card.labels
-        if card.id == first and label.factor in card.unknown and label.bounded and label.why
+        if card.id == first and label.requirement in card.unknown and label.bounded and label.why
     )
     return f"{len(open_cases)} of {counted(cases, 'case')} undecided {_blamed(open_cases, next(whys, ''))}"
 
@@ -204,7 +201,9 @@ def _ways_on(findings: Sequence[Finding], cards: Sequence[Scorecard]) -> Iterato
     """Say what would settle the labels that keep the gate from deciding."""
     if not any(finding.open and finding.outcome != "passed" for finding in findings):
         return
-    blames = {label.blame for card in cards for label in card.labels if label.bounded or label.factor in card.unknown}
+    blames = {
+        label.blame for card in cards for label in card.labels if label.bounded or label.requirement in card.unknown
+    }
     if None in blames:
         yield _WAYS_ON
     if "sandbox" in blames:
@@ -232,7 +231,7 @@ def _unevaluated(
 def _lost_to(card: Scorecard, thresholds: Sequence[Threshold]) -> str | None:
     """Return who or what keeps the card from counting as evaluated, or None where nothing does."""
     if card.unknown and card.outcome != "failed":
-        labels = {label.factor: label for label in card.labels}
+        labels = {label.requirement: label for label in card.labels}
         blames = [_blame(card, labels.get(name), name) for name in card.unknown]
         return next((blame for blame in blames if blame not in (UNDECIDED, "sandbox")), blames[0])
     if card.outcome == "unevaluated" or (card.outcome == "error" and card.blame != "agent"):

@@ -15,13 +15,13 @@ from pytest_mapsat.model import (
     UNDECIDED,
     Blame,
     CallCounts,
+    CardRequirement,
     ComparedRun,
     EpisodeTiming,
     Label,
     Lost,
     Noun,
     Outcome,
-    Requirement,
     Run,
     RunManifest,
     RunRequest,
@@ -33,6 +33,7 @@ from pytest_mapsat.model import (
     lighten,
     trajectory_digest,
 )
+from pytest_mapsat.options import fields_that_change
 
 from .finding import listed
 
@@ -40,11 +41,7 @@ _NONE = "none"
 #: What asserts each kind of requirement.
 _KINDS = {"explicit": "explicit", "hard": "hard", "soft": "soft", "fact": "facts", "policy": "policies"}
 #: Options that may differ: they say how much is run and what is made of it, not what happens in an episode.
-_FREE = {
-    *("sample", "sample_by", "sample_seed", "assert"),
-    *("trials", "pass_rule", "shard", "allow_lost", "allow_undecided", "fail_under", "fail_under_from"),
-    *("compare_fail", "compare_fail_from", "compare_on", "inconclusive", "metrics"),
-}
+_FREE = fields_that_change("item", "run")
 
 
 #: Prompts for labels that only some families of metrics read: whoever measures by one family more is compared on the others.
@@ -90,7 +87,7 @@ class Side:
         return (self.manifest.decisions, *(info.decisions for info in self.manifest.suites))
 
     def asserting(self, asserted: frozenset[str]) -> Side:
-        """Return the run as it would have ended had other kinds of factors failed its items."""
+        """Return the run as it would have ended had other kinds of requirements failed its items."""
         if self.manifest.options.asserted_kinds == asserted:
             return self
         return replace(self, cards=tuple(asserted_card(card, asserted) for card in self.cards))
@@ -140,7 +137,7 @@ def slim(card: Scorecard) -> Scorecard:
             [
                 _one(
                     Label,
-                    factor=one.factor,
+                    requirement=one.requirement,
                     kind=one.kind,
                     outcome=one.outcome,
                     value=one.value,
@@ -150,7 +147,7 @@ def slim(card: Scorecard) -> Scorecard:
                 for one in card.labels
             ]
         ),
-        "requirements": tuple([_one(Requirement, id=one.id, kind=one.kind, text="") for one in card.requirements]),
+        "requirements": tuple([_one(CardRequirement, id=one.id, kind=one.kind, text="") for one in card.requirements]),
         "calls": _one(CallCounts, total=card.calls.total),
         "spent": _one(Spent, **vars(card.spent)),
         "timing": EpisodeTiming(agent=card.timing.agent),
@@ -187,13 +184,13 @@ def asserted_card(card: Scorecard, asserted: frozenset[str]) -> Scorecard:
 
     Args:
         card: the episode.
-        asserted: kinds of factors that fail an item, as ``hard`` and ``facts``.
+        asserted: kinds of requirements that fail an item, as ``hard`` and ``facts``.
     """
     if card.outcome == "error" or card.trajectory.fault is not None or "success" in asserted:
         return card
     kinds = {requirement.id: requirement.kind for requirement in card.requirements}
-    labels = [label for label in card.labels if _KINDS.get(kinds.get(label.factor, ""), "") in asserted]
-    unknown = tuple(label.factor for label in labels if label.outcome in ("unevaluated", "error"))
+    labels = [label for label in card.labels if _KINDS.get(kinds.get(label.requirement, ""), "") in asserted]
+    unknown = tuple(label.requirement for label in labels if label.outcome in ("unevaluated", "error"))
     failed = any(label.outcome == "failed" or (label.value or 1) < 1 for label in labels)
     outcome: Outcome = "failed" if failed else "unevaluated" if unknown else "passed"
     blame: Blame | None = "agent" if failed else None
@@ -237,7 +234,7 @@ class Likeness(NamedTuple):
             way = "mapsat regrade judges the base again; with another user or other limits it has to be run again"
         elif self.part and not common:
             way = (
-                "run the base again, or compare the cases that are the same in both with --mapsat-compare-on=common; "
+                "run the base again, or compare the cases that are the same in both with mapsat compare --common; "
                 "an anchor moves with mapsat compare ANCHOR RUN --accept"
             )
         else:

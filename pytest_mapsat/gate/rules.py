@@ -1,4 +1,4 @@
-"""What ``--mapsat-fail-under`` and ``--mapsat-compare-fail`` say: ``ar=0.65@95``, ``cost<=0.50``; ``ar:0.02``, ``flips:0``."""
+"""What ``--mapsat-fail-under`` and ``--mapsat-max-drop`` say: ``ar=0.65@95``, ``cost<=0.50``; ``ar:0.02``, ``flips:0``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SPENDING = {"cost": "USD", "tokens": "tokens", "calls": "calls", "turns": "turns
 EACH_CASE = "case"
 
 _UNDER = "--mapsat-fail-under"
-_DROPS = "--mapsat-compare-fail"
+_DROPS = "--mapsat-max-drop"
 #: The everyday name of the pass rate; those of metrics stand in them.
 _PASSED = "passed"
 _OF_TRIALS = re.compile(r"pass[@^][1-9][0-9]{0,5}")
@@ -168,7 +168,7 @@ def _ceiling(piece: str, origin: Origin) -> Ceiling:
 
 
 def parse_drops(texts: Iterable[str | tuple[str, str]], metrics: Sequence[Metric] = MSB_METRICS) -> tuple[Drop, ...]:
-    """Return the drops of ``texts``, each as given to one ``--mapsat-compare-fail``.
+    """Return the drops of ``texts``, each as given to one ``--mapsat-max-drop``.
 
     Args:
         texts: lists like ``ar:0.02,navigation.ar:0.05@sampled,flips:1``, each alone or with its origin (``command line`` or ``ini``).

@@ -17,12 +17,12 @@ from .labels import labels_of, too_long, unjudgeable
 
 @dataclass(frozen=True)
 class ChecksJudge:
-    """Labels each factor by its own check.
+    """Labels each requirement by its own check.
 
     Attributes:
         tools: the suite's tools by name.
         vocabulary: words of the suite's domain, for the reading of replies.
-        besides: kinds of labels that families of metrics ask for besides those of factors.
+        besides: kinds of labels that families of metrics ask for besides those of requirements.
         longest: characters of all replies of a dialogue up to which they are read. Reading takes some 2 s for as many, and grows with them.
         seconds: how long the checks of one dialogue may take, a net for those of others: one that has begun is waited for.
         calibration: which failures that rest on reading prose stand.
@@ -42,9 +42,9 @@ class ChecksJudge:
     linked: bool | None = field(default=None, init=False)
 
     def judge(self, case: Case, trajectory: Trajectory) -> Verdict:
-        """Return one label for each factor of the case.
+        """Return one label for each requirement of the case.
 
-        Factors without a check are unevaluated. What an agent said before it broke is judged; the metrics make of such
+        Requirements without a check are unevaluated. What an agent said before it broke is judged; the metrics make of such
         an episode what it has earned. An episode that somebody else broke is not judged, nor is one that is too long to read.
         """
         broken = unjudgeable(case, trajectory, self.spec, "checks")

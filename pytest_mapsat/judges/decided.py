@@ -11,9 +11,9 @@ from pytest_mapsat.formats import Placed, read_nouns
 from pytest_mapsat.model import (
     Case,
     Decision,
-    Factor,
     Label,
     LabelKind,
+    Requirement,
     Trajectory,
     Verdict,
     evidence_digest,
@@ -45,7 +45,7 @@ class Said(NamedTuple):
 
 @dataclass(frozen=True)
 class Decisions:
-    """People's decisions by case and factor, in the order in which they were taken."""
+    """People's decisions by case and requirement, in the order in which they were taken."""
 
     by_case: Mapping[str, Mapping[str, Sequence[Placed[Decision]]]] = field(default_factory=dict)
 
@@ -54,7 +54,7 @@ class Decisions:
         """Return decisions, ready to be looked up."""
         found: dict[str, dict[str, list[Placed[Decision]]]] = {}
         for placed in decisions:
-            found.setdefault(placed.noun.case, {}).setdefault(placed.noun.factor, []).append(placed)
+            found.setdefault(placed.noun.case, {}).setdefault(placed.noun.requirement, []).append(placed)
         return cls(found)
 
     @classmethod
@@ -62,18 +62,18 @@ class Decisions:
         """Return the decisions of some files. Raises UsageError, SuiteError."""
         return cls.of(placed for path in paths for placed in read_nouns(path, Decision))
 
-    def on(self, factor: Factor, said: Said) -> Decision | None:
-        """Return the last decision on a factor that fits a dialogue, or None."""
-        about = self.by_case.get(said.case, {}).get(factor.id, ())
-        return next((one.noun for one in reversed(about) if not changed(one.noun, factor, said)), None)
+    def on(self, requirement: Requirement, said: Said) -> Decision | None:
+        """Return the last decision on a requirement that fits a dialogue, or None."""
+        about = self.by_case.get(said.case, {}).get(requirement.id, ())
+        return next((one.noun for one in reversed(about) if not changed(one.noun, requirement, said)), None)
 
 
-def changed(decision: Decision, factor: Factor, said: Said) -> str:
-    """Return what keeps a decision on this factor from counting for a dialogue; empty where it counts."""
-    if not fits(decision.outcome, factor):
-        return "the factor has no such level"
-    if decision.wording != wording_digest(factor):
-        return "the factor's words have changed"
+def changed(decision: Decision, requirement: Requirement, said: Said) -> str:
+    """Return what keeps a decision on this requirement from counting for a dialogue; empty where it counts."""
+    if not fits(decision.outcome, requirement):
+        return "the requirement has no such level"
+    if decision.wording != wording_digest(requirement):
+        return "the requirement's words have changed"
     if decision.reply != said.reply:
         return "the reply is another"
     return "" if decision.evidence == said.evidence else "the calls or their results are others"
@@ -102,30 +102,30 @@ class DecidedJudge:
         return self.fallback.linked
 
     def judge(self, case: Case, trajectory: Trajectory) -> Verdict:
-        """Return a label for each factor: a decision that fits, else the judge's. Decisions that fit no more are named in a warning."""
+        """Return a label for each requirement: a decision that fits, else the judge's. Decisions that fit no more are named in a warning."""
         verdict = self.fallback.judge(case, trajectory)
         if case.id not in self.decisions.by_case or unjudgeable(case, trajectory, self.spec, BY) is not None:
             return verdict
         said = Said.of(trajectory)
-        found = {label.factor: label for label in verdict.labels}
-        for factor, kind in kinds(case):
-            decision = self.decisions.on(factor, said)
+        found = {label.requirement: label for label in verdict.labels}
+        for requirement, kind in kinds(case):
+            decision = self.decisions.on(requirement, said)
             if decision is not None:
-                found[factor.id] = _label(factor, kind, decision)
+                found[requirement.id] = _label(requirement, kind, decision)
         labels = tuple(found.values())
         warnings = (*verdict.warnings, *self._unused(case, said, found))
         return verdict.model_copy(update={"labels": labels, "warnings": warnings, **_count(verdict, labels)})
 
     def _unused(self, case: Case, said: Said, labels: Mapping[str, Label]) -> Iterator[str]:
-        """Give one warning for each reason why decisions do not count; another one on a factor that is decided is no loss."""
-        factors = {factor.id: factor for factor in case.truth.factors}
+        """Give one warning for each reason why decisions do not count; another one on a requirement that is decided is no loss."""
+        requirements = {requirement.id: requirement for requirement in case.truth.requirements}
         reasons: dict[str, list[str]] = {}
         for name, decisions in self.decisions.by_case[case.id].items():
             if name in labels and labels[name].by == BY:
                 continue
             for placed in decisions:
-                known = name in factors
-                why = changed(placed.noun, factors[name], said) if known else "the case has no such factor"
+                known = name in requirements
+                why = changed(placed.noun, requirements[name], said) if known else "the case has no such requirement"
                 # Without its folder: equal runs may keep their files in different places.
                 reasons.setdefault(why, []).append(f"{name} ({Path(placed.path).name}:{placed.lines.line})")
         for why, named in reasons.items():
@@ -139,20 +139,20 @@ def with_decisions(judge: Judge, decisions: Decisions) -> Judge:
     return DecidedJudge(decisions, judge) if decisions.by_case else judge
 
 
-def _label(factor: Factor, kind: LabelKind, decision: Decision) -> Label:
+def _label(requirement: Requirement, kind: LabelKind, decision: Decision) -> Label:
     value = mark_value(decision.outcome)
     return Label(
-        factor=factor.id,
+        requirement=requirement.id,
         kind=kind,
         outcome="passed" if value > 0 else "failed",
         value=value,
         why=f"decided by {decision.by}" + (f": {decision.why}" if decision.why else ""),
-        wanted=factor.text,
+        wanted=requirement.text,
         by=BY,
     )
 
 
 def _count(verdict: Verdict, labels: Sequence[Label]) -> dict[str, None]:
-    """Return the change that drops a count of explicit factors once each of them has a value of its own."""
+    """Return the change that drops a count of explicit requirements once each of them has a value of its own."""
     known = all(label.value is not None for label in labels if label.kind == "explicit")
     return {"explicit_count": None} if verdict.explicit_count is not None and known else {}

@@ -1,4 +1,4 @@
-"""What a judge labels beside the factors of a case, where a family of metrics asks for it: the steps of replies, and the things that replies name."""
+"""What a judge labels beside the requirements of a case, where a family of metrics asks for it: the steps of replies, and the things that replies name."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pytest_mapsat.model import (
     All,
     Avoids,
     Case,
-    Factor,
     Label,
     LabelKind,
     Recommends,
+    Requirement,
     Step,
     Tool,
     step_name,
@@ -36,7 +36,7 @@ from .things import Recommendation, find_entities, standings
 _BY_MODEL = "a thought is read by a model only"
 
 
-class Beside(Factor):
+class Beside(Requirement):
     """A step or a thing as something to be judged.
 
     ``id``: what its label is about. ``shown``: the thought, or the name of the thing, which a model is shown as the part ``part`` of its data: they are
@@ -53,7 +53,7 @@ class Beside(Factor):
 
 
 def besides(case: Case, context: Context, kinds: Collection[str]) -> tuple[tuple[Beside, Label], ...]:
-    """Return what is judged beside the factors of a case, each with the label that rules give it.
+    """Return what is judged beside the requirements of a case, each with the label that rules give it.
 
     Args:
         case: the case.
@@ -119,13 +119,13 @@ def _things(case: Case, context: Context) -> Iterator[tuple[Beside, LabelKind, F
 
 
 def _checks(case: Case) -> Iterator[tuple[str, Recommends | Avoids]]:
-    """Yield the checks of what is recommended that must hold whatever else does, each with its factor's id: a preference need not."""
-    for factor in case.truth.required:
-        waiting = [factor.check] if factor.check is not None else []
+    """Yield the checks of what is recommended that must hold whatever else does, each with its requirement's id: a preference need not."""
+    for requirement in case.truth.required:
+        waiting = [requirement.check] if requirement.check is not None else []
         while waiting:
             check = waiting.pop()
             if isinstance(check, Recommends | Avoids):
-                yield factor.id, check
+                yield requirement.id, check
             elif isinstance(check, All):
                 waiting += check.checks
 
@@ -158,7 +158,7 @@ def _aligned(
             wanted,
         )
     broken = (
-        {breaks(check, key, context): factor for factor, check in checks}
+        {breaks(check, key, context): requirement for requirement, check in checks}
         if standing is not None and standing.proposed is not False
         else {}
     )

@@ -57,7 +57,7 @@ def grounded(check: Grounded, context: Context) -> Finding:
     return _judged(check.claims, check.about, context)
 
 
-def requirement(text: str, context: Context) -> Finding:
+def stated_claims(text: str, context: Context) -> Finding:
     """Return the verdict on a factual requirement without a check: are the claims it speaks of grounded?
 
     Args:

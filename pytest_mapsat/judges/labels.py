@@ -12,11 +12,11 @@ from pytest_mapsat.model import (
     SOFT_LEVELS,
     Blame,
     Case,
-    Factor,
     FactRequirement,
-    ImplicitFactor,
+    ImplicitRequirement,
     Label,
     LabelKind,
+    Requirement,
     Trajectory,
     Verdict,
 )
@@ -26,7 +26,7 @@ from .combine import reading_of
 from .context import Context
 from .evaluate import evaluate
 from .finding import Finding
-from .grounding import contradicted, requirement
+from .grounding import contradicted, stated_claims
 
 #: How the reason of a label begins that the judge leaves open because words are unclear: nobody's fault, and neither 1 nor 0.
 UNDECIDED = "undecided: "
@@ -36,59 +36,61 @@ _NOT_THE_AGENT: tuple[Blame, ...] = ("user", "judge", "sandbox", "infrastructure
 _BLAME_BY_ENDING: dict[str, Blame] = {"user_error": "user", "infrastructure_error": "infrastructure"}
 
 
-def kinds(case: Case) -> list[tuple[Factor, LabelKind]]:
-    """Return the case's factors with their kind, in order."""
+def kinds(case: Case) -> list[tuple[Requirement, LabelKind]]:
+    """Return the case's requirements with their kind, in order."""
     truth = case.truth
-    listed: list[tuple[Factor, LabelKind]] = [(factor, "explicit") for factor in truth.explicit]
-    listed += [(factor, "implicit") for factor in truth.implicit]
-    listed += [(factor, "fact") for factor in truth.facts]
-    return listed + [(factor, "policy") for factor in truth.policies]
+    listed: list[tuple[Requirement, LabelKind]] = [(requirement, "explicit") for requirement in truth.explicit]
+    listed += [(requirement, "implicit") for requirement in truth.implicit]
+    listed += [(requirement, "fact") for requirement in truth.facts]
+    return listed + [(requirement, "policy") for requirement in truth.policies]
 
 
 def labels_of(case: Case, context: Context, *, seconds: float = inf) -> tuple[Label, ...]:
-    """Return the labels that the checks give the factors of a case, in their order.
+    """Return the labels that the checks give the requirements of a case, in their order.
 
     Args:
         case: the case.
         context: its dialogue.
-        seconds: how long that may take; a factor that is not reached by then is left to nobody, and laid to the judge.
+        seconds: how long that may take; a requirement that is not reached by then is left to nobody, and laid to the judge.
     """
     until = perf_counter() + seconds
     failed = contradicted(case.truth.facts, context)
     labels: list[Label] = []
-    for factor, kind in kinds(case):
+    for requirement, kind in kinds(case):
         if perf_counter() > until:
-            labels.append(unevaluated(factor, kind, f"the checks before it took more than {seconds:g} s"))
-        elif kind == "fact" and factor.id in failed:
-            labels.append(label_valued(factor, kind, failed[factor.id], context))
+            labels.append(unevaluated(requirement, kind, f"the checks before it took more than {seconds:g} s"))
+        elif kind == "fact" and requirement.id in failed:
+            labels.append(label_valued(requirement, kind, failed[requirement.id], context))
         else:
-            labels.append(label_of(factor, kind, context))
+            labels.append(label_of(requirement, kind, context))
     return tuple(labels)
 
 
-def label_of(factor: Factor, kind: LabelKind, context: Context) -> Label:
-    """Return the label that a factor's own check, or its levels, give it."""
-    if isinstance(factor, ImplicitFactor) and factor.levels:
-        return _levelled(factor, context)
-    if factor.check is None and isinstance(factor, FactRequirement):
-        return label_valued(factor, kind, replace(requirement(factor.text, context), reading="claims"), context)
-    if factor.check is None:
-        return unevaluated(factor, kind, "the factor has no machine check", None)
-    return label_valued(factor, kind, evaluate(factor.check, context), context)
+def label_of(requirement: Requirement, kind: LabelKind, context: Context) -> Label:
+    """Return the label that a requirement's own check, or its levels, give it."""
+    if isinstance(requirement, ImplicitRequirement) and requirement.levels:
+        return _levelled(requirement, context)
+    if requirement.check is None and isinstance(requirement, FactRequirement):
+        return label_valued(
+            requirement, kind, replace(stated_claims(requirement.text, context), reading="claims"), context
+        )
+    if requirement.check is None:
+        return unevaluated(requirement, kind, "the requirement has no machine check", None)
+    return label_valued(requirement, kind, evaluate(requirement.check, context), context)
 
 
-def label_valued(factor: Factor, kind: LabelKind, finding: Finding, context: Context) -> Label:
+def label_valued(requirement: Requirement, kind: LabelKind, finding: Finding, context: Context) -> Label:
     """Return the label of what holds or not."""
-    return _label(factor, kind, None if finding.passed is None else float(finding.passed), finding, context)
+    return _label(requirement, kind, None if finding.passed is None else float(finding.passed), finding, context)
 
 
-def _levelled(factor: ImplicitFactor, context: Context) -> Label:
+def _levelled(requirement: ImplicitRequirement, context: Context) -> Label:
     """Return the level of the first rule that passes. A rule that cannot be judged hides all below it."""
     failed: list[Finding] = []
-    for rule in factor.levels:
+    for rule in requirement.levels:
         finding = evaluate(rule.check, context)
         if finding.passed is not False:
-            return _label(factor, "implicit", rule.level if finding.passed else None, finding, context)
+            return _label(requirement, "implicit", rule.level if finding.passed else None, finding, context)
         failed.append(finding)
     why = "; ".join(finding.why for finding in failed)
     quotes = tuple(quote for finding in failed for quote in finding.quotes)
@@ -104,10 +106,10 @@ def _levelled(factor: ImplicitFactor, context: Context) -> Label:
         reading=reading_of(failed),
         absent=any(finding.absent for finding in failed),
     )
-    return _label(factor, "implicit", 0.0, lowest, context)
+    return _label(requirement, "implicit", 0.0, lowest, context)
 
 
-def _label(factor: Factor, kind: LabelKind, value: float | None, finding: Finding, context: Context) -> Label:
+def _label(requirement: Requirement, kind: LabelKind, value: float | None, finding: Finding, context: Context) -> Label:
     cell = ""
     if value == 0 and finding.reading and not finding.missed:
         cell = cell_of(finding.reading, absent=finding.absent, size=context.size)
@@ -122,7 +124,7 @@ def _label(factor: Factor, kind: LabelKind, value: float | None, finding: Findin
     else:
         why = f"{UNDECIDED}{finding.why}" if undecided else finding.why
     return Label(
-        factor=factor.id,
+        requirement=requirement.id,
         kind=kind,
         outcome="unevaluated" if value is None else "passed" if value > 0 else "failed",
         value=value,
@@ -139,14 +141,16 @@ def _label(factor: Factor, kind: LabelKind, value: float | None, finding: Findin
     )
 
 
-def unevaluated(factor: Factor, kind: LabelKind, why: str, blame: Blame | None = "judge", by: str = "checks") -> Label:
-    """Return the label of a factor that nobody could judge."""
-    return Label(factor=factor.id, kind=kind, outcome="unevaluated", why=why, blame=blame, by=by)
+def unevaluated(
+    requirement: Requirement, kind: LabelKind, why: str, blame: Blame | None = "judge", by: str = "checks"
+) -> Label:
+    """Return the label of a requirement that nobody could judge."""
+    return Label(requirement=requirement.id, kind=kind, outcome="unevaluated", why=why, blame=blame, by=by)
 
 
 def all_unevaluated(case: Case, why: str, blame: Blame, by: str) -> tuple[Label, ...]:
-    """Return such a label for every factor of the case."""
-    return tuple(unevaluated(factor, kind, why, blame, by) for factor, kind in kinds(case))
+    """Return such a label for every requirement of the case."""
+    return tuple(unevaluated(requirement, kind, why, blame, by) for requirement, kind in kinds(case))
 
 
 def unjudgeable(case: Case, trajectory: Trajectory, judge: str, by: str) -> Verdict | None:
@@ -168,9 +172,9 @@ def too_long(case: Case, trajectory: Trajectory, judge: str, by: str, longest: i
     return Verdict(case=case.id, trial=trajectory.trial, judge=judge, labels=all_unevaluated(case, why, "judge", by))
 
 
-def is_level(factor: Factor, value: float) -> bool:
-    """Return whether a factor of this kind and severity can have the value: 0 or 1, and for a soft one three levels between."""
+def is_level(requirement: Requirement, value: float) -> bool:
+    """Return whether a requirement of this kind and severity can have the value: 0 or 1, and for a soft one three levels between."""
     levels: Sequence[float] = (
-        SOFT_LEVELS if isinstance(factor, ImplicitFactor) and factor.severity == "soft" else (0.0, 1.0)
+        SOFT_LEVELS if isinstance(requirement, ImplicitRequirement) and requirement.severity == "soft" else (0.0, 1.0)
     )
     return value in levels

@@ -41,7 +41,7 @@ class Judge(Protocol):
         """Whether its verdicts are known to be about these trajectories; None: it judges them itself."""
 
     def judge(self, case: Case, trajectory: Trajectory) -> Verdict:
-        """Return the labels of all factors of the case."""
+        """Return the labels of all requirements of the case."""
 
 
 def make_judge(
@@ -65,7 +65,7 @@ def make_judge(
         vocabulary: words of the suite's domain, for the reading of replies.
         client: the way to models; without one a judge that asks a model leaves open what it would ask.
         votes: how many evaluations of a dialogue a model gives; 3 where None.
-        besides: kinds of labels that families of metrics ask for besides those of factors.
+        besides: kinds of labels that families of metrics ask for besides those of requirements.
         suite: what the sandboxes of the cases are made from, for what is checked of their end.
         calibration: the suite's own table of which failures that rest on reading stand; None: ours alone.
 

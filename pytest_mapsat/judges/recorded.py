@@ -11,10 +11,10 @@ from pytest_mapsat.formats import layout_of, limits, printable, read_run, requir
 from pytest_mapsat.model import (
     BESIDES,
     Case,
-    Factor,
     Label,
     LabelKind,
     Problem,
+    Requirement,
     Scorecard,
     SuiteError,
     Trajectory,
@@ -43,7 +43,7 @@ class RecordedVerdict(Protocol):
         """The digest of the dialogue that was judged; empty where the file does not say."""
 
     def labelled(self, case: Case, base: Verdict) -> Verdict:
-        """Return ``base``, which has the case, the trial, the judge and warnings, with the labels of the case's factors."""
+        """Return ``base``, which has the case, the trial, the judge and warnings, with the labels of the case's requirements."""
 
 
 #: Reads a file, named so in messages, and returns its verdicts by case id. Raises SuiteError where it cannot read it.
@@ -78,7 +78,7 @@ class RecordedJudge:
             path: the file.
             spec: how the user named this judge.
             name: the path as the user typed it.
-            checks: who labels what families of metrics ask for besides the factors.
+            checks: who labels what families of metrics ask for besides the requirements.
 
         Raises:
             UsageError: there is no such file.
@@ -89,7 +89,7 @@ class RecordedJudge:
         return cls(spec, entries, all(_digest(entry) for entry in entries.values()), checks or ChecksJudge({}))
 
     def judge(self, case: Case, trajectory: Trajectory) -> Verdict:
-        """Return the file's labels for the case's factors; what the file does not say is unevaluated."""
+        """Return the file's labels for the case's requirements; what the file does not say is unevaluated."""
         broken = unjudgeable(case, trajectory, self.spec, BY)
         if broken is not None:
             return broken
@@ -115,8 +115,8 @@ class RecordedJudge:
         kinds = self.checks.besides
         if not kinds:
             return verdict
-        found = {label.factor: label for _, label in besides(case, self.checks.context(case, trajectory), kinds)}
-        found |= {label.factor: label for label in saved if label.kind in kinds}
+        found = {label.requirement: label for _, label in besides(case, self.checks.context(case, trajectory), kinds)}
+        found |= {label.requirement: label for label in saved if label.kind in kinds}
         return verdict.model_copy(update={"labels": (*verdict.labels, *found.values())})
 
 
@@ -144,22 +144,24 @@ def _entries(path: Path, name: str) -> dict[tuple[str, int], Entry]:
 
 
 def _saved_verdict(case: Case, saved: Scorecard, base: Verdict) -> Verdict:
-    """Return ``base`` with the labels that the run gives the case's factors."""
-    found = {label.factor: label for label in saved.labels}
-    labels = tuple(_label(factor, kind, found.pop(factor.id, None)) for factor, kind in kinds(case))
+    """Return ``base`` with the labels that the run gives the case's requirements."""
+    found = {label.requirement: label for label in saved.labels}
+    labels = tuple(_label(requirement, kind, found.pop(requirement.id, None)) for requirement, kind in kinds(case))
     stray = sorted(name for name, label in found.items() if label.kind not in BESIDES)
     left = (f"the saved run labels {', '.join(stray)}, which the case does not have",) if stray else ()
     warnings = (*base.warnings, *left)
     return base.model_copy(update={"labels": labels, "explicit_count": saved.explicit_count, "warnings": warnings})
 
 
-def _label(factor: Factor, kind: LabelKind, label: Label | None) -> Label:
+def _label(requirement: Requirement, kind: LabelKind, label: Label | None) -> Label:
     if label is None:
-        return unevaluated(factor, kind, "the saved run does not judge this factor", by=BY)
+        return unevaluated(requirement, kind, "the saved run does not judge this requirement", by=BY)
     if label.kind != kind:
-        return unevaluated(factor, kind, f"the saved run judges it as {label.kind}, the case has it as {kind}", by=BY)
-    if label.value is not None and not is_level(factor, label.value):
         return unevaluated(
-            factor, kind, f"the saved run gives {label.value:g}, which is no level of this factor", by=BY
+            requirement, kind, f"the saved run judges it as {label.kind}, the case has it as {kind}", by=BY
+        )
+    if label.value is not None and not is_level(requirement, label.value):
+        return unevaluated(
+            requirement, kind, f"the saved run gives {label.value:g}, which is no level of this requirement", by=BY
         )
     return label

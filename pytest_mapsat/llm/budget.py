@@ -30,13 +30,11 @@ class Limits:
         requests_a_minute: of all processes together; 0: any number.
         tokens_a_minute: likewise, in and out.
         max_cost: US dollars that the run may spend; None: any sum.
-        max_tokens: tokens that the run may use, in and out; None: any number.
     """
 
     requests_a_minute: int = 0
     tokens_a_minute: int = 0
     max_cost: float | None = None
-    max_tokens: int | None = None
 
     @property
     def any(self) -> bool:
@@ -72,14 +70,12 @@ class Budget:
         """
         limits = self.limits
         if limits.max_cost is not None and not priced:
-            said = f"the price of {request.model} is not known, so the ceiling cannot be kept; use --mapsat-max-tokens"
+            said = f"the price of {request.model} is not known, so the ceiling cannot be kept; leave it out"
             raise self._reached(request, f"--mapsat-max-cost={limits.max_cost:g}: {said}")
         spent = self.store.get(self._spent) or {}
-        cost, tokens = spent.get("cost", 0.0), spent.get("tokens", 0)
+        cost = spent.get("cost", 0.0)
         if limits.max_cost is not None and cost >= limits.max_cost:
             raise self._reached(request, f"--mapsat-max-cost={limits.max_cost:g}: the run has spent {cost:.4f} USD")
-        if limits.max_tokens is not None and tokens >= limits.max_tokens:
-            raise self._reached(request, f"--mapsat-max-tokens={limits.max_tokens}: the run has used {tokens:,} tokens")
 
     def reserve(self, request: Request, tokens: int, *, priced: bool, cancelled: Event | None = None) -> bool:
         """Wait until a call fits into what is left below the ceilings beside the calls under way, and count it as one of these.
@@ -118,13 +114,11 @@ class Budget:
 
     @property
     def _bounded(self) -> bool:
-        return self.limits.max_cost is not None or self.limits.max_tokens is not None
+        return self.limits.max_cost is not None
 
     def _fits(self, spent: Any, coming: int) -> bool:
         """Return whether so many tokens more stay below the ceilings, at the price of those that were used so far."""
         cost, tokens, limits = spent.get("cost", 0.0), spent.get("tokens", 0), self.limits
-        if limits.max_tokens is not None and tokens + coming > limits.max_tokens:
-            return False
         return limits.max_cost is None or (tokens > 0 and cost + cost / tokens * coming <= limits.max_cost)
 
     @staticmethod

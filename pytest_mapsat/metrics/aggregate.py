@@ -146,8 +146,8 @@ def _most(changes: Iterable[float], number: float) -> float:
 def group(cards: Sequence[Scorecard]) -> dict[str, dict[str, dict[str, Aggregate]]]:
     """Return the aggregates by dimension and name: ``groups["domain"]["navigation"]["ar"]``.
 
-    Dimensions are ``domain``, every attribute (``difficulty``, ``factor_source``, ...), and ``tool``: the cases whose agent called it. A case
-    of several domains, factor sources or tools counts in each.
+    Dimensions are ``domain``, every attribute (``difficulty``, ``requirement_source``, ...), and ``tool``: the cases whose agent called it. A case
+    of several domains, requirement sources or tools counts in each.
     """
     members: dict[str, dict[str, list[Scorecard]]] = {}
     for card in cards:
@@ -231,7 +231,7 @@ def span_of(card: Scorecard, name: str) -> Bounds | None:
         return 0.0, 0.0
     if card.outcome != "unevaluated" or not card.unknown:
         return None
-    bounded = {label.factor for label in card.labels if label.bounded}.union(card.bounds)
+    bounded = {label.requirement for label in card.labels if label.bounded}.union(card.bounds)
     return (0.0, 1.0) if bounded.issuperset(card.unknown) else None
 
 

@@ -69,7 +69,7 @@ class MetricInput:
 
     @cached_property
     def labels(self) -> Mapping[str, Label]:
-        """The verdict's labels by factor id, without those that contradict each other."""
+        """The verdict's labels by requirement id, without those that contradict each other."""
         return index_labels(self.verdict)
 
     @cached_property
@@ -114,9 +114,9 @@ class Family:
     """Some metrics that are measured together.
 
     Attributes:
-        name: what suites declare it by, under ``metrics:``, and ``--mapsat-metrics`` asks for it by.
+        name: what suites declare it by, under ``metrics:``, and ``mapsat_metrics`` of an ini file names it by.
         metrics: what it measures; names are unique over all families.
-        labels: kinds of labels that it reads besides those of the case's factors: ``state`` for the steps, ``observation`` for the things that
+        labels: kinds of labels that it reads besides those of the case's requirements: ``state`` for the steps, ``observation`` for the things that
             replies name. A judge gives them only where a family asks.
         measure: from a scene to each of its metrics. It is called for every episode that was not broken, and for one that the agent broke
             where a metric is not earned (``scene.fault`` is set then).

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from pytest_mapsat.model import SOFT_LEVELS, Blame, Bounds, Factor, Label, Outcome, Verdict
+from pytest_mapsat.model import SOFT_LEVELS, Blame, Bounds, Label, Outcome, Requirement, Verdict
 
 
 class Measure(NamedTuple):
@@ -43,7 +43,7 @@ def between(least: float, most: float, why: str) -> Measure:
 def product(one: Measure, other: Measure) -> Measure:
     """Return the product of two measures, none below 0, unrounded.
 
-    A factor between bounds leaves the product between theirs, any other factor without a value leaves it without one. What does
+    A requirement between bounds leaves the product between theirs, any other requirement without a value leaves it without one. What does
     not apply outweighs what is not known: no judge could give such a product a value.
     """
     if one.value is not None and other.value is not None:
@@ -52,9 +52,9 @@ def product(one: Measure, other: Measure) -> Measure:
     if here is not None and there is not None:
         return between(here[0] * there[0], here[1] * there[1], one.why if one.value is None else other.why)
     for outcome in ("not_applicable", "error", "unevaluated"):
-        for factor in (one, other):
-            if factor.outcome_class == outcome:
-                return Measure(None, factor.outcome_class, factor.why)
+        for requirement in (one, other):
+            if requirement.outcome_class == outcome:
+                return Measure(None, requirement.outcome_class, requirement.why)
     raise AssertionError("a measure without a value has a class")  # pragma: no cover
 
 
@@ -62,11 +62,11 @@ _BINARY_LEVELS = (0.0, 1.0)
 
 
 class Reading(NamedTuple):
-    """The label of one factor as the metrics use it.
+    """The label of one requirement as the metrics use it.
 
     Attributes:
-        factor: the factor's id.
-        value: 0 or 1, for a soft factor one of the five levels; None where it is not known or does not apply.
+        requirement: the requirement's id.
+        value: 0 or 1, for a soft requirement one of the five levels; None where it is not known or does not apply.
         outcome: the label's class; ``passed`` and ``failed`` stand beside a value.
         blame: who is to blame for a missing value or a failure; None where nobody is named.
         why: the reason in words.
@@ -74,7 +74,7 @@ class Reading(NamedTuple):
         bounded: whether a missing value leaves the metrics between bounds; if not it is somebody's fault, and leaves them without any.
     """
 
-    factor: str
+    requirement: str
     value: float | None
     outcome: Outcome
     blame: Blame | None = None
@@ -89,13 +89,13 @@ class Reading(NamedTuple):
 
 
 def index_labels(verdict: Verdict) -> dict[str, Label]:
-    """Return the verdict's labels by factor id; labels that contradict each other become one that is not evaluated."""
+    """Return the verdict's labels by requirement id; labels that contradict each other become one that is not evaluated."""
     labels: dict[str, Label] = {}
     for label in verdict.labels:
-        known = labels.setdefault(label.factor, label)
+        known = labels.setdefault(label.requirement, label)
         if known is not label and (known.outcome, known.value) != (label.outcome, label.value):
-            labels[label.factor] = Label(
-                factor=label.factor,
+            labels[label.requirement] = Label(
+                requirement=label.requirement,
                 kind=label.kind,
                 outcome="unevaluated",
                 why="the verdict gives it contradicting labels",
@@ -104,20 +104,20 @@ def index_labels(verdict: Verdict) -> dict[str, Label]:
     return labels
 
 
-def read_labels(factors: Sequence[Factor], labels: Mapping[str, Label]) -> tuple[Reading, ...]:
-    """Return one reading per factor, in the order of the factors."""
-    return tuple([read_label(factor, labels.get(factor.id)) for factor in factors])
+def read_labels(requirements: Sequence[Requirement], labels: Mapping[str, Label]) -> tuple[Reading, ...]:
+    """Return one reading per requirement, in the order of the requirements."""
+    return tuple([read_label(requirement, labels.get(requirement.id)) for requirement in requirements])
 
 
-def read_label(factor: Factor, label: Label | None) -> Reading:
-    """Return what ``label`` says of ``factor``."""
-    return read_named(factor.id, label, soft=factor.soft)
+def read_label(requirement: Requirement, label: Label | None) -> Reading:
+    """Return what ``label`` says of ``requirement``."""
+    return read_named(requirement.id, label, soft=requirement.soft)
 
 
 def read_named(name: str, label: Label | None, *, soft: bool = False) -> Reading:
-    """Return what ``label`` says of what is named so: a factor, a step, a thing.
+    """Return what ``label`` says of what is named so: a requirement, a step, a thing.
 
-    Levels are enforced (MapSatisfyBench 3.3): 0 or 1, and for a soft factor also 0.25, 0.5, 0.75. A label that is missing,
+    Levels are enforced (MapSatisfyBench 3.3): 0 or 1, and for a soft requirement also 0.25, 0.5, 0.75. A label that is missing,
     has another value or contradicts itself is not rounded or guessed: it is unevaluated, and the judge is to blame.
     """
     if label is None:
@@ -130,9 +130,9 @@ def read_named(name: str, label: Label | None, *, soft: bool = False) -> Reading
     if value is None and not soft:
         value = 1.0 if outcome == "passed" else 0.0
     if value is None:
-        return _unread(name, "the label of a soft factor gives no level")
+        return _unread(name, "the label of a soft requirement gives no level")
     if value not in (SOFT_LEVELS if soft else _BINARY_LEVELS):
-        return _unread(name, f"the label's value is {value:g}, which is no level of such a factor")
+        return _unread(name, f"the label's value is {value:g}, which is no level of such a requirement")
     if value == (0.0 if outcome == "passed" else 1.0):
         return _unread(name, f"the label says {outcome} and {value:g}")
     return Reading(name, value, outcome, label.blame, label.why, label.vacuous)
@@ -142,7 +142,7 @@ def _unread(name: str, why: str) -> Reading:
     return Reading(name, None, "unevaluated", "judge", why)
 
 
-def weighted_share(weighted: Iterable[tuple[float, Reading]], empty: str = "no factor applies") -> Measure:
+def weighted_share(weighted: Iterable[tuple[float, Reading]], empty: str = "no requirement applies") -> Measure:
     """Return sum(w c) / sum(w) over readings, or the class that says why there is none.
 
     It grows with every label, so labels that are not known leave it between its value with all of them 0 and with all of them 1. One of them
@@ -169,7 +169,7 @@ def weighted_share(weighted: Iterable[tuple[float, Reading]], empty: str = "no f
     if not unknown:
         return Measure(_share(needed, 0.0))
     worst = next((reading for reading in unknown if not reading.bounded), unknown[0])
-    why = f"{len(unknown)} of {len(needed)} labels are not known; {worst.factor}: {worst.why or worst.outcome}"
+    why = f"{len(unknown)} of {len(needed)} labels are not known; {worst.requirement}: {worst.why or worst.outcome}"
     if not worst.bounded:
         return Measure(None, worst.outcome, why)
     return between(_share(needed, 0.0), _share(needed, 1.0), why)

@@ -45,7 +45,7 @@ def _visible(text: str) -> bool:
     return any(not char.isspace() and char.isprintable() for char in text)
 
 
-#: What may be asserted of an item: hard implicit factors, fact requirements, policies, explicit factors, soft factors in full, and the metric that
+#: What may be asserted of an item: hard implicit requirements, fact requirements, policies, explicit requirements, soft requirements in full, and the metric that
 #: the suite calls its success.
 ASSERTABLE = ("hard", "facts", "policies", "explicit", "soft", "success")
 
@@ -63,7 +63,7 @@ class ItemOutcome(NamedTuple):
             is asserted).
         blame: who it is laid to when not passed; None where it is undecided.
         reason: why, on one line; empty when passed on labels.
-        unknown: the asserted factors whose label is not known, and the metric of success where it is not.
+        unknown: the asserted requirements whose label is not known, and the metric of success where it is not.
     """
 
     outcome: Outcome
@@ -89,14 +89,14 @@ def item_outcome(
 
     Args:
         case: the case.
-        labels: the verdict's labels by factor id.
+        labels: the verdict's labels by requirement id.
         asserted: members of ``ASSERTABLE``.
-        count: how many explicit factors are met, for a verdict that does not say which.
+        count: how many explicit requirements are met, for a verdict that does not say which.
         success: the metric that is 1 where the case is done, and its name; None where the suite names none.
 
     Returns:
         ``failed`` when an asserted label failed; else ``error`` or ``unevaluated`` when one is not known, or when the case asks for nothing
-        that could be judged; else ``passed``. A soft factor holds when it is satisfied in full.
+        that could be judged; else ``passed``. A soft requirement holds when it is satisfied in full.
     """
     readings = [
         (kind, reading)
@@ -106,7 +106,7 @@ def item_outcome(
     ]
     failing = [one for one in readings if one[1].value is not None and one[1].value < 1]
     unknown = [one for one in readings if one[1].outcome in _UNKNOWN]
-    names = tuple([reading.factor for _, reading in unknown])
+    names = tuple([reading.requirement for _, reading in unknown])
     if failing:
         return ItemOutcome("failed", _blame([reading for _, reading in failing]), _told(failing, "failed:"), names)
     if unknown:
@@ -133,7 +133,7 @@ def _readings(case: Case, kind: str, labels: Mapping[str, Label], count: Count |
         return read_labels(truth.policies, labels)
     if kind == "explicit":
         return _with_count(read_labels(truth.explicit, labels), count)
-    return read_labels([factor for factor in truth.implicit if factor.severity == kind], labels)
+    return read_labels([requirement for requirement in truth.implicit if requirement.severity == kind], labels)
 
 
 def _success(success: tuple[str, Measure] | None) -> Sequence[Reading]:
@@ -163,7 +163,7 @@ def _with_count(readings: Sequence[Reading], count: Count | None) -> Sequence[Re
     unknown = any(reading.outcome == "unevaluated" for reading in readings)
     if count is None or not unknown or count.total != len(readings) or count.met > count.total:
         return readings
-    why = f"{count.met} of {count.total} explicit factors are met"
+    why = f"{count.met} of {count.total} explicit requirements are met"
     held = count.met == count.total
     return (Reading("(count)", float(held), "passed" if held else "failed", None, why),)
 
@@ -178,7 +178,7 @@ def _told(readings: Sequence[tuple[str, Reading]], verb: str) -> str:
     """Return what became of the first of some labels, on one line, and how many others there are."""
     kind, first = readings[0]
     more = f" (and {len(readings) - 1} more)" if len(readings) > 1 else ""
-    return _one_line(f"{kind} {first.factor} {verb} {first.why}".strip().removesuffix(":"), more)
+    return _one_line(f"{kind} {first.requirement} {verb} {first.why}".strip().removesuffix(":"), more)
 
 
 def _one_line(text: str, end: str = "") -> str:

@@ -55,25 +55,25 @@ class Spread:
     @property
     def smallest(self) -> float | None:
         """The smallest drop that is seen four times in five; None where too few cases differ to say."""
-        return None if self.n < 2 or not self.total else self._factor(self.n) * self.error  # noqa: PLR2004
+        return None if self.n < 2 or not self.total else self._requirement(self.n) * self.error  # noqa: PLR2004
 
     def cases_for(self, distance: float) -> int | None:
         """Return how many cases show a difference that is so far from its limit; None where it is no distance, or too many are needed."""
         if not distance or self.n < 2:  # noqa: PLR2004
             return None
-        needed = (self._factor(self.n) / distance) ** 2 * self.total
+        needed = (self._requirement(self.n) / distance) ** 2 * self.total
         return math.ceil(needed) if needed <= _MOST else None
 
     def trials_for(self, distance: float) -> int | None:
         """Return how many trials of each case do, where trials alone can; None where they cannot, or where one trial says nothing of chance."""
         if not distance or not self.chance or self.n < 2:  # noqa: PLR2004
             return None
-        room = self.n * (distance / self._factor(self.n)) ** 2 - max(0.0, self.total - self.chance)
+        room = self.n * (distance / self._requirement(self.n)) ** 2 - max(0.0, self.total - self.chance)
         if room <= 0:
             return None
         needed = self.trials * self.chance / room
         return math.ceil(needed) if needed <= _MOST else None
 
     @staticmethod
-    def _factor(n: int) -> float:
+    def _requirement(n: int) -> float:
         return student_quantile(_TAIL, n - 1) + student_quantile(_POWER, n - 1)

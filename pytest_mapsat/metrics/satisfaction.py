@@ -12,52 +12,56 @@ from .weights import DEFAULT_WEIGHTS, WeightTable, weights_of
 
 
 def explicit_completion(case: Case, labels: Mapping[str, Label], count: Count | None = None) -> Measure:
-    """Return ECR: the mean of the binary labels over the explicit factors; 1 where the case has implicit ones only.
+    """Return ECR: the mean of the binary labels over the explicit requirements; 1 where the case has implicit ones only.
 
     Args:
         case: the case.
-        labels: the verdict's labels by factor id.
-        count: how many explicit factors are met, for a verdict that does not say which; used where labels are not known.
+        labels: the verdict's labels by requirement id.
+        count: how many explicit requirements are met, for a verdict that does not say which; used where labels are not known.
     """
-    factors = case.truth.explicit
-    if not factors:
+    requirements = case.truth.explicit
+    if not requirements:
         return _without(case, "explicit")
-    share = weighted_share([(1.0, reading) for reading in read_labels(factors, labels)])
+    share = weighted_share([(1.0, reading) for reading in read_labels(requirements, labels)])
     if share.outcome_class != "unevaluated" or count is None:
         return share
-    if count.total != len(factors) or count.met > count.total:
-        found = f"the verdict counts {count.met} of {count.total} explicit factors, the case has {len(factors)}"
+    if count.total != len(requirements) or count.met > count.total:
+        found = (
+            f"the verdict counts {count.met} of {count.total} explicit requirements, the case has {len(requirements)}"
+        )
         return share._replace(why=found)
     return Measure(count.met / count.total)
 
 
 def implicit_satisfaction(case: Case, labels: Mapping[str, Label], table: WeightTable = DEFAULT_WEIGHTS) -> Measure:
-    """Return IISR: sum(w c) / sum(w) over the implicit factors; 1 where the case has explicit ones only.
+    """Return IISR: sum(w c) / sum(w) over the implicit requirements; 1 where the case has explicit ones only.
 
     Args:
         case: the case.
-        labels: the verdict's labels by factor id.
-        table: the numbers that weights are computed with where a factor has none of its own.
+        labels: the verdict's labels by requirement id.
+        table: the numbers that weights are computed with where a requirement has none of its own.
     """
-    factors = case.truth.implicit
-    if not factors:
+    requirements = case.truth.implicit
+    if not requirements:
         return _without(case, "implicit")
-    return weighted_share(zip(weights_of(factors, table), read_labels(factors, labels), strict=True))
+    return weighted_share(zip(weights_of(requirements, table), read_labels(requirements, labels), strict=True))
 
 
 def nothing_asked(case: Case) -> str:
     """Return why nothing can be said of whether the user is satisfied, empty where something can."""
     asked = case.truth.explicit or case.truth.implicit
     return (
-        "" if asked else "the case has neither explicit nor implicit factors: nothing says what would satisfy the user"
+        ""
+        if asked
+        else "the case has neither explicit nor implicit requirements: nothing says what would satisfy the user"
     )
 
 
 def _without(case: Case, kind: str) -> Measure:
-    """Return what the share over no factor is: 1, unless the case has none of the other kind either."""
+    """Return what the share over no requirement is: 1, unless the case has none of the other kind either."""
     if why := nothing_asked(case):
         return Measure(None, "unevaluated", why)
-    return Measure(1.0, why=f"the case has no {kind} factor")
+    return Measure(1.0, why=f"the case has no {kind} requirement")
 
 
 def acceptance(ecr: Measure, iisr: Measure) -> Measure:
@@ -82,12 +86,12 @@ def faithfulness(case: Case, labels: Mapping[str, Label]) -> Faithfulness:
 
     Args:
         case: the case.
-        labels: the verdict's labels by factor id. A requirement whose facts the answer never states holds vacuously.
+        labels: the verdict's labels by requirement id. A requirement whose facts the answer never states holds vacuously.
     """
-    factors = case.truth.facts
-    if not factors:
+    requirements = case.truth.facts
+    if not requirements:
         return Faithfulness(not_applicable("the case has no fact requirement"))
-    readings = read_labels(factors, labels)
+    readings = read_labels(requirements, labels)
     vacuous = sum([reading.vacuous and reading.value == 1 for reading in readings])
     return Faithfulness(weighted_share([(1.0, reading) for reading in readings]), vacuous)
 

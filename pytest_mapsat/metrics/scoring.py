@@ -42,8 +42,8 @@ _NO_TOOLS: Mapping[str, Tool] = MappingProxyType({})
 #: The share of cases whose item passed; an aggregate beside the metrics.
 PASS_RATE = "pass_rate"  # noqa: S105 - a rate, not a password
 
-#: The attribute that names the sources of a case's implicit factors, joined by ", ".
-SOURCE_ATTRIBUTE = "factor_source"
+#: The attribute that names the sources of a case's implicit requirements, joined by ", ".
+SOURCE_ATTRIBUTE = "requirement_source"
 
 
 def score(
@@ -234,7 +234,7 @@ def _attributes(case: Case) -> dict[str, str]:
     attributes = dict(case.attributes)
     if case.difficulty:
         attributes["difficulty"] = case.difficulty
-    sources = sorted({factor.source for factor in case.truth.implicit if factor.source != "unstated"})
+    sources = sorted({requirement.source for requirement in case.truth.implicit if requirement.source != "unstated"})
     if sources:
         attributes[SOURCE_ATTRIBUTE] = ", ".join(sources)
     return attributes
@@ -256,6 +256,6 @@ def _unasked(case: Case, replies: Sequence[Turn]) -> Iterator[str]:
 
 
 def _stray_labels(case: Case, labels: Mapping[str, Label]) -> tuple[str, ...]:
-    unknown = labels.keys() - {factor.id for factor in case.truth.factors}
+    unknown = labels.keys() - {requirement.id for requirement in case.truth.requirements}
     stray = sorted([name for name in unknown if labels[name].kind not in BESIDES])
-    return (f"the verdict labels factors that the case does not have: {', '.join(stray)}",) if stray else ()
+    return (f"the verdict labels requirements that the case does not have: {', '.join(stray)}",) if stray else ()

@@ -37,9 +37,9 @@ class PassRule:
             return cls(trials, trials)
         found = _RULE.fullmatch(text)
         if found is None or int(found[1]) > int(found[2]):
-            raise UsageError(f"--mapsat-pass-rule: found {shown(text)}, expected K/N as in 3/4, K at most N")
+            raise UsageError(f"--mapsat-trials: found {shown(text)}, expected K/N as in 3/4, K at most N")
         if int(found[2]) != trials:
-            raise UsageError(f"--mapsat-pass-rule={text} is about {found[2]} trials, the run has {trials} of each case")
+            raise UsageError(f"the pass rule {text} is about {found[2]} trials, the run has {trials} of each case")
         return cls(int(found[1]), trials)
 
     @property

@@ -1,4 +1,4 @@
-"""Evidence-supported weights of implicit factors (MapSatisfyBench A.2): w = userpref x current_need, userpref = S x R x M."""
+"""Evidence-supported weights of implicit requirements (MapSatisfyBench A.2): w = userpref x current_need, userpref = S x R x M."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from pytest_mapsat.model import Evidence, ImplicitFactor
+from pytest_mapsat.model import Evidence, ImplicitRequirement
 
 #: The part of a weight that nothing is known about.
 NEUTRAL = 1.0
@@ -25,7 +25,7 @@ class WeightTable:
         momentum: M where late counts are ``rising`` above the early ones, ``steady``, ``falling``, or ``gone``.
         change: least change rate (S_short - S_long) / max(S_long, floor) that still counts as rising, steady, falling; below: gone.
         long_floor: the floor under the long-term strength in the change rate.
-        need: current need by what the session says of the factor.
+        need: current need by what the session says of the requirement.
     """
 
     relevance: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({"strong": 1.0, "weak": 0.3}))
@@ -48,29 +48,29 @@ class WeightTable:
 DEFAULT_WEIGHTS = WeightTable()
 
 
-def weight_of(factor: ImplicitFactor, table: WeightTable = DEFAULT_WEIGHTS) -> float:
-    """Return the factor's weight: its own, else computed from its evidence (A.2).
+def weight_of(requirement: ImplicitRequirement, table: WeightTable = DEFAULT_WEIGHTS) -> float:
+    """Return the requirement's weight: its own, else computed from its evidence (A.2).
 
     Of several evidences the largest userpref and the smallest current need count (our ruling: one good reason suffices to want
     a thing, one conflict in the session suffices to doubt it). A side that no evidence speaks of is 1.0.
 
     Args:
-        factor: an implicit factor.
+        requirement: an implicit requirement.
         table: the numbers to compute with.
 
     Returns:
         The weight, at least 0.
     """
-    if factor.weight is not None:
-        return factor.weight
-    preferences = [value for value in (_userpref(one, table) for one in factor.evidence) if value is not None]
-    needs = [table.need[one.need] for one in factor.evidence if one.need is not None]
+    if requirement.weight is not None:
+        return requirement.weight
+    preferences = [value for value in (_userpref(one, table) for one in requirement.evidence) if value is not None]
+    needs = [table.need[one.need] for one in requirement.evidence if one.need is not None]
     return max(preferences, default=NEUTRAL) * min(needs, default=NEUTRAL)
 
 
-def weights_of(factors: Sequence[ImplicitFactor], table: WeightTable = DEFAULT_WEIGHTS) -> tuple[float, ...]:
-    """Return the weights of several factors, in their order."""
-    return tuple(weight_of(factor, table) for factor in factors)
+def weights_of(requirements: Sequence[ImplicitRequirement], table: WeightTable = DEFAULT_WEIGHTS) -> tuple[float, ...]:
+    """Return the weights of several requirements, in their order."""
+    return tuple(weight_of(requirement, table) for requirement in requirements)
 
 
 def _userpref(evidence: Evidence, table: WeightTable) -> float | None:

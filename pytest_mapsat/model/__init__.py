@@ -34,16 +34,16 @@ from .case import (
     Context,
     Evidence,
     ExpectedTool,
-    ExplicitFactor,
-    Factor,
+    ExplicitRequirement,
     FactRequirement,
-    ImplicitFactor,
+    ImplicitRequirement,
     LevelRule,
     Location,
     Membership,
     OracleTurn,
     PlannedCall,
     Policy,
+    Requirement,
     ScriptedAnswer,
     Truth,
     UserScript,
@@ -95,7 +95,7 @@ from .comparison import (
     Comparison,
     ComparisonOutcome,
     Direction,
-    FactorChange,
+    RequirementChange,
     RuleResult,
     Unlike,
 )
@@ -162,7 +162,7 @@ from .run import (
     SuiteInfo,
 )
 from .schema import limits_broken, mismatches, schema_problem, unknown_types
-from .scorecard import CallCounts, EpisodeTiming, Requirement, Scorecard, Spent
+from .scorecard import CallCounts, CardRequirement, EpisodeTiming, Scorecard, Spent
 from .structured import RESERVED, Figure, Structured
 from .suite import SUITE_SCHEMA, CommonRequirement, EpisodeDefaults, JudgeTerms, SuiteManifest
 from .tool import (
@@ -265,6 +265,7 @@ __all__ = [
     "CallPattern",
     "Called",
     "Calls",
+    "CardRequirement",
     "Case",
     "CaseChange",
     "CaseSide",
@@ -299,10 +300,8 @@ __all__ = [
     "Evidence",
     "Exempt",
     "ExpectedTool",
-    "ExplicitFactor",
+    "ExplicitRequirement",
     "FactRequirement",
-    "Factor",
-    "FactorChange",
     "Family",
     "Fault",
     "FieldKind",
@@ -318,7 +317,7 @@ __all__ = [
     "GateOutcome",
     "Grounded",
     "Has",
-    "ImplicitFactor",
+    "ImplicitRequirement",
     "InfrastructureError",
     "Json",
     "JsonObject",
@@ -386,6 +385,7 @@ __all__ = [
     "Refers",
     "ReplySize",
     "Requirement",
+    "RequirementChange",
     "RoundAnswer",
     "RoutesAnswer",
     "RowChange",

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from .base import Identifier, Level, Noun, Text
-from .case import SOFT_LEVELS, Factor, ImplicitFactor
+from .case import SOFT_LEVELS, ImplicitRequirement, Requirement
 from .digest import digest
 from .trajectory import Trajectory, Turn
 
@@ -22,10 +22,12 @@ def _is_mark(found: Any) -> Any:
     numeric = isinstance(found, int | float) and not isinstance(found, bool)
     if found in ("passed", "failed") if isinstance(found, str) else numeric and found in SOFT_LEVELS:
         return found
-    raise ValueError(f"found {found!r:.80}, expected passed, failed, or a soft factor's level (0, 0.25, 0.5, 0.75, 1)")
+    raise ValueError(
+        f"found {found!r:.80}, expected passed, failed, or a soft requirement's level (0, 0.25, 0.5, 0.75, 1)"
+    )
 
 
-#: What becomes of one factor: ``passed``, ``failed``, or a soft factor's level.
+#: What becomes of one requirement: ``passed``, ``failed``, or a soft requirement's level.
 Mark = Annotated[Literal["passed", "failed"] | Level, BeforeValidator(_is_mark)]
 
 
@@ -34,17 +36,17 @@ def mark_value(mark: Mark) -> float:
     return {"passed": 1.0, "failed": 0.0}[mark] if isinstance(mark, str) else mark
 
 
-def fits(mark: Mark, factor: Factor) -> bool:
-    """Return whether a factor can have the mark: only a soft one has levels."""
-    return isinstance(mark, str) or (isinstance(factor, ImplicitFactor) and factor.severity == "soft")
+def fits(mark: Mark, requirement: Requirement) -> bool:
+    """Return whether a requirement can have the mark: only a soft one has levels."""
+    return isinstance(mark, str) or (isinstance(requirement, ImplicitRequirement) and requirement.severity == "soft")
 
 
 class LabelledAnswer(Noun):
     """An answer to a case, and what a judge should say of it.
 
     Either ``text``, the final reply in place of the oracle dialogue's, or ``turns``, a whole dialogue. Calls in it that give neither result
-    nor status are made in the case's sandbox. ``labels``: factor id to mark, for every explicit factor, hard factor and fact requirement,
-    and for any soft factor. ``style``: how it is written, one word (``table``, ``prose``, ``terse``). ``by``: who labelled it.
+    nor status are made in the case's sandbox. ``labels``: requirement id to mark, for every explicit requirement, hard requirement and fact requirement,
+    and for any soft requirement. ``style``: how it is written, one word (``table``, ``prose``, ``terse``). ``by``: who labelled it.
     """
 
     schema_: Literal["mapsat-answer/1"] = Field(default=ANSWER_SCHEMA, alias="schema")
@@ -69,15 +71,15 @@ class LabelledAnswer(Noun):
 
 
 class Decision(Noun):
-    """What a person decided of one factor in one dialogue.
+    """What a person decided of one requirement in one dialogue.
 
     It counts for a dialogue of the case in which ``wording``, ``reply`` and ``evidence`` are what they were: digests of the
-    factor's id and words, of the agent's replies, and of its calls with their results. ``by``: who decided.
+    requirement's id and words, of the agent's replies, and of its calls with their results. ``by``: who decided.
     """
 
     schema_: Literal["mapsat-decision/1"] = Field(default=DECISION_SCHEMA, alias="schema")
     case: Identifier
-    factor: Identifier
+    requirement: Identifier
     outcome: Mark
     by: Annotated[str, StringConstraints(min_length=1, max_length=200)] = "person"
     why: _Note = ""
@@ -86,9 +88,9 @@ class Decision(Noun):
     evidence: _Digest
 
 
-def wording_digest(factor: Factor) -> str:
-    """Return a digest of what a factor asks for, in words."""
-    return digest({"id": factor.id, "text": factor.text})
+def wording_digest(requirement: Requirement) -> str:
+    """Return a digest of what a requirement asks for, in words."""
+    return digest({"id": requirement.id, "text": requirement.text})
 
 
 def reply_digest(trajectory: Trajectory) -> str:

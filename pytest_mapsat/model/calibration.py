@@ -24,7 +24,7 @@ ReplySize = tuple[_Count, _Count, _Count, _Count]
 class JudgedFailure(Noun):
     """A requirement that the rules found broken: its cell, the size of the reply, and whether it truly is broken."""
 
-    factor: str
+    requirement: str
     cell: Cell
     size: ReplySize
     broken: bool
@@ -34,7 +34,7 @@ class Judging(Noun):
     """What the rules made of one labelled answer, before any failure was called suspect.
 
     ``right``: whether the answer keeps all that its case requires. ``failed``: failures that rest on reading. ``sure``: required labels that failed without reading prose. ``passed``: required labels that passed
-    rightly. ``missed``: required factors that passed and are broken. ``open``: required labels left open, of kept and of broken factors.
+    rightly. ``missed``: required requirements that passed and are broken. ``open``: required labels left open, of kept and of broken requirements.
     """
 
     schema_: Literal["mapsat-judging/1"] = Field(default=JUDGING_SCHEMA, alias="schema")

@@ -70,7 +70,7 @@ class Visible(Noun):
 
 
 class Evidence(Noun):
-    """What supports an implicit factor before the response; the weight is computed from it (A.2).
+    """What supports an implicit requirement before the response; the weight is computed from it (A.2).
 
     Strength S is one of: ``count`` of ``total`` choices in one decision dimension; ``ratio`` from a profile; ``relevance`` of a basic
     attribute. Recency R: ``habit`` or ``recent``. Momentum M: ``early`` and ``late`` counts of behaviour, or ``long_ratio`` and ``short_ratio``.
@@ -103,8 +103,8 @@ class Evidence(Noun):
         return self
 
 
-class Factor(Noun):
-    """A decision factor: a statement about the dialogue that holds or does not.
+class Requirement(Noun):
+    """A requirement: a statement about the dialogue that holds or does not.
 
     ``scope`` says what it is about: the answer, the whole trajectory (a policy, a tool rule), or the state the sandbox ends in.
     """
@@ -130,26 +130,26 @@ class Factor(Noun):
         return bool(self.leaves) and all(isinstance(leaf, MACHINE_SURE) for leaf in self.leaves)
 
 
-class ExplicitFactor(Factor):
+class ExplicitRequirement(Requirement):
     """Something that the query states; completed or not (E)."""
 
 
-class FactRequirement(Factor):
+class FactRequirement(Requirement):
     """A statement that must agree with what the tools returned, if the answer makes it (F)."""
 
 
-class Policy(Factor):
-    """A rule for the way an agent goes about it (ask before booking, never call a tool twice): judged and shown beside the answer's factors."""
+class Policy(Requirement):
+    """A rule for the way an agent goes about it (ask before booking, never call a tool twice): judged and shown beside the answer's requirements."""
 
     scope: Literal["trajectory"] = "trajectory"
 
 
-#: What a soft factor can reach (3.3).
+#: What a soft requirement can reach (3.3).
 SOFT_LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 class LevelRule(Noun):
-    """A soft factor reaches ``level`` when ``check`` holds; rules are tried from the top."""
+    """A soft requirement reaches ``level`` when ``check`` holds; rules are tried from the top."""
 
     level: float
     check: Check
@@ -162,10 +162,10 @@ class LevelRule(Noun):
         return value
 
 
-class ImplicitFactor(Factor):
+class ImplicitRequirement(Requirement):
     """A need that the query does not state but the evidence supports (Z).
 
-    ``weight``: where it is not given it is computed from ``evidence``, and is 1 without any. A soft factor may have ``levels`` in place of ``check``.
+    ``weight``: where it is not given it is computed from ``evidence``, and is 1 without any. A soft requirement may have ``levels`` in place of ``check``.
     """
 
     severity: Literal["hard", "soft"]
@@ -185,9 +185,9 @@ class ImplicitFactor(Factor):
         return (*super().leaves, *(leaf for rule in self.levels for leaf in leaves(rule.check)))
 
     @model_validator(mode="after")
-    def _judgeable(self) -> ImplicitFactor:
+    def _judgeable(self) -> ImplicitRequirement:
         if self.levels and self.severity == "hard":
-            raise ValueError("a hard factor holds or not: give it a check, not levels")
+            raise ValueError("a hard requirement holds or not: give it a check, not levels")
         if self.levels and self.check is not None:
             raise ValueError("give a check or levels, not both")
         if self.levels and list(self.levels) != sorted(self.levels, key=lambda rule: -rule.level):
@@ -213,7 +213,7 @@ class ExpectedTool(Noun):
     parameter (several may stand on one), reported as unchecked.
 
     ``id`` tells it from other entries of the same tool; without one it is known by its name. ``after``: the entries that must be called before it.
-    ``evidence``: ids of the factors that rest on what it returns.
+    ``evidence``: ids of the requirements that rest on what it returns.
     """
 
     name: Identifier
@@ -291,8 +291,8 @@ class Truth(Noun):
 
     intent: str = ""
     persona: str = ""
-    explicit: tuple[ExplicitFactor, ...] = ()
-    implicit: tuple[ImplicitFactor, ...] = ()
+    explicit: tuple[ExplicitRequirement, ...] = ()
+    implicit: tuple[ImplicitRequirement, ...] = ()
     facts: tuple[FactRequirement, ...] = ()
     policies: tuple[Policy, ...] = ()
     clarification: Clarification | None = None
@@ -320,28 +320,28 @@ class Truth(Noun):
     @model_validator(mode="after")
     def _unique_ids(self) -> Truth:
         seen: set[str] = set()
-        for factor in self.factors:
-            if factor.id in seen:
-                raise ValueError(f"two factors have the id {factor.id!r}")
-            seen.add(factor.id)
+        for requirement in self.requirements:
+            if requirement.id in seen:
+                raise ValueError(f"two requirements have the id {requirement.id!r}")
+            seen.add(requirement.id)
         return self
 
     @property
-    def factors(self) -> tuple[Factor, ...]:
-        """All factors: explicit, implicit, facts, policies, in this order."""
+    def requirements(self) -> tuple[Requirement, ...]:
+        """All requirements: explicit, implicit, facts, policies, in this order."""
         return (*self.explicit, *self.implicit, *self.facts, *self.policies)
 
     @property
-    def required(self) -> tuple[Factor, ...]:
-        """The factors that a good answer keeps without exception: explicit ones, hard ones, facts."""
-        hard = tuple(factor for factor in self.implicit if factor.severity == "hard")
+    def required(self) -> tuple[Requirement, ...]:
+        """The requirements that a good answer keeps without exception: explicit ones, hard ones, facts."""
+        hard = tuple(requirement for requirement in self.implicit if requirement.severity == "hard")
         return (*self.explicit, *hard, *self.facts)
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """The checks of all factors, those of levels included."""
-        own = [factor.check for factor in self.factors if factor.check is not None]
-        return (*own, *(rule.check for factor in self.implicit for rule in factor.levels))
+        """The checks of all requirements, those of levels included."""
+        own = [requirement.check for requirement in self.requirements if requirement.check is not None]
+        return (*own, *(rule.check for requirement in self.implicit for rule in requirement.levels))
 
 
 class Membership(Noun):

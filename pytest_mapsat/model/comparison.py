@@ -64,7 +64,7 @@ class Change(Noun):
 
 
 class RuleResult(Noun):
-    """What became of one rule of ``--mapsat-compare-fail``.
+    """What became of one rule of ``--mapsat-max-drop``.
 
     ``rule``: as it was written, ``navigation.ar:0.02``. ``p``: how probable so large a drop is between two runs of one agent, corrected for all rules;
     null where the agent does not vary. ``low`` and ``high``, of a rule with ``@sampled``: they hold the difference over cases like these at 95 %, for
@@ -89,13 +89,13 @@ class RuleResult(Noun):
     trials: int | None = None
 
 
-class FactorChange(Noun):
-    """A factor whose label is another than before, in the first trial where it is; quotes and reasons of both sides.
+class RequirementChange(Noun):
+    """A requirement whose label is another than before, in the first trial where it is; quotes and reasons of both sides.
 
     ``base_trials`` and ``new_trials``: in how many trials it was met, and of how many.
     """
 
-    factor: str
+    requirement: str
     kind: LabelKind
     direction: Direction
     base: Outcome
@@ -131,7 +131,7 @@ class CaseChange(Noun):
     flipped: bool = False
     base: CaseSide
     new: CaseSide
-    factors: tuple[FactorChange, ...] = ()
+    requirements: tuple[RequirementChange, ...] = ()
 
 
 class Comparison(Noun):
@@ -141,7 +141,7 @@ class Comparison(Noun):
     (``common``). ``only_base``, ``only_new``: cases that one run has alone. ``pairs`` cases are in both. ``changes``: every metric for all cases
     first, then by domain. ``cases``: those that changed, the worst first. ``flips``: how many cases passed and do not, and the other way round;
     ``varies``: whether the agent is known to end otherwise in another trial (true) or to do the same each time (false); null: neither. ``reasons``: one line each, the gravest first;
-    ``where``: the domains in which cases got worse, with the cases and their factors.
+    ``where``: the domains in which cases got worse, with the cases and their requirements.
     ``inconclusive`` says whether an inconclusive comparison fails the gate.
     """
 

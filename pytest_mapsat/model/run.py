@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -72,9 +73,9 @@ class SuiteInfo(Noun):
 class RunOptions(Noun):
     """The options that decide what a run does and how it is graded.
 
-    ``timeout_seconds``: wall time per episode. ``asserted`` (``assert`` in a file): the kinds of factors that fail an item, or ``none``
-    alone. ``fail_under``: thresholds as they were written, ``fail_under_from`` says where. ``compare_fail``: the drops against an earlier run that fail, as they
-    were written; ``compare_on``: whether runs that are alike in part are compared on that; ``inconclusive``: what a comparison means that cannot tell. ``allow_lost``: cases that may be lost; ``allow_undecided``: cases, or
+    ``timeout_seconds``: wall time per episode. ``asserted`` (``assert`` in a file): the kinds of requirements that fail an item, or ``none``
+    alone. ``fail_under``: thresholds as they were written, ``fail_under_from`` says where. ``max_drop``: the drops against an earlier run that fail, as they
+    were written; ``inconclusive``: what a comparison means that cannot tell. ``allow_undecided``: cases, or
     with % their share, that may stay undecided. ``pass_rule``: how many trials of a case must pass, as ``3/4``; empty: all.
     ``sample``: how many cases of each suite the run is of, 0: all; ``sample_by``: the attributes that they are spread over; ``sample_seed``: what draws them.
     ``shard``: which part of the cases ran, as ``2/8``; empty: all. ``on_miss``: ``record`` where the user's own
@@ -83,22 +84,22 @@ class RunOptions(Noun):
     ``form``: whether agents were asked for a form about their last reply.
     """
 
+    renamed: ClassVar[Mapping[str, str]] = {"compare_fail": "max_drop", "compare_fail_from": "max_drop_from"}
+
     trials: int = Field(default=1, ge=1, strict=True)
     max_turns: int = Field(default=10, ge=1, strict=True)
     timeout_seconds: float = Field(default=300.0, gt=0, strict=True)
     asserted: tuple[Asserted, ...] = Field(default=DEFAULT_ASSERTED, alias="assert", min_length=1)
     fail_under: tuple[str, ...] = ()
     fail_under_from: Literal["command line", "ini"] = "command line"
-    compare_fail: tuple[str, ...] = ()
-    compare_fail_from: Literal["command line", "ini"] = "command line"
-    compare_on: Literal["all", "common"] = "all"
+    max_drop: tuple[str, ...] = ()
+    max_drop_from: Literal["command line", "ini"] = "command line"
     inconclusive: Literal["fail", "pass"] = "pass"
     pass_rule: str = Field(default="", pattern=r"^([1-9][0-9]{0,5}/[1-9][0-9]{0,5})?$")
     sample: int = Field(default=0, ge=0, strict=True)
     sample_by: tuple[str, ...] = ()
     sample_seed: int = Field(default=0, ge=0, strict=True)
     shard: str = Field(default="", pattern=r"^([1-9][0-9]{0,5}/[1-9][0-9]{0,5})?$")
-    allow_lost: int = Field(default=0, ge=0, strict=True)
     allow_undecided: str = Field(default="0", pattern=r"^([0-9]{1,9}|[0-9]{1,3}(\.[0-9]{1,6})?%)$")
     on_miss: str = Field(default="strict", pattern=r"^(strict|record|simulate:.{1,200})$")
     judge_votes: int = Field(default=1, ge=1, le=99, strict=True)
@@ -108,7 +109,7 @@ class RunOptions(Noun):
 
     @property
     def asserted_kinds(self) -> frozenset[str]:
-        """The kinds of factors that fail an item; empty for ``none``."""
+        """The kinds of requirements that fail an item; empty for ``none``."""
         return frozenset(self.asserted) - {"none"}
 
     @property

@@ -45,7 +45,7 @@ class EpisodeTiming(Noun):
     worker: str = ""
 
 
-class Requirement(Noun):
+class CardRequirement(Noun):
     """What a label is about, in the case's own words, so that a report of a saved run needs no suite.
 
     ``kind``: ``explicit``, ``hard``, ``soft``, ``fact`` or what else the case has; ``source``: where the user's wish could have been learnt.
@@ -62,13 +62,13 @@ class Scorecard(Noun):
 
     ``metrics``: value or null by name, of the families that the suite declares; ``classes``: for a null the outcome class that says why (``unevaluated``, ``not_applicable``, ``error``).
     ``bounds``: for a null that unknown labels leave open, the least and the most that the metric can come to; ``faults``: for a null that the
-    metric's own family has left, what broke there. ``unknown``: the asserted factors whose label is not known.
+    metric's own family has left, what broke there. ``unknown``: the asserted requirements whose label is not known.
     ``outcome`` is that of the item under the asserted labels; ``blame`` names who it is laid to when not passed, null where nobody is: the item
     is undecided. ``group``: the sequence of cases that it stands in. ``sandbox``: how many tool answers came from where. ``turns`` counts agent replies,
     ``clarifications`` those that asked something, ``vacuous`` fact requirements that held because nothing was claimed.
     ``agent`` tells the parameters of a parametrised ``mapsat_agent`` apart, ``attempt`` counts the episodes of one case, trial and agent
     from 1: reruns are further attempts.
-    ``line``: where in its file the case begins, from 1; null: not known. ``requirements``: the case's factors in words; empty in older files.
+    ``line``: where in its file the case begins, from 1; null: not known. ``requirements``: the case's requirements in words; empty in older files.
     ``spent``: by the agent; ``user_spent``, ``judge_spent``, ``sandbox_spent``: by the models that speak for the user, judge, and simulate answers of tools, null
     where none was asked.
     ``stamp`` is a digest of the case as it was, ``dialogue`` one of what was said and done: two runs are compared by them.
@@ -96,7 +96,7 @@ class Scorecard(Noun):
     faults: dict[MetricName, Fault] = Field(default_factory=dict)
     unknown: tuple[str, ...] = ()
     labels: tuple[Label, ...] = ()
-    requirements: tuple[Requirement, ...] = ()
+    requirements: tuple[CardRequirement, ...] = ()
     explicit_count: Count | None = None
     misread: Misread | None = None
     sandbox: dict[ProvenanceKind, int] = Field(default_factory=dict)
@@ -144,7 +144,7 @@ class Scorecard(Noun):
         """Say in short what an assertion on one of the numbers leaves out: which episode, how it ended, what failed and why."""
         bounds = self.bounds_of("ar")
         ar = "no AR" if bounds is None else "AR " + " to ".join(f"{end:.2f}" for end in dict.fromkeys(bounds))
-        failed = [f"{label.factor} failed ({label.why})" for label in self.labels if label.outcome == "failed"]
+        failed = [f"{label.requirement} failed ({label.why})" for label in self.labels if label.outcome == "failed"]
         told = "; ".join(failed) or self.reason
         line = " ".join(f"Scorecard {self.id} trial {self.trial}: {self.outcome}, {ar}; {told}".rstrip("; ").split())
         # Reasons quote replies, and no reply may steer a terminal.

@@ -28,6 +28,28 @@ class EpisodeDefaults(Noun):
     user: Literal["scripted", "silent"] | None = None
 
 
+class SampleTerms(Noun):
+    """How a sample of the suite's cases is drawn.
+
+    ``by``: attributes that it is spread over, or ``domain``, ``difficulty``, ``language``, ``group``: equally over the values of the first, in proportion over the
+    others. ``seed``: draws another sample.
+    """
+
+    by: Annotated[tuple[_Word, ...], Field(max_length=20)] = ()
+    seed: int = Field(default=0, ge=0, le=999_999_999, strict=True)
+
+    @field_validator("by")
+    @classmethod
+    def _once(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(names)) < len(names):
+            raise ValueError("an attribute stands here twice")
+        return names
+
+    def __str__(self) -> str:
+        by = f"by {', '.join(self.by)} " if self.by else ""
+        return f"{by}(seed {self.seed})"
+
+
 class JudgeTerms(Noun):
     """What the suite says to judges, and asks of them.
 
@@ -50,7 +72,7 @@ class JudgeTerms(Noun):
 class CommonRequirement(Noun):
     """A requirement that several cases take with ``use``, or a group of such requirements.
 
-    ``kind``: which of a case's requirements it becomes one of; ``hard`` and ``soft`` are implicit factors of that severity. ``use``: further ones that a case
+    ``kind``: which of a case's requirements it becomes one of; ``hard`` and ``soft`` are implicit requirements of that severity. ``use``: further ones that a case
     takes with it. ``id``: that in the case, where it is another than the one it is used by. ``text``: one, or one by language. The other
     fields are those of its kind. ``{{name}}`` in any of them is filled from the case's ``vars``, and all is validated in each case that takes it.
     """
@@ -88,7 +110,8 @@ class SuiteManifest(Noun):
     ``currency``: the one that its money is in (ISO 4217); sums in any other stay undecided.
     ``metrics``: the families of metrics that its cases are measured by; ``success``: the one metric that is 1 where a case is done.
     ``asserted`` (``assert`` in the file): what fails an item, and ``episode``: the limits and the user, where neither command line nor ini says so.
-    ``judge``: what it says to judges, and asks of those that may gate.
+    ``judge``: what it says to judges, and asks of those that may gate. ``sample``: how samples of its cases are drawn.
+    ``form``: whether agents are asked once more when a dialogue has ended, out of score, for a form about their last reply, from which checks read on.
     ``instructions``: those of cases that do not give their own; ``common``: requirements that cases take with ``use``, by id.
     ``sandbox``: options for the sandbox in Python that its cases need; a run without such a sandbox is refused.
     ``cases``: how many the suite has, so that one that is not found is told; null: nobody counts them.
@@ -115,6 +138,8 @@ class SuiteManifest(Noun):
     asserted: tuple[Asserted, ...] | None = Field(default=None, alias="assert", min_length=1)
     episode: EpisodeDefaults = EpisodeDefaults()
     judge: JudgeTerms = JudgeTerms()
+    sample: SampleTerms = SampleTerms()
+    form: bool = False
     sandbox: JsonObject = Field(default_factory=dict)
     arguments: Literal["tolerant", "strict"] = "tolerant"
     cases: int | None = Field(default=None, ge=0, strict=True)

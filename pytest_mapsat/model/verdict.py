@@ -19,14 +19,14 @@ STATE: LabelKind = "state"
 OBSERVATION: LabelKind = "observation"
 #: A label of a user's turn, which is a failed one: the user surely departed from the script.
 USER: LabelKind = "user"
-#: Kinds of labels that are about no factor of the case.
+#: Kinds of labels that are about no requirement of the case.
 BESIDES = (STATE, OBSERVATION, USER)
 #: How the reason of a label begins that the judge cannot decide, which is nobody's fault.
 UNDECIDED = "undecided"
 
 
 def step_name(reply: int, step: int) -> str:
-    """Return what the label of a step is about; both count from 1. No factor can be named so."""
+    """Return what the label of a step is about; both count from 1. No requirement can be named so."""
     return f"step:{reply}.{step}"
 
 
@@ -55,9 +55,9 @@ class Quote(Noun):
 
 
 class Label(Noun):
-    """The judgement of one factor.
+    """The judgement of one requirement.
 
-    ``value``: 0 or 1, for a soft factor one of the five levels, null when unevaluated. ``vacuous``: a fact requirement that
+    ``value``: 0 or 1, for a soft requirement one of the five levels, null when unevaluated. ``vacuous``: a fact requirement that
     held because the answer does not make the claim. ``wanted``: what would have satisfied it, in words. ``by``: who gave it: checks, model, decision,
     recorded. ``votes``: what each evaluation of a model said, in its own words. ``compared``: two columns, titles first: what was
     expected and what was found, or rows at the start and at the end. ``idle``: it holds at an end that nothing had to be changed for.
@@ -65,7 +65,7 @@ class Label(Noun):
     that is undecided they were too often wrong about such failures, and it is *suspect*. ``size``: how much the reply says, beside a cell.
     """
 
-    factor: str
+    requirement: str
     kind: LabelKind
     outcome: Outcome
     value: Level | None = None
@@ -99,7 +99,7 @@ class Label(Noun):
 
 
 class Count(Noun):
-    """How many of a kind of factors are met, where a source does not say which."""
+    """How many of a kind of requirements are met, where a source does not say which."""
 
     met: int = Field(ge=0)
     total: int = Field(ge=0)

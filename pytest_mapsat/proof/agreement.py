@@ -25,9 +25,8 @@ from pytest_mapsat.metrics import (
 from pytest_mapsat.model import (
     Case,
     Check,
-    Factor,
     FactRequirement,
-    ImplicitFactor,
+    ImplicitRequirement,
     Json,
     JsonObject,
     JudgeCertificate,
@@ -38,6 +37,7 @@ from pytest_mapsat.model import (
     LabelledAnswer,
     Mark,
     Problem,
+    Requirement,
     Run,
     RunManifest,
     Scorecard,
@@ -60,8 +60,8 @@ _LABEL_WORDS = ("passed", "failed", "undecided")
 _ANSWER_WORDS = ("green", "red", "undecided")
 _NAME = 24
 _CELL = 6
-#: Factors that are named with their open labels.
-_MOST_FACTORS = 8
+#: Requirements that are named with their open labels.
+_MOST_REQUIREMENTS = 8
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class JudgedAnswer:
     @property
     def truth(self) -> Rightness:
         """Whether the answer keeps all that its case requires."""
-        kept = all(self.answer.labels[factor.id] == "passed" for factor in self.case.truth.required)
+        kept = all(self.answer.labels[requirement.id] == "passed" for requirement in self.case.truth.required)
         return "right" if kept else "wrong"
 
     @property
@@ -84,27 +84,27 @@ class JudgedAnswer:
         return {"passed": "green", "failed": "red"}.get(self.card.outcome, "undecided")
 
     @property
-    def labels(self) -> Iterator[tuple[Factor, Mark, Label]]:
-        """The labelled factors, each with what is true of it and what the judge says."""
-        said = {label.factor: label for label in self.card.labels}
-        for factor in self.case.truth.factors:
-            if factor.id in self.answer.labels:
-                yield factor, self.answer.labels[factor.id], said[factor.id]
+    def labels(self) -> Iterator[tuple[Requirement, Mark, Label]]:
+        """The labelled requirements, each with what is true of it and what the judge says."""
+        said = {label.requirement: label for label in self.card.labels}
+        for requirement in self.case.truth.requirements:
+            if requirement.id in self.answer.labels:
+                yield requirement, self.answer.labels[requirement.id], said[requirement.id]
 
 
 def judging_of(answer: LabelledAnswer, case: Case, card: Scorecard) -> Judging:
     """Return what the rules made of an answer before any failure was called suspect, for the calibration.
 
     Args:
-        answer: the answer; a required factor without a label counts nowhere.
+        answer: the answer; a required requirement without a label counts nowhere.
         case: its case.
         card: what the checks made of it.
     """
-    given = {label.factor: label for label in card.labels}
+    given = {label.requirement: label for label in card.labels}
     required = [
-        (given[factor.id], answer.labels[factor.id] != "passed")
-        for factor in case.truth.required
-        if factor.id in answer.labels
+        (given[requirement.id], answer.labels[requirement.id] != "passed")
+        for requirement in case.truth.required
+        if requirement.id in answer.labels
     ]
     undecided = [broken for label, broken in required if label.value is None and not label.cell]
     return Judging(
@@ -113,13 +113,13 @@ def judging_of(answer: LabelledAnswer, case: Case, card: Scorecard) -> Judging:
         language=case.language,
         right=not any(broken for _, broken in required),
         failed=tuple(
-            JudgedFailure(factor=label.factor, cell=label.cell, size=label.size, broken=broken)
+            JudgedFailure(requirement=label.requirement, cell=label.cell, size=label.size, broken=broken)
             for label, broken in required
             if label.cell and label.size
         ),
-        sure=tuple(label.factor for label, _ in required if label.value == 0 and not label.cell),
+        sure=tuple(label.requirement for label, _ in required if label.value == 0 and not label.cell),
         passed=sum(label.value == 1 and not broken for label, broken in required),
-        missed=tuple(label.factor for label, broken in required if label.value == 1 and broken),
+        missed=tuple(label.requirement for label, broken in required if label.value == 1 and broken),
         open=(undecided.count(False), undecided.count(True)),
     )
 
@@ -130,7 +130,7 @@ class ListedLabel:
 
     case: str
     answer: str
-    factor: str
+    requirement: str
     should: Mark
     said: str
     why: str
@@ -149,7 +149,7 @@ class AnswersProof:
 
     @property
     def wrong(self) -> tuple[ListedLabel, ...]:
-        """The labels that the judge decided wrongly, in the order of the answers and factors."""
+        """The labels that the judge decided wrongly, in the order of the answers and requirements."""
         return self._listed(_is_wrong)
 
     @property
@@ -159,9 +159,9 @@ class AnswersProof:
 
     def _listed(self, wanted: Callable[[Mark, Label], bool]) -> tuple[ListedLabel, ...]:
         return tuple(
-            ListedLabel(one.case.id, one.answer.id, factor.id, mark, _said(label), label.why, not label.reading)
+            ListedLabel(one.case.id, one.answer.id, requirement.id, mark, _said(label), label.why, not label.reading)
             for one in self.judged
-            for factor, mark, label in one.labels
+            for requirement, mark, label in one.labels
             if wanted(mark, label)
         )
 
@@ -170,14 +170,14 @@ class AnswersProof:
         return _counted((group(one), one.truth, one.colour) for one in self.judged)
 
     def labels(
-        self, groups: Callable[[JudgedAnswer, Factor], Iterable[str]]
+        self, groups: Callable[[JudgedAnswer, Requirement], Iterable[str]]
     ) -> dict[str, Counter[tuple[Rightness, str]]]:
         """Return how many labels of each group, right (should pass) and wrong ones, passed, failed or are undecided."""
         return _counted(
             (name, "right" if _holds(mark) else "wrong", _outcome(label))
             for one in self.judged
-            for factor, mark, label in one.labels
-            for name in groups(one, factor)
+            for requirement, mark, label in one.labels
+            for name in groups(one, requirement)
         )
 
     def to_json(self) -> JsonObject:
@@ -194,13 +194,13 @@ class AnswersProof:
         }
 
 
-def check_kinds(factor: Factor) -> tuple[str, ...]:
-    """Return the kinds of checks that a factor's check is made of, combinations apart; ``no check`` where it needs another judge."""
-    checks: list[Check] = [factor.check] if factor.check is not None else []
-    if isinstance(factor, ImplicitFactor):
-        checks += [rule.check for rule in factor.levels]
+def check_kinds(requirement: Requirement) -> tuple[str, ...]:
+    """Return the kinds of checks that a requirement's check is made of, combinations apart; ``no check`` where it needs another judge."""
+    checks: list[Check] = [requirement.check] if requirement.check is not None else []
+    if isinstance(requirement, ImplicitRequirement):
+        checks += [rule.check for rule in requirement.levels]
     if not checks:
-        return ("grounded",) if isinstance(factor, FactRequirement) else ("no check",)
+        return ("grounded",) if isinstance(requirement, FactRequirement) else ("no check",)
     return tuple(sorted({leaf.kind for check in checks for leaf in leaves(check)}))
 
 
@@ -213,15 +213,15 @@ def answer_table(proof: AnswersProof) -> Iterator[str]:
         yield from _rows(f"answers: {name}", table, _ANSWER_WORDS, blank=bool(number))
     for name, table in _label_tables(proof):
         yield from _rows(f"labels: {name}", table, _LABEL_WORDS, blank=True)
-    open_by_factor = Counter(label.factor for label in proof.undecided)
-    if open_by_factor:
-        shown = [f"{factor} {count}" for factor, count in open_by_factor.most_common(_MOST_FACTORS)]
-        more = len(open_by_factor) - len(shown)
+    open_by_requirement = Counter(label.requirement for label in proof.undecided)
+    if open_by_requirement:
+        shown = [f"{requirement} {count}" for requirement, count in open_by_requirement.most_common(_MOST_REQUIREMENTS)]
+        more = len(open_by_requirement) - len(shown)
         yield ""
         yield from wrap(f"open: {', '.join(shown)}{f', and {more} more' if more > 0 else ''}", columns(), hang=2)
     yield ""
     for label in proof.wrong:
-        said = f"{label.factor}: {label.said}, should be {label.should}: {printable(label.why)}"
+        said = f"{label.requirement}: {label.said}, should be {label.should}: {printable(label.why)}"
         yield from wrap(f"wrong: case {label.case}, answer {label.answer}, {said}", columns(), hang=2)
     total = sum(1 for one in proof.judged for _ in one.labels)
     open_ = len(proof.undecided)
@@ -238,7 +238,7 @@ def _answer_tables(proof: AnswersProof) -> Iterator[tuple[str, Mapping[str, Coun
 
 def _label_tables(proof: AnswersProof) -> Iterator[tuple[str, Mapping[str, Counter[tuple[Rightness, str]]]]]:
     # A check of several kinds counts for each of them.
-    yield "check", proof.labels(lambda _, factor: check_kinds(factor))
+    yield "check", proof.labels(lambda _, requirement: check_kinds(requirement))
     yield "language", proof.labels(lambda one, _: (one.case.language,))
     yield "style", proof.labels(lambda one, _: (_style(one),))
 
@@ -269,7 +269,7 @@ def _outcome(label: Label) -> str:
 
 
 def _said(label: Label) -> str:
-    """Return what the judge says of a soft factor in full: a level between."""
+    """Return what the judge says of a soft requirement in full: a level between."""
     return _outcome(label) if label.value in {None, 0.0, 1.0} else f"{label.value:g}"
 
 
@@ -316,7 +316,7 @@ class Held:
     Attributes:
         case: the case.
         card: the scorecard with the judge's labels.
-        truth: what is true of factors, by id; those that are not known are not compared.
+        truth: what is true of requirements, by id; those that are not known are not compared.
     """
 
     case: Case
@@ -324,19 +324,19 @@ class Held:
     truth: Mapping[str, Mark]
 
     @cached_property
-    def labels(self) -> tuple[tuple[Factor, Mark, Label], ...]:
-        """The factors that are known, with what is true and what the judge says."""
-        said = {label.factor: label for label in self.card.labels}
+    def labels(self) -> tuple[tuple[Requirement, Mark, Label], ...]:
+        """The requirements that are known, with what is true and what the judge says."""
+        said = {label.requirement: label for label in self.card.labels}
         return tuple(
-            (factor, self.truth[factor.id], said[factor.id])
-            for factor in self.case.truth.factors
-            if factor.id in self.truth and factor.id in said
+            (requirement, self.truth[requirement.id], said[requirement.id])
+            for requirement in self.case.truth.requirements
+            if requirement.id in self.truth and requirement.id in said
         )
 
     @property
     def kept(self) -> bool | None:
         """Whether all that the case requires is kept; None where that is not known."""
-        marks = [self.truth.get(factor.id) for factor in self.case.truth.required]
+        marks = [self.truth.get(requirement.id) for requirement in self.case.truth.required]
         if any(mark is not None and mark_value(mark) == 0 for mark in marks):
             return False
         return None if None in marks or not marks else True
@@ -344,15 +344,15 @@ class Held:
     @property
     def colour(self) -> str:
         """What the labels of all that the case requires make of it: green, red or undecided."""
-        values = {label.factor: label.value for label in self.card.labels}
-        required = [values.get(factor.id) for factor in self.case.truth.required]
+        values = {label.requirement: label.value for label in self.card.labels}
+        required = [values.get(requirement.id) for requirement in self.case.truth.required]
         return "red" if 0 in required else UNDECIDED if None in required else "green"
 
     def score_of(self, labels: Sequence[Label]) -> Mapping[str, float | None]:
-        """Return the scores that some labels give, over the factors that are known alone."""
+        """Return the scores that some labels give, over the requirements that are known alone."""
         truth = self.case.truth
         known: dict[str, object] = {
-            name: tuple(factor for factor in getattr(truth, name) if factor.id in self.truth)
+            name: tuple(requirement for requirement in getattr(truth, name) if requirement.id in self.truth)
             for name in Truth.model_fields
             if name in ("explicit", "implicit", "facts")
         }
@@ -374,7 +374,7 @@ class Held:
 class _Known(NamedTuple):
     """A label by what it is grouped by."""
 
-    factor: Factor
+    requirement: Requirement
     label: Label
     language: str
 
@@ -389,7 +389,7 @@ class Pair:
 
     @classmethod
     def of(cls, dialogue: int, mark: Mark, label: Label) -> Pair:
-        """Return the pair; of a factor that is marked passed or failed any level above 0 counts as passed."""
+        """Return the pair; of a requirement that is marked passed or failed any level above 0 counts as passed."""
         if label.value is None:
             said = UNDECIDED
         elif isinstance(mark, str):
@@ -473,7 +473,7 @@ class Agreement:
         return {
             "all": self._grouped(lambda _: ("all",)),
             "kind": self._grouped(lambda one: (one.label.kind,)),
-            "check": self._grouped(lambda one: check_kinds(one.factor)),
+            "check": self._grouped(lambda one: check_kinds(one.requirement)),
             "language": self._grouped(lambda one: (one.language,)),
             "by": self._grouped(lambda one: (one.label.by,)),
         }
@@ -481,8 +481,8 @@ class Agreement:
     def _grouped(self, names: Callable[[_Known], Iterable[str]]) -> dict[str, Group]:
         found: dict[str, list[Pair]] = {}
         for number, held in enumerate(self.held):
-            for factor, mark, label in held.labels:
-                for name in names(_Known(factor, label, held.case.language)):
+            for requirement, mark, label in held.labels:
+                for name in names(_Known(requirement, label, held.case.language)):
                     found.setdefault(name, []).append(Pair.of(number, mark, label))
         return {name: Group(tuple(pairs)) for name, pairs in sorted(found.items())}
 
@@ -661,8 +661,8 @@ def rates_of(agreement: Agreement, level: float) -> dict[str, dict[str, JudgeRat
     """
     counted: dict[tuple[str, str], list[tuple[int, bool]]] = {}
     for dialogue, held in enumerate(agreement.held):
-        for factor, mark, label in held.labels:
-            if factor.machine_sure or label.by == "decision":
+        for requirement, mark, label in held.labels:
+            if requirement.machine_sure or label.by == "decision":
                 continue
             kept = mark_value(mark) > 0
             right = label.value is not None and (label.value > 0) == kept

@@ -15,7 +15,6 @@ from pytest_mapsat.model import (
     Check,
     Chooses,
     ClockTime,
-    Factor,
     Json,
     JsonObject,
     LabelledAnswer,
@@ -25,6 +24,7 @@ from pytest_mapsat.model import (
     Order,
     Quote,
     Recommends,
+    Requirement,
     Said,
     SameEnd,
     Step,
@@ -135,7 +135,7 @@ def swapped_order(run: OracleRun) -> Iterator[Mutant]:
 
 
 #: A fifth less or more: further off than any tolerance of a check should forgive.
-_FACTORS = (0.8, 1.2)
+_REQUIREMENTS = (0.8, 1.2)
 #: Minutes: an hour is what a slip of the clock looks like.
 _SHIFTS = (-60, 60)
 _DAY = 24 * 60
@@ -155,19 +155,19 @@ _CHINESE_UNITS = {
 def value_off(run: OracleRun) -> Iterator[Mutant]:
     """A distance, duration, price or other number a fifth lower or higher."""
     for figure in figures(run.text):
-        for factor in _FACTORS:
-            written = _off(figure.value, factor)
+        for requirement in _REQUIREMENTS:
+            written = _off(figure.value, requirement)
             old = run.text[figure.start : figure.end]
             new = old.replace(f"{figure.value:g}", written, 1) if f"{figure.value:g}" in old else ""
             if new and new != old:
                 yield Mutant(f"{old} became {new}", run.saying(run.replaced(figure.start, figure.end, new)))
 
 
-def _off(value: float, factor: float) -> str:
+def _off(value: float, requirement: float) -> str:
     """Return the changed value, as a whole number where it was one and that moves it by about as much."""
-    changed = value * factor
+    changed = value * requirement
     whole = round(changed)
-    close = value and abs(whole / value - factor) <= 0.1  # noqa: PLR2004  half of the change that is made
+    close = value and abs(whole / value - requirement) <= 0.1  # noqa: PLR2004  half of the change that is made
     return str(whole) if value == int(value) and close else f"{changed:.3g}"
 
 
@@ -206,9 +206,13 @@ _ROLES = {
 
 def number_made_up(run: OracleRun) -> Iterator[Mutant]:
     """A number for something of which the answer gives none."""
-    for factor in run.case.truth.factors:
-        for check in checks_of(factor):
-            if not isinstance(check, Number) or not (lead := _lead(run, check)) or _speaks_of(run, check, factor.id):
+    for requirement in run.case.truth.requirements:
+        for check in checks_of(requirement):
+            if (
+                not isinstance(check, Number)
+                or not (lead := _lead(run, check))
+                or _speaks_of(run, check, requirement.id)
+            ):
                 continue
             english, chinese = _units(run, check)
             number = f"{_MADE_UP} {english}".rstrip()
@@ -231,9 +235,9 @@ def _lead(run: OracleRun, check: Number) -> str:
     return next((_ROLES[role][run.chinese] for role in check.role if role in _ROLES), "")
 
 
-def _speaks_of(run: OracleRun, check: Number, factor: str) -> bool:
+def _speaks_of(run: OracleRun, check: Number, requirement: str) -> bool:
     if not check.near:
-        return not run.labels[factor].vacuous
+        return not run.labels[requirement].vacuous
     dimension = UNITS[check.unit][0]
     text = folded(run.text)
     return any(has(text, near) for near in check.near) and any(one.dimension == dimension for one in figures(text))
@@ -435,7 +439,9 @@ def politeness(run: OracleRun) -> Iterator[Mutant]:
 
 def reordered_sentences(run: OracleRun) -> Iterator[Mutant]:
     """The last sentence that stands alone comes first; not where a check looks at an order."""
-    ordered = any(isinstance(check, Order) for factor in run.case.truth.factors for check in checks_of(factor))
+    ordered = any(
+        isinstance(check, Order) for requirement in run.case.truth.requirements for check in checks_of(requirement)
+    )
     texts = [run.text[start:end].strip() for start, end in run.sentences]
     alone = [index for index, text in enumerate(texts) if index and not _DEPENDS.match(text)]
     if ordered or not alone:
@@ -457,7 +463,12 @@ def turned_down(run: OracleRun) -> Iterator[Mutant]:
 
 def _may_be_named(run: OracleRun, name: str) -> bool:
     """Return whether no check counts the bare words: where one does, even a name that is turned down may matter."""
-    words = (phrase for factor in run.case.truth.factors for check in checks_of(factor) for phrase in _phrases(check))
+    words = (
+        phrase
+        for requirement in run.case.truth.requirements
+        for check in checks_of(requirement)
+        for phrase in _phrases(check)
+    )
     return not any(phrase in name or name in phrase for phrase in words)
 
 
@@ -626,7 +637,7 @@ def write_changes(case: Case, suite: SandboxSuite, oracle: Trajectory) -> Iterat
     made = [(index, step) for index, turn in enumerate(oracle.turns) for step in turn.steps if step.kind == "call"]
     calls: list[_Call] = [(index, step.tool, step.arguments) for index, step in made]
     end = End(tables_of(case, suite), oracle)
-    checks = [check for factor in case.truth.factors for check in checks_of(factor)]
+    checks = [check for requirement in case.truth.requirements for check in checks_of(requirement)]
     ignored = [column for check in checks if isinstance(check, SameEnd) for column in check.ignore]
     for at, (_, step) in enumerate(made):
         if not step.changed:
@@ -701,8 +712,8 @@ class Crossing:
 
     Attributes:
         mutant: the oracle's dialogue with another last reply.
-        violates: the factors that it surely breaks; none where it is harmless.
-        holds: the factors that it surely keeps, where it is harmless.
+        violates: the requirements that it surely breaks; none where it is harmless.
+        holds: the requirements that it surely keeps, where it is harmless.
     """
 
     mutant: Mutant
@@ -712,7 +723,7 @@ class Crossing:
 
 @dataclass(frozen=True, eq=False)
 class _Answer:
-    """A labelled reply: its words, and the factors that hold and do not."""
+    """A labelled reply: its words, and the requirements that hold and do not."""
 
     id: str
     text: str
@@ -743,7 +754,7 @@ class Answers:
     @classmethod
     def of(cls, run: OracleRun, answers: Iterable[LabelledAnswer]) -> Answers:
         """Return the answers to the run's case that are one reply, sorted by what their labels say."""
-        required = {factor.id for factor in run.case.truth.required}
+        required = {requirement.id for requirement in run.case.truth.required}
         told = [_Answer.of(one) for one in answers if one.case == run.case.id and one.text is not None]
         right = tuple(one for one in told if required <= {*one.kept})
         return cls(run, right, tuple(one for one in told if required & {*one.broken}))
@@ -790,9 +801,9 @@ def swapped_things(answers: Answers) -> Iterator[Crossing]:
     for good in answers.right:
         for one, other in permutations(_names_in(good.text, run), 2):
             broken = tuple(
-                factor.id
-                for factor in run.case.truth.factors
-                if factor.id in good.kept and _asks_for(factor, one, other, good.text)
+                requirement.id
+                for requirement in run.case.truth.requirements
+                if requirement.id in good.kept and _asks_for(requirement, one, other, good.text)
             )
             if broken and _alike(run, one, other) and not _otherwise_named(good.text, one, other):
                 text = good.text.replace(one, "\0").replace(other, one).replace("\0", other)
@@ -826,7 +837,7 @@ CROSSED: dict[str, Callable[[Answers], Iterator[Crossing]]] = {
 
 def _with_a_wrong_figure(answers: Answers) -> Iterator[tuple[_Answer, Amount]]:
     """Yield the answers that break one fact only, and have one figure of its sort that neither the tools, the user nor a right answer has."""
-    facts = {factor.id for factor in answers.run.case.truth.facts}
+    facts = {requirement.id for requirement in answers.run.case.truth.facts}
     known = list(_amounts(_evidence(answers.run)))
     known += [one for good in answers.right for one in _amounts(good.text)]
     for bad in answers.wrong:
@@ -842,7 +853,7 @@ def _with_a_wrong_figure(answers: Answers) -> Iterator[tuple[_Answer, Amount]]:
 
 def _checks(run: OracleRun, bad: _Answer) -> list[Number | ClockTime]:
     """Return the checks that hold the figures of the fact that an answer breaks against those that tools returned."""
-    fact = next(factor for factor in run.case.truth.facts if factor.id == bad.broken[0])
+    fact = next(requirement for requirement in run.case.truth.facts if requirement.id == bad.broken[0])
     return [check for check in checks_of(fact) if isinstance(check, Number | ClockTime) and check.bounds]
 
 
@@ -917,17 +928,17 @@ def _names_in(text: str, run: OracleRun) -> list[str]:
     return [name for name in found if not any(name in other for other in found if other != name)]
 
 
-def _asks_for(factor: Factor, one: str, other: str, text: str) -> bool:
-    """Return whether a factor that a text keeps asks for one thing, the only such one that the text names, and not for another."""
+def _asks_for(requirement: Requirement, one: str, other: str, text: str) -> bool:
+    """Return whether a requirement that a text keeps asks for one thing, the only such one that the text names, and not for another."""
     return any(
         _is(one, names) and not _is(other, names) and sum(name in text for name in names) == 1
-        for names in _wanted(factor)
+        for names in _wanted(requirement)
     )
 
 
-def _wanted(factor: Factor) -> Iterator[tuple[str, ...]]:
-    """Yield the names of which a factor asks that nothing else is proposed."""
-    for check in _needed(factor.check) if factor.check is not None else ():
+def _wanted(requirement: Requirement) -> Iterator[tuple[str, ...]]:
+    """Yield the names of which a requirement asks that nothing else is proposed."""
+    for check in _needed(requirement.check) if requirement.check is not None else ():
         if isinstance(check, Chooses):
             yield check.option
         elif isinstance(check, Recommends) and check.names and check.quantifier == "all":
@@ -951,12 +962,12 @@ def _alike(run: OracleRun, one: str, other: str) -> bool:
 
 
 def _excluded(run: OracleRun, name: str, text: str) -> bool:
-    """Return whether a factor forbids that a thing is proposed, so that a right answer which names it turns it down or compares it."""
-    for factor in run.case.truth.required:
-        for names in _wanted(factor):
+    """Return whether a requirement forbids that a thing is proposed, so that a right answer which names it turns it down or compares it."""
+    for requirement in run.case.truth.required:
+        for names in _wanted(requirement):
             if not _is(name, names) and any(wanted in text for wanted in names):
                 return True
-        needed = _needed(factor.check) if factor.check is not None else ()
+        needed = _needed(requirement.check) if requirement.check is not None else ()
         if any(isinstance(check, Avoids) and _is(name, check.names) for check in needed):
             return True
     return False

@@ -113,7 +113,9 @@ def _at_the_start(case: Case, suite: Suite) -> Iterator[_Found]:
     """Give the requirements on the end that hold before an agent has done anything, and a reference that cannot be played."""
     places = _places(case)
     reading = [
-        factor for factor in case.truth.factors if any(isinstance(one, _OF_THE_END) for one in checks_of(factor))
+        requirement
+        for requirement in case.truth.requirements
+        if any(isinstance(one, _OF_THE_END) for one in checks_of(requirement))
     ]
     if not reading:
         return
@@ -134,54 +136,55 @@ def _at_the_start(case: Case, suite: Suite) -> Iterator[_Found]:
         place = ("truth", "oracle" if case.truth.end == "oracle" else "end")
         yield "error", "reference", place, reference.problem, "a reference is made of calls that the sandbox answers"
     verdict = ChecksJudge(suite.tools, suite.vocabulary, suite=suite).judge(case, trajectory)
-    labels = {label.factor: label for label in verdict.labels}
-    silent_fails = any(labels[factor.id].outcome == "failed" for factor in case.truth.required)
-    for factor in reading:
-        label = labels[factor.id]
-        if label.outcome != "passed" or factor.id not in places:
+    labels = {label.requirement: label for label in verdict.labels}
+    silent_fails = any(labels[requirement.id].outcome == "failed" for requirement in case.truth.required)
+    for requirement in reading:
+        label = labels[requirement.id]
+        if label.outcome != "passed" or requirement.id not in places:
             continue
-        if any(isinstance(one, EndState) for one in checks_of(factor)):
-            message = f"{factor.id} holds at the start: an agent that does nothing keeps it"
+        if any(isinstance(one, EndState) for one in checks_of(requirement)):
+            message = f"{requirement.id} holds at the start: an agent that does nothing keeps it"
             yield (
                 "error",
                 "holds-at-start",
-                places[factor.id],
+                places[requirement.id],
                 message,
                 "say what must have changed; unchanged says what must not",
             )
         elif label.idle and not silent_fails:
-            message = (
-                f"{factor.id} holds where nothing changes, and no requirement fails an agent that does and says nothing"
-            )
-            yield "warning", "nothing-to-change", places[factor.id], message, "add a requirement on the reply"
+            message = f"{requirement.id} holds where nothing changes, and no requirement fails an agent that does and says nothing"
+            yield "warning", "nothing-to-change", places[requirement.id], message, "add a requirement on the reply"
 
 
 def _places(case: Case) -> dict[str, _Place]:
-    """Return where the factors with checks stand, by id."""
+    """Return where the requirements with checks stand, by id."""
     return {
-        factor.id: ("truth", kind, number)
+        requirement.id: ("truth", kind, number)
         for kind in ("explicit", "implicit", "facts", "policies")
-        for number, factor in enumerate(getattr(case.truth, kind))
-        if factor.check is not None
+        for number, requirement in enumerate(getattr(case.truth, kind))
+        if requirement.check is not None
     }
 
 
 def _unfit(case: Case, verdict: Verdict) -> Iterator[_Found]:
     """Give what the oracle itself does not keep, and what nobody can tell of it."""
     places = _places(case)
-    hard = {factor.id for factor in case.truth.implicit if factor.severity == "hard"}
+    hard = {requirement.id for requirement in case.truth.implicit if requirement.severity == "hard"}
     for label in verdict.labels:
-        if label.factor not in places or (label.kind == "implicit" and label.factor not in hard):
+        if label.requirement not in places or (label.kind == "implicit" and label.requirement not in hard):
             continue  # a preference may be traded
-        place, why = places[label.factor], printable(label.why.removeprefix("undecided: ").removeprefix("suspect: "))
+        place, why = (
+            places[label.requirement],
+            printable(label.why.removeprefix("undecided: ").removeprefix("suspect: ")),
+        )
         if label.outcome == "failed" or label.suspect:  # it is known to be right
             hint = "an oracle is a dialogue that passes: mend its words or the check"
-            yield "warning", _FAILS, place, f"the oracle fails {label.factor}: {why}", hint
+            yield "warning", _FAILS, place, f"the oracle fails {label.requirement}: {why}", hint
         elif label.outcome == "unevaluated" and label.blame == "judge":
             hint = "nobody can judge it so, whatever an agent does"
-            yield "error", _OPEN, place, f"the check of {label.factor} cannot be judged: {why}", hint
+            yield "error", _OPEN, place, f"the check of {label.requirement} cannot be judged: {why}", hint
         elif label.outcome == "unevaluated":
-            yield "note", _OPEN, place, f"the oracle leaves open {label.factor}: {why}", ""
+            yield "note", _OPEN, place, f"the oracle leaves open {label.requirement}: {why}", ""
 
 
 def _unknown_checks(case: Case) -> Iterator[_Found]:

@@ -1,4 +1,4 @@
-"""Which factors a change of an oracle dialogue makes false, by plain readings that share nothing with the judge's."""
+"""Which requirements a change of an oracle dialogue makes false, by plain readings that share nothing with the judge's."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ from pytest_mapsat.model import (
     Chooses,
     ClockTime,
     Covers,
-    Factor,
     FactRequirement,
     Grounded,
-    ImplicitFactor,
+    ImplicitRequirement,
     Json,
     Label,
     Not,
@@ -39,6 +38,7 @@ from pytest_mapsat.model import (
     Order,
     Quote,
     Recommends,
+    Requirement,
     Said,
     Tool,
     Trajectory,
@@ -233,8 +233,8 @@ class OracleRun:
 
     @cached_property
     def labels(self) -> Mapping[str, Label]:
-        """The oracle's labels by factor."""
-        return {label.factor: label for label in self.verdict.labels}
+        """The oracle's labels by requirement."""
+        return {label.requirement: label for label in self.verdict.labels}
 
     @cached_property
     def evidence(self) -> tuple[Quote, ...]:
@@ -609,9 +609,9 @@ _READS: dict[type, Callable[[Any, PlainDialogue], bool | None]] = {
 
 
 def violated(run: OracleRun, mutant: Mutant) -> tuple[str, ...]:
-    """Return the factors that held on the oracle and do not hold on a mutant, as far as plain readings can tell."""
+    """Return the requirements that held on the oracle and do not hold on a mutant, as far as plain readings can tell."""
     reader = _Reader(run, mutant)
-    return tuple(factor.id for factor in run.case.truth.factors if reader.lowers(factor))
+    return tuple(requirement.id for requirement in run.case.truth.requirements if reader.lowers(requirement))
 
 
 class _Reader:
@@ -623,19 +623,19 @@ class _Reader:
         self._made_up = mutant.made_up
         self._strict = False
 
-    def lowers(self, factor: Factor) -> bool:
-        """Return whether the factor surely gets less than on the oracle."""
-        before = self._labels[factor.id].value
+    def lowers(self, requirement: Requirement) -> bool:
+        """Return whether the requirement surely gets less than on the oracle."""
+        before = self._labels[requirement.id].value
         if not before:
             return False
-        self._strict = isinstance(factor, FactRequirement)
-        after = self._level(factor)
+        self._strict = isinstance(requirement, FactRequirement)
+        after = self._level(requirement)
         return after is not None and after < before
 
-    def _level(self, factor: Factor) -> float | None:
-        rules = [(1.0, factor.check)] if factor.check is not None else []
-        if isinstance(factor, ImplicitFactor):
-            rules += [(rule.level, rule.check) for rule in factor.levels]
+    def _level(self, requirement: Requirement) -> float | None:
+        rules = [(1.0, requirement.check)] if requirement.check is not None else []
+        if isinstance(requirement, ImplicitRequirement):
+            rules += [(rule.level, rule.check) for rule in requirement.levels]
         for level, check in rules:
             held = self._holds(check)
             if held is not False:
@@ -673,11 +673,11 @@ class _Reader:
         return frozenset(around_of(turns[quote.turn].text, quote.start, quote.end) for quote in finding.quotes)
 
 
-def checks_of(factor: Factor) -> Iterator[Check]:
-    """Yield the parts of all checks of a factor."""
-    if factor.check is not None:
-        yield from leaves(factor.check)
-    for rule in factor.levels if isinstance(factor, ImplicitFactor) else ():
+def checks_of(requirement: Requirement) -> Iterator[Check]:
+    """Yield the parts of all checks of a requirement."""
+    if requirement.check is not None:
+        yield from leaves(requirement.check)
+    for rule in requirement.levels if isinstance(requirement, ImplicitRequirement) else ():
         yield from leaves(rule.check)
 
 

@@ -29,10 +29,10 @@ class Trial:
         kind: the operator; ``oracle`` for the unchanged dialogue.
         case: the case's id.
         changed: what was changed, in words.
-        violates: the factors that the change makes false; empty for a harmless mutant.
-        lowered: the factors that got less than on the oracle.
-        undecided: the factors that the judge leaves open though it decided them on the oracle.
-        why: what the judge says of the factors that decide: those that should have been lowered and were not, or the reverse.
+        violates: the requirements that the change makes false; empty for a harmless mutant.
+        lowered: the requirements that got less than on the oracle.
+        undecided: the requirements that the judge leaves open though it decided them on the oracle.
+        why: what the judge says of the requirements that decide: those that should have been lowered and were not, or the reverse.
     """
 
     kind: str
@@ -45,12 +45,14 @@ class Trial:
 
     @property
     def missed(self) -> tuple[str, ...]:
-        """The violated factors that the judge calls as good as on the oracle."""
-        return tuple(factor for factor in self.violates if factor not in (*self.lowered, *self.undecided))
+        """The violated requirements that the judge calls as good as on the oracle."""
+        return tuple(
+            requirement for requirement in self.violates if requirement not in (*self.lowered, *self.undecided)
+        )
 
     @property
     def passed(self) -> bool:
-        """Whether the judge was not wrong: no violated factor is as good as before, or, of a harmless mutant, none lowered."""
+        """Whether the judge was not wrong: no violated requirement is as good as before, or, of a harmless mutant, none lowered."""
         return not self.missed if self.violates else not self.lowered
 
     @property
@@ -63,7 +65,7 @@ class Trial:
         return {
             "kind": self.kind,
             "case": self.case,
-            "factors": list(self.missed),
+            "requirements": list(self.missed),
             "changed": self.changed,
             "why": dict(self.why),
         }
@@ -87,7 +89,7 @@ class Trials:
 
     @property
     def killed(self) -> tuple[Trial, ...]:
-        """The wrong mutants that the judge calls wrong in every violated factor."""
+        """The wrong mutants that the judge calls wrong in every violated requirement."""
         return tuple(trial for trial in self.wrong if trial.passed and not trial.open)
 
     @property
@@ -97,12 +99,12 @@ class Trials:
 
     @property
     def survived(self) -> tuple[Trial, ...]:
-        """The wrong mutants that a violated factor did not kill."""
+        """The wrong mutants that a violated requirement did not kill."""
         return tuple(trial for trial in self.wrong if not trial.passed)
 
     @property
     def false_alarms(self) -> tuple[Trial, ...]:
-        """The harmless mutants of which a factor was lowered."""
+        """The harmless mutants of which a requirement was lowered."""
         return tuple(trial for trial in self.harmless if not trial.passed)
 
     def to_json(self) -> JsonObject:
@@ -127,13 +129,13 @@ class Proof(Trials):
     Attributes:
         crossed: the mutants that are made of labelled answers, judged.
         untried: the cases that could not be tried, with the reason.
-        factors: the factors of each case that was tried.
+        requirements: the requirements of each case that was tried.
         idle: changes that surely break no check, and so count for nothing: case, kind, what was changed.
     """
 
     crossed: Trials = Trials(())
     untried: Mapping[str, str] = field(default_factory=dict)
-    factors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    requirements: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     idle: tuple[tuple[str, str, str], ...] = ()
 
     def to_json(self) -> JsonObject:
@@ -158,7 +160,7 @@ def prove(cases: Iterable[Case], suite: Suite, answers: Sequence[LabelledAnswer]
     trials: list[Trial] = []
     crossed: list[Trial] = []
     untried: dict[str, str] = {}
-    factors: dict[str, tuple[str, ...]] = {}
+    requirements: dict[str, tuple[str, ...]] = {}
     idle: list[tuple[str, str, str]] = []
     for case in cases:
         trajectory = play_oracle(case, suite)
@@ -166,13 +168,13 @@ def prove(cases: Iterable[Case], suite: Suite, answers: Sequence[LabelledAnswer]
         if reason:
             untried[case.id] = reason
             continue
-        factors[case.id] = tuple(factor.id for factor in case.truth.factors)
+        requirements[case.id] = tuple(requirement.id for requirement in case.truth.requirements)
         verdict = judge.judge(case, trajectory)
         run = OracleRun(case, suite.tools, trajectory, verdict, suite.vocabulary)
         trials += _tried(run, judge, idle)
         trials += _written(run, suite, judge)
         crossed += _crossed(Answers.of(run, answers), judge)
-    return Proof(tuple(trials), Trials(tuple(crossed)), untried, factors, tuple(idle))
+    return Proof(tuple(trials), Trials(tuple(crossed)), untried, requirements, tuple(idle))
 
 
 def _unfit(case: Case, trajectory: Trajectory) -> str:
@@ -184,8 +186,8 @@ def _unfit(case: Case, trajectory: Trajectory) -> str:
 
 
 def _tried(run: OracleRun, judge: Judge, idle: list[tuple[str, str, str]]) -> Iterator[Trial]:
-    open_ = tuple(label.factor for label in run.verdict.labels if label.value is None)
-    accused = tuple(label.factor for label in run.verdict.labels if label.value == 0)
+    open_ = tuple(label.requirement for label in run.verdict.labels if label.value is None)
+    accused = tuple(label.requirement for label in run.verdict.labels if label.value == 0)
     yield Trial("oracle", run.case.id, "nothing", (), accused, open_, _why(run.labels, accused))
     seen = {trajectory_digest(run.trajectory)}
     for kind, mutant, harmless in _mutants(run):
@@ -202,7 +204,7 @@ def _tried(run: OracleRun, judge: Judge, idle: list[tuple[str, str, str]]) -> It
 
 def _written(run: OracleRun, suite: Suite, judge: Judge) -> Iterator[Trial]:
     """Yield the mutants of what the oracle writes. Each ends otherwise than it, so that one of the case's requirements at least must break."""
-    required = tuple(factor.id for factor in run.case.truth.required)
+    required = tuple(requirement.id for requirement in run.case.truth.required)
     for kind, mutants in groupby(
         sorted(write_changes(run.case, suite, run.trajectory), key=itemgetter(0)), itemgetter(0)
     ):
@@ -219,7 +221,7 @@ def _mutants(run: OracleRun) -> Iterator[tuple[str, Mutant, bool]]:
 
 
 def _trial(run: OracleRun, judge: Judge, kind: str, mutant: Mutant, broken: tuple[str, ...]) -> Trial:
-    labels = {label.factor: label for label in judge.judge(run.case, mutant.trajectory).labels}
+    labels = {label.requirement: label for label in judge.judge(run.case, mutant.trajectory).labels}
     before = {name: label.value for name, label in run.labels.items() if label.value is not None}
     lowered = tuple(name for name, value in before.items() if _value(labels, name) < value)
     undecided = tuple(name for name in before if labels[name].value is None)
@@ -237,7 +239,7 @@ def _crossed(answers: Answers, judge: Judge) -> Iterator[Trial]:
                 continue
             seen.add(digest)
             verdict = judge.judge(answers.run.case, crossing.mutant.trajectory)
-            labels = {label.factor: label for label in verdict.labels}
+            labels = {label.requirement: label for label in verdict.labels}
             told = crossing.violates or crossing.holds
             lowered = tuple(name for name in told if _value(labels, name) < 1)
             undecided = tuple(name for name in told if labels[name].value is None)
@@ -264,11 +266,11 @@ _SHOWN = 60
 
 def table(proof: Proof) -> Iterator[str]:
     """Yield the lines of the report, as wide as the terminal where no word is longer."""
-    title = "mutants by case and factor (killed: wrong; alarms: harmless; undec.: left open)"
+    title = "mutants by case and requirement (killed: wrong; alarms: harmless; undec.: left open)"
     yield from wrap(title, columns(), hang=2)
     yield _head()
-    for case, factors in proof.factors.items():
-        yield from _case(case, factors, [trial for trial in proof.trials if trial.case == case])
+    for case, requirements in proof.requirements.items():
+        yield from _case(case, requirements, [trial for trial in proof.trials if trial.case == case])
     yield ""
     yield from _by_kind("mutants by kind", proof)
     if proof.crossed.trials:
@@ -291,16 +293,25 @@ def _by_kind(title: str, trials: Trials) -> Iterator[str]:
         yield _row(kind, *_counts([trial for trial in trials.trials if trial.kind == kind]))
 
 
-def _case(case: str, factors: Sequence[str], trials: Sequence[Trial]) -> Iterator[str]:
-    wrong = Counter(factor for trial in trials for factor in trial.violates)
-    missed = Counter(factor for trial in trials for factor in trial.missed)
-    alarms = Counter(factor for trial in trials if not trial.violates for factor in trial.lowered)
-    unsure = Counter(factor for trial in trials for factor in trial.violates if factor in trial.undecided)
-    open_ = Counter(factor for trial in trials if not trial.violates for factor in trial.undecided)
+def _case(case: str, requirements: Sequence[str], trials: Sequence[Trial]) -> Iterator[str]:
+    wrong = Counter(requirement for trial in trials for requirement in trial.violates)
+    missed = Counter(requirement for trial in trials for requirement in trial.missed)
+    alarms = Counter(requirement for trial in trials if not trial.violates for requirement in trial.lowered)
+    unsure = Counter(
+        requirement for trial in trials for requirement in trial.violates if requirement in trial.undecided
+    )
+    open_ = Counter(requirement for trial in trials if not trial.violates for requirement in trial.undecided)
     yield _row(case, *_counts(trials))
-    for factor in factors:
-        killed = wrong[factor] - missed[factor] - unsure[factor]
-        yield _row(factor, wrong[factor], killed, alarms[factor], unsure[factor] + open_[factor], indented=True)
+    for requirement in requirements:
+        killed = wrong[requirement] - missed[requirement] - unsure[requirement]
+        yield _row(
+            requirement,
+            wrong[requirement],
+            killed,
+            alarms[requirement],
+            unsure[requirement] + open_[requirement],
+            indented=True,
+        )
 
 
 def _counts(trials: Sequence[Trial]) -> tuple[int, int, int, int]:
@@ -339,11 +350,11 @@ def _idle(proof: Proof) -> Iterator[str]:
 def _listed(what: str, trials: Iterable[Trial]) -> Iterator[str]:
     for trial in trials:
         yield ""
-        factors = ", ".join(trial.missed or trial.lowered)
-        yield from wrap(f"{what}: {trial.kind}: case {trial.case}: {factors}", columns(), hang=2)
+        requirements = ", ".join(trial.missed or trial.lowered)
+        yield from wrap(f"{what}: {trial.kind}: case {trial.case}: {requirements}", columns(), hang=2)
         yield from wrap(f"changed: {printable(trial.changed)}", columns(), indent="  ", hang=2)
-        for factor, why in trial.why.items():
-            yield from wrap(f"{factor}: {printable(why)}", columns(), indent="  ", hang=2)
+        for requirement, why in trial.why.items():
+            yield from wrap(f"{requirement}: {printable(why)}", columns(), indent="  ", hang=2)
 
 
 def _summary(proof: Proof) -> Iterator[str]:

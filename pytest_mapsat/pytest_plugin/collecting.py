@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -26,7 +26,6 @@ class Collecting:
         options: what the run was asked for.
         suites: the suites of this process.
         episodes: told where tests of the user's own ask for cases too.
-        durations: how long cases took, for shards of equal length.
         load: loads the case of an item.
         agent_fixture: whether the agent is that of a fixture.
 
@@ -42,7 +41,6 @@ class Collecting:
         suites: Suites,
         episodes: Episodes,
         *,
-        durations: Mapping[str, float] | None,
         load: Callable[[CaseParam], Case],
         agent_fixture: bool,
     ) -> None:
@@ -50,7 +48,6 @@ class Collecting:
         self._options = options
         self._suites = suites
         self._episodes = episodes
-        self._durations = durations
         self._load = load
         self._agent_fixture = agent_fixture
         self.collected = Collected()
@@ -102,7 +99,7 @@ class Collecting:
     def _keep_shard(self, items: list[pytest.Item]) -> None:
         """Deselect the cases of other shards; tests that are of no case stay in all of them."""
         cases = {item: param.id for item in items if (param := param_or_none(item)) is not None}
-        mine = cases_of_shard(cases.values(), self._options.shard, self._durations)
+        mine = cases_of_shard(cases.values(), self._options.shard)
         others = [item for item in items if cases.get(item, "") not in ("", *mine)]
         left_out = set(others)
         items[:] = [item for item in items if item not in left_out]

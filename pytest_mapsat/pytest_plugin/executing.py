@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-
-from .options import agent_spec, text_of
 
 if TYPE_CHECKING:
     from pytest_mapsat.model import RunRequest
@@ -17,27 +14,6 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 _HERE = "leave --mapsat-executor out"
-
-
-def read_executor(config: pytest.Config) -> str:
-    """Return the address of the scheduler of dask that episodes are handed to; empty where they are played here.
-
-    Raises:
-        pytest.UsageError: it names something else, or an agent that only this process has.
-    """
-    spec = text_of(config, "executor", "local")
-    if spec == "local":
-        return ""
-    kind, _, address = spec.partition(":")
-    if kind != "dask" or not re.fullmatch(r"[\w.:/\[\]-]{1,300}", address, re.ASCII):
-        raise pytest.UsageError(
-            f"--mapsat-executor: found {spec!r}, expected local, or dask:ADDRESS as in dask:tcp://host:8786"
-        )
-    if agent_spec(config) == "fixture":
-        raise pytest.UsageError(
-            f"--mapsat-executor={spec}: the agent of a fixture is an object of this process: name it as module:attr, or {_HERE}"
-        )
-    return address
 
 
 def connect(config: pytest.Config, settings: Settings, *, asks_models: bool) -> Cluster | None:
@@ -54,8 +30,7 @@ def connect(config: pytest.Config, settings: Settings, *, asks_models: bool) -> 
     """
     if not settings.executor:
         return None
-    models = settings.models
-    bounds = (models.max_cost, models.max_tokens, models.requests_a_minute, models.tokens_a_minute)
+    bounds = (settings.max_cost, *settings.rates)
     reasons = {
         "--mapsat-isolate starts processes of its own": settings.isolation is not None,
         "--mapsat-on-miss asks from this process": settings.request.options.on_miss != "strict",
@@ -86,4 +61,4 @@ def elsewhere(cluster: Cluster, settings: Settings, request: RunRequest, root: P
     from pytest_mapsat.runs.elsewhere import Elsewhere  # noqa: PLC0415 (an agent is active)
 
     rounds = 1 + (settings.concurrency or 1) // max(cluster.threads, 1)
-    return Elsewhere(cluster.executor, request, root, settings.models.cache, rounds=rounds, gone=cluster.gone)
+    return Elsewhere(cluster.executor, request, root, settings.cache, rounds=rounds, gone=cluster.gone)

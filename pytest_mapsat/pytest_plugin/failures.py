@@ -12,12 +12,12 @@ import pytest
 
 from pytest_mapsat.metrics import PassRule
 from pytest_mapsat.model import Case, Metric, RunOptions, RunRequest, Scorecard
+from pytest_mapsat.options import OPTIONS
 from pytest_mapsat.reports import again_command, failure_text, harmless, printable
 from pytest_mapsat.runs.request import CeilingReachedError
 from pytest_mapsat.secrets import known_secrets
 
 from .items import param_of, raised_at
-from .options import given_options
 from .passes import mark_trial
 
 #: Columns of the text of a failure.
@@ -94,17 +94,18 @@ def again_of(config: pytest.Config, request: RunRequest, place: str) -> str:
     """
     option = config.option
     settings = [("-c", option.inifilename), ("--rootdir", option.rootdir)]
-    settings.append(("--mapsat-decisions", option.mapsat_decisions))
-    settings += [("--mapsat-isolate-env", name) for name in option.mapsat_isolate_env or ()]
-    settings.append(("--mapsat-memory", option.mapsat_memory))
     settings += [("-o", text) for text in option.override_ini or ()]
     settings += [("-p", name) for name in option.plugins or () if not name.startswith("no:")]
     # What an ini file adds to the command line, it adds again.
     typed = tuple(map(str, config.invocation_params.args))
     said = [(name, value) for name, value in settings if value and any(word.endswith(value) for word in typed)]
-    command = again_command(request, place, given_options(config))
-    if "--mapsat-isolate" in typed:
-        command += " --mapsat-isolate"
+    given = frozenset(
+        name for name, option in OPTIONS.items() if option.typed and config.getoption(option.dest) is not None
+    )
+    command = again_command(request, place, given)
+    isolate = next((word for word in typed if word.startswith("--mapsat-isolate")), "")
+    if isolate:
+        command += f" {shlex.quote(isolate)}"
     return " ".join([command, *(f"{name} {shlex.quote(value)}" for name, value in said)])
 
 

@@ -1,4 +1,4 @@
-"""``--mapsat-pass-rule K/N``: a failed trial is missed, and the case decides, on the item of the trial that ends last.
+"""``--mapsat-trials=K/N``: a failed trial is missed, and the case decides, on the item of the trial that ends last.
 
 Trials of a case may run on several workers, so it is decided where all reports arrive: on the controller, before anybody else has seen them.
 """

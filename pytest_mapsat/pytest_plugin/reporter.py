@@ -30,9 +30,9 @@ from .gathering import Gathered, lines_of, was_expected, why_none
 from .hooks import call_each
 from .items import is_case
 from .leaving import HeldStatus
-from .options import agent_spec, partial_reasons
 from .passes import Passes
 from .progress import Progress, is_wanted
+from .registration import agent_spec
 from .reports import Reports
 from .settings import Settings
 from .suites import Suites
@@ -107,7 +107,7 @@ class Reporter:
         _ = thresholds_of(options, known), drops_of(options, known)
         if self._decides:
             if self.settings.save is not None:
-                check_save_path(self.settings.save, self.settings.decisions)
+                check_save_path(self.settings.save)
             self._reports.check()
 
     # -- the start -------------------------------------------------------------------------
@@ -317,7 +317,7 @@ class Reporter:
             python=platform.python_version(),
             pytest=pytest.__version__,
         )
-        outcome = Outcome(accounting, partial_reasons(self.config, options.shard), tuple(self._broken))
+        outcome = Outcome(accounting, _partial_reasons(self.config, options.shard), tuple(self._broken))
         used = self.suites.used()
         metrics = metrics_of(used, self.families, options.metrics)
         cards = [one.card for one in self._cards]
@@ -413,6 +413,16 @@ class Reporter:
             yield f"own      {printable(told_of)}"
         for problem in (problem for suite in self.suites.used() for problem in suite.inventory.unread):
             yield f"not read  {problem}"
+
+
+def _partial_reasons(config: pytest.Config, shard: str) -> tuple[str, ...]:
+    """Return why not all of a suite is run, as far as options say it."""
+    option = config.option
+    reasons = [f"-k {option.keyword!r}"] if option.keyword else []
+    reasons += [f"-m {option.markexpr!r}"] if option.markexpr else []
+    reasons += ["--lf"] if getattr(option, "lf", False) else []
+    reasons += [f"shard {shard}"] if shard else []
+    return tuple(reasons)
 
 
 def _some(names: Sequence[str]) -> str:

@@ -37,7 +37,7 @@ class Reports:
         save = self.settings.save
         for target in self.settings.reports:
             option = f"--mapsat-report={target.type}:"
-            check_save_path(target.path, self.settings.decisions, option=option)
+            check_save_path(target.path, option=option)
             if save is not None and os.path.realpath(target.path) == os.path.realpath(save):
                 raise UsageError(f"{option}{target.path}: the run file of --mapsat-save goes there")
 

@@ -15,9 +15,10 @@ import pytest
 from pytest_mapsat.agents import Source, source_of
 from pytest_mapsat.episode import leave_behind, shutdown
 from pytest_mapsat.formats import Journal
-from pytest_mapsat.judges import Decisions, Episode, asks_model, make_judge
+from pytest_mapsat.judges import Episode, asks_model, make_judge
 from pytest_mapsat.metrics import gather_families
 from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
+from pytest_mapsat.options import OPTIONS
 from pytest_mapsat.registry import GROUP, added_checks
 from pytest_mapsat.reports import properties
 from pytest_mapsat.runs.ahead import Planned
@@ -32,7 +33,6 @@ from pytest_mapsat.runs.request import (
     source_digest,
 )
 from pytest_mapsat.runs.runner import Played, Runner
-from pytest_mapsat.runs.samples import durations_of
 from pytest_mapsat.sandbox import End, Sandbox, SandboxHook, installed_sandboxes, tables_of
 from pytest_mapsat.user_code import forget_installed, installed, listening
 from pytest_mapsat.users import check_user_spec
@@ -48,7 +48,7 @@ from .items import CaseFile, CaseParam, agent_of, case_name, param_of, place_of
 from .leaving import no_green_exit
 from .printed import Printed
 from .reporter import Reporter
-from .settings import MOST_AT_ONCE, Settings, read_settings
+from .settings import Settings, read_settings
 from .suites import Suites
 from .transport import packed
 
@@ -111,7 +111,6 @@ class MapsatSession:
         self.reporter: Reporter | None = None
         self.episodes = Episodes(str(worker.get("workerid", "")))
         self._completion = Completion(config, settings.request.options)
-        durations = None if settings.durations is None else durations_of(settings.durations)
         request = settings.request
         #: Names the run in the store that its processes share.
         self.run_name: str = self._told.get("run", "") or uuid4().hex
@@ -125,7 +124,6 @@ class MapsatSession:
         asked_for(request.options.metrics, self.families)
         check_user_spec(request.user)
         make_judge(self._moved(request.judge), {}, root=self.root)
-        Decisions.read([settings.decisions] if settings.decisions else [])
         self._own_tools = self._load_own_tools()
         sandboxes: tuple[SandboxHook, ...] = (*installed_sandboxes(), partial(sandbox_of, config))
         self.suites = Suites(config, settings, self.families, sandboxes)
@@ -135,7 +133,6 @@ class MapsatSession:
             self.settings.request.options,
             self.suites,
             self.episodes,
-            durations=durations,
             load=self.case,
             agent_fixture=self._source is None,
         )
@@ -151,7 +148,7 @@ class MapsatSession:
         spec, agent = self.settings.request.agent, None if self._source is None else self._source.agent
         # A check or a sandbox of a conftest, and a helper of the agent, change what a run comes to as well.
         digest = source_digest(spec, agent, conftests.union(project_files(self.config.rootpath)))
-        return self.settings.with_source(digest)
+        return self.settings.with_request(agent_source=digest)
 
     # -- what fixtures ask for -------------------------------------------------------------
 
@@ -241,7 +238,7 @@ class MapsatSession:
         option = self.config.option
         usual = AT_ONCE if self._source is not None and self._source.waits else 1
         if self._cluster is not None:
-            usual = min(max(self._cluster.threads, 1), MOST_AT_ONCE)
+            usual = min(max(self._cluster.threads, 1), OPTIONS["concurrency"].most)
         width = self.settings.concurrency or usual
         talks = self._source is None or self._source.kind == "agent"
         by_hand = any(getattr(option, name, False) for name in ("usepdb", "trace", "setuponly", "setupplan"))
@@ -365,13 +362,12 @@ class MapsatSession:
 
     def _open_door(self) -> LiteLLMClient | None:
         """Return the way to models, where anybody in this run is one."""
-        asked = self.settings.models
         if not asks_models(self.settings.request):
             return None
         from pytest_mapsat.llm import Limits  # noqa: PLC0415 (only where a model is asked)
 
-        limits = Limits(asked.requests_a_minute, asked.tokens_a_minute, asked.max_cost, asked.max_tokens)
-        return door_for(asked.cache, limits, run=self.run_name)
+        limits = Limits(*self.settings.rates, self.settings.max_cost)
+        return door_for(self.settings.cache, limits, run=self.run_name)
 
     def _load_own_tools(self) -> OwnTools | None:
         """Return the user's own tools, where misses are to be answered by them."""
@@ -388,7 +384,7 @@ class MapsatSession:
             source,
             request,
             self.root,
-            self.settings.decisions,
+            None,
             self.families,
             client=self._client,
             own_tools=self._own_tools,

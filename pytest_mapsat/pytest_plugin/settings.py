@@ -1,47 +1,62 @@
-"""What was asked for, read from the command line and the ini file, and checked: one frozen value."""
+"""What was asked for, read from command line, ini file and suites by the table of options, and checked: one frozen value."""
 
 from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, replace
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, TypeVar
 
 import pytest
 
-from .executing import read_executor
-from .isolating import IsolationSettings, read_isolation
-from .options import OPTIONS, agent_spec, dest_of, path_of, seconds_of, text_of, typed, whole_of, word_of
+from pytest_mapsat.agents import MODEL_KINDS
+from pytest_mapsat.formats import shown_path
+from pytest_mapsat.gate import parse_allowance
+from pytest_mapsat.judges import default_votes
+from pytest_mapsat.llm import named_model
+from pytest_mapsat.metrics import PassRule
+from pytest_mapsat.model import Problem, RunOptions, RunRequest, SuiteError, UsageError
+from pytest_mapsat.options import OPTIONS, refuse_ini
+from pytest_mapsat.reports import ReportTarget, parse_reports
+from pytest_mapsat.runs.request import parse_asserted, parse_families
+from pytest_mapsat.suite import Suite
 
-if TYPE_CHECKING:
-    from pytest_mapsat.model import Asserted, RunRequest
-    from pytest_mapsat.reports import ReportTarget
+from .registration import agent_spec, typed
 
-#: Evaluations of one dialogue at most, and episodes under way.
-_MOST_VOTES = 99
-MOST_AT_ONCE = 1_000
+#: Megabytes: what Python and the agent's side of ours need, and more than any machine has.
+_LEAST_MEMORY, _MOST_MEMORY = 64, 16_000_000
+_SWITCH_OFF = "leave --mapsat-isolate out (an ini file's: -o mapsat_isolate=off)"
+#: The field of a run's options that a suite's word on an option becomes, and the key of the manifest that says it.
+_SUITE_FIELDS = {
+    "assert": ("asserted", "assert"),
+    "max-turns": ("max_turns", "episode"),
+    "timeout": ("timeout_seconds", "episode"),
+    "user": ("user", "episode"),
+    "form": ("form", "form"),
+    "sample": ("sample", "sample"),
+}
 
+#: How the specs of models begin.
+_MODEL_KINDS = frozenset({*MODEL_KINDS, "llm", "llm-lean", "scripted+llm", "simulate"})
+
+_T = TypeVar("_T")
 CacheMode = Literal["auto", "only", "refresh", "off"]
 
 
 @dataclass(frozen=True)
-class ModelSettings:
-    """How models are asked. Nothing of it stands in the run file: it decides what is asked when, not what is answered.
+class IsolationSettings:
+    """How agents are kept apart. Nothing of it stands in the run file: an isolated agent gives the same run.
 
     Attributes:
-        cache: what kept answers are used for.
-        max_cost: US dollars that the run may spend; None: any sum.
-        max_tokens: tokens that it may use; None: any number.
-        requests_a_minute: calls of all processes together; 0: any number.
-        tokens_a_minute: likewise.
+        passed: variables of the environment that are passed on.
+        memory: what each process may use, MB; 0: any amount.
     """
 
-    cache: CacheMode = "auto"
-    max_cost: float | None = None
-    max_tokens: int | None = None
-    requests_a_minute: int = 0
-    tokens_a_minute: int = 0
+    passed: Mapping[str, str] = field(default_factory=dict)
+    memory: int = 0
 
 
 @dataclass(frozen=True)
@@ -56,13 +71,13 @@ class Settings:
         resume: the journal or run file to go on from, absolute.
         agent_named: whether the agent was named on the command line itself, not in an ini file or in ``addopts``.
         save_named: likewise for the run file.
-        decisions: the file of people's decisions, absolute; None: that of each suite.
         tools: the spec of the user's own tools; empty where calls that miss stay without an answer.
         compare: the runs to compare with, absolute: the last green one, then an anchor.
-        durations: the run by whose durations shards are balanced, absolute.
         reports: the reports that are written at the end.
         unsaid: options that suites have a say in, and neither the command line nor the ini names.
-        models: how models are asked, where any is.
+        cache: what kept answers of models are used for.
+        max_cost: US dollars that models may cost; None: any sum.
+        rates: calls and tokens of models a minute, of all processes together; 0: any number.
         isolation: how agents are kept apart; None: they share our process.
         concurrency: episodes under way at once in this process; 0: as many as usual for the agent.
         executor: the address of the scheduler of dask that episodes are handed to; empty: they are played here.
@@ -75,29 +90,25 @@ class Settings:
     resume: Path | None
     agent_named: bool
     save_named: bool
-    decisions: Path | None = None
-    tools: str = ""
-    compare: tuple[Path, ...] = ()
-    durations: Path | None = None
-    reports: tuple[ReportTarget, ...] = ()
-    unsaid: frozenset[str] = frozenset()
-    models: ModelSettings = ModelSettings()
-    isolation: IsolationSettings | None = None
-    concurrency: int = 0
-    executor: str = ""
+    tools: str
+    compare: tuple[Path, ...]
+    reports: tuple[ReportTarget, ...]
+    unsaid: frozenset[str]
+    cache: CacheMode
+    max_cost: float | None
+    rates: tuple[int, int]
+    isolation: IsolationSettings | None
+    concurrency: int
+    executor: str
 
     def with_options(self, **changes: object) -> Settings:
         """Return the settings with other options in the request."""
         options = self.request.options.model_copy(update=changes)
         return replace(self, request=self.request.model_copy(update={"options": options}))
 
-    def with_user(self, user: str) -> Settings:
-        """Return the settings with another user in the request."""
-        return replace(self, request=self.request.model_copy(update={"user": user}))
-
-    def with_source(self, digest: str) -> Settings:
-        """Return the settings with a digest of the agent's source in the request."""
-        return replace(self, request=self.request.model_copy(update={"agent_source": digest}))
+    def with_request(self, **changes: object) -> Settings:
+        """Return the settings with something else in the request."""
+        return replace(self, request=self.request.model_copy(update=changes))
 
 
 def read_settings(config: pytest.Config) -> Settings:
@@ -106,101 +117,132 @@ def read_settings(config: pytest.Config) -> Settings:
     Raises:
         pytest.UsageError: a value cannot be used.
     """
+    _refuse_keys(config)
     _refuse_empty(config)
-    decisions = _decisions(config)
-    tools = _tools(config)
+    rates: dict[str, int] = {}
+    request, tools = _request(config, rates), _tools(config)
     return Settings(
-        request=_request(config, decisions),
+        request=request,
         cases=_cases(config),
-        cases_named=config.getoption(dest_of("cases")) is not None,
-        save=path_of(config, "save"),
-        resume=path_of(config, "resume"),
+        cases_named=config.getoption("mapsat_cases") is not None,
+        save=_path(config, "save"),
+        resume=_path(config, "resume"),
         agent_named=bool(typed(config, "agent")),
         save_named=bool(typed(config, "save")),
-        decisions=decisions,
         tools=tools,
         compare=_compared(config),
-        durations=path_of(config, "durations"),
         reports=_reports(config),
-        unsaid=frozenset(name for name in ("assert", "max-turns", "timeout", "user") if not text_of(config, name, "")),
-        models=_models(config),
-        isolation=read_isolation(config),
-        concurrency=_concurrency(config),
-        executor=read_executor(config),
+        unsaid=frozenset(name for name in _SUITE_FIELDS if not _text(config, name)),
+        cache=_value(config, "cache"),
+        max_cost=_value(config, "max-cost"),
+        rates=(rates.get("rpm", 0), rates.get("tpm", 0)),
+        isolation=_isolation(config),
+        concurrency=_value(config, "concurrency") or 0,
+        executor=_executor(config),
     )
 
 
-def _request(config: pytest.Config, decisions: Path | None) -> RunRequest:
-    """Return what the run file says of what was asked for."""
-    from pytest_mapsat.model import RunOptions, RunRequest  # noqa: PLC0415 (pydantic: only where an agent is active)
+# -- one option ----------------------------------------------------------------------------
 
+
+def _given(config: pytest.Config, name: str) -> Any:
+    """Return what an option was given, on the command line, else in the ini file."""
+    option = OPTIONS[name]
+    given = config.getoption(option.dest) if option.typed else None
+    return config.getini(option.dest) if given is None and option.ini else given
+
+
+def _text(config: pytest.Config, name: str) -> str:
+    return str(_given(config, name) or "").strip()
+
+
+def _read(name: str, text: str, reader: Callable[[str], _T]) -> _T:
+    try:
+        return reader(text)
+    except (ValueError, UsageError) as error:
+        said = f"mapsat_{name}" if not OPTIONS[name].typed else f"--mapsat-{name}"
+        raise pytest.UsageError(f"{said}: {error}") from None
+
+
+def _value(config: pytest.Config, name: str) -> Any:
+    return _read(name, _text(config, name), OPTIONS[name].read)
+
+
+def _path(config: pytest.Config, name: str) -> Path | None:
+    """Return the absolute path that an option was given, from where pytest was started; None where none was."""
+    text = _text(config, name)
+    return (config.invocation_params.dir / text).absolute() if text else None
+
+
+def _expressions(config: pytest.Config, name: str) -> tuple[tuple[str, ...], Literal["command line", "ini"]]:
+    """Return the values of a repeatable option, and where they were given."""
+    if now := typed(config, name):
+        return tuple(now), "command line"
+    return tuple(_given(config, name) or ()), "ini"
+
+
+def _refuse_keys(config: pytest.Config) -> None:
+    """Refuse keys of an ini file that are none, or none any more."""
+    # pytest has no public way to keys that nobody registered.
+    written = "" if config.inipath is None else config.inipath.read_text(encoding="utf-8", errors="replace")
+    lines = [*written.splitlines(), *(config.getoption("override_ini") or ())]
+    if message := refuse_ini(line.partition("=")[0].strip() for line in lines if "=" in line):
+        raise pytest.UsageError(message)
+
+
+def _refuse_empty(config: pytest.Config) -> None:
+    """Refuse an option that was typed without a value, as ``--mapsat-save=$FILE`` is where FILE is not set."""
+    for option in OPTIONS.values():
+        if option.kind not in ("flag", "optional") and any(not value.strip() for value in typed(config, option.name)):
+            raise pytest.UsageError(f"--mapsat-{option.name} is empty: expected {option.metavar}")
+
+
+# -- the run -------------------------------------------------------------------------------
+
+
+def _request(config: pytest.Config, rates: dict[str, int]) -> RunRequest:
+    """Return what the run file says of what was asked for; rates of models go into ``rates``."""
     fail_under, origin = _expressions(config, "fail-under")
     drops, drops_from = _drops(config)
     rule, trials = _trials(config)
-    judge = text_of(config, "judge", "checks")
+    judge = _unrated("judge", _value(config, "judge"), rates)
+    sample = _text(config, "sample")
     options = RunOptions(
         trials=trials,
         pass_rule=rule,
-        compare_fail=drops,
-        compare_fail_from=drops_from,
-        compare_on=word_of(config, "compare-on", ("all", "common")),
-        inconclusive=word_of(config, "inconclusive", ("pass", "fail")),
-        shard=_shard(config),
-        **_sample(config),
-        max_turns=whole_of(config, "max-turns", 10, at_least=1),
-        timeout_seconds=seconds_of(config, "timeout", 300.0),
-        asserted=_asserted(text_of(config, "assert", "explicit,hard,facts")),
+        max_drop=drops,
+        max_drop_from=drops_from,
+        inconclusive=_value(config, "inconclusive"),
+        shard=_read("shard", _text(config, "shard"), _shard),
+        sample=0
+        if sample in ("", "all")
+        else _read("sample", sample, OPTIONS["concurrency"]._replace(most=999_999_999).read),
+        max_turns=_value(config, "max-turns"),
+        timeout_seconds=_value(config, "timeout"),
+        asserted=_read("assert", _value(config, "assert"), parse_asserted),
         fail_under=fail_under,
         fail_under_from=origin,
-        allow_lost=whole_of(config, "allow-lost", 0, at_least=0),
-        allow_undecided=_allowance(config),
-        on_miss=text_of(config, "on-miss", "strict"),
+        allow_undecided=_read("allow-undecided", _value(config, "allow-undecided"), _allowance),
+        on_miss=_unrated("on-miss", _value(config, "on-miss"), rates),
         judge_votes=_votes(config, judge),
-        profile=word_of(config, "profile", ("off", "on")) == "on",
-        metrics=_families(text_of(config, "metrics", "")),
-        form=word_of(config, "form", ("off", "on")) == "on",
+        profile=_value(config, "profile"),
+        metrics=_read("metrics", _text(config, "metrics"), parse_families),
     )
+    agent, user = agent_spec(config), _value(config, "user")
     return RunRequest(
-        agent=agent_spec(config),
-        user=text_of(config, "user", "scripted"),
-        judge=judge,
-        decisions=_digest(decisions),
-        options=options,
+        agent=_unrated("agent", agent, rates), user=_unrated("user", user, rates), judge=judge, options=options
     )
 
 
-def _models(config: pytest.Config) -> ModelSettings:
-    tokens = whole_of(config, "max-tokens", 0, at_least=0)
-    return ModelSettings(
-        cache=word_of(config, "cache", ("auto", "only", "refresh", "off")),
-        max_cost=_dollars(config),
-        max_tokens=tokens or None,
-        requests_a_minute=whole_of(config, "rpm", 0, at_least=0),
-        tokens_a_minute=whole_of(config, "tpm", 0, at_least=0),
-    )
-
-
-def _dollars(config: pytest.Config) -> float | None:
-    text = text_of(config, "max-cost", "")
-    if not text:
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1
-    if not 0 < value <= 1e9:  # noqa: PLR2004 (more than anybody has)
-        raise pytest.UsageError(f"--mapsat-max-cost: found {text!r}, expected US dollars, more than 0")
-    return value
+def _allowance(text: str) -> str:
+    parse_allowance(text)
+    return text
 
 
 def _votes(config: pytest.Config, judge: str) -> int:
-    """Return how many evaluations a judge gives: one that asks no model gives one, whatever an ini file says."""
-    from pytest_mapsat.judges import default_votes  # noqa: PLC0415
-
+    """Return how many evaluations a judge gives: one that asks no model gives one."""
     usual = default_votes(judge)
-    votes = whole_of(config, "judge-votes", usual, at_least=1)
-    if votes > _MOST_VOTES:
-        raise pytest.UsageError(f"--mapsat-judge-votes: found {votes}, expected at most {_MOST_VOTES}")
+    votes: int = _value(config, "judge-votes") or usual
     if usual == 1 and votes > 1 and typed(config, "judge-votes"):
         raise pytest.UsageError(
             f"--mapsat-judge-votes={votes}: the judge {judge} asks no model; it gives one evaluation"
@@ -208,47 +250,32 @@ def _votes(config: pytest.Config, judge: str) -> int:
     return votes if usual > 1 else 1
 
 
-def _concurrency(config: pytest.Config) -> int:
-    text = text_of(config, "concurrency", "")
-    if text and not (re.fullmatch(r"[0-9]{1,9}", text) and 1 <= int(text) <= MOST_AT_ONCE):
-        raise pytest.UsageError(
-            f"--mapsat-concurrency: found {text!r}, expected a whole number from 1 to {MOST_AT_ONCE:,}: the episodes that are under way at once"
-        )
-    return int(text or 0)
-
-
-def _asserted(text: str) -> tuple[Asserted, ...]:
-    from pytest_mapsat.runs.request import parse_asserted  # noqa: PLC0415 (pydantic: only where an agent is active)
-
+def _trials(config: pytest.Config) -> tuple[str, int]:
+    """Return the pass rule, which is empty where all trials have to pass, and the number of trials."""
+    text: str = _value(config, "trials")
+    found = re.fullmatch(r"([1-9][0-9]{0,5}/)?([1-9][0-9]{0,5})", text)
+    if found is None:
+        raise pytest.UsageError(f"--mapsat-trials: found {text!r}, expected N, or K/N as in 3/4")
+    rule, trials = text if found[1] else "", int(found[2])
     try:
-        return parse_asserted(text)
-    except ValueError as error:
-        raise pytest.UsageError(f"--mapsat-assert: {error}") from None
+        PassRule.parse(rule, trials)
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from None
+    return rule, trials
 
 
-def _families(text: str) -> tuple[str, ...]:
-    from pytest_mapsat.runs.request import parse_families  # noqa: PLC0415 (pydantic: only where an agent is active)
-
-    try:
-        return parse_families(text)
-    except ValueError as error:
-        raise pytest.UsageError(f"--mapsat-metrics: {error}") from None
-
-
-def _expressions(config: pytest.Config, name: str) -> tuple[tuple[str, ...], Literal["command line", "ini"]]:
-    """Return the values of a repeatable option, and where they were given."""
-    if now := typed(config, name):
-        return tuple(now), "command line"
-    given: list[str] | None = config.getoption(dest_of(name))
-    return tuple(config.getini(dest_of(name)) if given is None else given), "ini"
+def _shard(text: str) -> str:
+    found = re.fullmatch(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})", text)
+    if text and (found is None or int(found[1]) > int(found[2])):
+        raise ValueError(f"found {text!r}, expected I/N as in 2/8, I from 1 to N")
+    return text
 
 
 def _drops(config: pytest.Config) -> tuple[tuple[str, ...], Literal["command line", "ini"]]:
-    """Return how much means may fall; nothing where there is no run to compare with, which from an ini file is meant so."""
-    drops, origin = _expressions(config, "compare-fail")
+    """Return how much means may fall; nothing where there is no run to compare with."""
     if _compared(config):
-        return drops, origin
-    lonely = next((name for name in ("compare-fail", "compare-on", "inconclusive") if typed(config, name)), None)
+        return _expressions(config, "max-drop")
+    lonely = next((name for name in ("max-drop", "inconclusive") if typed(config, name)), None)
     if lonely is not None:
         raise pytest.UsageError(f"--mapsat-{lonely} without a run to compare with: name it with --mapsat-compare=PATH")
     return (), "ini"
@@ -260,127 +287,11 @@ def _compared(config: pytest.Config) -> tuple[Path, ...]:
     return tuple((config.invocation_params.dir / text).absolute() for text in given if text.strip())
 
 
-def _allowance(config: pytest.Config) -> str:
-    from pytest_mapsat.gate import parse_allowance  # noqa: PLC0415 (pydantic: only where an agent is active)
-
-    text = text_of(config, "allow-undecided", "0")
-    try:
-        parse_allowance(text)
-    except ValueError as error:
-        raise pytest.UsageError(f"--mapsat-allow-undecided: {error}") from None
-    return text
-
-
-def _trials(config: pytest.Config) -> tuple[str, int]:
-    """Return the pass rule and the number of trials, which the rule gives where nothing else does."""
-    from pytest_mapsat.metrics import PassRule  # noqa: PLC0415 (pydantic: only where an agent is active)
-    from pytest_mapsat.model import UsageError  # noqa: PLC0415 (likewise)
-
-    rule = text_of(config, "pass-rule", "")
-    last = rule.rpartition("/")[2]
-    trials = whole_of(config, "trials", int(last) if re.fullmatch(r"[1-9][0-9]{0,5}", last) else 1, at_least=1)
-    try:
-        PassRule.parse(rule, trials)
-    except UsageError as error:
-        raise pytest.UsageError(str(error)) from None
-    return rule, trials
-
-
-def _sample(config: pytest.Config) -> dict[str, Any]:
-    """Return which cases the run is of. How a sample is drawn may stand in an ini file for runs of all cases too."""
-    size, names = text_of(config, "sample", "all"), text_of(config, "sample-by", "")
-    by = tuple(name.strip() for name in names.split(",")) if names else ()
-    if not all(by) or len(set(by)) < len(by):
-        raise pytest.UsageError(
-            f"--mapsat-sample-by: found {names!r}, expected attributes with commas between, each once"
-        )
-    seed = whole_of(config, "sample-seed", 0, at_least=0)
-    if size != "all":
-        return {"sample": whole_of(config, "sample", 0, at_least=1), "sample_by": by, "sample_seed": seed}
-    lonely = next((name for name in ("sample-by", "sample-seed") if typed(config, name)), None)
-    if lonely is not None:
-        raise pytest.UsageError(f"--mapsat-{lonely} says how a sample is drawn: give --mapsat-sample=N too")
-    return {}
-
-
-def _shard(config: pytest.Config) -> str:
-    text = text_of(config, "shard", "")
-    found = re.fullmatch(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})", text)
-    if text and (found is None or int(found[1]) > int(found[2])):
-        raise pytest.UsageError(f"--mapsat-shard: found {text!r}, expected I/N as in 2/8, I from 1 to N")
-    if not text and typed(config, "durations"):
-        raise pytest.UsageError("--mapsat-durations balances the parts of --mapsat-shard=I/N; give both")
-    return text
-
-
-def _decisions(config: pytest.Config) -> Path | None:
-    """Return the file of people's decisions: from where pytest was started, or from the root where the ini file names it."""
-    text = text_of(config, "decisions", "")
-    base = config.rootpath if config.getoption(dest_of("decisions")) is None else config.invocation_params.dir
-    return (base / text).absolute() if text else None
-
-
-def _tools(config: pytest.Config) -> str:
-    """Return the spec of the tools that are asked where no recording answers; empty where none are."""
-    mode, tools = text_of(config, "on-miss", "strict"), text_of(config, "tools", "")
-    if mode not in ("strict", "record") and not mode.startswith("simulate:"):
-        raise pytest.UsageError(f"--mapsat-on-miss: found {mode!r}, expected strict, record or simulate:MODEL")
-    if mode.startswith("simulate:"):
-        _refuse_no_model(mode)
-    if mode == "record" and not tools:
-        raise pytest.UsageError(
-            "--mapsat-on-miss=record asks your own tools: name them with --mapsat-tools=module:attr"
-        )
-    if mode != "record" and typed(config, "tools"):
-        raise pytest.UsageError("--mapsat-tools are asked only with --mapsat-on-miss=record; give both")
-    return tools if mode == "record" else ""
-
-
-def _refuse_no_model(mode: str) -> None:
-    from pytest_mapsat.llm import named_model  # noqa: PLC0415 (pydantic: only where an agent is active)
-    from pytest_mapsat.model import UsageError  # noqa: PLC0415 (likewise)
-
-    try:
-        named_model(mode.partition(":")[2], f"--mapsat-on-miss={mode}")
-    except UsageError as error:
-        raise pytest.UsageError(str(error)) from None
-
-
-def _reports(config: pytest.Config) -> tuple[ReportTarget, ...]:
-    """Return the reports: paths start from where pytest was started, or from the root where the ini file names them."""
-    given: list[str] | None = config.getoption(dest_of("report"))
-    root = config.rootpath if given is None else config.invocation_params.dir
-    texts = config.getini(dest_of("report")) if given is None else given
-    if not texts:
-        return ()
-    from pytest_mapsat.model import UsageError  # noqa: PLC0415 (pydantic: only where an agent is active)
-    from pytest_mapsat.reports import parse_reports  # noqa: PLC0415 (likewise)
-
-    try:
-        return parse_reports(texts, root)
-    except UsageError as error:
-        raise pytest.UsageError(f"--mapsat-report: {error}") from None
-
-
-def _digest(decisions: Path | None) -> str:
-    if decisions is None:
-        return ""
-    from pytest_mapsat.model import MapsatError  # noqa: PLC0415 (pydantic: only where an agent is active)
-    from pytest_mapsat.runs.regrade import decisions_digest  # noqa: PLC0415 (likewise)
-
-    try:
-        return decisions_digest(decisions)
-    except MapsatError as error:
-        raise pytest.UsageError(f"--mapsat-decisions: {error}") from None
-
-
 def _cases(config: pytest.Config) -> tuple[Path, ...]:
     """Return the suites that belong to the run besides what pytest itself collects."""
-    given: list[str] | None = config.getoption(dest_of("cases"))
-    if given is not None:
-        paths = [config.invocation_params.dir / text for text in given]
-    else:
-        paths = [config.rootpath / text for text in config.getini(dest_of("cases"))]
+    typed_here = config.getoption("mapsat_cases") is not None
+    base = config.invocation_params.dir if typed_here else config.rootpath
+    paths = [base / text for text in _given(config, "cases")]
     for path in paths:
         if not path.exists():
             raise pytest.UsageError(f"--mapsat-cases: there is nothing at {path}")
@@ -389,8 +300,180 @@ def _cases(config: pytest.Config) -> tuple[Path, ...]:
     return tuple(Path(os.path.abspath(path)) for path in paths)  # noqa: PTH100  resolve() would leave links
 
 
-def _refuse_empty(config: pytest.Config) -> None:
-    """Refuse an option that was typed without a value, as ``--mapsat-save=$FILE`` is where FILE is not set."""
-    for option in OPTIONS:
-        if not option.flag and any(not value.strip() for value in typed(config, option.name)):
-            raise pytest.UsageError(f"--mapsat-{option.name} is empty: expected {option.metavar}")
+def _tools(config: pytest.Config) -> str:
+    """Return the spec of the tools that are asked where no recording answers; empty where none are."""
+    mode, tools = _value(config, "on-miss"), _text(config, "tools")
+    if mode not in ("strict", "record") and not mode.startswith("simulate:"):
+        raise pytest.UsageError(f"--mapsat-on-miss: found {mode!r}, expected strict, record or simulate:MODEL")
+    if mode.startswith("simulate:"):
+        try:
+            named_model(mode.partition(":")[2], f"--mapsat-on-miss={mode}")
+        except UsageError as error:
+            raise pytest.UsageError(str(error)) from None
+    if mode == "record" and not tools:
+        raise pytest.UsageError(
+            "--mapsat-on-miss=record asks your own tools: name them with --mapsat-tools=module:attr"
+        )
+    if mode != "record" and tools:
+        raise pytest.UsageError("--mapsat-tools are asked only with --mapsat-on-miss=record; give both")
+    return tools if mode == "record" else ""
+
+
+def _reports(config: pytest.Config) -> tuple[ReportTarget, ...]:
+    """Return the reports: paths start from where pytest was started."""
+    texts = _given(config, "report")
+    return _read("report", "", lambda _: parse_reports(texts, config.invocation_params.dir)) if texts else ()
+
+
+def _unrated(name: str, spec: str, rates: dict[str, int]) -> str:
+    """Return the spec of a model without its rates, which change no answer; the least rate of all models holds for them together."""
+    head, mark, query = spec.partition("?")
+    if not mark or head.partition(":")[0] not in _MODEL_KINDS:
+        return spec
+    kept = []
+    for part in query.split("&"):
+        key, _, value = part.partition("=")
+        if key not in ("rpm", "tpm"):
+            kept.append(part)
+            continue
+        number = _read(name, value, OPTIONS["judge-votes"]._replace(most=999_999_999).read)
+        if number is None:
+            raise pytest.UsageError(f"--mapsat-{name}={spec}: {key} is empty: expected a whole number")
+        rates[key] = min(number, rates.get(key, number))
+    return f"{head}?{'&'.join(kept)}" if kept else head
+
+
+# -- where agents run ----------------------------------------------------------------------
+
+
+def _executor(config: pytest.Config) -> str:
+    """Return the address of the scheduler of dask that episodes are handed to; empty where they are played here."""
+    spec: str = _value(config, "executor")
+    if spec == "local":
+        return ""
+    kind, _, address = spec.partition(":")
+    if kind != "dask" or not re.fullmatch(r"[\w.:/\[\]-]{1,300}", address, re.ASCII):
+        raise pytest.UsageError(
+            f"--mapsat-executor: found {spec!r}, expected local, or dask:ADDRESS as in dask:tcp://host:8786"
+        )
+    if agent_spec(config) == "fixture":
+        raise pytest.UsageError(
+            f"--mapsat-executor={spec}: the agent of a fixture is an object of this process: name it as module:attr, or leave --mapsat-executor out"
+        )
+    return address
+
+
+def _isolation(config: pytest.Config) -> IsolationSettings | None:
+    """Return how agents are kept apart; None where they are not."""
+    text = _text(config, "isolate") or "off"
+    if text == "off":
+        return None
+    isolation = IsolationSettings()
+    for part in () if text == "on" else text.split(","):
+        kind, _, value = part.strip().partition(":")
+        if kind == "env":
+            isolation = replace(isolation, passed={**isolation.passed, **_passed(config, value)})
+        elif kind == "memory":
+            isolation = replace(isolation, memory=_memory(value))
+        else:
+            raise pytest.UsageError(
+                f"--mapsat-isolate: found {part.partition('=')[0]!r}, expected on, off, or env:NAME and memory:MB with commas between; "
+                "before a path write --mapsat-isolate=on"
+            )
+    if not hasattr(os, "fork"):
+        raise pytest.UsageError(f"--mapsat-isolate needs a system that can fork, such as Linux or macOS: {_SWITCH_OFF}")
+    if agent_spec(config) == "fixture":
+        raise pytest.UsageError(
+            "--mapsat-isolate: the agent of a fixture is an object of this process and cannot be made in another one: name it as "
+            f"module:attr, or {_SWITCH_OFF}"
+        )
+    return isolation
+
+
+def _passed(config: pytest.Config, name: str) -> dict[str, str]:
+    """Return a variable that is passed on. One that is not set is an error where it was typed: the agent would look for it."""
+    option = f"--mapsat-isolate=env:{name}"
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,255}", name):
+        found = name.partition("=")[0] + "=..." if "=" in name else repr(name)
+        raise pytest.UsageError(
+            f"--mapsat-isolate=env: found {found}, expected the name of a variable; its value is that of the environment"
+        )
+    if name == "PYTEST_CURRENT_TEST":
+        raise pytest.UsageError(f"{option}: it names the case, which no agent is told")
+    if name not in os.environ and typed(config, "isolate"):
+        raise pytest.UsageError(f"{option}: it is not set in the environment")
+    return {name: os.environ[name]} if name in os.environ else {}
+
+
+def _memory(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,9}", text) or not _LEAST_MEMORY <= int(text) <= _MOST_MEMORY:
+        raise pytest.UsageError(
+            f"--mapsat-isolate=memory: found {text!r}, expected megabytes, a whole number from {_LEAST_MEMORY} to {_MOST_MEMORY}"
+        )
+    if not sys.platform.startswith("linux"):
+        raise pytest.UsageError("--mapsat-isolate=memory needs Linux: no other system holds a process to it")
+    return int(text)
+
+
+# -- what suites say -----------------------------------------------------------------------
+
+
+def with_suites(settings: Settings, suites: Iterable[Suite]) -> Settings:
+    """Return the settings with what the suites of the run say of options that nobody named.
+
+    Raises:
+        UsageError: two suites say different things.
+    """
+    values: dict[str, tuple[object, Suite]] = {}
+    for suite in suites:
+        for option, value in _says(suite, settings).items():
+            other, by = values.setdefault(option, (value, suite))
+            if other != value:
+                names = f"{by.manifest.name} says {_shown(other)} and {suite.manifest.name} {_shown(value)}"
+                way_out = "run them one at a time" if option in ("form", "sample") else "give the option"
+                raise UsageError(f"--mapsat-{option}: the suites differ, {names}: {way_out}")
+    changes = {_SUITE_FIELDS[option][0]: value for option, (value, _) in values.items()}
+    user = changes.pop("user", settings.request.user)
+    sample: Any = changes.pop("sample", None)
+    if sample is not None:
+        changes |= {"sample_by": sample.by, "sample_seed": sample.seed}
+    return settings.with_options(**changes).with_request(user=user)
+
+
+def refuse_other_defaults(settings: Settings, suite: Suite) -> None:
+    """Check that a suite that is met while cases are collected says nothing else than what the run has begun with.
+
+    Raises:
+        SuiteError: it does; with the manifest's line.
+    """
+    request = settings.request
+    for option, value in _says(suite, settings).items():
+        if option == "sample":
+            continue  # its own sample is drawn as it says
+        name, key = _SUITE_FIELDS[option]
+        now = getattr(request if name == "user" else request.options, name)
+        if value != now:
+            path, line = suite.manifest_place(key)
+            message = f"{key}: it says {_shown(value)} for {option}, and this run has begun with {_shown(now)}"
+            give = f", or give --mapsat-{option}" if OPTIONS[option].typed else ""
+            raise SuiteError(Problem(shown_path(path), line, message, f"name the suite with --mapsat-cases{give}"))
+
+
+def _says(suite: Suite, settings: Settings) -> Mapping[str, object]:
+    manifest = suite.manifest
+    episode = manifest.episode
+    values = {
+        "assert": manifest.asserted,
+        "max-turns": episode.max_turns,
+        "timeout": episode.timeout,
+        "user": episode.user,
+        "form": manifest.form,
+    }
+    values = {name: value for name, value in values.items() if value is not None and name in settings.unsaid}
+    return {**values, "sample": manifest.sample} if settings.request.options.sample else values
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)

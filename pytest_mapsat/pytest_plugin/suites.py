@@ -19,9 +19,8 @@ from pytest_mapsat.runs.saved import looked_for
 from pytest_mapsat.sandbox import SandboxHook
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 
-from .defaults import refuse_other_defaults, with_suites
 from .items import CASE_SUFFIXES, CaseFile, CaseParam, case_name, params, place_of
-from .settings import Settings
+from .settings import Settings, refuse_other_defaults, with_suites
 
 #: The domains of the interface, which are markers while an agent is active, whatever the suite.
 DOMAINS = (
@@ -142,9 +141,8 @@ class Suites:
 
     def sampled(self) -> list[str]:
         """Return which sample of which suite the run is of, a line each."""
-        drawn = self.settings.request.options.drawn
         return [
-            f"mapsat: a sample of {printable(suite.manifest.name)}: {len(self.samples[suite.root])} of {sum(1 for _ in suite.readable())} cases {drawn}"
+            f"mapsat: a sample of {printable(suite.manifest.name)}: {len(self.samples[suite.root])} of {sum(1 for _ in suite.readable())} cases {suite.manifest.sample}"
             for suite in self.used()
             if suite.root in self.samples
         ]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pytest_mapsat.model import Bounds, CaseChange, CaseSide, Change, Comparison, FactorChange, Quote
+from pytest_mapsat.model import Bounds, CaseChange, CaseSide, Change, Comparison, Quote, RequirementChange
 
 from .text import cut, printable, wrap
 from .values import dimension_title, metric_word, outcome_title, span_text
@@ -15,8 +15,8 @@ _MINUS = "\N{MINUS SIGN}"
 _QUOTES, _QUOTE, _REASON = 3, 160, 400
 #: A smaller probability is not told in figures.
 _LEAST = 0.001
-#: Cases that are told in full, and factors of each.
-_CASES, _FACTORS = 10, 6
+#: Cases that are told in full, and requirements of each.
+_CASES, _REQUIREMENTS = 10, 6
 _STYLES = {"worse": "red", "better": "green"}
 _RULES = {"failed": "red", "passed": "green", "inconclusive": "yellow"}
 
@@ -105,9 +105,9 @@ def _ended(side: CaseSide) -> str:
     return outcome_title(side.outcome) + of_trials
 
 
-def factor_change(factor: FactorChange) -> str:
+def requirement_change(requirement: RequirementChange) -> str:
     """Return what a label was before and is now."""
-    return f"{_label(factor.base, factor.base_value)} → {_label(factor.new, factor.new_value)}"
+    return f"{_label(requirement.base, requirement.base_value)} → {_label(requirement.new, requirement.new_value)}"
 
 
 def _label(outcome: str, value: float | None) -> str:
@@ -121,11 +121,11 @@ def quoted(quotes: Sequence[Quote]) -> str:
     return ", ".join(f"“{text}”" for text in texts[:_QUOTES]) + more
 
 
-def before_and_now(factor: FactorChange) -> tuple[str, str]:
+def before_and_now(requirement: RequirementChange) -> tuple[str, str]:
     """Return what was said before and what is said now: the quoted words, or the judge's reason where there are none."""
     return (
-        quoted(factor.base_quotes) or cut(printable(factor.base_why), _REASON),
-        quoted(factor.new_quotes) or cut(printable(factor.new_why), _REASON),
+        quoted(requirement.base_quotes) or cut(printable(requirement.base_why), _REASON),
+        quoted(requirement.new_quotes) or cut(printable(requirement.new_why), _REASON),
     )
 
 
@@ -146,7 +146,7 @@ def change_lines(comparison: Comparison, width: int, *, full: bool = False) -> l
     Args:
         comparison: the comparison.
         width: columns of the terminal.
-        full: name every case, factor and group; else the first of them.
+        full: name every case, requirement and group; else the first of them.
     """
     lines = rule_lines(comparison, width, "base")
     if not comparison.comparable:
@@ -228,14 +228,18 @@ def _case_lines(case: CaseChange, width: int, *, full: bool) -> Iterator[Line]:
     style = _STYLES.get(case.direction, "")
     label = "flipped" if case.flipped else "changed"
     yield from _labelled(label, f"{printable(case.id)}  {flip(case)}", width, style)
-    factors = case.factors if full else case.factors[:_FACTORS]
-    for factor in factors:
-        yield from _part(f"{printable(factor.factor)} ({printable(factor.kind)}): {factor_change(factor)}", width, 11)
-        before, now = before_and_now(factor)
+    requirements = case.requirements if full else case.requirements[:_REQUIREMENTS]
+    for requirement in requirements:
+        yield from _part(
+            f"{printable(requirement.requirement)} ({printable(requirement.kind)}): {requirement_change(requirement)}",
+            width,
+            11,
+        )
+        before, now = before_and_now(requirement)
         yield from _part(f"before  {before}", width, 13, 8) if before else ()
         yield from _part(f"now     {now}", width, 13, 8) if now else ()
-    if more := len(case.factors) - len(factors):
-        yield Line(f"{'':11}and {more} more factor{'' if more == 1 else 's'}")
+    if more := len(case.requirements) - len(requirements):
+        yield Line(f"{'':11}and {more} more requirement{'' if more == 1 else 's'}")
 
 
 def _part(text: str, width: int, indent: int, hang: int = 2) -> Iterator[Line]:

@@ -30,7 +30,7 @@ from . import values
 
 
 class ReportedLabel(Label):
-    """A label that is not satisfied in full, or is open, with the words of its factor."""
+    """A label that is not satisfied in full, or is open, with the words of its requirement."""
 
     text: str = ""
     severity: str = ""
@@ -132,5 +132,5 @@ def _case(card: Scorecard) -> ReportedCase:
 
 
 def _label(card: Scorecard, label: Label) -> ReportedLabel:
-    wanted = values.requirements(card)[label.factor]
+    wanted = values.requirements(card)[label.requirement]
     return ReportedLabel(**dict(label), text=wanted.text, severity=wanted.kind)

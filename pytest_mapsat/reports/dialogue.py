@@ -72,12 +72,12 @@ def _end(card: Scorecard, width: int) -> Iterator[Line]:
 
 
 def _label(card: Scorecard, label: Label, width: int, *, full: bool) -> Iterator[Line]:
-    wanted = values.requirements(card)[label.factor]
+    wanted = values.requirements(card)[label.requirement]
     kind = values.KIND_TITLES.get(wanted.kind, wanted.kind)
     part = label.value is not None and 0 < label.value < 1
     state = f"{label.value:g} of 1" if part else _WORDS.get(label.outcome) or values.outcome_title(label.outcome)
     words = f": {wanted.text}" if wanted.text else ""
-    yield from _part(state, f"{label.factor} ({kind}){words}", width, _STATES.get(label.outcome, ""))
+    yield from _part(state, f"{label.requirement} ({kind}){words}", width, _STATES.get(label.outcome, ""))
     if label.outcome == "passed" and not part and not full:
         return
     if said := quoted(label.quotes):

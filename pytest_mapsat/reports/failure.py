@@ -1,4 +1,4 @@
-"""Why an item failed, so that it can be read alone: the factor, what was said, what would do, the calls."""
+"""Why an item failed, so that it can be read alone: the requirement, what was said, what would do, the calls."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pytest_mapsat.model import (
     MSB_METRICS,
     Case,
-    Factor,
-    ImplicitFactor,
+    ImplicitRequirement,
     Label,
     Metric,
     Provenance,
     Quote,
-    RunOptions,
+    Requirement,
     RunRequest,
     Scorecard,
     Step,
 )
+from pytest_mapsat.options import OPTIONS, Option, fields_of
 
 from . import values
 from .text import call_text, cut, printable, side_by_side, wrap
@@ -29,17 +29,12 @@ _QUOTES = 8
 _RESULT = 100
 _CALLS = 12
 _COMPARED = 20
+#: Options that change something for one case; what own tools have answered is a recording by then.
+_OF_A_CASE = frozenset(name for name, option in OPTIONS.items() if option.changes in ("episode", "item")) - {"on-miss"}
+#: Options that stand beside those of the run, first of all.
+_SPECS = dict.fromkeys(("agent", "user", "judge"))
 #: A blank at which no line is broken.
 _HELD = "\N{NO-BREAK SPACE}"
-#: Options that decide about the run as a whole, and change nothing for one case: what own tools have answered is a recording by then.
-_OF_THE_RUN = frozenset(
-    {
-        *("allow_lost", "allow_undecided", "on_miss", "pass_rule", "sample", "sample_by", "sample_seed", "shard"),
-        *("fail_under", "fail_under_from", "compare_fail", "compare_fail_from", "compare_on", "inconclusive"),
-    }
-)
-#: Options that have another name on the command line.
-_OPTION_NAMES = {"asserted": "assert", "timeout_seconds": "timeout"}
 
 
 def again_command(request: RunRequest, place: str, named: Collection[str] = ()) -> str:
@@ -51,15 +46,17 @@ def again_command(request: RunRequest, place: str, named: Collection[str] = ()) 
         named: options to say although they have their default, as ``max-turns``: an ini file may say otherwise.
     """
     usual = RunRequest(agent="", user="scripted", judge="checks")
-    pairs = [(name, getattr(request, name), getattr(usual, name)) for name in ("agent", "user", "judge")]
-    fields = sorted(RunOptions.model_fields.keys() - _OF_THE_RUN)
-    pairs += [(_option(name), getattr(request.options, name), getattr(usual.options, name)) for name in fields]
-    said = [_said_option(name, value) for name, value, default in pairs if value != default or name in named]
-    return shlex.join(["pytest", f"./{place}" if place.startswith("-") else place, *said])
+    names = [name for name in sorted({*_OF_A_CASE, "trials"} - _SPECS.keys()) if OPTIONS[name].typed]
+    of_case = [OPTIONS[name] for name in (*_SPECS, *names)]
+    values = [(option.name, _value_of(request, option), _value_of(usual, option)) for option in of_case]
+    options = [_said_option(name, value) for name, value, default in values if value != default or name in named]
+    return shlex.join(["pytest", f"./{place}" if place.startswith("-") else place, *options])
 
 
-def _option(field: str) -> str:
-    return _OPTION_NAMES.get(field, field).replace("_", "-")
+def _value_of(request: RunRequest, option: Option) -> object:
+    if option.name in _SPECS:
+        return getattr(request, option.name)
+    return getattr(request.options, "asserted" if option.name == "assert" else fields_of(option)[0])
 
 
 def _said_option(name: str, value: object) -> str:
@@ -82,7 +79,7 @@ def failure_text(
     Args:
         card: the failed episode.
         case: its case.
-        asserted: the kinds of factors that fail an item.
+        asserted: the kinds of requirements that fail an item.
         again: the command that runs the case again.
         width: columns to fit in; only the command may be longer.
         short: only what failed and the words that decided it, without the dialogue.
@@ -115,9 +112,9 @@ def _lines(
         yield ""
         yield from wrap(f"also missed, not asserted: {', '.join(_short(label, case) for label in rest)}", width)
     for label in card.labels:
-        if label.factor in card.unknown:
+        if label.requirement in card.unknown:
             yield ""
-            yield from wrap(f"not known: {label.factor} ({_kind(label, case)}): {printable(label.why)}", width)
+            yield from wrap(f"not known: {label.requirement} ({_kind(label, case)}): {printable(label.why)}", width)
     if card.trajectory.fault is not None and card.trajectory.fault.detail:
         yield ""
         for line in card.trajectory.fault.detail.splitlines():
@@ -136,7 +133,7 @@ def _missed(card: Scorecard, case: Case, asserted: frozenset[str]) -> tuple[list
 def _title(card: Scorecard, told: list[Label]) -> str:
     if card.trajectory.fault is not None or not told:
         return printable(card.reason)
-    return f"broken: {', '.join(label.factor for label in told)}"
+    return f"broken: {', '.join(label.requirement for label in told)}"
 
 
 def _scores(card: Scorecard, metrics: Sequence[Metric]) -> str:
@@ -151,12 +148,14 @@ def _scores(card: Scorecard, metrics: Sequence[Metric]) -> str:
 
 def _kind(label: Label, case: Case) -> str:
     if label.kind == "implicit":
-        return _severity(label.factor, case)
+        return _severity(label.requirement, case)
     return {"fact": "facts", "policy": "policies"}.get(label.kind, label.kind)
 
 
-def _severity(factor_id: str, case: Case) -> str:
-    return next((factor.severity for factor in case.truth.implicit if factor.id == factor_id), "soft")
+def _severity(requirement_id: str, case: Case) -> str:
+    return next(
+        (requirement.severity for requirement in case.truth.implicit if requirement.id == requirement_id), "soft"
+    )
 
 
 def _fate(tool: str, card: Scorecard) -> str:
@@ -170,24 +169,24 @@ def _label(label: Label, card: Scorecard, case: Case, width: int) -> Iterator[st
     if label.wanted:
         yield from wrap(f"wanted  {printable(label.wanted)}", width, indent="    ", hang=8)
     for tool in case.truth.tools:
-        if label.factor in tool.evidence:
+        if label.requirement in tool.evidence:
             yield from wrap(f"rests on {tool.name}, which {_fate(tool.name, card)}", width, indent="    ", hang=8)
-    factor = _factor(label, case)
-    if isinstance(factor, ImplicitFactor) and factor.source != "unstated":
-        notes = "; ".join(printable(evidence.text) for evidence in factor.evidence if evidence.text)
+    requirement = _requirement(label, case)
+    if isinstance(requirement, ImplicitRequirement) and requirement.source != "unstated":
+        notes = "; ".join(printable(evidence.text) for evidence in requirement.evidence if evidence.text)
         yield from wrap(
-            f"known   from the {factor.source}" + (f": {notes}" if notes else ""), width, indent="    ", hang=8
+            f"known   from the {requirement.source}" + (f": {notes}" if notes else ""), width, indent="    ", hang=8
         )
 
 
 def _head(label: Label, case: Case, width: int) -> Iterator[str]:
-    """Name the factor and say how far it was met."""
+    """Name the requirement and say how far it was met."""
     kind = _kind(label, case)
     title = {"facts": "fact", "policies": "policy", "hard": "hard constraint", "soft": "preference"}.get(kind, kind)
-    factor = _factor(label, case)
-    text = printable(factor.text) if factor else "(a factor that the case no longer has)"
+    requirement = _requirement(label, case)
+    text = printable(requirement.text) if requirement else "(a requirement that the case no longer has)"
     how = f"met in part ({label.value:g} of 1)" if label.value else "broken"
-    yield from wrap(f"{title} {how}: {label.factor}: {text}", width)
+    yield from wrap(f"{title} {how}: {label.requirement}: {text}", width)
 
 
 def _said(label: Label, width: int) -> Iterator[str]:
@@ -205,13 +204,13 @@ def _said(label: Label, width: int) -> Iterator[str]:
         yield f"    ... and {len(label.compared) - _COMPARED} more lines"
 
 
-def _factor(label: Label, case: Case) -> Factor | None:
-    return next((factor for factor in case.truth.factors if factor.id == label.factor), None)
+def _requirement(label: Label, case: Case) -> Requirement | None:
+    return next((requirement for requirement in case.truth.requirements if requirement.id == label.requirement), None)
 
 
 def _short(label: Label, case: Case) -> str:
     value = "" if label.value in (None, 0) else f" {label.value:g} of 1"
-    return f"{label.factor} ({_kind(label, case)}{value})"
+    return f"{label.requirement} ({_kind(label, case)}{value})"
 
 
 def _where(quote: Quote) -> str:

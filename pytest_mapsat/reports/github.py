@@ -37,7 +37,7 @@ def _commands(level: str, cards: list[Scorecard], below: str) -> Iterator[str]:
         path, line = values.case_place(card)
         place = f"file={_property(f'{below}/{path}' if below else path)},line={line}," if path else ""
         title = f"{values.card_name(card)} {values.outcome_title(card.outcome)}"
-        reason = card.reason or ", ".join(label.factor for label in values.missed(card)) or "no reason given"
+        reason = card.reason or ", ".join(label.requirement for label in values.missed(card)) or "no reason given"
         yield f"::{level} {place}title={_property(title)}::{_message(reason)}"
     if more := len(cards) - len(shown):
         yield f"::{level} title=mapsat::and {more} more cases; the summary of the step lists them"

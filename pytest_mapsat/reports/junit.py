@@ -27,10 +27,10 @@ def properties(card: Scorecard) -> list[tuple[str, object]]:
         elif span is not None:
             told += [(f"mapsat.{name}.least", span[0]), (f"mapsat.{name}.most", span[1])]
     labels = [
-        ("missed", [label.factor for label in values.missed(card)]),
-        ("open", [label.factor for label in card.labels if label.outcome == "unevaluated"]),
+        ("missed", [label.requirement for label in values.missed(card)]),
+        ("open", [label.requirement for label in card.labels if label.outcome == "unevaluated"]),
     ]
-    told += [(f"mapsat.{name}", printable(", ".join(factors))) for name, factors in labels if factors]
+    told += [(f"mapsat.{name}", printable(", ".join(requirements))) for name, requirements in labels if requirements]
     if card.reason:
         told.append(("mapsat.reason", cut(printable(card.reason), _TEXT)))
     return told

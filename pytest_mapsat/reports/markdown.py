@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from pytest_mapsat.model import CaseChange, Comparison, Label, Run, Scorecard
 
 from . import values
-from .changes import before_and_now, change_rows, counts_text, factor_change, flip
+from .changes import before_and_now, change_rows, counts_text, flip, requirement_change
 from .text import cut, printable
 
 #: GitHub takes 65,536 characters in a comment, and says nothing of the others.
 MOST = 60_000
-_FLIPS, _FAILED, _FACTORS, _GROUPS, _LOST = 20, 30, 4, 30, 10
+_FLIPS, _FAILED, _REQUIREMENTS, _GROUPS, _LOST = 20, 30, 4, 30, 10
 _TEXT = 240
 _COMPARED = 10
 _PLAIN = re.compile(r"[A-Za-z0-9@^ ]+")
@@ -103,10 +103,10 @@ def _flipped(case: CaseChange) -> Iterator[str]:
     arrow = _ARROWS.get(case.direction, "▫️")
     where = f" ({', '.join(map(code, case.domains))})" if case.domains else ""
     yield f"- {arrow} **{code(case.id)}** {flip(case)}{where}"
-    for factor in case.factors[:_FACTORS]:
-        before, now = before_and_now(factor)
-        yield f"  - {code(factor.factor)} {factor_change(factor)}: before {code(before) or 'nothing'}, now {code(now) or 'nothing'}"
-    if more := len(case.factors[_FACTORS:]):
+    for requirement in case.requirements[:_REQUIREMENTS]:
+        before, now = before_and_now(requirement)
+        yield f"  - {code(requirement.requirement)} {requirement_change(requirement)}: before {code(before) or 'nothing'}, now {code(now) or 'nothing'}"
+    if more := len(case.requirements[_REQUIREMENTS:]):
         yield f"  - and {more} more"
 
 
@@ -138,11 +138,11 @@ def _card(card: Scorecard) -> Iterator[str]:
     yield f"- **{code(values.card_name(card))}** {values.outcome_title(card.outcome)}: {code(card.reason)}"
     wanted = values.requirements(card)
     labels = values.missed(card)
-    for label in labels[:_FACTORS]:
-        words = wanted[label.factor].text
-        yield f"  - {code(label.factor)}{f' {code(words)}' if words else ''}: {_said(label)}"
+    for label in labels[:_REQUIREMENTS]:
+        words = wanted[label.requirement].text
+        yield f"  - {code(label.requirement)}{f' {code(words)}' if words else ''}: {_said(label)}"
         yield from (f"    - {code(left)} → {code(right)}" for left, right in label.compared[1 : 1 + _COMPARED])
-    if more := len(labels[_FACTORS:]):
+    if more := len(labels[_REQUIREMENTS:]):
         yield f"  - and {more} more"
 
 

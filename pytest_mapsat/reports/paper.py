@@ -1,6 +1,6 @@
 """The figures of the MapSatisfyBench paper from saved runs, each as a table in CSV and Markdown and as a chart in SVG.
 
-Figure 4: calls by tool; figure 5: metrics by domain and by source of the implicit factors; B.4: what the profile is worth.
+Figure 4: calls by tool; figure 5: metrics by domain and by source of the implicit requirements; B.4: what the profile is worth.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def figures(runs: Sequence[tuple[str, Run]], profile: Run | None = None) -> list
         _tool_calls(runs),
         _by_group(runs, metrics, "by-domain", "domain", "Metrics by domain (figure 5a)"),
         _by_group(
-            runs, metrics, "by-source", SOURCE_ATTRIBUTE, "Metrics by source of the implicit factors (figure 5b)"
+            runs, metrics, "by-source", SOURCE_ATTRIBUTE, "Metrics by source of the implicit requirements (figure 5b)"
         ),
     ]
     return found if profile is None else [*found, _of_profile(runs[0][1], profile)]
@@ -180,7 +180,7 @@ def _of_profile(without: Run, given: Run) -> Figure:
 
 
 def _members(cards: Sequence[Scorecard]) -> Iterator[tuple[str, set[str]]]:
-    """Yield groups of cases: all of them, then by source of their factors, then by domain."""
+    """Yield groups of cases: all of them, then by source of their requirements, then by domain."""
     yield "all", {card.id for card in cards}
     for kind, names in (("source", _sources), ("domain", _domains)):
         for name in sorted({name for card in cards for name in names(card) if name}):

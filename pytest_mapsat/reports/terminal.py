@@ -49,7 +49,7 @@ def summary_lines(run: Run, *, width: int, colour: bool, brief: bool = False, fu
         width: columns of the terminal.
         colour: whether lines may have a style.
         brief: give only the gate's line and the lost items.
-        full: with a comparison, name every case, factor and group that changed.
+        full: with a comparison, name every case, requirement and group that changed.
     """
     if brief:
         lines = [*_stopped(run, width), *_lost(run, width), *_gate(run.gate, width, brief=True)]
@@ -276,7 +276,7 @@ def _counts(run: Run, width: int) -> Iterator[Line]:
 
 def _users(run: Run, width: int) -> Iterator[Line]:
     """Say how often simulated users surely departed from their scripts, and how many episodes failed by it; nothing where none did."""
-    slips = [label.factor.partition(".")[2] for card in run.cases for label in card.labels if label.kind == USER]
+    slips = [label.requirement.partition(".")[2] for card in run.cases for label in card.labels if label.kind == USER]
     if not slips:
         return
     kinds = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(Counter(slips).items()))
@@ -311,7 +311,8 @@ def _worst(run: Run, cases: Sequence[CaseRow], width: int) -> Iterator[Line]:
     for number, (row, value) in enumerate(scored[:_WORST]):
         card = row.told
         reason = (
-            card.reason or f"missed: {', '.join(label.factor for label in missed(card)) or 'nothing that was judged'}"
+            card.reason
+            or f"missed: {', '.join(label.requirement for label in missed(card)) or 'nothing that was judged'}"
         )
         label = "worst" if not number else ""
         trials = f"  {row.passed} of {row.trials} trials" if row.trials > 1 else ""
@@ -335,7 +336,7 @@ def _open(run: Run, width: int) -> Iterator[Line]:
     cards = [card for card in run.cases if name in card.bounds]
     cards.sort(key=lambda card: (not card.unknown, card.key))
     for number, card in enumerate(cards[:_WORST]):
-        reason = card.reason or "; ".join(f"{label.factor}: {label.why}" for label in card.labels if label.bounded)
+        reason = card.reason or "; ".join(f"{label.requirement}: {label.why}" for label in card.labels if label.bounded)
         label = "" if number else "open"
         told = f"{metric_word(name)} {span_text(*card.bounds[name])}"
         yield Line(cut(f"{label:8} {card_name(card)}  {told}  {printable(reason)}", width))

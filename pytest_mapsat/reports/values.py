@@ -11,10 +11,10 @@ from pytest_mapsat.model import (
     USER,
     Aggregate,
     Bounds,
+    CardRequirement,
     Gate,
     JsonObject,
     Label,
-    Requirement,
     RowChange,
     Run,
     RunManifest,
@@ -35,7 +35,12 @@ _PLAIN = {**{metric.name: metric.plain for metric in MSB_METRICS if metric.plain
 _HEADLINES = frozenset(metric.name for metric in MSB_METRICS if metric.headline)
 
 #: What a group's dimension is called, in the order in which groups are shown; a suite's own attributes stand between.
-_DIMENSIONS = {"domain": "domain", "factor_source": "source of factors", "difficulty": "difficulty", "group": "group"}
+_DIMENSIONS = {
+    "domain": "domain",
+    "requirement_source": "source of requirements",
+    "difficulty": "difficulty",
+    "group": "group",
+}
 _TITLES = {"tool": "tool that was called"}
 
 KIND_TITLES = {
@@ -172,15 +177,18 @@ def missed(card: Scorecard) -> list[Label]:
     return [label for label in card.labels if label.value is not None and label.value < 1 and label.kind != USER]
 
 
-def requirements(card: Scorecard) -> dict[str, Requirement]:
-    """Return the case's factors by id; those that an older file has labels of only, without words."""
+def requirements(card: Scorecard) -> dict[str, CardRequirement]:
+    """Return the case's requirements by id; those that an older file has labels of only, without words."""
     given = {one.id: one for one in card.requirements}
-    bare = {one.factor: Requirement(id=one.factor, kind=one.kind, text=_about(one, card)) for one in card.labels}
+    bare = {
+        one.requirement: CardRequirement(id=one.requirement, kind=one.kind, text=_about(one, card))
+        for one in card.labels
+    }
     return {**bare, **given}
 
 
 def _about(label: Label, card: Scorecard) -> str:
-    """Return in words what a label is about that is about no factor: a call, a thought, a thing; empty for others."""
+    """Return in words what a label is about that is about no requirement: a call, a thought, a thing; empty for others."""
     if label.kind == OBSERVATION and label.quotes:
         return label.quotes[0].text
     if label.kind != STATE:
@@ -190,7 +198,7 @@ def _about(label: Label, card: Scorecard) -> str:
         for number, reply in enumerate(card.trajectory.replies, 1)
         for place, step in enumerate(reply.steps, 1)
     }
-    step = steps.get(label.factor)
+    step = steps.get(label.requirement)
     return "" if step is None else f"the call {step.tool}" if step.kind == "call" else "a thought"
 
 

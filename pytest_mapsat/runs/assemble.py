@@ -93,7 +93,6 @@ def assemble(
             cards,
             thresholds_of(options, metrics),
             coverage=coverage,
-            allowed_lost=options.allow_lost,
             allowed_undecided=options.allow_undecided,
             drops=drops_of(options, metrics),
             comparisons=comparisons,
@@ -232,7 +231,7 @@ def refuse_unlike(path: Path, base: Side, request: RunRequest, suites: Iterable[
     )
     # The cases of the new run are not known yet: they are taken to be those of the base.
     like = likeness(base, replace(base, manifest=manifest, lost=()))
-    if refusal := like.refusal(common=request.options.compare_on == "common"):
+    if refusal := like.refusal(common=False):
         raise UsageError("\n".join(f"--mapsat-compare={shown_path(path)}: {line}" for line in refusal))
 
 
@@ -284,7 +283,6 @@ def comparisons_with(
             base,
             new,
             drops_of(options, metrics),
-            common=options.compare_on == "common",
             inconclusive=options.inconclusive,
             covers=coverage.covers,
         )

@@ -27,6 +27,7 @@ from pytest_mapsat.model import (
     SuiteInfo,
     UsageError,
 )
+from pytest_mapsat.options import fields_that_change
 
 from .request import prompts_of
 from .saved import attempts_of, journal_prompts, journal_request, journal_suites
@@ -274,10 +275,7 @@ class Ledger:
 
 
 #: Options that may differ: they say how much is run or what is made of it, not what happens in an episode.
-_FREE = {
-    *("sample", "sample_by", "sample_seed", "trials", "pass_rule", "allow_lost", "allow_undecided"),
-    *("fail_under", "fail_under_from", "compare_fail", "compare_fail_from", "compare_on", "inconclusive"),
-}
+_FREE = fields_that_change("run") - {"shard"}  # what one part has finished is none of another
 
 
 _EpisodeKey = tuple[str, int, str]

@@ -14,11 +14,11 @@ from pytest_mapsat.model import (
     Accounting,
     Case,
     Decision,
-    Factor,
     JsonObject,
     Label,
     LabelledAnswer,
     Mark,
+    Requirement,
     Run,
     RunOptions,
     RunRequest,
@@ -183,11 +183,15 @@ def _by_verdicts(run: Run, cases: Mapping[str, Case], path: Path) -> Iterable[tu
     judge = RecordedJudge.open(path, f"recorded:{shown_path(path)}", shown_path(path))
     for card in run.cases:
         verdict = judge.judge(cases[card.id], card.trajectory)
-        soft = {factor.id for factor in cases[card.id].truth.implicit if factor.severity == "soft"}
+        soft = {requirement.id for requirement in cases[card.id].truth.implicit if requirement.severity == "soft"}
         yield (
             card,
             {
-                label.factor: label.value if label.factor in soft else "passed" if label.value > 0 else "failed"
+                label.requirement: label.value
+                if label.requirement in soft
+                else "passed"
+                if label.value > 0
+                else "failed"
                 for label in verdict.labels
                 if label.value is not None
             },
@@ -205,13 +209,13 @@ class Question:
     Attributes:
         case: the case.
         card: the dialogue's scorecard.
-        factor: what is asked of the answer.
+        requirement: what is asked of the answer.
         label: what the judge says.
     """
 
     case: Case
     card: Scorecard
-    factor: Factor
+    requirement: Requirement
     label: Label
 
     @property
@@ -223,8 +227,8 @@ class Question:
 
     @property
     def tools(self) -> frozenset[str]:
-        """The tools that the factor's check names."""
-        return frozenset(_tools(self.factor.model_dump(mode="json", by_alias=True)))
+        """The tools that the requirement's check names."""
+        return frozenset(_tools(self.requirement.model_dump(mode="json", by_alias=True)))
 
     @cached_property
     def calls(self) -> tuple[Step, ...]:
@@ -234,7 +238,7 @@ class Question:
 
     def decided(self, outcome: Mark, *, by: str, why: str) -> Decision:
         """Return a person's decision on it."""
-        return decision_on(self.factor, Said.of(self.card.trajectory), outcome, by=by, why=why)
+        return decision_on(self.requirement, Said.of(self.card.trajectory), outcome, by=by, why=why)
 
     def to_json(self) -> JsonObject:
         """Return the question as JSON data."""
@@ -244,24 +248,24 @@ class Question:
             "case": self.case.id,
             "trial": self.card.trial,
             **apart,
-            "factor": self.factor.id,
+            "requirement": self.requirement.id,
             "kind": self.label.kind,
             "state": self.state,
-            "required": self.factor.text,
+            "required": self.requirement.text,
             "why": self.label.why,
             "quotes": [quote.model_dump(mode="json") for quote in self.label.quotes],
         }
 
 
-def decision_on(factor: Factor, said: Said, outcome: Mark, *, by: str, why: str) -> Decision:
-    """Return a decision on a factor of a dialogue, tied to its words, replies and evidence."""
+def decision_on(requirement: Requirement, said: Said, outcome: Mark, *, by: str, why: str) -> Decision:
+    """Return a decision on a requirement of a dialogue, tied to its words, replies and evidence."""
     return Decision(
         case=said.case,
-        factor=factor.id,
+        requirement=requirement.id,
         outcome=outcome,
         by=by,
         why=why,
-        wording=wording_digest(factor),
+        wording=wording_digest(requirement),
         reply=said.reply,
         evidence=said.evidence,
     )
@@ -289,13 +293,13 @@ def questions(cards: Sequence[Scorecard], cases: Mapping[str, Case], decisions: 
         case, said = cases[card.id], Said.of(card.trajectory)
         if not can_be_reviewed(case, card):
             continue
-        labels = {label.factor: label for label in card.labels}
-        for factor in case.truth.factors:
-            label = labels.get(factor.id)
+        labels = {label.requirement: label for label in card.labels}
+        for requirement in case.truth.requirements:
+            label = labels.get(requirement.id)
             if label is None or label.outcome not in {"unevaluated", "failed"}:
                 continue
-            if decisions.on(factor, said) is None:
-                found.setdefault((said, factor.id), Question(case, card, factor, label))
+            if decisions.on(requirement, said) is None:
+                found.setdefault((said, requirement.id), Question(case, card, requirement, label))
     return sorted(found.values(), key=lambda question: _STATES.index(question.state))
 
 
@@ -310,10 +314,10 @@ def _tools(value: object) -> Iterator[str]:
             yield from _tools(part)
 
 
-def open_factors(case: Case, card: Scorecard, decisions: Decisions) -> tuple[str, ...]:
-    """Return the required factors of a dialogue that neither a person nor the judge has decided."""
+def open_requirements(case: Case, card: Scorecard, decisions: Decisions) -> tuple[str, ...]:
+    """Return the required requirements of a dialogue that neither a person nor the judge has decided."""
     marks = _marks(case, card, decisions)
-    return tuple(factor.id for factor in case.truth.required if factor.id not in marks)
+    return tuple(requirement.id for requirement in case.truth.required if requirement.id not in marks)
 
 
 def answer_of(case: Case, card: Scorecard, decisions: Decisions) -> LabelledAnswer:
@@ -322,11 +326,15 @@ def answer_of(case: Case, card: Scorecard, decisions: Decisions) -> LabelledAnsw
     Args:
         case: the case.
         card: the dialogue's scorecard.
-        decisions: what people decided; with the judge's labels, on every required factor.
+        decisions: what people decided; with the judge's labels, on every required requirement.
     """
     trajectory, said = card.trajectory, Said.of(card.trajectory)
     marks = _marks(case, card, decisions)
-    own = [factor.id for factor in case.truth.factors if factor.id in marks and decisions.on(factor, said) is None]
+    own = [
+        requirement.id
+        for requirement in case.truth.requirements
+        if requirement.id in marks and decisions.on(requirement, said) is None
+    ]
     turns = tuple(map(_plain, trajectory.turns))
     if turns[0].role != "user":  # a run file may hold a dialogue without its query
         turns = (Turn(role="user", text=case.visible.query), *turns)
@@ -342,18 +350,18 @@ def answer_of(case: Case, card: Scorecard, decisions: Decisions) -> LabelledAnsw
 
 
 def _marks(case: Case, card: Scorecard, decisions: Decisions) -> dict[str, Mark]:
-    """Return people's decisions by factor, and for required factors that have none the judge's labels."""
+    """Return people's decisions by requirement, and for required requirements that have none the judge's labels."""
     said = Said.of(card.trajectory)
-    labels = {label.factor: label.outcome for label in card.labels}
-    required = {factor.id for factor in case.truth.required}
+    labels = {label.requirement: label.outcome for label in card.labels}
+    required = {requirement.id for requirement in case.truth.required}
     marks: dict[str, Mark] = {}
-    for factor in case.truth.factors:
-        decision = decisions.on(factor, said)
-        outcome = labels.get(factor.id)
+    for requirement in case.truth.requirements:
+        decision = decisions.on(requirement, said)
+        outcome = labels.get(requirement.id)
         if decision is not None:
-            marks[factor.id] = decision.outcome
-        elif factor.id in required and (outcome == "passed" or outcome == "failed"):  # noqa: PLR1714  mypy narrows only this
-            marks[factor.id] = outcome
+            marks[requirement.id] = decision.outcome
+        elif requirement.id in required and (outcome == "passed" or outcome == "failed"):  # noqa: PLR1714  mypy narrows only this
+            marks[requirement.id] = outcome
     return marks
 
 

@@ -39,7 +39,7 @@ def merge(
     lost = _lost(parts)
     partial = _partial(parts)
     first = next(iter(parts.values())).manifest
-    rules = {"compare_fail": tuple(drops), "compare_fail_from": "command line"} if drops else {}
+    rules = {"max_drop": tuple(drops), "max_drop_from": "command line"} if drops else {}
     changed = {"shard": "", **rules}
     request = first.request.model_copy(update={"options": first.options.model_copy(update=changed)})
     if not partial:

@@ -35,7 +35,6 @@ class Changes:
     judge: str | None = None
     asserted: tuple[Asserted, ...] | None = None
     fail_under: tuple[str, ...] | None = None
-    allow_lost: int | None = None
     allow_undecided: str | None = None
     decisions: Path | None = None
     judge_votes: int | None = None
@@ -54,8 +53,6 @@ class Changes:
             changed["asserted"] = self.asserted
         if self.fail_under is not None:
             changed |= {"fail_under": self.fail_under, "fail_under_from": "command line"}
-        if self.allow_lost is not None:
-            changed["allow_lost"] = self.allow_lost
         if self.allow_undecided is not None:
             changed["allow_undecided"] = self.allow_undecided
         if self.metrics is not None:

@@ -44,7 +44,7 @@ _KINDS: tuple[Asserted, ...] = tuple(kind for kind in get_args(Asserted) if kind
 
 
 def parse_asserted(text: str) -> tuple[Asserted, ...]:
-    """Return the kinds of factors that a list like ``hard,facts``, ``all`` or ``none`` names, sorted.
+    """Return the kinds of requirements that a list like ``hard,facts``, ``all`` or ``none`` names, sorted.
 
     Raises:
         ValueError: it names something else; with what was expected.
@@ -105,7 +105,7 @@ def drops_of(options: RunOptions, metrics: Sequence[Metric]) -> tuple[Drop, ...]
     Raises:
         UsageError: one cannot be read.
     """
-    return parse_drops([(text, options.compare_fail_from) for text in options.compare_fail], metrics)
+    return parse_drops([(text, options.max_drop_from) for text in options.max_drop], metrics)
 
 
 def source_digest(spec: str, agent: object, others: Iterable[Path] = ()) -> str:
@@ -208,7 +208,7 @@ def families_of(suite: Suite, known: Mapping[str, Family], besides: Sequence[str
 
 
 def asked_for(names: Sequence[str], known: Mapping[str, Family]) -> tuple[Family, ...]:
-    """Return the families that ``--mapsat-metrics`` names.
+    """Return the families that ``mapsat_metrics`` of an ini file names.
 
     Raises:
         UsageError: nobody adds one of them.
@@ -216,11 +216,11 @@ def asked_for(names: Sequence[str], known: Mapping[str, Family]) -> tuple[Family
     try:
         return families_named(names, known)
     except UsageError as error:
-        raise UsageError(f"--mapsat-metrics: {error}") from None
+        raise UsageError(f"metrics: {error}") from None
 
 
 def labels_asked(families: Iterable[Family]) -> frozenset[str]:
-    """Return the kinds of labels that some families read besides those of factors."""
+    """Return the kinds of labels that some families read besides those of requirements."""
     return frozenset().union(*(family.labels for family in families))
 
 
@@ -265,7 +265,7 @@ def refuse_undeclared(options: RunOptions, suites: Sequence[Suite], known: Mappi
     named: list[tuple[str, Threshold | Ceiling | Drop]] = [
         ("fail-under", one) for one in thresholds_of(options, everything)
     ]
-    named += [("compare-fail", one) for one in drops_of(options, everything)]
+    named += [("max-drop", one) for one in drops_of(options, everything)]
     for option, rule in named:
         if rule.domain and not (isinstance(rule, Ceiling) and rule.domain == EACH_CASE):
             _refuse_unknown_domain(option, rule, suites)
@@ -273,7 +273,7 @@ def refuse_undeclared(options: RunOptions, suites: Sequence[Suite], known: Mappi
         if family is not None and rule.metric not in measured:
             raise UsageError(
                 f"--mapsat-{option}: no suite of this run declares the metric {rule.metric}: name its family {family!r} "
-                f"under metrics: in suite.yaml, or ask for it with --mapsat-metrics={family}"
+                f"under metrics: in suite.yaml, or as mapsat_metrics in an ini file"
             )
 
 
@@ -325,7 +325,7 @@ def prompts_of(request: RunRequest, judged: Collection[str] = ()) -> dict[str, s
 
     Args:
         request: what the run is asked for.
-        judged: kinds of labels that a model gave: those beside the factors have prompts of their own.
+        judged: kinds of labels that a model gave: those beside the requirements have prompts of their own.
     """
     if not asks_models(request) and not request.options.form:
         return {}

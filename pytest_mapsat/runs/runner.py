@@ -16,9 +16,9 @@ from pytest_mapsat.formats import without_secrets
 from pytest_mapsat.judges import Decisions, Judge, make_judge, with_decisions
 from pytest_mapsat.metrics import MSB, Family, gather_families, score
 from pytest_mapsat.model import (
+    CardRequirement,
     Case,
     EpisodeTiming,
-    Factor,
     InfrastructureError,
     JsonObject,
     MapsatError,
@@ -250,7 +250,7 @@ def judge_of(
         decisions: the file of people's decisions; None: the suite's own, where it has one.
         client: the way to models.
         votes: how many evaluations of a dialogue a model gives; None: as many as usual.
-        besides: kinds of labels that families of metrics ask for besides those of factors.
+        besides: kinds of labels that families of metrics ask for besides those of requirements.
 
     Raises:
         UsageError: no judge is named so, or there is no such file.
@@ -288,7 +288,7 @@ def grade(
         case: the case.
         trajectory: what happened.
         judge: who labels it.
-        asserted: the kinds of factors that fail an item.
+        asserted: the kinds of requirements that fail an item.
         tools: the suite's tools by name.
         families: the families of metrics that the suite declares.
         success: the metric that is 1 where the case is done.
@@ -313,26 +313,28 @@ def grade(
         argument_problems=argument_problems,
         same_value=same_value,
         linked=_linked(trajectory, verdict, judge),
-        requirements=_requirements(case),
+        requirements=_of_card(case),
         stamp=noun_digest(case),
         dialogue=_dialogue(trajectory, verdict, judge),
         **known,
     )
 
 
-def _requirements(case: Case) -> tuple[Requirement, ...]:
-    """Return the case's factors in words."""
+def _of_card(case: Case) -> tuple[CardRequirement, ...]:
+    """Return the case's requirements in words."""
     truth = case.truth
     return (
-        *[_requirement("explicit", factor) for factor in truth.explicit],
-        *[_requirement(factor.severity, factor, factor.source) for factor in truth.implicit],
-        *[_requirement("fact", factor) for factor in truth.facts],
-        *[_requirement("policy", factor) for factor in truth.policies],
+        *[_on_card("explicit", requirement) for requirement in truth.explicit],
+        *[_on_card(requirement.severity, requirement, requirement.source) for requirement in truth.implicit],
+        *[_on_card("fact", requirement) for requirement in truth.facts],
+        *[_on_card("policy", requirement) for requirement in truth.policies],
     )
 
 
-def _requirement(kind: str, factor: Factor, source: str = "unstated") -> Requirement:
-    return Requirement(id=factor.id, kind=kind, text=factor.text, source="" if source == "unstated" else source)
+def _on_card(kind: str, requirement: Requirement, source: str = "unstated") -> CardRequirement:
+    return CardRequirement(
+        id=requirement.id, kind=kind, text=requirement.text, source="" if source == "unstated" else source
+    )
 
 
 def _dialogue(trajectory: Trajectory, verdict: Verdict, judge: Judge) -> str:

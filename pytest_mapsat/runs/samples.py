@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import zip_longest
-from pathlib import Path
 
-from pytest_mapsat.formats import read_run
 from pytest_mapsat.model import RunOptions, UsageError, did_you_mean
 from pytest_mapsat.suite import CaseEntry, Suite
 
@@ -25,12 +23,12 @@ def entries_of(suite: Suite, options: RunOptions) -> tuple[CaseEntry, ...]:
     entries = tuple(suite.readable())
     if not options.sample:
         return entries
-    _refuse_unknown(options.sample_by, entries, suite)
+    _refuse_unknown(suite.manifest.sample.by, entries, suite)
     # Of a suite with a broken file, which is told where it is collected, nobody knows how large it is.
     if options.sample > len(entries) and len(suite.inventory.cases) == len({entry.path for entry in entries}):
         told = f"the suite {suite.manifest.name} has {len(entries)} cases, and a sample is drawn from each suite"
         raise UsageError(f"--mapsat-sample={options.sample}: {told}")
-    return tuple(ordered(entries, options.sample_by, options.sample_seed)[: options.sample])
+    return tuple(ordered(entries, suite.manifest.sample.by, suite.manifest.sample.seed)[: options.sample])
 
 
 def ordered(entries: Iterable[CaseEntry], by: Sequence[str] = (), seed: int = 0) -> list[CaseEntry]:
@@ -93,7 +91,7 @@ def _refuse_unknown(by: Sequence[str], entries: Iterable[CaseEntry], suite: Suit
         if name not in known:
             hint = did_you_mean(name, sorted(known)) or f"there is {', '.join(sorted(known))}"
             raise UsageError(
-                f"--mapsat-sample-by: no case of the suite {suite.manifest.name} has the attribute {name!r} ({hint})"
+                f"sample: by: in suite.yaml: no case of the suite {suite.manifest.name} has the attribute {name!r} ({hint})"
             )
 
 
@@ -107,40 +105,15 @@ def parse_shard(text: str) -> tuple[int, int]:
     return int(number), int(parts)
 
 
-def durations_of(path: Path) -> dict[str, float]:
-    """Return how long each case of a saved run took, all its trials together, in seconds.
-
-    Raises:
-        UsageError: there is no such file.
-        SuiteError: it is no run file, or broken; with the line.
-    """
-    found: dict[str, float] = {}
-    for card in read_run(path).cases:
-        found[card.id] = found.get(card.id, 0.0) + card.timing.seconds
-    return found
-
-
-def cases_of_shard(cases: Iterable[str], shard: str, durations: Mapping[str, float] | None = None) -> frozenset[str]:
-    """Return the cases of one part. Every case belongs to exactly one, whatever the order in which they are given.
+def cases_of_shard(cases: Iterable[str], shard: str) -> frozenset[str]:
+    """Return the cases of one part: by a digest of the id, so that a case stays in its part when others come and go.
 
     Args:
         cases: the ids of all cases.
         shard: the part, as ``2/8``.
-        durations: how long cases took before: the longest go first, each to the part with the least to do; a case that is not among them is
-            taken to last as long as the mean. None: by a digest of the id, so that a case stays in its part when others come and go.
     """
     number, parts = parse_shard(shard)
-    if durations is None:
-        return frozenset(case for case in cases if _bucket(case, parts) == number - 1)
-    mean = sum(durations.values()) / len(durations) if durations else 1.0
-    loads = [0.0] * parts
-    mine = set()
-    for case in sorted(set(cases), key=lambda case: (-durations.get(case, mean), case)):
-        least = loads.index(min(loads))
-        loads[least] += durations.get(case, mean)
-        if least == number - 1:
-            mine.add(case)
-    return frozenset(mine)
+    return frozenset(case for case in cases if _bucket(case, parts) == number - 1)
 
 
 def _bucket(case: str, parts: int) -> int:

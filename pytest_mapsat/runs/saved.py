@@ -40,21 +40,18 @@ if TYPE_CHECKING:
     from pytest_mapsat.gate import Side
 
 
-def check_save_path(path: Path, decisions: Path | None = None, *, option: str = "--mapsat-save=") -> None:
+def check_save_path(path: Path, *, option: str = "--mapsat-save=") -> None:
     """Check that a run file or a report can be put at a path, before anything has run.
 
     Args:
         path: where it goes.
-        decisions: the file of people's decisions that the run reads, where one is given.
         option: what was typed before the path.
 
     Raises:
-        UsageError: it is a folder, a device, a pipe, the file of decisions or a file of a suite, or its folder cannot be written.
+        UsageError: it is a folder, a device, a pipe or a file of a suite, or its folder cannot be written.
     """
     target = Path(os.path.realpath(path))
     problem = _not_a_file(target) or _unwritable(target) or _of_a_suite(target)
-    if not problem and decisions is not None and target == Path(os.path.realpath(decisions)):
-        problem = "this is the file of --mapsat-decisions, which the run reads"
     if problem:
         raise UsageError(f"{option}{printable(str(path))}: {problem}")
 

@@ -27,7 +27,7 @@ from .opened import Suite
 #: The folder of a suite that holds its labelled answers.
 ANSWERS = "answers"
 _BINARY = "expected passed or failed"
-_LEVELS = "only a soft factor has levels"
+_LEVELS = "only a soft requirement has levels"
 
 
 def read_answers(suite: Suite) -> tuple[Placed[LabelledAnswer], ...]:
@@ -138,17 +138,19 @@ def _misfits(placed: Placed[LabelledAnswer], cases: _Cases) -> Iterator[Problem]
     if case is None:
         yield cases.unknown(placed)
         return
-    factors = {factor.id: factor for factor in case.truth.factors}
+    requirements = {requirement.id: requirement for requirement in case.truth.requirements}
     for name, mark in answer.labels.items():
-        if name not in factors:
-            message = f"the case {case.id} has no factor {shown(name)}"
-            yield placed.problem(["labels", name], message, did_you_mean(name, factors))
-        elif not fits(mark, factors[name]):
+        if name not in requirements:
+            message = f"the case {case.id} has no requirement {shown(name)}"
+            yield placed.problem(["labels", name], message, did_you_mean(name, requirements))
+        elif not fits(mark, requirements[name]):
             yield placed.problem(["labels", name], f"found {mark:g}, {_BINARY}", _LEVELS)
-    missing = [factor.id for factor in case.truth.required if factor.id not in answer.labels]
+    missing = [requirement.id for requirement in case.truth.required if requirement.id not in answer.labels]
     if missing:
         message = f"nothing is said of {', '.join(missing)}, which the case {case.id} has"
-        yield placed.problem(["labels"], message, "give each explicit factor, hard factor and fact passed or failed")
+        yield placed.problem(
+            ["labels"], message, "give each explicit requirement, hard requirement and fact passed or failed"
+        )
     if answer.text is not None and not case.truth.oracle:
         message = f"the case {case.id} has no oracle dialogue whose last reply this could be"
         yield placed.problem(["text"], message, "give turns, the whole dialogue")
@@ -160,16 +162,14 @@ def _out_of_date(placed: Placed[Decision], cases: _Cases) -> Problem | None:
     case = cases.get(decision.case)
     if case is None:
         return cases.unknown(placed)
-    factors = {factor.id: factor for factor in case.truth.factors}
-    factor = factors.get(decision.factor)
-    if factor is None:
-        message = f"the case {case.id} has no factor {shown(decision.factor)}"
-        return placed.problem(["factor"], message, did_you_mean(decision.factor, factors))
-    if not fits(decision.outcome, factor):
+    requirements = {requirement.id: requirement for requirement in case.truth.requirements}
+    requirement = requirements.get(decision.requirement)
+    if requirement is None:
+        message = f"the case {case.id} has no requirement {shown(decision.requirement)}"
+        return placed.problem(["requirement"], message, did_you_mean(decision.requirement, requirements))
+    if not fits(decision.outcome, requirement):
         return placed.problem(["outcome"], f"found {decision.outcome:g}, {_BINARY}", _LEVELS)
-    if wording_digest(factor) != decision.wording:
-        message = (
-            f"the words of the factor {factor.id} of the case {case.id} have changed: the decision no longer counts"
-        )
+    if wording_digest(requirement) != decision.wording:
+        message = f"the words of the requirement {requirement.id} of the case {case.id} have changed: the decision no longer counts"
         return placed.problem([], message, "review the answer again, and remove this line")
     return None

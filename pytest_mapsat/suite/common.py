@@ -20,7 +20,7 @@ from pytest_mapsat.model import (
     SCALARS,
     Case,
     CommonRequirement,
-    ImplicitFactor,
+    ImplicitRequirement,
     Json,
     JsonObject,
     Problem,
@@ -41,18 +41,18 @@ _PLACEHOLDER = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _NAME = re.compile(r"\s*([A-Za-z0-9_.-]+)\s*")
 
 
-class _Hard(ImplicitFactor):
+class _Hard(ImplicitRequirement):
     severity: Literal["hard"] = "hard"
 
 
-class _Soft(ImplicitFactor):
+class _Soft(ImplicitRequirement):
     severity: Literal["soft"] = "soft"
 
 
 class WrittenTruth(Truth):
     """The truth of a case as it is written.
 
-    ``use`` names common requirements of the suite, which join its lists. ``hard`` and ``soft`` are implicit factors that do not say their severity.
+    ``use`` names common requirements of the suite, which join its lists. ``hard`` and ``soft`` are implicit requirements that do not say their severity.
     """
 
     use: tuple[str, ...] = ()
@@ -247,7 +247,7 @@ def _wrong_uses(requirements: Mapping[str, _Requirement]) -> list[Problem]:
 
 
 def _with_severity(truth: JsonObject, filling: _Filling) -> JsonObject:
-    """Return the truth with the factors of ``hard`` and ``soft`` behind the implicit ones; their lines are put there, too."""
+    """Return the truth with the requirements of ``hard`` and ``soft`` behind the implicit ones; their lines are put there, too."""
     if truth.keys().isdisjoint(("hard", "soft")):
         return truth
     lines = filling.document.lines
@@ -255,19 +255,22 @@ def _with_severity(truth: JsonObject, filling: _Filling) -> JsonObject:
     implicit = truth.get("implicit", [])
     spots = old.children.get("implicit", Lines(old.line))
     for severity in sorted(truth.keys() & {"hard", "soft"}):
-        factors = truth[severity]
-        if not isinstance(factors, list) or not isinstance(implicit, list):
-            message = f"truth.{severity}: found {shown(factors)}, expected a list of implicit factors"
+        requirements = truth[severity]
+        if not isinstance(requirements, list) or not isinstance(implicit, list):
+            message = f"truth.{severity}: found {shown(requirements)}, expected a list of implicit requirements"
             filling.problems.append(Problem(filling.path, old.at([severity]), message))
             continue
         there = old.children.get(severity, Lines(old.line))
-        for index, factor in enumerate(factors):
-            if isinstance(factor, dict) and "severity" in factor:
+        for index, requirement in enumerate(requirements):
+            if isinstance(requirement, dict) and "severity" in requirement:
                 message = f"truth.{severity}[{index}].severity: leave it out: the list says it"
                 filling.problems.append(Problem(filling.path, there.at([index, "severity"]), message))
             spot = replace(there.children.get(index, there), written=f"truth.{severity}[{index}]")
             spots = Lines(spots.line, {**spots.children, len(implicit): spot})
-            implicit = [*implicit, factor | {"severity": severity} if isinstance(factor, dict) else factor]
+            implicit = [
+                *implicit,
+                requirement | {"severity": severity} if isinstance(requirement, dict) else requirement,
+            ]
     lines.children["truth"] = Lines(old.line, {**old.children, "implicit": spots})
     return {name: value for name, value in truth.items() if name not in ("hard", "soft")} | {"implicit": implicit}
 

@@ -197,7 +197,7 @@ def _expected(case: Case) -> Iterator[Remark]:
     tools = case.truth.tools
     if not any(tool.id is not None or tool.after or tool.evidence for tool in tools):
         return  # mostly: tools that only have names
-    factors = [factor.id for factor in case.truth.factors]
+    requirements = [requirement.id for requirement in case.truth.requirements]
     keys = Counter(tool.key for tool in tools)
     for index, tool in enumerate(tools):
         place: Place = ("truth", "tools", index)
@@ -211,11 +211,13 @@ def _expected(case: Case) -> Iterator[Remark]:
             elif keys[key] > 1:
                 message = f"several expected tools are {shown(key)}"
                 yield Remark("error", "expected-tool", here, message, "give each an id, and name that")
-        for number, factor in enumerate(tool.evidence):
-            if factor not in factors:
-                hint = did_you_mean(factor, factors) or f"its factors: {', '.join(factors) or 'none'}"
+        for number, requirement in enumerate(tool.evidence):
+            if requirement not in requirements:
+                hint = (
+                    did_you_mean(requirement, requirements) or f"its requirements: {', '.join(requirements) or 'none'}"
+                )
                 here = (*place, "evidence", number)
-                yield Remark("error", "expected-tool", here, f"the case has no factor {shown(factor)}", hint)
+                yield Remark("error", "expected-tool", here, f"the case has no requirement {shown(requirement)}", hint)
     if any(tool.after for tool in tools):
         yield from _circles({tool.key: tool.after for tool in tools}, [tool.key for tool in tools])
 

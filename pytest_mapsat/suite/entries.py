@@ -244,7 +244,7 @@ def _where_it_belongs(data: Any) -> str:
         return "recordings belong in recordings/*.jsonl"
     if {"case", "labels"} <= keys:
         return "labelled answers belong in answers/"
-    if {"case", "factor", "wording"} <= keys:
+    if {"case", "requirement", "wording"} <= keys:
         return "decisions of people belong in decisions.jsonl in the suite's folder"
     if "schema_version" in keys:
         return "the manifest is the file suite.yaml in the suite's folder"

@@ -137,17 +137,19 @@ def _about_case(suite: Suite, case: Case, entry: CaseEntry) -> Iterator[LintFind
 def _gaps(case: Case, *, silent: bool) -> Iterator[tuple[Severity, str, tuple[str | int, ...], str]]:
     """Give what the truth of a case lacks: severity, rule, place in the truth, message."""
     truth = case.truth
-    levels = {factor.id for factor in truth.implicit if factor.levels}
-    unchecked = [factor.id for factor in truth.factors if factor.check is None and factor.id not in levels]
+    levels = {requirement.id for requirement in truth.implicit if requirement.levels}
+    unchecked = [
+        requirement.id
+        for requirement in truth.requirements
+        if requirement.check is None and requirement.id not in levels
+    ]
     if unchecked:
-        message = (
-            f"{len(unchecked)} of {len(truth.factors)} factors have no check and need a judge: {' '.join(unchecked)}"
-        )
+        message = f"{len(unchecked)} of {len(truth.requirements)} requirements have no check and need a judge: {' '.join(unchecked)}"
         yield "note", "no-check", (), message
     if not truth.explicit and not truth.implicit:
-        message = "has neither explicit nor implicit factors: nothing says what would satisfy the user, so no run can evaluate it"
-        yield "error", "no-factors", (), message
-    timeless = truth.factors if case.visible.context.now is None else ()
+        message = "has neither explicit nor implicit requirements: nothing says what would satisfy the user, so no run can evaluate it"
+        yield "error", "no-requirements", (), message
+    timeless = truth.requirements if case.visible.context.now is None else ()
     for index, one in enumerate(timeless):
         if any(isinstance(noun, ClockTime) for _, noun in nouns_in(one, ())):
             message = f"{one.id} checks a time of day, and the case has no context.now: times on the 12-hour clock stay undecided"
@@ -169,12 +171,17 @@ def _unasserted(
     truth = case.truth
     of_kind = {
         "explicit": truth.explicit,
-        "hard": [factor for factor in truth.implicit if factor.severity == "hard"],
-        "soft": [factor for factor in truth.implicit if factor.severity == "soft"],
+        "hard": [requirement for requirement in truth.implicit if requirement.severity == "hard"],
+        "soft": [requirement for requirement in truth.implicit if requirement.severity == "soft"],
         "facts": truth.facts,
         "policies": truth.policies,
     }
-    if truth.factors and "none" not in kinds and "success" not in kinds and not any(of_kind[kind] for kind in kinds):
+    if (
+        truth.requirements
+        and "none" not in kinds
+        and "success" not in kinds
+        and not any(of_kind[kind] for kind in kinds)
+    ):
         yield (
             "warning",
             "not-asserted",
@@ -184,12 +191,12 @@ def _unasserted(
 
 
 def _place_of(truth: Truth, index: int) -> tuple[str | int, ...]:
-    """Return the place in a truth of one of its factors, counted through."""
+    """Return the place in a truth of one of its requirements, counted through."""
     for kind in ("explicit", "implicit", "facts", "policies"):
-        factors = getattr(truth, kind)
-        if index < len(factors):
+        requirements = getattr(truth, kind)
+        if index < len(requirements):
             return kind, index
-        index -= len(factors)
+        index -= len(requirements)
     return ()
 
 

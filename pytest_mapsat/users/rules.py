@@ -240,7 +240,7 @@ def audit(case: Case, trajectory: Trajectory) -> tuple[Label, ...]:
         slips = [*script.departed(turns[:index], turn.text, ends=ends), *script.invented(turn.text, known)]
         for slip in slips:
             label = _label(slip, index, turn.text)
-            labels.setdefault(label.factor, label)
+            labels.setdefault(label.requirement, label)
     return tuple(labels.values())
 
 
@@ -249,12 +249,12 @@ def _known(case: Case) -> Iterator[str]:
     truth, context = case.truth, case.visible.context
     yield from (truth.persona, truth.intent, *Script.of(case).said)
     yield from (truth.user.no_preference, truth.user.cannot_act, truth.user.goodbye)
-    yield from (context.model_dump_json(), *(factor.text for factor in truth.factors))
+    yield from (context.model_dump_json(), *(requirement.text for requirement in truth.requirements))
 
 
 def _label(slip: Slip, turn: int, text: str) -> Label:
     return Label(
-        factor=user_name(turn, slip.kind),
+        requirement=user_name(turn, slip.kind),
         kind=USER,
         outcome="failed",
         value=0,

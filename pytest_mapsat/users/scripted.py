@@ -29,7 +29,7 @@ class ScriptedUser:
     """A user of one episode.
 
     Args:
-        script: what it can answer. All that it knows: no intent, no factor, no expected tool.
+        script: what it can answer. All that it knows: no intent, no requirement, no expected tool.
         language: BCP 47; the language of its stock phrases, and that in which messages are read.
         chooser: chooses among the prepared answers for questions that no phrase is in; None: nobody does.
     """

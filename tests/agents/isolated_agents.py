@@ -348,7 +348,7 @@ HIDDEN = (
     "Truth",
     "Case",
     "Recording",
-    "ImplicitFactor",
+    "ImplicitRequirement",
     "ScriptedAnswer",
     "RecordedSandbox",
     "Sandbox",

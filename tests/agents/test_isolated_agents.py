@@ -119,7 +119,7 @@ def test_what_an_agent_does_to_its_process_is_its_own_failure(shared, name):
 
 @pytest.mark.parametrize("name", ["eats_memory", "hoards", "hoards_in_a_loop", "hoards_and_replies", "claims_much"])
 def test_a_memory_error_says_what_the_process_may_use(shared, name):
-    assert "its process may use 400 MB (--mapsat-memory)" in played(name, shared).fault.message
+    assert "its process may use 400 MB (--mapsat-isolate=memory:MB)" in played(name, shared).fault.message
 
 
 def test_many_values_in_a_message_take_no_room_here(shared):

@@ -41,7 +41,7 @@ def test_requests_go_out_results_come_in_and_the_run_is_judged(root, capsys):
     assert "12 answers read, 0 requests without an answer" in captured.err
     run = read_run(Path("judged.json"))
     said = {
-        card.nodeid: {label.factor: (label.outcome, label.by, label.votes) for label in card.labels}
+        card.nodeid: {label.requirement: (label.outcome, label.by, label.votes) for label in card.labels}
         for card in run.cases
     }
     assert set(said["answers::nav-one[r1]"].values()) == {("passed", "model", ("passed", "passed"))}

@@ -41,7 +41,7 @@ def test_a_label_that_is_decided_wrongly_is_listed_and_ends_with_1(root, capsys)
     write_answers(root, answer(), answer(id="r2", text="Take the other one.", style="prose"))
     status, found = judged(capsys)
     assert status == 1
-    assert [(label["answer"], label["factor"], label["should"], label["said"]) for label in found["wrong"]] == [
+    assert [(label["answer"], label["requirement"], label["should"], label["said"]) for label in found["wrong"]] == [
         ("r2", "e1", "passed", "failed"),
         ("r2", "z1", "passed", "failed"),
         ("r2", "f1", "passed", "failed"),
@@ -61,7 +61,7 @@ def test_the_table_fits_80_columns(root, capsys):
 
 
 @pytest.mark.parametrize(("mark", "wrong"), [("failed", 0), (0, 0), ("passed", 1), (1, 1), (0.5, 1)])
-def test_a_soft_factor_may_be_labelled_with_its_level(root, capsys, mark, wrong):
+def test_a_soft_requirement_may_be_labelled_with_its_level(root, capsys, mark, wrong):
     write_answers(root, answer(labels=LABELS | {"z2": mark}))
     assert len(judged(capsys)[1]["wrong"]) == wrong
 
@@ -74,7 +74,7 @@ def test_a_label_without_a_machine_check_is_undecided_and_never_wrong(root, caps
     assert (status, found["wrong"]) == (0, [])
     assert found["answers"]["all"]["all"]["wrong"] == {"green": 0, "red": 0, "undecided": 1}
     assert found["labels"]["check"]["no check"]["wrong"] == {"passed": 0, "failed": 0, "undecided": 1}
-    assert [(label["answer"], label["factor"], label["said"]) for label in found["undecided"]] == [
+    assert [(label["answer"], label["requirement"], label["said"]) for label in found["undecided"]] == [
         ("r1", "z1", "undecided"),
         ("w1", "z1", "undecided"),
     ]
@@ -161,7 +161,7 @@ def test_save_needs_answers(root, capsys):
 
 def test_decisions_of_people_do_not_hide_what_the_checks_make_of_an_answer(root, capsys):
     main(["lint", "suite", "--answers", "--save", "run.json"])
-    Path("more.jsonl").write_text(json.dumps({"case": "nav-one", "trial": 2, "factor": "z1", "outcome": "passed"}))
+    Path("more.jsonl").write_text(json.dumps({"case": "nav-one", "trial": 2, "requirement": "z1", "outcome": "passed"}))
     assert main(["review", "run.json", "--suite", "suite", "--from", "more.jsonl"]) == 0
     capsys.readouterr()
     assert judged(capsys)[0] == 0

@@ -113,7 +113,7 @@ def test_lint_of_a_sound_suite_ends_with_0(tmp_path, capsys):
     assert main(["lint", str(make_suite(tmp_path))]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == "0 errors, 0 warnings, 4 notes"
-    assert lines[0].startswith(f"{tmp_path}/a.yaml:3: case a: 1 of 1 factors have no check")
+    assert lines[0].startswith(f"{tmp_path}/a.yaml:3: case a: 1 of 1 requirements have no check")
 
 
 @pytest.mark.parametrize("case", [CASE.replace("query", "qurey"), "id: ["])

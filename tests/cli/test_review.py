@@ -42,12 +42,12 @@ def run(tmp_path, monkeypatch):
 def listed(capsys) -> list[tuple[int, str, str]]:
     capsys.readouterr()
     assert main(["review", "run.json", *SUITE, "--list", "--json"]) == 0
-    return [(one["trial"], one["factor"], one["state"]) for one in json.loads(capsys.readouterr().out)]
+    return [(one["trial"], one["requirement"], one["state"]) for one in json.loads(capsys.readouterr().out)]
 
 
 def decisions(root) -> list[tuple[str, object, str]]:
     text = (root / "decisions.jsonl").read_text(encoding="utf-8")
-    return [(one["factor"], one["outcome"], one["why"]) for one in map(json.loads, text.splitlines())]
+    return [(one["requirement"], one["outcome"], one["why"]) for one in map(json.loads, text.splitlines())]
 
 
 def typed(monkeypatch, text: str, *options: str) -> int:
@@ -60,8 +60,8 @@ def given(*rulings: dict[str, object], options: tuple[str, ...] = ()) -> int:
     return main(["review", "run.json", *SUITE, "--from", "rulings.jsonl", *options])
 
 
-def ruling(factor: str, outcome: object = "passed", trial: int = 3, **more: object) -> dict[str, object]:
-    return {"case": "nav-one", "trial": trial, "factor": factor, "outcome": outcome, **more}
+def ruling(requirement: str, outcome: object = "passed", trial: int = 3, **more: object) -> dict[str, object]:
+    return {"case": "nav-one", "trial": trial, "requirement": requirement, "outcome": outcome, **more}
 
 
 def test_what_is_undecided_is_asked_before_what_failed(run, capsys):
@@ -129,7 +129,7 @@ def test_decisions_from_a_file_are_kept_and_count_for_regrade(run, capsys):
     assert json.loads(capsys.readouterr().out) == {"decided": 2, "open": 6, "answers": []}
     main(["regrade", "run.json", *SUITE, "--save", "new.json"])
     card = json.loads(Path("new.json").read_text())["cases"][2]
-    assert [(label["factor"], label["outcome"], label["by"]) for label in card["labels"]] == [
+    assert [(label["requirement"], label["outcome"], label["by"]) for label in card["labels"]] == [
         ("e1", "passed", "decision"),
         ("z1", "passed", "decision"),
         ("z2", "failed", "checks"),
@@ -154,11 +154,11 @@ def test_a_label_that_the_judge_passed_may_be_overruled(run, capsys):
     [
         (ruling("z1") | {"case": "nav-oen"}, "case: the run has no case 'nav-oen' (did you mean 'nav-one'?)"),
         (ruling("z1", trial=9), "trial: the run has no trial 9 of the case nav-one"),
-        (ruling("zz1"), "factor: the case nav-one has no factor 'zz1' (did you mean 'z1'?)"),
-        (ruling("z1", 0.5), "outcome: found 0.5, expected passed or failed (only a soft factor has levels)"),
-        (ruling("z1", "maybe"), "outcome: found 'maybe', expected passed, failed, or a soft factor's level"),
+        (ruling("zz1"), "requirement: the case nav-one has no requirement 'zz1' (did you mean 'z1'?)"),
+        (ruling("z1", 0.5), "outcome: found 0.5, expected passed or failed (only a soft requirement has levels)"),
+        (ruling("z1", "maybe"), "outcome: found 'maybe', expected passed, failed, or a soft requirement's level"),
         (ruling("z1", trail=3), "trail: is not a known field (did you mean 'trial'?)"),
-        (ruling("e1"), "factor: is decided twice: rulings.jsonl:1 does it too"),
+        (ruling("e1"), "requirement: is decided twice: rulings.jsonl:1 does it too"),
     ],
 )
 def test_a_file_with_a_wrong_line_is_refused_whole(run, capsys, wrong, said):
@@ -176,7 +176,7 @@ def test_a_reply_whose_required_labels_are_all_decided_becomes_a_labelled_answer
     assert added["I suggest Old Mill."].labels == LABELS | {"z1": "failed"}
     assert main(["lint", "suite", "--answers", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)["answers"]
-    assert [label["factor"] for label in found["wrong"]] == ["z1"], "what was corrected is now a test of the judge"
+    assert [label["requirement"] for label in found["wrong"]] == ["z1"], "what was corrected is now a test of the judge"
 
 
 def test_a_reply_with_an_open_label_is_not_added_and_the_label_named(run, capsys):
@@ -224,7 +224,7 @@ def test_a_file_whose_last_line_was_left_open_is_added_to_line_by_line(run, caps
     path = run / "decisions.jsonl"
     path.write_text(path.read_text().rstrip("\n"))
     given(ruling("e1"))
-    assert [factor for factor, _, _ in decisions(run)] == ["z1", "e1"]
+    assert [requirement for requirement, _, _ in decisions(run)] == ["z1", "e1"]
 
 
 def test_trials_that_are_equal_ask_once(run, capsys):

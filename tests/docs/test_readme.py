@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from shown_output import differs, refreshed, settled
 
-from pytest_mapsat.pytest_plugin.options import OPTIONS
+from pytest_mapsat.options import OPTIONS
 from pytest_mapsat.suite import open_suite
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,7 +79,7 @@ def test_the_case_that_stands_there_can_be_loaded(tmp_path: Path) -> None:
     (tmp_path / "case.yaml").write_text(found[1], encoding="utf-8")
     suite = open_suite(tmp_path)
     (case,) = [suite.load(entry) for path in suite.files() for entry in suite.entries(path)]
-    assert [factor.id for factor in case.truth.factors] == ["cancelled", "only-A1", "agreed"]
+    assert [requirement.id for requirement in case.truth.requirements] == ["cancelled", "only-A1", "agreed"]
 
 
 def test_the_output_fits_in_80_columns() -> None:
@@ -98,7 +98,7 @@ def test_the_readme_is_short_and_leads_to_every_page() -> None:
 
 def test_every_option_stands_in_the_page_of_options() -> None:
     page = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
-    assert [option.name for option in OPTIONS if f"`--mapsat-{option.name}" not in page] == []
+    assert [name for name, option in OPTIONS.items() if option.typed and f"`--mapsat-{name}" not in page] == []
 
 
 def test_every_document_that_is_linked_exists() -> None:

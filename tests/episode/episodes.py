@@ -6,9 +6,9 @@ from pytest_mapsat.model import (
     Case,
     Context,
     ExpectedTool,
-    ExplicitFactor,
+    ExplicitRequirement,
     FactRequirement,
-    ImplicitFactor,
+    ImplicitRequirement,
     Location,
     OracleTurn,
     PlannedCall,
@@ -56,8 +56,8 @@ CASE = Case(
     truth=Truth(
         intent="secret-intent",
         persona="secret-persona",
-        explicit=(ExplicitFactor(id="e1", text="secret-explicit"),),
-        implicit=(ImplicitFactor(id="z1", text="secret-implicit", severity="hard", weight=1),),
+        explicit=(ExplicitRequirement(id="e1", text="secret-explicit"),),
+        implicit=(ImplicitRequirement(id="z1", text="secret-implicit", severity="hard", weight=1),),
         facts=(FactRequirement(id="f1", text="secret-fact"),),
         tools=(ExpectedTool(name="secret_tool", required=("secret-param",)),),
         user=UserScript(

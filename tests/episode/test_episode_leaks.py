@@ -7,10 +7,10 @@ import types
 
 from episodes import CASE, SECRETS, play, recorded_sandbox
 
-from pytest_mapsat.model import Case, Factor, Recording, ScriptedAnswer, Truth
+from pytest_mapsat.model import Case, Recording, Requirement, ScriptedAnswer, Truth
 from pytest_mapsat.sandbox import RecordedSandbox
 
-HIDDEN = (Truth, Recording, Factor, Case, ScriptedAnswer, RecordedSandbox)
+HIDDEN = (Truth, Recording, Requirement, Case, ScriptedAnswer, RecordedSandbox)
 
 
 def reachable(*starts):

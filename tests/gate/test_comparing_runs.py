@@ -37,7 +37,7 @@ def test_the_same_run_twice_is_the_same_everywhere_and_passes_even_without_any_r
     assert compared([card("one")], [card("one")], "ar:0").outcome == "passed"
 
 
-def test_a_regression_in_one_domain_fails_and_names_domain_factor_and_cases():
+def test_a_regression_in_one_domain_fails_and_names_domain_requirement_and_cases():
     base = [one.model_copy(update={"labels": (label("open", "passed", "open shop"),)}) for one in suite_of()]
     found = compared(base, worse_in(base, "search"), "ar:0.02")
     assert found.outcome == "failed"
@@ -46,7 +46,7 @@ def test_a_regression_in_one_domain_fails_and_names_domain_factor_and_cases():
     assert rule.reason == (
         "ar 0.700 -> 0.567 is down by more than 0.02: -0.133 (10 of 30 cases differ; chance goes as far down with probability below 0.001)"
     )
-    assert found.where == ("search: 10 of 10 cases got worse (c001, c004, c007 ...); factors: open",)
+    assert found.where == ("search: 10 of 10 cases got worse (c001, c004, c007 ...); requirements: open",)
     changed = {(one.group, one.metric): one.direction for one in found.changes}
     assert changed["", "ar"] == changed["search", "ar"] == "worse"
     assert changed["navigation", "ar"] == "same"
@@ -57,8 +57,8 @@ def test_a_regression_in_one_domain_fails_and_names_domain_factor_and_cases():
         "passed",
         "failed",
     )
-    (factor,) = first.factors
-    assert (factor.direction, factor.base_quotes[0].text, factor.new_quotes[0].text) == (
+    (requirement,) = first.requirements
+    assert (requirement.direction, requirement.base_quotes[0].text, requirement.new_quotes[0].text) == (
         "worse",
         "open shop",
         "closed shop",
@@ -162,18 +162,18 @@ def test_several_drops_need_wider_intervals_than_one():
     assert both.low < alone.low < alone.high < both.high
 
 
-def test_trials_of_one_case_are_one_case_and_a_flaky_factor_says_how_often_it_held():
+def test_trials_of_one_case_are_one_case_and_a_flaky_requirement_says_how_often_it_held():
     base = [card("a", 1.0, trial=t, labels=(label("z", "passed"),)) for t in (1, 2, 3)]
     new = [card("a", 1.0 - t // 3, trial=t, labels=(label("z", "failed" if t == 3 else "passed"),)) for t in (1, 2, 3)]
     found = compared(base, new)
     (changed,) = found.cases
-    assert (found.pairs, changed.factors[0].base_trials, changed.factors[0].new_trials) == (1, (3, 3), (2, 3))
+    assert (found.pairs, changed.requirements[0].base_trials, changed.requirements[0].new_trials) == (1, (3, 3), (2, 3))
 
 
 def test_a_label_that_nobody_could_decide_is_neither_better_nor_worse():
     new = card("a", (0.0, 1.0), labels=(label("z", "unevaluated"),), outcome="unevaluated")
     (changed,) = compared([card("a", 1.0, labels=(label("z", "passed"),))], [new]).cases
-    assert (changed.direction, changed.flipped, changed.factors[0].direction) == ("unclear", False, "unclear")
+    assert (changed.direction, changed.flipped, changed.requirements[0].direction) == ("unclear", False, "unclear")
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_runs_that_differ_in_part_are_compared_on_the_common_part_when_asked(new
     refused = compare(base, new, parse_drops(["ar:0"]))
     assert not refused.comparable
     assert any(told in reason for reason in refused.reasons)
-    assert "--mapsat-compare-on=common" in refused.reasons[-1]
+    assert "mapsat compare --common" in refused.reasons[-1]
     found = compare(base, new, parse_drops(["ar:0"]), common=True)
     assert (found.comparable, found.outcome) == (True, "passed")
     assert any(told in warning for warning in found.warnings)

@@ -23,10 +23,10 @@ def make_card(case, ar=None, outcome="passed", blame=None, ar_class=None, **fiel
     )
 
 
-def judge_run(cards, *texts, lost=0, undecided="0", origin="command line", gone=(), **coverage):
+def judge_run(cards, *texts, undecided="0", origin="command line", gone=(), **coverage):
     whole = Coverage(**{"selected": len({card.id for card in cards}), "lost": gone, **coverage})
     thresholds = parse_thresholds([(text, origin) for text in texts])
-    return decide(cards, thresholds, allowed_lost=lost, allowed_undecided=undecided, coverage=whole)
+    return decide(cards, thresholds, allowed_undecided=undecided, coverage=whole)
 
 
 def cards_of(*values, **fields):
@@ -76,17 +76,8 @@ def test_a_fault_that_is_not_the_agents_makes_the_run_invalid_and_not_failed(bla
     cards = [*cards_of(0.9, 0.8), make_card("x", outcome="error", blame=blame, ar_class="error")]
     gate = judge_run(cards, "ar=0.5")
     assert gate.outcome == "invalid"
-    assert gate.reasons[0] == f"1 case lost ({blame} 1: x), 0 allowed"
+    assert gate.reasons[0] == f"1 case lost ({blame} 1: x)"
     assert gate.reasons[1].startswith("ar 0.8500 >= 0.5 (2 of 3 cases")
-
-
-def test_so_many_may_be_lost_as_are_allowed():
-    lost = [make_card(name, outcome="unevaluated", blame="judge", ar_class="unevaluated") for name in "xy"]
-    cards = [*cards_of(0.9), *lost]
-    assert judge_run(cards, "ar=0.5", lost=1).outcome == "invalid"
-    allowed = judge_run(cards, "ar=0.5", lost=2)
-    assert allowed.outcome == "passed"
-    assert "2 cases lost (judge 2: x, y), 2 allowed" in allowed.reasons
 
 
 def test_unevaluated_items_make_a_run_invalid_without_any_threshold():
@@ -95,7 +86,7 @@ def test_unevaluated_items_make_a_run_invalid_without_any_threshold():
 
 def test_trials_of_one_case_are_one_lost_case():
     cards = [make_card("x", outcome="unevaluated", blame="judge", trial=trial) for trial in (1, 2, 3)]
-    assert judge_run(cards, lost=1).outcome == "passed"
+    assert judge_run(cards).reasons[0] == "1 case lost (judge 1: x)"
 
 
 def test_a_crash_of_the_agent_is_its_failure_and_no_fault_of_the_run():
@@ -111,13 +102,13 @@ def test_a_gated_metric_that_nobody_could_judge_counts_though_the_item_passed():
 
 
 def test_a_gated_metric_is_laid_to_whom_the_label_names():
-    label = Label(factor="z", kind="implicit", outcome="unevaluated", blame="infrastructure")
+    label = Label(requirement="z", kind="implicit", outcome="unevaluated", blame="infrastructure")
     cards = [*cards_of(0.9), make_card("x", ar_class="unevaluated", labels=(label,))]
-    assert judge_run(cards, "ar=0.5").reasons[0] == "1 case lost (infrastructure 1: x), 0 allowed"
+    assert judge_run(cards, "ar=0.5").reasons[0] == "1 case lost (infrastructure 1: x)"
 
 
-def unknown(factor, why="undecided: 'the mill' may be either", blame=None):
-    return Label(factor=factor, kind="implicit", outcome="unevaluated", why=why, blame=blame)
+def unknown(requirement, why="undecided: 'the mill' may be either", blame=None):
+    return Label(requirement=requirement, kind="implicit", outcome="unevaluated", why=why, blame=blame)
 
 
 def open_card(case, least, most, *labels, **fields):
@@ -217,12 +208,10 @@ def test_an_open_label_of_an_item_that_failed_anyway_is_not_counted():
     assert judge_run([*cards_of(0.9), card]).outcome == "passed"
 
 
-def test_lost_and_undecided_cases_have_allowances_of_their_own():
+def test_an_allowance_of_undecided_cases_lets_no_lost_one_pass():
     broken = make_card("y", outcome="error", blame="infrastructure", ar_class="error")
     cards = [*cards_of(0.9), undecided_card("x"), broken]
     assert judge_run(cards, undecided="100%").outcome == "invalid"
-    assert judge_run(cards, lost=2).outcome == "inconclusive"
-    assert judge_run(cards, lost=1, undecided="1").outcome == "passed"
 
 
 def test_an_asserted_label_for_want_of_a_recording_is_undecided_and_laid_to_the_sandbox():
@@ -319,13 +308,7 @@ def test_an_episode_without_a_scorecard_makes_the_gate_invalid_whatever_the_othe
     lost = (Lost(id="c7", reason="not started"),)
     for texts in ((), ("ar=0.5",)):
         gate = judge_run(cards_of(0.9), *texts, gone=lost, selected=2, total=2)
-        assert (gate.outcome, gate.reasons[0]) == ("invalid", "1 case lost (lost 1: c7), 0 allowed")
-
-
-def test_lost_episodes_count_against_the_same_allowance_as_cases_that_nobody_could_judge():
-    lost = (Lost(id="c7", reason="skipped by conftest.py"),)
-    assert judge_run(cards_of(0.9), "ar=0.5", gone=lost, selected=2, total=2, lost=1).outcome == "passed"
-    assert judge_run(cards_of(0.4), "ar=0.5", gone=lost, selected=2, total=2, lost=1).outcome == "failed"
+        assert (gate.outcome, gate.reasons[0]) == ("invalid", "1 case lost (lost 1: c7)")
 
 
 def test_a_domain_that_ran_whole_is_decided_on_part_of_the_suite():
@@ -361,8 +344,7 @@ def test_the_gravest_finding_is_the_outcome_and_stands_first():
     gate = judge_run(cards, "pass_rate=0.5,nowhere.ar=0.5,ar=0.5")
     assert gate.outcome == "invalid"
     assert [reason.split()[0] for reason in gate.reasons] == ["1", "ar", "nowhere.ar", "pass_rate"]
-    without_fault = judge_run(cards, "pass_rate=0.5,nowhere.ar=0.5,ar=0.5", lost=1)
-    assert without_fault.outcome == "failed"
+    assert judge_run(cards[:1], "pass_rate=0.5,nowhere.ar=0.5,ar=0.5").outcome == "failed"
 
 
 def test_reasons_fit_the_terminal():

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_mapsat.gate import Ceiling, Drop, Threshold, gated, parse_drops, parse_thresholds
-from pytest_mapsat.model import MSB_METRICS, UsageError
+from pytest_mapsat.model import MSB_METRICS, Metric, UsageError
 
 GATED = gated(MSB_METRICS)
 
@@ -118,7 +118,7 @@ def test_a_drop_is_about_these_cases_unless_it_says_sampled():
 def test_a_mistake_in_a_drop_is_answered_kindly(text, message):
     with pytest.raises(UsageError) as error:
         parse_drops([text])
-    assert str(error.value).startswith("--mapsat-compare-fail: ")
+    assert str(error.value).startswith("--mapsat-max-drop: ")
     assert message in str(error.value)
 
 

@@ -5,22 +5,22 @@ from saved_runs import card, run_text
 
 from pytest_mapsat.formats import read_run, save_run
 from pytest_mapsat.gate import Side, compare, parse_drops
-from pytest_mapsat.model import Label, Quote, Requirement, SuiteError, Trajectory, Turn
+from pytest_mapsat.model import CardRequirement, Label, Quote, SuiteError, Trajectory, Turn
 from pytest_mapsat.runs.saved import accept, read_base
 
 
 def cards(outcome, value, *, digest=""):
-    """Eight cases whose only factor ended so."""
+    """Eight cases whose only requirement ended so."""
     turns = (Turn(role="user", text="Where?"), Turn(role="agent", text="Go to Old Mill."))
     for number in range(8):
         label = Label(
-            factor="open", kind="explicit", outcome=outcome, value=value, why=f"because of {number}", wanted="an open place",
+            requirement="open", kind="explicit", outcome=outcome, value=value, why=f"because of {number}", wanted="an open place",
             quotes=(Quote(turn=1, start=6, end=14, text="Old Mill"),),
         )  # fmt: skip
         yield card(
             Trajectory(case=f"case-{number}", turns=turns),
             labels=[label.model_dump()],
-            requirements=[Requirement(id="open", kind="explicit", text="It is open").model_dump()],
+            requirements=[CardRequirement(id="open", kind="explicit", text="It is open").model_dump()],
             outcome=outcome,
             metrics={"ar": value},
             dialogue=digest and f"{digest}-{number}",
@@ -43,8 +43,8 @@ def test_what_changed_is_told_in_the_same_words_as_of_whole_runs(tmp_path, diges
     drops = parse_drops(["ar:0.02"])
     found, whole = (compare(*map(read, paths), drops) for read in (read_base, lambda path: Side.of(read_run(path))))
     assert found == whole
-    assert found.cases[0].factors[0].base_why == "because of 0"
-    assert found.cases[0].factors[0].new_quotes[0].text == "Old Mill"
+    assert found.cases[0].requirements[0].base_why == "because of 0"
+    assert found.cases[0].requirements[0].new_quotes[0].text == "Old Mill"
 
 
 def test_an_accepted_run_keeps_the_words_of_its_labels(tmp_path):

@@ -60,7 +60,7 @@ def judged(answers, *, case=None, trajectory=None, spec="llm:some/model", votes=
 
 
 def labels(verdict):
-    return {label.factor: label for label in verdict.labels}
+    return {label.requirement: label for label in verdict.labels}
 
 
 def small_case(**changes):

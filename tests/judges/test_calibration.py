@@ -188,7 +188,9 @@ def test_labels_that_contradict_an_exact_check_are_told_and_nothing_is_written(s
 def card_of(number: int, outcome: str, rates: Misread) -> Scorecard:
     value = {"passed": 1.0, "failed": 0.0}.get(outcome)
     unknown = ("f",) if value is None else ()
-    label = Label(factor="f", kind="fact", outcome="passed" if value else "failed" if value == 0 else "unevaluated")
+    label = Label(
+        requirement="f", kind="fact", outcome="passed" if value else "failed" if value == 0 else "unevaluated"
+    )
     if value is None:
         label = label.model_copy(update={"why": "undecided"})
     return Scorecard(

@@ -13,9 +13,9 @@ UNKNOWN = {"kind": "recommends", "names": ["Old Mill"], "tool": "route"}
 FAR = {"kind": "number", "unit": "km", "max": 5, "if_absent": "vacuous"}
 
 
-def labels_of(trajectory, **factors):
-    verdict = ChecksJudge(TOOLS).judge(case_of(**factors), trajectory)
-    return {label.factor: label for label in verdict.labels}
+def labels_of(trajectory, **requirements):
+    verdict = ChecksJudge(TOOLS).judge(case_of(**requirements), trajectory)
+    return {label.requirement: label for label in verdict.labels}
 
 
 def soft(levels=(), **fields):
@@ -23,7 +23,7 @@ def soft(levels=(), **fields):
     return {"id": "z", "text": "t", "severity": "soft", "weight": 1, "levels": rules, **fields}
 
 
-def test_every_factor_gets_one_label_in_order():
+def test_every_requirement_gets_one_label_in_order():
     verdict = ChecksJudge(TOOLS).judge(
         case_of(
             explicit=[{"id": "e", "text": "by bus", "check": BUS}],
@@ -32,7 +32,7 @@ def test_every_factor_gets_one_label_in_order():
         ),
         dialogue("Take the bus"),
     )
-    assert [(label.factor, label.kind, label.outcome, label.value) for label in verdict.labels] == [
+    assert [(label.requirement, label.kind, label.outcome, label.value) for label in verdict.labels] == [
         ("e", "explicit", "passed", 1),
         ("z", "implicit", "failed", 0),
         ("f", "fact", "passed", 1),
@@ -42,9 +42,9 @@ def test_every_factor_gets_one_label_in_order():
 
 
 def test_the_words_of_the_suites_domain_decide_what_a_reply_does():
-    factor = {"id": "e", "text": "t", "check": {"kind": "avoids", "names": ["Old Mill"]}}
+    requirement = {"id": "e", "text": "t", "check": {"kind": "avoids", "names": ["Old Mill"]}}
     reply = dialogue("Visit Green Cafe. Old Mill is haunted.", steps=[found_places()])
-    case = case_of(explicit=[factor])
+    case = case_of(explicit=[requirement])
     words = Vocabulary({"unfit": ("haunted",)})
     plain, told = (ChecksJudge(TOOLS, vocabulary=held).judge(case, reply).labels[0] for held in (Vocabulary(), words))
     assert plain.outcome != "passed"
@@ -57,19 +57,19 @@ def test_a_verdict_carries_the_digest_of_what_was_judged():
     assert ChecksJudge(TOOLS).linked is None
 
 
-def test_a_factor_without_a_check_is_not_evaluated():
+def test_a_requirement_without_a_check_is_not_evaluated():
     label = labels_of(dialogue("Take the bus"), explicit=[{"id": "e", "text": "t"}])["e"]
-    assert (label.outcome, label.value, label.why) == ("unevaluated", None, "the factor has no machine check")
+    assert (label.outcome, label.value, label.why) == ("unevaluated", None, "the requirement has no machine check")
 
 
-def test_a_check_that_cannot_say_leaves_its_factor_unevaluated():
+def test_a_check_that_cannot_say_leaves_its_requirement_unevaluated():
     label = labels_of(dialogue("Take the bus"), facts=[{"id": "f", "text": "t", "check": UNKNOWN}])["f"]
     assert (label.outcome, label.blame) == ("unevaluated", "judge")
     assert "does not declare" in label.why
 
 
 @pytest.mark.parametrize(("reply", "value"), [("the bus and the metro", 1.0), ("the bus", 0.5), ("the tram", 0.0)])
-def test_a_soft_factor_reaches_the_first_level_that_passes(reply, value):
+def test_a_soft_requirement_reaches_the_first_level_that_passes(reply, value):
     levels = [(1.0, {"kind": "all", "checks": [BUS, METRO]}), (0.5, BUS)]
     label = labels_of(dialogue(reply), implicit=[soft(levels)])["z"]
     assert (label.value, label.outcome) == (value, "passed" if value else "failed")
@@ -80,9 +80,9 @@ def test_a_level_that_cannot_be_judged_hides_those_below_it():
     assert labels_of(dialogue("bus"), implicit=[soft([(1.0, BUS), (0.5, UNKNOWN)])])["z"].value == 1.0
 
 
-def test_a_soft_factor_with_a_check_is_all_or_nothing():
-    factor = {"id": "z", "text": "t", "severity": "soft", "weight": 1, "check": BUS}
-    assert labels_of(dialogue("bus"), implicit=[factor])["z"].value == 1.0
+def test_a_soft_requirement_with_a_check_is_all_or_nothing():
+    requirement = {"id": "z", "text": "t", "severity": "soft", "weight": 1, "check": BUS}
+    assert labels_of(dialogue("bus"), implicit=[requirement])["z"].value == 1.0
 
 
 @pytest.mark.parametrize("blame", ["infrastructure", "user", "sandbox", "judge"])
@@ -107,6 +107,6 @@ def test_an_agent_that_says_nothing_the_same_or_flatters_satisfies_nothing(reply
         {"kind": "recommends", "where": {"rating": {"op": "between", "min": 4}}},
         {"kind": "called", "tool": "route"},
     ]
-    factors = [{"id": f"e{index}", "text": "t", "check": check} for index, check in enumerate(checks)]
-    labels = labels_of(dialogue(reply, steps=[found_places()]), explicit=factors)
+    requirements = [{"id": f"e{index}", "text": "t", "check": check} for index, check in enumerate(checks)]
+    labels = labels_of(dialogue(reply, steps=[found_places()]), explicit=requirements)
     assert {label.outcome for label in labels.values()} == {"failed"}

@@ -1,4 +1,4 @@
-"""What is judged beside the factors: where the arguments of calls come from, and what becomes of the things that replies name."""
+"""What is judged beside the requirements: where the arguments of calls come from, and what becomes of the things that replies name."""
 
 import pytest
 from asked_models import ScriptedDoor, entry, requirements
@@ -56,7 +56,7 @@ CASE = Case.model_validate(
 
 def labels_of(trajectory, case=CASE, tools=(FIND,), spec="checks", **fields):
     judge = make_judge(spec, {tool.name: tool for tool in tools}, root=None, besides=BOTH, **fields)
-    return {label.factor: label for label in judge.judge(case, trajectory).labels}
+    return {label.requirement: label for label in judge.judge(case, trajectory).labels}
 
 
 def state_of(*, tool="find", **arguments):

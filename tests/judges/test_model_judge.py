@@ -13,7 +13,7 @@ from pytest_mapsat.judges.llm_judge.judge import majority
 from pytest_mapsat.judges.llm_judge.material import CALL_CHARACTERS, REPLY_CHARACTERS, USER_CHARACTERS
 from pytest_mapsat.llm import ModelError, prompt
 from pytest_mapsat.metrics import votes_agree
-from pytest_mapsat.model import ImplicitFactor, JudgeTerms, Turn
+from pytest_mapsat.model import ImplicitRequirement, JudgeTerms, Turn
 
 
 def asked_of(door):
@@ -35,7 +35,7 @@ def test_the_model_labels_everything_that_has_to_be_read_one_request_a_dimension
     assert found["nice"].quotes[0].start == REPLY.index("Cafe Luna")
     assert verdict.usage.input_tokens == 900
     assert verdict.judge == "llm:some/model"
-    # A hard factor holds or not, a soft one without a check has levels.
+    # A hard requirement holds or not, a soft one without a check has levels.
     forms = {text: form for request in door.requests for text, (_, form) in requirements(request).items()}
     assert forms["The cafe has a view"] == "level"
     assert forms["The cafe is quiet"] == "yes-or-no"
@@ -56,8 +56,8 @@ READ = {
 
 @pytest.mark.parametrize("spec", ["llm:m", "llm-lean:m"])
 def test_what_a_machine_decides_without_reading_is_never_asked_of_a_model(spec):
-    factors = [{"id": name, "text": f"It is {name}", "check": check} for name, check in (SURE | READ).items()]
-    case = case_of(explicit=[*factors, {"id": "nice", "text": "It is nice"}])
+    requirements = [{"id": name, "text": f"It is {name}", "check": check} for name, check in (SURE | READ).items()]
+    case = case_of(explicit=[*requirements, {"id": "nice", "text": "It is nice"}])
     verdict, door = judged(lambda *_: entry("failed"), case=case, spec=spec)
     assert [texts for _, texts in asked_of(door)] == [["It is mixed", "It is names", "It is nice"]]
     values = {name: (label.by, label.value) for name, label in labels(verdict).items()}
@@ -210,12 +210,12 @@ def test_figures_are_compared_by_rules_not_by_the_model(said, fits):
         assert (found.labels[0].value is None) != holds
 
 
-SOFT = ImplicitFactor(id="s", text="t", severity="soft", weight=1)
-HARD = ImplicitFactor(id="h", text="t", severity="hard", weight=1)
+SOFT = ImplicitRequirement(id="s", text="t", severity="soft", weight=1)
+HARD = ImplicitRequirement(id="h", text="t", severity="hard", weight=1)
 
 
 @pytest.mark.parametrize(
-    ("votes", "factor", "said"),
+    ("votes", "requirement", "said"),
     [
         (["passed", "passed", "failed"], HARD, "passed"),
         (["failed", "failed", "cannot_say"], HARD, "failed"),
@@ -231,9 +231,9 @@ HARD = ImplicitFactor(id="h", text="t", severity="hard", weight=1)
         (["1", "1", "cannot_say"], SOFT, "1"),
     ],
 )
-def test_the_majority_decides_and_a_tie_is_open_or_the_lower_level(votes, factor, said):
-    assert has_levels(factor) == (factor is SOFT)
-    assert majority(votes, factor) == said
+def test_the_majority_decides_and_a_tie_is_open_or_the_lower_level(votes, requirement, said):
+    assert has_levels(requirement) == (requirement is SOFT)
+    assert majority(votes, requirement) == said
 
 
 def test_agreement_is_the_share_of_pairs_of_votes_that_say_the_same():

@@ -42,9 +42,9 @@ def outcome(reply, check, *steps, query="", kind="facts"):
     """The outcome of the one requirement of a case."""
     chinese = not reply.isascii() and "€" not in reply
     asked = query or ("帮我看看。" if chinese else "Please help me.")
-    factor = {"id": "it", "text": "It is so", "check": check}
+    requirement = {"id": "it", "text": "It is so", "check": check}
     case = Case.model_validate(
-        {"id": "c1", "language": "zh" if chinese else "en", "visible": {"query": asked}, "truth": {kind: [factor]}}
+        {"id": "c1", "language": "zh" if chinese else "en", "visible": {"query": asked}, "truth": {kind: [requirement]}}
     )
     turns = (Turn(role="user", text=asked), Turn(role="agent", text=reply, steps=steps))
     judge = make_judge("checks", TOOLS, root=None, vocabulary=Vocabulary(currency="EUR" if "€" in reply else "CNY"))

@@ -31,7 +31,7 @@ def judged(reply, check, *, currency="USD", query="Where can we eat?"):
     turns = (Turn(role="user", text=query), Turn(role="agent", text=reply, steps=(FOUND,)))
     judge = ChecksJudge({"find": TOOL}, Vocabulary(currency=currency))
     verdict = judge.judge(Case.model_validate(case), Trajectory(case="c", turns=turns))
-    return {label.factor: label for label in verdict.labels}
+    return {label.requirement: label for label in verdict.labels}
 
 
 @pytest.mark.parametrize(

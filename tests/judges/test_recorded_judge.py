@@ -19,7 +19,9 @@ DIALOGUE = dialogue("Take the bus")
 
 
 def published(case_id="c1", ecr=(1, 2), degrees=(1.0, 0.5), fact=None, **fields):
-    rubrics = [{"rubric": factor["text"], "Ci": degree} for factor, degree in zip((HARD, SOFT), degrees, strict=True)]
+    rubrics = [
+        {"rubric": requirement["text"], "Ci": degree} for requirement, degree in zip((HARD, SOFT), degrees, strict=True)
+    ]
     row = {"rubric_row": FACTS[0]["text"], "is_faithful": True, "elements_grounded": [{}], **(fact or {})}
     details = {
         "ECR": {"numerator": ecr[0], "denominator": ecr[1]},
@@ -39,12 +41,12 @@ def judged(tmp_path, *rows, case=CASE, trajectory=DIALOGUE):
     return opened(tmp_path, "\n".join(map(json.dumps, rows))).judge(case, trajectory)
 
 
-def by_factor(verdict):
-    return {label.factor: label for label in verdict.labels}
+def by_requirement(verdict):
+    return {label.requirement: label for label in verdict.labels}
 
 
 def test_degrees_and_faithful_rows_become_labels(tmp_path):
-    labels = by_factor(judged(tmp_path, published()))
+    labels = by_requirement(judged(tmp_path, published()))
     assert [(labels[name].outcome, labels[name].value) for name in ("z1", "z2", "f1")] == [
         ("passed", 1),
         ("passed", 0.5),
@@ -58,7 +60,7 @@ def test_degrees_and_faithful_rows_become_labels(tmp_path):
 def test_a_count_gives_labels_only_where_it_is_none_or_all(tmp_path, ecr, outcome, value):
     verdict = judged(tmp_path, published(ecr=ecr))
     assert verdict.explicit_count == Count(met=ecr[0], total=2)
-    assert {(by_factor(verdict)[name].outcome, by_factor(verdict)[name].value) for name in ("e1", "e2")} == {
+    assert {(by_requirement(verdict)[name].outcome, by_requirement(verdict)[name].value) for name in ("e1", "e2")} == {
         (outcome, value)
     }
 
@@ -66,51 +68,51 @@ def test_a_count_gives_labels_only_where_it_is_none_or_all(tmp_path, ecr, outcom
 def test_a_count_of_too_few_is_raised_to_the_case_aloud(tmp_path):
     verdict = judged(tmp_path, published(ecr=(1, 1)))
     assert verdict.explicit_count == Count(met=1, total=2)
-    assert by_factor(verdict)["e1"].outcome == "unevaluated"
-    assert any("counts 1 of 1 explicit factors, the case has 2" in warning for warning in verdict.warnings)
+    assert by_requirement(verdict)["e1"].outcome == "unevaluated"
+    assert any("counts 1 of 1 explicit requirements, the case has 2" in warning for warning in verdict.warnings)
 
 
 @pytest.mark.parametrize("ecr", [(3, 3), (5, 2)])
 def test_a_count_of_too_many_is_not_used_and_said_so(tmp_path, ecr):
     verdict = judged(tmp_path, published(ecr=ecr))
     assert verdict.explicit_count is None
-    assert by_factor(verdict)["e1"].blame == "judge"
+    assert by_requirement(verdict)["e1"].blame == "judge"
     assert any("not used" in warning for warning in verdict.warnings)
 
 
-@pytest.mark.parametrize(("degrees", "factor"), [((0.5, 1.0), "z1"), ((1.0, 0.6), "z2"), ((1.0, None), "z2")])
-def test_a_degree_between_the_levels_is_never_rounded(tmp_path, degrees, factor):
-    label = by_factor(judged(tmp_path, published(degrees=degrees)))[factor]
+@pytest.mark.parametrize(("degrees", "requirement"), [((0.5, 1.0), "z1"), ((1.0, 0.6), "z2"), ((1.0, None), "z2")])
+def test_a_degree_between_the_levels_is_never_rounded(tmp_path, degrees, requirement):
+    label = by_requirement(judged(tmp_path, published(degrees=degrees)))[requirement]
     assert (label.outcome, label.value, label.blame) == ("unevaluated", None, "judge")
     assert "the recorded verdict gives" in label.why
 
 
 def test_a_row_with_nothing_left_in_it_is_vacuous(tmp_path):
-    assert by_factor(judged(tmp_path, published(fact={"elements_grounded": []})))["f1"].vacuous
-    assert not by_factor(judged(tmp_path, published()))["f1"].vacuous
+    assert by_requirement(judged(tmp_path, published(fact={"elements_grounded": []})))["f1"].vacuous
+    assert not by_requirement(judged(tmp_path, published()))["f1"].vacuous
 
 
 def test_a_row_that_was_skipped_does_not_apply(tmp_path):
-    label = by_factor(judged(tmp_path, published(fact={"skipped": True})))["f1"]
+    label = by_requirement(judged(tmp_path, published(fact={"skipped": True})))["f1"]
     assert (label.outcome, label.value) == ("not_applicable", None)
 
 
-def test_factors_are_joined_by_text_then_by_letters_then_by_place(tmp_path):
+def test_requirements_are_joined_by_text_then_by_letters_then_by_place(tmp_path):
     row = published(degrees=(0.0, 1.0))
     details = row["details"]["IISR"]["rubrics_detail"]
     details[0]["rubric"] = "NO  STAIRS please"
     details.reverse()
-    assert by_factor(judged(tmp_path, row))["z1"].value == 0
+    assert by_requirement(judged(tmp_path, row))["z1"].value == 0
     details[1]["rubric"] = "something else"
     details.reverse()
     verdict = judged(tmp_path, row)
-    assert by_factor(verdict)["z1"].value == 0
+    assert by_requirement(verdict)["z1"].value == 0
     assert any("by their place" in warning for warning in verdict.warnings)
     details.append({"rubric": "one more", "Ci": 1.0})
-    assert by_factor(judged(tmp_path, row))["z1"].outcome == "unevaluated"
+    assert by_requirement(judged(tmp_path, row))["z1"].outcome == "unevaluated"
 
 
-def test_missing_parts_leave_their_factors_unevaluated(tmp_path):
+def test_missing_parts_leave_their_requirements_unevaluated(tmp_path):
     verdict = judged(tmp_path, {"case_id": "c1", "details": {"ECR": None}})
     assert {label.outcome for label in verdict.labels} == {"unevaluated"}
     assert verdict.explicit_count is None
@@ -152,9 +154,9 @@ def run_file(*cases):
 
 def saved(trajectory=DIALOGUE, trial=1, value=1.0, **fields):
     labels = [
-        {"factor": "e1", "kind": "explicit", "outcome": "passed", "value": 1},
-        {"factor": "z1", "kind": "implicit", "outcome": "passed", "value": value},
-        {"factor": "z2", "kind": "implicit", "outcome": "passed", "value": 0.75, "why": "calm"},
+        {"requirement": "e1", "kind": "explicit", "outcome": "passed", "value": 1},
+        {"requirement": "z1", "kind": "implicit", "outcome": "passed", "value": value},
+        {"requirement": "z2", "kind": "implicit", "outcome": "passed", "value": 0.75, "why": "calm"},
     ]
     return card(trajectory.model_copy(update={"trial": trial}), labels=labels, **fields)
 
@@ -163,21 +165,24 @@ def test_a_saved_run_is_linked_to_the_dialogues_it_holds(tmp_path):
     judge = opened(tmp_path, run_file(saved()))
     verdict = judge.judge(CASE, DIALOGUE)
     assert (judge.linked, verdict.trajectory) == (True, trajectory_digest(DIALOGUE))
-    assert (by_factor(verdict)["z2"].value, by_factor(verdict)["z2"].why) == (0.75, "calm")
-    assert by_factor(verdict)["f1"].outcome == "unevaluated"
+    assert (by_requirement(verdict)["z2"].value, by_requirement(verdict)["z2"].why) == (0.75, "calm")
+    assert by_requirement(verdict)["f1"].outcome == "unevaluated"
     assert judge.judge(CASE, dialogue("other")).labels[0].outcome == "unevaluated"
 
 
 def test_trials_of_a_saved_run_are_kept_apart(tmp_path):
     second = DIALOGUE.model_copy(update={"trial": 2})
     judge = opened(tmp_path, run_file(saved(), saved(trial=2, value=0)))
-    assert by_factor(judge.judge(CASE, second))["z1"].value == 0
+    assert by_requirement(judge.judge(CASE, second))["z1"].value == 0
     third = judge.judge(CASE, DIALOGUE.model_copy(update={"trial": 3}))
     assert "trial 3" in third.labels[0].why
 
 
-def test_a_level_that_a_hard_factor_cannot_have_is_refused_in_a_saved_run(tmp_path):
-    assert by_factor(opened(tmp_path, run_file(saved(value=0.5))).judge(CASE, DIALOGUE))["z1"].outcome == "unevaluated"
+def test_a_level_that_a_hard_requirement_cannot_have_is_refused_in_a_saved_run(tmp_path):
+    assert (
+        by_requirement(opened(tmp_path, run_file(saved(value=0.5))).judge(CASE, DIALOGUE))["z1"].outcome
+        == "unevaluated"
+    )
 
 
 def table(*rows):
@@ -197,7 +202,7 @@ def test_the_published_table_is_read_with_long_fields_and_the_limit_of_csv_is_pu
     verdict = opened(tmp_path, "\ufeff" + table(["c1", "success", "", "[]", results, "two\nlines"])).judge(
         CASE, DIALOGUE
     )
-    assert by_factor(verdict)["z2"].value == 0.5
+    assert by_requirement(verdict)["z2"].value == 0.5
     assert csv.field_size_limit() == limit
 
 

@@ -115,9 +115,9 @@ FACTS = [
 )
 def test_a_contradiction_fails_the_facts_that_speak_of_it_and_one_where_none_does(text, output, failed):
     labels = ChecksJudge(TOOLS).judge(case_of(facts=FACTS), said(text, **output)).labels
-    blamed = {label.factor for label in labels if "structured output" in label.why}
+    blamed = {label.requirement for label in labels if "structured output" in label.why}
     assert blamed == failed
-    assert {label.outcome for label in labels if label.factor in failed} == {"failed"}
+    assert {label.outcome for label in labels if label.requirement in failed} == {"failed"}
 
 
 def test_the_same_figure_in_another_unit_or_rounded_is_no_contradiction():

@@ -12,8 +12,8 @@ REPLY = "I suggest Old Mill. "
 
 
 def judged(check, reply, **limits):
-    factors = [{"id": name, "text": name, "severity": "hard", "weight": 1, "check": check} for name in ("y", "z")]
-    return ChecksJudge(TOOLS, **limits).judge(case_of(implicit=factors), dialogue(reply))
+    requirements = [{"id": name, "text": name, "severity": "hard", "weight": 1, "check": check} for name in ("y", "z")]
+    return ChecksJudge(TOOLS, **limits).judge(case_of(implicit=requirements), dialogue(reply))
 
 
 def test_a_dialogue_of_a_megabyte_is_left_open_at_once_and_laid_to_the_judge():

@@ -21,13 +21,13 @@ ASKED = Request(model="openai/m", messages=({"role": "user", "content": "hi"},))
 
 def _spend(folder: Path, granted: object) -> None:
     """Ask as often as the run lets this process, each call for 10 tokens."""
-    budget = Budget(Store(folder), "run", Limits(max_tokens=200))
+    budget = Budget(Store(folder), "run", Limits(max_cost=2.5))
     for _ in range(50):
         try:
-            assert budget.reserve(ASKED, 10, priced=False)
+            assert budget.reserve(ASKED, 10, priced=True)
         except ModelError:
             return
-        budget.spend(Usage(input_tokens=9, output_tokens=1), 0, 10)
+        budget.spend(Usage(input_tokens=9, output_tokens=1, cost=0.125), 0, 10)
         granted.put(1)
 
 
@@ -58,9 +58,8 @@ def test_four_processes_share_one_budget(tmp_path: Path, work: object) -> None:
         assert len(answers) == 20
 
 
-@pytest.mark.parametrize("limits", [Limits(max_tokens=200), Limits(max_cost=0.2)])
-def test_of_many_calls_at_once_no_more_than_one_goes_beyond_a_ceiling(tmp_path: Path, limits: Limits) -> None:
-    budget, used = Budget(Store(tmp_path), "run", limits), []
+def test_of_many_calls_at_once_no_more_than_one_goes_beyond_a_ceiling(tmp_path: Path) -> None:
+    budget, used = Budget(Store(tmp_path), "run", Limits(max_cost=0.2)), []
 
     def call(number: int) -> None:
         try:
@@ -77,18 +76,18 @@ def test_of_many_calls_at_once_no_more_than_one_goes_beyond_a_ceiling(tmp_path: 
 
 
 def test_a_call_that_is_given_up_while_it_waits_for_others_never_goes_out(tmp_path: Path) -> None:
-    budget, over = Budget(Store(tmp_path), "run", Limits(max_tokens=200)), Event()
+    budget, over = Budget(Store(tmp_path), "run", Limits(max_cost=1)), Event()
     assert budget.reserve(ASKED, 150, priced=True)
     over.set()
     assert not budget.reserve(ASKED, 150, priced=True, cancelled=over)
-    budget.spend(Usage(input_tokens=1), 0, 150)
+    budget.spend(Usage(input_tokens=1, cost=0.001), 0, 150)
     assert budget.reserve(ASKED, 150, priced=True, cancelled=over)
 
 
 def test_a_call_whose_process_was_killed_is_waited_for_no_longer_than_calls_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    budget, over = Budget(Store(tmp_path), "run", Limits(max_tokens=200)), Event()
+    budget, over = Budget(Store(tmp_path), "run", Limits(max_cost=1)), Event()
     over.set()
     assert budget.reserve(ASKED, 150, priced=True)
     assert not budget.reserve(ASKED, 150, priced=True, cancelled=over)
@@ -111,11 +110,11 @@ def test_tokens_of_a_minute_are_waited_for(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_finished_run_leaves_nothing_behind(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    budget = Budget(store, "run", Limits(max_cost=1, max_tokens=5))
+    budget = Budget(store, "run", Limits(max_cost=1))
     budget.spend(Usage(cost=0.5), 3)
     budget.check(ASKED, priced=True)
-    budget.spend(Usage(), 3)
-    with pytest.raises(ModelError, match="used 6 tokens"):
+    budget.spend(Usage(cost=0.5), 3)
+    with pytest.raises(ModelError, match=r"has spent 1.0000 USD"):
         budget.check(ASKED, priced=True)
     budget.forget()
     assert list(store.names()) == []

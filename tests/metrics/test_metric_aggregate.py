@@ -96,12 +96,12 @@ def test_an_error_of_the_agent_is_no_excuse():
 def test_a_case_of_two_domains_counts_in_each():
     cards = [
         make_card("a", {"ar": 1.0}, domains=("search", "navigation"), attributes={"difficulty": "L2"}),
-        make_card("b", {"ar": 0.0}, domains=("search",), attributes={"factor_source": "context, profile"}),
+        make_card("b", {"ar": 0.0}, domains=("search",), attributes={"requirement_source": "context, profile"}),
     ]
     groups = group(cards)
     assert {name: one["ar"].mean for name, one in groups["domain"].items()} == {"navigation": 1.0, "search": 0.5}
     assert groups["difficulty"]["L2"]["ar"].n == 1
-    assert list(groups["factor_source"]) == ["context", "profile"]
+    assert list(groups["requirement_source"]) == ["context", "profile"]
 
 
 def test_cases_are_grouped_by_the_tools_that_were_called():

@@ -15,14 +15,14 @@ GOOD = {"e1": 1, "e2": 1, "h1": 1, "s1": 1, "f1": 1, "f2": 1}
 DEFAULT = frozenset({"hard", "facts"})
 
 
-def undecided(factor, why="undecided: 'the mill' may be either", **fields):
-    return label(factor, None, why=why, **fields)
+def undecided(requirement, why="undecided: 'the mill' may be either", **fields):
+    return label(requirement, None, why=why, **fields)
 
 
 def mark(*unknown, case=CASE, asserted=DEFAULT, trajectory=None, count=None, **values):
     """Score a good answer but for ``values`` and the labels in ``unknown``."""
     labels = {name: label(name, value, "passed" if value else "failed") for name, value in (GOOD | values).items()}
-    labels |= {one.factor: one for one in unknown}
+    labels |= {one.requirement: one for one in unknown}
     verdict = make_verdict(list(labels.values()), explicit_count=count)
     return score(case, trajectory or make_trajectory(call("a")), verdict, asserted=asserted, satisfies=always)
 
@@ -66,8 +66,8 @@ def test_a_label_of_a_call_without_a_recording_leaves_the_case_at_its_bounds():
     assert (card.outcome, card.blame, card.bounds["ar"]) == ("unevaluated", "sandbox", (0.5, 1.0))
 
 
-def test_a_factor_without_a_check_leaves_the_case_at_its_bounds():
-    card = mark(label("s1", None, why="the factor has no machine check"))
+def test_a_requirement_without_a_check_leaves_the_case_at_its_bounds():
+    card = mark(label("s1", None, why="the requirement has no machine check"))
     assert (card.outcome, card.bounds["ar"]) == ("passed", (0.5, 1.0))
 
 
@@ -109,14 +109,14 @@ def test_an_undecided_label_that_is_not_asserted_does_not_touch_the_item():
 
 
 def test_an_unevaluated_label_without_that_reason_is_the_judges():
-    assert mark(undecided("h1", why="the factor has no machine check")).blame == "judge"
+    assert mark(undecided("h1", why="the requirement has no machine check")).blame == "judge"
 
 
 @pytest.mark.parametrize("asserted", [DEFAULT, frozenset()], ids=["default", "none"])
-def test_a_case_without_explicit_and_implicit_factors_earns_nothing(asserted):
+def test_a_case_without_explicit_and_implicit_requirements_earns_nothing(asserted):
     card = mark(label("f1", 1, vacuous=True), case=make_case(facts=1), asserted=asserted)
     assert (card.outcome, card.blame) == ("unevaluated", "judge")
-    assert "neither explicit nor implicit factors" in card.reason
+    assert "neither explicit nor implicit requirements" in card.reason
     assert {name: card.bounds_of(name) for name in ("ecr", "iisr", "ar", "ses")} == dict.fromkeys(
         ("ecr", "iisr", "ar", "ses")
     )
@@ -149,7 +149,7 @@ def test_whatever_the_labels_turn_out_to_be_every_metric_lies_within_its_bounds(
     values = {f"s{place}": value for place, (_, value, _) in enumerate(weighted, 1)} | {"e1": explicit, "f1": fact}
     truth = [label(name, value, "passed" if value else "failed") for name, value in values.items()]
     hidden = {f"s{place}" for place, (_, _, known) in enumerate(weighted, 1) if not known} | {"f1"}
-    seen = [undecided(one.factor) if one.factor in hidden else one for one in truth]
+    seen = [undecided(one.requirement) if one.requirement in hidden else one for one in truth]
     full, part = (
         score(case, make_trajectory(), make_verdict(labels), asserted=DEFAULT, satisfies=always)
         for labels in (truth, seen)

@@ -19,11 +19,11 @@ def iisr(case, labels=()):
     return implicit_satisfaction(case, index_labels(make_verdict(labels)))
 
 
-def test_ecr_is_the_share_of_completed_factors():
+def test_ecr_is_the_share_of_completed_requirements():
     assert ecr(make_case(explicit=3), {"e1": 1, "e2": 0, "e3": 1}).value == pytest.approx(2 / 3)
 
 
-def test_a_case_without_factors_of_one_kind_is_satisfied_in_it():
+def test_a_case_without_requirements_of_one_kind_is_satisfied_in_it():
     assert ecr(make_case(soft=(1,))).value == 1
     assert iisr(make_case(explicit=1)).value == 1
 
@@ -33,7 +33,7 @@ def test_of_a_case_with_neither_kind_nothing_can_be_said():
         assert (measure.value, measure.outcome_class, measure.bounds) == (None, "unevaluated", None)
 
 
-def test_iisr_weighs_each_factor():
+def test_iisr_weighs_each_requirement():
     case = make_case(soft=(0.743, 0.6872))
     assert iisr(case, {"s1": 1, "s2": 0.75}).value == pytest.approx(0.8799, abs=1e-4)
 
@@ -42,7 +42,7 @@ def test_all_weights_zero_is_not_applicable():
     assert iisr(make_case(soft=(0, 0)), {"s1": 1, "s2": 0}).outcome_class == "not_applicable"
 
 
-def test_a_factor_of_weight_zero_needs_no_label():
+def test_a_requirement_of_weight_zero_needs_no_label():
     assert iisr(make_case(soft=(0, 1)), {"s2": 0.5}).value == 0.5
 
 
@@ -83,7 +83,7 @@ def test_an_error_label_makes_the_metric_an_error():
     ids=["no level", "no value", "value against outcome", "hard between", "hard against outcome"],
 )
 def test_an_unsound_label_is_not_rounded_but_unevaluated(unsound):
-    case = make_case(soft=(1,)) if unsound.factor == "s1" else make_case(hard=(1,))
+    case = make_case(soft=(1,)) if unsound.requirement == "s1" else make_case(hard=(1,))
     assert iisr(case, [unsound]).outcome_class == "unevaluated"
 
 
@@ -121,7 +121,7 @@ def test_ar_is_the_product_unrounded():
         ("error", "unevaluated", "error"),
     ],
 )
-def test_a_product_without_a_factor_says_why(one, other, wanted):
+def test_a_product_without_a_requirement_says_why(one, other, wanted):
     pair = [Measure(0.0 if name is None else None, name, "because") for name in (one, other)]
     assert acceptance(*pair).outcome_class == wanted
     assert acceptance(*reversed(pair)).outcome_class == wanted
@@ -131,11 +131,11 @@ def test_large_weights_do_not_overflow():
     assert iisr(make_case(soft=(1.5e308, 1.5e308)), {"s1": 1, "s2": 0}).value == 0.5
 
 
-factors = st.lists(st.tuples(st.floats(0, 2), st.sampled_from(LEVELS)), min_size=1, max_size=6)
+requirements = st.lists(st.tuples(st.floats(0, 2), st.sampled_from(LEVELS)), min_size=1, max_size=6)
 
 
-@given(factors, st.data())
-def test_satisfying_one_factor_more_never_lowers_ar(weighted, data):
+@given(requirements, st.data())
+def test_satisfying_one_requirement_more_never_lowers_ar(weighted, data):
     case = make_case(explicit=2, soft=tuple(weight for weight, _ in weighted))
     labels = {f"s{n}": value for n, (_, value) in enumerate(weighted, 1)} | {"e1": 1, "e2": 0}
     raised = data.draw(st.sampled_from(sorted(labels)))
@@ -147,7 +147,7 @@ def test_satisfying_one_factor_more_never_lowers_ar(weighted, data):
         assert 0 <= before.value <= after.value <= 1
 
 
-@given(factors, st.randoms(use_true_random=False))
+@given(requirements, st.randoms(use_true_random=False))
 def test_the_order_of_labels_does_not_matter(weighted, random):
     case = make_case(soft=tuple(weight for weight, _ in weighted))
     labels = [label(f"s{n}", value, "passed" if value else "failed") for n, (_, value) in enumerate(weighted, 1)]

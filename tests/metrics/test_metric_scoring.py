@@ -93,11 +93,11 @@ def test_a_failure_is_not_the_agents_where_every_failing_label_names_another():
 
 
 @pytest.mark.parametrize(("met", "outcome"), [(2, "passed"), (1, "failed"), (0, "failed")])
-def test_a_count_of_explicit_factors_decides_where_labels_do_not(met, outcome):
+def test_a_count_of_explicit_requirements_decides_where_labels_do_not(met, outcome):
     card = mark(labels={}, asserted=frozenset({"explicit"}), explicit_count=Count(met=met, total=2))
     assert card.outcome == outcome
     assert card.metrics["ecr"] == met / 2
-    assert outcome == "passed" or f"{met} of 2 explicit factors are met" in card.reason
+    assert outcome == "passed" or f"{met} of 2 explicit requirements are met" in card.reason
 
 
 def test_a_count_that_does_not_fit_leaves_the_item_unevaluated():
@@ -185,18 +185,18 @@ def test_what_was_left_open_is_counted():
     assert (card.vacuous, card.unchecked_rules) == (1, 1)
 
 
-def test_grouping_knows_difficulty_and_factor_sources():
-    implicit = [factor.model_copy(update={"source": "profile"}) for factor in FULL.truth.implicit]
+def test_grouping_knows_difficulty_and_requirement_sources():
+    implicit = [requirement.model_copy(update={"source": "profile"}) for requirement in FULL.truth.implicit]
     implicit[0] = implicit[0].model_copy(update={"source": "context"})
     truth = FULL.truth.model_copy(update={"implicit": tuple(implicit)})
     card = mark(FULL.model_copy(update={"truth": truth, "attributes": {"locality": "local"}}))
-    assert card.attributes == {"locality": "local", "difficulty": "L2", "factor_source": "context, profile"}
+    assert card.attributes == {"locality": "local", "difficulty": "L2", "requirement_source": "context, profile"}
     assert card.domains == ("search",)
 
 
-def test_warnings_of_the_verdict_stay_and_labels_of_no_factor_are_named():
+def test_warnings_of_the_verdict_stay_and_labels_of_no_requirement_are_named():
     card = mark(labels=[label("e9", 1)], warnings=("joined by id",))
-    assert card.warnings == ("joined by id", "the verdict labels factors that the case does not have: e9")
+    assert card.warnings == ("joined by id", "the verdict labels requirements that the case does not have: e9")
 
 
 def test_a_scorecard_survives_the_run_file():
@@ -248,7 +248,7 @@ POLICY = FULL.model_copy(
     ],
 )
 def test_a_policy_fails_an_item_where_it_is_asserted_and_is_in_no_metric(value, asserted, outcome):
-    labels = [*(label(factor, known) for factor, known in GOOD.items()), label("p1", value)]
+    labels = [*(label(requirement, known) for requirement, known in GOOD.items()), label("p1", value)]
     card = score(
         POLICY, make_trajectory(call("a")), make_verdict(labels), asserted=frozenset(asserted), satisfies=always
     )
@@ -266,7 +266,7 @@ def test_a_policy_fails_an_item_where_it_is_asserted_and_is_in_no_metric(value, 
 )
 def test_a_metric_may_say_what_counts_as_done(labels, outcome, reason, unknown):
     undecided = {"outcome": "unevaluated", "why": "undecided"}
-    made = [label(factor, value, **(undecided if value is None else {})) for factor, value in labels.items()]
+    made = [label(requirement, value, **(undecided if value is None else {})) for requirement, value in labels.items()]
     verdict = make_verdict(made)
     card = score(
         FULL, make_trajectory(call("a")), verdict, asserted=frozenset({"success"}), satisfies=always, success="ar"

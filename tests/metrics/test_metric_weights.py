@@ -1,16 +1,18 @@
-"""The weight of an implicit factor, from its evidence (A.2)."""
+"""The weight of an implicit requirement, from its evidence (A.2)."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_mapsat.metrics import DEFAULT_WEIGHTS, WeightTable, weight_of
-from pytest_mapsat.model import Evidence, ImplicitFactor
+from pytest_mapsat.model import Evidence, ImplicitRequirement
 
 
 def weigh(*evidence, table=DEFAULT_WEIGHTS):
-    factor = ImplicitFactor(id="z", text="a need", severity="soft", evidence=tuple(Evidence(**one) for one in evidence))
-    return weight_of(factor, table)
+    requirement = ImplicitRequirement(
+        id="z", text="a need", severity="soft", evidence=tuple(Evidence(**one) for one in evidence)
+    )
+    return weight_of(requirement, table)
 
 
 @pytest.mark.parametrize(
@@ -29,8 +31,10 @@ def test_published_weights_come_out_of_their_evidence(evidence, weight):
 
 
 def test_a_weight_of_its_own_beats_the_evidence():
-    factor = ImplicitFactor(id="z", text="a need", severity="hard", weight=0.3, evidence=(Evidence(need="direct"),))
-    assert weight_of(factor) == 0.3
+    requirement = ImplicitRequirement(
+        id="z", text="a need", severity="hard", weight=0.3, evidence=(Evidence(need="direct"),)
+    )
+    assert weight_of(requirement) == 0.3
 
 
 @pytest.mark.parametrize(
@@ -69,7 +73,7 @@ def test_session_evidence_alone_does_not_outweigh_a_weak_profile():
     assert weigh({"relevance": "weak"}, {"need": "direct"}) == pytest.approx(0.36)
 
 
-def test_an_invalid_need_takes_the_factor_out():
+def test_an_invalid_need_takes_the_requirement_out():
     assert weigh({"ratio": 1.0, "need": "invalid"}) == 0
 
 

@@ -16,9 +16,9 @@ from pytest_mapsat.model import (
     Context,
     Count,
     ExpectedTool,
-    ExplicitFactor,
+    ExplicitRequirement,
     FactRequirement,
-    ImplicitFactor,
+    ImplicitRequirement,
     Label,
     Step,
     Trajectory,
@@ -59,9 +59,11 @@ def case_of(row):
         id=row["case_id"],
         visible=Visible(query="q", context=Context(now="2026-01-01T00:00:00")),
         truth=Truth(
-            explicit=tuple(ExplicitFactor(id=f"e{n}", text=text) for n, text in enumerate(truth["explicit_intent"])),
+            explicit=tuple(
+                ExplicitRequirement(id=f"e{n}", text=text) for n, text in enumerate(truth["explicit_intent"])
+            ),
             implicit=tuple(
-                ImplicitFactor(
+                ImplicitRequirement(
                     id=f"z{n}",
                     text=one["rubric_instruction"],
                     severity=one["constraint_type"],
@@ -81,14 +83,14 @@ def case_of(row):
 
 
 def verdict_of(row):
-    """The recorded details as a verdict: a count for E, a label per implicit factor and per fact row."""
+    """The recorded details as a verdict: a count for E, a label per implicit requirement and per fact row."""
     details = row["details"]
     labels = [
-        Label(factor=f"z{n}", kind="implicit", outcome="passed" if one["Ci"] == 1 else "failed", value=one["Ci"])
+        Label(requirement=f"z{n}", kind="implicit", outcome="passed" if one["Ci"] == 1 else "failed", value=one["Ci"])
         for n, one in enumerate(details["IISR"]["rubrics_detail"])
     ]
     labels += [
-        Label(factor=f"f{n}", kind="fact", outcome="passed" if one["is_faithful"] else "failed")
+        Label(requirement=f"f{n}", kind="fact", outcome="passed" if one["is_faithful"] else "failed")
         for n, one in enumerate(details["IFS"]["rows_detail"])
     ]
     return Verdict(

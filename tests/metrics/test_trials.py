@@ -8,7 +8,10 @@ from metric_builders import make_card
 from pytest_mapsat.metrics import PassRule, case_rows, pass_all, pass_at, summarise
 from pytest_mapsat.model import Label, UsageError
 
-OPEN = {"unknown": ("h1",), "labels": (Label(factor="h1", kind="implicit", outcome="unevaluated", why="undecided: x"),)}
+OPEN = {
+    "unknown": ("h1",),
+    "labels": (Label(requirement="h1", kind="implicit", outcome="unevaluated", why="undecided: x"),),
+}
 
 
 def trials(case, *outcomes, **fields):

@@ -40,7 +40,7 @@ def answers_of(name: str) -> list[Placed[LabelledAnswer]]:
     for case, items in json.loads((HERE / f"{name}.json").read_text()).items():
         for item in items:
             doubts = set(item.get("doubts", ()))
-            labels = {factor: mark for factor, mark in item["labels"].items() if factor not in doubts}
+            labels = {requirement: mark for requirement, mark in item["labels"].items() if requirement not in doubts}
             if item["right"] or "failed" in labels.values():
                 answer = LabelledAnswer(case=case, id=item["id"], by="model", text=item["text"], labels=labels)
                 answers.append(Placed(answer, f"{name}.json", Lines({})))

@@ -104,7 +104,7 @@ def test_an_item_without_a_scorecard_is_lost_and_turns_the_run_red(project, work
 
 @THOROUGHLY
 def test_an_agent_from_the_ini_is_held_to_the_same(project, workers):
-    project.makeini("[pytest]\nmapsat_agent = fixture\nmapsat_save = run.json\n")
+    project.makeini("[pytest]\naddopts = --mapsat-save=run.json\nmapsat_agent = fixture\n")
     project.makeconftest("import pytest\n@pytest.fixture\ndef mapsat_agent(): pytest.skip('offline')\n")
     assert project.runpytest(*workers).ret == 1
     assert len(lost(project)) == 3
@@ -261,7 +261,9 @@ def test_a_case_that_is_named_and_is_not_there_is_told_with_what_may_be_meant(pr
 
 def test_an_agent_from_the_ini_is_silent_where_no_case_is_collected(pytester):
     pytester.makepyfile(good=tiny_suite.GOOD, test_other="def test_it(): pass")
-    pytester.makeini("[pytest]\nmapsat_agent = good:agent\nmapsat_fail_under = ar=0.9\nmapsat_save = run.json\n")
+    pytester.makeini(
+        "[pytest]\nmapsat_agent = good:agent\nmapsat_fail_under = ar=0.9\naddopts = --mapsat-save=run.json\n"
+    )
     (pytester.path / "run.json").write_text("an earlier one")
     result = pytester.runpytest()
     assert result.ret == 0

@@ -9,7 +9,7 @@ def test_the_cases_of_the_default_suite_become_items_that_pass(project: pytest.P
     result.stdout.fnmatch_lines(["benchmark_cases/nav/a.yaml::case?nav-one? PASSED*", "gate     no gate: *"])
 
 
-def test_an_agent_that_breaks_a_hard_factor_fails_its_items(project: pytest.Pytester) -> None:
+def test_an_agent_that_breaks_a_hard_requirement_fails_its_items(project: pytest.Pytester) -> None:
     result = project.runpytest("--mapsat-agent=bad:agent")
     result.assert_outcomes(failed=3)
     assert result.ret == pytest.ExitCode.TESTS_FAILED

@@ -1,4 +1,4 @@
-"""End to end: an agent that writes down all it is handed finds nothing of the truth, case id and factors included."""
+"""End to end: an agent that writes down all it is handed finds nothing of the truth, case id and requirements included."""
 
 import json
 
@@ -31,8 +31,8 @@ def _secretive() -> dict[str, object]:
     truth["intent"] = SECRET.format("intent")
     truth["persona"] = SECRET.format("persona")
     for kind in ("explicit", "implicit", "facts"):
-        for factor in truth[kind]:
-            factor["text"] = SECRET.format(f"{kind}-text")
+        for requirement in truth[kind]:
+            requirement["text"] = SECRET.format(f"{kind}-text")
     truth["implicit"][0]["evidence"] = [{"text": SECRET.format("evidence"), "relevance": "strong"}]
     truth["clarification"]["note"] = SECRET.format("clarification")
     truth["tools"][0]["prose"] = [["query", SECRET.format("prose")]]

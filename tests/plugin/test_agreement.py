@@ -115,7 +115,7 @@ def test_a_user_that_keeps_agreeing_ends_with_an_agent_that_keeps_asking(pyteste
 
 def test_confirmations_are_no_slips_of_the_user(pytester) -> None:
     play(pytester, "Asks", {"say": "Yes, that one.", "when": ["o1"], "else": "No."})
-    assert [label["factor"] for label in card(pytester)["labels"]] == ["agreed"]
+    assert [label["requirement"] for label in card(pytester)["labels"]] == ["agreed"]
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_policies_and_success_are_judged_told_and_asserted(project: pytest.Pytes
         ["*policy broken: p1: it asks the weather first*", "*rests on search_poi, which answered*"]
     )
     (card,) = json.loads((project.path / "run.json").read_text())["cases"]
-    assert next(label["kind"] for label in card["labels"] if label["factor"] == "p1") == "policy"
+    assert next(label["kind"] for label in card["labels"] if label["requirement"] == "p1") == "policy"
     result = project.runpytest(agent, place, "--mapsat-assert=success")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*--mapsat-assert: no suite of this run says what counts as done*success: METRIC*"])

@@ -196,7 +196,7 @@ def agent(message, tools, session):
 @pytest.mark.parametrize("lie", LIES)
 def test_nothing_that_it_makes_of_its_values_is_laid_to_anybody_else(project: pytest.Pytester, lie: str) -> None:
     project.makepyfile(liar=LIARS.replace("BODY", LIES[lie]))
-    result = project.runpytest("--mapsat-agent=liar:agent", "--mapsat-allow-lost=3", "--mapsat-allow-undecided=3")
+    result = project.runpytest("--mapsat-agent=liar:agent", "--mapsat-allow-undecided=3")
     result.assert_outcomes(failed=3)
     result.stdout.no_fnmatch_line("*INTERNALERROR*")
     result.stdout.no_fnmatch_line("stopped *")

@@ -43,7 +43,7 @@ def run(project: pytest.Pytester, *options: str) -> pytest.RunResult:
 def test_a_regression_planted_in_one_domain_is_named_and_the_same_agent_stays_green(
     planted: pytest.Pytester, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rules = ("--mapsat-compare=base.json", "--mapsat-compare-fail=ar:0.02,navigation.ar:0.02")
+    rules = ("--mapsat-compare=base.json", "--mapsat-max-drop=ar:0.02,navigation.ar:0.02")
     same = run(planted, GOOD, "--mapsat-save=same.json", "-n", "2", *rules)
     assert same.ret == 0
     same.stdout.fnmatch_lines(["gate*PASSED: ar 0.500 -> 0.500: no difference in 20 cases"])
@@ -51,7 +51,7 @@ def test_a_regression_planted_in_one_domain_is_named_and_the_same_agent_stays_gr
     assert worse.ret == 1
     worse.stdout.fnmatch_lines(
         [
-            "where    search: 10 of 10 cases got worse (sea-0, sea-1, sea-2 ...); factors:*z1*",
+            "where    search: 10 of 10 cases got worse (sea-0, sea-1, sea-2 ...); requirements:*z1*",
             "gate*FAILED: ar 0.500 -> 0.250 is down by more than 0.02: -0.250*",
             "*navigation.ar 0.500 -> 0.500: no difference in 10 cases*",
         ]
@@ -88,7 +88,7 @@ def test_what_nobody_can_tell_is_a_warning_unless_it_is_to_fail(planted: pytest.
     (planted.path / "benchmark_cases" / "recordings" / "all.jsonl").write_text("".join(lines))
     run(planted, GOOD, "--mapsat-assert=none", "--mapsat-save=few.json")
     rules = ("--mapsat-agent=worse:agent", "--mapsat-assert=none", "--mapsat-compare=few.json")
-    told = run(planted, *rules, "--mapsat-compare-fail=ar:0.02")
+    told = run(planted, *rules, "--mapsat-max-drop=ar:0.02")
     assert told.ret == 0
     told.stdout.fnmatch_lines(
         [
@@ -97,7 +97,7 @@ def test_what_nobody_can_tell_is_a_warning_unless_it_is_to_fail(planted: pytest.
             "*a drop of 0.718 would have been seen four times in five with 1 trial of*",
         ]
     )
-    strict = run(planted, *rules, "--mapsat-compare-fail=ar:0.02", "--mapsat-inconclusive=fail")
+    strict = run(planted, *rules, "--mapsat-max-drop=ar:0.02", "--mapsat-inconclusive=fail")
     assert strict.ret == 1
     strict.stdout.fnmatch_lines(["gate*INCONCLUSIVE: ar 0.500 -> 0.000 is down by more than*"])
     # The suite has changed since the first run, of which no case is left.
@@ -128,7 +128,7 @@ def test_an_agent_that_varies_is_green_against_itself_and_red_when_it_got_worse(
     seed.write_text("1")
     run(planted, "--mapsat-agent=noisy:agent", *asked, "--mapsat-save=base.json")
     seed.write_text("2")
-    rules = ("--mapsat-compare=base.json", "--mapsat-compare-fail=ar:0.02")
+    rules = ("--mapsat-compare=base.json", "--mapsat-max-drop=ar:0.02")
     again = run(planted, "--mapsat-agent=noisy:agent", *asked, *rules)
     assert again.ret == 0
     worse = run(planted, "--mapsat-agent=noisier:agent", *asked, *rules)
@@ -195,7 +195,7 @@ def test_eight_small_falls_pass_against_the_last_run_and_the_ninth_comparison_is
 
     def fallen(step: int, *bases: str) -> pytest.RunResult:
         (pytester.path / "step").write_text(str(step))
-        rules = [f"--mapsat-compare={base}" for base in bases] + ["--mapsat-compare-fail=ar:0.02"] * bool(bases)
+        rules = [f"--mapsat-compare={base}" for base in bases] + ["--mapsat-max-drop=ar:0.02"] * bool(bases)
         return run(pytester, "--mapsat-agent=fading:agent", f"--mapsat-save={step}.json", *rules)
 
     assert fallen(0).ret == 0
@@ -240,7 +240,7 @@ def test_an_anchor_is_written_moved_and_moved_to_another_suite(
 
 def test_both_bases_must_hold(planted: pytest.Pytester) -> None:
     run(planted, "--mapsat-agent=worse:agent", "--mapsat-assert=none", "--mapsat-save=last.json")
-    asked = ("--mapsat-agent=worse:agent", "--mapsat-assert=none", "--mapsat-compare-fail=ar:0.02")
+    asked = ("--mapsat-agent=worse:agent", "--mapsat-assert=none", "--mapsat-max-drop=ar:0.02")
     assert run(planted, *asked, "--mapsat-compare=last.json").ret == 0
     bases = ("--mapsat-compare=last.json", "--mapsat-compare=base.json")
     reports = ("--mapsat-report=html:both.html", "--mapsat-report=markdown:both.md")
@@ -272,7 +272,7 @@ def test_a_base_without_a_case_or_of_another_judge_is_told_before_an_agent_is_ca
     (planted.path / "benchmark_cases" / "more.jsonl").write_text(json.dumps(asking("more", "search")) + "\n")
     for name, said in (
         ("base", "--mapsat-compare=base.json: the runs cannot be compared: suite tiny: base version 1"),
-        ("base", "--mapsat-compare-on=common; an anchor moves with mapsat compare ANCHOR RUN --accept"),
+        ("base", "mapsat compare --common; an anchor moves with mapsat compare ANCHOR RUN --accept"),
         ("empty", "cases: found an empty list, expected the scorecard of at least one case"),
         ("judged", "judge: base llm:openai/gpt-4o, new checks"),
         ("nan", "NaN is not a JSON value"),
@@ -296,10 +296,10 @@ def test_one_trial_against_several_is_told_before_an_agent_is_called(planted: py
 def test_a_decision_made_after_the_base_refuses_no_comparison_and_counts_for_both_runs(
     planted: pytest.Pytester,
 ) -> None:
-    ruling = {"case": "nav-0", "factor": "z1", "outcome": "failed", "why": "closed for good", "by": "ann"}
+    ruling = {"case": "nav-0", "requirement": "z1", "outcome": "failed", "why": "closed for good", "by": "ann"}
     (planted.path / "rulings.jsonl").write_text(json.dumps(ruling))
     assert main(["review", "base.json", "--from", "rulings.jsonl"]) == 0
-    rules = ("--mapsat-compare=base.json", "--mapsat-compare-fail=ar:0")
+    rules = ("--mapsat-compare=base.json", "--mapsat-max-drop=ar:0")
     result = run(planted, GOOD, "--mapsat-save=new.json", *rules)
     result.assert_outcomes(passed=19, failed=1)
     result.stdout.fnmatch_lines(["gate*PASSED: ar 0.475 -> 0.475: no difference in 20 cases"])
@@ -307,8 +307,8 @@ def test_a_decision_made_after_the_base_refuses_no_comparison_and_counts_for_bot
 
 def test_a_run_of_part_of_the_suite_decides_what_it_can(planted: pytest.Pytester) -> None:
     rules = (GOOD, "-m", "navigation", "--mapsat-compare=base.json")
-    assert run(planted, *rules, "--mapsat-compare-fail=navigation.ar:0.02").ret == 0
-    undecided = run(planted, *rules, "--mapsat-compare-fail=ar:0.02")
+    assert run(planted, *rules, "--mapsat-max-drop=navigation.ar:0.02").ret == 0
+    undecided = run(planted, *rules, "--mapsat-max-drop=ar:0.02")
     assert undecided.ret == 1
     undecided.stdout.fnmatch_lines(["gate*INCONCLUSIVE: ar is undecided: part of the suite ran*"])
 
@@ -328,10 +328,10 @@ def test_a_base_that_cannot_be_compared_is_told_before_anything_runs(
         (["--mapsat-compare=twice.json"], "a second scorecard of case nav-0"),
         (["--mapsat-compare=base.json", "--mapsat-user=silent"], "user: base scripted, new silent"),
         (["--mapsat-compare=base.json", "--mapsat-max-turns=3"], "max-turns: base 10, new 3"),
-        (["--mapsat-compare=base.json", "--mapsat-compare-fail=arr:0.1"], "did you mean 'ar'?"),
-        (["--mapsat-compare=base.json", "--mapsat-compare-fail=ar=0.1"], "expected METRIC:NUMBER like ar:0.02"),
+        (["--mapsat-compare=base.json", "--mapsat-max-drop=arr:0.1"], "did you mean 'ar'?"),
+        (["--mapsat-compare=base.json", "--mapsat-max-drop=ar=0.1"], "expected METRIC:NUMBER like ar:0.02"),
         (["--mapsat-compare=base.json", "--mapsat-inconclusive=maybe"], "expected pass or fail"),
-        (["--mapsat-compare-fail=ar:0.1"], "name it with --mapsat-compare=PATH"),
+        (["--mapsat-max-drop=ar:0.1"], "name it with --mapsat-compare=PATH"),
     ):
         result = run(planted, GOOD, *options)
         assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_mapsat.cli import main
 
-RULING = {"case": "nav-one", "factor": "z1", "outcome": "passed", "why": "it opens at six", "by": "ann"}
+RULING = {"case": "nav-one", "requirement": "z1", "outcome": "passed", "why": "it opens at six", "by": "ann"}
 
 
 @pytest.fixture
@@ -29,9 +29,9 @@ def saved(name: str = "new.json") -> dict[str, object]:
     return json.loads(Path(name).read_text(encoding="utf-8"))
 
 
-def label(run: dict[str, object], factor: str = "z1") -> dict[str, object]:
+def label(run: dict[str, object], requirement: str = "z1") -> dict[str, object]:
     card = next(card for card in run["cases"] if card["id"] == "nav-one")
-    return next(label for label in card["labels"] if label["factor"] == factor)
+    return next(label for label in card["labels"] if label["requirement"] == requirement)
 
 
 def test_a_decision_on_this_reply_comes_before_the_judge(decided: pytest.Pytester) -> None:
@@ -65,21 +65,25 @@ def test_a_decision_on_other_evidence_does_not_count_and_is_named(decided: pytes
     assert "as the calls or their results are others: z1" in saved()["manifest"]["warnings"][0]
 
 
-def test_a_decision_on_other_words_of_the_factor_does_not_count_and_is_named(decided: pytest.Pytester, capsys) -> None:
+def test_a_decision_on_other_words_of_the_requirement_does_not_count_and_is_named(
+    decided: pytest.Pytester, capsys
+) -> None:
     cases = decided.path / "benchmark_cases" / "nav" / "a.yaml"
     cases.write_text(cases.read_text().replace("it is open now", "it is open all night"))
     decided.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=new.json")
     assert label(saved())["outcome"] == "failed"
-    assert "as the factor's words have changed: z1" in saved()["manifest"]["warnings"][0]
+    assert "as the requirement's words have changed: z1" in saved()["manifest"]["warnings"][0]
     main(["lint", "benchmark_cases"])
-    assert "decisions.jsonl:1: the words of the factor z1 of the case nav-one have changed" in capsys.readouterr().out
+    assert (
+        "decisions.jsonl:1: the words of the requirement z1 of the case nav-one have changed" in capsys.readouterr().out
+    )
 
 
-def test_a_decision_on_a_factor_that_is_gone_is_named(decided: pytest.Pytester) -> None:
+def test_a_decision_on_a_requirement_that_is_gone_is_named(decided: pytest.Pytester) -> None:
     cases = decided.path / "benchmark_cases" / "nav" / "a.yaml"
     cases.write_text(cases.read_text().replace('"z1"', '"z3"'))
     decided.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=new.json")
-    assert "as the case has no such factor: z1" in saved()["manifest"]["warnings"][0]
+    assert "as the case has no such requirement: z1" in saved()["manifest"]["warnings"][0]
 
 
 def test_of_two_decisions_that_fit_the_later_counts(decided: pytest.Pytester) -> None:
@@ -88,8 +92,8 @@ def test_of_two_decisions_that_fit_the_later_counts(decided: pytest.Pytester) ->
     assert label(saved())["why"] == "decided by ann: it does not"
 
 
-def test_a_soft_factor_may_be_decided_with_a_level(decided: pytest.Pytester) -> None:
-    decide(RULING | {"factor": "z2", "outcome": 0.5})
+def test_a_soft_requirement_may_be_decided_with_a_level(decided: pytest.Pytester) -> None:
+    decide(RULING | {"requirement": "z2", "outcome": 0.5})
     decided.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=new.json")
     assert (label(saved(), "z2")["value"], label(saved(), "z2")["outcome"]) == (0.5, "passed")
 
@@ -99,11 +103,8 @@ def test_regrade_counts_decisions_too(decided: pytest.Pytester) -> None:
     assert label(saved())["by"] == "decision"
 
 
-def test_decisions_of_a_file_that_is_named_take_the_place_of_the_suites_own(decided: pytest.Pytester) -> None:
+def test_regrade_takes_a_file_of_decisions_in_the_place_of_the_suites_own(decided: pytest.Pytester) -> None:
     Path("none.jsonl").write_text("")
-    for arguments in (("--mapsat-decisions=none.jsonl",), ("-o", "mapsat_decisions=none.jsonl")):
-        decided.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=new.json", *arguments)
-        assert label(saved())["by"] == "checks"
     main(["regrade", "run.json", "--decisions", "none.jsonl", "--save", "new.json"])
     assert label(saved())["by"] == "checks"
 
@@ -115,21 +116,11 @@ def test_the_manifest_tells_which_decisions_counted(decided: pytest.Pytester, ca
     assert len(own["suites"][0]["decisions"]) == 16
     assert own["suites"][0]["fingerprint"] == before["suites"][0]["fingerprint"]
     assert (before["suites"][0]["decisions"], own["decisions"]) == ("", "")
-    decided.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=new.json", "--mapsat-decisions=other.jsonl")
+    main(["regrade", "new.json", "--decisions", "other.jsonl", "--save", "new.json"])
     assert len(saved()["manifest"]["decisions"]) == 16
     capsys.readouterr()
     main(["regrade", "new.json"])
     assert "judged with a file of decisions that is not given now" in capsys.readouterr().err
-
-
-def test_a_named_file_that_cannot_be_used_is_a_usage_error(project: pytest.Pytester) -> None:
-    result = project.runpytest("--mapsat-agent=bad:agent", "--mapsat-decisions=nowhere.jsonl")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--mapsat-decisions: nowhere.jsonl: there is no such file*"])
-    Path("bad.jsonl").write_text('{"case": "nav-one"}\n')
-    result = project.runpytest("--mapsat-agent=bad:agent", "--mapsat-decisions=bad.jsonl")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*bad.jsonl:1: factor: is missing*"])
 
 
 def test_an_episode_that_somebody_else_broke_is_not_decided_by_anybody(decided: pytest.Pytester) -> None:
@@ -141,10 +132,10 @@ def test_an_episode_that_somebody_else_broke_is_not_decided_by_anybody(decided: 
     assert label(saved())["outcome"] == "unevaluated"
 
 
-def test_a_count_of_explicit_factors_gives_way_once_each_is_decided(decided: pytest.Pytester) -> None:
+def test_a_count_of_explicit_requirements_gives_way_once_each_is_decided(decided: pytest.Pytester) -> None:
     verdict = {"case_id": "nav-one", "details": {"ECR": {"numerator": 0, "denominator": 1}}}
     Path("verdicts.jsonl").write_text(json.dumps(verdict) + "\n")
-    decide(RULING | {"factor": "e1"})
+    decide(RULING | {"requirement": "e1"})
     main(["regrade", "run.json", "--judge", "recorded:verdicts.jsonl", "--save", "new.json"])
     card = next(card for card in saved()["cases"] if card["id"] == "nav-one")
     assert (card["explicit_count"], card["metrics"]["ecr"]) == (None, 1.0)

@@ -28,10 +28,10 @@ def silent(message, tools):
 
 def ended(*checks, name="cancel", **truth):
     case = shop.case(name)
-    factors = [
+    requirements = [
         {"id": check["kind"], "text": f"{check['kind']} holds", "scope": "outcome", "check": check} for check in checks
     ]
-    return {**case, "truth": {"explicit": factors, **truth}}
+    return {**case, "truth": {"explicit": requirements, **truth}}
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def run(store, agent, *options):
 
 def labels(store, name="run.json"):
     (card,) = json.loads((store.path / name).read_text())["cases"]
-    return {label["factor"]: label for label in card["labels"]}
+    return {label["requirement"]: label for label in card["labels"]}
 
 
 def test_an_agent_that_cancels_a_second_order_fails_and_the_order_is_named(store):

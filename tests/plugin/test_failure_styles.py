@@ -9,7 +9,7 @@ import tiny_suite
 from workers import EVERYWHERE, THOROUGHLY
 
 from pytest_mapsat.model import Label, Quote, RunRequest
-from pytest_mapsat.pytest_plugin.options import OPTIONS
+from pytest_mapsat.options import OPTIONS
 from pytest_mapsat.reports import again_command
 
 BAD = "--mapsat-agent=bad:agent"
@@ -111,7 +111,7 @@ def test_the_command_runs_the_failed_case_again_as_it_was_run(
     project: pytest.Pytester, workers: tuple[str, ...]
 ) -> None:
     """The ini file sets other values; the command line took them back to their defaults."""
-    project.makeini("[pytest]\nmapsat_max_turns = 2\nmapsat_assert = none\n")
+    project.makeini("[pytest]\naddopts = --mapsat-max-turns=2\nmapsat_assert = none\n")
     (project.path / "my cases").mkdir()
     (project.path / "benchmark_cases").rename(project.path / "my cases" / "suite $1")
     options = ("--mapsat-cases=my cases", "--mapsat-user=silent", "--mapsat-trials=2", "--mapsat-timeout=12.5")
@@ -149,28 +149,17 @@ def test_the_command_says_where_pytest_was_told_to_look(
 
 
 def test_every_option_that_may_change_a_case_can_stand_in_the_command() -> None:
-    options = [option.name for option in OPTIONS]
+    options = list(OPTIONS)
     request = RunRequest(agent="a:b", user="u", judge="j")
     words = shlex.split(again_command(request, "x::case[y]", options))
     names = {word.partition("=")[0] for word in words if word.startswith("--")}
     of_the_run = {
-        *(
-            "cases",
-            "decisions",
-            "fail-under",
-            "allow-lost",
-            "allow-undecided",
-            "save",
-            "resume",
-            "report",
-            "shard",
-            "durations",
-        ),
-        *("compare", "compare-fail", "compare-on", "inconclusive", "pass-rule"),
-        *("cache", "max-cost", "max-tokens", "rpm", "tpm"),  # how models are asked, not what comes of it
+        *("cases", "fail-under", "allow-undecided", "save", "resume", "report", "shard", "sample"),
+        *("compare", "max-drop", "inconclusive"),
+        *("cache", "max-cost"),  # how models are asked, not what comes of it
         *("on-miss", "tools"),  # what they answered is a recording by then
-        *("sample", "sample-by", "sample-seed"),  # which cases, not what happens in one
-        *("concurrency", "executor", "isolate", "isolate-env", "memory"),  # where an episode runs, not what comes of it
+        *("concurrency", "executor", "isolate"),  # where an episode runs, not what comes of it
+        *("metrics", "form"),  # they stand in the ini file, or in the suite
     }
     assert names == {f"--mapsat-{option}" for option in options if option not in of_the_run}
 
@@ -181,7 +170,7 @@ def test_a_file_that_looks_like_an_option_is_given_as_a_file() -> None:
 
 
 @THOROUGHLY
-def test_a_soft_factor_that_is_met_in_part_is_told(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_a_soft_requirement_that_is_met_in_part_is_told(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
     one = tiny_suite.case("nav-one")
     one["truth"]["implicit"][1] = LEVELS
     (project.path / "benchmark_cases" / "nav" / "a.yaml").write_text(json.dumps([one]))
@@ -193,11 +182,15 @@ def test_a_soft_factor_that_is_met_in_part_is_told(project: pytest.Pytester, wor
 
 
 @THOROUGHLY
-def test_all_that_a_judge_says_of_a_failed_factor_is_shown(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_all_that_a_judge_says_of_a_failed_requirement_is_shown(
+    project: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
     """Long reasons are wrapped, never cut, and every quotation stands beside its place."""
     words = [f"reason{number}" for number in range(80)]
     quotes = [Quote(turn=1, start=number, end=number + 1, text=f"word{number}") for number in range(5)]
-    label = Label(factor="z1", kind="implicit", outcome="failed", value=0, why=" ".join(words), quotes=tuple(quotes))
+    label = Label(
+        requirement="z1", kind="implicit", outcome="failed", value=0, why=" ".join(words), quotes=tuple(quotes)
+    )
     project.makepyfile(
         judge=f"""
         from pytest_mapsat.model import Label

@@ -124,7 +124,7 @@ def test_the_scorecard_says_what_happened(project: pytest.Pytester) -> None:
         def test_card(mapsat_run):
             card = mapsat_run().scorecard
             assert (card.ar, card.turns, card.sandbox["exact"]) == (0.5, 1, 1)
-            assert [label.factor for label in card.labels] == ["e1", "z1", "z2", "f1"]
+            assert [label.requirement for label in card.labels] == ["e1", "z1", "z2", "f1"]
         """
     )
     project.runpytest("test_own.py", AGENT).assert_outcomes(passed=3)

@@ -1,4 +1,4 @@
-"""``--mapsat-form`` in whole runs: every kind of agent is asked, out of score, and whatever it answers breaks nothing."""
+"""``form: true`` in ``suite.yaml``, in whole runs: every kind of agent is asked, out of score, and whatever it answers breaks nothing."""
 
 from __future__ import annotations
 
@@ -127,8 +127,16 @@ def forms(project: pytest.Pytester) -> pytest.Pytester:
     return project
 
 
+def asking(project: pytest.Pytester, *, form: str = "true") -> pytest.Pytester:
+    """Let every suite of a project say ``form: true``."""
+    for manifest in project.path.rglob("suite.yaml"):
+        kept = [line for line in manifest.read_text().splitlines() if not line.startswith("form:")]
+        manifest.write_text("\n".join([*kept, f"form: {form}\n"]))
+    return project
+
+
 def run(project: pytest.Pytester, agent: str, *options: str, passed: int = 3) -> list[dict[str, Any]]:
-    result = project.runpytest(f"--mapsat-agent=forms:{agent}", "--mapsat-form", SAVE, *options)
+    result = asking(project).runpytest(f"--mapsat-agent=forms:{agent}", SAVE, *options)
     result.assert_outcomes(passed=passed, failed=3 - passed)
     cases: list[dict[str, Any]] = json.loads((project.path / "run.json").read_text())["cases"]
     return cases
@@ -147,20 +155,19 @@ def test_without_the_option_nobody_is_asked(forms: pytest.Pytester) -> None:
     assert all("form" not in card["trajectory"] for card in cards)
 
 
-def test_the_option_may_stand_in_the_ini_file_and_is_on_or_off(forms: pytest.Pytester) -> None:
-    forms.makeini("[pytest]\nmapsat_form = on")
-    forms.runpytest("--mapsat-agent=forms:data", SAVE).assert_outcomes(passed=3)
+def test_the_suite_says_so_and_the_run_file_tells_it(forms: pytest.Pytester) -> None:
+    run(forms, "data")
     manifest = json.loads((forms.path / "run.json").read_text())["manifest"]
     assert manifest["options"]["form"] is True
     assert manifest["prompts"]["en/form"] == prompt("form", "en").mark
-    forms.makeini("[pytest]\nmapsat_form = perhaps")
+    asking(forms, form="perhaps")
     result = forms.runpytest("--mapsat-agent=forms:data")
-    result.stderr.fnmatch_lines(["*--mapsat-form: found 'perhaps', expected off or on*"])
+    result.stdout.fnmatch_lines(["*suite.yaml:*form*"])
 
 
 def test_the_form_counts_in_no_figure_of_the_episode(forms: pytest.Pytester) -> None:
     with_form = run(forms, "reply")
-    forms.runpytest("--mapsat-agent=forms:reply", SAVE).assert_outcomes(passed=3)
+    asking(forms, form="false").runpytest("--mapsat-agent=forms:reply", SAVE).assert_outcomes(passed=3)
     without = json.loads((forms.path / "run.json").read_text())["cases"]
     for one, other in zip(with_form, without, strict=True):
         del one["trajectory"]["form"]
@@ -203,8 +210,8 @@ def test_a_form_that_is_none_is_missing_with_a_warning_and_fails_nothing(
     for case in cases:
         case["visible"]["query"] += f" {case['id']}"
     tiny_suite.write_suite(forms.path / "many", {"a.yaml": cases})
-    options = ("--mapsat-agent=forms:hostile", "--mapsat-form", "--mapsat-cases=many", SAVE, *isolated)
-    forms.runpytest("many", *options).assert_outcomes(passed=len(HOSTILE))
+    options = ("--mapsat-agent=forms:hostile", "--mapsat-cases=many", SAVE, *isolated)
+    asking(forms).runpytest("many", *options).assert_outcomes(passed=len(HOSTILE))
     for card in json.loads((forms.path / "run.json").read_text())["cases"]:
         assert "form" not in card["trajectory"]
         assert (card["trajectory"].get("ending", "done"), card["outcome"]) == ("done", "passed")
@@ -233,7 +240,7 @@ def test_a_tool_that_is_called_for_the_form_is_refused_by_name_and_changes_nothi
 
 
 def test_quotes_that_were_never_said_are_told_in_the_summary(forms: pytest.Pytester) -> None:
-    result = forms.runpytest("--mapsat-agent=forms:invents", "--mapsat-form", SAVE)
+    result = asking(forms).runpytest("--mapsat-agent=forms:invents", SAVE)
     result.stdout.fnmatch_lines(["*form: 1 entry quotes what the reply does not say: 'avoid Old Mill'*"])
     cards = json.loads((forms.path / "run.json").read_text())["cases"]
     assert [card["trajectory"]["form"] for card in cards] == [FORM] * 3
@@ -253,14 +260,14 @@ def test_an_agent_whose_episode_broke_is_not_asked(forms: pytest.Pytester) -> No
             raise ValueError("broken")
         """
     )
-    forms.runpytest("--mapsat-agent=breaks:agent", "--mapsat-form", SAVE)
+    asking(forms).runpytest("--mapsat-agent=breaks:agent", SAVE)
     assert not (forms.path / "asked").exists()
 
 
 @pytest.mark.parametrize("agent", ["baseline:silent", "baseline:constant", "recorded:run.json"])
 def test_where_nobody_can_fill_in_a_form_the_option_changes_nothing(forms: pytest.Pytester, agent: str) -> None:
     forms.runpytest("--mapsat-agent=good:agent", SAVE)
-    forms.runpytest(f"--mapsat-agent={agent}", "--mapsat-form", "--mapsat-save=again.json")
+    asking(forms).runpytest(f"--mapsat-agent={agent}", "--mapsat-save=again.json")
     for card in json.loads((forms.path / "again.json").read_text())["cases"]:
         assert "form" not in card["trajectory"]
         assert not [warning for warning in card["warnings"] if "form" in warning]
@@ -281,20 +288,20 @@ def test_a_run_is_gone_on_from_with_its_forms_and_not_without(forms: pytest.Pyte
     run(forms, "text")
     first = (forms.path / "run.json").read_text()
     asked = ["--mapsat-agent=forms:text", "--mapsat-save=on.json", "--mapsat-resume=run.json"]
-    forms.runpytest(*asked, "--mapsat-form").assert_outcomes(passed=3)
+    asking(forms).runpytest(*asked).assert_outcomes(passed=3)
     assert json.loads((forms.path / "on.json").read_text())["cases"] == json.loads(first)["cases"]
-    refused = forms.runpytest(*asked)
-    refused.stderr.fnmatch_lines(["*form: it had True, now False*"])
+    refused = asking(forms, form="false").runpytest(*asked)
+    refused.stderr.fnmatch_lines(["*that run was another one*"])
 
 
 def test_nothing_of_the_truth_is_handed_to_an_agent_that_fills_in_a_form(forms: pytest.Pytester) -> None:
     case = tiny_suite.case("an-id-of-its-own")
     case["truth"]["intent"] = "xylophone"
-    for factor in [*case["truth"]["explicit"], *case["truth"]["implicit"], *case["truth"]["facts"]]:
-        factor["text"] = "xylophone"
+    for requirement in [*case["truth"]["explicit"], *case["truth"]["implicit"], *case["truth"]["facts"]]:
+        requirement["text"] = "xylophone"
     case["truth"]["oracle"] = [{"say": "xylophone"}]
     tiny_suite.write_suite(forms.path / "secretive", {"a.yaml": [case]})
-    forms.runpytest("secretive", "--mapsat-agent=forms:nosy", "--mapsat-form", SAVE, "--mapsat-cases=secretive")
+    asking(forms).runpytest("secretive", "--mapsat-agent=forms:nosy", SAVE, "--mapsat-cases=secretive")
     told = (forms.path / "told.txt").read_text()
     assert "Fill in a form" in told
     assert "xylophone" not in told
@@ -315,7 +322,7 @@ def test_a_secret_that_a_form_holds_stands_in_no_file(forms: pytest.Pytester, mo
             return {"recommended": [quoted], "turned_down": [quoted], "figures": [figure], "mode": KEY}
         """
     )
-    forms.runpytest("--mapsat-agent=leaky:agent", "--mapsat-form", SAVE)
+    asking(forms).runpytest("--mapsat-agent=leaky:agent", SAVE)
     saved = (forms.path / "run.json").read_text()
     assert "[redacted MY_API_KEY]" in saved
     assert "quite-a-long-secret-0815" not in saved
@@ -325,14 +332,10 @@ def test_a_secret_that_a_form_holds_stands_in_no_file(forms: pytest.Pytester, mo
 def test_the_question_is_asked_in_the_language_of_the_case(forms: pytest.Pytester) -> None:
     cases = [tiny_suite.case("zh", language="zh"), tiny_suite.case("en"), tiny_suite.case("de", language="de")]
     tiny_suite.write_suite(forms.path / "tongues", {"a.yaml": cases})
-    forms.runpytest("tongues", "--mapsat-agent=forms:nosy", "--mapsat-form", "--mapsat-cases=tongues")
+    asking(forms).runpytest("tongues", "--mapsat-agent=forms:nosy", "--mapsat-cases=tongues")
     told = (forms.path / "told.txt").read_text()
     assert json.dumps(prompt("form", "zh").text[:20])[1:-1] in told
     assert "Fill in a form" in told
-
-
-#: Tokens that a model uses for its reply in the test below: 110 a request.
-SPENT = {"react": 110, "plan": 220}
 
 
 @pytest.mark.parametrize("kind", ["react", "plan"])
@@ -352,14 +355,11 @@ def test_a_model_fills_in_its_form_in_one_request_without_tools(
         monkeypatch.setenv("MAPSAT_CACHE_DIR", str(forms.path / "store"))
         server.script = answers
         options = (f"--mapsat-agent={kind}:openai/gpt-4o-mini", SAVE, "-k", "nav-one", "--mapsat-cache=off")
-        forms.runpytest(*options, "--mapsat-form").assert_outcomes(passed=1)
+        asking(forms).runpytest(*options).assert_outcomes(passed=1)
         asked = [body for body in server.requests if "Fill in a form" in json.dumps(body)]
         card = json.loads((forms.path / "run.json").read_text())["cases"][0]
-        forms.runpytest(*options).assert_outcomes(passed=1)
+        asking(forms, form="false").runpytest(*options).assert_outcomes(passed=1)
         without = json.loads((forms.path / "run.json").read_text())["cases"][0]
-        forms.runpytest(*options, "--mapsat-form", f"--mapsat-max-tokens={SPENT[kind]}").assert_outcomes(passed=1)
-        capped = json.loads((forms.path / "run.json").read_text())["cases"][0]
-    assert [one for one in capped["warnings"] if one.startswith("form: missing: ") and "--mapsat-max-tokens" in one]
     assert len(asked) == 1
     assert card["trajectory"]["form"] == FORM
     assert card["spent"] == without["spent"]

@@ -1,4 +1,4 @@
-"""--mapsat-fail-under, --mapsat-allow-lost, --mapsat-allow-undecided, and the exit status."""
+"""--mapsat-fail-under, --mapsat-allow-undecided, and the exit status."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 import tiny_suite
 from workers import EVERYWHERE, THOROUGHLY
 
-GOOD = "--mapsat-agent=good:agent"  # AR 0.5 in every case: the soft factor is missed
+GOOD = "--mapsat-agent=good:agent"  # AR 0.5 in every case: the soft requirement is missed
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_the_gate_never_raises_the_status_of_a_run_that_collected_nothing(projec
 
 
 @pytest.mark.parametrize(
-    "option", ["trials=0", "max-turns=x", "timeout=-1", "timeout=nan", "allow-lost=1.5", "allow-undecided=1.5"]
+    "option", ["trials=0", "max-turns=x", "timeout=-1", "timeout=nan", "concurrency=1.5", "allow-undecided=1.5"]
 )
 def test_a_number_that_cannot_be_used_is_a_usage_error(project: pytest.Pytester, option: str) -> None:
     result = project.runpytest(GOOD, f"--mapsat-{option}")

@@ -177,7 +177,7 @@ def test_a_variable_that_an_agent_misses_is_told_with_the_option_that_passes_it(
     monkeypatch.setenv("A_KEY", "x")
     project.makepyfile(asks="import os\n\ndef agent(message, tools):\n    return os.environ['A_KEY']\n")
     result = project.runpytest("--mapsat-agent=asks:agent", "--mapsat-isolate")
-    result.stdout.fnmatch_lines(["KeyError: 'A_KEY' (asks.py:4 in agent); --mapsat-isolate-env A_KEY passes the*"])
+    result.stdout.fnmatch_lines(["KeyError: 'A_KEY' (asks.py:4 in agent); --mapsat-isolate=env:A_KEY passes the*"])
 
 
 @LINUX
@@ -248,20 +248,18 @@ REFUSED = {
         ("--mapsat-agent=ends:agent", "--mapsat-isolate"),
         "*'ends:agent': the agent's process ended itself (exit status 0), before its module 'ends' was imported*",
     ),
-    "memory without isolation": (("--mapsat-agent=good:agent", "--mapsat-memory=100"), "*give --mapsat-isolate as well*"),
-    "too little memory": (("--mapsat-agent=good:agent", "--mapsat-isolate", "--mapsat-memory=1"), "*found '1', expected megabytes*from 64*"),
-    "memory that is no number": (("--mapsat-agent=good:agent", "--mapsat-isolate", "--mapsat-memory=1G"), "*found '1G', expected megabytes*"),
-    "a variable without isolation": (("--mapsat-agent=good:agent", "--mapsat-isolate-env=PATH"), "*give --mapsat-isolate as well*"),
+    "too little memory": (("--mapsat-agent=good:agent", "--mapsat-isolate=memory:1"), "*found '1', expected megabytes*from 64*"),
+    "memory that is no number": (("--mapsat-agent=good:agent", "--mapsat-isolate=memory:1G"), "*found '1G', expected megabytes*"),
     "a variable with its value": (
-        ("--mapsat-agent=good:agent", "--mapsat-isolate", "--mapsat-isolate-env=KEY=hush"),
+        ("--mapsat-agent=good:agent", "--mapsat-isolate=env:KEY=hush"),
         "*found KEY=..., expected the name of a variable*",
     ),
-    "a variable that is not set": (("--mapsat-agent=good:agent", "--mapsat-isolate", "--mapsat-isolate-env=NONE_SUCH"), "*NONE_SUCH: it is not set*"),
+    "a variable that is not set": (("--mapsat-agent=good:agent", "--mapsat-isolate=env:NONE_SUCH"), "*NONE_SUCH: it is not set*"),
     "the variable that names the case": (
-        ("--mapsat-agent=good:agent", "--mapsat-isolate", "--mapsat-isolate-env=PYTEST_CURRENT_TEST"),
+        ("--mapsat-agent=good:agent", "--mapsat-isolate=env:PYTEST_CURRENT_TEST"),
         "*it names the case*",
     ),
-    "a word that is neither": (("--mapsat-agent=good:agent", "-o", "mapsat_isolate=maybe"), "*found 'maybe', expected on or off*"),
+    "a word that is neither": (("--mapsat-agent=good:agent", "-o", "mapsat_isolate=maybe"), "*found 'maybe', expected on, off, or env:NAME*"),
 }  # fmt: skip
 
 
@@ -287,9 +285,7 @@ def test_an_agent_that_a_hook_makes_is_refused(project: pytest.Pytester) -> None
 def test_an_ini_file_isolates_what_can_be_and_passes_what_is_set(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project.makeini(
-        "[pytest]\nmapsat_isolate = on\nmapsat_memory = 400\nmapsat_isolate_env =\n    KEY_OF_OURS\n    NONE_SUCH\n"
-    )
+    project.makeini("[pytest]\nmapsat_isolate = memory:400, env:KEY_OF_OURS, env:NONE_SUCH\n")
     monkeypatch.setenv("KEY_OF_OURS", "hush")
     project.runpytest("--mapsat-agent=baseline:silent").assert_outcomes(failed=3)
     project.makepyfile(

@@ -302,14 +302,6 @@ def test_a_run_of_two_suites_by_one_name_can_be_gone_on_from(many):
 # -- where the run file goes ---------------------------------------------------------------
 
 
-def test_the_file_of_decisions_is_no_place_for_the_run_file(many):
-    (many.path / "mine.jsonl").write_text("")
-    result = many.runpytest(GOOD, "--mapsat-decisions=mine.jsonl", "--mapsat-save=mine.jsonl")
-    assert result.ret == 4
-    result.stderr.fnmatch_lines(["*this is the file of --mapsat-decisions*"])
-    assert (many.path / "mine.jsonl").read_text() == ""
-
-
 @pytest.mark.parametrize(
     ("place", "said"),
     [

@@ -132,12 +132,13 @@ def test_a_manifest_names_a_family_once(project):
     result.stdout.fnmatch_lines(["*suite.yaml:9: metrics: *a family of metrics stands here twice*"])
 
 
-def test_families_besides_the_suites_own_are_asked_for_on_the_command_line(project, capsys, monkeypatch):
+def test_families_besides_the_suites_own_stand_in_the_ini_file(project, capsys, monkeypatch):
     project.makeconftest(CONFTEST)
     manifest = project.path / "benchmark_cases" / "suite.yaml"
     manifest.write_text(tiny_suite.MANIFEST + "success: ecr\n")
     asked = (
-        "--mapsat-metrics=brevity",
+        "-o",
+        "mapsat_metrics=brevity",
         "--mapsat-fail-under=brevity=0.2,search.brevity=0.5",
         "--mapsat-assert=success",
     )
@@ -153,16 +154,16 @@ def test_families_besides_the_suites_own_are_asked_for_on_the_command_line(proje
     assert saved(project, "again.json")["cases"] == before["cases"]
     assert main(["regrade", "run.json", "-p", "conftest.py", "--metrics", "brevty"]) == 2
     told = capsys.readouterr().err
-    assert "--metrics: no package or conftest adds the metric family 'brevty'; did you mean 'brevity'?" in told
+    assert "metrics: no package or conftest adds the metric family 'brevty'; did you mean 'brevity'?" in told
     for value, wrong in (
         ("brevty", "no package or conftest adds the metric family 'brevty'; did you mean 'brevity'?*"),
         ("brevity,brevity", "'brevity' stands there twice"),
         ("brevity,,msb", "found nothing between the commas of 'brevity,,msb'*"),
         ("no/name", "'no/name' is no name of a family*"),
     ):
-        result = run(project, f"--mapsat-metrics={value}")
+        result = run(project, "-o", f"mapsat_metrics={value}")
         assert result.ret == pytest.ExitCode.USAGE_ERROR
-        result.stderr.fnmatch_lines([f"*--mapsat-metrics: {wrong}"])
+        result.stderr.fnmatch_lines([f"*metrics: {wrong}"])
 
 
 def test_an_installed_package_adds_a_family_by_an_entry_point(project, capsys, monkeypatch):
@@ -173,13 +174,13 @@ def test_an_installed_package_adds_a_family_by_an_entry_point(project, capsys, m
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: brevity\nVersion: 1.0\n")
     (folder / "entry_points.txt").write_text("[pytest_mapsat.metrics]\nbrevity = brevity_metrics:FAMILY\n")
     project.syspathinsert()
-    assert run(project, "--mapsat-metrics=brevity").ret == 0
+    assert run(project, "-o", "mapsat_metrics=brevity").ret == 0
     assert saved(project)["summary"]["brevity"]["n"] == 2
     monkeypatch.chdir(project.path)
     assert main(["regrade", "run.json", "--fail-under", "navigation.brevity=0.9"]) == 1
     assert "navigation.brevity" in capsys.readouterr().out
     (folder / "entry_points.txt").write_text("[pytest_mapsat.metrics]\nbrevity = brevity_metrics:GONE\n")
-    result = run(project, "--mapsat-metrics=brevity")
+    result = run(project, "-o", "mapsat_metrics=brevity")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*pytest_mapsat.metrics: brevity_metrics:GONE cannot be loaded: AttributeError*"])
 
@@ -197,7 +198,7 @@ def test_pipa_measures_any_suite_and_a_saved_run_alike(project, capsys, monkeypa
     monkeypatch.setenv("COLUMNS", "80")
     plain = run(project, agent="guessing:agent")
     before = saved(project)
-    asked = ("--mapsat-metrics=pipa", "--mapsat-fail-under=pipa_a=1,navigation.pipa_s=0.9")
+    asked = ("-o", "mapsat_metrics=pipa", "--mapsat-fail-under=pipa_a=1,navigation.pipa_s=0.9")
     result = run(project, *asked, "--mapsat-report=html:run.html", agent="guessing:agent")
     assert (plain.ret, result.ret) == (0, 1)
     result.stdout.fnmatch_lines(
@@ -218,7 +219,7 @@ def test_pipa_measures_any_suite_and_a_saved_run_alike(project, capsys, monkeypa
     assert "the call search_poi" in (project.path / "run.html").read_text()
     # Nothing else has changed.
     assert {name: card["metrics"][name] for name in before["cases"][0]["metrics"]} == before["cases"][0]["metrics"]
-    assert [one for one in card["labels"] if ":" not in one["factor"]] == before["cases"][0]["labels"]
+    assert [one for one in card["labels"] if ":" not in one["requirement"]] == before["cases"][0]["labels"]
     monkeypatch.chdir(project.path)
     (project.path / "first.json").write_text(json.dumps(found))
     for judge in ("checks", "recorded:first.json"):

@@ -228,10 +228,10 @@ def test_what_a_model_does_wrong_is_its_own_fault_and_what_its_service_does_is_n
 
 def test_a_ceiling_skips_what_is_left_and_keeps_what_is_done(project: pytest.Pytester, models: ScriptedModels) -> None:
     done = project.runpytest(
-        REACT, THREE, "--mapsat-save=one.json", "--mapsat-max-tokens=300", "--mapsat-concurrency=1", "-rs"
+        REACT, THREE, "--mapsat-save=one.json", "--mapsat-max-cost=5e-05", "--mapsat-concurrency=1", "-rs"
     )
     assert done.ret == 1
-    done.stdout.fnmatch_lines(["*--mapsat-max-tokens=300: the run has used 330 tokens*"])
+    done.stdout.fnmatch_lines(["*--mapsat-max-cost=5e-05: the run has spent *"])
     run = run_file(project.path / "one.json")
     assert [card["id"] for card in run["cases"]] == ["c1"]
     assert [one["id"] for one in run["accounting"]["lost"]] == ["c2", "c3"]

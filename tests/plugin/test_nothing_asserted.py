@@ -15,7 +15,7 @@ GOOD = "--mapsat-agent=good:agent"
 def softened(name: str) -> dict[str, Any]:
     """A case whose only requirement is a soft one."""
     found = tiny_suite.case(name)
-    soft = next(factor for factor in found["truth"]["implicit"] if factor.get("severity") == "soft")
+    soft = next(requirement for requirement in found["truth"]["implicit"] if requirement.get("severity") == "soft")
     found["truth"] = {**found["truth"], "explicit": [], "implicit": [soft], "facts": [], "policies": []}
     return found
 

@@ -1,4 +1,4 @@
-"""--mapsat-pass-rule: failed trials are missed, the case decides, and nothing red turns green."""
+"""--mapsat-trials=K/N: failed trials are missed, the case decides, and nothing red turns green."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def flaky(project: pytest.Pytester) -> pytest.Pytester:
 
 def run(project: pytest.Pytester, rule: str, *options: str) -> pytest.RunResult:
     return project.runpytest(
-        "--mapsat-agent=flaky:agent", f"--mapsat-pass-rule={rule}", "-k", "nav-one", "-p", "no:cacheprovider", *options
+        "--mapsat-agent=flaky:agent", f"--mapsat-trials={rule}", "-k", "nav-one", "-p", "no:cacheprovider", *options
     )
 
 
@@ -73,7 +73,7 @@ def test_a_trial_that_passed_bears_the_failure_of_its_case(flaky: pytest.Pyteste
 @pytest.mark.parametrize("workers", [(), ("-n", "2")])
 def test_every_case_that_fails_is_one_failure(flaky: pytest.Pytester, workers: tuple[str, ...]) -> None:
     result = flaky.runpytest(
-        "--mapsat-agent=bad:agent", "--mapsat-pass-rule=1/2", "-p", "no:cacheprovider", "--junitxml=j.xml", *workers
+        "--mapsat-agent=bad:agent", "--mapsat-trials=1/2", "-p", "no:cacheprovider", "--junitxml=j.xml", *workers
     )
     assert result.ret == 1
     outcomes = result.parseoutcomes()
@@ -83,7 +83,7 @@ def test_every_case_that_fails_is_one_failure(flaky: pytest.Pytester, workers: t
 
 def test_trials_that_did_not_run_are_no_reason_to_pass(flaky: pytest.Pytester) -> None:
     result = flaky.runpytest(
-        "--mapsat-agent=bad:agent", "--mapsat-pass-rule=1/2", "-k", "nav-one-t1", "-p", "no:cacheprovider"
+        "--mapsat-agent=bad:agent", "--mapsat-trials=1/2", "-k", "nav-one-t1", "-p", "no:cacheprovider"
     )
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*too few trials ran to decide by the pass rule: nav-one*"])
@@ -92,9 +92,9 @@ def test_trials_that_did_not_run_are_no_reason_to_pass(flaky: pytest.Pytester) -
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--mapsat-pass-rule=5/4",), "expected K/N"),
-        (("--mapsat-pass-rule=x",), "expected K/N"),
-        (("--mapsat-pass-rule=3/4", "--mapsat-trials=2"), "is about 4 trials, the run has 2"),
+        (("--mapsat-trials=5/4",), "expected K/N"),
+        (("--mapsat-trials=x",), "found 'x', expected N, or K/N"),
+        (("--mapsat-trials=2/",), "found '2/', expected N, or K/N"),
     ],
 )
 def test_a_rule_that_cannot_be_is_a_usage_error(flaky: pytest.Pytester, options: tuple[str, ...], told: str) -> None:

@@ -67,13 +67,3 @@ def test_a_run_that_is_graded_again_stays_in_its_setting(
     capsys.readouterr()
     assert card(profiled, "again.json")["metrics"] == card(profiled, "two.json")["metrics"]
     assert card(profiled, "again.json")["stamp"] == card(profiled, "two.json")["stamp"]
-
-
-def test_the_ini_file_may_say_so_and_the_setting_is_on_or_off(profiled: pytest.Pytester) -> None:
-    profiled.makeini("[pytest]\nmapsat_profile = on\n")
-    assert profiled.runpytest("profiled", "--mapsat-agent=asks:agent", "--mapsat-save=one.json").ret == 0
-    assert card(profiled, "one.json")["calls"]["total"] == 1
-    profiled.makeini("[pytest]\nmapsat_profile = maybe\n")
-    wrong = profiled.runpytest("profiled", "--mapsat-agent=asks:agent")
-    assert wrong.ret == pytest.ExitCode.USAGE_ERROR
-    wrong.stderr.fnmatch_lines(["*found 'maybe', expected off or on*"])

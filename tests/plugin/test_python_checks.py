@@ -46,7 +46,7 @@ def run(project: pytest.Pytester, conftest: str = CONFTEST, written: object = "s
 
 def label(project: pytest.Pytester) -> dict:
     (card,) = json.loads((project.path / "run.json").read_text())["cases"]
-    return next(label for label in card["labels"] if label["factor"] == "z3")
+    return next(label for label in card["labels"] if label["requirement"] == "z3")
 
 
 @pytest.mark.parametrize("written", ["short", {"kind": "short"}, {"kind": "short", "most": 50}, ["short"]])

@@ -99,7 +99,6 @@ def test_verdicts_on_other_dialogues_judge_nothing(project: pytest.Pytester) -> 
     status, run = again("--judge", "recorded:other.json")
     assert (status, run["gate"]["outcome"]) == (1, "invalid")
     assert {case["outcome"] for case in run["cases"]} == {"unevaluated"}
-    assert again("--judge", "recorded:other.json", "--allow-lost", "3")[0] == 0
 
 
 def test_a_run_judged_by_a_file_asks_for_the_file(project: pytest.Pytester, capsys: pytest.CaptureFixture[str]) -> None:
@@ -172,7 +171,6 @@ def test_a_file_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest
         (("--fail-under", "arr=1"), "--fail-under: no metric 'arr'"),
         (("--judge", "chekcs"), "--judge=chekcs is no judge"),
         (("--suite", "nowhere"), "--suite: there is nothing at nowhere"),
-        (("--allow-lost", "-1"), "expected"),
         (("--allow-undecided", "x"), "expected a number of cases as 3, or a share of them as 20%"),
     ],
 )

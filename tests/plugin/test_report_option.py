@@ -22,7 +22,7 @@ def test_reports_are_written_without_a_run_file_and_a_cache(project: pytest.Pyte
     )
     assert "I suggest" in (project.path / "out" / "a.html").read_text(encoding="utf-8")
     cases = json.loads((project.path / "a.json").read_text(encoding="utf-8"))["cases"]
-    assert [(case["id"], case["missed"][0]["factor"]) for case in cases] == [
+    assert [(case["id"], case["missed"][0]["requirement"]) for case in cases] == [
         (id_, "z1") for id_ in ("find-one", "nav-one", "nav-two")
     ]
     assert (project.path / "a.md").read_text(encoding="utf-8") == (project.path / "step.md").read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
 """--mapsat-sample: a run of some cases, drawn so that a smaller sample lies in a larger one, which counts as a whole."""
 
 import json
-from pathlib import Path
+from fnmatch import fnmatch
 from typing import Any
 
 import pytest
@@ -10,7 +10,6 @@ import tiny_suite
 from pytest_mapsat.cli import main
 
 GOOD = "--mapsat-agent=good:agent"
-BY = "--mapsat-sample-by=scenario,city"
 GATE = "--mapsat-fail-under=ar=0.4"
 
 
@@ -29,9 +28,17 @@ def towns(pytester: pytest.Pytester) -> pytest.Pytester:
     tiny_suite.write_suite(
         pytester.path / "benchmark_cases", {"a.yaml": cases[:3], "nav/b.jsonl": cases[3:10], "c.jsonl": cases[10:]}
     )
+    _drawn(pytester, "{by: [scenario, city]}")
     pytester.makepyfile(good=tiny_suite.GOOD)
     pytester.makeini("[pytest]\naddopts = -p no:cacheprovider\n")
     return pytester
+
+
+def _drawn(project: pytest.Pytester, terms: str) -> None:
+    """Let the suite say how samples are drawn."""
+    manifest = project.path / "benchmark_cases" / "suite.yaml"
+    kept = [line for line in manifest.read_text().splitlines() if not line.startswith("sample:")]
+    manifest.write_text("\n".join([*kept, f"sample: {terms}\n"]))
 
 
 def saved(project: pytest.Pytester, name: str) -> Any:
@@ -50,7 +57,7 @@ def ids(run: Any) -> set[str]:
 def test_a_sample_counts_as_the_whole_alone_on_workers_and_in_parts(
     towns: pytest.Pytester, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    sample = (GOOD, "--mapsat-sample=7", BY, GATE)
+    sample = (GOOD, "--mapsat-sample=7", GATE)
     result = towns.runpytest(*sample, "--mapsat-save=7.json")
     result.assert_outcomes(passed=7)
     assert result.ret == 0
@@ -83,21 +90,21 @@ def test_a_sample_counts_as_the_whole_alone_on_workers_and_in_parts(
 
 
 def test_a_part_of_a_sample_is_a_part(towns: pytest.Pytester) -> None:
-    sample = (GOOD, "--mapsat-sample=7", BY, GATE)
+    sample = (GOOD, "--mapsat-sample=7", GATE)
     result = towns.runpytest(*sample, "-m", "search")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*ar is undecided: part of the suite ran (3 of 7 cases; -m*"])
     assert towns.runpytest(*sample[:-1], "-m", "search", "--mapsat-fail-under=search.ar=0.4").ret == 0
     result = towns.runpytest(*sample, "benchmark_cases/c.jsonl")
     result.stdout.fnmatch_lines(["*ar is undecided: part of the suite ran (* of 7 cases)"])
-    nothing = towns.runpytest(GOOD, "--mapsat-sample=1", BY, *_others(towns))
+    nothing = towns.runpytest(GOOD, "--mapsat-sample=1", *_others(towns))
     nothing.stdout.fnmatch_lines(["*no case of the sample is among what was to be collected*"])
     assert nothing.ret == 1
 
 
 def _others(project: pytest.Pytester) -> list[str]:
     """Return the case files without the one case of the sample of one."""
-    listed = project.runpytest(GOOD, "--mapsat-sample=1", BY, "--co", "-q").stdout.str()
+    listed = project.runpytest(GOOD, "--mapsat-sample=1", "--co", "-q").stdout.str()
     files = ("benchmark_cases/a.yaml", "benchmark_cases/nav/b.jsonl", "benchmark_cases/c.jsonl")
     left = [name for name in files if name not in listed]
     assert len(left) == 2
@@ -109,9 +116,9 @@ def test_a_run_goes_on_from_a_smaller_sample_and_is_compared_with_a_larger_run(t
         "    pois", "    with open('asked', 'a') as file:\n        file.write('.')\n    pois", 1
     )
     towns.makepyfile(good=asked)
-    some = ("--mapsat-sample=5", BY)
+    some = ("--mapsat-sample=5",)
     assert towns.runpytest(GOOD, *some, "--mapsat-save=5.json").ret == 0
-    more = towns.runpytest(GOOD, "--mapsat-sample=9", BY, GATE, "--mapsat-resume=5.json", "--mapsat-save=9.json")
+    more = towns.runpytest(GOOD, "--mapsat-sample=9", GATE, "--mapsat-resume=5.json", "--mapsat-save=9.json")
     assert more.ret == 0
     assert ids(saved(towns, "5.json")) < ids(saved(towns, "9.json"))
     assert (towns.path / "asked").read_text() == "." * 9, "what a smaller sample ran is not run again"
@@ -124,7 +131,7 @@ def test_a_run_goes_on_from_a_smaller_sample_and_is_compared_with_a_larger_run(t
     less.stderr.fnmatch_lines(
         ["*sample: it had 9 cases by scenario, city (seed 0), now 5 cases by scenario, city (seed 0)"]
     )
-    compared = ("--mapsat-compare=all.json", "--mapsat-compare-fail=ar:0.02")
+    compared = ("--mapsat-compare=all.json", "--mapsat-max-drop=ar:0.02")
     result = towns.runpytest(GOOD, *some, *compared)
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*ar 0.500 -> 0.500: no difference in 5 cases*"])
@@ -134,14 +141,15 @@ def test_a_run_goes_on_from_a_smaller_sample_and_is_compared_with_a_larger_run(t
 def test_each_suite_gives_a_sample_and_own_tests_get_it(towns: pytest.Pytester) -> None:
     cases = [tiny_suite.case(f"other-{number}") for number in range(4)]
     other = tiny_suite.write_suite(towns.path / "more" / "suite", {"all.jsonl": cases})
-    (other / "suite.yaml").write_text(tiny_suite.MANIFEST.replace("tiny", "other"))
+    (other / "suite.yaml").write_text(tiny_suite.MANIFEST.replace("tiny", "other") + "sample: {seed: 7}\n")
+    _drawn(towns, "{seed: 7}")
     towns.makepyfile(
         test_own="""
         def test_of_mine(mapsat_case, mapsat_run):
             assert mapsat_run().scorecard.ar == 0.5
         """
     )
-    options = ("--mapsat-sample=3", "--mapsat-save=run.json", "--mapsat-sample-seed=7")
+    options = ("--mapsat-sample=3", "--mapsat-save=run.json")
     result = towns.runpytest(GOOD, *options, "--mapsat-cases=benchmark_cases", "--mapsat-cases=more/suite")
     result.assert_outcomes(passed=12)
     result.stdout.fnmatch_lines(["sample 3 of 4 cases of other, 3 of 16 cases of tiny (seed 7)"])
@@ -158,11 +166,6 @@ def test_each_suite_gives_a_sample_and_own_tests_get_it(towns: pytest.Pytester) 
         ("--mapsat-sample=17", "--mapsat-sample=17: the suite tiny has 16 cases, and a sample is drawn from each suite"),
         ("--mapsat-sample=0", "--mapsat-sample: found '0', expected a whole number from 1"),
         ("--mapsat-sample=some", "--mapsat-sample: found 'some', expected a whole number from 1"),
-        ("--mapsat-sample-by=city", "--mapsat-sample-by says how a sample is drawn: give --mapsat-sample=N too"),
-        ("--mapsat-sample=2 --mapsat-sample-by=city,city", "found 'city,city', expected attributes with commas between"),
-        ("--mapsat-sample=2 --mapsat-sample-by=city,", "found 'city,', expected attributes with commas between"),
-        ("--mapsat-sample=2 --mapsat-sample-by=scenery", "no case of the suite tiny has the attribute 'scenery' (did you mean 'scenario'?)"),
-        ("--mapsat-sample=2 --mapsat-sample-seed=-1", "--mapsat-sample-seed: found '-1', expected a whole number from 0"),
     ],
 )  # fmt: skip
 def test_a_sample_that_cannot_be_drawn_is_a_usage_error(towns: pytest.Pytester, options: str, told: str) -> None:
@@ -171,10 +174,24 @@ def test_a_sample_that_cannot_be_drawn_is_a_usage_error(towns: pytest.Pytester, 
     assert told in result.stderr.str()
 
 
-def test_an_ini_file_may_draw_a_sample_and_all_takes_it_back(towns: pytest.Pytester) -> None:
-    towns.makeini("[pytest]\nmapsat_sample = 4\nmapsat_sample_by = scenario\nmapsat_fail_under = ar=0.4\n")
+@pytest.mark.parametrize(
+    ("terms", "told"),
+    [
+        ("{by: [city, city]}", "*suite.yaml:*sample*an attribute stands here twice*"),
+        ("{by: [scenery]}", "*no case of the suite tiny has the attribute 'scenery' (did you mean 'scenario'?)*"),
+        ("{seed: -1}", "*suite.yaml:*sample*seed*"),
+    ],
+)
+def test_terms_of_a_suite_that_cannot_be_met_are_told(towns: pytest.Pytester, terms: str, told: str) -> None:
+    _drawn(towns, terms)
+    result = towns.runpytest(GOOD, "--mapsat-sample=2")
+    assert result.ret != 0
+    assert fnmatch(result.stdout.str() + result.stderr.str(), told)
+
+
+def test_all_takes_a_sample_back(towns: pytest.Pytester) -> None:
+    towns.makeini("[pytest]\naddopts = --mapsat-sample=4 -p no:cacheprovider\nmapsat_fail_under = ar=0.4\n")
     towns.runpytest(GOOD).assert_outcomes(passed=4)
     whole = towns.runpytest(GOOD, "--mapsat-sample=all", "--mapsat-save=all.json")
     whole.assert_outcomes(passed=16)
     assert saved(towns, "all.json")["manifest"]["options"]["sample_by"] == []
-    assert Path(towns.path / "all.json").exists()

@@ -88,7 +88,7 @@ def test_no_report_and_no_file_has_a_secret_of_an_agent(
     options = [f"--mapsat-agent=leaky:{agent}", "--mapsat-save=run.json", "--junitxml=run.xml", "-rA"]
     options += [f"--mapsat-report={report}" for report in REPORTS] + ["-o", "junit_logging=all", "--showlocals"]
     if isolated:
-        options += ["--mapsat-isolate", "--mapsat-isolate-env=SERVICE_TOKEN", "--mapsat-isolate-env=OUR_DATABASE"]
+        options += ["--mapsat-isolate=env:SERVICE_TOKEN,env:OUR_DATABASE"]
     result = leaky.runpytest(*options)
     result.assert_outcomes(failed=3)
     main(["show", "run.json", "nav-one", "--full"])

@@ -28,7 +28,7 @@ def untimed(path: Path) -> Any:
 def test_shards_merge_into_the_run_that_one_job_would_have_made(
     project: pytest.Pytester, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rules = ("--mapsat-fail-under=ar=0.4", "--mapsat-trials=2", "--mapsat-compare-fail=ar:0.02")
+    rules = ("--mapsat-fail-under=ar=0.4", "--mapsat-trials=2", "--mapsat-max-drop=ar:0.02")
     assert part(project, "whole.json", "--mapsat-trials=2").ret == 0
     for number in (1, 2):
         workers = ("-n", "2") if number == 2 else ()
@@ -88,18 +88,9 @@ def test_what_is_not_the_parts_of_one_run_is_refused(
 
 def test_every_case_is_in_exactly_one_part_whatever_the_order() -> None:
     cases = [f"case-{number}" for number in range(50)]
-    for durations in (None, {case: float(number % 7) for number, case in enumerate(cases)}, {}):
-        parts = [cases_of_shard(cases, f"{number}/8", durations) for number in range(1, 9)]
-        assert sorted(case for part in parts for case in part) == sorted(cases)
-        assert parts[2] == cases_of_shard(reversed(cases), "3/8", durations)
-
-
-def test_parts_are_balanced_by_durations() -> None:
-    durations = {"slow": 10.0, "a": 4.0, "b": 3.0, "c": 2.0}
-    assert cases_of_shard([*durations, "new"], "1/2", durations) == {"slow", "c"}
-    few = {f"case-{number}": 1.0 + number for number in range(20)}
-    loads = [sum(few[case] for case in cases_of_shard(few, f"{number}/4", few)) for number in range(1, 5)]
-    assert max(loads) - min(loads) <= 3  # of about 52 each
+    parts = [cases_of_shard(cases, f"{number}/8") for number in range(1, 9)]
+    assert sorted(case for part in parts for case in part) == sorted(cases)
+    assert parts[2] == cases_of_shard(reversed(cases), "3/8")
 
 
 @pytest.mark.parametrize(
@@ -107,8 +98,6 @@ def test_parts_are_balanced_by_durations() -> None:
     [
         (("--mapsat-shard=3/2",), "--mapsat-shard: found '3/2', expected I/N"),
         (("--mapsat-shard=0/2",), "expected I/N"),
-        (("--mapsat-durations=x.json",), "balances the parts of --mapsat-shard"),
-        (("--mapsat-shard=1/2", "--mapsat-durations=none.json"), "none.json"),
     ],
 )
 def test_a_shard_that_cannot_be_is_a_usage_error(project: pytest.Pytester, options: tuple[str, ...], told: str) -> None:

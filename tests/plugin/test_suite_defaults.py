@@ -26,7 +26,7 @@ def test_a_suite_has_a_say_where_nobody_names_the_option(saying):
     assert options_of(saying) == (["soft"], 3, 7.5, "silent", 1)
     named = ("--mapsat-assert=hard", "--mapsat-timeout=60", "--mapsat-user=scripted")
     assert options_of(saying, *named) == (["hard"], 3, 60, "scripted", 0)
-    saying.makeini("[pytest]\nmapsat_max_turns = 5\nmapsat_assert = none\n")
+    saying.makeini("[pytest]\naddopts = --mapsat-max-turns=5\nmapsat_assert = none\n")
     assert options_of(saying) == (["none"], 5, 7.5, "silent", 0)
 
 

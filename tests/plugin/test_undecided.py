@@ -14,14 +14,14 @@ from pytest_mapsat.cli import main
 LOST = "def agent(message, tools):\n    return 'Blue Bay ' + str(tools.search_poi(query='pharmacy')['status'])\n"
 
 
-def judged(project: pytest.Pytester, *factors: str) -> str:
+def judged(project: pytest.Pytester, *requirements: str) -> str:
     """Save a run of the good agent with these labels of nav-one undecided; return the judge that gives them."""
     project.runpytest("--mapsat-agent=good:agent", "--mapsat-save=judged.json")
     path = project.path / "judged.json"
     run = json.loads(path.read_text(encoding="utf-8"))
     for case in run["cases"]:
         for label in case["labels"]:
-            if case["id"] == "nav-one" and label["factor"] in factors:
+            if case["id"] == "nav-one" and label["requirement"] in requirements:
                 label.update(outcome="unevaluated", value=None, blame=None, why="undecided: 'it' may be either")
     path.write_text(json.dumps(run), encoding="utf-8")
     return "--mapsat-judge=recorded:judged.json"
@@ -151,7 +151,7 @@ def test_an_all_right_agent_with_a_fifth_of_undecided_prose_passes_by_the_recipe
     told = " ".join(red.stdout.str().split())
     for line in (
         "pass_rate 0.7829-1.0000 is undecided at 0.9 (8 of 10 cases decided",
-        "2 of 10 cases undecided (undecided 2: c0, c1; z1 of c0: the factor has no machine check), 0 allowed",
+        "2 of 10 cases undecided (undecided 2: c0, c1; z1 of c0: the requirement has no machine check), 0 allowed",
         "three ways on: a judge model (mapsat regrade RUN --judge=llm:MODEL), labels of people (mapsat review RUN), or",
         "or an allowance (--mapsat-allow-undecided=N or N%)",
     ):

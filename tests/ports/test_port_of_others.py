@@ -34,8 +34,8 @@ BREVITY = Family("brevity", (Metric(name="short", title="short answers"),), lamb
 class Verdict:
     trajectory = ""
     def labelled(self, case, base):
-        labels = [Label(factor=factor.id, kind=kind, outcome="passed", value=1.0, by="recorded") for kind, factors in
-            (("explicit", case.truth.explicit), ("implicit", case.truth.implicit), ("fact", case.truth.facts)) for factor in factors]
+        labels = [Label(requirement=requirement.id, kind=kind, outcome="passed", value=1.0, by="recorded") for kind, requirements in
+            (("explicit", case.truth.explicit), ("implicit", case.truth.implicit), ("fact", case.truth.facts)) for requirement in requirements]
         return base.model_copy(update={"labels": tuple(labels)})
 
 def read_thumbs(path, name):
@@ -86,7 +86,7 @@ def test_what_its_importer_raises_is_told_without_a_traceback(project, capsys):
 
 def test_its_metric_set_measures_and_its_verdicts_label(project):
     (project.path / "verdicts").write_text("thumbs nav-one nav-two find-one")
-    options = ("--mapsat-agent=good:agent", "--mapsat-metrics=brevity", "--mapsat-save=run.json")
+    options = ("--mapsat-agent=good:agent", "-o", "mapsat_metrics=brevity", "--mapsat-save=run.json")
     assert project.runpytest(*options, "--mapsat-judge=recorded:verdicts", "benchmark_cases").ret == 0
     found = json.loads((project.path / "run.json").read_text())
     assert found["summary"]["short"]["mean"] == 1

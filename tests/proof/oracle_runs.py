@@ -29,12 +29,12 @@ ENGLISH = (
 CHINESE = "推荐Cafe Luna，步行10分钟，1.5公里，10:30前能到。店里有安静的包间。"
 
 
-def factor(check, name="z", **fields):
+def requirement(check, name="z", **fields):
     return {"id": name, "text": name, "severity": "hard", "weight": 1, "check": check, **fields}
 
 
 def oracle_run(*implicit, say=ENGLISH, facts=(), explicit=()):
-    """The oracle run of a case with these factors, in which the oracle found three cafes and a way, and says ``say``."""
+    """The oracle run of a case with these requirements, in which the oracle found three cafes and a way, and says ``say``."""
     truth = {"explicit": list(explicit), "implicit": list(implicit), "facts": list(facts)}
     visible = {"query": "Where shall I go?", "context": {"now": "2026-03-01T10:00:00"}}
     case = Case.model_validate({"id": "c1", "visible": visible, "truth": truth})

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from oracle_runs import factor, oracle_run
+from oracle_runs import oracle_run, requirement
 
 from pytest_mapsat.model import LabelledAnswer
 from pytest_mapsat.proof import prove
@@ -13,7 +13,7 @@ from pytest_mapsat.suite import open_suite, read_answers
 PRICE = {
     "kind": "number", "unit": "min", "equals": {"op": "bound", "tool": "route", "path": "minutes"}, "if_absent": "vacuous",
 }  # fmt: skip
-LUNA = factor({"kind": "recommends", "names": ["Cafe Luna"]}, "luna")
+LUNA = requirement({"kind": "recommends", "names": ["Cafe Luna"]}, "luna")
 FACT = {"id": "way", "text": "the time is a known one", "check": PRICE}
 KEPT = {"luna": "passed", "way": "passed"}
 
@@ -54,7 +54,7 @@ def test_a_wrong_figure_takes_the_place_of_the_true_one_in_a_right_answer():
         answer("w", "Cafe Luna, 14 yuan.", way="failed"),
         answer("w", "Cafe Luna, 10 min.", way="failed"),
     ],
-    ids=["two figures", "two factors", "another sort", "no wrong figure"],
+    ids=["two figures", "two requirements", "another sort", "no wrong figure"],
 )
 def test_where_it_is_not_sure_which_figure_is_wrong_nothing_is_crossed(wrong):
     assert crossings("crossed_figure", OTHER, wrong) == crossings("crossed_sentence", OTHER, wrong) == []

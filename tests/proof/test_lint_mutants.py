@@ -68,14 +68,14 @@ def test_json_counts_and_lists_what_survived(tmp_path, capsys):
     assert mutants["harmless"] > 10
 
 
-def test_a_survivor_says_kind_case_factor_change_and_reason(tmp_path, capsys):
+def test_a_survivor_says_kind_case_requirement_change_and_reason(tmp_path, capsys):
     say = "Go to Old Mill, 40 yuan. The garden is 40 yuan too."
     _, found = lint_json(capsys, write_suite(tmp_path, STRONG, say))
     mutants = found["mutants"]
     open_ = mutants["undecided"]["wrong"]
     assert mutants["wrong"] - mutants["killed"] - open_ == len(mutants["survived"]) > 0
     first = next(one for one in mutants["survived"] if one["kind"] == "value_off")
-    assert (first["kind"], first["case"], first["factors"]) == ("value_off", "a", ["price"])
+    assert (first["kind"], first["case"], first["requirements"]) == ("value_off", "a", ["price"])
     assert first["changed"] == "40 yuan became 32 yuan"
     assert "says '40 yuan'" in first["why"]["price"]
 
@@ -138,9 +138,9 @@ def test_what_the_checks_of_the_shipped_suite_are_worth(monkeypatch):
     assert not [trial for trial in proof.false_alarms if trial.kind == "oracle"]
     assert len(proof.false_alarms) <= 0.02 * len(proof.harmless), proof.false_alarms
     assert proof.untried == {}
-    probed = {(trial.case, factor) for trial in proof.wrong for factor in trial.violates}
-    factors = {(case, factor) for case, listed in proof.factors.items() for factor in listed}
-    assert len(probed) >= 0.75 * len(factors)
+    probed = {(trial.case, requirement) for trial in proof.wrong for requirement in trial.violates}
+    requirements = {(case, requirement) for case, listed in proof.requirements.items() for requirement in listed}
+    assert len(probed) >= 0.75 * len(requirements)
     for columns in (60, 80):
         monkeypatch.setenv("COLUMNS", str(columns))
         lines = list(table(proof))

@@ -1,9 +1,9 @@
-"""Which factors a change makes false, told from the checks and plain readings alone."""
+"""Which requirements a change makes false, told from the checks and plain readings alone."""
 
 from typing import get_args
 
 import pytest
-from oracle_runs import CHINESE, ENGLISH, factor, oracle_run
+from oracle_runs import CHINESE, ENGLISH, oracle_run, requirement
 
 from pytest_mapsat.model.checks import Unit
 from pytest_mapsat.proof.plain import UNITS, Mutant, violated
@@ -15,8 +15,8 @@ RATED = {"kind": "recommends", "where": {"rating": {"op": "between", "min": 4}}}
 
 
 def broken(check, old, new, *, say=ENGLISH, **fields):
-    """The factors that replacing words breaks."""
-    run = oracle_run(factor(check), say=say, **fields)
+    """The requirements that replacing words breaks."""
+    run = oracle_run(requirement(check), say=say, **fields)
     assert run.labels["z"].outcome == "passed", run.labels["z"].why
     return violated(run, Mutant("", run.saying(say.replace(old, new))))
 
@@ -71,7 +71,7 @@ def test_chinese_is_read_too():
 
 
 def test_what_the_oracle_does_not_hold_cannot_be_broken():
-    run = oracle_run(factor({"kind": "said", "any": ["bus"]}))
+    run = oracle_run(requirement({"kind": "said", "any": ["bus"]}))
     assert violated(run, Mutant("", run.saying("Nothing."))) == ()
 
 
@@ -88,23 +88,23 @@ def test_a_level_that_falls_is_broken_and_one_that_stays_is_not():
 def test_a_fact_breaks_where_one_of_its_figures_strays_though_another_agrees():
     say = "It is a 10 min walk. The walk back takes 10 min."
     fact = {"id": "f", "text": "f", "check": {**WALK, "quantifier": "any"}}
-    run = oracle_run(factor({**WALK, "quantifier": "any"}), facts=[fact], say=say)
+    run = oracle_run(requirement({**WALK, "quantifier": "any"}), facts=[fact], say=say)
     assert violated(run, Mutant("", run.saying(say.replace("takes 10", "takes 12")))) == ("f",)
 
 
 def test_denied_words_are_gone_from_the_meaning():
-    run = oracle_run(factor({"kind": "said", "any": ["quiet room"]}))
+    run = oracle_run(requirement({"kind": "said", "any": ["quiet room"]}))
     mutant = Mutant("", run.saying(ENGLISH.replace("quiet room", "not quiet room")), ENGLISH.replace("quiet room", ""))
     assert violated(run, mutant) == ("z",)
 
 
 def test_nothing_is_concluded_where_the_plain_reading_differs_from_the_judge_on_the_oracle():
     # The judge hears the denial, the plain reading does not.
-    run = oracle_run(factor({"kind": "not_said", "phrases": ["stairs"]}), say="Cafe Luna has no stairs.")
+    run = oracle_run(requirement({"kind": "not_said", "phrases": ["stairs"]}), say="Cafe Luna has no stairs.")
     assert violated(run, Mutant("", run.saying("Cafe Luna has stairs, and stairs again."))) == ()
 
 
 def test_what_was_never_known_breaks_groundedness_only_where_the_judge_can_tell():
-    run = oracle_run(factor({"kind": "grounded", "claims": ["phone"]}))
+    run = oracle_run(requirement({"kind": "grounded", "claims": ["phone"]}))
     mutant = Mutant("", run.saying(f"{ENGLISH} Ring 555-9768."))
     assert violated(run, mutant) == (("z",) if run.labels["z"].outcome == "passed" else ())

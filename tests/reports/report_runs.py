@@ -8,9 +8,9 @@ from runs_made import card, run_of
 
 from pytest_mapsat.model import (
     CallCounts,
+    CardRequirement,
     Label,
     Quote,
-    Requirement,
     Run,
     Step,
     Trajectory,
@@ -22,7 +22,7 @@ from pytest_mapsat.model.comparison import (
     Change,
     ComparedRun,
     Comparison,
-    FactorChange,
+    RequirementChange,
     RuleResult,
 )
 from pytest_mapsat.model.trajectory import Difference, Provenance
@@ -60,7 +60,7 @@ def quote(text: str, turn: int = 1) -> Quote:
 
 
 OPEN_NOW = Label(
-    factor="open-now",
+    requirement="open-now",
     kind="implicit",
     outcome="failed",
     value=0,
@@ -69,13 +69,13 @@ OPEN_NOW = Label(
     quotes=(quote("Old Mill"),),
 )
 NEAR = Label(
-    factor="near", kind="implicit", outcome="unevaluated", why="undecided: near what?", quotes=(quote("400 m"),)
+    requirement="near", kind="implicit", outcome="unevaluated", why="undecided: near what?", quotes=(quote("400 m"),)
 )
-NAMED = Label(factor="named", kind="explicit", outcome="passed", value=1, quotes=(quote("Old Mill"),))
+NAMED = Label(requirement="named", kind="explicit", outcome="passed", value=1, quotes=(quote("Old Mill"),))
 WORDS = (
-    Requirement(id="open-now", kind="hard", text="The place is open at 18:20", source="environment"),
-    Requirement(id="near", kind="soft", text="It is near"),
-    Requirement(id="named", kind="explicit", text="A charger is named"),
+    CardRequirement(id="open-now", kind="hard", text="The place is open at 18:20", source="environment"),
+    CardRequirement(id="near", kind="soft", text="It is near"),
+    CardRequirement(id="named", kind="explicit", text="A charger is named"),
 )
 
 
@@ -92,7 +92,7 @@ def told(case: str, *labels: Label, ar: float = 1.0, **fields: Any) -> Any:
         "trajectory": dialogue(case, *steps),
         "nodeid": f"cases/{case}.jsonl::case[{case}]",
         "line": 7,
-        "attributes": {"difficulty": "L1", "factor_source": "environment"},
+        "attributes": {"difficulty": "L1", "requirement_source": "environment"},
     }
     calls = CallCounts(total=2, failed=1, by_tool={"get_route": 1, "search_nearby": 1})
     return card(case, ar, **(given | fields)).model_copy(update={"calls": calls})
@@ -109,8 +109,8 @@ FINE = told("sleep", NAMED, domains=("search",))
 
 def comparison() -> Comparison:
     before = OPEN_NOW.model_copy(update={"outcome": "passed", "value": 1.0})
-    factor = FactorChange(
-        factor="open-now",
+    requirement = RequirementChange(
+        requirement="open-now",
         kind="implicit",
         direction="worse",
         base="passed",
@@ -128,7 +128,7 @@ def comparison() -> Comparison:
         flipped=True,
         base=CaseSide(outcome="passed", passed=1, trials=1),
         new=CaseSide(outcome="failed", passed=0, trials=1),
-        factors=(factor,),
+        requirements=(requirement,),
     )
     changes = (
         Change(

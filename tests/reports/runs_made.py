@@ -19,7 +19,7 @@ from pytest_mapsat.model import (
 )
 
 UNDECIDED = Label(
-    factor="z1", kind="implicit", outcome="unevaluated", why="undecided: 'the mill' may be Old Mill or New Mill"
+    requirement="z1", kind="implicit", outcome="unevaluated", why="undecided: 'the mill' may be Old Mill or New Mill"
 )
 
 
@@ -50,9 +50,7 @@ def run_of(*cards, thresholds=(), lost=(), allowed=0):
     """The run of some cards, decided as any run is."""
     lost = tuple(Lost(id=case, trial=trial, reason=reason) for case, trial, reason in lost)
     coverage = Coverage(selected=len({one.id for one in cards}), lost=lost)
-    gate = decide(
-        cards, parse_thresholds(thresholds), allowed_lost=allowed, allowed_undecided=str(allowed), coverage=coverage
-    )
+    gate = decide(cards, parse_thresholds(thresholds), allowed_undecided=str(allowed), coverage=coverage)
     manifest = RunManifest(
         versions={},
         suites=(SuiteInfo(name="town", version="1", fingerprint="0"),),

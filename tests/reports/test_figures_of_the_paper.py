@@ -14,9 +14,9 @@ from pytest_mapsat.reports.charts import Bar, bar_chart
 
 
 def one(case, ar, source, *tools, **more):
-    """A card of one source of factors, with calls of some tools."""
+    """A card of one source of requirements, with calls of some tools."""
     calls = CallCounts(total=len(tools), by_tool={tool: tools.count(tool) for tool in sorted(set(tools))})
-    attributes = {"factor_source": source, "difficulty": "L1"}
+    attributes = {"requirement_source": source, "difficulty": "L1"}
     return card(case, ar, attributes=attributes, **more).model_copy(update={"calls": calls})
 
 
@@ -45,9 +45,9 @@ def test_calls_are_counted_by_tool_and_episode():
 
 def test_groups_are_averaged_over_runs_as_in_the_paper():
     by_source = figures([("plain", PLAIN), ("given", GIVEN)])[2]
-    (mean,) = values(by_source, factor_source="profile", metric="ar", run="mean of the runs")
+    (mean,) = values(by_source, requirement_source="profile", metric="ar", run="mean of the runs")
     assert (mean["least"], mean["most"]) == ("0.500000", "0.500000")
-    assert [row["cases"] for row in values(by_source, factor_source="context", metric="ar")] == ["2", "2", ""]
+    assert [row["cases"] for row in values(by_source, requirement_source="context", metric="ar")] == ["2", "2", ""]
 
 
 def test_the_profile_is_worth_the_paired_difference():

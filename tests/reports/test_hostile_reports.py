@@ -41,7 +41,7 @@ def test_the_run_is_hostile_where_it_matters():
     card = run().cases[0]
     given = (card.id, card.reason, card.labels[0].why, card.trajectory.turns[0].text, run().manifest.agent)
     assert all(text.startswith(HOSTILE) for text in given)
-    assert run().comparison.cases[0].factors[0].new_why.startswith(HOSTILE)
+    assert run().comparison.cases[0].requirements[0].new_why.startswith(HOSTILE)
 
 
 def test_a_page_has_no_element_no_handler_and_no_address_from_a_run():

@@ -159,7 +159,7 @@ def test_a_table_of_cases_is_filtered_and_sorted(page):
     assert shown_rows(page) == ["sleep", "charge-later", "charge-now"]
 
 
-def test_a_case_opens_with_dialogue_calls_factors_and_drawing(page):
+def test_a_case_opens_with_dialogue_calls_requirements_and_drawing(page):
     find(page, "#table a[href='#case-charge-now']")[0].click()
     assert soon(page, "article.case", "charge-now")
     assert not visible(page, "#overview")
@@ -179,7 +179,7 @@ def test_a_case_opens_with_dialogue_calls_factors_and_drawing(page):
     assert article.find_elements("css selector", ".map circle.search")
     assert article.find_elements("css selector", ".map polyline.way")
     page.execute_script(
-        "arguments[0].dispatchEvent(new MouseEvent('mouseover', {bubbles: true}))", find(page, ".factor.failed")[0]
+        "arguments[0].dispatchEvent(new MouseEvent('mouseover', {bubbles: true}))", find(page, ".requirement.failed")[0]
     )
     assert [mark.text for mark in article.find_elements("css selector", "mark.lit")] == ["Old Mill"]
 
@@ -233,7 +233,7 @@ def test_a_decision_is_exported_in_the_form_that_review_reads(page):
     page.execute_script("HTMLAnchorElement.prototype.click = () => {};")
     find(page, "#table a[href='#case-charge-now']")[0].click()
     assert soon(page, "article.case", "charge-now")
-    (open_one,) = visible(page, "article.case .factor.unevaluated")
+    (open_one,) = visible(page, "article.case .requirement.unevaluated")
     open_one.find_element("css selector", "input[value='0.5']").click()
     open_one.find_element("css selector", "input[name=why]").send_keys('near "enough"')
     assert find(page, "#decided")[0].text == "1 decision"
@@ -243,7 +243,7 @@ def test_a_decision_is_exported_in_the_form_that_review_reads(page):
             break
         time.sleep(0.1)
     (ruling,) = [Ruling.model_validate_json(line) for line in given.splitlines()]
-    assert (ruling.case, ruling.trial, ruling.factor, ruling.outcome, ruling.why) == (
+    assert (ruling.case, ruling.trial, ruling.requirement, ruling.outcome, ruling.why) == (
         "charge-now",
         1,
         "near",

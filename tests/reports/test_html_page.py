@@ -15,8 +15,8 @@ from pytest_mapsat.reports.html.marked import pieces
 MIB = 1024 * 1024
 
 
-def label(outcome, *quotes, factor="f"):
-    return Label(factor=factor, kind="fact", outcome=outcome, quotes=quotes)
+def label(outcome, *quotes, requirement="f"):
+    return Label(requirement=requirement, kind="fact", outcome=outcome, quotes=quotes)
 
 
 def drawn(*calls):
@@ -27,7 +27,7 @@ def drawn(*calls):
 def test_a_page_of_500_cases_is_below_ten_megabytes():
     noise = {"places": [{"name": f"Place {number}", "lon": 13 + number / 1e4, "lat": 52.5} for number in range(400)]}
     step = Step(kind="call", tool="search", arguments={"query": "x" * 500}, result=noise)
-    labels = [label("failed", quote("Old Mill"), factor=f"factor-{number}") for number in range(12)]
+    labels = [label("failed", quote("Old Mill"), requirement=f"requirement-{number}") for number in range(12)]
     cards = [told(f"case-{number}", *labels, steps=(step, step, step), outcome="failed") for number in range(500)]
     page = html_report(run_of(*cards)).encode()
     assert len(page) < 10 * MIB
@@ -95,8 +95,10 @@ def test_cases_that_need_a_look_stand_first_a_row_each_with_their_trials():
 def test_marks_are_cut_where_quotes_meet_and_the_gravest_colours_them():
     text = "abcdefgh"
     quotes = [Quote(turn=1, start=start, end=end, text="") for start, end in ((0, 4), (2, 6))]
-    found = pieces(text, 1, [label("passed", quotes[0], factor="p"), label("failed", quotes[1], factor="q")], most=7)
-    assert [(one.text, one.state, one.factors) for one in found] == [
+    found = pieces(
+        text, 1, [label("passed", quotes[0], requirement="p"), label("failed", quotes[1], requirement="q")], most=7
+    )
+    assert [(one.text, one.state, one.requirements) for one in found] == [
         ("ab", "passed", ("p",)),
         ("cd", "failed", ("p", "q")),
         ("ef", "failed", ("q",)),

@@ -1,4 +1,4 @@
-"""A regression planted in one domain of a suite is named in every report: domain, factor and case; the same agent twice changes nothing."""
+"""A regression planted in one domain of a suite is named in every report: domain, requirement and case; the same agent twice changes nothing."""
 
 import json
 import re
@@ -16,7 +16,7 @@ KEPT = OPEN_NOW.model_copy(update={"outcome": "passed", "value": 1.0, "why": "it
 
 
 def a_run(*, planted):
-    """Sixty cases in three domains; the planted regression breaks one factor in ten cases of search."""
+    """Sixty cases in three domains; the planted regression breaks one requirement in ten cases of search."""
     cards = []
     for number in range(60):
         domain = ("search", "navigation", "itinerary")[number % 3]
@@ -35,7 +35,7 @@ def held(base, new):
     return new.model_copy(update={"comparison": compare(Side.of(base), Side.of(new), rules)})
 
 
-def test_every_report_names_domain_factor_and_case():
+def test_every_report_names_domain_requirement_and_case():
     run = held(a_run(planted=False), a_run(planted=True))
     assert run.comparison.outcome == "failed"
     terminal = "\n".join(line.text for line in summary_lines(run, width=80, colour=False, full=True))

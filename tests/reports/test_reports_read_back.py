@@ -99,10 +99,10 @@ def test_json_keeps_to_its_schema_and_leaves_dialogues_out(capsys):
     case = next(one for one in data["cases"] if one["id"] == "charge-now")
     assert set(case) <= set(schema["$defs"]["ReportedCase"]["properties"])
     assert (case["file"], case["line"], case["bounds"]["ar"]) == ("cases/charge-now.jsonl", 7, [0.0, 0.0])
-    assert [(one["factor"], one["severity"], one["text"]) for one in case["missed"]] == [
+    assert [(one["requirement"], one["severity"], one["text"]) for one in case["missed"]] == [
         ("open-now", "hard", "The place is open at 18:20")
     ]
-    assert [one["factor"] for one in case["open"]] == ["near"]
+    assert [one["requirement"] for one in case["open"]] == ["near"]
     assert "trajectory" not in case
     assert data["comparison"]["cases"][0]["id"] == "charge-now"
     assert json_report(COMPARED) == json_report(COMPARED)

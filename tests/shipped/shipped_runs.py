@@ -102,7 +102,9 @@ def most_ar(card):
     """Return the AR of a scorecard with every undecided label passed: what its agent may have earned at most."""
     case = CASES[card.id]
     labels = {
-        label.factor: label if label.value is not None else label.model_copy(update={"outcome": "passed", "value": 1.0})
+        label.requirement: label
+        if label.value is not None
+        else label.model_copy(update={"outcome": "passed", "value": 1.0})
         for label in card.labels
     }
     return acceptance(explicit_completion(case, labels), implicit_satisfaction(case, labels)).value
@@ -114,5 +116,5 @@ def mean_ar(of):
 
 
 def failed(card):
-    """Return the ids of the factors that are surely not held."""
-    return {label.factor for label in card.labels if label.outcome == "failed"}
+    """Return the ids of the requirements that are surely not held."""
+    return {label.requirement for label in card.labels if label.outcome == "failed"}

@@ -57,7 +57,7 @@ def test_who_claims_nothing_keeps_the_facts_and_is_counted_as_vacuous(name):
         for case, card in cards_of(name).items()
         for fact in CASES[case].truth.facts
         for label in card.labels
-        if label.factor == fact.id
+        if label.requirement == fact.id
     )
 
 

@@ -36,7 +36,9 @@ def test_the_considerate_agent_keeps_every_hard_constraint_and_fact(name):
     card = cards(CONSIDERATE)[name]
     assert card.outcome == "passed", card.reason
     assert (card.metric("ecr"), card.metric("ifs"), card.sandbox["miss"], card.calls.failed) == (1, 1, 0, 0)
-    assert failed(card) <= {factor.id for factor in CASES[name].truth.implicit if factor.severity == "soft"}
+    assert failed(card) <= {
+        requirement.id for requirement in CASES[name].truth.implicit if requirement.severity == "soft"
+    }
 
 
 def test_the_considerate_agent_leaves_preferences_to_win():
@@ -53,7 +55,7 @@ def test_the_naive_agent_passes_the_plain_cases_and_fails_most_others():
 
 
 @pytest.mark.parametrize(
-    ("name", "factor"),
+    ("name", "requirement"),
     [
         ("nav-museum-by-car", "drives"),
         ("search-pharmacy-late", "open-now"),
@@ -71,8 +73,8 @@ def test_the_naive_agent_passes_the_plain_cases_and_fails_most_others():
         "an old habit",
     ],
 )
-def test_the_naive_agent_shows_each_kind_of_failure(name, factor):
-    assert factor in failed(cards(NAIVE)[name])
+def test_the_naive_agent_shows_each_kind_of_failure(name, requirement):
+    assert requirement in failed(cards(NAIVE)[name])
 
 
 def test_no_failure_of_the_naive_agent_is_the_sandbox_s():

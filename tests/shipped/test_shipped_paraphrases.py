@@ -220,21 +220,21 @@ BAD = [
 @pytest.mark.parametrize(("name", "say"), GOOD)
 def test_a_good_answer_in_other_words_never_fails(name, say):
     card = retold(name, say)
-    explicit = {factor.id for factor in CASES[name].truth.explicit}
+    explicit = {requirement.id for requirement in CASES[name].truth.explicit}
     assert card.outcome != "failed", card.reason
     assert not failed(card) & explicit, failed(card)
 
 
-@pytest.mark.parametrize(("name", "say", "factor"), BAD)
-def test_an_answer_with_one_thing_wrong_never_passes(name, say, factor):
+@pytest.mark.parametrize(("name", "say", "requirement"), BAD)
+def test_an_answer_with_one_thing_wrong_never_passes(name, say, requirement):
     card = retold(name, say)
     assert card.outcome != "passed"
-    assert factor not in {label.factor for label in card.labels if label.outcome == "passed"}
+    assert requirement not in {label.requirement for label in card.labels if label.outcome == "passed"}
 
 
 def test_most_answers_are_decided():
     good = [retold(name, say).outcome for name, say in GOOD]
-    bad = [factor in failed(retold(name, say)) for name, say, factor in BAD]
+    bad = [requirement in failed(retold(name, say)) for name, say, requirement in BAD]
     assert good.count("passed") >= 0.6 * len(good)
     assert bad.count(True) >= 0.6 * len(bad)
 

@@ -103,8 +103,13 @@ def test_nothing_that_an_agent_gets_holds_the_truth(case):
     seen = [case.visible.model_dump_json(), *(tool.model_dump_json() for tool in SUITE.tools.values())]
     seen += [json.dumps(recording.result, ensure_ascii=False) for recording in RECORDINGS[case.id]]
     shown = "\n".join(seen)
-    hidden = [case.id, case.truth.intent, case.truth.persona, *(factor.text for factor in case.truth.factors)]
-    hidden += [one.text for factor in case.truth.implicit for one in factor.evidence]
+    hidden = [
+        case.id,
+        case.truth.intent,
+        case.truth.persona,
+        *(requirement.text for requirement in case.truth.requirements),
+    ]
+    hidden += [one.text for requirement in case.truth.implicit for one in requirement.evidence]
     assert [text for text in hidden if text and text in shown] == []
 
 

@@ -1,4 +1,4 @@
-"""The shipped suite is whole: it loads, covers what it says, and every factor can be judged and weighed."""
+"""The shipped suite is whole: it loads, covers what it says, and every requirement can be judged and weighed."""
 
 from collections import Counter
 
@@ -74,8 +74,10 @@ def test_at_least_five_cases_need_a_question():
     assert {case.id for case in asking} == {c.id for c in CASES.values() if c.attributes["turns"] == "multi"}
 
 
-def test_hard_and_soft_factors_come_from_context_profile_and_environment():
-    found = {(factor.severity, factor.source) for case in CASES.values() for factor in case.truth.implicit}
+def test_hard_and_soft_requirements_come_from_context_profile_and_environment():
+    found = {
+        (requirement.severity, requirement.source) for case in CASES.values() for requirement in case.truth.implicit
+    }
     assert {
         (severity, source) for severity in ("hard", "soft") for source in ("context", "profile", "environment")
     } <= found
@@ -88,22 +90,22 @@ def test_every_case_stands_in_the_folder_of_its_first_domain(case):
 
 
 @every_case
-def test_every_factor_has_a_check(case):
+def test_every_requirement_has_a_check(case):
     assert all((case.truth.explicit, case.truth.implicit, case.truth.facts))
-    assert [f.id for f in case.truth.factors if f.check is None and not getattr(f, "levels", ())] == []
+    assert [f.id for f in case.truth.requirements if f.check is None and not getattr(f, "levels", ())] == []
 
 
 @every_case
 def test_every_case_has_a_hard_constraint(case):
-    assert any(factor.severity == "hard" for factor in case.truth.implicit)
+    assert any(requirement.severity == "hard" for requirement in case.truth.implicit)
 
 
 @every_case
 def test_every_weight_is_computed_from_evidence(case):
-    for factor in case.truth.implicit:
-        assert factor.weight is None
-        assert all(one.text for one in factor.evidence)
-        assert 0 < weight_of(factor) <= 1.5
+    for requirement in case.truth.implicit:
+        assert requirement.weight is None
+        assert all(one.text for one in requirement.evidence)
+        assert 0 < weight_of(requirement) <= 1.5
 
 
 @every_case
@@ -132,6 +134,6 @@ def test_every_tool_is_expected_somewhere():
 
 @every_case
 def test_the_language_of_a_case_is_that_of_its_texts(case):
-    texts = [case.visible.query, case.truth.intent, *(factor.text for factor in case.truth.factors)]
+    texts = [case.visible.query, case.truth.intent, *(requirement.text for requirement in case.truth.requirements)]
     for text in texts:
         assert any("\u4e00" <= char <= "\u9fff" for char in text) == (case.language == "zh"), text

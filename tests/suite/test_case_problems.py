@@ -90,17 +90,17 @@ def test_a_wrong_check_is_explained(tmp_path, check, message, hint):
     [
         ("  tools: [{name: fnd}]", "truth.tools[0].name: the suite has no tool 'fnd'"),
         ("  oracle: [{say: x, calls: [{tool: fnd}]}]", "truth.oracle[0].calls[0].tool: the suite has no tool 'fnd'"),
-        ("  implicit: [{id: e1, text: x, severity: hard, weight: 1}]", "truth: two factors have the id 'e1'"),
+        ("  implicit: [{id: e1, text: x, severity: hard, weight: 1}]", "truth: two requirements have the id 'e1'"),
         ("  implicit: [{id: z1, text: x, severity: hrd, weight: 1}]", "truth.implicit[0].severity: found 'hrd'"),
         ("  clarification: {max_turns: -1}", "truth.clarification.max_turns: found -1: "),
         ("  policies: [{id: p1, text: x, scope: answer}]", "truth.policies[0].scope: found 'answer', expected one of trajectory"),
-        ("  policies: [{id: e1, text: x}]", "truth: two factors have the id 'e1'"),
+        ("  policies: [{id: e1, text: x}]", "truth: two requirements have the id 'e1'"),
         ("  tools: [{name: find, id: a}, {name: find, id: a}]", "truth.tools[1].id: another expected tool has the id 'a'"),
         ("  tools: [{name: find, id: there, after: [thre]}]", "truth.tools[0].after[0]: no expected tool has the id or name 'thre'"),
         ("  tools: [{name: find}, {name: find}, {name: route, after: [find]}]", "truth.tools[2].after[0]: several expected tools are 'find'"),
         ("  tools: [{name: find, after: [route]}, {name: route, after: [find]}]", "truth.tools[0].after: goes in a circle: find after route after find"),
         ("  tools: [{name: find, id: a, after: [a]}]", "truth.tools[0].after: goes in a circle: a after a"),
-        ("  tools: [{name: find, evidence: [e2]}]", "truth.tools[0].evidence[0]: the case has no factor 'e2'"),
+        ("  tools: [{name: find, evidence: [e2]}]", "truth.tools[0].evidence[0]: the case has no requirement 'e2'"),
         ("  tools: [{name: find, match: {query: {op: within, text: a}}}]", "truth.tools[0].match.query.op: found 'within'"),
     ],
 )  # fmt: skip
@@ -221,7 +221,7 @@ def test_a_path_that_no_output_of_the_case_has_is_explained(tmp_path, path, hint
     assert (problem.line, problem.hint) == (12, hint)
 
 
-def test_a_factor_of_the_list_hard_is_named_as_it_is_written(tmp_path):
+def test_a_requirement_of_the_list_hard_is_named_as_it_is_written(tmp_path):
     text = case_yaml("a") + "  hard:\n    - {id: h1, text: x, check: {kind: said, any: [x]}}\n    - {id: h2, txt: y}\n"
     (problem,) = problems_of(tmp_path, text)
     assert (problem.message, problem.hint) == ("truth.hard[1].txt: is not a known field", "did you mean 'text'?")

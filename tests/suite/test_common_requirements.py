@@ -216,7 +216,7 @@ def test_a_language_that_a_requirement_has_no_text_in_is_refused(tmp_path):
 def test_two_requirements_of_one_id_are_refused(tmp_path):
     case = short_case("[phone]").replace("id: e1", "id: phone-number")
     (found,) = problems_of(tmp_path, case)
-    assert found == "search/a.yaml:4: truth: two factors have the id 'phone-number'"
+    assert found == "search/a.yaml:4: truth: two requirements have the id 'phone-number'"
 
 
 def test_an_unknown_key_of_a_case_is_told_with_those_it_may_have(tmp_path):
@@ -302,7 +302,7 @@ truth:
 """
 
 
-def test_hard_and_soft_are_lists_of_implicit_factors_and_a_list_of_answers_is_a_user(tmp_path):
+def test_hard_and_soft_are_lists_of_implicit_requirements_and_a_list_of_answers_is_a_user(tmp_path):
     (case,) = loaded(suite_of(tmp_path, LISTS.replace(", {kind: sayd}", "")))
     assert [(one.id, one.severity) for one in case.truth.implicit] == [("z1", "hard"), ("z2", "soft")]
     assert [answer.say for answer in case.truth.user.answers] == ["near"]

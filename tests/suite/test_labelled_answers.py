@@ -55,16 +55,16 @@ def test_answers_are_read_in_the_order_of_files_and_lines_from_jsonl_and_yaml(ro
         ({"case": "nav-oen"}, "1: case: the suite has no case 'nav-oen' (did you mean 'nav-one'?)"),
         (
             {"labels": LABELS | {"zz1": "passed"}},
-            "1: labels.zz1: the case nav-one has no factor 'zz1' (did you mean 'z1'?)",
+            "1: labels.zz1: the case nav-one has no requirement 'zz1' (did you mean 'z1'?)",
         ),
         ({"labels": {"e1": "passed"}}, "1: labels: nothing is said of z1, f1, which the case nav-one has (give each"),
         (
             {"labels": LABELS | {"z1": 0.5}},
-            "1: labels.z1: found 0.5, expected passed or failed (only a soft factor has levels)",
+            "1: labels.z1: found 0.5, expected passed or failed (only a soft requirement has levels)",
         ),
         (
             {"labels": LABELS | {"z2": 0.6}},
-            "1: labels.z2: found 0.6, expected passed, failed, or a soft factor's level",
+            "1: labels.z2: found 0.6, expected passed, failed, or a soft requirement's level",
         ),
         ({"labels": LABELS | {"z1": "pased"}}, "1: labels.z1: found 'pased', expected passed, failed, or"),
         ({"labels": LABELS | {"z2": True}}, "1: labels.z2: found True, expected passed, failed, or"),
@@ -109,10 +109,10 @@ def test_lint_tells_what_is_wrong_with_answers_and_decisions(root):
     decision = {"case": "nav-one", "outcome": "passed", "wording": "0" * 16, "reply": "0" * 16, "evidence": "0" * 16}
     (root / "decisions.jsonl").write_text(
         lines(
-            decision | {"factor": "z1"},
-            decision | {"factor": "zz1"},
-            decision | {"factor": "z1", "outcome": 0.5},
-            decision | {"factor": "z1", "case": "nav"},
+            decision | {"requirement": "z1"},
+            decision | {"requirement": "zz1"},
+            decision | {"requirement": "z1", "outcome": 0.5},
+            decision | {"requirement": "z1", "case": "nav"},
         )
     )
     found = [finding for finding in lint(write(root, answer(case="nav"))) if finding.rule in {"answer", "decision"}]
@@ -123,7 +123,7 @@ def test_lint_tells_what_is_wrong_with_answers_and_decisions(root):
         ("warning", 3),
         ("warning", 4),
     ]
-    assert "the words of the factor z1 of the case nav-one have changed" in str(found[1])
+    assert "the words of the requirement z1 of the case nav-one have changed" in str(found[1])
     assert "(did you mean 'z1'?)" in str(found[2])
 
 
@@ -136,7 +136,7 @@ def test_a_decision_of_another_schema_is_an_error_of_lint(root):
     ("line", "hint"),
     [
         (answer(), "labelled answers belong in answers/"),
-        ({"case": "nav-one", "factor": "z1", "wording": ""}, "decisions of people belong in decisions.jsonl"),
+        ({"case": "nav-one", "requirement": "z1", "wording": ""}, "decisions of people belong in decisions.jsonl"),
     ],
 )
 def test_one_that_stands_among_the_cases_is_told_where_it_belongs(root, line, hint):

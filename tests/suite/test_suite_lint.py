@@ -50,7 +50,7 @@ def test_what_a_case_lacks_is_noted(tmp_path):
         ("no-oracle", "note"),
         ("no-script", "note"),
     ]
-    assert "1 of 1 factors have no check and need a judge: e1" in the(found, "no-check").problem.message
+    assert "1 of 1 requirements have no check and need a judge: e1" in the(found, "no-check").problem.message
     assert {finding.problem.line for finding in found if finding.rule == "no-oracle"} == {7}
 
 
@@ -105,10 +105,10 @@ def test_a_time_that_no_case_has_and_a_place_in_no_coordinates_are_warned_of(tmp
 
 
 @pytest.mark.parametrize("truth", ["  intent: eat\n", "  facts: [{id: f1, text: it is open}]\n"])
-def test_a_case_without_explicit_and_implicit_factors_is_an_error(tmp_path, truth):
+def test_a_case_without_explicit_and_implicit_requirements_is_an_error(tmp_path, truth):
     text = COMPLETE.partition("  explicit")[0] + truth
-    found = the(findings(tmp_path, {"a.yaml": text}), "no-factors")
-    assert (found.severity, "neither explicit nor implicit factors" in found.problem.message) == ("error", True)
+    found = the(findings(tmp_path, {"a.yaml": text}), "no-requirements")
+    assert (found.severity, "neither explicit nor implicit requirements" in found.problem.message) == ("error", True)
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def says(message: str, *asked: str, end: str = "no") -> dict[str, Any]:
     return {"asked": list(asked), "message": message, "end": end}
 
 
-def test_it_answers_what_was_asked_and_knows_intent_and_persona_but_no_factor() -> None:
+def test_it_answers_what_was_asked_and_knows_intent_and_persona_but_no_requirement() -> None:
     said, door = move("What time shall I book?", says("At 19:30.", "What time shall I book?"))
     assert said == UserMove("At 19:30.", usage=SPENT)
     (request,) = door.requests

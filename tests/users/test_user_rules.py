@@ -85,7 +85,7 @@ def test_what_may_be_right_is_no_slip(said: tuple[str, ...]) -> None:
 )
 def test_a_slip_is_laid_to_the_user_with_its_turn(said: tuple[str, ...], kind: str, why: str) -> None:
     label = next(iter(slips(*said)))
-    assert (label.factor, label.kind, label.outcome, label.blame) == (f"user:2.{kind}", "user", "failed", "user")
+    assert (label.requirement, label.kind, label.outcome, label.blame) == (f"user:2.{kind}", "user", "failed", "user")
     assert why in label.why
     assert label.quotes[0].text == said[1]
 
@@ -98,7 +98,7 @@ def test_a_moment_that_is_no_day_is_no_reason_to_break() -> None:
 
 def test_volunteering_misleads_nobody() -> None:
     (label,) = slips("Blue Door is the best.", "60 euros in all.", "Good.")
-    assert (label.factor, label.blame) == ("user:2.proactivity", None)
+    assert (label.requirement, label.blame) == ("user:2.proactivity", None)
 
 
 def test_without_prepared_answers_the_script_decides_nothing() -> None:
@@ -152,7 +152,7 @@ def test_an_item_that_fails_by_a_slip_is_laid_to_the_user_and_leaves_the_score()
     assert "the script has 'At 19:30.'" in misled.reason
     assert {*misled.metrics.values()} == {None}
     assert {*misled.classes.values()} == {"error"}
-    assert [label.factor for label in misled.labels] == ["at-half-past-seven", "user:2.contradiction"]
+    assert [label.requirement for label in misled.labels] == ["at-half-past-seven", "user:2.contradiction"]
     assert misled.warnings == ()
 
 

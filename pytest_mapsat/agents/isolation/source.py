@@ -111,10 +111,10 @@ class IsolatedSource:
     def fault(self, message: str, detail: str = "", blame: Blame = "agent") -> AgentFault:
         """Return a fault; that of an agent that found no memory says what it may have."""
         if self._isolation.memory and "MemoryError" in message:
-            message += f"; its process may use {self._isolation.memory} MB (--mapsat-memory)"
+            message += f"; its process may use {self._isolation.memory} MB (--mapsat-isolate=memory:MB)"
         missing = _MISSING.match(message)
         if missing and missing[1] in os.environ and missing[1] not in self._isolation.environment():
-            message += f"; --mapsat-isolate-env {missing[1]} passes the variable"
+            message += f"; --mapsat-isolate=env:{missing[1]} passes the variable"
         return AgentFault(message, detail, blame)
 
     def _brought_up(self) -> tuple[AgentProcess, Ready | Unusable | AgentFault]:

@@ -15,11 +15,11 @@ from pytest_mapsat.model import (
     SOFT_LEVELS,
     STATE,
     ClockTime,
-    Factor,
     Json,
     JsonObject,
     LabelKind,
     Number,
+    Requirement,
     digest,
 )
 
@@ -28,9 +28,9 @@ from .material import Found, Material, visible
 
 #: The prompts in use, by file name: instructions, the material, and the second asking.
 PROMPTS = ("judge", "judge_dialogue", "judge_again")
-#: The instructions for what is judged beside the factors, by kind of label.
+#: The instructions for what is judged beside the requirements, by kind of label.
 BESIDE_PROMPTS: Mapping[LabelKind, str] = {STATE: "judge_state", OBSERVATION: "judge_observation"}
-#: What the model may say of a factor; a factor with levels takes one of them in place of the first two.
+#: What the model may say of a requirement; a requirement with levels takes one of them in place of the first two.
 PASSED, FAILED, NOT_STATED, CANNOT_SAY = "passed", "failed", "not_stated", "cannot_say"
 LEVELS: Mapping[str, float] = {f"{level:g}": level for level in SOFT_LEVELS}
 
@@ -78,19 +78,28 @@ SCHEMA = _object(
 
 @dataclass(frozen=True)
 class Asked:
-    """The factors of one dimension of one dialogue, in the order in which one vote is asked, and numbered from 1; the language is a BCP 47 tag."""
+    """The requirements of one dimension of one dialogue, in the order in which one vote is asked, and numbered from 1; the language is a BCP 47 tag."""
 
     kind: LabelKind
-    factors: tuple[Factor, ...]
+    requirements: tuple[Requirement, ...]
     material: Material
     language: str
 
     @classmethod
     def of(
-        cls, case: str, kind: LabelKind, factors: Sequence[Factor], material: Material, *, language: str, vote: int
+        cls,
+        case: str,
+        kind: LabelKind,
+        requirements: Sequence[Requirement],
+        material: Material,
+        *,
+        language: str,
+        vote: int,
     ) -> Asked:
-        """Return the factors shuffled: by their ids, the case, the dimension and the vote, the same on every machine."""
-        shuffled = sorted(factors, key=lambda factor: (digest([case, kind, vote, factor.id], 16), factor.id))
+        """Return the requirements shuffled: by their ids, the case, the dimension and the vote, the same on every machine."""
+        shuffled = sorted(
+            requirements, key=lambda requirement: (digest([case, kind, vote, requirement.id], 16), requirement.id)
+        )
         return cls(kind, tuple(shuffled), material, language)
 
     def messages(self) -> tuple[JsonObject, ...]:
@@ -101,13 +110,15 @@ class Asked:
             dialogue=self.material.fenced({"user", "reply"}),
             calls=self.material.fenced({"call", "thought", "thing"}) or "-",
             left_out=str(self.material.left_out),
-            requirements="\n".join(self._line(number, factor) for number, factor in enumerate(self.factors, 1)),
+            requirements="\n".join(
+                self._line(number, requirement) for number, requirement in enumerate(self.requirements, 1)
+            ),
         )
         return {"role": "system", "content": instructions}, {"role": "user", "content": dialogue}
 
-    def _line(self, number: int, factor: Factor) -> str:
-        words = "fact" if self.kind == "fact" else "level" if has_levels(factor) else "yes-or-no"
-        return f"{number}. [{words}] {' '.join(factor.text.split())}"
+    def _line(self, number: int, requirement: Requirement) -> str:
+        words = "fact" if self.kind == "fact" else "level" if has_levels(requirement) else "yes-or-no"
+        return f"{number}. [{words}] {' '.join(requirement.text.split())}"
 
     def again(self, request: Request, answer: str, problems: Mapping[str, str]) -> Request:
         """Return the second and last asking.
@@ -115,23 +126,25 @@ class Asked:
         Args:
             request: the first asking.
             answer: the model's reply; empty where it gave none that can be used.
-            problems: what of it does not check, by factor.
+            problems: what of it does not check, by requirement.
         """
-        listed = [f"- {number}: {problems[one.id]}" for number, one in enumerate(self.factors, 1) if one.id in problems]
+        listed = [
+            f"- {number}: {problems[one.id]}" for number, one in enumerate(self.requirements, 1) if one.id in problems
+        ]
         text = prompt("judge_again", self.language).fill(problems="\n".join(listed))
         before: list[JsonObject] = [{"role": "assistant", "content": answer}] if answer else []
         messages = (*request.messages, *before, {"role": "user", "content": text})
         return request.model_copy(update={"messages": messages})
 
 
-def has_levels(factor: Factor) -> bool:
-    """Return whether a factor is judged by degrees: a soft one, unless its own check says that it holds or not."""
-    return factor.soft and factor.check is None
+def has_levels(requirement: Requirement) -> bool:
+    """Return whether a requirement is judged by degrees: a soft one, unless its own check says that it holds or not."""
+    return requirement.soft and requirement.check is None
 
 
 @dataclass(frozen=True)
 class Opinion:
-    """What one reply says of one factor, once all of it checks: a verdict, the reason on one line, and the words of the dialogue that it rests on."""
+    """What one reply says of one requirement, once all of it checks: a verdict, the reason on one line, and the words of the dialogue that it rests on."""
 
     verdict: str
     reason: str
@@ -143,7 +156,7 @@ class _BadError(Exception):
 
 
 def read_reply(data: JsonObject, asked: Asked, context: Context) -> tuple[dict[str, Opinion], dict[str, str]]:
-    """Return the opinions of a reply that check, by factor, and of all other factors what does not.
+    """Return the opinions of a reply that check, by requirement, and of all other requirements what does not.
 
     Args:
         data: the reply, a JSON object of any content.
@@ -155,27 +168,29 @@ def read_reply(data: JsonObject, asked: Asked, context: Context) -> tuple[dict[s
         entries.setdefault(str(_get(entry, "requirement")).strip(), []).append(entry)
     opinions: dict[str, Opinion] = {}
     problems: dict[str, str] = {}
-    for number, factor in enumerate(asked.factors, 1):
+    for number, requirement in enumerate(asked.requirements, 1):
         try:
-            read = [_opinion(entry, factor, asked, context) for entry in entries.get(str(number), ())[:_MOST_ON_ONE]]
+            read = [
+                _opinion(entry, requirement, asked, context) for entry in entries.get(str(number), ())[:_MOST_ON_ONE]
+            ]
         except _BadError as bad:
-            problems[factor.id] = str(bad)
+            problems[requirement.id] = str(bad)
             continue
         if len({opinion.verdict for opinion in read}) == 1:
-            opinions[factor.id] = read[0]
+            opinions[requirement.id] = read[0]
         else:
-            problems[factor.id] = "two entries contradict each other" if read else "there is no entry for it"
+            problems[requirement.id] = "two entries contradict each other" if read else "there is no entry for it"
     return opinions, problems
 
 
-def _opinion(entry: Mapping[str, Any], factor: Factor, asked: Asked, context: Context) -> Opinion:
+def _opinion(entry: Mapping[str, Any], requirement: Requirement, asked: Asked, context: Context) -> Opinion:
     """Return what one entry says. Raises _BadError."""
-    verdict = _verdict(entry.get("verdict"), factor, asked)
+    verdict = _verdict(entry.get("verdict"), requirement, asked)
     reason = " ".join(visible(_text(entry, "reason")).split())[:_LONGEST_REASON]
     if verdict == CANNOT_SAY:
         return Opinion(verdict, reason)
     quotes = tuple(_quotes(entry, asked.material))
-    own = {"reply", "call", "thought"} if factor.scope == "trajectory" else {"reply"}
+    own = {"reply", "call", "thought"} if requirement.scope == "trajectory" else {"reply"}
     bearing = [quote for quote in quotes if quote.part.kind in own]
     if not bearing:
         raise _BadError("no quote is from a reply of the candidate; give the words that decide, or come nearest")
@@ -183,21 +198,21 @@ def _opinion(entry: Mapping[str, Any], factor: Factor, asked: Asked, context: Co
         raise _BadError(
             f"the quote {bearing[0].text[:_SHOWN]!r} speaks to a judge, which proves nothing; quote what is said to the user"
         )
-    figures = list(_figures(entry, factor, asked, context))
+    figures = list(_figures(entry, requirement, asked, context))
     if verdict == PASSED and (wrong := [shown for shown, outcome in figures if outcome == "misfit"]):
         raise _BadError(f"it is called passed, but a figure does not stand as it must: {wrong[0]}")
     if asked.kind == "fact":
-        verdict = _of_a_fact(verdict, figures, factor, context)
+        verdict = _of_a_fact(verdict, figures, requirement, context)
     return Opinion(verdict, reason, quotes)
 
 
-def _verdict(given: Any, factor: Factor, asked: Asked) -> str:
+def _verdict(given: Any, requirement: Requirement, asked: Asked) -> str:
     word = f"{given:g}" if isinstance(given, int | float) and not isinstance(given, bool) else given
     word = word.strip().lower() if isinstance(word, str) else ""
     word = {"1.0": "1", "0.0": "0"}.get(word, word)
     known: Sequence[str] = (PASSED, FAILED, *((NOT_STATED,) if asked.kind == "fact" else ()), CANNOT_SAY)
     alike = {"1": PASSED, "0": FAILED}
-    if has_levels(factor):
+    if has_levels(requirement):
         known, alike = (*LEVELS, CANNOT_SAY), {PASSED: "1", FAILED: "0"}
     word = alike.get(word, word)
     if word not in known:
@@ -239,7 +254,9 @@ def _speaks_to_the_judge(quote: Found) -> bool:
     return False
 
 
-def _figures(entry: Mapping[str, Any], factor: Factor, asked: Asked, context: Context) -> Iterator[tuple[str, Outcome]]:
+def _figures(
+    entry: Mapping[str, Any], requirement: Requirement, asked: Asked, context: Context
+) -> Iterator[tuple[str, Outcome]]:
     """Yield each figure of an entry in words, with how it stands to what is known. Raises _BadError."""
     for given in _listed(entry, "figures", _MOST_FIGURES):
         figure = Figure(*(_text(given, name) for name in ("words", "unit", "value", "relation", "known")))
@@ -250,19 +267,19 @@ def _figures(entry: Mapping[str, Any], factor: Factor, asked: Asked, context: Co
         if place is None:
             raise _BadError(f"the figure's words {words!r} stand in no reply; copy them letter by letter")
         try:
-            outcome = compare(figure, place, factor, asked.material, context)
+            outcome = compare(figure, place, requirement, asked.material, context)
         except UncheckedError as unchecked:
             raise _BadError(f"figure: {unchecked}") from None
         yield f"{figure.value} {figure.unit} ({words}), {figure.relation} {figure.known}", outcome
 
 
-def _of_a_fact(verdict: str, figures: Sequence[tuple[str, Outcome]], factor: Factor, context: Context) -> str:
+def _of_a_fact(verdict: str, figures: Sequence[tuple[str, Outcome]], requirement: Requirement, context: Context) -> str:
     """Return a verdict on a fact: a pass without any figure that it could be about states nothing.
 
     Raises:
         _BadError: its own figures contradict it, or it is about figures and gives none to compare.
     """
-    checks = [leaf for leaf in factor.leaves if isinstance(leaf, Number | ClockTime)]
+    checks = [leaf for leaf in requirement.leaves if isinstance(leaf, Number | ClockTime)]
     outcomes = {outcome for _, outcome in figures}
     if verdict == FAILED and outcomes == {"fits"}:
         raise _BadError(f"it is called failed, but all its figures stand as they must: {figures[0][0]}")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pytest_mapsat.judges.context import Context
-from pytest_mapsat.model import ClockTime, Factor, Number
+from pytest_mapsat.model import ClockTime, Number, Requirement
 from pytest_mapsat.text import FOREIGN, MONEY, Quantity
 from pytest_mapsat.text import ClockTime as Clock
 
@@ -24,7 +24,7 @@ UNITS = ("min", "h", "m", "km", "money", "clock", "count", "text")
 _UNITS: dict[str, tuple[str, float]] = {
     "min": ("min", 1.0), "h": ("min", 60.0), "m": ("m", 1.0), "km": ("m", 1000.0), "money": (MONEY, 1.0), "count": ("", 1.0),
 }  # fmt: skip
-#: How far a figure may be off, relatively, where neither the factor's check nor the words say it.
+#: How far a figure may be off, relatively, where neither the requirement's check nor the words say it.
 _TOLERANCE = {"min": 0.05, "m": 0.05}
 _ABOUT = 0.12
 _ABOUT_MINUTES = 6
@@ -64,20 +64,20 @@ class UncheckedError(Exception):
     """A figure cannot be compared: it is not read as the reply has it, or rests on what the data do not have."""
 
 
-def compare(figure: Figure, place: Found, factor: Factor, material: Material, context: Context) -> Outcome:
+def compare(figure: Figure, place: Found, requirement: Requirement, material: Material, context: Context) -> Outcome:
     """Return whether a figure stands to what is known as it must; ``open`` where nothing is known.
 
     Args:
         figure: the figure.
         place: where its words stand.
-        factor: what is judged; its check may say how far a figure may be off.
+        requirement: what is judged; its check may say how far a figure may be off.
         material: what the model was shown.
         context: the dialogue as the checks read it.
 
     Raises:
         UncheckedError: it cannot be compared; the message says why.
     """
-    texts = (factor.text, *(part.shown for part in material.parts if part.kind != "reply"))
+    texts = (requirement.text, *(part.shown for part in material.parts if part.kind != "reply"))
     if figure.unit == "text":
         return _same_text(figure, place, texts)
     value = _value(figure)
@@ -89,7 +89,7 @@ def compare(figure: Figure, place: Found, factor: Factor, material: Material, co
     clocks = {_minutes(*clock) for text in texts for clock in _CLOCK.findall(text)}
     known = _calculated(figure, numbers, clocks)
     fits = _in_time if figure.unit == "clock" else _in_size
-    return "fits" if fits(figure, value, known, read, factor) else "misfit"
+    return "fits" if fits(figure, value, known, read, requirement) else "misfit"
 
 
 def _has(numbers: Collection[float], number: float) -> bool:
@@ -190,8 +190,10 @@ def _worked_out(node: ast.expr, numbers: Sequence[float]) -> float:
     raise ValueError("this is no formula")
 
 
-def _in_time(figure: Figure, value: float, known: float, read: Quantity | Clock | None, factor: Factor) -> bool:
-    own = max((check.tolerance_min for check in factor.leaves if isinstance(check, ClockTime)), default=1)
+def _in_time(
+    figure: Figure, value: float, known: float, read: Quantity | Clock | None, requirement: Requirement
+) -> bool:
+    own = max((check.tolerance_min for check in requirement.leaves if isinstance(check, ClockTime)), default=1)
     slack = max(own, _ABOUT_MINUTES if read is not None and read.approx != "exact" else 1)
     if figure.relation == "equal":
         apart = (value - known) % _DAY
@@ -202,14 +204,16 @@ def _in_time(figure: Figure, value: float, known: float, read: Quantity | Clock 
     return value <= known if figure.relation == "at_most" else value >= known
 
 
-def _in_size(figure: Figure, value: float, known: float, read: Quantity | Clock | None, factor: Factor) -> bool:
+def _in_size(
+    figure: Figure, value: float, known: float, read: Quantity | Clock | None, requirement: Requirement
+) -> bool:
     unit, scale = _UNITS[figure.unit]
     low, high = (read.low, read.high) if isinstance(read, Quantity) else (value * scale, value * scale)
     if figure.relation == "at_most":
         return low <= known * scale * (1 + _ROUNDING)
     if figure.relation == "at_least":
         return high >= known * scale * (1 - _ROUNDING)
-    own = [check.allowed for check in factor.leaves if isinstance(check, Number) and check.equals]
+    own = [check.allowed for check in requirement.leaves if isinstance(check, Number) and check.equals]
     give = max(own, default=_TOLERANCE.get(unit, 0.0))
     step = read.step / 2 if isinstance(read, Quantity) else 0.0
     if read is not None and read.approx != "exact":

@@ -18,9 +18,9 @@ from pytest_mapsat.judges.labels import UNDECIDED, kinds, too_long, unjudgeable
 from pytest_mapsat.llm import OF_THE_REPLY, ModelClient, ModelError, Request
 from pytest_mapsat.model import (
     Case,
-    Factor,
     Label,
     LabelKind,
+    Requirement,
     Trajectory,
     Usage,
     Verdict,
@@ -40,17 +40,17 @@ _LONGEST_WHY = 900
 
 @dataclass(frozen=True)
 class Vote:
-    """One evaluation of one dimension: what of it checks, and what does not, by factor; why there is no reply, where there is none; what it spent."""
+    """One evaluation of one dimension: what of it checks, and what does not, by requirement; why there is no reply, where there is none; what it spent."""
 
     opinions: Mapping[str, Opinion]
     problems: Mapping[str, str]
     fault: str
     usage: tuple[Usage, ...]
 
-    def of(self, factor: Factor) -> str:
-        """Return what it says of a factor."""
-        if factor.id in self.opinions:
-            return self.opinions[factor.id].verdict
+    def of(self, requirement: Requirement) -> str:
+        """Return what it says of a requirement."""
+        if requirement.id in self.opinions:
+            return self.opinions[requirement.id].verdict
         return NO_VOTE if self.fault else CANNOT_SAY
 
 
@@ -81,7 +81,7 @@ class ModelJudge:
     linked: bool | None = field(default=None, init=False)
 
     def judge(self, case: Case, trajectory: Trajectory) -> Verdict:
-        """Return one label for each factor of the case, with who gave it and the votes.
+        """Return one label for each requirement of the case, with who gave it and the votes.
 
         An episode that somebody else than the agent broke is not judged; one without words of the agent is left to the checks.
         """
@@ -90,13 +90,18 @@ class ModelJudge:
         if broken is not None:
             return broken
         verdict = self.checks.judge(case, trajectory)
-        labels = {label.factor: label for label in verdict.labels}
+        labels = {label.requirement: label for label in verdict.labels}
         context = self.checks.context(case, trajectory)
-        factors = [*kinds(case), *((one, label.kind) for one, label in besides(case, context, self.checks.besides))]
-        asked = self._asked(factors, labels) if context.replies else {}
+        requirements = [
+            *kinds(case),
+            *((one, label.kind) for one, label in besides(case, context, self.checks.besides)),
+        ]
+        asked = self._asked(requirements, labels) if context.replies else {}
         votes = self._votes(case, trajectory, asked, context)
         for kind, listed in asked.items():
-            labels |= {factor.id: _label(factor, kind, votes[kind], labels[factor.id]) for factor in listed}
+            labels |= {
+                requirement.id: _label(requirement, kind, votes[kind], labels[requirement.id]) for requirement in listed
+            }
         spent = [usage for some in votes.values() for vote in some for usage in vote.usage]
         return verdict.model_copy(
             update={
@@ -108,20 +113,22 @@ class ModelJudge:
         )
 
     def _asked(
-        self, factors: Sequence[tuple[Factor, LabelKind]], labels: Mapping[str, Label]
-    ) -> dict[LabelKind, list[Factor]]:
+        self, requirements: Sequence[tuple[Requirement, LabelKind]], labels: Mapping[str, Label]
+    ) -> dict[LabelKind, list[Requirement]]:
         """Return what the model is asked for, by dimension: never for what a machine decides without reading, nor where somebody is to blame already."""
-        doubted = {kind for factor, kind in factors if kind == "fact" or labels[factor.id].outcome != PASSED}
-        asked: dict[LabelKind, list[Factor]] = {}
-        for factor, kind in factors:
-            label = labels[factor.id]
-            settled = label.blame is not None or (factor.machine_sure and label.value is not None)
+        doubted = {
+            kind for requirement, kind in requirements if kind == "fact" or labels[requirement.id].outcome != PASSED
+        }
+        asked: dict[LabelKind, list[Requirement]] = {}
+        for requirement, kind in requirements:
+            label = labels[requirement.id]
+            settled = label.blame is not None or (requirement.machine_sure and label.value is not None)
             if not settled and (kind in doubted or not self.lean):
-                asked.setdefault(kind, []).append(factor)
+                asked.setdefault(kind, []).append(requirement)
         return asked
 
     def _votes(
-        self, case: Case, trajectory: Trajectory, asked: Mapping[LabelKind, Sequence[Factor]], context: Context
+        self, case: Case, trajectory: Trajectory, asked: Mapping[LabelKind, Sequence[Requirement]], context: Context
     ) -> dict[LabelKind, list[Vote]]:
         """Return the votes on each dimension that is asked, one request a vote, several under way at once."""
         if not asked:
@@ -129,10 +136,10 @@ class ModelJudge:
         _ = context.replies, context.evidence  # read once, before several threads want them
         with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
             waiting: dict[LabelKind, list[Future[Vote]]] = {}
-            for kind, factors in asked.items():
-                material = material_of(case, trajectory, factors, context, about=self.about)
+            for kind, requirements in asked.items():
+                material = material_of(case, trajectory, requirements, context, about=self.about)
                 for vote in range(1, self.votes + 1):
-                    one = Asked.of(case.id, kind, factors, material, language=case.language, vote=vote)
+                    one = Asked.of(case.id, kind, requirements, material, language=case.language, vote=vote)
                     task = partial(self._vote, one, context, trajectory.trial, vote)
                     waiting.setdefault(kind, []).append(pool.submit(copy_context().run, task))
             return {kind: [vote.result() for vote in votes] for kind, votes in waiting.items()}
@@ -151,7 +158,7 @@ class ModelJudge:
             purpose="judge",
         )
         opinions: dict[str, Opinion] = {}
-        problems = {factor.id: "there was no reply that could be read" for factor in asked.factors}
+        problems = {requirement.id: "there was no reply that could be read" for requirement in asked.requirements}
         usage: list[Usage] = []
         while True:
             text = ""
@@ -171,7 +178,7 @@ class ModelJudge:
             request = asked.again(first, text, problems)
 
 
-def majority(votes: Sequence[str], factor: Factor) -> str:
+def majority(votes: Sequence[str], requirement: Requirement) -> str:
     """Return what most votes say: passed, failed, not_stated, a level, or ``cannot_say`` where there is no majority.
 
     A label that holds or not needs more than half of all votes; a tie is no majority. A fact that is not stated holds. Of levels the one with
@@ -179,9 +186,9 @@ def majority(votes: Sequence[str], factor: Factor) -> str:
 
     Args:
         votes: one for each evaluation, those that brought nothing included.
-        factor: what they are about.
+        requirement: what they are about.
     """
-    if has_levels(factor):
+    if has_levels(requirement):
         counts = Counter(vote if vote in LEVELS else CANNOT_SAY for vote in votes)
         leading = [vote for vote, count in counts.items() if count == max(counts.values())]
         return CANNOT_SAY if CANNOT_SAY in leading else min(leading, key=lambda vote: LEVELS[vote])
@@ -191,17 +198,19 @@ def majority(votes: Sequence[str], factor: Factor) -> str:
     return FAILED if 2 * votes.count(FAILED) > len(votes) else CANNOT_SAY
 
 
-def _label(factor: Factor, kind: LabelKind, votes: Sequence[Vote], before: Label) -> Label:
-    """Return the label that the votes give a factor; where they give none it is open, with the reason."""
-    listed = tuple(vote.of(factor) for vote in votes)
-    verdict = majority(listed, factor)
-    label = Label(factor=factor.id, kind=kind, outcome="unevaluated", wanted=before.wanted, by="model", votes=listed)
+def _label(requirement: Requirement, kind: LabelKind, votes: Sequence[Vote], before: Label) -> Label:
+    """Return the label that the votes give a requirement; where they give none it is open, with the reason."""
+    listed = tuple(vote.of(requirement) for vote in votes)
+    verdict = majority(listed, requirement)
+    label = Label(
+        requirement=requirement.id, kind=kind, outcome="unevaluated", wanted=before.wanted, by="model", votes=listed
+    )
     if verdict == CANNOT_SAY:
-        why, blame = _why_open(factor, votes, listed)
+        why, blame = _why_open(requirement, votes, listed)
         checks = f"; the checks: {before.why.removeprefix(UNDECIDED)}" if before.value is None and before.why else ""
         opened = {"why": f"{why}{checks}"[:_LONGEST_WHY], "blame": "judge" if blame else None}
         return label.model_copy(update=opened | ({"quotes": before.quotes} if before.value is None else {}))
-    opinion = next(vote.opinions[factor.id] for vote in votes if vote.of(factor) == verdict)
+    opinion = next(vote.opinions[requirement.id] for vote in votes if vote.of(requirement) == verdict)
     value = 1.0 if verdict in (PASSED, NOT_STATED) else 0.0 if verdict == FAILED else LEVELS[verdict]
     quotes = tuple(quote for place in opinion.quotes if (quote := place.quote) is not None)[:SHOWN_AT_MOST]
     others = [place for place in opinion.quotes if place.quote is None]
@@ -212,22 +221,22 @@ def _label(factor: Factor, kind: LabelKind, votes: Sequence[Vote], before: Label
             "outcome": "passed" if value > 0 else "failed",
             "value": value,
             "why": why[:_LONGEST_WHY],
-            "wanted": before.wanted or factor.text,
+            "wanted": before.wanted or requirement.text,
             "quotes": quotes,
             "vacuous": verdict == NOT_STATED,
         }
     )
 
 
-def _why_open(factor: Factor, votes: Sequence[Vote], listed: Sequence[str]) -> tuple[str, bool]:
+def _why_open(requirement: Requirement, votes: Sequence[Vote], listed: Sequence[str]) -> tuple[str, bool]:
     """Return why votes give no label, and whether the judge is to blame: where replies are missing."""
-    opinions = [vote.opinions[factor.id] for vote in votes if factor.id in vote.opinions]
-    faults = [vote.fault for vote in votes if vote.fault and factor.id not in vote.opinions]
+    opinions = [vote.opinions[requirement.id] for vote in votes if requirement.id in vote.opinions]
+    faults = [vote.fault for vote in votes if vote.fault and requirement.id not in vote.opinions]
     if faults:
         return f"the model judge gave no reply: {faults[0]}", True
     if len(set(listed)) > 1:
         return f"{UNDECIDED}the votes of the model judge differ: {', '.join(listed)}", False
     if opinions:
         return f"{UNDECIDED}the model judge cannot say: {opinions[0].reason}", False
-    bad = next((vote.problems[factor.id] for vote in votes if vote.problems.get(factor.id)), "nothing")
+    bad = next((vote.problems[requirement.id] for vote in votes if vote.problems.get(requirement.id)), "nothing")
     return f"{UNDECIDED}what the model judge says does not check: {bad}", False

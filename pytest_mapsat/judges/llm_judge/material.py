@@ -13,7 +13,7 @@ from typing import Literal
 
 from pytest_mapsat.judges.context import Context
 from pytest_mapsat.judges.extra_labels import Beside
-from pytest_mapsat.model import Case, Factor, Json, Policy, Quote, Step, Trajectory, digest
+from pytest_mapsat.model import Case, Json, Policy, Quote, Requirement, Step, Trajectory, digest
 from pytest_mapsat.text import Folded, fold_phrase, fold_text
 
 #: The suite's sentence, the instructions and the policies are parts of the situation, each by a name of its own.
@@ -174,22 +174,22 @@ class Material:
 
 
 def material_of(
-    case: Case, trajectory: Trajectory, factors: Sequence[Factor], context: Context, *, about: str = ""
+    case: Case, trajectory: Trajectory, requirements: Sequence[Requirement], context: Context, *, about: str = ""
 ) -> Material:
-    """Return what a model is shown to judge some factors of a dialogue.
+    """Return what a model is shown to judge some requirements of a dialogue.
 
-    Calls of the tools that the factors' checks name come first, then those whose results hold things that the replies or the factors name, then the
+    Calls of the tools that the requirements' checks name come first, then those whose results hold things that the replies or the requirements name, then the
     others, later calls first; they are shown in the order in which they were made.
 
     Args:
         case: the case.
         trajectory: the dialogue.
-        factors: what is judged.
+        requirements: what is judged.
         context: the dialogue as the checks read it.
         about: what the suite says of itself to judges.
     """
     calls = list(enumerate(trajectory.calls, 1))
-    chosen = _Choice(trajectory, factors, context)
+    chosen = _Choice(trajectory, requirements, context)
     shown: dict[int, str] = {}
     room = CALL_CHARACTERS
     for number, step in sorted(calls, key=lambda call: (chosen.rank(call[1]), -call[0])):
@@ -198,15 +198,15 @@ def material_of(
             shown[number] = text
             room -= len(text)
     parts = [Part(f"call-{number}", "call", shown[number]) for number in sorted(shown)]
-    besides = [factor for factor in factors if isinstance(factor, Beside) and factor.shown]
+    besides = [requirement for requirement in requirements if isinstance(requirement, Beside) and requirement.shown]
     for one in besides:
         kind: PartKind = "thing" if one.part.startswith("thing") else "thought"
         parts.append(Part(one.part, kind, visible(_cut(one.shown, BESIDE_CHARACTERS // len(besides)))))
     turns = _turns(trajectory)
-    return Material((*_situation(case, factors, about), *turns, *parts), len(calls) - len(shown))
+    return Material((*_situation(case, requirements, about), *turns, *parts), len(calls) - len(shown))
 
 
-def _situation(case: Case, factors: Sequence[Factor], about: str) -> Iterator[Part]:
+def _situation(case: Case, requirements: Sequence[Requirement], about: str) -> Iterator[Part]:
     """Yield what bears on the dialogue: the suite's sentence, what the agent was shown beside the query, and the rules that it is to keep."""
     context = case.visible.context
     place = context.location
@@ -217,7 +217,7 @@ def _situation(case: Case, factors: Sequence[Factor], about: str) -> Iterator[Pa
     }
     known = [*(f"{name}: {value}" for name, value in lines.items() if value)]
     known += [f"history: {line}" for line in context.history]
-    asked = any(isinstance(factor, Policy) for factor in factors)  # then they are the requirements
+    asked = any(isinstance(requirement, Policy) for requirement in requirements)  # then they are the requirements
     policies = "" if asked else "\n".join(policy.text for policy in case.truth.policies)
     yield Part("situation", "situation", visible("\n".join(known)))
     for name, text in (("suite", about), ("instructions", case.visible.instructions), ("policies", policies)):
@@ -248,14 +248,16 @@ def _cut(text: str, room: int) -> str:
 
 
 class _Choice:
-    """What matters for some factors: tools that their checks name, and things that they or the replies name."""
+    """What matters for some requirements: tools that their checks name, and things that they or the replies name."""
 
-    def __init__(self, trajectory: Trajectory, factors: Sequence[Factor], context: Context) -> None:
-        texts = [*(turn.text for turn in trajectory.turns), *(factor.text for factor in factors)]
+    def __init__(self, trajectory: Trajectory, requirements: Sequence[Requirement], context: Context) -> None:
+        texts = [*(turn.text for turn in trajectory.turns), *(requirement.text for requirement in requirements)]
         mentioned = "\n".join(map(fold_phrase, texts))
         known = {fold_phrase(name) for entity in context.entities for name in (entity.name, entity.id)}
         self.names = [name for name in known if name and name in mentioned]
-        self.tools = {*_tools_named([factor.model_dump(mode="json", by_alias=True) for factor in factors])}
+        self.tools = {
+            *_tools_named([requirement.model_dump(mode="json", by_alias=True) for requirement in requirements])
+        }
 
     def names_one(self, value: Json) -> bool:
         text = fold_phrase(_json(value))

@@ -212,29 +212,29 @@ class _Reader:
         calls = _mapping(trajectory.get("tool_calls") or {}, "tool_calls")
         self._leave_unknown(calls, _CALLS, "tool_calls")
         truth: JsonObject = {
-            "explicit": _factors("e", data.get("explicit_intent"), "explicit_intent"),
+            "explicit": _requirements("e", data.get("explicit_intent"), "explicit_intent"),
             "implicit": self._implicit(_list(data.get("implicit_intent"), "implicit_intent")),
-            "facts": _factors("f", calls.get("factual_answer_rubric"), "factual_answer_rubric"),
+            "facts": _requirements("f", calls.get("factual_answer_rubric"), "factual_answer_rubric"),
             "tools": self._tools(calls),
         }
         policy = data.get("clarification_policy")
         return truth if policy is None else {**truth, "clarification": self._clarification(policy)}
 
     def _implicit(self, items: Sequence[Json]) -> list[JsonObject]:
-        factors = []
+        requirements = []
         for number, item in enumerate(items, 1):
             data = _mapping(item, f"implicit_intent[{number - 1}]")
             self._leave_unknown(data, _IMPLICIT, "implicit_intent")
             evidence = str(data.get("evidence") or "")
-            factor = {
+            requirement = {
                 "id": f"z{number}",
                 "text": data.get("rubric_instruction"),
                 "severity": data.get("constraint_type"),
                 "weight": data.get("evidence_confidence"),
                 "evidence": [{"text": evidence}] if evidence else [],
             }
-            factors.append(factor)
-        return factors
+            requirements.append(requirement)
+        return requirements
 
     def _clarification(self, policy: Json) -> JsonObject:
         data = _mapping(policy, "clarification_policy")
@@ -290,7 +290,7 @@ def _sentences(value: Json) -> tuple[list[Json] | None, bool]:
     return None, False
 
 
-def _factors(letter: str, value: Json, name: str) -> list[JsonObject]:
+def _requirements(letter: str, value: Json, name: str) -> list[JsonObject]:
     return [{"id": f"{letter}{number}", "text": text} for number, text in enumerate(_list(value, name), 1)]
 
 

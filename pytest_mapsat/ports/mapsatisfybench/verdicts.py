@@ -1,6 +1,6 @@
 """Verdicts in the layout in which MapSatisfyBench publishes them, and the labels that they give.
 
-Its ECR is a count, its IISR one degree per implicit factor, its IFS one row per fact requirement. Which tools it found
+Its ECR is a count, its IISR one degree per implicit requirement, its IFS one row per fact requirement. Which tools it found
 correct is not taken over: those verdicts were not made from the dialogues published beside them.
 """
 
@@ -31,9 +31,9 @@ from pytest_mapsat.model import (
     Blame,
     Case,
     Count,
-    ExplicitFactor,
+    ExplicitRequirement,
     FactRequirement,
-    ImplicitFactor,
+    ImplicitRequirement,
     Json,
     Label,
     Problem,
@@ -56,14 +56,14 @@ class _Part(BaseModel):
 
 
 class _Completion(_Part):
-    """ECR: how many explicit factors are met."""
+    """ECR: how many explicit requirements are met."""
 
     numerator: Whole
     denominator: Whole
 
 
 class _Degree(_Part):
-    """One implicit factor: its text, the degree of satisfaction, the judge's words."""
+    """One implicit requirement: its text, the degree of satisfaction, the judge's words."""
 
     rubric: str
     Ci: Annotated[float, Field(strict=True)] | None = None
@@ -116,7 +116,7 @@ class PublishedVerdict(_Part):
         return {} if value is None else value
 
     def labelled(self, case: Case, base: Verdict) -> Verdict:
-        """Return ``base`` with the labels that this verdict gives the case's factors."""
+        """Return ``base`` with the labels that this verdict gives the case's requirements."""
         if self.status != "success":
             error = f": {self.error}" if self.error else ""
             why = f"the recorded evaluation ended with status {self.status!r}{error}"
@@ -182,105 +182,113 @@ def _of_row(row: TableRow, name: str) -> Json:
 
 
 def _explicit(
-    factors: Sequence[ExplicitFactor], completion: _Completion | None, warnings: list[str]
+    requirements: Sequence[ExplicitRequirement], completion: _Completion | None, warnings: list[str]
 ) -> tuple[Count | None, list[Label]]:
     """Return the count, and labels where it leaves no choice: none or all are met."""
 
     def unknown(why: str, blame: Blame | None = "judge") -> list[Label]:
-        return [unevaluated(factor, "explicit", why, blame, _BY) for factor in factors]
+        return [unevaluated(requirement, "explicit", why, blame, _BY) for requirement in requirements]
 
     if completion is None:
         return None, unknown("the recorded verdict has no ECR")
     met, total = completion.numerator, completion.denominator
-    why = f"the recorded verdict counts {met} of {total} explicit factors, the case has {len(factors)}"
-    if met > total or total > len(factors):
+    why = f"the recorded verdict counts {met} of {total} explicit requirements, the case has {len(requirements)}"
+    if met > total or total > len(requirements):
         warnings.append(f"{why}: not used")
         return None, unknown(why)
-    if total < len(factors):
+    if total < len(requirements):
         warnings.append(f"{why}: those it does not count are taken as not met")
     elif met in (0, total):
         outcome = "passed" if met else "failed"
         return Count(met=met, total=total), [
-            Label(factor=factor.id, kind="explicit", outcome=outcome, value=float(bool(met)), why=why, by=_BY)
-            for factor in factors
+            Label(requirement=requirement.id, kind="explicit", outcome=outcome, value=float(bool(met)), why=why, by=_BY)
+            for requirement in requirements
         ]
-    return Count(met=met, total=len(factors)), unknown(f"{why}: it does not say which", None)
+    return Count(met=met, total=len(requirements)), unknown(f"{why}: it does not say which", None)
 
 
 def _implicit(
-    factors: Sequence[ImplicitFactor], satisfaction: _Satisfaction | None, warnings: list[str]
+    requirements: Sequence[ImplicitRequirement], satisfaction: _Satisfaction | None, warnings: list[str]
 ) -> list[Label]:
     details = satisfaction.rubrics_detail if satisfaction else ()
-    places = _aligned(factors, [detail.rubric for detail in details], "implicit factors", warnings)
+    places = _aligned(requirements, [detail.rubric for detail in details], "implicit requirements", warnings)
     return [
-        unevaluated(factor, "implicit", "the recorded verdict does not judge this factor", by=_BY)
+        unevaluated(requirement, "implicit", "the recorded verdict does not judge this requirement", by=_BY)
         if place is None
-        else _degree_label(factor, details[place])
-        for factor, place in zip(factors, places, strict=True)
+        else _degree_label(requirement, details[place])
+        for requirement, place in zip(requirements, places, strict=True)
     ]
 
 
-def _degree_label(factor: ImplicitFactor, detail: _Degree) -> Label:
-    """Return the label of one implicit factor; a degree between its levels is not rounded."""
-    if detail.Ci is None or not is_level(factor, detail.Ci):
-        levels = "0 or 1" if factor.severity == "hard" else "one of 0, 0.25, 0.5, 0.75 and 1"
-        why = f"the recorded verdict gives {detail.Ci}, but a {factor.severity} factor has {levels}"
-        return unevaluated(factor, "implicit", why, by=_BY)
+def _degree_label(requirement: ImplicitRequirement, detail: _Degree) -> Label:
+    """Return the label of one implicit requirement; a degree between its levels is not rounded."""
+    if detail.Ci is None or not is_level(requirement, detail.Ci):
+        levels = "0 or 1" if requirement.severity == "hard" else "one of 0, 0.25, 0.5, 0.75 and 1"
+        why = f"the recorded verdict gives {detail.Ci}, but a {requirement.severity} requirement has {levels}"
+        return unevaluated(requirement, "implicit", why, by=_BY)
     outcome = "passed" if detail.Ci > 0 else "failed"
     why = _cut(detail.reasoning)
     return Label(
-        factor=factor.id, kind="implicit", outcome=outcome, value=detail.Ci, why=why, wanted=factor.text, by=_BY
+        requirement=requirement.id,
+        kind="implicit",
+        outcome=outcome,
+        value=detail.Ci,
+        why=why,
+        wanted=requirement.text,
+        by=_BY,
     )
 
 
-def _facts(factors: Sequence[FactRequirement], faithfulness: _Faithfulness | None, warnings: list[str]) -> list[Label]:
+def _facts(
+    requirements: Sequence[FactRequirement], faithfulness: _Faithfulness | None, warnings: list[str]
+) -> list[Label]:
     rows = faithfulness.rows_detail if faithfulness else ()
-    places = _aligned(factors, [row.rubric_row for row in rows], "fact requirements", warnings)
+    places = _aligned(requirements, [row.rubric_row for row in rows], "fact requirements", warnings)
     return [
-        unevaluated(factor, "fact", "the recorded verdict does not judge this requirement", by=_BY)
+        unevaluated(requirement, "fact", "the recorded verdict does not judge this requirement", by=_BY)
         if place is None
-        else _fact_label(factor, rows[place])
-        for factor, place in zip(factors, places, strict=True)
+        else _fact_label(requirement, rows[place])
+        for requirement, place in zip(requirements, places, strict=True)
     ]
 
 
-def _fact_label(factor: FactRequirement, row: _FactCheck) -> Label:
+def _fact_label(requirement: FactRequirement, row: _FactCheck) -> Label:
     """Return the label of one fact requirement: a row that was skipped as a whole leaves numerator and denominator."""
     if row.skipped:
         why = "the recorded evaluation skipped this requirement"
-        return Label(factor=factor.id, kind="fact", outcome="not_applicable", why=why, by=_BY)
+        return Label(requirement=requirement.id, kind="fact", outcome="not_applicable", why=why, by=_BY)
     if row.is_faithful is None:
-        return unevaluated(factor, "fact", "the recorded verdict does not say whether this holds", by=_BY)
+        return unevaluated(requirement, "fact", "the recorded verdict does not say whether this holds", by=_BY)
     held = row.is_faithful
     return Label(
-        factor=factor.id,
+        requirement=requirement.id,
         kind="fact",
         outcome="passed" if held else "failed",
         value=float(held),
         why=_cut(row.reasoning),
-        wanted=factor.text,
+        wanted=requirement.text,
         vacuous=held and not row.elements_grounded and not row.elements_unfaithful,
         by=_BY,
     )
 
 
 def _aligned(
-    factors: Sequence[ImplicitFactor | FactRequirement], texts: Sequence[str], what: str, warnings: list[str]
+    requirements: Sequence[ImplicitRequirement | FactRequirement], texts: Sequence[str], what: str, warnings: list[str]
 ) -> list[int | None]:
-    """Return for each factor the place of its text: equal, else equal in letters, else, where there are as many, by place."""
-    places: list[int | None] = [None] * len(factors)
+    """Return for each requirement the place of its text: equal, else equal in letters, else, where there are as many, by place."""
+    places: list[int | None] = [None] * len(requirements)
     free = dict(enumerate(texts))
     forms: tuple[Callable[[str], str], ...] = (str, _letters)
     for form in forms:
         waiting: dict[str, list[int]] = {}
         for place, text in reversed(free.items()):
             waiting.setdefault(form(text), []).append(place)
-        for number, factor in enumerate(factors):
-            if places[number] is None and (same := waiting.get(form(factor.text))):
+        for number, requirement in enumerate(requirements):
+            if places[number] is None and (same := waiting.get(form(requirement.text))):
                 places[number] = place = same.pop()
                 del free[place]
     left = [number for number, place in enumerate(places) if place is None and number in free]
-    by_place = left if len(factors) == len(texts) else []
+    by_place = left if len(requirements) == len(texts) else []
     for number in by_place:
         places[number] = number
         del free[number]

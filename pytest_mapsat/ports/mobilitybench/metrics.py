@@ -44,7 +44,7 @@ _METRICS = (
     Metric(name="mobility_it", title="input tokens", earned=False, unit="tokens", gated=False),
     Metric(name="mobility_ot", title="output tokens", earned=False, unit="tokens", gated=False),
 )
-#: The id of the explicit factor that says whether what was asked for is there at all.
+#: The id of the explicit requirement that says whether what was asked for is there at all.
 DELIVER = "deliver"
 #: The constraint whose list has an order; every other list is a set.
 ORDERED = "waypoints"
@@ -248,10 +248,10 @@ def _complies(scene: MetricInput, call: Step) -> bool:
 
 
 def _delivery(scene: MetricInput) -> Measure:
-    """Return DR of one case: it ended by itself, the factor ``deliver`` holds, and each expected tool that was called was answered once at least."""
-    deliver = next((factor for factor in scene.case.truth.explicit if factor.id == DELIVER), None)
+    """Return DR of one case: it ended by itself, the requirement ``deliver`` holds, and each expected tool that was called was answered once at least."""
+    deliver = next((requirement for requirement in scene.case.truth.explicit if requirement.id == DELIVER), None)
     if deliver is None:
-        return not_applicable(f"the case has no explicit factor {DELIVER!r}")
+        return not_applicable(f"the case has no explicit requirement {DELIVER!r}")
     if scene.trajectory.ending != "done":
         return Measure(0.0, why=f"the dialogue did not end by itself: {scene.trajectory.ending}")
     calls = _calls(scene)
@@ -273,11 +273,11 @@ def _reading(reading: Reading) -> Measure:
 def _final_pass(scene: MetricInput) -> Measure:
     """Return FPR of one case: 1 where every explicit, hard and fact label passes."""
     if not scene.case.truth.required:
-        return not_applicable("the case has no explicit, hard or fact factor")
+        return not_applicable("the case has no explicit, hard or fact requirement")
     item = item_outcome(scene.case, scene.labels, asserted=_EVERYTHING, count=scene.verdict.explicit_count)
     if item.outcome in ("passed", "failed"):
         return Measure(float(item.outcome == "passed"), why=item.reason)
-    labels = [scene.labels.get(factor) for factor in item.unknown]
+    labels = [scene.labels.get(requirement) for requirement in item.unknown]
     bounded = bool(labels) and all(label is not None and label.bounded for label in labels)
     return Measure(None, item.outcome, item.reason, (0.0, 1.0) if bounded else None)
 

@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import Any
 
 from pytest_mapsat.metrics import CaseRow, case_rows
-from pytest_mapsat.model import BESIDES, Bounds, Difference, Label, Requirement, Run, Scorecard, Step, Turn, lighten
+from pytest_mapsat.model import BESIDES, Bounds, CardRequirement, Difference, Label, Run, Scorecard, Step, Turn, lighten
 from pytest_mapsat.reports import values
 from pytest_mapsat.reports.text import call_text, cut, printable
 
@@ -32,7 +32,7 @@ _CHANGES = 50
 _CHANGE = 1000
 _ANCHOR = re.compile(r"[A-Za-z0-9_.-]{1,120}", re.ASCII)
 #: How a label ended, without what is said of it.
-_ENDED = ("factor", "kind", "outcome", "value", "vacuous", "blame", "by", "idle")
+_ENDED = ("requirement", "kind", "outcome", "value", "vacuous", "blame", "by", "idle")
 #: Labels in the order in which they are read: what is wrong, what is open, what is right.
 _READ = {"failed": 0, "error": 0, "unevaluated": 1, "not_applicable": 3, "passed": 2}
 
@@ -74,12 +74,12 @@ class TurnView:
 
 
 @dataclass(frozen=True)
-class FactorView:
-    """A factor with its label.
+class RequirementView:
+    """A requirement with its label.
 
     Attributes:
-        id: the factor's id.
-        kind: what kind of factor, in words.
+        id: the requirement's id.
+        kind: what kind of requirement, in words.
         text: the requirement.
         source: where the user's wish could have been learnt.
         label: what the judge said; None where nobody judged it.
@@ -152,23 +152,23 @@ class CaseView:
 
     @property
     def missed(self) -> str:
-        """The factors that are not met, then those that are open."""
-        names = [factor.id for factor in self.factors if factor.state in ("failed", "partial")]
-        names += [f"{factor.id}?" for factor in self.factors if factor.open]
+        """The requirements that are not met, then those that are open."""
+        names = [requirement.id for requirement in self.requirements if requirement.state in ("failed", "partial")]
+        names += [f"{requirement.id}?" for requirement in self.requirements if requirement.open]
         return ", ".join(names)
 
     @cached_property
-    def factors(self) -> tuple[FactorView, ...]:
-        """All factors, those that need a look first."""
-        labels = {label.factor: label for label in self.card.labels}
-        found = [self._factor(one, labels.get(one.id)) for one in values.requirements(self.card).values()]
+    def requirements(self) -> tuple[RequirementView, ...]:
+        """All requirements, those that need a look first."""
+        labels = {label.requirement: label for label in self.card.labels}
+        found = [self._requirement(one, labels.get(one.id)) for one in values.requirements(self.card).values()]
         return tuple(sorted(found, key=lambda one: 2.5 if one.label is None else _READ[one.label.outcome]))
 
-    def _factor(self, one: Requirement, label: Label | None) -> FactorView:
+    def _requirement(self, one: CardRequirement, label: Label | None) -> RequirementView:
         kind = values.KIND_TITLES.get(one.kind, one.kind)
         decidable = label is not None and label.outcome in ("unevaluated", "failed") and self._has_reply
         soft = one.kind in ("soft", "implicit")
-        return FactorView(one.id, kind, one.text, one.source, label, decidable, soft)
+        return RequirementView(one.id, kind, one.text, one.source, label, decidable, soft)
 
     @property
     def _has_reply(self) -> bool:
@@ -255,7 +255,7 @@ class RowView:
     @property
     def open(self) -> bool:
         """Whether a label of it is open."""
-        return any(factor.open for view in self.views for factor in view.factors)
+        return any(requirement.open for view in self.views for requirement in view.requirements)
 
     def span(self, metric: str) -> Bounds | None:
         """Return the least and the most that a metric comes to over its episodes; None where nothing is known of it."""
@@ -266,16 +266,19 @@ class RowView:
 
 
 def opening(card: Scorecard) -> Scorecard:
-    """Return of a scorecard what lists show of it: what the user asked, and the words of factors that are not met."""
+    """Return of a scorecard what lists show of it: what the user asked, and the words of requirements that are not met."""
     turns = [
         turn.model_copy(update={"text": turn.text[: 10 * _QUERY], "steps": ()}) for turn in card.trajectory.turns[:1]
     ]
-    met = {one.factor for one in card.labels if one.value == 1 and one.kind not in BESIDES}
+    met = {one.requirement for one in card.labels if one.value == 1 and one.kind not in BESIDES}
     kept = card.model_copy(
         update={
             "trajectory": card.trajectory.model_copy(update={"turns": tuple(turns)}),
             "labels": tuple(
-                [_silent(*[getattr(one, name) for name in _ENDED]) if one.factor in met else one for one in card.labels]
+                [
+                    _silent(*[getattr(one, name) for name in _ENDED]) if one.requirement in met else one
+                    for one in card.labels
+                ]
             ),
             "requirements": tuple([_untold(one.id, one.kind) if one.id in met else one for one in card.requirements]),
             "misread": None,  # the means stand in the run's summary
@@ -292,8 +295,8 @@ def _silent(*ended: Any) -> Label:
 
 
 @lru_cache(maxsize=10_000)
-def _untold(name: str, kind: str) -> Requirement:
-    return Requirement(id=name, kind=kind, text="")
+def _untold(name: str, kind: str) -> CardRequirement:
+    return CardRequirement(id=name, kind=kind, text="")
 
 
 def told_views(rows: Sequence[RowView], dialogues: Dialogues | None) -> dict[int, tuple[CaseView, ...]]:

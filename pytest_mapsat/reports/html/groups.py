@@ -11,7 +11,7 @@ from pytest_mapsat.reports import values
 #: A bar is so many units long.
 _BAR = 100.0
 #: Groups of a dimension that are shown at once; the others are folded.
-_OPEN_DIMENSIONS = ("domain", "factor_source", "difficulty")
+_OPEN_DIMENSIONS = ("domain", "requirement_source", "difficulty")
 
 
 @dataclass(frozen=True, slots=True)

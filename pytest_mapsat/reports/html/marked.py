@@ -21,12 +21,12 @@ class Piece:
     Attributes:
         text: the words.
         state: the outcome of the gravest label that rests on them; empty where none does.
-        factors: the factors of those labels.
+        requirements: the requirements of those labels.
     """
 
     text: str
     state: str = ""
-    factors: tuple[str, ...] = ()
+    requirements: tuple[str, ...] = ()
 
 
 def pieces(text: str, turn: int, labels: Iterable[Label], *, most: int) -> list[Piece]:
@@ -53,4 +53,4 @@ def _piece(text: str, labels: Sequence[Label]) -> Piece:
     if not labels:
         return Piece(text)
     state = max((label.outcome for label in labels), key=lambda outcome: _GRAVITY.get(outcome, 0))
-    return Piece(text, state, tuple(dict.fromkeys(label.factor for label in labels)))
+    return Piece(text, state, tuple(dict.fromkeys(label.requirement for label in labels)))

@@ -99,7 +99,7 @@ def _environment() -> Environment:
         "before_and_now": changes.before_and_now,
         "change_rows": changes.change_rows,
         "counted": changes.counts_text,
-        "factor_change": changes.factor_change,
+        "requirement_change": changes.requirement_change,
         "flip": changes.flip,
     }
     return environment

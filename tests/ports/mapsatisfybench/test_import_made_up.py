@@ -47,10 +47,15 @@ def test_each_part_of_a_row_becomes_a_part_of_the_case(tmp_path):
     assert (seen.location.lon, seen.location.lat, seen.location.name, seen.city) == (120.5, 30.25, "a gate", "P/C")
     assert seen.history == ("looked at a", "looked at b")
     assert case.truth.intent == "I want to go"
-    assert [(factor.id, factor.text) for factor in case.truth.explicit] == [("e1", "go there")]
-    (factor,) = case.truth.implicit
-    assert (factor.id, factor.severity, factor.weight, factor.source) == ("z1", "hard", 1.2, "unstated")
-    assert factor.evidence[0].text == "in a hurry"
+    assert [(requirement.id, requirement.text) for requirement in case.truth.explicit] == [("e1", "go there")]
+    (requirement,) = case.truth.implicit
+    assert (requirement.id, requirement.severity, requirement.weight, requirement.source) == (
+        "z1",
+        "hard",
+        1.2,
+        "unstated",
+    )
+    assert requirement.evidence[0].text == "in a hurry"
     assert [(fact.id, fact.text) for fact in case.truth.facts] == [("f1", "times agree")]
     policy = case.truth.clarification
     assert (policy.max_turns, policy.reference_turns, policy.note) == (2, None, "two things are open")

@@ -98,7 +98,7 @@ def test_every_case_has_its_parts(cases):
         case.id[:6]: (
             len(case.truth.explicit),
             len(case.truth.implicit),
-            sum(factor.severity == "hard" for factor in case.truth.implicit),
+            sum(requirement.severity == "hard" for requirement in case.truth.implicit),
             case.truth.clarification.max_turns,
             len(case.truth.tools),
             len(case.truth.facts),
@@ -110,10 +110,10 @@ def test_every_case_has_its_parts(cases):
 
 
 def test_weights_and_evidence_are_kept(cases):
-    weights = [factor.weight for case in cases for factor in case.truth.implicit]
+    weights = [requirement.weight for case in cases for requirement in case.truth.implicit]
     assert (min(weights), max(weights)) == (0.384, 1.2)
     assert sum(weight > 1 for weight in weights) == 17
-    assert all(factor.evidence[0].text for case in cases for factor in case.truth.implicit)
+    assert all(requirement.evidence[0].text for case in cases for requirement in case.truth.implicit)
 
 
 def test_every_context_is_whole(cases):

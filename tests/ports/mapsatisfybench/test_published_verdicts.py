@@ -25,11 +25,11 @@ def published_case(row):
     implicit = [
         {
             "id": f"z{index}",
-            "text": factor["rubric_instruction"],
-            "severity": factor["constraint_type"],
-            "weight": factor["evidence_confidence"],
+            "text": requirement["rubric_instruction"],
+            "severity": requirement["constraint_type"],
+            "weight": requirement["evidence_confidence"],
         }
-        for index, factor in enumerate(truth["implicit_intent"])
+        for index, requirement in enumerate(truth["implicit_intent"])
     ]
     truth = {
         "explicit": [{"id": f"e{index}", "text": text} for index, text in enumerate(truth["explicit_intent"])],
@@ -59,7 +59,7 @@ def test_the_labels_of_published_verdicts_give_the_published_figures(pattern, ca
     }
     expected = published_rows("verdicts_gpt53.jsonl")[case_id]["metrics"]
     assert found == {name: pytest.approx(expected[name], abs=1e-4) for name in found}
-    assert len(verdict.labels) == len(case.truth.factors)
+    assert len(verdict.labels) == len(case.truth.requirements)
     assert [warning for warning in verdict.warnings if "joined by case id" not in warning] == []
 
 

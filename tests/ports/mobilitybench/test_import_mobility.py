@@ -35,7 +35,7 @@ class Imported:
         steps = [self.step(name, call.tool, call.arguments) for call in case.truth.oracle[0].calls if calls]
         turns = (Turn(role="user", text=case.visible.query), Turn(role="agent", text=text, steps=tuple(steps)))
         context = Context.of(case, Trajectory(case=case.id, turns=turns), self.suite.tools)
-        return {label.factor: label.outcome for label in labels_of(case, context)}
+        return {label.requirement: label.outcome for label in labels_of(case, context)}
 
     def step(self, name: str, tool: str, arguments: dict[str, object]) -> Step:
         answer = self.sandboxes[name].call(tool, arguments)
@@ -43,8 +43,12 @@ class Imported:
 
     def earned(self, name: str, text: str, *, calls: bool = True) -> str:
         """Return green where every required label passed, red where one failed, open otherwise."""
-        required = {factor.id for factor in self.cases[name].truth.required}
-        found = {outcome for factor, outcome in self.answered(name, text, calls=calls).items() if factor in required}
+        required = {requirement.id for requirement in self.cases[name].truth.required}
+        found = {
+            outcome
+            for requirement, outcome in self.answered(name, text, calls=calls).items()
+            if requirement in required
+        }
         return "red" if "failed" in found else "green" if found == {"passed"} else "open"
 
 
@@ -252,7 +256,7 @@ def test_the_strategy_must_stand_in_the_call(imported):
         step = Step(kind="call", tool=call.tool, arguments=arguments, result=answer.result, status="ok")
         turns = (Turn(role="user", text=case.visible.query), Turn(role="agent", text=text, steps=(step,)))
         context = Context.of(case, Trajectory(case=case.id, turns=turns), imported.suite.tools)
-        outcomes.append({label.factor: label.outcome for label in labels_of(case, context)}["strategy"])
+        outcomes.append({label.requirement: label.outcome for label in labels_of(case, context)}["strategy"])
     assert outcomes == ["passed", "failed"]
 
 

@@ -54,9 +54,9 @@ def dialogues(suite, cases):
 def outcome(suite, case, steps, text):
     """Return 1, 0, or None where a required label is open."""
     turns = (Turn(role="user", text=case.visible.query), Turn(role="agent", text=text, steps=steps))
-    required = {factor.id for factor in case.truth.required}
+    required = {requirement.id for requirement in case.truth.required}
     context = Context.of(case, Trajectory(case=case.id, turns=turns), suite.tools)
-    found = {label.outcome for label in labels_of(case, context) if label.factor in required}
+    found = {label.outcome for label in labels_of(case, context) if label.requirement in required}
     return 0 if "failed" in found else 1 if found == {"passed"} else None
 
 

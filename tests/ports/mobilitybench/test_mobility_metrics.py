@@ -15,10 +15,10 @@ from pytest_mapsat.model import (
     Case,
     Equal,
     ExpectedTool,
-    ExplicitFactor,
+    ExplicitRequirement,
     FactRequirement,
     Fault,
-    ImplicitFactor,
+    ImplicitRequirement,
     OneOf,
     Tool,
     Truth,
@@ -79,8 +79,8 @@ INN, MILL, BARN = call("find", name="Inn"), call("find", name="mill "), call("fi
 WAY = call("route", to="10.0004,50.0001")
 
 
-def case_of(*, tools=(), output=None, asks=ASKS, factors=("deliver",), **truth):
-    explicit = tuple(ExplicitFactor(id=factor, text="a wish") for factor in factors)
+def case_of(*, tools=(), output=None, asks=ASKS, requirements=("deliver",), **truth):
+    explicit = tuple(ExplicitRequirement(id=requirement, text="a wish") for requirement in requirements)
     truth = Truth(explicit=explicit, tools=tools, output=output or {}, **truth)
     return Case(id="c1", visible=Visible(query="To the mill!", output_schema=asks), truth=truth)
 
@@ -91,7 +91,7 @@ def card_of(case, *calls, output=None, labels=None, **fields):
     return score(
         case,
         trajectory.model_copy(update={"turns": tuple(turns)}),
-        make_verdict(labels if labels is not None else [label("e", 1).model_copy(update={"factor": "deliver"})]),
+        make_verdict(labels if labels is not None else [label("e", 1).model_copy(update={"requirement": "deliver"})]),
         asserted=frozenset(),
         satisfies=satisfies,
         tools=TOOLS,
@@ -315,20 +315,20 @@ def test_what_was_asked_for_is_delivered_by_an_answer_that_rests_on_answered_cal
         card_of(case, INN, missed),
         card_of(case, INN, WAY, ending="max_turns"),
         card_of(case, INN, WAY, ending="stalled"),
-        card_of(case, INN, WAY, labels=[label("e", 0).model_copy(update={"factor": "deliver"})]),
+        card_of(case, INN, WAY, labels=[label("e", 0).model_copy(update={"requirement": "deliver"})]),
     ):
         assert found(card, "dr") == 0
-    undecided = label("e", None, why="undecided: unclear").model_copy(update={"factor": "deliver"})
+    undecided = label("e", None, why="undecided: unclear").model_copy(update={"requirement": "deliver"})
     assert card_of(case, INN, WAY, labels=[undecided]).bounds["mobility_dr"] == (0, 1)
     assert card_of(case, INN, missed, labels=[undecided]).metrics["mobility_dr"] == 0
-    assert found(card_of(case_of(factors=("e1",)), labels={"e1": 1}), "dr") == "not_applicable"
+    assert found(card_of(case_of(requirements=("e1",)), labels={"e1": 1}), "dr") == "not_applicable"
 
 
 FULL = case_of(
-    factors=("e1", "e2"),
+    requirements=("e1", "e2"),
     implicit=(
-        ImplicitFactor(id="h1", text="a need", severity="hard", weight=1),
-        ImplicitFactor(id="s1", text="a need", severity="soft", weight=1),
+        ImplicitRequirement(id="h1", text="a need", severity="hard", weight=1),
+        ImplicitRequirement(id="s1", text="a need", severity="soft", weight=1),
     ),
     facts=(FactRequirement(id="f1", text="a fact"),),
 )
@@ -337,9 +337,9 @@ ALL_PASSED = {"e1": 1, "e2": 1, "h1": 1, "s1": 0, "f1": 1}
 
 def test_an_answer_passes_where_every_explicit_hard_and_fact_label_does():
     assert found(card_of(FULL, labels=ALL_PASSED), "fpr") == 1
-    for factor in ("e1", "e2", "h1", "f1"):
-        assert found(card_of(FULL, labels={**ALL_PASSED, factor: 0}), "fpr") == 0
-    soft_only = case_of(factors=(), implicit=FULL.truth.implicit[1:])
+    for requirement in ("e1", "e2", "h1", "f1"):
+        assert found(card_of(FULL, labels={**ALL_PASSED, requirement: 0}), "fpr") == 0
+    soft_only = case_of(requirements=(), implicit=FULL.truth.implicit[1:])
     assert found(card_of(soft_only, labels={"s1": 0}), "fpr") == "not_applicable"
 
 

@@ -22,7 +22,7 @@ def thing(reply, number, value, **fields):
 
 def besides(kind, name, value, **fields):
     outcome = "unevaluated" if value is None else "passed" if value else "failed"
-    return Label(factor=name, kind=kind, outcome=outcome, value=value, **fields)
+    return Label(requirement=name, kind=kind, outcome=outcome, value=value, **fields)
 
 
 def dialogue(*steps_of_replies, **fields):

@@ -90,7 +90,7 @@
         at.hidden = !link;
         if (link) at.href = link.hash;
       }
-      for (const factor of all("[data-decide]", article)) if (!factor.querySelector(".decide")) ask(factor);
+      for (const requirement of all("[data-decide]", article)) if (!requirement.querySelector(".decide")) ask(requirement);
       const heading = article.querySelector("h1");
       document.title = `${heading.textContent} · mapsat`;
       scrollTo(0, 0);
@@ -121,12 +121,12 @@
     }
   });
 
-  // Pointing at a factor lights the words that it rests on.
+  // Pointing at a requirement lights the words that it rests on.
   const light = (event, on) => {
-    const factor = event.target.closest?.(".factor");
-    if (!factor) return;
-    for (const mark of all("mark", factor.closest("article")))
-      mark.classList.toggle("lit", on && mark.dataset.f.split(" ").includes(factor.dataset.f));
+    const requirement = event.target.closest?.(".requirement");
+    if (!requirement) return;
+    for (const mark of all("mark", requirement.closest("article")))
+      mark.classList.toggle("lit", on && mark.dataset.f.split(" ").includes(requirement.dataset.f));
   };
   for (const [name, on] of [["mouseover", true], ["mouseout", false], ["focusin", true], ["focusout", false]])
     addEventListener(name, (event) => light(event, on));
@@ -139,30 +139,30 @@
   };
   const given = new Map();
   const levels = [["0.75", "¾"], ["0.5", "½"], ["0.25", "¼"]];
-  const ask = (factor) => {
-    const outcomes = [["passed", "met"], ...(factor.dataset.decide === "soft" ? levels : []), ["failed", "broken"]];
+  const ask = (requirement) => {
+    const outcomes = [["passed", "met"], ...(requirement.dataset.decide === "soft" ? levels : []), ["failed", "broken"]];
     const choices = [...outcomes, ["", "as it is"]].map(([value, name]) =>
       made("label", {}, made("input", { type: "radio", name: "outcome", value, defaultChecked: !value }), name));
     const why = made("input", { type: "text", name: "why", maxLength: 1000, autocomplete: "off" });
-    const legend = made("legend", { className: "unseen" }, `Decide ${factor.dataset.f}`);
+    const legend = made("legend", { className: "unseen" }, `Decide ${requirement.dataset.f}`);
     const form = made("form", {}, made("fieldset", {}, legend, ...choices), made("label", { className: "reason" }, "reason", why));
-    const open = factor.classList.contains("unevaluated");
+    const open = requirement.classList.contains("unevaluated");
     const fold = made("details", { className: "decide", open }, made("summary", {}, open ? "Decide" : "Decide otherwise"), form);
     form.addEventListener("submit", (event) => event.preventDefault());
     form.addEventListener("input", () => {
       const outcome = new FormData(form).get("outcome");
-      if (outcome) given.set(form, ruling(factor, outcome, why.value.trim())); else given.delete(form);
+      if (outcome) given.set(form, ruling(requirement, outcome, why.value.trim())); else given.delete(form);
       unsaved = true;
       count();
     });
-    factor.append(fold);
+    requirement.append(fold);
   };
-  const ruling = (factor, outcome, why) => {
-    const { case: id, trial, agent, attempt } = factor.closest("article").dataset;
+  const ruling = (requirement, outcome, why) => {
+    const { case: id, trial, agent, attempt } = requirement.closest("article").dataset;
     const line = { case: id, trial: Number(trial) };
     if (agent) line.agent = agent;
     if (attempt !== "1") line.attempt = Number(attempt);
-    line.factor = factor.dataset.f;
+    line.requirement = requirement.dataset.f;
     line.outcome = Number(outcome) || outcome;
     if (why) line.why = why;
     return line;

@@ -1,0 +1,380 @@
+"""The one table of options: name, kind of value, default, help, where each may be said, and what it changes.
+
+pytest's registration, the settings of a run, the commands that take the same values, the checks of resumed and compared runs and
+the reference read it. It is loaded in every pytest run, so it imports only light parts of the standard library.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple
+
+#: ``flag``: on or off. ``optional``: may stand without a value, which is "on". ``word``: one of ``words``. ``text``: read by the room it is for.
+Kind = Literal["text", "flag", "optional", "whole", "seconds", "dollars", "word", "path"]
+#: ``episode``: what happens in an episode or how it is judged. ``item``: what a scorecard says of it. ``run``: how much is run, and what
+#: the gate makes of it. ``nothing``: nothing that stands in the run file, times aside.
+Change = Literal["episode", "item", "run", "nothing"]
+
+_DAY = 86_400
+
+
+class Option(NamedTuple):
+    """One option.
+
+    Attributes:
+        name: on the command line ``--mapsat-NAME``, in an ini file ``mapsat_NAME``.
+        metavar: the value, as help shows it.
+        help: one sentence.
+        kind: how a value is read.
+        default: as it would be typed; empty where there is none.
+        changes: what another value changes.
+        words: the values of kind ``word``.
+        least: the least of kind ``whole``.
+        most: the most of kind ``whole``.
+        repeatable: whether it may be given several times.
+        typed: whether it may be given on the command line.
+        ini: whether it may stand in an ini file.
+        suite: the key of ``suite.yaml`` that says it where neither command line nor ini file does; empty: none.
+        fields: the options of a run file that its value becomes, where these are called otherwise.
+    """
+
+    name: str
+    metavar: str
+    help: str
+    kind: Kind = "text"
+    default: str = ""
+    changes: Change = "nothing"
+    words: tuple[str, ...] = ()
+    least: int = 1
+    most: int = 999_999_999
+    repeatable: bool = False
+    typed: bool = True
+    ini: bool = False
+    suite: str = ""
+    fields: tuple[str, ...] = ()
+
+    @property
+    def dest(self) -> str:
+        """The name under which pytest keeps it and its ini value."""
+        return "mapsat_" + self.name.replace("-", "_")
+
+    def read(self, text: str) -> Any:
+        """Return the value that a text stands for: bool, int, float or str; None for an empty text without a default.
+
+        Raises:
+            ValueError: it stands for none; with what was expected.
+        """
+        text = text.strip() or self.default
+        if self.kind == "flag":
+            return _word(text or "off", ("on", "off")) == "on"
+        if not text:
+            return None
+        if self.kind == "word":
+            return _word(text, self.words)
+        if self.kind == "whole":
+            return self._whole(text)
+        if self.kind == "seconds":
+            return _positive(text, _DAY, "seconds, more than 0 and at most a day")
+        return _positive(text, 1e9, "US dollars, more than 0") if self.kind == "dollars" else text
+
+    def _whole(self, text: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,9}", text) or not self.least <= int(text) <= self.most:
+            bound = f" to {self.most:,}" if self.most < Option._field_defaults["most"] else ""
+            raise ValueError(f"found {text!r}, expected a whole number from {self.least}{bound}")
+        return int(text)
+
+
+def _word(text: str, words: tuple[str, ...]) -> str:
+    if text not in words:
+        raise ValueError(f"found {text!r}, expected {', '.join(words[:-1])} or {words[-1]}")
+    return text
+
+
+def _positive(text: str, most: float, expected: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 < value <= most:
+        raise ValueError(f"found {text!r}, expected {expected}")
+    return value
+
+
+_TABLE = (
+    Option(
+        "agent",
+        "SPEC",
+        "the agent under test: module:attr, recorded:PATH, baseline:silent, baseline:constant, baseline:oracle, "
+        "react:MODEL or plan:MODEL (a model with our prompts), fixture (the mapsat_agent fixture), or off. Without it no case is collected",
+        ini=True,
+        changes="episode",
+    ),
+    Option(
+        "cases",
+        "PATH",
+        "a suite, or a part of one; repeatable; replaces the default (benchmark_cases, where it exists)",
+        kind="path",
+        repeatable=True,
+        ini=True,
+    ),
+    Option(
+        "user",
+        "SPEC",
+        "who speaks for the user: scripted, silent, llm:MODEL, or scripted+llm:MODEL (the model only chooses a prepared answer)",
+        default="scripted",
+        ini=True,
+        suite="episode.user",
+        changes="episode",
+    ),
+    Option(
+        "judge",
+        "SPEC",
+        "who judges: checks (machine checks), recorded:PATH, llm:MODEL (a model, for every label that has to be read), "
+        "llm-lean:MODEL (a model, for facts and for what the checks do not pass) or module:attr",
+        default="checks",
+        ini=True,
+        changes="episode",
+    ),
+    Option(
+        "judge-votes",
+        "N",
+        "evaluations of one dialogue by a judge that asks a model (default 3)",
+        kind="whole",
+        most=99,
+        changes="episode",
+    ),
+    Option(
+        "metrics",
+        "LIST",
+        "metric sets that every suite is measured by besides its own, as in pipa,mobility; only in an ini file: what one suite is "
+        "measured by stands in its suite.yaml",
+        typed=False,
+        ini=True,
+        changes="item",
+    ),
+    Option(
+        "profile",
+        "",
+        "give what the profile tools would return as context (the profile setting)",
+        kind="flag",
+        default="off",
+        changes="episode",
+    ),
+    Option(
+        "form",
+        "",
+        "ask the agent once more when the dialogue has ended, out of score, for a form about its last reply, from which the checks read on",
+        kind="flag",
+        default="off",
+        typed=False,
+        suite="form",
+        changes="episode",
+    ),
+    Option(
+        "trials",
+        "N or K/N",
+        "episodes per case; with K/N a case passes when K of its N trials do",
+        default="1",
+        changes="run",
+        fields=("trials", "pass_rule"),
+    ),
+    Option(
+        "on-miss",
+        "MODE",
+        "what a call gets that no recording answers: strict: nothing is recorded; record: the answer of your own tool "
+        "(--mapsat-tools), which is kept in the suite; simulate:MODEL: an answer that a model makes up, kept and marked as such",
+        default="strict",
+        changes="episode",
+    ),
+    Option(
+        "tools", "SPEC", "your own tools for --mapsat-on-miss=record: module:attr of functions, a module, or an object"
+    ),
+    Option(
+        "concurrency",
+        "N",
+        "episodes under way at once in each process (default 16 for coroutines and models, 1 for other agents)",
+        kind="whole",
+        most=1_000,
+    ),
+    Option(
+        "executor",
+        "SPEC",
+        "where episodes are played: local, or dask:ADDRESS, on the workers of a dask cluster (the extra dask)",
+        default="local",
+    ),
+    Option(
+        "max-turns",
+        "N",
+        "agent replies per episode",
+        kind="whole",
+        default="10",
+        suite="episode.max_turns",
+        changes="episode",
+    ),
+    Option(
+        "timeout",
+        "SECONDS",
+        "wall time per episode",
+        kind="seconds",
+        default="300",
+        suite="episode.timeout",
+        changes="episode",
+        fields=("timeout_seconds",),
+    ),
+    Option(
+        "assert",
+        "LIST",
+        "what fails an item: hard, facts, policies, explicit, soft, success, all, or none",
+        default="explicit,hard,facts",
+        ini=True,
+        suite="assert",
+        changes="item",
+    ),
+    Option(
+        "fail-under",
+        "EXPR",
+        "thresholds, as in ar=0.65,ses=0.28 or navigation.ar=0.6; ar=0.65@95 asks the 95 % interval; ceilings, as in cost<=0.50, "
+        "case.calls<=8 or tokens<=1.5x (of the run compared with); repeatable",
+        repeatable=True,
+        ini=True,
+        changes="run",
+        fields=("fail_under", "fail_under_from"),
+    ),
+    Option(
+        "allow-undecided",
+        "N",
+        "cases, or with % their share, whose undecided labels may stay open though they could turn a threshold",
+        default="0",
+        changes="run",
+    ),
+    Option(
+        "compare",
+        "PATH",
+        "hold this run against a saved one, case by case; given twice, against an anchor besides",
+        kind="path",
+        repeatable=True,
+    ),
+    Option(
+        "max-drop",
+        "EXPR",
+        "how far a mean may fall against the run of --mapsat-compare, as in ar:0.02,navigation.ar:0.05 (ar:0.02@sampled: on cases like these), how "
+        "many cases may flip (flips:0, the default), how much the share of undecided cases may rise (undecided:0.05); repeatable",
+        repeatable=True,
+        changes="run",
+        fields=("max_drop", "max_drop_from"),
+    ),
+    Option(
+        "inconclusive",
+        "WORD",
+        "what a comparison means that cannot tell: pass, with a warning, or fail",
+        kind="word",
+        default="pass",
+        words=("pass", "fail"),
+        changes="run",
+    ),
+    Option(
+        "sample",
+        "N",
+        "run N cases of each suite, drawn by a digest of their ids and spread as its suite.yaml says under sample: {by, seed}, so that a smaller "
+        "sample lies in a larger one; all: every case",
+        default="all",
+        suite="sample",
+        changes="run",
+        fields=("sample", "sample_by", "sample_seed"),
+    ),
+    Option("shard", "I/N", "run one part of the cases, as 2/8; mapsat merge puts the parts together", changes="run"),
+    Option("save", "PATH", "write the run file (JSON); PATH.journal has every episode that has ended", kind="path"),
+    Option(
+        "report",
+        "TYPE:PATH",
+        "write a report: html, json, markdown or github (step summary and annotations; github: alone is the step under way); repeatable",
+        repeatable=True,
+    ),
+    Option(
+        "cache",
+        "MODE",
+        "answers of models: auto: use what is kept, and keep what is new; only: call no model; refresh: ask anew; off: keep nothing",
+        kind="word",
+        default="auto",
+        words=("auto", "only", "refresh", "off"),
+    ),
+    Option(
+        "max-cost",
+        "USD",
+        "what models may cost in this run; an episode that would need more is skipped",
+        kind="dollars",
+    ),
+    Option(
+        "isolate",
+        "env:NAME,memory:MB",
+        "agents in processes of their own, without suite, truth or environment; env:NAME passes a variable on, such as a key, and memory:MB "
+        "bounds each process; before a path write --mapsat-isolate=on",
+        kind="optional",
+        default="off",
+        ini=True,
+    ),
+    Option(
+        "resume",
+        "PATH",
+        "go on from the journal or the run file of a run that did not end: run what it lacks",
+        kind="path",
+    ),
+)
+
+#: All options by name.
+OPTIONS = {option.name: option for option in _TABLE}
+
+#: What stands in the place of options that there are no more.
+REMOVED = {
+    "pass-rule": "--mapsat-trials=K/N",
+    "compare-fail": "--mapsat-max-drop=EXPR",
+    "compare-on": "mapsat compare BASELINE NEW --common, for runs that are alike in part",
+    "allow-lost": "--mapsat-resume=PATH, which plays what was lost; a run that lacks a case is invalid",
+    "decisions": "decisions.jsonl in the folder of the suite",
+    "metrics": "metrics: in suite.yaml, or mapsat_metrics in an ini file",
+    "form": "form: true in suite.yaml",
+    "sample-by": "sample: {by: [NAME]} in suite.yaml",
+    "sample-seed": "sample: {seed: N} in suite.yaml",
+    "durations": "--mapsat-shard=I/N alone, which spreads cases by a digest of their ids",
+    "rpm": "a parameter of the model, as in llm:MODEL?rpm=60",
+    "tpm": "a parameter of the model, as in llm:MODEL?tpm=90000",
+    "max-tokens": "--mapsat-max-cost=USD, or the ceiling --mapsat-fail-under='tokens<=N'",
+    "isolate-env": "--mapsat-isolate=env:NAME",
+    "memory": "--mapsat-isolate=memory:MB",
+}
+
+
+def fields_that_change(*changes: Change) -> frozenset[str]:
+    """Return the options of a run file, by the names they have there, whose values change such things."""
+    return frozenset(field for option in _TABLE if option.changes in changes for field in fields_of(option))
+
+
+def fields_of(option: Option) -> tuple[str, ...]:
+    """Return the options of a run file that the value of an option becomes, by the names they have there."""
+    return option.fields or (option.name.replace("-", "_"),)
+
+
+def refuse_removed(arguments: Iterable[str]) -> str:
+    """Return what to say of the first argument that is an option of old; empty where there is none."""
+    for argument in arguments:
+        name = argument.partition("=")[0].removeprefix("--mapsat-")
+        if argument.startswith("--mapsat-") and name in REMOVED:
+            return f"--mapsat-{name} is gone: use {REMOVED[name]}"
+    return ""
+
+
+def refuse_ini(keys: Iterable[str]) -> str:
+    """Return what to say of the first key of an ini file that is an option and no key; empty where there is none."""
+    for key in keys:
+        name = key.removeprefix("mapsat_").replace("_", "-")
+        option = OPTIONS.get(name)
+        if not key.startswith("mapsat_") or (option is not None and option.ini):
+            continue
+        if option is not None:
+            suite = f", or {option.suite} in suite.yaml" if option.suite else ""
+            line = f"--mapsat-{name} on the command line or in addopts{suite}" if option.typed else REMOVED[name]
+            return f"{key} is no key of an ini file: use {line}"
+        if name in REMOVED:
+            return f"{key} is gone: use {REMOVED[name]}"
+    return ""
