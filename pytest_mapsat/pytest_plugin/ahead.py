@@ -89,7 +89,7 @@ class AheadOfItems:
         self._place = 0
         self._now: tuple[pytest.Item, ...] = ()
         self._asked = False
-        self._as_it_was = Surroundings(streams=False)
+        self._as_it_was = Surroundings()
         #: How many items run in their own turn only, by the fixture that wants it so.
         self.in_turn: Counter[str] = Counter()
         #: How many agents were left behind in their replies when the run ended.
@@ -104,7 +104,7 @@ class AheadOfItems:
             return (yield)  # the items run on workers
         self._items = session.items
         self._queue = _queue_of_worker(self._config)
-        self._as_it_was = Surroundings(streams=False)
+        self._as_it_was = Surroundings()
         with self._keeper.keeping():
             try:
                 return (yield)
@@ -126,7 +126,7 @@ class AheadOfItems:
             if isinstance(item.parent, CaseFile):
                 self._forget(_key_of(item))
             if not self._asked:
-                self._as_it_was = Surroundings(streams=False)
+                self._as_it_was = Surroundings()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self) -> Generator[None, object, object]:

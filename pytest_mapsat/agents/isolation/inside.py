@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import socket
 from collections.abc import Mapping
 from contextlib import suppress
@@ -11,21 +12,29 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, cast
 
-from pytest_mapsat.agents.context import AgentContext, Session
-from pytest_mapsat.agents.faults import AgentFault, describe
-from pytest_mapsat.agents.jsondata import as_json
 from pytest_mapsat.agents.reply import Reply
 from pytest_mapsat.agents.resolve import resolve_source
-from pytest_mapsat.agents.source import AgentSource, Conversation
+from pytest_mapsat.agents.returned import AgentFault, as_json, describe
+from pytest_mapsat.agents.source import AgentContext, AgentSource, Conversation, Session
 from pytest_mapsat.model import Case, Json, JsonObject, MapsatError, Noun, Tool, Turn
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 from pytest_mapsat.secrets import name_secrets
-from pytest_mapsat.user_code import keep_spare, listening, make_room
+from pytest_mapsat.user_code import listening
 
 from .wire import MOST_BYTES, Broken, Call, Inbox, Ready, Said, Thought, Unusable, packed
 
 #: A message of pytest's may have any length that fits before it.
 _ANY_LENGTH = 1 << 32
+
+
+#: Memory beyond the limit, bytes: to say that none is left takes some.
+SPARE = 8 << 20
+
+
+def make_room() -> None:
+    """Let this process have what is kept to say that its memory is used up."""
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
 class _Line:
@@ -108,6 +117,7 @@ class _Episode:
 
     def __init__(self, line: _Line, source: AgentSource, opened: JsonObject) -> None:
         self._line = line
+        self._owner = os.getpid()
         self._port = _Port(line)
         self._context: JsonObject = {}
         self._session = Session(opened["session"], self._port.think)
@@ -123,13 +133,15 @@ class _Episode:
         self._session.remember(Turn(role=role, text=text) for role, text in asked["said"])
         turn = self._port.open()
         message = self._reply(turn, asked["message"], form=asked["form"])
+        if os.getpid() != self._owner:
+            os._exit(1)  # a copy that the agent has forked: the process itself answers
         self._port.close()
         try:
             self._line.send(message)
         except ValueError as error:
             self._line.send(Broken(turn=turn, message=f"the agent's reply cannot be sent: {error}"))
-        except MemoryError as error:
-            make_room(error)
+        except MemoryError:
+            make_room()
             self._line.send(Broken(turn=turn, message="MemoryError: none is left to send the agent's reply"))
 
     def _reply(self, turn: int, message: str, *, form: bool) -> Said | Broken:
@@ -142,7 +154,7 @@ class _Episode:
                 turn=turn, message=told.message, detail=told.detail, blame="infrastructure" if unreachable else "agent"
             )
         except BaseException as error:  # noqa: BLE001  # whatever is left of it, such as no memory for ours
-            make_room(error)
+            make_room()
             fault = describe(error, blame="agent")
             return Broken(turn=turn, message=fault.message, detail=fault.detail)
         return Said(turn=turn, text=reply.text, thoughts=list(reply.thoughts), usage=reply.usage, output=reply.output)
@@ -170,7 +182,6 @@ def serve(end: socket.socket) -> None:
 
     The module is imported on the main thread and the agent called on another one, as in pytest's process.
     """
-    keep_spare()
     line = _Line(end)
     with suppress(EOFError, OSError):
         source = _found(line)
@@ -181,11 +192,13 @@ def serve(end: socket.socket) -> None:
 
 
 def _found(line: _Line) -> AgentSource | None:
-    told = line.receive()
+    told, owner = line.receive(), os.getpid()
     name_secrets(told["redact"])
     try:
         with listening():
             source = resolve_source(told["spec"], root=Path(told["root"]))
+            if os.getpid() != owner:
+                os._exit(1)  # a copy that the module has forked
     except MapsatError as error:
         line.send(Unusable(message=str(error)))
         return None

@@ -23,8 +23,6 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from pytest_mapsat.user_code import SPARE
-
 from . import inside
 from .locks import give_up_rights, prctl, see_no_others
 from .processes import remove
@@ -207,8 +205,8 @@ def _move_in(line: int, out: int, err: int, folder: str, memory: int) -> socket.
     tempfile.tempdir = None  # the keeper has looked it up for itself
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory:
-        most = (memory << 20) + SPARE
-        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+        most = memory << 20
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most + inside.SPARE))
     faulthandler.enable()
     return socket.socket(fileno=line)
 

@@ -10,11 +10,10 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import Literal
 
-from pytest_mapsat.agents.context import AgentContext, Session
-from pytest_mapsat.agents.faults import AgentFault, scrubbed
 from pytest_mapsat.agents.reply import Reply
-from pytest_mapsat.agents.reply_check import checked
 from pytest_mapsat.agents.resolve import search_first
+from pytest_mapsat.agents.returned import AgentFault, checked, scrubbed
+from pytest_mapsat.agents.source import AgentContext, Session
 from pytest_mapsat.model import Blame, Case, InfrastructureError, JsonObject, UsageError
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 from pytest_mapsat.secrets import named_secrets
