@@ -146,7 +146,7 @@ def test_lost_items_are_listed_ten_at_most():
     assert lines[first + 9 : first + 12] == [
         "         nav-19 trial 1: not started",
         "         and 3 more",
-        "gate     INVALID: 13 cases lost (lost 13: nav-10, nav-11, nav-12 and 10 more), 0",
+        "gate     INVALID: 13 cases lost (lost 13: nav-10, nav-11, nav-12 and 10 more)",
     ]
 
 
