@@ -205,7 +205,7 @@ def test_pipa_measures_any_suite_and_a_saved_run_alike(project, capsys, monkeypa
         [
             "*passed*satisfied*asked*",
             "",
-            "pipa*cases*AVG*S*A*O*P*R",
+            "pipa*AVG*S*A*O*P*R",
             "*gate*FAILED: navigation.pipa_s 0.5000 < 0.9*",
         ]
     )
