@@ -207,16 +207,12 @@ def _rank(name: str, place: int) -> int:
 
 def _legend(run: Run, width: int) -> Iterator[Line]:
     """Say what the first column is made of, what a range means, and where not every case counts."""
-    told = (
-        ["satisfied (AR) = asked x unasked; per turn (SES) falls with each reply"]
-        if {"ar", "ecr", "iisr"} <= set(gated_metrics(run))
-        else []
-    )
-    undecided = max((one.undecided for one in run.summary.values()), default=0)
-    if undecided:
+    if {"ar", "ecr", "iisr"} <= set(gated_metrics(run)):
+        yield from _wrapped("", "satisfied (AR) = asked x unasked; per turn (SES) falls with each reply", width)
+    if undecided := max((mean.undecided for mean in run.summary.values()), default=0):
         cases = len({card.id for card in run.cases})
-        told.append(f"a range: {undecided} of {cases} cases have undecided labels (mapsat review RUN)")
-    yield from _wrapped("", "; ".join(told), width, "yellow" if undecided else "") if told else ()
+        text = f"a range: {undecided} of {cases} cases have undecided labels (mapsat review RUN)"
+        yield from _wrapped("", text, width, "yellow")
     counting: dict[str, list[str]] = {}
     for name in gated_metrics(run):
         mean = run.summary.get(name)

@@ -35,8 +35,9 @@ search             2/2  0.60-0.75  0.60-0.75  0.60-0.75
 餐饮与美食推荐     1/1  0.20-0.50  0.20-0.50  0.20-0.50
 no room for asked, facts, tools
 satisfied (AR) = asked x unasked; per turn (SES) falls with
-each reply; a range: 2 of 5 cases have undecided labels
-(mapsat review RUN)
+each reply
+a range: 2 of 5 cases have undecided labels (mapsat review
+RUN)
 95 % interval: satisfied 0.210-1.000, per turn 0.210-1.000
 
 sandbox 20 calls: 19 exact, 1 miss
@@ -62,8 +63,8 @@ navigation         1/3  0.58-0.83  0.58-0.83  0.58-0.83  0.58-0.83  0.58-0.83
 search             2/2  0.60-0.75  0.60-0.75  0.60-0.75  0.60-0.75  0.60-0.75
 餐饮与美食推荐     1/1  0.20-0.50  0.20-0.50  0.20-0.50  0.20-0.50  0.20-0.50
 no room for tools
-satisfied (AR) = asked x unasked; per turn (SES) falls with each reply; a range:
-2 of 5 cases have undecided labels (mapsat review RUN)
+satisfied (AR) = asked x unasked; per turn (SES) falls with each reply
+a range: 2 of 5 cases have undecided labels (mapsat review RUN)
 95 % interval: satisfied 0.210-1.000, per turn 0.210-1.000
 
 sandbox 20 calls: 19 exact, 1 miss
