@@ -34,8 +34,8 @@ from pytest_mapsat.model import (
     JudgeRate,
     Judging,
     Label,
-    LabelledAnswer,
     Mark,
+    PeopleLabels,
     Problem,
     Requirement,
     Run,
@@ -68,7 +68,7 @@ _MOST_REQUIREMENTS = 8
 class JudgedAnswer:
     """A labelled answer with the case and the scorecard that it got."""
 
-    answer: LabelledAnswer
+    answer: PeopleLabels
     case: Case
     card: Scorecard
 
@@ -92,7 +92,7 @@ class JudgedAnswer:
                 yield requirement, self.answer.labels[requirement.id], said[requirement.id]
 
 
-def judging_of(answer: LabelledAnswer, case: Case, card: Scorecard) -> Judging:
+def judging_of(answer: PeopleLabels, case: Case, card: Scorecard) -> Judging:
     """Return what the rules made of an answer before any failure was called suspect, for the calibration.
 
     Args:
@@ -207,7 +207,7 @@ def check_kinds(requirement: Requirement) -> tuple[str, ...]:
 def answer_table(proof: AnswersProof) -> Iterator[str]:
     """Yield the lines of the report: tables of 80 columns, and text as wide as the terminal."""
     if not proof.judged:
-        yield "answers: the suite has none (docs/answers.md says how to write them)"
+        yield "answers: the suite has none (docs/how-to/label-by-hand.md says how to write them)"
         return
     for number, (name, table) in enumerate(_answer_tables(proof)):
         yield from _rows(f"answers: {name}", table, _ANSWER_WORDS, blank=bool(number))

@@ -73,7 +73,7 @@ def open_suite(root: Path) -> Suite:
     folder = Path(os.path.abspath(root))  # noqa: PTH100  resolve() would leave the place the user sees
     manifest = folder / MANIFEST
     if not manifest.is_file():
-        hint = "a suite is a folder with a manifest, suite.yaml: docs/suites.md shows one"
+        hint = "a suite is a folder with a manifest, suite.yaml: docs/reference/suites.md shows one"
         raise SuiteError(Problem(shown_path(folder), 0, f"is not a suite: it has no {MANIFEST}", hint))
     if (problem := refusal(folder, manifest)) is not None:
         raise SuiteError(problem)
@@ -184,7 +184,7 @@ class Suite:
                 self._stamps[path] = _stamp(path)
                 entries = self._list_yaml(path) if is_yaml(path) else list_jsonl(path, self.common)
                 if not entries:
-                    hint = "remove the file, or add a case: docs/suites.md shows one"
+                    hint = "remove the file, or add a case: docs/reference/suites.md shows one"
                     raise SuiteError(Problem(shown_path(path), 0, "the file has no case", hint))
                 self._register(entries)
                 self._listed[path] = entries
@@ -269,13 +269,13 @@ class Suite:
                 self._fingerprint = self._digest()
             return self._fingerprint
 
-    def digest_of_answers(self) -> str:
-        """Return a digest of the labelled answers, empty where there are none; they are no part of the fingerprint. Raises SuiteError."""
-        return _joined({"answers": self.inventory.answers})
+    def digest_of_labels(self) -> str:
+        """Return a digest of the labels of people, empty where there are none; they are no part of the fingerprint. Raises SuiteError."""
+        return _joined({"labels": self.inventory.labels})
 
-    def digest_of_decisions(self) -> str:
-        """Return a digest of people's decisions, empty where there are none; they are no part of the fingerprint. Raises SuiteError."""
-        return _joined({"decisions": self.inventory.decisions})
+    def digest_of_reviewed(self) -> str:
+        """Return a digest of the labels that come before every judge, empty where there are none. Raises SuiteError."""
+        return _joined({"reviewed": self.inventory.reviewed})
 
     def digest_of_calibration(self) -> str:
         """Return a digest of the suite's own calibration table, empty where it has none; it is no part of the fingerprint. Raises SuiteError."""

@@ -1,0 +1,173 @@
+"""The labels of people in a suite: what judges are held against, and what comes before them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pytest_mapsat.formats import Placed, limits, parse_json_line, read_lines, read_nouns
+from pytest_mapsat.model import (
+    Case,
+    PeopleLabels,
+    Problem,
+    SuiteError,
+    did_you_mean,
+    fits,
+    shown,
+    wording_digest,
+)
+
+from .entries import CaseEntry
+from .opened import Suite
+
+_BINARY = "expected passed or failed"
+_LEVELS = "only a soft requirement has levels"
+
+
+def read_answers(suite: Suite) -> tuple[Placed[PeopleLabels], ...]:
+    """Return the labels of people that hold the dialogue itself, in the order of files and lines.
+
+    Raises:
+        SuiteError: with the problems of all files, up to a limit: what is no labelled answer, and what does not fit its case.
+    """
+    problems: list[Problem] = []
+    answers: list[Placed[PeopleLabels]] = []
+    for path in suite.inventory.labels:
+        for placed in _of_file(path, problems):
+            if placed.noun.trial is not None:
+                message = "a trial is of a run, and a suite has none"
+                problems.append(placed.problem(["trial"], message, "mapsat review RUN --from takes such lines"))
+            elif placed.noun.holds_dialogue:
+                answers.append(placed)
+    cases = _Cases(suite)
+    first: dict[tuple[str, str], str] = {}
+    for placed in answers:
+        answer = placed.noun
+        problems += _misfits(placed, cases)
+        earlier = first.setdefault((answer.case, answer.id), placed.place)
+        if earlier != placed.place:
+            message = f"a second answer {shown(answer.id)} to the case {answer.case}: {earlier} has one"
+            problems.append(placed.problem(["id"], message, "ids are unique among the answers to a case"))
+    if problems:
+        raise SuiteError(*problems[: limits.PROBLEMS])
+    return tuple(answers)
+
+
+def is_labels(path: Path) -> bool:
+    """Return whether a path is one of labels of people: a folder, or JSON lines that have them."""
+    if path.is_dir():
+        return True
+    try:
+        first = next(read_lines(path, limits.DIALOGUE_BYTES), None)
+        data = None if first is None else parse_json_line(first.data, "", first.number)
+    except SuiteError:
+        return False
+    return isinstance(data, dict) and isinstance(data.get("labels"), dict)
+
+
+def read_label_file(path: Path) -> tuple[Placed[PeopleLabels], ...]:
+    """Return the labels of people in one file; whether they fit their cases is not looked at.
+
+    Raises:
+        UsageError: there is no such file.
+        SuiteError: it holds something else.
+    """
+    problems: list[Problem] = []
+    answers = _of_file(path, problems)
+    if problems:
+        raise SuiteError(*problems[: limits.PROBLEMS])
+    return tuple(answers)
+
+
+def stale_labels(suite: Suite) -> Iterator[Problem]:
+    """Give the labels that came before every judge and can no longer count, whatever an agent says.
+
+    Raises:
+        SuiteError: the file, or a case, cannot be read.
+    """
+    cases = _Cases(suite)
+    for path in suite.inventory.reviewed:
+        for placed in read_nouns(path, PeopleLabels):
+            if placed.noun.reply is not None:
+                yield from _out_of_date(placed, cases)
+
+
+class _Cases:
+    """The cases of a suite by id, loaded when they are asked for."""
+
+    def __init__(self, suite: Suite) -> None:
+        self._suite = suite
+        self._loaded: dict[str, Case] = {}
+
+    @cached_property
+    def entries(self) -> dict[str, CaseEntry]:
+        """All cases, not loaded. Raises SuiteError."""
+        return {entry.id: entry for path in self._suite.files() for entry in self._suite.entries(path)}
+
+    def get(self, case: str) -> Case | None:
+        """Return the case, or None where the suite has none of this id. Raises SuiteError."""
+        if case not in self._loaded and case in self.entries:
+            self._loaded[case] = self._suite.load(self.entries[case])
+        return self._loaded.get(case)
+
+    def unknown(self, placed: Placed[Any]) -> Problem:
+        """Return that the suite has no case of this id."""
+        case = placed.noun.case
+        return placed.problem(["case"], f"the suite has no case {shown(case)}", did_you_mean(case, self.entries))
+
+
+def _of_file(path: Path, problems: list[Problem]) -> list[Placed[PeopleLabels]]:
+    try:
+        return list(read_nouns(path, PeopleLabels))
+    except SuiteError as error:
+        problems.extend(error.problems)
+        return []
+
+
+def _misfits(placed: Placed[PeopleLabels], cases: _Cases) -> Iterator[Problem]:
+    """Give what is wrong between an answer and its case."""
+    answer = placed.noun
+    case = cases.get(answer.case)
+    if case is None:
+        yield cases.unknown(placed)
+        return
+    requirements = {requirement.id: requirement for requirement in case.truth.requirements}
+    for name, mark in answer.labels.items():
+        if name not in requirements:
+            message = f"the case {case.id} has no requirement {shown(name)}"
+            yield placed.problem(["labels", name], message, did_you_mean(name, requirements))
+        elif not fits(mark, requirements[name]):
+            yield placed.problem(["labels", name], f"found {mark:g}, {_BINARY}", _LEVELS)
+    missing = [requirement.id for requirement in case.truth.required if requirement.id not in answer.labels]
+    if missing:
+        message = f"nothing is said of {', '.join(missing)}, which the case {case.id} has"
+        yield placed.problem(
+            ["labels"], message, "give each explicit requirement, hard requirement and fact passed or failed"
+        )
+    if answer.text is not None and not case.truth.oracle:
+        message = f"the case {case.id} has no oracle dialogue whose last reply this could be"
+        yield placed.problem(["text"], message, "give turns, the whole dialogue")
+
+
+def _out_of_date(placed: Placed[PeopleLabels], cases: _Cases) -> Iterator[Problem]:
+    """Give why labels can count for no answer."""
+    noun = placed.noun
+    case = cases.get(noun.case)
+    if case is None:
+        yield cases.unknown(placed)
+        return
+    requirements = {requirement.id: requirement for requirement in case.truth.requirements}
+    for name, mark in noun.labels.items():
+        requirement = requirements.get(name)
+        if requirement is None:
+            message = f"the case {case.id} has no requirement {shown(name)}"
+            yield placed.problem(["labels", name], message, did_you_mean(name, requirements))
+        elif not fits(mark, requirement):
+            yield placed.problem(["labels", name], f"found {mark:g}, {_BINARY}", _LEVELS)
+        elif noun.wording.get(name, "") not in ("", wording_digest(requirement)):
+            message = (
+                f"the words of the requirement {name} of the case {case.id} have changed: its label no longer counts"
+            )
+            yield placed.problem(["wording", name], message, "review the answer again, and remove this line")
