@@ -82,7 +82,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, int | pytest.E
         status, ended = pytest.ExitCode.OK, error
     session = _session(config)
     if session is not None and session.reporter is not None:
-        return session.reporter.ending.held(status)
+        return session.reporter.exit_status.kept(status)
     if ended is not None:
         raise ended
     return status

@@ -40,11 +40,11 @@ from pytest_mapsat.users import check_user_spec
 from .ahead import AT_ONCE, AheadOfItems, Printed
 from .collecting import Collecting
 from .collector import Collector
+from .exit_status import ExitStatus
 from .failures import Completion, text_of
 from .gathering import packed
 from .hooks import HookError, call_hook, sandbox_of
 from .items import CaseFile, CaseParam, agent_of, case_name, param_of, place_of
-from .leaving import no_green_exit
 from .reporter import Reporter
 from .settings import Settings, read_settings
 from .sources import connect, elsewhere, source_for
@@ -74,16 +74,17 @@ def start_session(config: pytest.Config) -> MapsatSession:
     settings = read_settings(config)
     noticed = ExitStack()
     noticed.enter_context(listening())
-    flights = noticed.enter_context(no_green_exit(config))
     config.add_cleanup(noticed.close)
+    exit_status = None if hasattr(config, "workerinput") else ExitStatus(config)
     pytest.register_assert_rewrite(*{point.module for point in installed(GROUP)})
     try:
         added_checks()  # one that cannot be loaded is told before anything is collected
         session = MapsatSession(config, settings)
-        flights.append(session.episodes.flights)
         config.pluginmanager.register(Collector(), "mapsat-collector")
-        if session.is_controller:
-            session.reporter = Reporter(config, session.described(), session.suites, session.episodes, session.families)
+        if exit_status is not None:
+            session.reporter = Reporter(
+                config, session.described(), session.suites, session.episodes, session.families, exit_status=exit_status
+            )
             session.reporter.run_name = session.run_name
             session.collecting.reporter = session.reporter
             config.pluginmanager.register(session.reporter, "mapsat-reporter")
