@@ -150,8 +150,8 @@ def text_of(
         place: what to give pytest for the case.
         metrics: those of the suite.
     """
-    terminal = config.pluginmanager.get_plugin("terminalreporter")
-    wide = _WIDEST if terminal is None else terminal._tw.fullwidth - 2  # noqa: SLF001  as pytest-cov asks for it
+    shows = config.pluginmanager.has_plugin("terminalreporter")  # a worker's shows nothing
+    wide = config.get_terminal_writer().fullwidth - 2 if shows else _WIDEST
     return failure_text(
         card,
         case,

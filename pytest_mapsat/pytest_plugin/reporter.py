@@ -374,7 +374,7 @@ class Reporter:
         self._told = True
         if not brief:
             terminal.section("mapsat")
-        width = max(terminal._tw.fullwidth, 60)  # noqa: SLF001 (the only way to the width, used by pytest-cov too)
+        width = max(self.config.get_terminal_writer().fullwidth, 60)
         if self._is_ignored():
             terminal.write_line(
                 f"no case was collected, and no test used mapsat_run; {self.suites.why_none()}", red=True

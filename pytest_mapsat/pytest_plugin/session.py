@@ -44,7 +44,7 @@ from .exit_status import ExitStatus
 from .failures import Completion, text_of
 from .gathering import packed
 from .hooks import HookError, call_hook, sandbox_of
-from .items import CaseFile, CaseParam, agent_of, case_name, param_of, place_of
+from .items import CaseFile, CaseParam, agent_of, case_name, is_ours, param_of, place_of
 from .reporter import Reporter
 from .settings import Settings, read_settings
 from .sources import connect, elsewhere, source_for
@@ -226,7 +226,7 @@ class MapsatSession:
             self._join_run()
             ended = self.episodes.ended(item.nodeid, wanted, nodeid, run)
         except CeilingReachedError as error:
-            raise pytest.skip.Exception(str(error), _use_item_location=True) from error
+            raise pytest.skip.Exception(str(error)) from error
         except MapsatError as error:  # a recording that cannot be read, a judge without its file
             raise pytest.fail.Exception(str(error), pytrace=False) from None
         item.stash.setdefault(ENDED, []).append(ended)
@@ -319,7 +319,7 @@ class MapsatSession:
             text = text_of(self.config, request, card, case, place=self._place(param), metrics=metrics)
             pytest.fail(text, pytrace=False)
         if card.outcome != "passed":
-            raise pytest.skip.Exception(f"{card.outcome}: {card.reason}", _use_item_location=True)
+            pytest.skip(f"{card.outcome}: {card.reason}")
         return True
 
     @pytest.hookimpl(wrapper=True)
@@ -328,6 +328,9 @@ class MapsatSession:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Hand the episodes that an item has brought to the reporter, from a worker with the item's report."""
         report = yield
+        if isinstance(report.longrepr, tuple) and is_ours(report.longrepr[0]):
+            # We skip a test, and nobody looks for it in our code.
+            report.longrepr = (str(item.path), (item.reportinfo()[1] or 0) + 1, report.longrepr[2])
         ended = item.stash.get(ENDED, None)
         if isinstance(item.parent, CaseFile):
             self._completion.complete(report, item, call, ended[-1].card.reason if ended else "")
