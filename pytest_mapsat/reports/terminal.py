@@ -106,28 +106,30 @@ def _head(run: Run, width: int) -> Iterator[Line]:
 
 
 def _table(run: Run, cases: Sequence[CaseRow], width: int) -> Iterator[Line]:
-    """Give the table of means; where it is too wide for all families of metrics, one for each."""
+    """Give the table of means; where it is too wide for all metric sets, one for each."""
     columns = gated_metrics(run)
     rows = _rows(run, cases, columns)
     if _width(rows) <= width:
         yield from _drawn(rows, width)
         return
-    families = {metric.name: metric.family for metric in run.manifest.metrics}
-    for number, family in enumerate(dict.fromkeys(metric.family for metric in run.manifest.metrics if metric.gated)):
-        rows = _rows(run, cases, [name for name in columns if families[name] == family])
+    metric_sets = {metric.name: metric.metric_set for metric in run.manifest.metrics}
+    for number, metric_set in enumerate(
+        dict.fromkeys(metric.metric_set for metric in run.manifest.metrics if metric.gated)
+    ):
+        rows = _rows(run, cases, [name for name in columns if metric_sets[name] == metric_set])
         if number:
             yield Line("")
             rows = [[*row[:_PASSED], *row[_PASSED + 1 :]] for row in rows]
-        yield from _drawn(_under_its_name(rows, family), width)
+        yield from _drawn(_under_its_name(rows, metric_set), width)
 
 
-def _under_its_name(rows: list[list[str]], family: str) -> list[list[str]]:
-    """Return a table of one family whose heads leave out its name, which then stands above the names of the lines."""
-    prefix = f"{family.upper()}_"
+def _under_its_name(rows: list[list[str]], metric_set: str) -> list[list[str]]:
+    """Return a table of one metric set whose heads leave out its name, which then stands above the names of the lines."""
+    prefix = f"{metric_set.upper()}_"
     heads = [head for head in rows[0][1:] if head not in ("cases", _RATE)]
     if not all(head.startswith(prefix) for head in heads):
         return rows
-    return [[cut(printable(family), _WIDEST_NAME), *(head.removeprefix(prefix) for head in rows[0][1:])], *rows[1:]]
+    return [[cut(printable(metric_set), _WIDEST_NAME), *(head.removeprefix(prefix) for head in rows[0][1:])], *rows[1:]]
 
 
 def _rows(run: Run, cases: Sequence[CaseRow], columns: Sequence[str]) -> list[list[str]]:

@@ -27,7 +27,7 @@ from .text import printable
 PASS_RATE = "pass_rate"  # noqa: S105  a rate, not a password
 #: Names up to this length are abbreviations.
 _ABBREVIATION = 5
-#: So are names that end so shortly behind the name of their family.
+#: So are names that end so shortly behind the name of their metric set.
 _LETTERS = 3
 
 #: What a group's dimension is called, in the order in which groups are shown; a suite's own attributes stand between.
