@@ -10,8 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .agents.reply import Reply
-    from .agents.unreachable import Unavailable
+    from .agents.reply import Reply, Unavailable
     from .judges import Episode, Finding
     from .registry import check
     from .sandbox import Refused
@@ -24,7 +23,7 @@ _HOMES = {
     "Finding": "judges",
     "Refused": "sandbox",
     "Reply": "agents.reply",
-    "Unavailable": "agents.unreachable",
+    "Unavailable": "agents.reply",
     "check": "registry",
 }
 

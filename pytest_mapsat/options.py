@@ -331,7 +331,7 @@ REMOVED = {
     "compare-fail": "--mapsat-max-drop=EXPR",
     "compare-on": "mapsat compare BASELINE NEW --common, for runs that are alike in part",
     "allow-lost": "--mapsat-resume=PATH, which plays what was lost; a run that lacks a case is invalid",
-    "decisions": "decisions.jsonl in the folder of the suite",
+    "decisions": "labels/reviewed.jsonl in the folder of the suite",
     "metrics": "metrics: in suite.yaml, or mapsat_metrics in an ini file",
     "form": "form: true in suite.yaml",
     "sample-by": "sample: {by: [NAME]} in suite.yaml",

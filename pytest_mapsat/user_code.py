@@ -1,54 +1,32 @@
-"""Code of others, called so that whatever it raises or changes stays its own.
+"""Code of others, called so that whatever it raises stays its own.
 
-Agents, custom checks and hooks all run in this process. What they raise is theirs, a ``KeyboardInterrupt`` as well: only a signal
-is the user's Ctrl-C. What they turn off for everybody is put back after each call.
+Agents, custom checks and hooks share our process and are trusted not to attack it; ``--mapsat-isolate`` is for agents that are not. What they
+raise is theirs, a ``KeyboardInterrupt`` as well: only a signal is the user's Ctrl-C.
 """
 
 from __future__ import annotations
 
-import builtins
 import os
-import select
 import signal
 import sys
 import sysconfig
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from functools import lru_cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
-from threading import Thread, current_thread, local, main_thread
+from threading import current_thread, main_thread
 from traceback import walk_tb
 from types import FrameType
-from typing import Any, ParamSpec, TextIO, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from pytest_mapsat.secrets import known_secrets
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _SHOWN = 500
-#: What a process that may use so much memory only keeps for the time when others have used it up, bytes: to say so takes some.
-SPARE = 8 << 20
-_spare: list[bytearray] = []
 _OURS = str(Path(__file__).resolve().parent) + os.sep
 _LIBRARIES = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
-_NAME = type.__dict__["__name__"].__get__
-#: Modules whose names all code looks up as it goes.
-_SHARED = (builtins, time)
-
-#: How long a copy of the process may take to come back from a call, seconds, before it counts as one with work of its own.
-_PATIENCE = 0.5
-
-#: The calls under way, the one of this context, the pipes from the copies that were made and in which call, the pipe of a fork under way, and
-#: where a copy tells that it came back.
-_under_way: set[object] = set()
-_call: ContextVar[object] = ContextVar("mapsat_call", default=None)
-_copies: list[tuple[int, object]] = []
-_forking = local()
-_original: int | None = None
 
 #: How many listeners there are, and how many interrupts they have heard.
 _listeners = 0
@@ -64,18 +42,7 @@ class StrangerError(Exception):
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
-        super().__init__(name_of(type(error)))
-
-
-def is_a(value: object, *kinds: type) -> bool:
-    """Return whether a value of others is of one of the types, whatever it says of itself: ``isinstance`` would ask it."""
-    return issubclass(type(value), kinds)
-
-
-def name_of(kind: type) -> str:
-    """Return the name of a type of others, whatever its own type says."""
-    name: str = _NAME(kind)
-    return name
+        super().__init__(type(error).__name__)
 
 
 def forget_installed() -> None:
@@ -94,93 +61,39 @@ def _select_installed(path: tuple[str, ...]) -> Callable[..., EntryPoints]:  # n
     return entry_points().select
 
 
-def keep_spare() -> None:
-    """Keep memory for the time when there is none."""
-    _spare.append(bytearray(SPARE))
-
-
-def make_room(error: BaseException) -> None:
-    """Let go of the memory that was kept, where code of others has found none; called before anything is made of what it raised."""
-    if is_a(error, MemoryError):
-        _spare.clear()
-
-
 class Surroundings:
-    """What all code of a process shares and an agent, a check or a hook may change: remembered, to be put back.
+    """The working directory and the recursion limit, which an agent or a check may change: remembered, to be put back."""
 
-    Args:
-        streams: whether the standard streams are kept open meanwhile.
-    """
-
-    def __init__(self, *, streams: bool = True) -> None:
+    def __init__(self) -> None:
         self._limit = sys.getrecursionlimit()
         self._directory = _directory()
-        self._modules = [(vars(module), vars(module).copy()) for module in _SHARED]
-        self._excepthook = threading.excepthook
-        self._streams = [stream for stream in (sys.stdout, sys.stderr) if streams and _keep_open(stream)]
 
     def restore(self) -> None:
-        """Put everything back."""
-        # Nothing else can be called below a limit that is too low.
+        """Put both back."""
         if sys.getrecursionlimit() != self._limit:
             sys.setrecursionlimit(self._limit)
-        for names, former in self._modules:
-            names.update(former)
-        threading.excepthook = self._excepthook
         if self._directory and _directory() != self._directory:
             with suppress(OSError):
                 os.chdir(self._directory)
-        for stream in self._streams:
-            vars(stream).pop("close", None)
-
-
-def new_thread(work: Callable[..., None], name: str, *arguments: object) -> Thread:
-    """Return a thread of ours that ends with the process, whatever an agent that is in its reply has made of ``threading.excepthook``."""
-    threading.excepthook = vars(threading)["excepthook"] or threading.__excepthook__
-    return Thread(target=work, args=arguments, name=name, daemon=True)
-
-
-class _OfMainThread(Surroundings):
-    """The same, and who hears the user's interrupt: only the main thread can change that."""
-
-    def __init__(self) -> None:
-        self._on_interrupt = signal.getsignal(signal.SIGINT)
-        super().__init__()
-
-    def restore(self) -> None:
-        super().restore()
-        if _listeners and signal.getsignal(signal.SIGINT) is not self._on_interrupt:
-            signal.signal(signal.SIGINT, self._on_interrupt)
 
 
 def call_stranger(function: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
     """Return what the function returns.
 
-    A copy of the process that the function forks ends here: two of them would write to the same files.
-
     Raises:
-        StrangerError: the function raised, whatever it was, or a copy of the process came back from it.
+        StrangerError: the function raised, whatever it was.
         KeyboardInterrupt: the user interrupted the run meanwhile, whatever the function made of it.
     """
-    process, limit, heard = os.getpid(), sys.getrecursionlimit(), _heard
-    # Elsewhere the thread that waits puts back: one that was left behind must not, whenever it comes to an end.
-    before = _OfMainThread() if _on_main_thread() else None
+    heard, limit = _heard, sys.getrecursionlimit()
     raised: BaseException | None = None
-    under_way = object()
-    _under_way.add(under_way)
-    outer = _call.set(under_way)
+    # Elsewhere the thread that waits puts back: one that was left behind must not, whenever it comes to an end.
+    before = Surroundings() if _on_main_thread() else None
     try:
         result = function(*args, **kwargs)
     except BaseException as error:  # noqa: BLE001  # whatever others raise; told apart below
         raised = error
-        make_room(error)
-    end_copy_of(process, raised)
-    _call.reset(outer)
-    _under_way.discard(under_way)
     if sys.getrecursionlimit() != limit:
         sys.setrecursionlimit(limit)
-    if _copies and _any_came_back(under_way) and raised is None:
-        raised = RuntimeError("a copy of the process came back from the call: one made with os.fork ends with os._exit")
     if before is not None:
         before.restore()
     if _is_interrupted(heard, raised):
@@ -188,68 +101,6 @@ def call_stranger(function: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kw
     if raised is not None:
         raise StrangerError(raised)
     return result
-
-
-def end_copy_of(process: int, raised: BaseException | None = None) -> None:
-    """End this process at once if it is not the one of the given id: the copy of it that ``os.fork`` made.
-
-    The process that it is a copy of is told, unless the copy meant to end: it raised ``SystemExit``.
-    """
-    if os.getpid() == process:
-        return
-    if _original is not None and not is_a(raised, SystemExit):
-        with suppress(OSError):
-            os.write(_original, b".")
-    os._exit(1)
-
-
-# A fork during a call is noticed, and a pipe tells what became of the copy: it wrote, so it came back; it closed its end, so it ran
-# another program or ended. One that does neither for a while has work of its own.
-
-
-def _before_fork() -> None:
-    _forking.pipe = None
-    if _under_way:
-        with suppress(OSError):
-            _forking.pipe = os.pipe()
-
-
-def _after_fork_in_parent() -> None:
-    if _forking.pipe is not None:
-        reads, writes = _forking.pipe
-        os.close(writes)
-        _copies.append((reads, _call.get()))
-
-
-def _after_fork_in_child() -> None:
-    global _original  # a process is a copy of one other
-    while _copies:
-        os.close(_copies.pop()[0])
-    if _forking.pipe is not None:
-        reads, _original = _forking.pipe
-        os.close(reads)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
-
-
-def _any_came_back(under_way: object) -> bool:
-    """Wait a moment for the copies that were made in a call, or nobody knows where, and return whether one of them came back."""
-    until = time.perf_counter() + _PATIENCE
-    came_back = False
-    for copy in [copy for copy in _copies if copy[1] in (under_way, None)]:
-        try:
-            _copies.remove(copy)
-        except ValueError:
-            continue  # another call has looked after it
-        reads = copy[0]
-        listener = select.poll()
-        listener.register(reads, select.POLLIN)
-        if listener.poll(max(until - time.perf_counter(), 0) * 1000):
-            came_back = bool(os.read(reads, 1)) or came_back
-        os.close(reads)
-    return came_back
 
 
 def plain(text: str) -> str:
@@ -266,14 +117,14 @@ def words_of(error: BaseException) -> str:
     except StrangerError:
         words = "its message cannot be read"
     words = plain(words[: 2 * _SHOWN].encode(errors="replace").decode()) or "no message"
-    return f"{name_of(type(error))}: {words if len(words) <= _SHOWN else words[: _SHOWN - 3] + '...'}"
+    return f"{type(error).__name__}: {words if len(words) <= _SHOWN else words[: _SHOWN - 3] + '...'}"
 
 
 def place_of(error: BaseException) -> str:
     """Return where code of others raised, as `` (conftest.py:12)``; empty where it was not in a file of theirs."""
     frames = [
         (frame.f_code.co_filename, line)
-        for frame, line in walk_tb(BaseException.__dict__["__traceback__"].__get__(error))
+        for frame, line in walk_tb(error.__traceback__)
         if not frame.f_code.co_filename.startswith((_OURS, "<"))
     ]
     own = [place for place in frames if not place[0].startswith(_LIBRARIES)]
@@ -316,7 +167,7 @@ def _is_interrupted(heard: int, raised: BaseException | None) -> bool:
     """Return whether the user interrupted this thread. While nobody listens, any interrupt is taken for the user's."""
     if not _on_main_thread():
         return False
-    return _heard != heard if _listeners else is_a(raised, KeyboardInterrupt)
+    return _heard != heard if _listeners else isinstance(raised, KeyboardInterrupt)
 
 
 def _on_main_thread() -> bool:
@@ -328,12 +179,3 @@ def _directory() -> str:
         return os.getcwd()  # noqa: PTH109  # a Path would cost more than the call
     except OSError:
         return ""
-
-
-def _keep_open(stream: TextIO | None) -> bool:
-    """Make ``close`` of a stream of everybody do nothing but flush; return whether that was done here."""
-    attributes: dict[str, Any] | None = getattr(stream, "__dict__", None)
-    if stream is None or attributes is None or "close" in attributes:
-        return False
-    attributes["close"] = stream.flush
-    return True

@@ -27,11 +27,11 @@ def write_suite(root: Path, *answers: dict[str, Any]) -> Path:
     case = tiny_suite.case("nav-one")
     case["truth"]["oracle"] = oracle
     folder = tiny_suite.write_suite(root, {"a.yaml": [case], "b.yaml": [tiny_suite.case("nav-two")]})
-    (folder / "answers").mkdir()
+    (folder / "labels").mkdir()
     if answers:
         write_answers(folder, *answers)
     return folder
 
 
 def write_answers(folder: Path, *answers: dict[str, Any]) -> None:
-    (folder / "answers" / "a.jsonl").write_text(lines(*answers), encoding="utf-8")
+    (folder / "labels" / "a.jsonl").write_text(lines(*answers), encoding="utf-8")

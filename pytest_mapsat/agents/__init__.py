@@ -12,30 +12,50 @@ from pytest_mapsat.on_demand import fetched
 from .reply import Reply
 
 if TYPE_CHECKING:
-    from .context import AgentContext, Session, context_of, session_id
-    from .faults import AgentFault, describe, scrubbed
-    from .form import FORM_PROMPT, form_of, form_request
+    from .callables import EventLoop, shutdown
     from .isolation import IsolatedSource, Isolation, isolated_source, unreadable
-    from .jsondata import as_json
-    from .loop import EventLoop, shutdown
     from .models import AGENT_PROMPTS
     from .recorded import RecordedSource
     from .resolve import load, names_own_code, resolve_source, source_of
-    from .source import MODEL_KINDS, AgentSource, Conversation, Source
+    from .returned import FORM_PROMPT, AgentFault, as_json, describe, form_of, form_request, scrubbed
+    from .source import (
+        MODEL_KINDS,
+        AgentContext,
+        AgentSource,
+        Conversation,
+        Session,
+        Source,
+        context_of,
+        session_id,
+    )
 else:
     __getattr__ = fetched(
         __name__,
         {
-            "context": ("AgentContext", "Session", "context_of", "session_id"),
-            "faults": ("AgentFault", "describe", "scrubbed"),
-            "form": ("FORM_PROMPT", "form_of", "form_request"),
+            "callables": ("EventLoop", "shutdown"),
             "isolation": ("IsolatedSource", "Isolation", "isolated_source", "unreadable"),
-            "jsondata": ("as_json",),
-            "loop": ("EventLoop", "shutdown"),
             "models": ("AGENT_PROMPTS",),
             "recorded": ("RecordedSource",),
             "resolve": ("load", "names_own_code", "resolve_source", "source_of"),
-            "source": ("MODEL_KINDS", "AgentSource", "Conversation", "Source"),
+            "returned": (
+                "FORM_PROMPT",
+                "AgentFault",
+                "as_json",
+                "describe",
+                "form_of",
+                "form_request",
+                "scrubbed",
+            ),
+            "source": (
+                "MODEL_KINDS",
+                "AgentContext",
+                "AgentSource",
+                "Conversation",
+                "Session",
+                "Source",
+                "context_of",
+                "session_id",
+            ),
         },
     )
 

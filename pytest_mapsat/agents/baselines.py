@@ -2,70 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from pytest_mapsat.model import Case, InfrastructureError
 from pytest_mapsat.sandbox import Toolbox
 
-from .context import AgentContext, Session
 from .reply import Reply
+from .source import AgentContext, Session
 
 _SAME_FOR_ALL = "Thank you for your question. I hope that you have a pleasant trip."
-
-
-class _Fixed:
-    """Says the same in every episode and turn."""
-
-    def __init__(self, text: str) -> None:
-        self._reply = Reply(text)
-
-    def reply(self, message: str) -> Reply:  # noqa: ARG002  # the protocol's argument
-        """Return the fixed reply."""
-        return self._reply
-
-    def fill(self, message: str) -> None:
-        """Nobody is there to fill in a form."""
-
-    def cancel(self) -> None:
-        """Nothing is ever waited for."""
-
-    def close(self) -> None:
-        """Nothing is held."""
-
-
-class _ByHeart:
-    """Plays the oracle dialogue of a case: in each reply its calls, then its text, and with the last one the right output."""
-
-    def __init__(self, case: Case, toolbox: Toolbox) -> None:
-        self._case_id = case.id
-        self._turns = list(case.truth.oracle)
-        self._total = len(self._turns)
-        self._output = case.truth.output
-        self._toolbox = toolbox
-
-    def reply(self, message: str) -> Reply:  # noqa: ARG002  # it knows what will be asked
-        """Return the next reply of the dialogue."""
-        if not self._total:
-            raise InfrastructureError(f"case {self._case_id} has no oracle dialogue (truth.oracle)")
-        if not self._turns:
-            raise InfrastructureError(
-                f"case {self._case_id}: the user goes on after all {self._total} replies of the oracle dialogue (truth.oracle)"
-            )
-        turn = self._turns.pop(0)
-        for call in turn.calls:
-            self._toolbox.call(call.tool, dict(call.arguments))
-        return Reply(turn.say, output=dict(self._output) if self._output and not self._turns else None)
-
-    def fill(self, message: str) -> None:
-        """Nobody is there to fill in a form."""
-
-    def cancel(self) -> None:
-        """Nothing is ever waited for."""
-
-    def close(self) -> None:
-        """Nothing is held."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +40,46 @@ class BaselineSource:
         toolbox: Toolbox,
         context: Callable[[], AgentContext],  # noqa: ARG002  # no baseline looks at it
         session: Session,  # noqa: ARG002
-    ) -> _Fixed | _ByHeart:
+    ) -> _Prepared:
         """Return the baseline for one episode."""
-        if self.name == "oracle":
-            return _ByHeart(case, toolbox)
-        return _Fixed(_SAME_FOR_ALL if self.name == "constant" else "")
+        return _Prepared(_by_heart(case, toolbox) if self.name == "oracle" else _fixed(self.name))
+
+
+class _Prepared:
+    """An episode whose replies are known before the messages."""
+
+    def __init__(self, replies: Iterator[Reply]) -> None:
+        self._replies = replies
+
+    def reply(self, message: str) -> Reply:  # noqa: ARG002  # the protocol's argument
+        """Return the next reply."""
+        return next(self._replies)
+
+    def fill(self, message: str) -> None:
+        """Nobody is there to fill in a form."""
+
+    def cancel(self) -> None:
+        """Nothing is ever waited for."""
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def _fixed(name: str) -> Iterator[Reply]:
+    """Say the same in every episode and turn."""
+    while True:
+        yield Reply(_SAME_FOR_ALL if name == "constant" else "")
+
+
+def _by_heart(case: Case, toolbox: Toolbox) -> Iterator[Reply]:
+    """Play the oracle dialogue of a case: in each reply its calls, then its text, and with the last one the right output."""
+    turns, output = case.truth.oracle, case.truth.output
+    if not turns:
+        raise InfrastructureError(f"case {case.id} has no oracle dialogue (truth.oracle)")
+    for number, turn in enumerate(turns, start=1):
+        for call in turn.calls:
+            toolbox.call(call.tool, dict(call.arguments))
+        yield Reply(turn.say, output=dict(output) if output and number == len(turns) else None)
+    raise InfrastructureError(
+        f"case {case.id}: the user goes on after all {len(turns)} replies of the oracle dialogue (truth.oracle)"
+    )

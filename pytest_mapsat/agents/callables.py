@@ -6,20 +6,21 @@ How a callable wants its arguments is read once from its signature; a call then 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 from dataclasses import dataclass
 from inspect import Parameter, getattr_static, iscoroutinefunction
+from threading import Event, Lock, Thread
 from typing import Any, Literal
 
 from pytest_mapsat.model import Case, UsageError, did_you_mean
 from pytest_mapsat.sandbox import Toolbox
-from pytest_mapsat.user_code import StrangerError, call_stranger, is_a, words_of
+from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
 
-from .context import AgentContext, Session
-from .faults import AgentFault, described
 from .reply import Reply
-from .reply_check import checked
+from .returned import AgentFault, checked, described
+from .source import AgentContext, Session
 
 _EXAMPLE = 'an agent is a callable, at the least: def agent(message, tools): return "text"'
 #: What an agent may take, in the order in which it takes them by position.
@@ -86,7 +87,7 @@ class CallableConversation:
         try:
             return call_stranger(self._answer, message, form=form)
         except StrangerError as broken:
-            if is_a(broken.error, AgentFault):
+            if type(broken.error) is AgentFault:
                 raise broken.error from None
             fault = described(broken.error)
         raise AgentFault(fault.message, fault.detail, fault.blame)
@@ -94,9 +95,7 @@ class CallableConversation:
     def cancel(self) -> None:
         """Cancel the coroutine that is waited for, if there is one."""
         if self._waiting is not None:
-            from . import loop  # noqa: PLC0415 (asyncio: for coroutines only)
-
-            loop.cancel(self._waiting)
+            _cancel(self._waiting)
 
     def close(self) -> None:
         """Nothing is held that Python would not give back."""
@@ -126,9 +125,7 @@ class CallableConversation:
         return self._awaited(result) if inspect.isawaitable(result) else result
 
     def _awaited(self, result: Any) -> Any:
-        from . import loop  # noqa: PLC0415 (likewise)
-
-        self._waiting = loop.submit(result)
+        self._waiting = _submit(result)
         try:
             value, error = self._waiting.result()
         except CancelledError:
@@ -280,3 +277,101 @@ def _insists(parameter: Parameter, offered: tuple[str, ...]) -> str:
     hint = did_you_mean(parameter.name, offered)
     given = ", ".join(offered)
     return f"it insists on {parameter.name!r}, and what is given, by name, is {given}" + (f" ({hint})" if hint else "")
+
+
+# -- one event loop, for every agent that is a coroutine -----------------------------------------------------------------
+# On a thread of its own: a test of the user's may be running in a loop already, and no async plugin is needed.
+
+
+class EventLoop:
+    """An event loop that runs on a daemon thread until it is stopped."""
+
+    def __init__(self) -> None:
+        import asyncio  # noqa: PLC0415 (for coroutines only)
+
+        self._asyncio = asyncio
+        self._loop = asyncio.new_event_loop()
+        self._ended = False
+        self._thread = Thread(target=self._run, name="mapsat-loop", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._ended and not self._loop.is_closed():
+            # A SystemExit in a task or a callback comes out here; who waits for the task hears of it there.
+            with suppress(BaseException):
+                self._loop.run_forever()
+        self._loop.close()
+
+    def submit(self, awaitable: Awaitable[Any]) -> Future[tuple[Any, BaseException | None]]:
+        """Start the awaitable on the loop; the future holds what it returned and what it raised."""
+        return self._asyncio.run_coroutine_threadsafe(self._outcome(awaitable), self._loop)
+
+    def answers(self) -> bool:
+        """Return whether the loop still turns."""
+        turned = Event()
+        self._loop.call_soon_threadsafe(turned.set)
+        return turned.wait(_PATIENCE)
+
+    def dismiss(self) -> None:
+        """End the loop as soon as it turns, whatever still waits in it."""
+        self._asyncio.run_coroutine_threadsafe(self._end(), self._loop)
+
+    def stop(self) -> None:
+        """End the loop, and wait for it a little; a blocked one is left behind on its daemon thread."""
+        self.dismiss()
+        self._thread.join(2 * _PATIENCE)
+
+    async def _end(self) -> None:
+        tasks = self._asyncio.all_tasks() - {self._asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        if tasks and (await self._asyncio.wait(tasks, timeout=_PATIENCE))[1]:
+            return  # to destroy a coroutine that will not end is to run it: it is left behind with its daemon thread
+        await self._loop.shutdown_asyncgens()
+        self._ended = True
+        self._loop.stop()
+
+    async def _outcome(self, awaitable: Awaitable[Any]) -> tuple[Any, BaseException | None]:
+        """Await, and hand an exception over as a value: a SystemExit that is raised in a task would stop the loop."""
+        try:
+            return await awaitable, None
+        except self._asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001  # raised again by the thread that waits
+            return None, error
+
+
+#: How long a loop may need to answer after a coroutine was cancelled, seconds, before it counts as blocked.
+_PATIENCE = 0.5
+_lock = Lock()
+_running: EventLoop | None = None
+
+
+def _submit(awaitable: Awaitable[Any]) -> Future[tuple[Any, BaseException | None]]:
+    """Start an awaitable on the shared loop, which is started when it is first needed."""
+    global _running  # noqa: PLW0603  # one loop for the process
+    with _lock:
+        if _running is None:
+            _running = EventLoop()
+        return _running.submit(awaitable)
+
+
+def _cancel(future: Future[Any]) -> None:
+    """Cancel what was submitted; a loop that a coroutine blocks is given up, and the next one is new."""
+    global _running  # noqa: PLW0603  # likewise
+    future.cancel()
+    loop = _running
+    if loop is not None and not loop.answers():
+        with _lock:
+            if _running is loop:
+                _running = None
+                loop.dismiss()
+
+
+def shutdown() -> None:
+    """Stop the shared loop, if there is one."""
+    global _running  # likewise
+    with _lock:
+        loop, _running = _running, None
+    if loop is not None:
+        loop.stop()

@@ -13,10 +13,9 @@ from pytest_mapsat.llm import Answer, ModelClient, ModelError, Request, ToolCall
 from pytest_mapsat.model import Case, InfrastructureError, Json, JsonObject, UsageError, canonical_json, mismatches
 from pytest_mapsat.sandbox import Toolbox
 
-from .context import AgentContext, Session, trial_of
-from .faults import AgentFault
 from .reply import Reply
-from .source import ModelKind
+from .returned import AgentFault
+from .source import AgentContext, ModelKind, Session, trial_of
 
 #: The prompts of each kind, for the manifest.
 AGENT_PROMPTS: dict[ModelKind, tuple[str, ...]] = {

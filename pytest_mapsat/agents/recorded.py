@@ -37,8 +37,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.sandbox import MISS_RESULT
 
-from .faults import scrubbed
-from .jsondata import as_json, text
+from .returned import as_json, scrubbed, writable
 
 _RECORDED = Provenance(kind="recorded")
 _GOOD = ("", "success")
@@ -178,7 +177,7 @@ def _turn(message: PublishedMessage) -> Turn:
     milliseconds = message.milliseconds
     return Turn(
         role="user" if message.role == "user" else "agent",
-        text=text(message.content),
+        text=writable(message.content),
         steps=tuple(map(_step, message.calls)),
         usage=Usage(input_tokens=message.input_tokens, output_tokens=message.output_tokens),
         timing=None if milliseconds is None else TurnTiming(seconds=milliseconds / 1000),
@@ -189,8 +188,8 @@ def _step(call: PublishedCall) -> Step:
     result = _result(call.result)
     return Step(
         kind="call",
-        id=text(call.id),
-        tool=text(call.name),
+        id=writable(call.id),
+        tool=writable(call.name),
         arguments=as_json(call.arguments),
         result=result,
         status=_status_of(result),
@@ -205,7 +204,7 @@ def _result(result: object) -> Json:
     try:
         return as_json(parse_json(result))
     except ValueError:
-        return text(result)
+        return writable(result)
 
 
 def _status_of(result: Json) -> Literal["ok", "miss", "error"]:

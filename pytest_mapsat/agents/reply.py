@@ -1,4 +1,4 @@
-"""What an agent may return besides a string. Standard library only: agents import it."""
+"""What an agent may return besides a string, and what it raises where a service is down. Standard library only: agents import it."""
 
 from __future__ import annotations
 
@@ -29,3 +29,11 @@ class Reply:
         """Refuse the former name of ``output``."""
         if claims is not None:
             raise TypeError("Reply(claims=...) is now Reply(output=...)")
+
+
+class Unavailable(Exception):  # noqa: N818  # users raise it by this name
+    """A service that the agent needs cannot be reached: the episode is lost, and the agent neither passes nor fails.
+
+    Args:
+        reason: what cannot be reached, and why; shown to people.
+    """

@@ -1,14 +1,15 @@
-"""What a source of trajectories is. There are two kinds: an agent to talk to, and a recording of a talk."""
+"""What a source of trajectories is, and what an agent is handed: made for it alone, from the visible half of the case."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
-from pytest_mapsat.model import Case
+from pytest_mapsat.model import Case, Turn, Visible, did_you_mean
 from pytest_mapsat.sandbox import Toolbox
 
-from .context import AgentContext, Session
 from .reply import Reply
 
 if TYPE_CHECKING:
@@ -17,6 +18,86 @@ if TYPE_CHECKING:
 #: How a model is asked that is the agent.
 ModelKind = Literal["react", "plan"]
 MODEL_KINDS: tuple[ModelKind, ...] = get_args(ModelKind)
+
+
+class AgentContext(dict[str, Any]):
+    """The context as an agent sees it, and the location in it.
+
+    A dict whose keys are attributes as well: ``context["now"]``, ``context.now``, ``context.location.lon``.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self:
+            return self[name]
+        hint = did_you_mean(name, self)
+        raise AttributeError(f"there is no {name!r} here, only {', '.join(self)}" + (f" ({hint})" if hint else ""))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = value
+
+
+class Session:
+    """One episode as the agent knows it.
+
+    Attributes:
+        id: opaque, the same whenever the same case and trial is run.
+        state: a dict of the agent's own that lives as long as the episode.
+    """
+
+    def __init__(self, identity: str, think: Callable[[str], object], trial: int = 1) -> None:
+        self.id = identity
+        self._trial = trial
+        self._think = think
+        self.state: dict[str, Any] = {}
+        self._said: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """The dialogue so far, the message to be answered included: ``{"role": "user" or "assistant", "content": ...}``."""
+        return [{"role": role, "content": content} for role, content in self._said]
+
+    def think(self, text: str) -> None:
+        """Keep a thought in the trajectory, between the calls that were made before it and those that come after."""
+        self._think(text)
+
+    def remember(self, turns: Iterable[Turn]) -> None:
+        """Take over what was said; only the words cross."""
+        self._said = tuple(("user" if turn.role == "user" else "assistant", turn.text) for turn in turns)
+
+    def __repr__(self) -> str:
+        return f"Session(id={self.id!r}, messages={len(self._said)})"
+
+
+def session_id(case: Case, trial: int) -> str:
+    """Return what names an episode for the agent: the same for the same case and trial.
+
+    It goes over words of the truth, which no agent has: from a list of case ids alone nobody finds out which case this is.
+    """
+    words = (case.id, str(trial), case.truth.intent, *(requirement.text for requirement in case.truth.requirements))
+    return sha256("\n".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def trial_of(session: Session) -> int:
+    """Return which of several episodes of its case a session is of, from 1: for our own agents, which a cache tells apart by it."""
+    return session._trial  # noqa: SLF001  # no name that an agent is offered
+
+
+def context_of(visible: Visible) -> AgentContext:
+    """Return the context for an agent, new each time: what an agent does to it reaches nobody."""
+    context = visible.context
+    place = context.location
+    return AgentContext(
+        now=context.now,
+        location=AgentContext(lon=place.lon, lat=place.lat, name=place.name) if place else None,
+        city=context.city,
+        history=list(context.history),
+        uid=context.uid,
+        locale=context.locale,
+        details=deepcopy(context.details),
+        profile=deepcopy(context.profile),
+        instructions=visible.instructions,
+        output_schema=deepcopy(visible.output_schema),
+    )
 
 
 class Conversation(Protocol):

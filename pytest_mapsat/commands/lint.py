@@ -177,7 +177,7 @@ def _judged_answers(options: argparse.Namespace, sandboxes: Sequence[SandboxHook
     from pytest_mapsat.formats import save_run, shown_path
     from pytest_mapsat.model import UsageError
     from pytest_mapsat.proof import AnswersProof, JudgedAnswer
-    from pytest_mapsat.runs.labels import answers_by_trial, run_answers
+    from pytest_mapsat.runs.people_labels import answers_by_trial, run_answers
     from pytest_mapsat.suite import read_answers
 
     suite = _opened(options.suite, sandboxes)
@@ -185,7 +185,7 @@ def _judged_answers(options: argparse.Namespace, sandboxes: Sequence[SandboxHook
     judged = run_answers(suite, answers)
     if not answers and (options.calibrate or options.save is not None):
         option = "--save" if options.save is not None else "--calibrate"
-        raise UsageError(f"{option}: {shown_path(suite.root)} has no labelled answers; docs/answers.md shows one")
+        raise UsageError(f"{option}: {shown_path(suite.root)} has no labelled answers; docs/answers.md shows some")
     if options.save is not None:
         save_run(options.save, judged)
     entries = {entry.id: entry for entry in suite.readable()}

@@ -45,10 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--batch-in", metavar="FILE", type=Path, help="read the results of a batch into the cache first"
     )
     parser.add_argument(
-        "--decisions",
+        "--labels",
         metavar="PATH",
         type=Path,
-        help="people's decisions, which come before the judge (default: decisions.jsonl of the suite)",
+        help="labels of people, which come before the judge (default: labels/reviewed.jsonl of the suite)",
     )
     parser.add_argument("--fail-under", metavar="EXPR", action="append", help="thresholds, as in ar=0.65; repeatable")
     parser.add_argument(
@@ -154,7 +154,7 @@ def _changes(options: argparse.Namespace) -> Changes:
         asserted=asserted,
         fail_under=None if options.fail_under is None else tuple(options.fail_under),
         allow_undecided=options.allow_undecided,
-        decisions=options.decisions,
+        decisions=options.labels,
         judge_votes=options.judge_votes,
         metrics=metrics,
     )

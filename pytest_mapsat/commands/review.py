@@ -8,7 +8,7 @@ from pathlib import Path
 from .shared import FINDINGS, OK, SUITE, add_plugins, add_run, add_suite, load_added, tell, write, write_json
 
 MORE = (
-    "Each decision is kept at once and counts from then on for this requirement's words, this reply and this evidence; regrade applies it to a saved run. "
+    "Each label is kept at once and counts from then on for this requirement's words, this reply and this evidence; regrade applies it to a saved run. "
     "With --agreement: hold the judge of the run against labels that are known, by agreement, Cohen's kappa, confusion, and how far scores lie apart."
 )
 
@@ -17,17 +17,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_run(parser)
     add_suite(parser)
-    about = "where decisions are kept (default: decisions.jsonl of the suite)"
-    parser.add_argument("--decisions", metavar="PATH", type=Path, help=about)
-    parser.add_argument("--by", metavar="NAME", default="person", help="who decides (default: person)")
-    about = "take decisions from JSON lines: case, trial, requirement, outcome"
-    parser.add_argument("--from", metavar="FILE", dest="rulings", type=Path, help=about)
+    about = "where labels are kept (default: labels/reviewed.jsonl of the suite); with --agreement what is known to be true: a suite with "
+    about += "labels of people, a file of them, or verdicts: a run file, JSON lines, or a table"
+    parser.add_argument("--labels", metavar="PATH", type=Path, help=about)
+    parser.add_argument("--by", metavar="NAME", default="person", help="who labels (default: person)")
+    about = "take labels from JSON lines: case, trial, labels"
+    parser.add_argument("--from", metavar="FILE", dest="given", type=Path, help=about)
     parser.add_argument("--list", action="store_true", help="only list what is open")
-    about = "add replies that are decided to the suite's answers/"
-    parser.add_argument("--add-to-answers", action="store_true", help=about)
+    about = (
+        "also keep dialogues that are labelled whole, in labels/dialogues.jsonl of the suite, to hold judges against"
+    )
+    parser.add_argument("--with-dialogues", action="store_true", help=about)
     parser.add_argument("--agreement", action="store_true", help="measure the judge of the run against --labels")
-    about = "a suite with labelled answers, a file of them, or verdicts: a run file, JSON lines, or a table"
-    parser.add_argument("--labels", metavar="PATH", type=Path, help=f"with --agreement: {about}")
     about = (
         "what the judge must reach, by lower bounds, as tpr=0.9,tnr=0.9@95: the share of kept requirements that it passes, and of broken ones "
         "that it fails, at 95 %% (exit status 1 below)"
@@ -50,7 +51,7 @@ def _required(text: str) -> tuple[dict[str, float], float]:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Take decisions, or measure the judge."""
+    """Take labels, or measure the judge."""
     from pytest_mapsat.model import UsageError
 
     suites = options.suite or [SUITE]
@@ -58,19 +59,19 @@ def run(options: argparse.Namespace) -> int:
         if options.labels is None:
             raise UsageError("--agreement needs --labels PATH: what is known to be true")
         return _agreement(options, suites)
-    for name in ("labels", "require", "save"):
+    for name in ("require", "save"):
         if getattr(options, name) is not None:
             raise UsageError(f"--{name} goes with --agreement")
     from .reviewing import Review, conduct
 
     load_added(options.plugins, suites)
-    opened = Review.of(options.run, suites, options.decisions, options.by)
+    opened = Review.of(options.run, suites, options.labels, options.by)
     conduct(
         opened,
-        rulings=options.rulings,
+        given=options.given,
         listed=options.list,
         as_json=options.json,
-        add_to_answers=options.add_to_answers,
+        with_dialogues=options.with_dialogues,
     )
     return OK
 
@@ -78,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
 def _agreement(options: argparse.Namespace, paths: list[Path]) -> int:
     from pytest_mapsat.formats import shown_path
     from pytest_mapsat.proof import agreement as proof
-    from pytest_mapsat.runs.labels import agreement_of
+    from pytest_mapsat.runs.people_labels import agreement_of
     from pytest_mapsat.runs.regrade import open_suites
     from pytest_mapsat.runs.saved import read_saved
 

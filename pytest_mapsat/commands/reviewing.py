@@ -7,17 +7,13 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
-
-from pydantic import Field
 
 from pytest_mapsat.formats import Lines, Placed, append_lines, limits, read_nouns, read_run, shown_path
-from pytest_mapsat.judges import Decisions, Said
+from pytest_mapsat.judges import DialogueKey, LabelsOfPeople
 from pytest_mapsat.model import (
     Case,
-    Decision,
     Mark,
-    Noun,
+    PeopleLabels,
     Problem,
     Requirement,
     Run,
@@ -29,11 +25,17 @@ from pytest_mapsat.model import (
     fits,
     shown,
 )
-from pytest_mapsat.model.base import Identifier
 from pytest_mapsat.reports import columns, printable, wrap
-from pytest_mapsat.runs.labels import Question, answer_of, can_be_reviewed, decision_on, open_requirements, questions
+from pytest_mapsat.runs.people_labels import (
+    Question,
+    answer_of,
+    can_be_reviewed,
+    label_on,
+    open_requirements,
+    questions,
+)
 from pytest_mapsat.runs.regrade import Changes, changed_suites, open_suites, places_of
-from pytest_mapsat.suite import ANSWERS, DECISIONS, Suite, read_answers
+from pytest_mapsat.suite import LABELS, REVIEWED, Suite, read_answers
 
 #: The most characters of a reply, and of anything else, that are shown.
 _REPLY = 20_000
@@ -47,27 +49,6 @@ _KEYS = "p passed, f failed, s skip, q quit (a reason may stand behind p or f)"
 _MARKS: dict[str, Mark] = {"p": "passed", "f": "failed", "0.25": 0.25, "0.5": 0.5, "0.75": 0.75}
 
 
-class Ruling(Noun):
-    """One line of a file that is given instead of keys: what becomes of a requirement in a dialogue of the run.
-
-    ``agent`` and ``attempt`` tell dialogues of one trial apart, as in the run file.
-    """
-
-    case: Identifier
-    trial: int = Field(default=1, ge=1)
-    agent: str = ""
-    attempt: int = Field(default=1, ge=1)
-    requirement: Identifier
-    outcome: Mark
-    why: Annotated[str, Field(max_length=10_000)] = ""
-    by: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-
-    @property
-    def dialogue(self) -> tuple[str, int, str, int]:
-        """The key of the scorecard that it is about."""
-        return self.case, self.trial, self.agent, self.attempt
-
-
 @dataclass
 class Review:
     """A saved run under review.
@@ -75,7 +56,7 @@ class Review:
     Attributes:
         run: the run.
         suites: the suites that its cases stand in.
-        decisions_file: where decisions go; None: each into its suite's own file.
+        labels_file: where decisions go; None: each into its suite's own file.
         by: who decides.
         cases: the run's cases by id.
         suite_of: the suite of each case.
@@ -84,23 +65,23 @@ class Review:
 
     run: Run
     suites: tuple[Suite, ...]
-    decisions_file: Path | None
+    labels_file: Path | None
     by: str
     cases: dict[str, Case] = field(init=False)
     suite_of: dict[str, Suite] = field(init=False)
-    decisions: Decisions = field(init=False)
-    _placed: list[Placed[Decision]] = field(init=False)
+    decisions: LabelsOfPeople = field(init=False)
+    _placed: list[Placed[PeopleLabels]] = field(init=False)
 
     def __post_init__(self) -> None:
         places = places_of(self.run, self.suites)
         used = dict.fromkeys(card.id for card in self.run.cases)
         self.suite_of = {case: places[case][0] for case in used}
         self.cases = {case: places[case][0].load(places[case][1]) for case in used}
-        files = [path for suite in self.suites for path in suite.inventory.decisions]
-        if self.decisions_file is not None:
-            files = [self.decisions_file] if self.decisions_file.exists() else []
-        self._placed = [placed for path in files for placed in read_nouns(path, Decision)]
-        self.decisions = Decisions.of(self._placed)
+        files = [path for suite in self.suites for path in suite.inventory.reviewed]
+        if self.labels_file is not None:
+            files = [self.labels_file] if self.labels_file.exists() else []
+        self._placed = [placed for path in files for placed in read_nouns(path, PeopleLabels)]
+        self.decisions = LabelsOfPeople.of(self._placed)
 
     @classmethod
     def of(cls, run: Path, suites: Sequence[Path], decisions: Path | None, by: str) -> Review:
@@ -122,13 +103,16 @@ class Review:
         """The questions that nobody has decided."""
         return questions(self.run.cases, self.cases, self.decisions)
 
-    def take(self, *decisions: Decision) -> None:
+    def take(self, *decisions: PeopleLabels) -> None:
         """Keep decisions: in their files at once, then here."""
         for decision in decisions:
-            path = self.decisions_file or self.suite_of[decision.case].root / DECISIONS
-            append_lines(path, [decision.model_dump(mode="json", by_alias=True)])
+            path = self.labels_file or self.suite_of[decision.case].root / LABELS / REVIEWED
+            append_lines(
+                path,
+                [{"schema": decision.schema_} | decision.model_dump(mode="json", by_alias=True, exclude_defaults=True)],
+            )
             self._placed.append(Placed(decision, shown_path(path), Lines(0)))
-        self.decisions = Decisions.of(self._placed)
+        self.decisions = LabelsOfPeople.of(self._placed)
 
     # -- decisions from a file -------------------------------------------------------------
 
@@ -144,48 +128,48 @@ class Review:
         """
         cards = {card.key: card for card in self.run.cases}
         problems: list[Problem] = []
-        new: dict[tuple[Said, str], Decision] = {}
+        new: dict[tuple[DialogueKey, str], PeopleLabels] = {}
         first: dict[tuple[object, ...], str] = {}
-        for placed in read_nouns(path, Ruling):
-            ruling = placed.noun
-            earlier = first.setdefault((ruling.dialogue, ruling.requirement), placed.place)
-            problem = self._refusal(placed, cards)
-            if problem is None and earlier != placed.place:
-                problem = placed.problem(["requirement"], f"is decided twice: {earlier} does it too", "keep one")
-            if problem is not None:
+        for placed in read_nouns(path, PeopleLabels):
+            noun = placed.noun
+            if (problem := self._refusal(placed, cards)) is not None:
                 problems.append(problem)
                 continue
-            requirements = self.cases[ruling.case].truth.requirements
-            requirement = next(requirement for requirement in requirements if requirement.id == ruling.requirement)
-            said = Said.of(cards[ruling.dialogue].trajectory)
-            standing = self.decisions.on(requirement, said)
-            if standing is None or standing.outcome != ruling.outcome:
-                by, why = ruling.by or self.by, ruling.why
-                new[said, requirement.id] = decision_on(requirement, said, ruling.outcome, by=by, why=why)
+            said = DialogueKey.of(cards[_dialogue(noun)].trajectory)
+            requirements = {requirement.id: requirement for requirement in self.cases[noun.case].truth.requirements}
+            for name, outcome in noun.labels.items():
+                problem = _misfit(placed, name, outcome, requirements)
+                earlier = first.setdefault((*_dialogue(noun), name), placed.place)
+                if problem is None and earlier != placed.place:
+                    problem = placed.problem(["labels", name], f"is labelled twice: {earlier} does it too", "keep one")
+                if problem is not None:
+                    problems.append(problem)
+                    continue
+                standing = self.decisions.on(requirements[name], said)
+                if standing is None or standing.outcome != outcome:
+                    by, why = noun.by or self.by, noun.why.get(name, "")
+                    new[said, name] = label_on(requirements[name], said, outcome, by=by, why=why)
         if problems:
             raise SuiteError(*problems[: limits.PROBLEMS])
         self.take(*new.values())
         return len(new)
 
-    def _refusal(self, placed: Placed[Ruling], cards: Mapping[tuple[str, int, str, int], Scorecard]) -> Problem | None:
+    def _refusal(
+        self, placed: Placed[PeopleLabels], cards: Mapping[tuple[str, int, str, int], Scorecard]
+    ) -> Problem | None:
         """Return why a line of a file cannot be used, or None."""
-        ruling = placed.noun
-        case, card = self.cases.get(ruling.case), cards.get(ruling.dialogue)
+        noun = placed.noun
+        case, card = self.cases.get(noun.case), cards.get(_dialogue(noun))
+        if noun.trial is None:
+            return placed.problem([], "names no trial of the run", 'as in "trial": 1')
         if case is None:
-            hint = did_you_mean(ruling.case, self.cases)
-            return placed.problem(["case"], f"the run has no case {shown(ruling.case)}", hint)
+            hint = did_you_mean(noun.case, self.cases)
+            return placed.problem(["case"], f"the run has no case {shown(noun.case)}", hint)
         if card is None:
-            which = "".join(f", {name} {value}" for name, value in _apart(ruling))
-            return placed.problem(["trial"], f"the run has no trial {ruling.trial}{which} of the case {case.id}")
-        requirements = {requirement.id: requirement for requirement in case.truth.requirements}
-        if ruling.requirement not in requirements:
-            message = f"the case {case.id} has no requirement {shown(ruling.requirement)}"
-            return placed.problem(["requirement"], message, did_you_mean(ruling.requirement, requirements))
-        if not fits(ruling.outcome, requirements[ruling.requirement]):
-            message = f"found {ruling.outcome:g}, expected passed or failed"
-            return placed.problem(["outcome"], message, "only a soft requirement has levels")
+            which = "".join(f", {name} {value}" for name, value in _apart(noun))
+            return placed.problem(["trial"], f"the run has no trial {noun.trial}{which} of the case {case.id}")
         if not can_be_reviewed(case, card):
-            message = f"trial {ruling.trial} of the case {case.id} has no reply to judge"
+            message = f"trial {noun.trial} of the case {case.id} has no reply to judge"
             return placed.problem([], message, card.reason)
         return None
 
@@ -220,31 +204,31 @@ class Review:
         known = {(one.noun.case, one.noun.id) for suite in self.suites for one in read_answers(suite)}
         for card in self.run.cases:
             case, suite = self.cases[card.id], self.suite_of[card.id]
-            said, named = Said.of(card.trajectory), _named(card)
+            said, named = DialogueKey.of(card.trajectory), _named(card)
             if all(self.decisions.on(requirement, said) is None for requirement in case.truth.requirements):
                 continue
-            if card.trajectory.source == ANSWERS:
-                yield f"{named}: is a labelled answer; change its labels where it stands"
+            if card.trajectory.source == "answers":
+                yield f"{named}: holds its labels where it stands; change them there"
             elif missing := open_requirements(case, card, self.decisions):
-                yield f"{named}: not added to the answers: {', '.join(missing)} still open"
+                yield f"{named}: not kept with its dialogue: {', '.join(missing)} still open"
             else:
                 answer = answer_of(case, card, self.decisions)
                 if (case.id, answer.id) not in known:
                     known.add((case.id, answer.id))
-                    path = suite.root / ANSWERS / "reviewed.jsonl"
+                    path = suite.root / LABELS / "dialogues.jsonl"
                     append_lines(path, [answer.model_dump(mode="json", by_alias=True, exclude_unset=True)])
                     yield f"{named}: added to {shown_path(path)}" + (f" ({answer.note})" if answer.note else "")
 
 
-def conduct(review: Review, *, rulings: Path | None, listed: bool, as_json: bool, add_to_answers: bool) -> None:
+def conduct(review: Review, *, given: Path | None, listed: bool, as_json: bool, with_dialogues: bool) -> None:
     """List the open questions, or take decisions from a file or the terminal.
 
     Args:
         review: the run under review.
-        rulings: a file of decisions; None: the terminal is asked.
+        given: a file of decisions; None: the terminal is asked.
         listed: only list what is open.
         as_json: list as JSON.
-        add_to_answers: add dialogues that are decided to the suite's labelled answers.
+        with_dialogues: add dialogues that are decided to the suite's labelled answers.
 
     Raises:
         MapsatError: a file cannot be used.
@@ -252,18 +236,36 @@ def conduct(review: Review, *, rulings: Path | None, listed: bool, as_json: bool
     if listed:
         _list(review.open, as_json=as_json)
         return
-    taken = review.ask() if rulings is None else review.take_file(rulings)
-    told = list(review.add_answers()) if add_to_answers else []
+    taken = review.ask() if given is None else review.take_file(given)
+    told = list(review.add_answers()) if with_dialogues else []
     left = len(review.open)
     if as_json:
-        _print(json.dumps({"decided": taken, "open": left, "answers": told}, ensure_ascii=False, indent=2))
+        _print(json.dumps({"labelled": taken, "open": left, "dialogues": told}, ensure_ascii=False, indent=2))
         return
     for line in told:
         _print(line)
-    _print(f"{taken} decisions taken, {left} labels open" + ("; mapsat regrade counts them" if taken else ""))
+    _print(f"{taken} labels given, {left} open" + ("; mapsat regrade counts them" if taken else ""))
 
 
-def _apart(one: Ruling | Scorecard) -> Iterator[tuple[str, object]]:
+def _dialogue(noun: PeopleLabels) -> tuple[str, int, str, int]:
+    """Return the key of the scorecard that labels are about."""
+    return noun.case, noun.trial or 1, noun.agent, noun.attempt
+
+
+def _misfit(
+    placed: Placed[PeopleLabels], name: str, outcome: Mark, requirements: Mapping[str, Requirement]
+) -> Problem | None:
+    """Return why a case cannot have a label, or None."""
+    if name not in requirements:
+        message = f"the case {placed.noun.case} has no requirement {shown(name)}"
+        return placed.problem(["labels", name], message, did_you_mean(name, requirements))
+    if not fits(outcome, requirements[name]):
+        message = f"found {outcome:g}, expected passed or failed"
+        return placed.problem(["labels", name], message, "only a soft requirement has levels")
+    return None
+
+
+def _apart(one: PeopleLabels | Scorecard) -> Iterator[tuple[str, object]]:
     """Give what tells a dialogue apart from others of its case and trial, where there is something."""
     if one.agent:
         yield "agent", printable(one.agent)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from .channel import Limits
 from .dialogue import run_episode, without_sandbox
-from .limits import Limits
-from .worker import LeftBehind, leave_behind, shutdown
+from .threads import LeftBehind, leave_behind, shutdown
 
 __all__ = ["LeftBehind", "Limits", "leave_behind", "run_episode", "shutdown", "without_sandbox"]

@@ -39,9 +39,8 @@ from pytest_mapsat.model import (
 from pytest_mapsat.sandbox import Sandbox, Toolbox
 from pytest_mapsat.users import User
 
-from .channel import Channel, port
-from .limits import Limits
-from .worker import Caller, Here, Overdue, leased
+from .channel import Channel, Limits, port
+from .threads import Caller, Here, Overdue, leased
 
 if TYPE_CHECKING:
     from pytest_mapsat.agents import RecordedSource

@@ -10,12 +10,12 @@ from .calibration import calibrate, colour
 from .checks import ChecksJudge
 from .claims import Judged
 from .context import Context
-from .decided import DecidedJudge, Decisions, Said, with_decisions
 from .episode import Call, Episode
 from .evaluate import evaluate
 from .finding import Finding
 from .labels import all_unevaluated, is_level, unevaluated, unjudgeable
 from .make import Judge, asks_model, default_votes, make_judge
+from .people_labels import DialogueKey, LabelsOfPeople, PeopleFirst, people_first
 
 if TYPE_CHECKING:
     from .llm_judge import BESIDE_PROMPTS, PROMPTS, ModelJudge
@@ -31,15 +31,15 @@ __all__ = [
     "Call",
     "ChecksJudge",
     "Context",
-    "DecidedJudge",
-    "Decisions",
+    "DialogueKey",
     "Episode",
     "Finding",
     "Judge",
     "Judged",
+    "LabelsOfPeople",
     "ModelJudge",
+    "PeopleFirst",
     "RecordedJudge",
-    "Said",
     "all_unevaluated",
     "asks_model",
     "calibrate",
@@ -48,7 +48,7 @@ __all__ = [
     "evaluate",
     "is_level",
     "make_judge",
+    "people_first",
     "unevaluated",
     "unjudgeable",
-    "with_decisions",
 ]

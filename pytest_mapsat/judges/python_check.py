@@ -5,13 +5,13 @@ from __future__ import annotations
 import linecache
 import traceback
 from collections.abc import Callable
-from threading import Event
+from threading import Event, Thread
 
 from pytest_mapsat.model import PythonCheck, shown
 from pytest_mapsat.registry import AddedCheck, added_checks
 from pytest_mapsat.secrets import known_secrets
 from pytest_mapsat.turns import waiting
-from pytest_mapsat.user_code import StrangerError, Surroundings, call_stranger, is_a, new_thread, plain, words_of
+from pytest_mapsat.user_code import StrangerError, Surroundings, call_stranger, plain, words_of
 
 from .context import Context
 from .finding import Finding
@@ -47,13 +47,13 @@ def python_check(check: PythonCheck, context: Context) -> Finding:
 
     surroundings = Surroundings()
     with waiting():
-        new_thread(call, f"mapsat-check-{check.name}").start()
+        Thread(target=call, name=f"mapsat-check-{check.name}", daemon=True).start()
         in_time = done.wait(SECONDS)
     surroundings.restore()
     if not in_time:
         _stuck.add(added.function)
         return Finding(None, f"the check {check.name} did not return within {SECONDS:g} s", broken=True)
-    if raised and is_a(raised[0], AssertionError):
+    if raised and isinstance(raised[0], AssertionError):
         return Finding(False, _reason(raised[0]))
     if raised:
         return Finding(

@@ -2,18 +2,6 @@
 
 from __future__ import annotations
 
-from .answer import (
-    ANSWER_SCHEMA,
-    DECISION_SCHEMA,
-    Decision,
-    LabelledAnswer,
-    Mark,
-    evidence_digest,
-    fits,
-    mark_value,
-    reply_digest,
-    wording_digest,
-)
 from .base import CASE_ID_PATTERN, SCALARS, Bounds, Json, JsonObject, Noun, lighten, same, types_of
 from .calibration import (
     CALIBRATION_SCHEMA,
@@ -143,6 +131,15 @@ from .match import (
     values_of,
 )
 from .metric import MSB_METRICS, Metric, MetricName
+from .people_labels import (
+    Mark,
+    PeopleLabels,
+    evidence_digest,
+    fits,
+    mark_value,
+    reply_digest,
+    wording_digest,
+)
 from .roles import FigureRole, Mode, TimeRole
 from .run import (
     DEFAULT_ASSERTED,
@@ -225,11 +222,9 @@ from .verdict import (
 )
 
 __all__ = [
-    "ANSWER_SCHEMA",
     "BESIDES",
     "CALIBRATION_SCHEMA",
     "CASE_ID_PATTERN",
-    "DECISION_SCHEMA",
     "DEFAULT_ASSERTED",
     "ITEM",
     "JUDGING_SCHEMA",
@@ -286,7 +281,6 @@ __all__ = [
     "Covers",
     "CutByDistance",
     "CutByLabel",
-    "Decision",
     "Difference",
     "Direction",
     "EndState",
@@ -329,7 +323,6 @@ __all__ = [
     "Judging",
     "Label",
     "LabelKind",
-    "LabelledAnswer",
     "Least",
     "LevelRule",
     "Local",
@@ -370,6 +363,7 @@ __all__ = [
     "OwnUser",
     "ParameterMatch",
     "ParameterType",
+    "PeopleLabels",
     "PlannedCall",
     "Policy",
     "Present",
@@ -429,6 +423,7 @@ __all__ = [
     "WhichReply",
     "WithinM",
     "Words",
+    "",
     "canonical_json",
     "change_lines",
     "did_you_mean",

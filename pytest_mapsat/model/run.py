@@ -57,7 +57,7 @@ class JudgeInfo(Noun):
 class SuiteInfo(Noun):
     """A suite as part of the run's manifest.
 
-    ``answers``, ``decisions``, ``calibration``: digests of its labelled answers, of its own file of people's decisions and of its own calibration table, which
+    ``labels``, ``decisions``, ``calibration``: digests of its labels of people, of those that come before every judge, and of its own calibration table, which
     the fingerprint leaves out; empty where it has none. ``cases``: how many it has, whatever the run is of; 0 where nobody counted them.
     """
 
@@ -65,7 +65,7 @@ class SuiteInfo(Noun):
     version: str
     fingerprint: str
     cases: int = Field(default=0, ge=0, strict=True)
-    answers: str = ""
+    labels: str = ""
     decisions: str = ""
     calibration: str = ""
 

@@ -34,8 +34,8 @@ from pytest_mapsat.model import (
     JudgeRate,
     Judging,
     Label,
-    LabelledAnswer,
     Mark,
+    PeopleLabels,
     Problem,
     Requirement,
     Run,
@@ -68,7 +68,7 @@ _MOST_REQUIREMENTS = 8
 class JudgedAnswer:
     """A labelled answer with the case and the scorecard that it got."""
 
-    answer: LabelledAnswer
+    answer: PeopleLabels
     case: Case
     card: Scorecard
 
@@ -92,7 +92,7 @@ class JudgedAnswer:
                 yield requirement, self.answer.labels[requirement.id], said[requirement.id]
 
 
-def judging_of(answer: LabelledAnswer, case: Case, card: Scorecard) -> Judging:
+def judging_of(answer: PeopleLabels, case: Case, card: Scorecard) -> Judging:
     """Return what the rules made of an answer before any failure was called suspect, for the calibration.
 
     Args:

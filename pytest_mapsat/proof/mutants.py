@@ -17,11 +17,11 @@ from pytest_mapsat.model import (
     ClockTime,
     Json,
     JsonObject,
-    LabelledAnswer,
     NotSaid,
     Number,
     OpenAt,
     Order,
+    PeopleLabels,
     Quote,
     Recommends,
     Requirement,
@@ -731,7 +731,7 @@ class _Answer:
     broken: tuple[str, ...]
 
     @classmethod
-    def of(cls, answer: LabelledAnswer) -> _Answer:
+    def of(cls, answer: PeopleLabels) -> _Answer:
         kept = tuple(name for name, mark in answer.labels.items() if mark_value(mark) == 1)
         broken = tuple(name for name, mark in answer.labels.items() if mark_value(mark) == 0)
         return cls(answer.id, answer.text or "", kept, broken)
@@ -752,7 +752,7 @@ class Answers:
     wrong: tuple[_Answer, ...]
 
     @classmethod
-    def of(cls, run: OracleRun, answers: Iterable[LabelledAnswer]) -> Answers:
+    def of(cls, run: OracleRun, answers: Iterable[PeopleLabels]) -> Answers:
         """Return the answers to the run's case that are one reply, sorted by what their labels say."""
         required = {requirement.id for requirement in run.case.truth.required}
         told = [_Answer.of(one) for one in answers if one.case == run.case.id and one.text is not None]

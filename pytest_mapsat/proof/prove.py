@@ -10,7 +10,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from pytest_mapsat.judges import Judge, make_judge
-from pytest_mapsat.model import Case, JsonObject, Label, LabelledAnswer, Trajectory, trajectory_digest
+from pytest_mapsat.model import Case, JsonObject, Label, PeopleLabels, Trajectory, trajectory_digest
 from pytest_mapsat.reports import cell_width, columns, cut, printable, wrap
 from pytest_mapsat.suite import Suite
 
@@ -143,7 +143,7 @@ class Proof(Trials):
         return {**super().to_json(), "answers": self.crossed.to_json()}
 
 
-def prove(cases: Iterable[Case], suite: Suite, answers: Sequence[LabelledAnswer] = ()) -> Proof:
+def prove(cases: Iterable[Case], suite: Suite, answers: Sequence[PeopleLabels] = ()) -> Proof:
     """Judge mutants of the oracle dialogues and of the labelled answers of some cases.
 
     Args:

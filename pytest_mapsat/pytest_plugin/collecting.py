@@ -12,10 +12,10 @@ from pytest_mapsat.runs.episodes import Episodes
 from pytest_mapsat.runs.samples import cases_of_shard
 from pytest_mapsat.sandbox import installed_sandboxes
 
+from .gathering import Collected
 from .items import CaseFile, CaseParam, param_or_none, params
 from .reporter import Reporter
 from .suites import Suites
-from .transport import Collected
 
 
 class Collecting:

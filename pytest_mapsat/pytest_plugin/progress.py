@@ -9,14 +9,13 @@ import os
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from threading import Event, RLock
+from threading import Event, RLock, Thread
 from time import perf_counter
 
 import pytest
 
 from pytest_mapsat.reports import Tally, UnderWay, live_line
 from pytest_mapsat.runs.episodes import Flights
-from pytest_mapsat.user_code import new_thread
 
 from .items import is_case
 
@@ -76,7 +75,7 @@ class Progress:
     def pytest_runtestloop(self) -> Generator[None, object, object]:
         """Show the line while items run."""
         self._since = perf_counter()
-        thread = new_thread(self._work, "mapsat-progress")
+        thread = Thread(target=self._work, name="mapsat-progress", daemon=True)
         thread.start()
         try:
             return (yield)

@@ -26,7 +26,7 @@ from pytest_mapsat.runs.saved import check_save_path, put_aside
 
 from .ahead import worth_a_word
 from .beginning import Beginning
-from .gathering import Gathered, lines_of, was_expected, why_none
+from .gathering import Collected, Gathered, lines_of, unpacked, was_expected, why_none
 from .hooks import call_each
 from .items import is_case
 from .leaving import HeldStatus
@@ -36,7 +36,6 @@ from .registration import agent_spec
 from .reports import Reports
 from .settings import Settings
 from .suites import Suites
-from .transport import Collected, unpacked
 
 #: Only these are turned into a failure where the gate does not hold; every graver status stays.
 _GREEN_OR_EMPTY = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)

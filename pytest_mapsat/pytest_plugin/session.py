@@ -37,20 +37,18 @@ from pytest_mapsat.sandbox import End, Sandbox, SandboxHook, installed_sandboxes
 from pytest_mapsat.user_code import forget_installed, installed, listening
 from pytest_mapsat.users import check_user_spec
 
-from .ahead import AT_ONCE, AheadOfItems
+from .ahead import AT_ONCE, AheadOfItems, Printed
 from .collecting import Collecting
 from .collector import Collector
-from .executing import connect, elsewhere
 from .failures import Completion, text_of
+from .gathering import packed
 from .hooks import HookError, call_hook, sandbox_of
-from .isolating import source_for
 from .items import CaseFile, CaseParam, agent_of, case_name, param_of, place_of
 from .leaving import no_green_exit
-from .printed import Printed
 from .reporter import Reporter
 from .settings import Settings, read_settings
+from .sources import connect, elsewhere, source_for
 from .suites import Suites
-from .transport import packed
 
 if TYPE_CHECKING:
     from pytest_mapsat.llm import LiteLLMClient

@@ -8,14 +8,13 @@ from concurrent.futures import CancelledError, Future, wait
 from contextlib import contextmanager
 from contextvars import Context
 from dataclasses import dataclass, field
-from threading import Condition
+from threading import Condition, Thread
 from time import perf_counter
 from typing import Protocol
 
 from pytest_mapsat.episode import LeftBehind, leave_behind
 from pytest_mapsat.model import Scorecard
 from pytest_mapsat.turns import computing
-from pytest_mapsat.user_code import new_thread
 
 from .request import CeilingReachedError
 from .runner import Played
@@ -195,7 +194,7 @@ class Ahead:
 
     def _start(self, first: Callable[[], None] = lambda: None) -> None:
         self._threads += 1
-        new_thread(self._work, "mapsat-ahead", first).start()
+        Thread(target=self._work, args=(first,), name="mapsat-ahead", daemon=True).start()
 
     def _work(self, first: Callable[[], None]) -> None:
         with computing():

@@ -112,8 +112,8 @@ def suite_infos(suites: Sequence[Suite]) -> tuple[SuiteInfo, ...]:
             version=suite.manifest.version,
             fingerprint=suite.fingerprint(),
             cases=sum(1 for _ in suite.readable()),
-            answers=suite.digest_of_answers(),
-            decisions=suite.digest_of_decisions(),
+            labels=suite.digest_of_labels(),
+            decisions=suite.digest_of_reviewed(),
             calibration=suite.digest_of_calibration(),
         )
         for suite in suites

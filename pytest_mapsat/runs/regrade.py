@@ -110,7 +110,7 @@ def changed_suites(run: Run, suites: Sequence[Suite], changes: Changes) -> tuple
                 f"the suite {before.name!r} has changed since the run was saved: labels may differ for that alone"
             )
     if run.manifest.decisions and changes.decisions is None:
-        said.append("the run was judged with a file of decisions that is not given now: --decisions names it")
+        said.append("the run was judged with a file of labels that is not given now: --labels names it")
     return tuple(said)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_mapsat.agents import Source
 from pytest_mapsat.episode import Limits, run_episode, without_sandbox
 from pytest_mapsat.formats import without_secrets
-from pytest_mapsat.judges import Decisions, Judge, make_judge, with_decisions
+from pytest_mapsat.judges import Judge, LabelsOfPeople, make_judge, people_first
 from pytest_mapsat.metrics import MSB, MetricSet, gather_metric_sets, score
 from pytest_mapsat.model import (
     CardRequirement,
@@ -267,7 +267,7 @@ def judge_of(
         suite=suite,
         calibration=suite.calibration,
     )
-    return with_decisions(judge, Decisions.read(suite.inventory.decisions if decisions is None else [decisions]))
+    return people_first(judge, LabelsOfPeople.read(suite.inventory.reviewed if decisions is None else [decisions]))
 
 
 def grade(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from .answers import ANSWERS, is_answers, read_answer_file, read_answers
 from .common import WrittenCase
 from .crosscheck import nouns_in
 from .entries import CaseEntry
 from .importing import Importer, ImportLog, ImportReport, Note, import_formats, importer_of, tools_of
-from .inventory import CALIBRATION, DECISIONS, role_of
+from .inventory import CALIBRATION, LABELS, REVIEWED, role_of
 from .lint import LintFinding, Severity, errors_of, lint
 from .opened import Suite, find_suite, open_suite
+from .people_labels import is_labels, read_answers, read_label_file
 from .recordings import PlacedRecording
 from .requests import by_request
 from .writer import (
@@ -25,9 +25,9 @@ from .writer import (
 )
 
 __all__ = [
-    "ANSWERS",
     "CALIBRATION",
-    "DECISIONS",
+    "LABELS",
+    "REVIEWED",
     "CaseEntry",
     "ImportLog",
     "ImportReport",
@@ -44,13 +44,13 @@ __all__ = [
     "find_suite",
     "import_formats",
     "importer_of",
-    "is_answers",
+    "is_labels",
     "lint",
     "new_folder",
     "nouns_in",
     "open_suite",
-    "read_answer_file",
     "read_answers",
+    "read_label_file",
     "role_of",
     "to_yaml",
     "tools_of",

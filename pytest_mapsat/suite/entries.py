@@ -243,12 +243,10 @@ def _where_it_belongs(data: Any) -> str:
     if {"tool", "result"} <= keys:
         return "recordings belong in recordings/*.jsonl"
     if {"case", "labels"} <= keys:
-        return "labelled answers belong in answers/"
-    if {"case", "requirement", "wording"} <= keys:
-        return "decisions of people belong in decisions.jsonl in the suite's folder"
+        return "labels of people belong in labels/*.jsonl"
     if "schema_version" in keys:
         return "the manifest is the file suite.yaml in the suite's folder"
-    return "every YAML and JSONL file below a suite's folder holds cases, outside tools/, recordings/ and answers/"
+    return "every YAML and JSONL file below a suite's folder holds cases, outside tools/, recordings/ and labels/"
 
 
 def documents_of_yaml(path: Path) -> tuple[Located, ...]:

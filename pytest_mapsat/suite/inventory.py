@@ -13,11 +13,11 @@ from typing import Literal, get_args
 from pytest_mapsat.formats import shown_path
 from pytest_mapsat.model import Problem
 
-Role = Literal[
-    "manifest", "requirements", "tools", "recordings", "state", "cases", "answers", "decisions", "calibration"
-]
+Role = Literal["manifest", "requirements", "tools", "recordings", "state", "cases", "labels", "calibration"]
 MANIFEST = "suite.yaml"
-DECISIONS = "decisions.jsonl"
+LABELS = "labels"
+#: Where a review keeps labels, in their folder: the first source of every judge. A run reads no other file of labels.
+REVIEWED = "reviewed.jsonl"
 CALIBRATION = "calibration.json"
 _HALVES = re.compile("[\ud800-\udfff]")  # how Python writes the bytes of a name that is not UTF-8
 YAML_ENDINGS = (".yaml", ".yml")
@@ -26,7 +26,6 @@ JSONL_ENDINGS = (".jsonl", ".jsonl.gz")
 _FILES: dict[str, Role] = {
     "tools.yaml": "tools",
     "tools.yml": "tools",
-    DECISIONS: "decisions",
     CALIBRATION: "calibration",
 }
 _FOLDERS: dict[str, tuple[Role, tuple[str, ...]]] = {
@@ -34,10 +33,15 @@ _FOLDERS: dict[str, tuple[Role, tuple[str, ...]]] = {
     "tools": ("tools", YAML_ENDINGS),
     "recordings": ("recordings", JSONL_ENDINGS),
     "state": ("state", JSONL_ENDINGS),
-    "answers": ("answers", YAML_ENDINGS + JSONL_ENDINGS),
+    LABELS: ("labels", JSONL_ENDINGS),
 }
-#: Folders of an old form, each with its name of today.
-_RENAMED = {"records": "recordings"}
+#: Folders and files of an old form, each with its name of today.
+_RENAMED = {"records": "recordings", "answers": LABELS, "decisions.jsonl": f"{LABELS}/{REVIEWED}"}
+_REWRITE = {
+    "records": "rename it",
+    "answers": "rename it, with one answer a line of JSON",
+    "decisions.jsonl": 'in each line "requirement": F, "outcome": O, "wording": W, "why": Y become "labels": {F: O}, "wording": {F: W}, "why": {F: Y}',
+}
 #: A folder that is kept for what authors of a suite need beside it: no file in it is part of the suite.
 DATA = "data"
 _ELSEWHERE: tuple[Role, tuple[str, ...]] = ("cases", YAML_ENDINGS + JSONL_ENDINGS)
@@ -71,8 +75,8 @@ def role_of(relative: PurePath) -> Role | None:
 class Inventory:
     """The files of a suite by role, each sorted by its place in the suite, and what keeps others from being read.
 
-    ``answers``, ``decisions`` and ``calibration`` (none or one) say what a judge should make of answers: they are no part of what a run does.
-    ``strangers`` stand in ``requirements/``, ``tools/``, ``recordings/``, ``state/`` or ``answers/`` and are nothing of the kind. ``unread`` are files that look like
+    ``labels`` and ``calibration`` (none or one) say what a judge should make of answers: they are no part of what a run does.
+    ``strangers`` stand in ``requirements/``, ``tools/``, ``recordings/``, ``state/`` or ``labels/`` and are nothing of the kind. ``unread`` are files that look like
     cases but for their ending, each with what to do.
     """
 
@@ -82,11 +86,15 @@ class Inventory:
     problems: tuple[Problem, ...]
     requirements: tuple[Path, ...] = ()
     state: tuple[Path, ...] = ()
-    answers: tuple[Path, ...] = ()
-    decisions: tuple[Path, ...] = ()
+    labels: tuple[Path, ...] = ()
     calibration: tuple[Path, ...] = ()
     strangers: tuple[Path, ...] = ()
     unread: tuple[Problem, ...] = ()
+
+    @property
+    def reviewed(self) -> tuple[Path, ...]:
+        """The labels that a review keeps, none or one file."""
+        return tuple(path for path in self.labels if (path.parent.name, path.name) == (LABELS, REVIEWED))
 
 
 #: Endings by which people and editors put a file aside.
@@ -96,9 +104,9 @@ _PUT_ASIDE = (".bak", ".orig", ".old", ".disabled", ".off", "~")
 def take_inventory(root: Path) -> Inventory:
     """Return all files below ``root`` by role; the order of the files on disk does not matter."""
     problems = [
-        Problem(shown_path(root / old), 0, f"the folder {old}/ is called {new}/ now", "rename it")
+        Problem(shown_path(root / old), 0, f"{old} is called {new} now", _REWRITE[old])
         for old, new in _RENAMED.items()
-        if (root / old).is_dir()
+        if (root / old).exists()
     ]
     found: dict[Role, list[Path]] = {role: [] for role in get_args(Role)}
     strangers: list[Path] = []
@@ -106,7 +114,7 @@ def take_inventory(root: Path) -> Inventory:
     aside: list[Path] = []
     for path in sorted(_below(root, problems), key=lambda path: path.relative_to(root).parts):
         relative = path.relative_to(root)
-        if len(relative.parts) > 1 and relative.parts[0] in _RENAMED:
+        if relative.parts[0] in _RENAMED:
             continue
         role = role_of(relative)
         if role is None:
@@ -133,8 +141,7 @@ def take_inventory(root: Path) -> Inventory:
         tuple(problems),
         requirements=tuple(found["requirements"]),
         state=tuple(found["state"]),
-        answers=tuple(found["answers"]),
-        decisions=tuple(found["decisions"]),
+        labels=tuple(found["labels"]),
         calibration=tuple(found["calibration"]),
         strangers=tuple(strangers),
         unread=tuple(unread),

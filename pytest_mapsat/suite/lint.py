@@ -25,10 +25,10 @@ from pytest_mapsat.model import (
     unknown_types,
 )
 
-from .answers import read_answers, stale_decisions
 from .crosscheck import nouns_in, unfulfillable
 from .entries import CaseEntry
 from .opened import Suite, placed
+from .people_labels import read_answers, stale_labels
 from .recordings import PlacedRecording, read_recordings
 from .requests import RequestKey, request_key
 
@@ -329,15 +329,15 @@ def _unread(suite: Suite) -> Iterator[LintFinding]:
 
 
 def _about_answers(suite: Suite, findings: Sequence[LintFinding]) -> Iterator[LintFinding]:
-    """Give what is wrong with labelled answers and decisions; nothing where the cases that they are held against cannot be read."""
+    """Give what is wrong with labels of people; nothing where the cases that they are held against cannot be read."""
     if any(finding.severity == "error" for finding in findings):
         return
     try:
         read_answers(suite)
     except SuiteError as error:
-        yield from errors_of(error, "answer")
+        yield from errors_of(error, "label")
     try:
-        for problem in stale_decisions(suite):
-            yield LintFinding("warning", "decision", problem)
+        for problem in stale_labels(suite):
+            yield LintFinding("warning", "label", problem)
     except SuiteError as error:
-        yield from errors_of(error, "decision")
+        yield from errors_of(error, "label")

@@ -269,13 +269,13 @@ class Suite:
                 self._fingerprint = self._digest()
             return self._fingerprint
 
-    def digest_of_answers(self) -> str:
-        """Return a digest of the labelled answers, empty where there are none; they are no part of the fingerprint. Raises SuiteError."""
-        return _joined({"answers": self.inventory.answers})
+    def digest_of_labels(self) -> str:
+        """Return a digest of the labels of people, empty where there are none; they are no part of the fingerprint. Raises SuiteError."""
+        return _joined({"labels": self.inventory.labels})
 
-    def digest_of_decisions(self) -> str:
-        """Return a digest of people's decisions, empty where there are none; they are no part of the fingerprint. Raises SuiteError."""
-        return _joined({"decisions": self.inventory.decisions})
+    def digest_of_reviewed(self) -> str:
+        """Return a digest of the labels that come before every judge, empty where there are none. Raises SuiteError."""
+        return _joined({"reviewed": self.inventory.reviewed})
 
     def digest_of_calibration(self) -> str:
         """Return a digest of the suite's own calibration table, empty where it has none; it is no part of the fingerprint. Raises SuiteError."""

@@ -14,8 +14,18 @@ from typing import Literal
 from pytest_mapsat.model import USER, Case, Confirms, Label, Quote, ScriptedAnswer, Trajectory, Turn, user_name
 from pytest_mapsat.text import agrees, fold_phrase
 
-from . import phrases
-from .reading import Fact, Reading, facts_of, mentions, read, wants_something, words
+from .reading import (
+    DECLINES,
+    SPEAKS_FOR_AGENT,
+    Fact,
+    Reading,
+    facts_of,
+    mentions,
+    read,
+    stock_of,
+    wants_something,
+    words,
+)
 from .scripted import answer_go_ahead
 
 #: What a user may do wrong (PIPA 5.3 and appendix F).
@@ -66,7 +76,7 @@ def speaks_amiss(message: str) -> Iterator[Slip]:
     """Yield what a user never says."""
     if wants_something(message):
         yield Slip("misinterpretation", "it asks the assistant for something")
-    if phrases.SPEAKS_FOR_AGENT.search(fold_phrase(message)):
+    if SPEAKS_FOR_AGENT.search(fold_phrase(message)):
         yield Slip("misinterpretation", "it speaks for the assistant")
     if len(message) > _LONGEST:
         yield Slip("misinterpretation", f"it says {len(message)} characters, far more than suffices", misleads=False)
@@ -107,7 +117,7 @@ class Script:
     def lines(self) -> Iterator[str]:
         """Yield what it has been given to say, and when, in words that a model can be told."""
         yield from (answer.say for answer in self.answers)
-        stock = phrases.stock_of(self.language)
+        stock = stock_of(self.language)
         if isinstance(self.confirms, Confirms):
             wanted = f" ({', '.join(self.confirms.when)})" if self.confirms.when else ""
             yield f"{stock.asked_go_ahead}{wanted}: {self.confirms.say}"
@@ -196,7 +206,7 @@ class Script:
 
     def _keeps_back(self, message: str, answer: ScriptedAnswer, before: Sequence[str]) -> bool:
         """Return whether a message surely lacks an answer: it declines, or states no fact where the answer has one that was not said."""
-        if phrases.DECLINES.search(fold_phrase(message)):
+        if DECLINES.search(fold_phrase(message)):
             return True
         said = [fact for text in before for fact in self.facts(text)]
         new = [fact for fact in self.facts(answer.say) if not any(fact.agrees(other) for other in said)]

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pytest_mapsat.model import Confirms, ScriptedAnswer, Turn, UserScript
 
-from .phrases import Stock, stock_of
-from .reading import Fact, Reading, facts_of, mentions, read, wants_something, words
+from .reading import Fact, Reading, Stock, facts_of, mentions, read, stock_of, wants_something, words
 from .user import UserMove
 
 if TYPE_CHECKING:

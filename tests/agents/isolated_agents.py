@@ -237,7 +237,8 @@ def _say(*messages, raw=b""):
 
 
 GARBAGE = {
-    "no length that is sent": {"raw": b"\xff\xff\xff\xff"},
+    "more than is taken": {"raw": b"\x7f\xff\xff\xff"},
+    "a length below none": {"raw": b"\x80\x00\x00\x00"},
     "no JSON": {"raw": struct.pack(">I", 5) + b"hello"},
     "no UTF-8": {"raw": struct.pack(">I", 2) + b"\xff\xfe"},
     "nothing": {"raw": struct.pack(">I", 0)},

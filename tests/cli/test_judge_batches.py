@@ -137,7 +137,7 @@ def test_a_judge_is_held_against_labelled_answers_and_against_verdicts(root, cap
     regrade("--batch-out", "out.jsonl", votes=2)
     answered("out.jsonl", "in.jsonl")
     regrade("--batch-in", "in.jsonl", "--save", "judged.json", votes=2)
-    for labels in ("suite", "suite/answers/a.jsonl"):
+    for labels in ("suite", "suite/labels/a.jsonl"):
         found = agreement(capsys, "--labels", labels)
         assert found["answers"]["right"]["green"] == {"n": 1, "value": 1.0, "low": 0.2065, "high": 1.0}
         assert found["answers"]["wrong"]["red"]["n"] == 1
@@ -169,10 +169,10 @@ def test_a_judge_is_held_against_labelled_answers_and_against_verdicts(root, cap
 def test_labels_of_other_words_are_not_taken(root, capsys):
     main(["regrade", "answers.json", "--suite", "suite", "--save", "judged.json"])
     other = answer(text="Another reply."), answer(id="w1", text="I suggest Old Mill.", labels=LABELS)
-    (root / "answers" / "a.jsonl").write_text("".join(json.dumps(one) + "\n" for one in other))
+    (root / "labels" / "a.jsonl").write_text("".join(json.dumps(one) + "\n" for one in other))
     found = agreement(capsys, "--labels", "suite")
     assert (found["dialogues"], found["left_out"]) == (1, 1)
-    (root / "answers" / "a.jsonl").write_text(json.dumps(other[0]) + "\n")
+    (root / "labels" / "a.jsonl").write_text(json.dumps(other[0]) + "\n")
     assert main(["review", "--agreement", "judged.json", "--suite", "suite", "--labels", "suite"]) == 2
     assert "none of it is about a dialogue of the run" in capsys.readouterr().err
 

@@ -97,7 +97,7 @@ def test_a_judge_below_what_is_required_is_told_what_is_missing_and_gets_none(ro
 
 def test_too_few_labels_are_below(root, capsys):
     only = [json.dumps(answer(id="r0", text="I suggest Blue Bay "))]
-    (root / "answers" / "a.jsonl").write_text("\n".join(only))
+    (root / "labels" / "a.jsonl").write_text("\n".join(only))
     main(["lint", "suite", "--answers", "--save", "answers.json"])
     judged()
     capsys.readouterr()

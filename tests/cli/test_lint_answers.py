@@ -142,12 +142,12 @@ def test_a_broken_answer_is_an_error_of_lint_and_nothing_is_judged(root, capsys)
     write_answers(root, answer(case="nav-oen"))
     assert main(["lint", "suite", "--answers"]) == 1
     out = capsys.readouterr().out
-    assert "a.jsonl:1: case: the suite has no case 'nav-oen' (did you mean 'nav-one'?) [error: answer]" in out
+    assert "a.jsonl:1: case: the suite has no case 'nav-oen' (did you mean 'nav-one'?) [error: label]" in out
     assert "answers: not judged, as the suite has errors" in out
 
 
 def test_a_suite_without_answers_says_so_and_has_none_to_save(root, capsys):
-    (root / "answers" / "a.jsonl").unlink()
+    (root / "labels" / "a.jsonl").unlink()
     assert main(["lint", "suite", "--answers"]) == 0
     assert "answers: the suite has none" in capsys.readouterr().out
     assert main(["lint", "suite", "--answers", "--save", "x.json"]) == 2
@@ -161,7 +161,7 @@ def test_save_needs_answers(root, capsys):
 
 def test_decisions_of_people_do_not_hide_what_the_checks_make_of_an_answer(root, capsys):
     main(["lint", "suite", "--answers", "--save", "run.json"])
-    Path("more.jsonl").write_text(json.dumps({"case": "nav-one", "trial": 2, "requirement": "z1", "outcome": "passed"}))
+    Path("more.jsonl").write_text(json.dumps({"case": "nav-one", "trial": 2, "labels": {"z1": "passed"}}))
     assert main(["review", "run.json", "--suite", "suite", "--from", "more.jsonl"]) == 0
     capsys.readouterr()
     assert judged(capsys)[0] == 0

@@ -35,7 +35,7 @@ def run(tmp_path, monkeypatch):
     for card in saved["cases"]:
         card["trajectory"]["source"] = "agent"  # as if an agent had said it
     Path("run.json").write_text(json.dumps(saved))
-    (root / "answers" / "a.jsonl").unlink()
+    (root / "labels" / "a.jsonl").unlink()
     return root
 
 
@@ -46,8 +46,12 @@ def listed(capsys) -> list[tuple[int, str, str]]:
 
 
 def decisions(root) -> list[tuple[str, object, str]]:
-    text = (root / "decisions.jsonl").read_text(encoding="utf-8")
-    return [(one["requirement"], one["outcome"], one["why"]) for one in map(json.loads, text.splitlines())]
+    text = (root / "labels" / "reviewed.jsonl").read_text(encoding="utf-8")
+    found = []
+    for line in map(json.loads, text.splitlines()):
+        (labelled,) = line["labels"].items()
+        found.append((*labelled, line.get("why", {}).get(labelled[0], "")))
+    return found
 
 
 def typed(monkeypatch, text: str, *options: str) -> int:
@@ -55,13 +59,14 @@ def typed(monkeypatch, text: str, *options: str) -> int:
     return main(["review", "run.json", *SUITE, *options])
 
 
-def given(*rulings: dict[str, object], options: tuple[str, ...] = ()) -> int:
-    Path("rulings.jsonl").write_text(lines(*rulings), encoding="utf-8")
-    return main(["review", "run.json", *SUITE, "--from", "rulings.jsonl", *options])
+def given(*given_labels: dict[str, object], options: tuple[str, ...] = ()) -> int:
+    Path("given.jsonl").write_text(lines(*given_labels), encoding="utf-8")
+    return main(["review", "run.json", *SUITE, "--from", "given.jsonl", *options])
 
 
-def ruling(requirement: str, outcome: object = "passed", trial: int = 3, **more: object) -> dict[str, object]:
-    return {"case": "nav-one", "trial": trial, "requirement": requirement, "outcome": outcome, **more}
+def labelled(requirement: str, outcome: object = "passed", trial: int = 3, **more: object) -> dict[str, object]:
+    why = {"why": {requirement: more.pop("why")}} if "why" in more else {}
+    return {"case": "nav-one", "trial": trial, "labels": {requirement: outcome}, **why, **more}
 
 
 def test_what_is_undecided_is_asked_before_what_failed(run, capsys):
@@ -80,7 +85,7 @@ def test_what_is_undecided_is_asked_before_what_failed(run, capsys):
 def test_a_key_decides_at_once_and_a_reason_may_stand_behind_it(run, capsys, monkeypatch):
     assert typed(monkeypatch, "p\nf  no name given\ns\n0.5\nq\n") == 0
     assert decisions(run) == [("e1", "passed", ""), ("e1", "failed", "no name given"), ("z2", 0.5, "")]
-    assert capsys.readouterr().out.endswith("3 decisions taken, 5 labels open; mapsat regrade counts them\n")
+    assert capsys.readouterr().out.endswith("3 labels given, 5 open; mapsat regrade counts them\n")
     assert (3, "e1", "undecided") in listed(capsys)
 
 
@@ -125,8 +130,8 @@ def test_nothing_that_a_reply_holds_can_steer_the_terminal(run, capsys, monkeypa
 
 
 def test_decisions_from_a_file_are_kept_and_count_for_regrade(run, capsys):
-    assert given(ruling("z1", why="shown on the map"), ruling("e1"), options=("--json",)) == 0
-    assert json.loads(capsys.readouterr().out) == {"decided": 2, "open": 6, "answers": []}
+    assert given(labelled("z1", why="shown on the map"), labelled("e1"), options=("--json",)) == 0
+    assert json.loads(capsys.readouterr().out) == {"labelled": 2, "open": 6, "dialogues": []}
     main(["regrade", "run.json", *SUITE, "--save", "new.json"])
     card = json.loads(Path("new.json").read_text())["cases"][2]
     assert [(label["requirement"], label["outcome"], label["by"]) for label in card["labels"]] == [
@@ -139,12 +144,12 @@ def test_decisions_from_a_file_are_kept_and_count_for_regrade(run, capsys):
 
 def test_the_same_decisions_given_again_add_nothing(run, capsys):
     for _ in range(2):
-        given(ruling("z1"))
+        given(labelled("z1"))
     assert len(decisions(run)) == 1
 
 
 def test_a_label_that_the_judge_passed_may_be_overruled(run, capsys):
-    assert given(ruling("z1", "failed", trial=1)) == 0
+    assert given(labelled("z1", "failed", trial=1)) == 0
     main(["regrade", "run.json", *SUITE, "--save", "new.json"])
     assert json.loads(Path("new.json").read_text())["cases"][0]["outcome"] == "failed"
 
@@ -152,25 +157,25 @@ def test_a_label_that_the_judge_passed_may_be_overruled(run, capsys):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (ruling("z1") | {"case": "nav-oen"}, "case: the run has no case 'nav-oen' (did you mean 'nav-one'?)"),
-        (ruling("z1", trial=9), "trial: the run has no trial 9 of the case nav-one"),
-        (ruling("zz1"), "requirement: the case nav-one has no requirement 'zz1' (did you mean 'z1'?)"),
-        (ruling("z1", 0.5), "outcome: found 0.5, expected passed or failed (only a soft requirement has levels)"),
-        (ruling("z1", "maybe"), "outcome: found 'maybe', expected passed, failed, or a soft requirement's level"),
-        (ruling("z1", trail=3), "trail: is not a known field (did you mean 'trial'?)"),
-        (ruling("e1"), "requirement: is decided twice: rulings.jsonl:1 does it too"),
+        (labelled("z1") | {"case": "nav-oen"}, "case: the run has no case 'nav-oen' (did you mean 'nav-one'?)"),
+        (labelled("z1", trial=9), "trial: the run has no trial 9 of the case nav-one"),
+        (labelled("zz1"), "labels.zz1: the case nav-one has no requirement 'zz1' (did you mean 'z1'?)"),
+        (labelled("z1", 0.5), "labels.z1: found 0.5, expected passed or failed (only a soft requirement has levels)"),
+        (labelled("z1", "maybe"), "labels.z1: found 'maybe', expected passed, failed, or a soft requirement's level"),
+        (labelled("z1", trail=3), "trail: is not a known field (did you mean 'trial'?)"),
+        (labelled("e1"), "labels.e1: is labelled twice: given.jsonl:1 does it too"),
     ],
 )
 def test_a_file_with_a_wrong_line_is_refused_whole(run, capsys, wrong, said):
-    assert given(ruling("e1"), wrong) == 2
-    assert f"mapsat: rulings.jsonl:2: {said}" in capsys.readouterr().err
-    assert not (run / "decisions.jsonl").exists()
+    assert given(labelled("e1"), wrong) == 2
+    assert f"mapsat: given.jsonl:2: {said}" in capsys.readouterr().err
+    assert not (run / "labels" / "reviewed.jsonl").exists()
 
 
 def test_a_reply_whose_required_labels_are_all_decided_becomes_a_labelled_answer(run, capsys):
-    assert given(ruling("e1"), ruling("z1"), ruling("e1", trial=2), options=("--add-to-answers",)) == 0
+    assert given(labelled("e1"), labelled("z1"), labelled("e1", trial=2), options=("--with-dialogues",)) == 0
     out = capsys.readouterr().out
-    assert "case nav-one, trial 3: added to suite/answers/reviewed.jsonl (not reviewed, the judge's own: f1)" in out
+    assert "case nav-one, trial 3: added to suite/labels/dialogues.jsonl (not reviewed, the judge's own: f1)" in out
     added = {one.noun.turns[1].text: one.noun for one in read_answers(open_suite(run))}
     assert added["Take the \x1b[2Jblue one.\nIt is open."].labels == LABELS
     assert added["I suggest Old Mill."].labels == LABELS | {"z1": "failed"}
@@ -180,16 +185,16 @@ def test_a_reply_whose_required_labels_are_all_decided_becomes_a_labelled_answer
 
 
 def test_a_reply_with_an_open_label_is_not_added_and_the_label_named(run, capsys):
-    given(ruling("z1"), options=("--add-to-answers",))
-    assert "case nav-one, trial 3: not added to the answers: e1 still open" in capsys.readouterr().out
-    assert not (run / "answers" / "reviewed.jsonl").exists()
+    given(labelled("z1"), options=("--with-dialogues",))
+    assert "case nav-one, trial 3: not kept with its dialogue: e1 still open" in capsys.readouterr().out
+    assert not (run / "labels" / "dialogues.jsonl").exists()
 
 
 def test_a_dialogue_without_its_query_is_added_with_the_cases(run, capsys):
     saved = json.loads(Path("run.json").read_text())
     del saved["cases"][2]["trajectory"]["turns"][0]
     Path("run.json").write_text(json.dumps(saved))
-    assert given(ruling("e1"), ruling("z1"), options=("--add-to-answers",)) == 0
+    assert given(labelled("e1"), labelled("z1"), options=("--with-dialogues",)) == 0
     (added,) = read_answers(open_suite(run))
     assert [turn.role for turn in added.noun.turns][:2] == ["user", "agent"]
 
@@ -199,9 +204,9 @@ def test_episodes_of_one_trial_are_told_apart_by_their_attempt(run, capsys):
     saved["cases"][2] |= {"trial": 2, "attempt": 2}
     saved["cases"][2]["trajectory"]["trial"] = 2
     Path("run.json").write_text(json.dumps(saved))
-    assert given(ruling("z1", trial=2, attempt=3)) == 2
+    assert given(labelled("z1", trial=2, attempt=3)) == 2
     assert "the run has no trial 2, attempt 3 of the case nav-one" in capsys.readouterr().err
-    assert given(ruling("z1", trial=2, attempt=2), options=("--json",)) == 0
+    assert given(labelled("z1", trial=2, attempt=2), options=("--json",)) == 0
     main(["regrade", "run.json", *SUITE, "--save", "new.json"])
     cards = json.loads(Path("new.json").read_text())["cases"]
     assert [card["labels"][1]["by"] for card in cards] == ["checks", "checks", "decision"]
@@ -209,21 +214,21 @@ def test_episodes_of_one_trial_are_told_apart_by_their_attempt(run, capsys):
 
 def test_an_answer_is_added_once(run, capsys):
     for _ in range(2):
-        given(ruling("e1"), ruling("z1"), options=("--add-to-answers",))
-    assert len((run / "answers" / "reviewed.jsonl").read_text().splitlines()) == 1
+        given(labelled("e1"), labelled("z1"), options=("--with-dialogues",))
+    assert len((run / "labels" / "dialogues.jsonl").read_text().splitlines()) == 1
 
 
 def test_decisions_may_be_kept_elsewhere(run, capsys):
-    assert given(ruling("z1"), options=("--decisions", "mine/d.jsonl", "--by", "ann")) == 0
+    assert given(labelled("z1"), options=("--labels", "mine/d.jsonl", "--by", "ann")) == 0
     assert json.loads(Path("mine/d.jsonl").read_text())["by"] == "ann"
-    assert not (run / "decisions.jsonl").exists()
+    assert not (run / "labels" / "reviewed.jsonl").exists()
 
 
 def test_a_file_whose_last_line_was_left_open_is_added_to_line_by_line(run, capsys):
-    given(ruling("z1"))
-    path = run / "decisions.jsonl"
+    given(labelled("z1"))
+    path = run / "labels" / "reviewed.jsonl"
     path.write_text(path.read_text().rstrip("\n"))
-    given(ruling("e1"))
+    given(labelled("e1"))
     assert [requirement for requirement, _, _ in decisions(run)] == ["z1", "e1"]
 
 
@@ -241,7 +246,7 @@ def test_an_episode_without_a_reply_asks_nothing_and_cannot_be_decided(run, caps
     saved["cases"][2]["trajectory"]["turns"][1]["text"] = " "
     Path("run.json").write_text(json.dumps(saved))
     assert all(trial != 3 for trial, _, _ in listed(capsys))
-    assert given(ruling("z1")) == 2
+    assert given(labelled("z1")) == 2
     assert "trial 3 of the case nav-one has no reply to judge" in capsys.readouterr().err
 
 

@@ -13,7 +13,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 def test_the_answers_of_the_document_are_judged_as_they_are_labelled(tmp_path, capsys):
     suites, answers = ((DOCS / name).read_text(encoding="utf-8") for name in ("suites.md", "answers.md"))
-    for name, content in re.findall(r"```yaml\n# (\S+)\n(.*?)```", suites + answers, re.DOTALL):
+    for name, content in re.findall(r"```(?:yaml|json)\n# (\S+)\n(.*?)```", suites + answers, re.DOTALL):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content, encoding="utf-8")
     recording, _ = re.findall(r"```json\n(.*?)```", suites, re.DOTALL)

@@ -1,11 +1,8 @@
-"""What an agent changes for the whole process is put back after its reply, and a copy of the process ends."""
+"""What an agent changes for the whole process is put back after its reply, and what it raises is its own."""
 
 import asyncio
-import builtins
 import os
-import subprocess
 import sys
-import textwrap
 import time
 from pathlib import Path
 
@@ -17,20 +14,18 @@ from pytest_mapsat.agents import Reply
 
 @pytest.mark.parametrize("hangs", [False, True])
 def test_the_surroundings_are_put_back_after_a_reply_and_after_a_timeout(hangs, tmp_path):
-    before = (sys.getrecursionlimit(), Path.cwd(), builtins.open, time.monotonic)
+    before = (sys.getrecursionlimit(), Path.cwd())
 
     def agent(message):
-        sleep = time.sleep
         os.chdir(tmp_path)
-        builtins.open = time.monotonic = time.sleep = None
-        sys.setrecursionlimit(60)
+        sys.setrecursionlimit(5000)
         if hangs:
-            sleep(1)
+            time.sleep(1)
         return "Here."
 
     trajectory = play(agent, timeout=0.2 if hangs else 60)
     assert trajectory.ending == ("timeout" if hangs else "done")
-    assert (sys.getrecursionlimit(), Path.cwd(), builtins.open, time.monotonic) == before
+    assert (sys.getrecursionlimit(), Path.cwd()) == before
 
 
 def test_an_agent_that_was_left_behind_puts_nothing_back_when_it_ends(tmp_path, monkeypatch):
@@ -61,7 +56,7 @@ def test_a_tool_called_with_the_stack_used_up_is_the_agents_fault():
 
 
 class TestCoroutines:
-    def test_stopping_the_shared_loop_is_refused_and_the_next_episode_is_unharmed(self):
+    def test_stopping_the_shared_loop_harms_no_episode(self):
         async def stops(message):
             asyncio.get_running_loop().stop()
             return "Here."
@@ -70,9 +65,7 @@ class TestCoroutines:
             await asyncio.sleep(0)
             return "Here."
 
-        trajectory = play(stops)
-        assert (trajectory.ending, trajectory.fault.blame) == ("agent_error", "agent")
-        assert "it is not the agent's to stop (test_episode_surroundings.py:" in trajectory.fault.message
+        assert play(stops).ending == "done"
         assert play(good).ending == "done"
 
     @pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, GeneratorExit])
@@ -90,7 +83,7 @@ class TestCoroutines:
         assert play(good).ending == "done"
 
 
-class TestHostileParts:
+class TestPartsThatRaise:
     class Usage(dict):
         def __init__(self, error):
             super().__init__(cost=1)
@@ -123,89 +116,3 @@ class TestHostileParts:
             raise RudeError
 
         assert play(agent).fault.message.startswith("RudeError: its message cannot be read")
-
-
-def printed_by(code):
-    """Run a script in a process of its own, and return what it and all its copies print."""
-    path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code)],
-        capture_output=True,  # ends only when every copy has closed its end
-        text=True,
-        timeout=30,
-        env=os.environ | {"PYTHONPATH": path},
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-@pytest.mark.parametrize("kind", ["def", "async def"])
-def test_a_copy_of_the_process_that_comes_back_is_blamed_on_its_episode_alone(kind):
-    code = f"""
-    import os, sys
-    from episodes import play
-    forks = True
-    {kind} agent(message):
-        if forks: os.fork()
-        return "Here."
-    fault = play(agent).fault
-    print(fault.blame, fault.message, flush=True)
-    forks = False
-    print(play(agent).ending, flush=True)
-    """
-    said = "agent RuntimeError: a copy of the process came back from the call: one made with os.fork ends with os._exit"
-    assert printed_by(code) == f"{said}\ndone\n"
-
-
-def test_a_copy_is_blamed_on_the_episode_that_made_it_and_on_no_other_under_way():
-    code = """
-    import os, threading, time
-    from episodes import play
-    forked, ended = threading.Event(), threading.Event()
-    def forks(message):
-        if os.fork():
-            forked.set()
-            ended.wait(5)
-        return "Here."
-    def good(message):
-        forked.wait(5)
-        return "Here."
-    def other():
-        print(play(good).ending, flush=True)
-        ended.set()
-    thread = threading.Thread(target=other)
-    thread.start()
-    print(play(forks).ending, flush=True)
-    thread.join()
-    """
-    assert printed_by(code) == "done\nagent_error\n"
-
-
-@pytest.mark.parametrize(
-    "copy", ["os._exit(0)", "sys.exit(0)", "os.execv(sys.executable, [sys.executable, '-S', '-c', ''])"]
-)
-def test_a_copy_that_ends_or_runs_another_program_is_no_fault(copy):
-    code = f"""
-    import os, sys
-    from episodes import play
-    def agent(message):
-        child = os.fork()
-        if not child: {copy}
-        os.waitpid(child, 0)
-        return "Here."
-    print(play(agent).ending, flush=True)
-    """
-    assert printed_by(code) == "done\n"
-
-
-def test_a_process_of_multiprocessing_is_no_fault():
-    code = """
-    import multiprocessing
-    from episodes import play
-    def agent(message):
-        with multiprocessing.get_context("fork").Pool(1) as pool:
-            return pool.apply(str.upper, ("here.",))
-    print(play(agent).ending, flush=True)
-    """
-    assert printed_by(code) == "done\n"

@@ -19,8 +19,8 @@ HERE = Path(__file__).resolve().parent
 def as_suite(name: str, folder: Path) -> int:
     """Write the suite and return how many answers it has."""
     cases = json.loads((HERE / f"{name}.json").read_text(encoding="utf-8"))
-    shutil.copytree(HERE.parents[1] / "benchmark_cases", folder, ignore=shutil.ignore_patterns("answers"))
-    (folder / "answers").mkdir()
+    shutil.copytree(HERE.parents[1] / "benchmark_cases", folder, ignore=shutil.ignore_patterns("labels"))
+    (folder / "labels").mkdir()
     rows = [
         {"case": case, "by": "model", "style": re.sub(r"\W+", "-", one["style"])[:80].strip("-")}
         | {key: one[key] for key in ("id", "text", "labels")}
@@ -28,7 +28,7 @@ def as_suite(name: str, folder: Path) -> int:
         for one in answers
     ]
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    (folder / "answers" / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    (folder / "labels" / f"{name}.jsonl").write_text(lines, encoding="utf-8")
     return len(rows)
 
 

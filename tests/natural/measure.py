@@ -22,9 +22,9 @@ from pytest_mapsat.formats import Lines, Placed
 from pytest_mapsat.judges import make_judge
 from pytest_mapsat.judges.calibration import calibrate, colour, shipped, suspicion
 from pytest_mapsat.judges.form import ROLES, TIMES
-from pytest_mapsat.model import Form, FormFigure, FormThing, Judging, LabelledAnswer
+from pytest_mapsat.model import Form, FormFigure, FormThing, Judging, PeopleLabels
 from pytest_mapsat.proof.agreement import judging_of
-from pytest_mapsat.runs.labels import answers_by_trial, run_answers
+from pytest_mapsat.runs.people_labels import answers_by_trial, run_answers
 from pytest_mapsat.runs.runner import grade
 from pytest_mapsat.suite import open_suite
 from pytest_mapsat.text import Document
@@ -34,7 +34,7 @@ ROOT = HERE.parent.parent
 TABLE = ROOT / "pytest_mapsat" / "judges" / "calibration.json"
 
 
-def answers_of(name: str) -> list[Placed[LabelledAnswer]]:
+def answers_of(name: str) -> list[Placed[PeopleLabels]]:
     """Return the answers of a set without the labels that their writers doubt, and without answers that are wrong by such a label alone."""
     answers = []
     for case, items in json.loads((HERE / f"{name}.json").read_text()).items():
@@ -42,7 +42,7 @@ def answers_of(name: str) -> list[Placed[LabelledAnswer]]:
             doubts = set(item.get("doubts", ()))
             labels = {requirement: mark for requirement, mark in item["labels"].items() if requirement not in doubts}
             if item["right"] or "failed" in labels.values():
-                answer = LabelledAnswer(case=case, id=item["id"], by="model", text=item["text"], labels=labels)
+                answer = PeopleLabels(case=case, id=item["id"], by="model", text=item["text"], labels=labels)
                 answers.append(Placed(answer, f"{name}.json", Lines({})))
     return answers
 

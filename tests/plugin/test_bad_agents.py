@@ -1,30 +1,58 @@
 """Agents that raise, hang, or return what is no reply: their own failure, told clearly, and the run goes on."""
 
-import pytest
-from workers import EVERYWHERE, THOROUGHLY
+import json
 
-RETURNS = {
-    "nothing": ("return None", "*None*"),
-    "bytes": ("return b'Blue Bay'", "*bytes*"),
-    "number": ("return 3", "*int*"),
-    "flood": ("return 'x' * 10_000_000", "*10000000*|*10,000,000*"),
-    "raises": ("raise ValueError('boom')", "*ValueError: boom*"),
-    "exits": ("raise SystemExit(3)", "*SystemExit*"),
-    "recurses": ("return agent(message, tools)", "*RecursionError*"),
+import pytest
+from workers import EVERYWHERE
+
+#: What an agent does in one of its episodes, and a word of what is said of it.
+BAD = {
+    "return None": "returned None",
+    "return b'Blue Bay'": "returned a bytes",
+    "return 3": "returned an int",
+    "return 'x' * 10_000_000": "10,000,000 characters",
+    "raise ValueError('boom')": "ValueError: boom (odd.py:",
+    "raise SystemExit(3)": "SystemExit: 3",
+    "raise SystemExit(0)": "SystemExit: 0",
+    "raise KeyboardInterrupt": "KeyboardInterrupt: no message",
+    "return bad(message, tools)": "RecursionError: maximum recursion depth exceeded",
+    "pytest.skip('no')": "Skipped: no",
+    "pytest.xfail('no')": "XFailed: no",
+    "pytest.importorskip('nowhere')": "Skipped: could not import 'nowhere'",
+    "pytest.exit('no', 0)": "Exit: no",
+    "return Reply('Blue Bay', usage={'cost': 10**400})": "usage gives cost",
+    "raise Rude": "Rude: its message cannot be read",
 }
 
 
-@pytest.mark.parametrize("name", RETURNS)
-def test_it_fails_the_item_and_scores_zero(project: pytest.Pytester, name: str) -> None:
-    body, told = RETURNS[name]
-    project.makepyfile(odd=f"def agent(message, tools):\n    {body}\n")
-    result = project.runpytest("--mapsat-agent=odd:agent")
-    result.assert_outcomes(failed=3)
-    text = result.stdout.str()
-    assert any(_matches(text, pattern) for pattern in told.split("|")), text
-    assert "INTERNALERROR" not in text
-    assert "Traceback" not in text
-    result.stdout.fnmatch_lines(["all*0.000*0/3"])
+@EVERYWHERE
+def test_it_fails_its_item_is_told_and_never_stops_or_skips_anything(
+    project: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    bodies = "".join(
+        f"def bad_{number}(message, tools):\n    bad = bad_{number}\n    {body}\n\n" for number, body in enumerate(BAD)
+    )
+    turn = (
+        "    while True:\n        number = len(list(PLACE.glob('*.ran')))\n        try:\n            (PLACE / f'{number}.ran').mkdir()\n"
+        "            break\n        except FileExistsError:\n            pass\n    return globals()[f'bad_{number}'](message, tools)\n"
+    )
+    head = (
+        "import pathlib\nimport pytest\nfrom pytest_mapsat import Reply\nPLACE = pathlib.Path(__file__).parent\n\n"
+        "class Rude(Exception):\n    def __str__(self): raise KeyboardInterrupt\n\n"
+    )
+    project.makepyfile(odd=f"{head}{bodies}def agent(message, tools):\n{turn}")
+    options = ("--mapsat-agent=odd:agent", f"--mapsat-trials={len(BAD)}", "--mapsat-save=run.json", "-k", "nav-one")
+    result = project.runpytest_subprocess(*options, *workers)
+    result.assert_outcomes(failed=len(BAD), **({} if workers else {"deselected": 2 * len(BAD)}))
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert "INTERNALERROR" not in result.stdout.str()
+    assert "Traceback" not in result.stdout.str()
+    cards = json.loads((project.path / "run.json").read_text())["cases"]
+    faults = [card["trajectory"]["fault"] for card in cards]
+    assert {fault["blame"] for fault in faults} == {"agent"}
+    assert {card["metrics"]["ar"] for card in cards} == {0}
+    for told in BAD.values():
+        assert any(told in fault["message"] for fault in faults), (told, faults)
 
 
 def test_one_that_hangs_is_abandoned_and_told(project: pytest.Pytester) -> None:
@@ -60,69 +88,14 @@ def test_arguments_that_do_not_fit_and_tools_that_do_not_exist_are_answered_with
     result.stdout.fnmatch_lines(["sandbox*9 calls*9 with an error*"])
 
 
-BREAKS = {
-    "interrupts": "raise KeyboardInterrupt",
-    "exits": "raise SystemExit(0)",
-    "skips": "import pytest; pytest.skip('no')",
-    "xfails": "import pytest; pytest.xfail('no')",
-    "imports or skips": "import pytest; pytest.importorskip('nowhere')",
-    "stops pytest": "import pytest; pytest.exit('no', 0)",
-}
-HARMS = {
-    "lowers the recursion limit": "import sys; sys.setrecursionlimit(64)",
-    "closes stdout": "import sys; sys.stdout.close(); sys.stderr.close()",
-    "moves away": "import os; os.chdir('/')",
-    "spoils builtins": "import builtins, time; builtins.open = builtins.print = time.time = time.monotonic = None",
-}
-HARMFUL = """\
-from good import agent as good
-
-def agent(message, tools):
-    {body}
-    return good(message, tools)
-"""
-
-
-@THOROUGHLY
-@pytest.mark.parametrize("name", BREAKS)
-def test_what_an_agent_raises_is_its_own_and_never_stops_or_skips_anything(
-    project: pytest.Pytester, name: str, workers: tuple[str, ...]
-) -> None:
-    project.makepyfile(odd=f"def agent(message, tools):\n    {BREAKS[name]}\n")
-    result = project.runpytest_subprocess("--mapsat-agent=odd:agent", *workers)
-    result.assert_outcomes(failed=3)
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["all*0.000*0/3"])
-
-
-@THOROUGHLY
-@pytest.mark.parametrize("name", HARMS)
-def test_what_an_agent_does_to_the_process_harms_no_case(
-    project: pytest.Pytester, name: str, workers: tuple[str, ...]
-) -> None:
-    project.makepyfile(odd=HARMFUL.format(body=HARMS[name]))
-    result = project.runpytest_subprocess("--mapsat-agent=odd:agent", *workers, timeout=60)
-    result.assert_outcomes(passed=3)
-    assert result.ret == pytest.ExitCode.OK
-
-
-@EVERYWHERE
-def test_a_forked_copy_that_comes_back_fails_its_episode_and_no_other(
-    project: pytest.Pytester, workers: tuple[str, ...]
-) -> None:
-    forks_once = """
-    import os
-    try:
-        os.mkdir("forked")
-    except FileExistsError:
-        pass
-    else:
-        os.fork()
-    """
-    project.makepyfile(odd=HARMFUL.format(body=forks_once.strip()))
-    result = project.runpytest_subprocess("--mapsat-agent=odd:agent", *workers, timeout=60)
-    result.assert_outcomes(passed=2, failed=1)
-    result.stdout.fnmatch_lines(["*a copy of the process came back from the call*"])
+def test_the_working_directory_and_the_recursion_limit_are_the_next_episodes_again(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        odd=(
+            "import os, sys\nfrom good import agent as good\n\ndef agent(message, tools):\n    assert os.getcwd() != '/'\n"
+            "    assert sys.getrecursionlimit() != 5000\n    os.chdir('/')\n    sys.setrecursionlimit(5000)\n    return good(message, tools)\n"
+        )
+    )
+    project.runpytest("--mapsat-agent=odd:agent").assert_outcomes(passed=3)
 
 
 @pytest.mark.parametrize(
@@ -142,67 +115,7 @@ def test_a_coroutine_that_does_not_end_holds_up_neither_the_run_nor_its_end(
     result.stdout.fnmatch_lines(["*the episode was not over after 0.3 s*"])
 
 
-def _matches(text: str, pattern: str) -> bool:
-    from fnmatch import fnmatch
-
-    return any(fnmatch(line, pattern) for line in text.splitlines())
-
-
-LIES = {
-    "an exception that answers for its class": "raise Sly",
-    "an exception whose class has no name": "raise Nameless",
-    "an exception without a traceback": "raise Traceless",
-    "a whole number that lies about its size": "tools.call('search_poi', {'query': Long(10**5000)})",
-    "a number that turns into none": "tools.call('search_poi', {'query': Odd(1.0)})",
-    "a usage that differs each time": "return Reply('Nowhere.', usage=Usage(cost=1))",
-    "a price beyond all bounds": "return Reply('Blue Bay', usage={'cost': 10**400})",
-    "a session that remembers nothing": "session.remember = None; return 'Which one, what time?'",
-    "the name of a tool without end": "tools.call('x' * 1_000_000, {})",
-}
-LIARS = """
-import math
-from pytest_mapsat import Reply
-
-class Sly(Exception):
-    @property
-    def __class__(self): raise SystemExit(0)
-
-class Type(type):
-    @property
-    def __name__(cls): raise ValueError("no name")
-
-class Nameless(Exception, metaclass=Type): pass
-
-class Traceless(Exception):
-    @property
-    def __traceback__(self): raise ValueError("no traceback")
-
-class Long(int):
-    def bit_length(self): return 1
-
-class Odd(float):
-    def __float__(self): return math.nan
-
-class Usage(dict):
-    def get(self, *names): return -5
-    def __getitem__(self, name): return "x"
-
-def agent(message, tools, session):
-    BODY
-    return "Nowhere."
-"""
-
-
-@pytest.mark.parametrize("lie", LIES)
-def test_nothing_that_it_makes_of_its_values_is_laid_to_anybody_else(project: pytest.Pytester, lie: str) -> None:
-    project.makepyfile(liar=LIARS.replace("BODY", LIES[lie]))
-    result = project.runpytest("--mapsat-agent=liar:agent", "--mapsat-allow-undecided=3")
-    result.assert_outcomes(failed=3)
-    result.stdout.no_fnmatch_line("*INTERNALERROR*")
-    result.stdout.no_fnmatch_line("stopped *")
-
-
 def test_a_name_that_no_tool_has_is_kept_only_as_far_as_tools_have_names(project: pytest.Pytester) -> None:
-    project.makepyfile(liar=LIARS.replace("BODY", LIES["the name of a tool without end"]))
-    project.runpytest("--mapsat-agent=liar:agent", "--mapsat-save=run.json")
+    project.makepyfile(odd="def agent(message, tools):\n    tools.call('x' * 1_000_000, {})\n    return 'Nowhere.'\n")
+    project.runpytest("--mapsat-agent=odd:agent", "--mapsat-save=run.json")
     assert (project.path / "run.json").stat().st_size < 100_000

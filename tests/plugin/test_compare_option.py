@@ -300,7 +300,7 @@ def test_one_trial_against_several_is_told_before_an_agent_is_called(planted: py
 def test_a_decision_made_after_the_baseline_refuses_no_comparison_and_counts_for_both_runs(
     planted: pytest.Pytester,
 ) -> None:
-    ruling = {"case": "nav-0", "requirement": "z1", "outcome": "failed", "why": "closed for good", "by": "ann"}
+    ruling = {"case": "nav-0", "trial": 1, "labels": {"z1": "failed"}, "why": {"z1": "closed for good"}, "by": "ann"}
     (planted.path / "rulings.jsonl").write_text(json.dumps(ruling))
     assert main(["review", "baseline.json", "--from", "rulings.jsonl"]) == 0
     rules = ("--mapsat-compare=baseline.json", "--mapsat-max-drop=ar:0")

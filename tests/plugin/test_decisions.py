@@ -9,20 +9,20 @@ import pytest
 
 from pytest_mapsat.cli import main
 
-RULING = {"case": "nav-one", "requirement": "z1", "outcome": "passed", "why": "it opens at six", "by": "ann"}
+GIVEN = {"case": "nav-one", "trial": 1, "labels": {"z1": "passed"}, "why": {"z1": "it opens at six"}, "by": "ann"}
 
 
 @pytest.fixture
 def decided(project: pytest.Pytester) -> pytest.Pytester:
     """A project where somebody has decided that the bad agent's reply to nav-one keeps z1."""
     project.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=run.json")
-    decide(RULING)
+    decide(GIVEN)
     return project
 
 
-def decide(*rulings: dict[str, object], into: str = "benchmark_cases/decisions.jsonl") -> None:
-    Path("rulings.jsonl").write_text("".join(json.dumps(ruling) + "\n" for ruling in rulings))
-    assert main(["review", "run.json", "--from", "rulings.jsonl", "--decisions", into]) == 0
+def decide(*lines: dict[str, object], into: str = "benchmark_cases/labels/reviewed.jsonl") -> None:
+    Path("lines.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert main(["review", "run.json", "--from", "lines.jsonl", "--labels", into]) == 0
 
 
 def saved(name: str = "new.json") -> dict[str, object]:
@@ -41,7 +41,7 @@ def test_a_decision_on_this_reply_comes_before_the_judge(decided: pytest.Pyteste
     assert (found["outcome"], found["by"], found["why"]) == (
         "passed",
         "decision",
-        "decided by ann: it opens at six",
+        "labelled by ann: it opens at six",
     )
     assert label(saved(), "e1")["by"] == "checks"
     assert saved()["manifest"]["warnings"] == []
@@ -53,9 +53,9 @@ def test_a_decision_on_another_reply_does_not_count_and_is_named(decided: pytest
     arguments = ("--mapsat-agent=bad:agent", "--mapsat-save=new.json", *workers)
     result = decided.runpytest_subprocess(*arguments)
     assert label(saved())["by"] == "checks"
-    warning = "decisions that do not count, as the reply is another: z1 (decisions.jsonl:1) (nav-one)"
+    warning = "labels of people that do not count, as the reply is another: z1 (reviewed.jsonl:1) (nav-one)"
     assert saved()["manifest"]["warnings"] == [warning]
-    assert "warning  decisions that do not count" in result.stdout.str()
+    assert "warning  labels of people that do not count" in result.stdout.str()
 
 
 def test_a_decision_on_other_evidence_does_not_count_and_is_named(decided: pytest.Pytester) -> None:
@@ -75,7 +75,8 @@ def test_a_decision_on_other_words_of_the_requirement_does_not_count_and_is_name
     assert "as the requirement's words have changed: z1" in saved()["manifest"]["warnings"][0]
     main(["lint", "benchmark_cases"])
     assert (
-        "decisions.jsonl:1: the words of the requirement z1 of the case nav-one have changed" in capsys.readouterr().out
+        "reviewed.jsonl:1: wording.z1: the words of the requirement z1 of the case nav-one have changed"
+        in capsys.readouterr().out
     )
 
 
@@ -87,13 +88,13 @@ def test_a_decision_on_a_requirement_that_is_gone_is_named(decided: pytest.Pytes
 
 
 def test_of_two_decisions_that_fit_the_later_counts(decided: pytest.Pytester) -> None:
-    decide(RULING | {"outcome": "failed", "why": "it does not"})
+    decide(GIVEN | {"labels": {"z1": "failed"}, "why": {"z1": "it does not"}})
     decided.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=new.json")
-    assert label(saved())["why"] == "decided by ann: it does not"
+    assert label(saved())["why"] == "labelled by ann: it does not"
 
 
 def test_a_soft_requirement_may_be_decided_with_a_level(decided: pytest.Pytester) -> None:
-    decide(RULING | {"requirement": "z2", "outcome": 0.5})
+    decide(GIVEN | {"labels": {"z2": 0.5}, "why": {}})
     decided.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=new.json")
     assert (label(saved(), "z2")["value"], label(saved(), "z2")["outcome"]) == (0.5, "passed")
 
@@ -105,7 +106,7 @@ def test_regrade_counts_decisions_too(decided: pytest.Pytester) -> None:
 
 def test_regrade_takes_a_file_of_decisions_in_the_place_of_the_suites_own(decided: pytest.Pytester) -> None:
     Path("none.jsonl").write_text("")
-    main(["regrade", "run.json", "--decisions", "none.jsonl", "--save", "new.json"])
+    main(["regrade", "run.json", "--labels", "none.jsonl", "--save", "new.json"])
     assert label(saved())["by"] == "checks"
 
 
@@ -116,11 +117,11 @@ def test_the_manifest_tells_which_decisions_counted(decided: pytest.Pytester, ca
     assert len(own["suites"][0]["decisions"]) == 16
     assert own["suites"][0]["fingerprint"] == before["suites"][0]["fingerprint"]
     assert (before["suites"][0]["decisions"], own["decisions"]) == ("", "")
-    main(["regrade", "new.json", "--decisions", "other.jsonl", "--save", "new.json"])
+    main(["regrade", "new.json", "--labels", "other.jsonl", "--save", "new.json"])
     assert len(saved()["manifest"]["decisions"]) == 16
     capsys.readouterr()
     main(["regrade", "new.json"])
-    assert "judged with a file of decisions that is not given now" in capsys.readouterr().err
+    assert "judged with a file of labels that is not given now" in capsys.readouterr().err
 
 
 def test_an_episode_that_somebody_else_broke_is_not_decided_by_anybody(decided: pytest.Pytester) -> None:
@@ -135,7 +136,7 @@ def test_an_episode_that_somebody_else_broke_is_not_decided_by_anybody(decided: 
 def test_a_count_of_explicit_requirements_gives_way_once_each_is_decided(decided: pytest.Pytester) -> None:
     verdict = {"case_id": "nav-one", "details": {"ECR": {"numerator": 0, "denominator": 1}}}
     Path("verdicts.jsonl").write_text(json.dumps(verdict) + "\n")
-    decide(RULING | {"requirement": "e1"})
+    decide(GIVEN | {"labels": {"e1": "passed"}, "why": {}})
     main(["regrade", "run.json", "--judge", "recorded:verdicts.jsonl", "--save", "new.json"])
     card = next(card for card in saved()["cases"] if card["id"] == "nav-one")
     assert (card["explicit_count"], card["metrics"]["ecr"]) == (None, 1.0)
@@ -145,11 +146,11 @@ def test_a_run_that_goes_on_after_other_decisions_is_another_run_but_answers_are
     project: pytest.Pytester,
 ) -> None:
     project.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=run.json")
-    (project.path / "benchmark_cases" / "answers").mkdir()
-    (project.path / "benchmark_cases" / "answers" / "a.jsonl").write_text("")
+    (project.path / "benchmark_cases" / "labels").mkdir()
+    (project.path / "benchmark_cases" / "labels" / "a.jsonl").write_text("")
     again = ("--mapsat-agent=bad:agent", "--mapsat-resume=run.json")
     project.runpytest(*again).assert_outcomes(failed=3)
-    decide(RULING)
+    decide(GIVEN)
     result = project.runpytest(*again)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert ", decisions " in result.stderr.str() + result.stdout.str()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from oracle_runs import oracle_run, requirement
 
-from pytest_mapsat.model import LabelledAnswer
+from pytest_mapsat.model import PeopleLabels
 from pytest_mapsat.proof import prove
 from pytest_mapsat.proof.mutants import CROSSED, Answers
 from pytest_mapsat.suite import open_suite, read_answers
@@ -19,7 +19,7 @@ KEPT = {"luna": "passed", "way": "passed"}
 
 
 def answer(name, text, **labels):
-    return LabelledAnswer(case="c1", id=name, by="person", text=text, labels={**KEPT, **labels})
+    return PeopleLabels(case="c1", id=name, by="person", text=text, labels={**KEPT, **labels})
 
 
 RIGHT = answer("r", "Cafe Luna it is: 10 min on foot. Old Mill shuts too early for you.")
@@ -78,7 +78,7 @@ def test_two_things_of_a_kind_change_names_where_no_shorter_form_gives_them_away
 
 def test_answers_to_other_cases_and_whole_dialogues_are_left_out():
     turns = [{"role": "user", "text": "Where?"}, {"role": "agent", "text": "Cafe Luna."}]
-    dialogue = LabelledAnswer(case="c1", id="d", by="person", turns=turns, labels=KEPT)
+    dialogue = PeopleLabels(case="c1", id="d", by="person", turns=turns, labels=KEPT)
     other = RIGHT.model_copy(update={"case": "c2"})
     assert crossings("paraphrase", dialogue, other) == []
 

@@ -7,7 +7,7 @@ import time
 import pytest
 from report_runs import COMPARED, HOSTILE, hostile
 
-from pytest_mapsat.commands.reviewing import Ruling
+from pytest_mapsat.model import PeopleLabels
 from pytest_mapsat.reports.html import html_report
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -86,7 +86,7 @@ def page(browser, address):
 
 
 def view(browser, width, height=900):
-    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    size = {"width": width, "height": height, "deviceScaleRequirement": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
 
@@ -242,13 +242,12 @@ def test_a_decision_is_exported_in_the_form_that_review_reads(page):
         if given := page.execute_script("return window.given"):
             break
         time.sleep(0.1)
-    (ruling,) = [Ruling.model_validate_json(line) for line in given.splitlines()]
-    assert (ruling.case, ruling.trial, ruling.requirement, ruling.outcome, ruling.why) == (
+    (ruling,) = [PeopleLabels.model_validate_json(line) for line in given.splitlines()]
+    assert (ruling.case, ruling.trial, ruling.labels, ruling.why) == (
         "charge-now",
         1,
-        "near",
-        0.5,
-        'near "enough"',
+        {"near": 0.5},
+        {"near": 'near "enough"'},
     )
 
 

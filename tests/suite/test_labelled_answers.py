@@ -1,8 +1,6 @@
-"""Labelled answers and decisions in a suite: read apart from its cases, checked against them, no part of its fingerprint."""
+"""Labels of people in a suite: read apart from its cases, checked against them, no part of its fingerprint."""
 
 from __future__ import annotations
-
-import json
 
 import pytest
 from answer_suite import LABELS, answer, lines, write_answers, write_suite
@@ -27,24 +25,31 @@ def problems(suite) -> list[str]:
     return [f"{problem.line}: {problem.message} ({problem.hint})" for problem in caught.value.problems]
 
 
-def test_answers_and_decisions_are_no_cases(root):
+def test_labels_are_no_cases(root):
     suite = write(root, answer())
-    (root / "decisions.jsonl").write_text("")
     assert [path.name for path in open_suite(root).files()] == ["a.yaml", "b.yaml"]
-    assert not suite.holds_cases(root / "answers" / "a.jsonl")
+    assert not suite.holds_cases(root / "labels" / "a.jsonl")
 
 
-def test_answers_and_decisions_leave_the_fingerprint_as_it_was(root):
+def test_labels_leave_the_fingerprint_as_it_was_and_what_comes_before_judges_has_a_digest_of_its_own(root):
     before = open_suite(root)
-    (root / "decisions.jsonl").write_text("")
-    after = write(root, answer())
-    assert after.fingerprint() == before.fingerprint()
-    assert (before.digest_of_answers(), before.digest_of_decisions()) == ("", "")
-    assert len(after.digest_of_answers()) == len(after.digest_of_decisions()) == 16
+    some = write(root, answer())
+    (root / "labels" / "reviewed.jsonl").write_text("")
+    after = open_suite(root)
+    assert after.fingerprint() == some.fingerprint() == before.fingerprint()
+    assert (before.digest_of_labels(), before.digest_of_reviewed(), some.digest_of_reviewed()) == ("", "", "")
+    assert len(some.digest_of_labels()) == len(after.digest_of_reviewed()) == 16
 
 
-def test_answers_are_read_in_the_order_of_files_and_lines_from_jsonl_and_yaml(root):
-    (root / "answers" / "b.yaml").write_text(json.dumps([answer(id="r3"), answer(id="r4", labels=LABELS | {"z2": 0})]))
+@pytest.mark.parametrize("old", ["answers", "decisions.jsonl"])
+def test_the_old_places_of_labels_are_refused_with_the_new(root, old):
+    (root / old).mkdir() if old == "answers" else (root / old).write_text("")
+    (problem,) = open_suite(root).inventory.problems
+    assert problem.message.startswith(f"{old} is called labels")
+
+
+def test_answers_are_read_in_the_order_of_files_and_lines(root):
+    (root / "labels" / "b.jsonl").write_text(lines(answer(id="r3"), answer(id="r4", labels=LABELS | {"z2": 0})))
     suite = write(root, answer(), answer(id="r2", labels={**LABELS, "z2": "failed"}, style="terse"))
     assert [placed.noun.id for placed in read_answers(suite)] == ["r1", "r2", "r3", "r4"]
 
@@ -68,10 +73,14 @@ def test_answers_are_read_in_the_order_of_files_and_lines_from_jsonl_and_yaml(ro
         ),
         ({"labels": LABELS | {"z1": "pased"}}, "1: labels.z1: found 'pased', expected passed, failed, or"),
         ({"labels": LABELS | {"z2": True}}, "1: labels.z2: found True, expected passed, failed, or"),
-        ({"schema": "mapsat-answer/2"}, "1: schema: found 'mapsat-answer/2', expected one of mapsat-answer/1"),
-        ({"by": "robot"}, "1: by: found 'robot', expected one of person, model"),
+        ({"schema": "mapsat-answer/1"}, "1: schema: found 'mapsat-answer/1', expected one of mapsat-labels/1"),
         ({"txt": "Blue Bay."}, "1: txt: is not a known field (did you mean 'text'?)"),
-        ({"text": None}, "1: give text (the final reply) or turns (the whole dialogue), one of the two"),
+        ({"text": None}, "1: give one of text (the final reply), turns (the whole dialogue), reply with"),
+        ({"reply": "0" * 16, "evidence": "0" * 16}, "1: give one of text (the final reply)"),
+        ({"text": None, "reply": "0" * 16}, "1: reply and evidence go together"),
+        ({"id": ""}, "1: id is missing"),
+        ({"why": {"z9": "so"}}, "1: why or wording names 'z9', which has no label"),
+        ({"text": None, "trial": 1}, "1: trial: a trial is of a run, and a suite has none"),
         ({"text": " \n"}, "1: text has no words"),
         ({"text": None, "turns": [{"role": "agent", "text": "Blue Bay."}]}, "1: turns begin with the user's query"),
         ({"case": "nav-two"}, "1: text: the case nav-two has no oracle dialogue whose last reply this could be"),
@@ -90,32 +99,22 @@ def test_a_second_answer_of_one_id_is_told_with_the_place_of_the_first(root):
     assert "a.jsonl:1 has one" in found[0]
 
 
-def test_a_label_in_yaml_is_told_with_its_own_line(root):
-    text = "- case: nav-one\n  id: r1\n  by: person\n  text: Blue Bay.\n  labels:\n    e1: passed\n    z1: passed\n    f2: passed\n"
-    (root / "answers" / "a.yaml").write_text(text)
-    found = problems(open_suite(root))
-    assert [line.split(" the case")[0] for line in found] == [
-        "8: labels.f2:",
-        "5: labels: nothing is said of f1, which",
-    ]
-
-
 def test_a_file_of_another_layout_is_told(root):
-    (root / "answers" / "a.yaml").write_text("nav-one:\n- {id: r1, right: true, text: Blue Bay.}\n")
+    (root / "labels" / "a.jsonl").write_text('{"nav-one": [{"id": "r1", "right": true, "text": "Blue Bay."}]}')
     assert "1: nav-one: is not a known field" in " ".join(problems(open_suite(root)))
 
 
-def test_lint_tells_what_is_wrong_with_answers_and_decisions(root):
-    decision = {"case": "nav-one", "outcome": "passed", "wording": "0" * 16, "reply": "0" * 16, "evidence": "0" * 16}
-    (root / "decisions.jsonl").write_text(
+def test_lint_tells_what_is_wrong_with_labels(root):
+    digests = {"reply": "0" * 16, "evidence": "0" * 16}
+    (root / "labels" / "reviewed.jsonl").write_text(
         lines(
-            decision | {"requirement": "z1"},
-            decision | {"requirement": "zz1"},
-            decision | {"requirement": "z1", "outcome": 0.5},
-            decision | {"requirement": "z1", "case": "nav"},
+            {"case": "nav-one", "labels": {"z1": "passed"}, "wording": {"z1": "0" * 16}} | digests,
+            {"case": "nav-one", "labels": {"zz1": "passed"}} | digests,
+            {"case": "nav-one", "labels": {"z1": 0.5}} | digests,
+            {"case": "nav", "labels": {"z1": "passed"}} | digests,
         )
     )
-    found = [finding for finding in lint(write(root, answer(case="nav"))) if finding.rule in {"answer", "decision"}]
+    found = [finding for finding in lint(write(root, answer(case="nav"))) if finding.rule == "label"]
     assert [(finding.severity, finding.problem.line) for finding in found] == [
         ("error", 1),
         ("warning", 1),
@@ -127,19 +126,12 @@ def test_lint_tells_what_is_wrong_with_answers_and_decisions(root):
     assert "(did you mean 'z1'?)" in str(found[2])
 
 
-def test_a_decision_of_another_schema_is_an_error_of_lint(root):
-    (root / "decisions.jsonl").write_text(lines({"schema": "mapsat-decision/7"}))
-    assert [finding.severity for finding in lint(open_suite(root)) if finding.rule == "decision"][:1] == ["error"]
+def test_labels_of_another_schema_are_an_error_of_lint(root):
+    (root / "labels" / "reviewed.jsonl").write_text(lines({"schema": "mapsat-labels/7"}))
+    assert [finding.severity for finding in lint(open_suite(root)) if finding.rule == "label"][:1] == ["error"]
 
 
-@pytest.mark.parametrize(
-    ("line", "hint"),
-    [
-        (answer(), "labelled answers belong in answers/"),
-        ({"case": "nav-one", "requirement": "z1", "wording": ""}, "decisions of people belong in decisions.jsonl"),
-    ],
-)
-def test_one_that_stands_among_the_cases_is_told_where_it_belongs(root, line, hint):
-    (root / "more.jsonl").write_text(lines(line))
-    with pytest.raises(SuiteError, match=hint):
+def test_labels_that_stand_among_the_cases_are_told_where_they_belong(root):
+    (root / "more.jsonl").write_text(lines(answer()))
+    with pytest.raises(SuiteError, match=r"labels of people belong in labels/\*\.jsonl"):
         open_suite(root).entries(root / "more.jsonl")

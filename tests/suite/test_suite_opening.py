@@ -255,7 +255,7 @@ def test_a_folder_and_a_key_of_an_old_form_are_refused_with_their_new_names(tmp_
     root = make_suite(
         tmp_path / "old", {"a.yaml": case_yaml("one"), "records/r.jsonl": recording_line("one", "find", {}, 1)}
     )
-    with pytest.raises(SuiteError, match=r"the folder records/ is called recordings/ now"):
+    with pytest.raises(SuiteError, match=r"records is called recordings now"):
         open_suite(root).files()
     root = make_suite(tmp_path / "key", {"a.yaml": case_yaml("one")})
     with (root / "suite.yaml").open("a", encoding="utf-8") as manifest:

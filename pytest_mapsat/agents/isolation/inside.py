@@ -1,39 +1,137 @@
-"""What runs in an agent's process: it finds the agent, hands it the messages that pytest sends, and passes its calls on."""
+"""What runs outside pytest's process: the keeper, and in each process that it forks one agent.
+
+The keeper runs in an interpreter of its own. It loads what an agent's process needs and nothing of the agent, so that a fork costs milliseconds and
+every process begins alike. It has one thread, which is what makes forks safe. (``multiprocessing`` forks, too, but takes a process for alive as long as
+anything that it has started, and leaves out what was left to be done at the exit.)
+"""
 
 from __future__ import annotations
 
+import atexit
+import ctypes
+import faulthandler
 import json
 import os
+import resource
+import selectors
+import shutil
+import signal
 import socket
-from collections.abc import Mapping
-from contextlib import suppress
+import struct
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from math import inf
+from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, cast
 
-from pytest_mapsat.agents.context import AgentContext, Session
-from pytest_mapsat.agents.faults import AgentFault, describe
-from pytest_mapsat.agents.jsondata import as_json
 from pytest_mapsat.agents.reply import Reply
 from pytest_mapsat.agents.resolve import resolve_source
-from pytest_mapsat.agents.source import AgentSource, Conversation
+from pytest_mapsat.agents.returned import AgentFault, as_json, describe
+from pytest_mapsat.agents.source import AgentContext, AgentSource, Conversation, Session
 from pytest_mapsat.model import Case, Json, JsonObject, MapsatError, Noun, Tool, Turn
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 from pytest_mapsat.secrets import name_secrets
-from pytest_mapsat.user_code import keep_spare, listening, make_room
+from pytest_mapsat.user_code import listening
 
-from .wire import MOST_BYTES, Broken, Call, Inbox, Ready, Said, Thought, Unusable, packed
+from .messages import MOST_BYTES, NONE, Broken, Call, Ready, Said, Thought, Unusable, packed
 
-#: A message of pytest's may have any length that fits before it.
-_ANY_LENGTH = 1 << 32
+# -- which processes may look into which, on Linux ------------------------------------------------------------------------
+
+_LINUX = sys.platform.startswith("linux")
+_GET_DUMPABLE, _SET_DUMPABLE = 3, 4
+_SET_NO_NEW_PRIVS = 38
+_CLEAR_AMBIENT = 47, 4
+#: What root keeps in an agent's process (bits of linux/capability.h): chown, dac_override, fowner, fsetid, kill, setgid, setuid and
+#: net_bind_service, so that files, ports and users are its own as ever. Without sys_ptrace, sys_admin and perfmon it reads no other process.
+_KEPT = sum(1 << bit for bit in (0, 1, 3, 4, 5, 6, 7, 10))
+_CAPABILITIES_VERSION = 0x20080522
+#: Landlock: its system calls, whose numbers are those of every machine; the right to move a file to another folder, which is given back for
+#: every file, because some right has to be ruled; the kind of rule that is about what lies below a folder.
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_REFER = 1 << 13
+_PATH_BENEATH = 1
+_ASK_VERSION = 1
+#: The first version that knows the right to move files; one before it would take it from all processes.
+_LEAST_VERSION = 2
+
+
+def prctl(option: int, value: int) -> int:
+    """Set or ask an option of this process that only Linux has; 0 elsewhere, -1 where the system refuses."""
+    return int(ctypes.CDLL(None).prctl(option, value, 0, 0, 0)) if _LINUX else 0
+
+
+@contextmanager
+def unreadable() -> Iterator[None]:
+    """Let no process of the same user read this one's environment, memory and descriptors meanwhile, unless it has root's right to."""
+    before = prctl(_GET_DUMPABLE, 0)
+    prctl(_SET_DUMPABLE, 0)
+    try:
+        yield
+    finally:
+        if before == 1:  # the only other value than 0 that can be set
+            prctl(_SET_DUMPABLE, 1)
+
+
+def give_up_rights() -> None:
+    """Keep none of root's rights but those over files, ports and users, in this process and all that it starts; ``sudo`` gives none back."""
+    if not _LINUX:
+        return
+    prctl(_SET_NO_NEW_PRIVS, 1)
+    ctypes.CDLL(None).prctl(*_CLEAR_AMBIENT, 0, 0, 0)
+    header = struct.pack("Ii", _CAPABILITIES_VERSION, 0)
+    rights = ctypes.create_string_buffer(
+        24
+    )  # effective, permitted and inheritable: the lower halves, then the upper ones
+    libc = ctypes.CDLL(None)
+    if libc.capget(header, rights) == 0:
+        low = [half & _KEPT for half in struct.unpack_from("2I", rights)]
+        libc.capset(header, struct.pack("6I", *low, 0, 0, 0, 0))
+
+
+def see_no_others() -> None:
+    """Keep this process, and all that it starts, from reading and tracing any other, where the kernel has Landlock; it cannot be undone."""
+    if not _LINUX:
+        return
+    libc = ctypes.CDLL(None)
+    if libc.syscall(_CREATE_RULESET, None, 0, _ASK_VERSION) < _LEAST_VERSION:
+        return
+    ruleset = libc.syscall(_CREATE_RULESET, struct.pack("Q", _REFER), 8, 0)
+    if ruleset < 0:
+        return
+    everywhere = os.open("/", os.O_PATH)
+    try:
+        rule = struct.pack("=Qi", _REFER, everywhere)
+        if libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0) == 0:
+            libc.syscall(_RESTRICT_SELF, ruleset, 0)
+    finally:
+        os.close(everywhere)
+        os.close(ruleset)
+
+
+# -- one agent ------------------------------------------------------------------------------------------------------------
+
+#: Memory beyond the limit, bytes: to say that none is left takes some.
+SPARE = 8 << 20
+
+
+def make_room() -> None:
+    """Let this process have what is kept to say that its memory is used up."""
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
 class _Line:
     """The line to pytest."""
 
-    def __init__(self, end: socket.socket) -> None:
+    def __init__(self, end: Connection) -> None:
         self._end = end
-        self._inbox = Inbox(_ANY_LENGTH)
 
     def send(self, message: Noun) -> None:
         """Send a message.
@@ -44,7 +142,7 @@ class _Line:
         raw = packed(message)
         if len(raw) > MOST_BYTES:
             raise ValueError(f"{len(raw):,} bytes at once; at most {MOST_BYTES:,} are taken")
-        self._end.sendall(raw)
+        self._end.send_bytes(raw)
 
     def receive(self) -> JsonObject:
         """Return the next message of pytest.
@@ -52,12 +150,7 @@ class _Line:
         Raises:
             EOFError: the episode is over.
         """
-        while (text := self._inbox.take()) is None:
-            raw = self._end.recv(1 << 20)
-            if not raw:
-                raise EOFError
-            self._inbox.add(raw)
-        told: JsonObject = json.loads(text)
+        told: JsonObject = json.loads(self._end.recv_bytes())
         return told
 
 
@@ -108,6 +201,7 @@ class _Episode:
 
     def __init__(self, line: _Line, source: AgentSource, opened: JsonObject) -> None:
         self._line = line
+        self._owner = os.getpid()
         self._port = _Port(line)
         self._context: JsonObject = {}
         self._session = Session(opened["session"], self._port.think)
@@ -123,13 +217,15 @@ class _Episode:
         self._session.remember(Turn(role=role, text=text) for role, text in asked["said"])
         turn = self._port.open()
         message = self._reply(turn, asked["message"], form=asked["form"])
+        if os.getpid() != self._owner:
+            os._exit(1)  # a copy that the agent has forked: the process itself answers
         self._port.close()
         try:
             self._line.send(message)
         except ValueError as error:
             self._line.send(Broken(turn=turn, message=f"the agent's reply cannot be sent: {error}"))
-        except MemoryError as error:
-            make_room(error)
+        except MemoryError:
+            make_room()
             self._line.send(Broken(turn=turn, message="MemoryError: none is left to send the agent's reply"))
 
     def _reply(self, turn: int, message: str, *, form: bool) -> Said | Broken:
@@ -142,7 +238,7 @@ class _Episode:
                 turn=turn, message=told.message, detail=told.detail, blame="infrastructure" if unreachable else "agent"
             )
         except BaseException as error:  # noqa: BLE001  # whatever is left of it, such as no memory for ours
-            make_room(error)
+            make_room()
             fault = describe(error, blame="agent")
             return Broken(turn=turn, message=fault.message, detail=fault.detail)
         return Said(turn=turn, text=reply.text, thoughts=list(reply.thoughts), usage=reply.usage, output=reply.output)
@@ -165,12 +261,11 @@ def _context_of(data: JsonObject) -> AgentContext:
     return context
 
 
-def serve(end: socket.socket) -> None:
+def serve(end: Connection) -> None:
     """Find the agent and take it through one episode; return when pytest closes the line.
 
     The module is imported on the main thread and the agent called on another one, as in pytest's process.
     """
-    keep_spare()
     line = _Line(end)
     with suppress(EOFError, OSError):
         source = _found(line)
@@ -181,11 +276,13 @@ def serve(end: socket.socket) -> None:
 
 
 def _found(line: _Line) -> AgentSource | None:
-    told = line.receive()
+    told, owner = line.receive(), os.getpid()
     name_secrets(told["redact"])
     try:
         with listening():
             source = resolve_source(told["spec"], root=Path(told["root"]))
+            if os.getpid() != owner:
+                os._exit(1)  # a copy that the module has forked
     except MapsatError as error:
         line.send(Unusable(message=str(error)))
         return None
@@ -198,3 +295,231 @@ def _converse(line: _Line, source: AgentSource) -> None:
         episode = _Episode(line, source, line.receive())
         while True:
             episode.answer(line.receive())
+
+
+# -- the keeper -----------------------------------------------------------------------------------------------------------
+
+#: How long a process may take to end by itself once its episode is over, seconds: traces are sent, files closed.
+GRACE = 2.0
+_DESCRIPTORS = 4
+#: Linux: a process gets a signal when the one that made it ends; a process is given those below it whose own parent has ended.
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+@dataclass
+class _Agent:
+    """A process and what is to become of it."""
+
+    pid: int
+    fate: socket.socket
+    folder: str
+    deadline: float = inf
+
+    def kill(self) -> None:
+        """Kill it with all that it started and that did not leave its group."""
+        self.deadline = inf
+        for kill in (os.killpg, os.kill):  # the second for one that has not founded its group yet
+            with suppress(OSError):
+                kill(self.pid, signal.SIGKILL)
+
+    def bury(self, status: int) -> None:
+        """Say how it ended, end what it left, and remove its folder."""
+        with suppress(OSError):
+            os.killpg(self.pid, signal.SIGKILL)
+        with suppress(OSError):
+            self.fate.sendall(str(status).encode())
+        self.fate.close()
+        remove(self.folder)
+
+
+class Keeper:
+    """Waits for what pytest asks and for processes that end.
+
+    Args:
+        control: where pytest asks.
+        folder: where each process has its own folder.
+        memory: what each process may use, MB; 0: any amount.
+    """
+
+    def __init__(self, control: socket.socket, folder: str, memory: int) -> None:
+        self._control = control
+        self._folder = folder
+        self._memory = memory
+        self._agents: dict[int, _Agent] = {}
+        self._orphaned = False
+        self._selector = selectors.DefaultSelector()
+        self._woken, self._wakes = socket.socketpair()
+        for end in (self._woken, self._wakes):
+            end.setblocking(False)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        signal.set_wakeup_fd(self._wakes.fileno(), warn_on_full_buffer=False)
+        self._selector.register(control, selectors.EVENT_READ)
+        self._selector.register(self._woken, selectors.EVENT_READ)
+
+    def run(self) -> Connection | None:
+        """Return the line to pytest in each process that is forked; None once pytest is gone and every process has ended."""
+        while self._agents or not self._orphaned:
+            for key, _ in self._selector.select(self._patience()):
+                if key.fileobj is self._control:
+                    line = self._asked()
+                    if line is not None:
+                        return line
+                elif key.fileobj is self._woken:
+                    with suppress(OSError):
+                        self._woken.recv(4096)
+                else:
+                    self._told(key.data)
+            for agent in self._agents.values():
+                if agent.deadline <= time.monotonic():
+                    agent.kill()
+            self._bury_ended()
+        _end_strays()
+        return None
+
+    def _patience(self) -> float | None:
+        first = min((agent.deadline for agent in self._agents.values()), default=inf)
+        return None if first == inf else max(first - time.monotonic(), 0)
+
+    def _asked(self) -> Connection | None:
+        raw: bytes = b""
+        descriptors: list[int] = []
+        with suppress(OSError):
+            raw, descriptors, _, _ = socket.recv_fds(self._control, 1, _DESCRIPTORS)
+        if not raw:
+            self._selector.unregister(self._control)
+            self._orphaned = True
+        return self._fork(*descriptors) if len(descriptors) == _DESCRIPTORS else None
+
+    def _fork(self, line: int, out: int, err: int, fate: int) -> Connection | None:
+        folder, pid, why = "", -1, ""
+        try:
+            Path(self._folder).mkdir(mode=0o700, parents=True, exist_ok=True)  # an agent may have removed it
+            folder = tempfile.mkdtemp(dir=self._folder)
+            pid = os.fork()
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+        if pid == 0:
+            self._leave()
+            os.close(fate)
+            return _move_in(line, out, err, folder, self._memory)
+        for descriptor in (line, out, err):
+            os.close(descriptor)
+        if pid < 0:
+            with suppress(OSError):
+                os.write(fate, NONE + why.encode())
+            os.close(fate)
+            remove(folder)
+            return None
+        agent = self._agents[pid] = _Agent(pid, socket.socket(fileno=fate), folder)
+        self._selector.register(agent.fate, selectors.EVENT_READ, agent)
+        return None
+
+    def _told(self, agent: _Agent) -> None:
+        """Kill a process at pytest's word; where pytest has closed its end, leave it a moment to end by itself."""
+        if agent.fate.fileno() < 0:
+            return
+        raw = b""
+        with suppress(OSError):
+            raw = agent.fate.recv(1)
+        if raw:
+            agent.kill()
+        else:
+            self._selector.unregister(agent.fate)
+            agent.deadline = min(agent.deadline, time.monotonic() + GRACE)
+
+    def _bury_ended(self) -> None:
+        with suppress(ChildProcessError):
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if not pid:
+                    return
+                agent = self._agents.pop(pid, None)
+                if agent is not None:
+                    with suppress(KeyError):
+                        self._selector.unregister(agent.fate)
+                    agent.bury(os.waitstatus_to_exitcode(status))
+
+    def _leave(self) -> None:
+        """In a new process: let go of everything that is the keeper's."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        self._selector.close()
+        for end in (self._control, self._woken, self._wakes, *(agent.fate for agent in self._agents.values())):
+            end.close()
+        self._agents.clear()
+
+
+def _end_strays() -> None:
+    """End the processes that have left their agent's group; Linux has given them to the keeper when their parents ended."""
+    ours = Path(f"/proc/self/task/{os.getpid()}/children")
+    until = time.monotonic() + GRACE
+    with suppress(OSError):
+        while (pids := ours.read_text().split()) and time.monotonic() < until:
+            for pid in pids:
+                os.kill(int(pid), signal.SIGKILL)
+            os.waitpid(-1, 0)
+
+
+def _move_in(line: int, out: int, err: int, folder: str, memory: int) -> Connection:
+    """Make a new process the agent's: its group, its output, its folder, its limits."""
+    os.setsid()
+    see_no_others()
+    prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    for descriptor, place in ((out, 1), (err, 2)):
+        os.dup2(descriptor, place)
+        os.close(descriptor)
+    os.set_inheritable(line, False)
+    os.chdir(folder)
+    os.environ.setdefault("HOME", folder)
+    os.environ.setdefault("TMPDIR", folder)
+    tempfile.tempdir = None  # the keeper has looked it up for itself
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if memory:
+        most = memory << 20
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most + SPARE))
+    faulthandler.enable()
+    return Connection(line)
+
+
+def _end() -> None:
+    """End an agent's process as Python would, but for taking apart all that the keeper had loaded, which takes 0.1 s.
+
+    As where ``multiprocessing`` forks: threads are waited for, what was left to be done at the exit is done, what was printed goes out.
+    """
+    threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001
+    atexit._run_exitfuncs()  # noqa: SLF001
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):
+            stream.flush()
+    os._exit(0)
+
+
+def keep(told: dict[str, Any]) -> None:
+    """Be the keeper, and in each process that it forks the agent's process.
+
+    Args:
+        told: ``path``: where modules are found; ``folder`` and ``memory`` as of a ``Keeper``.
+    """
+    control = socket.socket(fileno=os.dup(0))
+    with Path(os.devnull).open("rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    sys.argv = ["mapsat-agent"]
+    prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    give_up_rights()
+    line = Keeper(control, told["folder"], told["memory"]).run()
+    if line is None:
+        remove(told["folder"])
+        os._exit(0)
+    sys.path[:] = told["path"]
+    serve(line)
+    _end()
+
+
+def remove(folder: str) -> None:
+    """Remove a folder, or the file that an agent has put in its place, as far as it can be: one that is deeper than Python can go stays."""
+    with suppress(OSError, RecursionError):
+        if (place := Path(folder)).is_file():
+            place.unlink()
+        else:
+            shutil.rmtree(folder)

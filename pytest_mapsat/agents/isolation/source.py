@@ -1,31 +1,452 @@
-"""An agent in a process of its own as a source like any other: a fresh process for each episode."""
+"""An agent in a process of its own as a source like any other: the processes, the talk with one, and a fresh one for each episode."""
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from threading import Event, Lock
-from typing import Literal
+from time import perf_counter
+from typing import IO, Any, Literal, Self
 
-from pytest_mapsat.agents.context import AgentContext, Session
-from pytest_mapsat.agents.faults import AgentFault, scrubbed
 from pytest_mapsat.agents.reply import Reply
-from pytest_mapsat.agents.reply_check import checked
 from pytest_mapsat.agents.resolve import search_first
+from pytest_mapsat.agents.returned import AgentFault, checked, scrubbed
+from pytest_mapsat.agents.source import AgentContext, Session
 from pytest_mapsat.model import Blame, Case, InfrastructureError, JsonObject, UsageError
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 from pytest_mapsat.secrets import named_secrets
 from pytest_mapsat.user_code import plain
 
-from .processes import Isolation, Processes
-from .talk import AgentProcess, LostError
-from .wire import Broken, Call, Ready, Said, Thought, Unusable, WireError
+from .inside import remove
+from .messages import (
+    KILL,
+    MOST_BYTES,
+    NONE,
+    START,
+    Broken,
+    Call,
+    Ready,
+    Said,
+    Sent,
+    Thought,
+    Unusable,
+    WireError,
+    packed,
+    unpacked,
+)
+
+# -- the talk with one process --------------------------------------------------------------------------------------------
+
+#: What is shown of what an agent prints in one episode, bytes of each stream.
+MOST_PRINTED = 1_000_000
+#: How long the word of a process's end may come after its line has closed, seconds.
+_WORD_PATIENCE = 1.0
+#: The keeper's last word of a process, bytes.
+_WORD = 200
+#: Reads of what is left in a pipe: more than it can hold.
+_READS = 32
+
+
+class LostError(Exception):
+    """A process does not answer any more; the words follow "the agent's process"."""
+
+
+class AgentProcess:
+    """The talk with one process. One thread talks; any other may ``kill`` or ``close``."""
+
+    def __init__(self, line: socket.socket, out: int, err: int, fate: socket.socket, keeper: object) -> None:
+        self._keeper = keeper
+        self._line = line
+        self._talk = Connection(os.dup(line.fileno()))
+        self._fate = fate
+        self._printed = (_Printed(out, "stdout"), _Printed(err, "stderr"))
+        #: What it said once its agent was imported.
+        self.ready: Ready | None = None
+        #: Whether the system did not give it.
+        self.unmade = False
+        self._lost = ""
+        self._hung_up = False
+        self._lock = Lock()
+        self._talking = False
+        self._closed = False
+
+    @property
+    def lost_keeper(self) -> object:
+        """The keeper where it was lost with this process, else nothing."""
+        return self._keeper if self._lost == _ending(b"") else None
+
+    def has_ended(self) -> bool:
+        """Return whether it has ended, or the keeper with it."""
+        if not self._lost and wait([self._fate], 0):
+            self._hear_fate()
+        return bool(self._lost)
+
+    def __enter__(self) -> Self:
+        """Begin to talk."""
+        with self._lock:
+            if self._closed:
+                raise LostError("has been ended")
+            self._talking = True
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        """Stop talking."""
+        with self._lock:
+            self._talking = False
+            if self._closed:
+                self._let_go()
+
+    def send(self, message: JsonObject) -> None:
+        """Send a message; a process that is gone is told by the next ``receive``."""
+        with suppress(OSError):
+            self._talk.send_bytes(packed(message))
+
+    def check_silent(self) -> None:
+        """Make sure that nothing was sent since the last reply.
+
+        Raises:
+            WireError: something was.
+        """
+        with suppress(OSError):
+            if self._line.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK):
+                raise WireError("sent something when nobody asked it")
+
+    def receive(self, patience: float | None = None) -> Sent:
+        """Return what the process sends next. What the agent prints meanwhile is printed here.
+
+        Args:
+            patience: how long to wait, seconds; None: as long as it takes.
+
+        Raises:
+            LostError: it has ended, or was silent for too long.
+            WireError: it sent what is no message.
+        """
+        until = None if patience is None else perf_counter() + patience
+        while True:
+            if self._hung_up and until is None:
+                until = perf_counter() + _WORD_PATIENCE
+            heard = self._heard(until)
+            if self._talk in heard and (raw := self._received()) is not None:
+                self._read_printed()
+                return unpacked(raw)
+            if self._lost or self._fate in heard:
+                self._hear_fate()
+                raise LostError(self._lost)
+            if not heard and until is not None and perf_counter() >= until:
+                raise LostError("closed its line to pytest" if self._hung_up else f"was not ready after {patience:g} s")
+
+    def _heard(self, until: float | None) -> list[object]:
+        """Wait for a word; print what comes meanwhile."""
+        sources: list[Any] = [self._fate, *(printed for printed in self._printed if printed.open)]
+        if not self._hung_up:
+            sources.append(self._talk)
+        heard: list[object] = list(wait(sources, None if until is None else max(until - perf_counter(), 0)))
+        for printed in self._printed:
+            if printed in heard:
+                printed.read()
+        return heard
+
+    def _received(self) -> bytes | None:
+        """Return the message that comes; None where the line is closed.
+
+        Raises:
+            WireError: it is too long.
+        """
+        try:
+            return self._talk.recv_bytes(MOST_BYTES)
+        except EOFError:
+            self._hung_up = True
+        except OSError as error:
+            if "bad message length" in str(error):
+                raise WireError(f"sent too many bytes at once; at most {MOST_BYTES:,} are taken") from None
+            self._hung_up = True
+        return None
+
+    def kill(self) -> None:
+        """Kill it, with all that it started."""
+        for printed in self._printed:
+            printed.mute()
+        with suppress(OSError):
+            self._fate.send(KILL)
+        with suppress(OSError):
+            self._line.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Hang up: a process that waits for a message ends by itself, and is killed if it does not; one that does not wait is killed now."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            if self._talking:
+                self.kill()
+            else:
+                self._let_go()
+
+    def _let_go(self) -> None:
+        with suppress(OSError):
+            self._talk.close()
+        self._line.close()
+        self._fate.close()
+        for printed in self._printed:
+            printed.close()
+
+    def _read_printed(self) -> None:
+        for printed in self._printed:
+            printed.read_all()
+
+    def _hear_fate(self) -> None:
+        """Take in what became of the process; what it printed before its end counts."""
+        if self._lost:
+            return
+        raw = b""
+        with suppress(OSError):
+            raw = self._fate.recv(_WORD)
+        self._read_printed()
+        self._lost = _ending(raw)
+        self.unmade = raw.startswith(NONE)
+
+
+def _ending(raw: bytes) -> str:
+    """Return what became of a process, by the keeper's last word of it; no word at all is the keeper's own end."""
+    if not raw:
+        return "was lost with its keeper"
+    if raw.startswith(NONE):
+        return f"could not be made: {raw.removeprefix(NONE).decode(errors='replace')}"
+    status = int(raw)
+    if status >= 0:
+        return f"ended itself (exit status {status})"
+    try:
+        return f"was ended by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"was ended by signal {-status}"
+
+
+class _Printed:
+    """What an agent prints, on its way to where pytest's own process prints.
+
+    Args:
+        descriptor: where it comes.
+        name: ``stdout`` or ``stderr``.
+    """
+
+    def __init__(self, descriptor: int, name: Literal["stdout", "stderr"]) -> None:
+        self._descriptor = descriptor
+        self._name = name
+        #: Whether anything may come.
+        self.open = True
+        self._left = MOST_PRINTED
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        os.set_blocking(descriptor, False)
+
+    def fileno(self) -> int:
+        """Return the descriptor, for ``wait``."""
+        return self._descriptor
+
+    def read(self) -> bool:
+        """Print what has come; return whether there was something."""
+        try:
+            raw = os.read(self._descriptor, 1 << 16)
+        except BlockingIOError:
+            return False
+        except OSError:
+            raw = b""
+        self.open = bool(raw)
+        if raw and self._left > 0:
+            text = self._decoder.decode(raw[: self._left])
+            self._left -= len(raw)
+            self._print(text if self._left > 0 else f"{text}\n[{MOST_PRINTED:,} bytes are shown]\n")
+        return bool(raw)
+
+    def read_all(self) -> None:
+        """Print all that has come until now."""
+        for _ in range(_READS):
+            if not self.read():
+                return
+
+    def mute(self) -> None:
+        """Print nothing from now on."""
+        self._left = 0
+
+    def close(self) -> None:
+        """Close the descriptor."""
+        os.close(self._descriptor)
+
+    def _print(self, text: str) -> None:
+        with suppress(Exception):  # somebody has closed or replaced the stream
+            getattr(sys, self._name).write(text)
+
+
+# -- the processes --------------------------------------------------------------------------------------------------------
+
+#: What the keeper's interpreter runs. What it is told comes by its standard input, so that its arguments say nothing. The interpreter's own
+#: places come first: a module of the user's that is named like one of the standard library is the agent's to load, not ours.
+BOOT = """\
+import json, os, sys
+def read(size):
+    raw = b""
+    while len(raw) < size:
+        raw += os.read(0, size - len(raw)) or sys.exit(1)
+    return raw
+told = json.loads(read(int.from_bytes(read(4), "big")))
+sys.path += [place for place in told["path"] if place not in sys.path]
+from pytest_mapsat.agents.isolation.inside import keep
+keep(told)
+"""
+
+#: What an agent's process has of the environment, where it is set, besides what is passed by name: where programs are, which language and zone hold,
+#: which certificates are trusted, and how Python is to behave. HOME and TMPDIR are its own folder.
+ENVIRONMENT = (
+    *("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME", "TZ"),
+    *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
+    *("PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX", "PYTHONNOUSERSITE", "PYTHONUTF8"),
+)
+#: What is read of a keeper's words, bytes.
+_MOST_WRITTEN = 100_000
+#: How long the keeper may need to end, seconds.
+_END_PATIENCE = 5.0
+
+
+@dataclass(frozen=True)
+class Isolation:
+    """How agents are kept apart.
+
+    Attributes:
+        passed: variables of the environment that are passed on.
+        memory: what each process may use, MB; 0: any amount.
+        path: where modules are found.
+        patience: how long a process may take until its agent is imported, seconds.
+    """
+
+    path: tuple[str, ...]
+    passed: Mapping[str, str]
+    memory: int = 0
+    patience: float = 300.0
+
+    def environment(self) -> dict[str, str]:
+        """Return what an agent's process has of the environment."""
+        kept = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
+        return {"PYTHONUTF8": str(sys.flags.utf8_mode), **kept, **self.passed}
+
+
+class Processes:
+    """Makes processes for agents, by a keeper that is started when it is first needed, and again where it was lost.
+
+    Args:
+        isolation: how agents are kept apart.
+
+    Attributes:
+        last_words: what the last keeper that ended has written, such as why it could not begin; one line.
+    """
+
+    def __init__(self, isolation: Isolation) -> None:
+        self.isolation = isolation
+        self.last_words = ""
+        self._lock = Lock()
+        self._keeper: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._folder = ""
+        self._written: IO[bytes] | None = None
+
+    def start(self) -> AgentProcess:
+        """Return a new process; it may have been lost already.
+
+        Raises:
+            OSError: the system gives no more processes or descriptors.
+        """
+        with ExitStack() as theirs, ExitStack() as ours:
+            (line, its_line), (fate, its_fate) = socket.socketpair(), socket.socketpair()
+            (out, its_out), (err, its_err) = os.pipe(), os.pipe()
+            for end in (its_line, its_fate):
+                theirs.enter_context(end)
+            for end in (line, fate):
+                ours.enter_context(end)
+            for descriptor in (its_out, its_err):
+                theirs.callback(os.close, descriptor)
+            for descriptor in (out, err):
+                ours.callback(os.close, descriptor)
+            sent = [its_line.fileno(), its_out, its_err, its_fate.fileno()]
+            with self._lock:
+                try:
+                    socket.send_fds(self._controlled(), [START], sent)
+                except OSError:  # the keeper was killed
+                    self._let_go()
+                    socket.send_fds(self._controlled(), [START], sent)
+                process = AgentProcess(line, out, err, fate, self._keeper)
+            ours.pop_all()
+            return process
+
+    def replace(self, keeper: object) -> None:
+        """Have the next process made by another keeper, if it would be by this one, which was lost."""
+        with self._lock:
+            if keeper is not None and keeper is self._keeper:
+                self._let_go()
+
+    def close(self) -> None:
+        """Let the keeper end, once every process has; wait for it a little."""
+        with self._lock:
+            self._let_go()
+
+    def _controlled(self) -> socket.socket:
+        return self._control or self._start_keeper()
+
+    def _start_keeper(self) -> socket.socket:
+        with ExitStack() as ours:
+            self._folder = tempfile.mkdtemp(prefix="mapsat-")
+            ours.callback(remove, self._folder)
+            self._written = ours.enter_context(tempfile.TemporaryFile())
+            control, its_end = socket.socketpair()
+            ours.enter_context(control)
+            with its_end:
+                self._keeper = subprocess.Popen(  # noqa: S603  # our own text, in our own interpreter
+                    [sys.executable, "-P", "-u", "-c", BOOT],
+                    stdin=its_end.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=self._written,
+                    env=self.isolation.environment(),
+                    cwd=self._folder,
+                    start_new_session=True,
+                )
+            ours.pop_all()
+        told = {"path": self.isolation.path, "folder": self._folder, "memory": self.isolation.memory}
+        with suppress(OSError):  # one that has ended at once is noticed like any that was lost
+            raw = packed(told)
+            control.sendall(len(raw).to_bytes(4, "big") + raw)
+        self._control = control
+        return control
+
+    def _let_go(self) -> None:
+        control, keeper, written = self._control, self._keeper, self._written
+        self._control = self._keeper = self._written = None
+        if control is None or keeper is None or written is None:
+            return
+        control.close()
+        try:
+            keeper.wait(_END_PATIENCE)
+        except subprocess.TimeoutExpired:
+            keeper.kill()
+            keeper.wait()
+        remove(self._folder)  # which a keeper that was killed has left
+        with written:
+            written.seek(0)
+            self.last_words = (written.read(_MOST_WRITTEN).decode(errors="replace").strip().splitlines() or [""])[-1]
+
+
+# -- the source -----------------------------------------------------------------------------------------------------------
 
 #: How long a reply that is given up may take to come back, seconds.
-_PATIENCE = 1.0
+_CANCEL_PATIENCE = 1.0
 #: How often a process that was lost before its episode is replaced: the one that takes its place may be lost with the same keeper.
 _TRIES = 2
 #: Characters of a fault that was described where it came up: its type, its words, which were cut there, and its place.
@@ -218,7 +639,7 @@ class IsolatedConversation:
     def cancel(self) -> None:
         """Kill the process; what it prints from now on belongs to nobody."""
         self._process.kill()
-        self._came_back.wait(_PATIENCE)
+        self._came_back.wait(_CANCEL_PATIENCE)
 
     def close(self) -> None:
         """Let the process end."""

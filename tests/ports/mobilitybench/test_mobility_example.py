@@ -92,7 +92,7 @@ def test_no_constant_answer_passes_any_case(output):
 
 
 def test_labelled_answers_are_judged_right_and_few_stay_open(capsys):
-    count = len((SUITE.root / "answers" / "answers.jsonl").read_text(encoding="utf-8").splitlines())
+    count = len((SUITE.root / "labels" / "answers.jsonl").read_text(encoding="utf-8").splitlines())
     assert f"{count} labelled answers" in (SUITE.root / "README.md").read_text(encoding="utf-8")
     assert main(["lint", str(SUITE.root), "--answers"]) == 0
     told = capsys.readouterr().out

@@ -151,32 +151,31 @@
     form.addEventListener("submit", (event) => event.preventDefault());
     form.addEventListener("input", () => {
       const outcome = new FormData(form).get("outcome");
-      if (outcome) given.set(form, ruling(requirement, outcome, why.value.trim())); else given.delete(form);
+      if (outcome) given.set(form, labelled(requirement, outcome, why.value.trim())); else given.delete(form);
       unsaved = true;
       count();
     });
     requirement.append(fold);
   };
-  const ruling = (requirement, outcome, why) => {
+  const labelled = (requirement, outcome, why) => {
     const { case: id, trial, agent, attempt } = requirement.closest("article").dataset;
     const line = { case: id, trial: Number(trial) };
     if (agent) line.agent = agent;
     if (attempt !== "1") line.attempt = Number(attempt);
-    line.requirement = requirement.dataset.f;
-    line.outcome = Number(outcome) || outcome;
-    if (why) line.why = why;
+    line.labels = { [requirement.dataset.f]: Number(outcome) || outcome };
+    if (why) line.why = { [requirement.dataset.f]: why };
     return line;
   };
   let unsaved = false;
   const count = () => {
     by("decisions").hidden = !given.size;
-    by("decided").textContent = `${given.size} ${given.size === 1 ? "decision" : "decisions"}`;
+    by("decided").textContent = `${given.size} ${given.size === 1 ? "label" : "labels"}`;
   };
   by("export").addEventListener("click", () => {
     const text = [...given.values()].map((line) => JSON.stringify(line) + "\n").join("");
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([text], { type: "application/x-ndjson" }));
-    link.download = "rulings.jsonl";
+    link.download = "labels.jsonl";
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
     unsaved = false;

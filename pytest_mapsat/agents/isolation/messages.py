@@ -1,9 +1,8 @@
-"""What pytest and an agent's process say to each other: JSON behind its length, read as what a stranger sends."""
+"""What pytest and an agent's process say to each other: JSON over a ``Connection``, never pickled, read as what a stranger sends."""
 
 from __future__ import annotations
 
 import json
-import struct
 from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -11,12 +10,10 @@ from pydantic import Field, TypeAdapter, ValidationError
 from pytest_mapsat.formats import limits, parse_json
 from pytest_mapsat.model import Json, JsonObject, Noun
 
-#: What an agent's process may send at once. Whatever an episode takes fits in, however it is escaped.
+#: What an agent's process may send at once, bytes. Whatever an episode takes fits in, however it is escaped.
 MOST_BYTES = 32 * limits.MIB
 #: How many values may be in it: each takes many times the room here that it has in a message.
 _MOST_VALUES = 3_000_000
-_LENGTH = struct.Struct(">I")
-
 
 #: What pytest sends the keeper: for a new process, with its descriptors; and to have one killed.
 START, KILL = b"+", b"k"
@@ -91,57 +88,19 @@ def packed(message: Noun | JsonObject) -> bytes:
         ValueError: JSON cannot hold it.
     """
     data = message.model_dump() if isinstance(message, Noun) else message
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False).encode()
-    return _LENGTH.pack(len(text)) + text
+    return json.dumps(data, ensure_ascii=False, allow_nan=False).encode()
 
 
-class Inbox:
-    """The bytes that have come, until they are whole messages.
-
-    Args:
-        most: the bytes that one message may have.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._bytes = bytearray()
-
-    def __bool__(self) -> bool:
-        """Whether anything has come that was not taken out."""
-        return bool(self._bytes)
-
-    def add(self, raw: bytes) -> None:
-        """Put in what has come."""
-        self._bytes += raw
-
-    def take(self) -> str | None:
-        """Return the text of the next message; None where it has not come whole.
-
-        Raises:
-            WireError: it is too long, or not UTF-8.
-        """
-        if len(self._bytes) < _LENGTH.size:
-            return None
-        (length,) = _LENGTH.unpack_from(self._bytes)
-        if length > self._most:
-            raise WireError(f"sent {length:,} bytes at once; at most {self._most:,} are taken")
-        end = _LENGTH.size + length
-        if len(self._bytes) < end:
-            return None
-        try:
-            return self._bytes[_LENGTH.size : end].decode()
-        except UnicodeDecodeError:
-            raise WireError("sent what is not UTF-8") from None
-        finally:
-            del self._bytes[:end]
-
-
-def unpacked(text: str) -> Sent:
+def unpacked(raw: bytes) -> Sent:
     """Return the message of an agent's process.
 
     Raises:
         WireError: it is none.
     """
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        raise WireError("sent what is not UTF-8") from None
     # What stands in texts counts too: a reply may have a million characters of text, of thoughts and of output.
     if (values := sum(map(text.count, ",[{"))) > _MOST_VALUES:
         raise WireError(f"sent about {values:,} values at once; at most {_MOST_VALUES:,} are taken")

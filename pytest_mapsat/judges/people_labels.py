@@ -1,4 +1,4 @@
-"""People's decisions come before any judge: they count for the very words, reply and evidence that were decided on."""
+"""Labels of people come before any judge: they count for the very words, reply and evidence that they were given for."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import NamedTuple
 from pytest_mapsat.formats import Placed, read_nouns
 from pytest_mapsat.model import (
     Case,
-    Decision,
     Label,
     LabelKind,
+    Mark,
+    PeopleLabels,
     Requirement,
     Trajectory,
     Verdict,
@@ -30,65 +31,77 @@ BY = "decision"
 _SHOWN_AT_MOST = 5
 
 
-class Said(NamedTuple):
-    """What a decision is tied to in a dialogue: digests of the replies, and of the calls with their results."""
+class DialogueKey(NamedTuple):
+    """What labels of people are tied to in a dialogue: digests of the replies, and of the calls with their results."""
 
     case: str
     reply: str
     evidence: str
 
     @classmethod
-    def of(cls, trajectory: Trajectory) -> Said:
+    def of(cls, trajectory: Trajectory) -> DialogueKey:
         """Return it for a dialogue."""
         return cls(trajectory.case, reply_digest(trajectory), evidence_digest(trajectory))
 
 
+class PersonMark(NamedTuple):
+    """The label of one requirement, as a person gave it."""
+
+    outcome: Mark
+    by: str
+    why: str
+
+
 @dataclass(frozen=True)
-class Decisions:
-    """People's decisions by case and requirement, in the order in which they were taken."""
+class LabelsOfPeople:
+    """Labels that are tied to what was said in a run, by case and requirement, in the order in which they were given."""
 
-    by_case: Mapping[str, Mapping[str, Sequence[Placed[Decision]]]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, decisions: Iterable[Placed[Decision]]) -> Decisions:
-        """Return decisions, ready to be looked up."""
-        found: dict[str, dict[str, list[Placed[Decision]]]] = {}
-        for placed in decisions:
-            found.setdefault(placed.noun.case, {}).setdefault(placed.noun.requirement, []).append(placed)
-        return cls(found)
+    by_case: Mapping[str, Mapping[str, Sequence[Placed[PeopleLabels]]]] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, paths: Iterable[Path]) -> Decisions:
-        """Return the decisions of some files. Raises UsageError, SuiteError."""
-        return cls.of(placed for path in paths for placed in read_nouns(path, Decision))
+    def of(cls, lines: Iterable[Placed[PeopleLabels]]) -> LabelsOfPeople:
+        """Return labels, ready to be looked up; those of dialogues that stand in full are there to hold judges against, and decide nothing."""
+        by_case: dict[str, dict[str, list[Placed[PeopleLabels]]]] = {}
+        for placed in lines:
+            for requirement in placed.noun.labels if placed.noun.reply is not None else ():
+                by_case.setdefault(placed.noun.case, {}).setdefault(requirement, []).append(placed)
+        return cls(by_case)
 
-    def on(self, requirement: Requirement, said: Said) -> Decision | None:
-        """Return the last decision on a requirement that fits a dialogue, or None."""
+    @classmethod
+    def read(cls, paths: Iterable[Path]) -> LabelsOfPeople:
+        """Return the labels of some files. Raises UsageError, SuiteError."""
+        return cls.of(placed for path in paths for placed in read_nouns(path, PeopleLabels))
+
+    def on(self, requirement: Requirement, said: DialogueKey) -> PersonMark | None:
+        """Return the last label of a requirement that fits a dialogue, or None."""
         about = self.by_case.get(said.case, {}).get(requirement.id, ())
-        return next((one.noun for one in reversed(about) if not changed(one.noun, requirement, said)), None)
+        noun = next((placed.noun for placed in reversed(about) if not changed(placed.noun, requirement, said)), None)
+        if noun is None:
+            return None
+        return PersonMark(noun.labels[requirement.id], noun.by or "person", noun.why.get(requirement.id, ""))
 
 
-def changed(decision: Decision, requirement: Requirement, said: Said) -> str:
-    """Return what keeps a decision on this requirement from counting for a dialogue; empty where it counts."""
-    if not fits(decision.outcome, requirement):
+def changed(noun: PeopleLabels, requirement: Requirement, said: DialogueKey) -> str:
+    """Return what keeps the label of a requirement from counting for a dialogue; empty where it counts."""
+    if not fits(noun.labels[requirement.id], requirement):
         return "the requirement has no such level"
-    if decision.wording != wording_digest(requirement):
+    if noun.wording.get(requirement.id, "") not in ("", wording_digest(requirement)):
         return "the requirement's words have changed"
-    if decision.reply != said.reply:
+    if noun.reply != said.reply:
         return "the reply is another"
-    return "" if decision.evidence == said.evidence else "the calls or their results are others"
+    return "" if noun.evidence == said.evidence else "the calls or their results are others"
 
 
 @dataclass(frozen=True)
-class DecidedJudge:
+class PeopleFirst:
     """People first, then a judge.
 
     Attributes:
-        decisions: what people decided.
-        fallback: who labels what nobody has decided.
+        decisions: the labels of people.
+        fallback: who labels what no person has labelled.
     """
 
-    decisions: Decisions
+    decisions: LabelsOfPeople
     fallback: Judge
 
     @property
@@ -102,11 +115,11 @@ class DecidedJudge:
         return self.fallback.linked
 
     def judge(self, case: Case, trajectory: Trajectory) -> Verdict:
-        """Return a label for each requirement: a decision that fits, else the judge's. Decisions that fit no more are named in a warning."""
+        """Return a label for each requirement: a decision that fits, else the judge's. LabelsOfPeople that fit no more are named in a warning."""
         verdict = self.fallback.judge(case, trajectory)
         if case.id not in self.decisions.by_case or unjudgeable(case, trajectory, self.spec, BY) is not None:
             return verdict
-        said = Said.of(trajectory)
+        said = DialogueKey.of(trajectory)
         found = {label.requirement: label for label in verdict.labels}
         for requirement, kind in kinds(case):
             decision = self.decisions.on(requirement, said)
@@ -116,8 +129,8 @@ class DecidedJudge:
         warnings = (*verdict.warnings, *self._unused(case, said, found))
         return verdict.model_copy(update={"labels": labels, "warnings": warnings, **_count(verdict, labels)})
 
-    def _unused(self, case: Case, said: Said, labels: Mapping[str, Label]) -> Iterator[str]:
-        """Give one warning for each reason why decisions do not count; another one on a requirement that is decided is no loss."""
+    def _unused(self, case: Case, said: DialogueKey, labels: Mapping[str, Label]) -> Iterator[str]:
+        """Give one warning for each reason why labels of people do not count; another one of a requirement that has one is no loss."""
         requirements = {requirement.id: requirement for requirement in case.truth.requirements}
         reasons: dict[str, list[str]] = {}
         for name, decisions in self.decisions.by_case[case.id].items():
@@ -131,22 +144,22 @@ class DecidedJudge:
         for why, named in reasons.items():
             more = f" and {len(named) - _SHOWN_AT_MOST} more" if len(named) > _SHOWN_AT_MOST else ""
             listed = f"{', '.join(named[:_SHOWN_AT_MOST])}{more}"
-            yield f"decisions that do not count, as {why}: {listed}"
+            yield f"labels of people that do not count, as {why}: {listed}"
 
 
-def with_decisions(judge: Judge, decisions: Decisions) -> Judge:
-    """Return the judge behind people's decisions; the judge itself where there are none."""
-    return DecidedJudge(decisions, judge) if decisions.by_case else judge
+def people_first(judge: Judge, decisions: LabelsOfPeople) -> Judge:
+    """Return the judge behind labels of people; the judge itself where there are none."""
+    return PeopleFirst(decisions, judge) if decisions.by_case else judge
 
 
-def _label(requirement: Requirement, kind: LabelKind, decision: Decision) -> Label:
+def _label(requirement: Requirement, kind: LabelKind, decision: PersonMark) -> Label:
     value = mark_value(decision.outcome)
     return Label(
         requirement=requirement.id,
         kind=kind,
         outcome="passed" if value > 0 else "failed",
         value=value,
-        why=f"decided by {decision.by}" + (f": {decision.why}" if decision.why else ""),
+        why=f"labelled by {decision.by}" + (f": {decision.why}" if decision.why else ""),
         wanted=requirement.text,
         by=BY,
     )

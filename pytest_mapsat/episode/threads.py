@@ -1,4 +1,4 @@
-"""Threads on which agents run, so that one that hangs can be left behind.
+"""Threads on which agents run, so that one that hangs can be left behind, and the alarms that end an episode in time.
 
 A worker is used for one episode after another; only one whose agent outlived its time is replaced.
 """
@@ -12,15 +12,13 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from math import inf
 from queue import SimpleQueue
-from threading import Condition, Event, Lock
+from threading import Condition, Event, Lock, Thread, current_thread
 from time import perf_counter
 from typing import Any, Protocol
 
 from pytest_mapsat import agents
 from pytest_mapsat.turns import waiting
-from pytest_mapsat.user_code import Surroundings, new_thread
-
-from .alarms import Alarms
+from pytest_mapsat.user_code import Surroundings
 
 
 class Overdue(Exception):  # noqa: N818  # says what happened; nothing is in error
@@ -44,93 +42,31 @@ class Caller(Protocol):
 
 
 class _Job:
-    """One call of an agent. It ends once: when the agent is done, or when its time is over."""
+    """One call of an agent, and what came of it."""
 
-    __slots__ = (
-        "_context",
-        "_done",
-        "_ending",
-        "_surroundings",
-        "argument",
-        "deadline",
-        "error",
-        "function",
-        "overdue",
-        "result",
-    )
-
-    def __init__(self, function: Callable[[Any], Any], argument: Any, deadline: float) -> None:
-        self.function = function
-        self.argument = argument
-        self.deadline = deadline
-        self.result: Any = None
-        self.error: BaseException | None = None
-        self.overdue = False
+    def __init__(self, function: Callable[[Any], Any], argument: Any) -> None:
+        self._function = function
+        self._argument = argument
         self._context = copy_context()
-        self._surroundings = Surroundings()
-        self._ending = Lock()
         self._done = Lock()
         self._done.acquire()
+        self.result: Any = None
+        self.error: BaseException | None = None
 
     def run(self) -> None:
         try:
-            self.result = self._context.run(self.function, self.argument)
+            self.result = self._context.run(self._function, self._argument)
         except BaseException as error:  # noqa: BLE001  # raised again by the thread that waits
             self.error = error
-        self.end()
+        self._done.release()
 
-    def end(self, *, overdue: bool = False) -> None:
-        # Never released: an agent that was left behind must not put anything back when it does come to an end.
-        if self._ending.acquire(blocking=False):
-            self.overdue = overdue
-            self._surroundings.restore()
-            self._done.release()
-
-    def wait(self) -> None:
-        self._done.acquire()
-
-
-class _Watch:
-    """A thread that ends a job whose time is over, and puts the surroundings back before anybody goes on.
-
-    The thread that waits for the job could not: deep in pytest's stack, nothing can be called any more once the agent has set a
-    recursion limit below that depth. It is woken for an earlier deadline only, so that it costs a reply next to nothing.
-    """
-
-    def __init__(self) -> None:
-        self._changed = Condition()
-        self._job: _Job | None = None
-        self._until = inf
-        self._stopped = False
-        self._thread = new_thread(self._work, "mapsat-watch")
-        self._thread.start()
-
-    def set(self, job: _Job | None) -> None:
-        with self._changed:
-            self._job = job
-            if job is not None and job.deadline < self._until:
-                self._changed.notify()
-
-    def dismiss(self) -> None:
-        with self._changed:
-            self._stopped = True
-            self._changed.notify()
-
-    def join(self) -> None:
-        self._thread.join(1)
-
-    def _work(self) -> None:
-        with self._changed:
-            while not self._stopped:
-                if self._job is not None and self._job.deadline <= perf_counter():
-                    self._job.end(overdue=True)
-                    self._job = None
-                self._until = inf if self._job is None else self._job.deadline
-                self._changed.wait(None if self._until == inf else max(self._until - perf_counter(), 0))
+    def wait(self, timeout: float) -> bool:
+        """Return whether it was done in time."""
+        return self._done.acquire(timeout=max(timeout, 0))
 
 
 class Worker:
-    """A thread for an agent, and one that watches the time.
+    """A thread for an agent.
 
     Attributes:
         idle: false while a job runs, and for ever after one was overdue.
@@ -138,9 +74,8 @@ class Worker:
 
     def __init__(self) -> None:
         self.idle = True
-        self._watch = _Watch()
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        self._thread = new_thread(self._work, "mapsat-agent")
+        self._thread = Thread(target=self._work, name="mapsat-agent", daemon=True)
         self._thread.start()
 
     def _work(self) -> None:
@@ -150,38 +85,102 @@ class Worker:
             del job
 
     def run(self, function: Callable[[Any], Any], argument: Any, *, timeout: float) -> Any:
-        """Return ``function(argument)``, or raise what it raised.
-
-        Raises:
-            Overdue: it took longer than ``timeout`` seconds.
-        """
-        job = _Job(function, argument, perf_counter() + timeout)
+        """See ``Caller.run``."""
+        job, surroundings = _Job(function, argument), Surroundings()
         self.idle = False
-        self._watch.set(job)
         self._jobs.put(job)
         try:
-            job.wait()
-        except KeyboardInterrupt:
-            job.end(overdue=True)
-            raise
-        self._watch.set(None)
-        if job.overdue:
+            self.idle = job.wait(timeout)
+        finally:
+            surroundings.restore()
+        if not self.idle:
             raise Overdue
-        self.idle = True
         if job.error is not None:
             raise job.error
         return job.result
 
     def dismiss(self) -> None:
-        """Let the threads end when the job does, whenever that is."""
-        self._watch.dismiss()
+        """Let the thread end when the job does, whenever that is."""
         self._jobs.put(None)
 
     def stop(self) -> None:
-        """Let the threads end, and wait for them."""
+        """Let the thread end, and wait for it."""
         self.dismiss()
-        self._watch.join()
         self._thread.join(1)
+
+
+class Alarm:
+    """Something to be done at a time, unless it is put off before."""
+
+    __slots__ = ("_alarms", "at", "ring")
+
+    def __init__(self, alarms: Alarms, at: float, ring: Callable[[], None]) -> None:
+        self._alarms = alarms
+        self.at = at
+        self.ring = ring
+
+    def off(self) -> bool:
+        """Put it off; return whether that was in time."""
+        return self._alarms.put_off(self)
+
+
+class Alarms:
+    """All alarms of a process, and the thread that rings them. It is woken for an earlier time only."""
+
+    def __init__(self) -> None:
+        self._changed = Condition()
+        self._set: dict[int, Alarm] = {}
+        self._until = inf
+        self._thread: Thread | None = None
+
+    def set(self, at: float, ring: Callable[[], None]) -> Alarm:
+        """Have ``ring`` called, on the thread of the alarms, when ``time.perf_counter`` has come to ``at``."""
+        alarm = Alarm(self, at, ring)
+        with self._changed:
+            self._set[id(alarm)] = alarm
+            if self._thread is None:
+                self._thread = Thread(target=self._work, name="mapsat-alarms", daemon=True)
+                self._thread.start()
+            elif at < self._until:
+                self._changed.notify()
+        return alarm
+
+    def put_off(self, alarm: Alarm) -> bool:
+        """See ``Alarm.off``."""
+        with self._changed:
+            return self._set.pop(id(alarm), None) is not None
+
+    def ring_all(self) -> None:
+        """Ring those that are set now, whatever their time."""
+        with self._changed:
+            for alarm in self._set.values():
+                alarm.at = 0
+            self._changed.notify()
+
+    def stop(self) -> None:
+        """End the thread, and wait for it a little; the next alarm starts another."""
+        with self._changed:
+            thread, self._thread = self._thread, None
+            self._set.clear()
+            self._changed.notify()
+        if thread is not None:
+            thread.join(1)
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                if self._thread is not current_thread():
+                    return
+                now = perf_counter()
+                due = [alarm for alarm in self._set.values() if alarm.at <= now]
+                for alarm in due:
+                    del self._set[id(alarm)]
+                if not due:
+                    self._until = min((alarm.at for alarm in self._set.values()), default=inf)
+                    self._changed.wait(None if self._until == inf else self._until - now)
+                    self._until = -inf  # awake: looks at all of them anyway
+            for alarm in due:
+                alarm.ring()
 
 
 class Here:
@@ -251,7 +250,7 @@ def shutdown() -> None:
     while _idle:
         _idle.pop().stop()
     _alarms.stop()
-    if "pytest_mapsat.agents.loop" in sys.modules:  # a coroutine has run
+    if "pytest_mapsat.agents.callables" in sys.modules:
         agents.shutdown()
     if _left_behind:
         _left_behind.clear()

@@ -1,4 +1,4 @@
-"""What people say of answers: an answer with its labels, the test of a judge, and a decision on one label of a dialogue."""
+"""Labels of people: what is known of a dialogue, the test of a judge and its first source."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from .case import SOFT_LEVELS, ImplicitRequirement, Requirement
 from .digest import digest
 from .trajectory import Trajectory, Turn
 
-ANSWER_SCHEMA: Literal["mapsat-answer/1"] = "mapsat-answer/1"
-DECISION_SCHEMA: Literal["mapsat-decision/1"] = "mapsat-decision/1"
+LABELS_SCHEMA: Literal["mapsat-labels/1"] = "mapsat-labels/1"
 
 _Note = Annotated[str, StringConstraints(max_length=10_000)]
 _Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
@@ -41,51 +40,57 @@ def fits(mark: Mark, requirement: Requirement) -> bool:
     return isinstance(mark, str) or (isinstance(requirement, ImplicitRequirement) and requirement.severity == "soft")
 
 
-class LabelledAnswer(Noun):
-    """An answer to a case, and what a judge should say of it.
+class PeopleLabels(Noun):
+    """What is known of one dialogue of a case: marks of requirements, by a person, or by a model whose labels a person looked over.
 
-    Either ``text``, the final reply in place of the oracle dialogue's, or ``turns``, a whole dialogue. Calls in it that give neither result
-    nor status are made in the case's sandbox. ``labels``: requirement id to mark, for every explicit requirement, hard requirement and fact requirement,
-    and for any soft requirement. ``style``: how it is written, one word (``table``, ``prose``, ``terse``). ``by``: who labelled it.
+    The dialogue is given in one of four ways: ``text``, the final reply in place of the oracle dialogue's; ``turns``, a whole dialogue, in which calls
+    that give neither result nor status are made in the case's sandbox; ``reply`` and ``evidence``, digests of the agent's replies and of its calls with
+    their results, which is how a review ties labels to what was said; or ``trial`` of a run at hand, with ``agent`` and ``attempt`` where they are
+    needed. ``wording``: digests of the requirements' words, for labels that count for no other words. ``style``: how the answer is written, one word.
+    ``when``: the day, as 2026-05-07.
     """
 
-    schema_: Literal["mapsat-answer/1"] = Field(default=ANSWER_SCHEMA, alias="schema")
+    schema_: Literal["mapsat-labels/1"] = Field(default=LABELS_SCHEMA, alias="schema")
     case: Identifier
-    id: Identifier
+    id: Identifier | Literal[""] = ""
     style: Identifier | None = None
-    by: Literal["person", "model"]
+    by: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
+    when: Annotated[str, StringConstraints(pattern=r"^(\d{4}-\d\d-\d\d)?$")] = ""
     text: Text | None = None
     turns: tuple[Turn, ...] = ()
-    labels: dict[str, Mark]
+    trial: Annotated[int, Field(ge=1)] | None = None
+    agent: str = ""
+    attempt: int = Field(default=1, ge=1)
+    reply: _Digest | None = None
+    evidence: _Digest | None = None
+    labels: dict[Identifier, Mark] = Field(min_length=1)
+    wording: dict[Identifier, _Digest] = Field(default_factory=dict)
+    why: dict[Identifier, _Note] = Field(default_factory=dict)
     note: _Note = ""
 
+    @property
+    def holds_dialogue(self) -> bool:
+        """Whether the dialogue itself is there, so that a judge can be held against the labels."""
+        return self.text is not None or bool(self.turns)
+
     @model_validator(mode="after")
-    def _says_something(self) -> LabelledAnswer:
-        if (self.text is None) == (not self.turns):
-            raise ValueError("give text (the final reply) or turns (the whole dialogue), one of the two")
+    def _names_a_dialogue(self) -> PeopleLabels:
+        ways = (self.text is not None, bool(self.turns), self.trial is not None, self.reply is not None)
+        if sum(ways) != 1:
+            raise ValueError(
+                "give one of text (the final reply), turns (the whole dialogue), reply with evidence (digests), or trial"
+            )
+        if (self.reply is None) != (self.evidence is None):
+            raise ValueError("reply and evidence go together")
+        if self.holds_dialogue and not self.id:
+            raise ValueError("id is missing: answers to a case are told apart by it")
         if self.text is not None and not self.text.strip():
             raise ValueError("text has no words")
         if self.turns and (self.turns[0].role != "user" or all(turn.role == "user" for turn in self.turns)):
             raise ValueError("turns begin with the user's query and hold a reply of the agent")
+        if unlabelled := sorted({*self.why, *self.wording} - {*self.labels}):
+            raise ValueError(f"why or wording names {unlabelled[0]!r:.80}, which has no label")
         return self
-
-
-class Decision(Noun):
-    """What a person decided of one requirement in one dialogue.
-
-    It counts for a dialogue of the case in which ``wording``, ``reply`` and ``evidence`` are what they were: digests of the
-    requirement's id and words, of the agent's replies, and of its calls with their results. ``by``: who decided.
-    """
-
-    schema_: Literal["mapsat-decision/1"] = Field(default=DECISION_SCHEMA, alias="schema")
-    case: Identifier
-    requirement: Identifier
-    outcome: Mark
-    by: Annotated[str, StringConstraints(min_length=1, max_length=200)] = "person"
-    why: _Note = ""
-    wording: _Digest
-    reply: _Digest
-    evidence: _Digest
 
 
 def wording_digest(requirement: Requirement) -> str:

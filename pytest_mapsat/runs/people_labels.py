@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Literal
 
 from pytest_mapsat.formats import Placed, require_file, shown_path
-from pytest_mapsat.judges import Decisions, Judge, RecordedJudge, Said, make_judge, unjudgeable
+from pytest_mapsat.judges import DialogueKey, Judge, LabelsOfPeople, RecordedJudge, make_judge, unjudgeable
 from pytest_mapsat.model import (
     Accounting,
     Case,
-    Decision,
     JsonObject,
     Label,
-    LabelledAnswer,
     Mark,
+    PeopleLabels,
     Requirement,
     Run,
     RunOptions,
@@ -33,7 +32,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.proof import Agreement, Held, play_oracle
 from pytest_mapsat.sandbox import Sandbox, make_sandbox
-from pytest_mapsat.suite import CaseEntry, Suite, find_suite, is_answers, open_suite, read_answer_file, read_answers
+from pytest_mapsat.suite import CaseEntry, Suite, find_suite, is_labels, open_suite, read_answers, read_label_file
 
 from .assemble import Outcome, assemble
 from .regrade import places_of
@@ -45,7 +44,7 @@ _ASSERTED = asserted_kinds(("explicit", "hard", "facts"))
 _SOURCE = "answers"
 
 
-def run_answers(suite: Suite, answers: Iterable[Placed[LabelledAnswer]]) -> Run:
+def run_answers(suite: Suite, answers: Iterable[Placed[PeopleLabels]]) -> Run:
     """Return labelled answers as a run, judged by the checks alone: decisions of people would hide what the checks make of them.
 
     The answers to a case are its trials, in the order given.
@@ -57,7 +56,7 @@ def run_answers(suite: Suite, answers: Iterable[Placed[LabelledAnswer]]) -> Run:
     Raises:
         SuiteError: a case, or one of its recordings, cannot be read.
     """
-    by_case: dict[str, list[LabelledAnswer]] = {}
+    by_case: dict[str, list[PeopleLabels]] = {}
     for placed in answers:
         by_case.setdefault(placed.noun.case, []).append(placed.noun)
     judge = make_judge(
@@ -70,7 +69,7 @@ def run_answers(suite: Suite, answers: Iterable[Placed[LabelledAnswer]]) -> Run:
     return assemble(cards, [suite], request, Outcome(Accounting(collected=len(cards))), RunTiming())
 
 
-def _cards(suite: Suite, entry: CaseEntry, answers: Sequence[LabelledAnswer], judge: Judge) -> Iterable[Scorecard]:
+def _cards(suite: Suite, entry: CaseEntry, answers: Sequence[PeopleLabels], judge: Judge) -> Iterable[Scorecard]:
     case = suite.load(entry)
     sandbox = make_sandbox(case, suite)
     oracle = play_oracle(case, suite) if any(answer.text is not None for answer in answers) else None
@@ -87,7 +86,7 @@ def answer_named(case: str, answer: str) -> str:
     return f"answers::{case}[{answer}]"
 
 
-def _dialogue(case: Case, answer: LabelledAnswer, oracle: Trajectory | None, sandbox: Sandbox) -> Trajectory:
+def _dialogue(case: Case, answer: PeopleLabels, oracle: Trajectory | None, sandbox: Sandbox) -> Trajectory:
     """Return the dialogue that ends in the answer: the oracle's with another last reply, or the answer's own."""
     if answer.text is None or oracle is None:
         return Trajectory(case=case.id, turns=tuple(_played(turn, sandbox) for turn in answer.turns))
@@ -111,9 +110,9 @@ def _answered(step: Step, sandbox: Sandbox) -> Step:
     return step.model_copy(update={name: getattr(answer, name) for name in names})
 
 
-def answers_by_trial(answers: Iterable[Placed[LabelledAnswer]]) -> Mapping[tuple[str, int], LabelledAnswer]:
+def answers_by_trial(answers: Iterable[Placed[PeopleLabels]]) -> Mapping[tuple[str, int], PeopleLabels]:
     """Return the answers by case and trial, as their run numbers them."""
-    found: dict[tuple[str, int], LabelledAnswer] = {}
+    found: dict[tuple[str, int], PeopleLabels] = {}
     counts: dict[str, int] = {}
     for placed in answers:
         case = placed.noun.case
@@ -138,16 +137,16 @@ def agreement_of(run: Run, suites: Sequence[Suite], labels: Path) -> Agreement:
     cases = {
         case: suite.load(entry) for case, (suite, entry) in places.items() if any(card.id == case for card in run.cases)
     }
-    found = _by_answers(run, cases, _answers_at(labels)) if is_answers(labels) else _by_verdicts(run, cases, labels)
+    found = _by_answers(run, cases, _answers_at(labels)) if is_labels(labels) else _by_verdicts(run, cases, labels)
     held = tuple(Held(cases[card.id], card, truth) for card, truth in found if truth)
     if not held:
         raise UsageError(f"--labels {shown_path(labels)}: none of it is about a dialogue of the run")
     return Agreement(held, len(run.cases) - len(held))
 
 
-def _answers_at(path: Path) -> Sequence[Placed[LabelledAnswer]]:
+def _answers_at(path: Path) -> Sequence[Placed[PeopleLabels]]:
     if path.is_file():
-        return read_answer_file(path)
+        return read_label_file(path)
     root = find_suite(path)
     if root is None:
         raise UsageError(f"--labels {shown_path(path)}: this folder is no suite and in none")
@@ -155,7 +154,7 @@ def _answers_at(path: Path) -> Sequence[Placed[LabelledAnswer]]:
 
 
 def _by_answers(
-    run: Run, cases: Mapping[str, Case], answers: Iterable[Placed[LabelledAnswer]]
+    run: Run, cases: Mapping[str, Case], answers: Iterable[Placed[PeopleLabels]]
 ) -> Iterable[tuple[Scorecard, Mapping[str, Mark]]]:
     """Yield each dialogue with the labels of the answer that it is: by the name that ``lint --answers --save`` gave it, and by its words."""
     by_name = {answer_named(placed.noun.case, placed.noun.id): placed.noun for placed in answers}
@@ -165,7 +164,7 @@ def _by_answers(
         yield card, answer.labels if answer is not None and same else {}
 
 
-def _says(card: Scorecard, answer: LabelledAnswer) -> bool:
+def _says(card: Scorecard, answer: PeopleLabels) -> bool:
     """Return whether a dialogue ends in the words of an answer."""
     given = (
         answer.text if answer.text is not None else _last(turn.text for turn in answer.turns if turn.role == "agent")
@@ -236,9 +235,9 @@ class Question:
         calls = self.card.trajectory.calls
         return tuple(call for call in calls if call.tool in self.tools) or calls
 
-    def decided(self, outcome: Mark, *, by: str, why: str) -> Decision:
+    def decided(self, outcome: Mark, *, by: str, why: str) -> PeopleLabels:
         """Return a person's decision on it."""
-        return decision_on(self.requirement, Said.of(self.card.trajectory), outcome, by=by, why=why)
+        return label_on(self.requirement, DialogueKey.of(self.card.trajectory), outcome, by=by, why=why)
 
     def to_json(self) -> JsonObject:
         """Return the question as JSON data."""
@@ -257,15 +256,14 @@ class Question:
         }
 
 
-def decision_on(requirement: Requirement, said: Said, outcome: Mark, *, by: str, why: str) -> Decision:
-    """Return a decision on a requirement of a dialogue, tied to its words, replies and evidence."""
-    return Decision(
+def label_on(requirement: Requirement, said: DialogueKey, outcome: Mark, *, by: str, why: str) -> PeopleLabels:
+    """Return a person's label of a requirement in a dialogue, tied to its words, replies and evidence."""
+    return PeopleLabels(
         case=said.case,
-        requirement=requirement.id,
-        outcome=outcome,
+        labels={requirement.id: outcome},
         by=by,
-        why=why,
-        wording=wording_digest(requirement),
+        why={requirement.id: why} if why else {},
+        wording={requirement.id: wording_digest(requirement)},
         reply=said.reply,
         evidence=said.evidence,
     )
@@ -278,7 +276,7 @@ def can_be_reviewed(case: Case, card: Scorecard) -> bool:
     return any(turn.text.strip() for turn in card.trajectory.replies)
 
 
-def questions(cards: Sequence[Scorecard], cases: Mapping[str, Case], decisions: Decisions) -> list[Question]:
+def questions(cards: Sequence[Scorecard], cases: Mapping[str, Case], decisions: LabelsOfPeople) -> list[Question]:
     """Return the labels that are suspect, those that are undecided, then those that failed, without those that people have decided.
 
     Trials in which the same was said and answered ask once.
@@ -288,9 +286,9 @@ def questions(cards: Sequence[Scorecard], cases: Mapping[str, Case], decisions: 
         cases: their cases by id.
         decisions: what people decided before.
     """
-    found: dict[tuple[Said, str], Question] = {}
+    found: dict[tuple[DialogueKey, str], Question] = {}
     for card in cards:
-        case, said = cases[card.id], Said.of(card.trajectory)
+        case, said = cases[card.id], DialogueKey.of(card.trajectory)
         if not can_be_reviewed(case, card):
             continue
         labels = {label.requirement: label for label in card.labels}
@@ -314,13 +312,13 @@ def _tools(value: object) -> Iterator[str]:
             yield from _tools(part)
 
 
-def open_requirements(case: Case, card: Scorecard, decisions: Decisions) -> tuple[str, ...]:
+def open_requirements(case: Case, card: Scorecard, decisions: LabelsOfPeople) -> tuple[str, ...]:
     """Return the required requirements of a dialogue that neither a person nor the judge has decided."""
     marks = _marks(case, card, decisions)
     return tuple(requirement.id for requirement in case.truth.required if requirement.id not in marks)
 
 
-def answer_of(case: Case, card: Scorecard, decisions: Decisions) -> LabelledAnswer:
+def answer_of(case: Case, card: Scorecard, decisions: LabelsOfPeople) -> PeopleLabels:
     """Return a dialogue as a labelled answer: every call with its result, people's decisions as labels, the judge's for what nobody reviewed.
 
     Args:
@@ -328,7 +326,7 @@ def answer_of(case: Case, card: Scorecard, decisions: Decisions) -> LabelledAnsw
         card: the dialogue's scorecard.
         decisions: what people decided; with the judge's labels, on every required requirement.
     """
-    trajectory, said = card.trajectory, Said.of(card.trajectory)
+    trajectory, said = card.trajectory, DialogueKey.of(card.trajectory)
     marks = _marks(case, card, decisions)
     own = [
         requirement.id
@@ -339,7 +337,7 @@ def answer_of(case: Case, card: Scorecard, decisions: Decisions) -> LabelledAnsw
     if turns[0].role != "user":  # a run file may hold a dialogue without its query
         turns = (Turn(role="user", text=case.visible.query), *turns)
     note = f"not reviewed, the judge's own: {', '.join(own)}" if own else ""
-    return LabelledAnswer(
+    return PeopleLabels(
         case=case.id,
         id=f"reviewed-{digest([said.reply, said.evidence], 12)}",
         by="person",
@@ -349,9 +347,9 @@ def answer_of(case: Case, card: Scorecard, decisions: Decisions) -> LabelledAnsw
     )
 
 
-def _marks(case: Case, card: Scorecard, decisions: Decisions) -> dict[str, Mark]:
+def _marks(case: Case, card: Scorecard, decisions: LabelsOfPeople) -> dict[str, Mark]:
     """Return people's decisions by requirement, and for required requirements that have none the judge's labels."""
-    said = Said.of(card.trajectory)
+    said = DialogueKey.of(card.trajectory)
     labels = {label.requirement: label.outcome for label in card.labels}
     required = {requirement.id for requirement in case.truth.required}
     marks: dict[str, Mark] = {}

@@ -1,4 +1,4 @@
-"""The labelled answers of a suite: what a judge is held against. No run reads them."""
+"""The labels of people in a suite: what judges are held against, and what comes before them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pytest_mapsat.formats import Placed, limits, parse_json_line, read_lines, read_nouns, shown_path, validate
+from pytest_mapsat.formats import Placed, limits, parse_json_line, read_lines, read_nouns
 from pytest_mapsat.model import (
     Case,
-    Decision,
-    LabelledAnswer,
+    PeopleLabels,
     Problem,
     SuiteError,
     did_you_mean,
@@ -20,26 +19,28 @@ from pytest_mapsat.model import (
     wording_digest,
 )
 
-from .entries import CaseEntry, documents_of_yaml
-from .inventory import is_yaml
+from .entries import CaseEntry
 from .opened import Suite
 
-#: The folder of a suite that holds its labelled answers.
-ANSWERS = "answers"
 _BINARY = "expected passed or failed"
 _LEVELS = "only a soft requirement has levels"
 
 
-def read_answers(suite: Suite) -> tuple[Placed[LabelledAnswer], ...]:
-    """Return the suite's labelled answers, in the order of files and lines.
+def read_answers(suite: Suite) -> tuple[Placed[PeopleLabels], ...]:
+    """Return the labels of people that hold the dialogue itself, in the order of files and lines.
 
     Raises:
         SuiteError: with the problems of all files, up to a limit: what is no labelled answer, and what does not fit its case.
     """
     problems: list[Problem] = []
-    answers: list[Placed[LabelledAnswer]] = []
-    for path in suite.inventory.answers:
-        answers += _of_file(path, problems)
+    answers: list[Placed[PeopleLabels]] = []
+    for path in suite.inventory.labels:
+        for placed in _of_file(path, problems):
+            if placed.noun.trial is not None:
+                message = "a trial is of a run, and a suite has none"
+                problems.append(placed.problem(["trial"], message, "mapsat review RUN --from takes such lines"))
+            elif placed.noun.holds_dialogue:
+                answers.append(placed)
     cases = _Cases(suite)
     first: dict[tuple[str, str], str] = {}
     for placed in answers:
@@ -54,20 +55,20 @@ def read_answers(suite: Suite) -> tuple[Placed[LabelledAnswer], ...]:
     return tuple(answers)
 
 
-def is_answers(path: Path) -> bool:
-    """Return whether a path is one of labelled answers: a folder, a YAML file, or JSON lines that have labels."""
-    if path.is_dir() or is_yaml(path):
+def is_labels(path: Path) -> bool:
+    """Return whether a path is one of labels of people: a folder, or JSON lines that have them."""
+    if path.is_dir():
         return True
     try:
         first = next(read_lines(path, limits.DIALOGUE_BYTES), None)
         data = None if first is None else parse_json_line(first.data, "", first.number)
     except SuiteError:
         return False
-    return isinstance(data, dict) and "labels" in data and not data.keys().isdisjoint({"text", "turns"})
+    return isinstance(data, dict) and isinstance(data.get("labels"), dict)
 
 
-def read_answer_file(path: Path) -> tuple[Placed[LabelledAnswer], ...]:
-    """Return the labelled answers of one file; whether they fit their cases is not looked at.
+def read_label_file(path: Path) -> tuple[Placed[PeopleLabels], ...]:
+    """Return the labels of people in one file; whether they fit their cases is not looked at.
 
     Raises:
         UsageError: there is no such file.
@@ -80,18 +81,17 @@ def read_answer_file(path: Path) -> tuple[Placed[LabelledAnswer], ...]:
     return tuple(answers)
 
 
-def stale_decisions(suite: Suite) -> Iterator[Problem]:
-    """Give the decisions of the suite's own file that can no longer count, whatever an agent says.
+def stale_labels(suite: Suite) -> Iterator[Problem]:
+    """Give the labels that came before every judge and can no longer count, whatever an agent says.
 
     Raises:
         SuiteError: the file, or a case, cannot be read.
     """
     cases = _Cases(suite)
-    for path in suite.inventory.decisions:
-        for placed in read_nouns(path, Decision):
-            problem = _out_of_date(placed, cases)
-            if problem is not None:
-                yield problem
+    for path in suite.inventory.reviewed:
+        for placed in read_nouns(path, PeopleLabels):
+            if placed.noun.reply is not None:
+                yield from _out_of_date(placed, cases)
 
 
 class _Cases:
@@ -118,20 +118,15 @@ class _Cases:
         return placed.problem(["case"], f"the suite has no case {shown(case)}", did_you_mean(case, self.entries))
 
 
-def _of_file(path: Path, problems: list[Problem]) -> list[Placed[LabelledAnswer]]:
-    name = shown_path(path)
+def _of_file(path: Path, problems: list[Problem]) -> list[Placed[PeopleLabels]]:
     try:
-        if not is_yaml(path):
-            return list(read_nouns(path, LabelledAnswer, name))
-        documents = documents_of_yaml(path)
+        return list(read_nouns(path, PeopleLabels))
     except SuiteError as error:
         problems.extend(error.problems)
         return []
-    read = [(validate(LabelledAnswer, document, name, problems), document.lines) for document in documents]
-    return [Placed(answer, name, lines) for answer, lines in read if answer is not None]
 
 
-def _misfits(placed: Placed[LabelledAnswer], cases: _Cases) -> Iterator[Problem]:
+def _misfits(placed: Placed[PeopleLabels], cases: _Cases) -> Iterator[Problem]:
     """Give what is wrong between an answer and its case."""
     answer = placed.noun
     case = cases.get(answer.case)
@@ -156,20 +151,23 @@ def _misfits(placed: Placed[LabelledAnswer], cases: _Cases) -> Iterator[Problem]
         yield placed.problem(["text"], message, "give turns, the whole dialogue")
 
 
-def _out_of_date(placed: Placed[Decision], cases: _Cases) -> Problem | None:
-    """Return why a decision can count for no answer, or None."""
-    decision = placed.noun
-    case = cases.get(decision.case)
+def _out_of_date(placed: Placed[PeopleLabels], cases: _Cases) -> Iterator[Problem]:
+    """Give why labels can count for no answer."""
+    noun = placed.noun
+    case = cases.get(noun.case)
     if case is None:
-        return cases.unknown(placed)
+        yield cases.unknown(placed)
+        return
     requirements = {requirement.id: requirement for requirement in case.truth.requirements}
-    requirement = requirements.get(decision.requirement)
-    if requirement is None:
-        message = f"the case {case.id} has no requirement {shown(decision.requirement)}"
-        return placed.problem(["requirement"], message, did_you_mean(decision.requirement, requirements))
-    if not fits(decision.outcome, requirement):
-        return placed.problem(["outcome"], f"found {decision.outcome:g}, {_BINARY}", _LEVELS)
-    if wording_digest(requirement) != decision.wording:
-        message = f"the words of the requirement {requirement.id} of the case {case.id} have changed: the decision no longer counts"
-        return placed.problem([], message, "review the answer again, and remove this line")
-    return None
+    for name, mark in noun.labels.items():
+        requirement = requirements.get(name)
+        if requirement is None:
+            message = f"the case {case.id} has no requirement {shown(name)}"
+            yield placed.problem(["labels", name], message, did_you_mean(name, requirements))
+        elif not fits(mark, requirement):
+            yield placed.problem(["labels", name], f"found {mark:g}, {_BINARY}", _LEVELS)
+        elif noun.wording.get(name, "") not in ("", wording_digest(requirement)):
+            message = (
+                f"the words of the requirement {name} of the case {case.id} have changed: its label no longer counts"
+            )
+            yield placed.problem(["wording", name], message, "review the answer again, and remove this line")

@@ -1,0 +1,484 @@
+"""What comes back from an agent: a reply, data, a form, or an exception, and what each of them means.
+
+The harness never fails on any of it: the agent does, or the service that it could not reach.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import socket
+import sysconfig
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
+from math import isfinite
+from pathlib import Path
+from traceback import walk_tb
+from types import FrameType
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import to_jsonable_python
+
+from pytest_mapsat.formats import Lines, Located, parse_json, validate
+from pytest_mapsat.model import (
+    RESERVED,
+    Blame,
+    Fault,
+    Form,
+    FormFigure,
+    FormThing,
+    Json,
+    JsonObject,
+    Problem,
+    Structured,
+    did_you_mean,
+    json_size,
+    shown,
+)
+from pytest_mapsat.secrets import known_secrets
+from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
+
+from .reply import Reply, Unavailable
+
+# -- anything, as JSON data of our own ---------------------------------------------------------------------------------
+
+_MAX_DEPTH = 60
+_LONE_SURROGATES = re.compile("[\ud800-\udfff]")
+#: The most values in one piece of data: a copy of lists that hold each other many times over would never end.
+_MAX_VALUES = 1_000_000
+#: Integers up to 1024 bits: Python refuses to write those of more than 4300 digits.
+_MAX_BITS = 1024
+
+
+#: Types that are asked for first: to ask whether a value is any mapping costs more than to copy it.
+_SCALARS = frozenset({int, float, bool, type(None)})
+
+
+def as_json(value: Any, other: Callable[[Any], Any] | None = None) -> Json:
+    """Return a deep copy of the value as JSON data.
+
+    What JSON cannot hold is replaced by what ``other`` makes of it; without that, and where it is no JSON data either, by its type's name in
+    angle brackets: never by its ``repr``, which may show an address.
+    """
+    return _Copy(other).of(value, 0)
+
+
+def writable(value: str) -> str:
+    """Return the text as a plain ``str`` that can be written as UTF-8."""
+    value = str.__str__(value)
+    if value.isascii():
+        return value
+    return _LONE_SURROGATES.sub("\N{REPLACEMENT CHARACTER}", value)
+
+
+class _Copy:
+    """One copy under way, with what is left of its size."""
+
+    def __init__(self, other: Callable[[Any], Any] | None) -> None:
+        self._left = _MAX_VALUES
+        self._other = other
+
+    def of(self, value: Any, depth: int) -> Json:
+        self._left -= 1
+        kind = type(value)
+        if kind is str:
+            return writable(value)
+        if kind in _SCALARS or not isinstance(value, (dict, list, tuple, Mapping)):
+            other = None if isinstance(value, (str, int, float, type(None))) else self._other
+            return _scalar(value) if other is None else as_json(other(value))
+        if depth >= _MAX_DEPTH or self._left < 0:
+            return "<too deep>" if depth >= _MAX_DEPTH else "<too large>"
+        if isinstance(value, (list, tuple)):
+            return [self.of(item, depth + 1) for item in value]
+        return {_key(key): self.of(item, depth + 1) for key, item in value.items()}
+
+
+def _key(key: object) -> str:
+    return writable(key) if isinstance(key, str) else str(_scalar(key))
+
+
+def _scalar(value: Any) -> Json:
+    if isinstance(value, str):
+        return writable(value)
+    if value is None or isinstance(value, bool):
+        return value
+    # By the methods of the types themselves: those of a number of somebody's own may say anything.
+    if isinstance(value, int) and int.bit_length(value) <= _MAX_BITS:
+        return int.__pos__(value)
+    if isinstance(value, float):
+        number = float.__pos__(value)
+        return number if isfinite(number) else f"<{number}>"
+    return f"<{type(value).__name__}>"
+
+
+# -- an exception ------------------------------------------------------------------------------------------------------
+
+_SHOWN = 500
+_FRAMES = 5
+#: Of the words of an exception no more is looked at.
+_READ = 20_000
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")
+#: An absolute path of at least two parts; not the path of a URL.
+_PATH = re.compile(r"(?<![\w.:/\\])(?:[A-Za-z]:)?(?:[/\\][^\s'\"<>:,;()/\\]+)+[/\\]([^\s'\"<>:,;()/\\]+)")
+_OURS = str(Path(__file__).resolve().parents[1]) + os.sep
+_STANDARD = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib"))
+_INSTALLED = tuple(sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib"))
+
+
+class AgentFault(Exception):  # noqa: N818  # it carries a fault, and is not an error of ours
+    """The agent broke its contract, or raised.
+
+    Attributes:
+        fault: what to say of it; blame is the agent's, or the infrastructure's where a service of the agent cannot be reached.
+    """
+
+    def __init__(self, message: str, detail: str = "", blame: Blame = "agent") -> None:
+        self.fault = Fault(blame=blame, message=message, detail=detail)
+        super().__init__(message)
+
+
+def scrubbed(text: str, most: int = _SHOWN) -> str:
+    """Return the text without secrets of the environment, memory addresses and absolute paths (the file name stays), cut to a readable length, in characters."""
+    # Before it is cut: what is left of a secret that was cut through would not be known for one.
+    words = writable(_PATH.sub(r"\1", _ADDRESS.sub("0x...", known_secrets().hidden(text)[:_READ])))
+    return words if len(words) <= most else words[: most - 3] + "..."
+
+
+def describe(error: BaseException, *, blame: Blame) -> Fault:
+    """Return the fault for an exception: its type, its words, and the line it was raised at, in the user's own code if any; in detail, what it was raised from."""
+    frames = _frames(error)
+    where = f" ({frames[-1]})" if frames else ""
+    cause = error.__cause__
+    because = [] if cause is None else [f"because of {type(cause).__name__}: {_words(cause)}"]
+    detail = "\n".join((*frames[-_FRAMES:], *because))
+    return Fault(blame=blame, message=f"{type(error).__name__}: {_words(error)}{where}", detail=detail)
+
+
+def described(error: BaseException) -> Fault:
+    """Return the fault for what an agent raised: its own, unless a service that it needs cannot be reached."""
+    try:
+        return call_stranger(_described, error)
+    except StrangerError:
+        return Fault(blame="agent", message="what the agent raised cannot be told")
+
+
+def _described(error: BaseException) -> Fault:
+    fault = describe(error, blame="agent")
+    reason = unreachable_service(error)
+    if reason is None:
+        return fault
+    because = "" if reason is error else f", because of {type(reason).__name__}: {_words(reason)}"
+    message = f"a service of the agent's own cannot be reached: {fault.message}{because}"
+    return Fault(blame="infrastructure", message=message, detail=fault.detail)
+
+
+def _words(error: BaseException) -> str:
+    if isinstance(error, RecursionError):
+        return "maximum recursion depth exceeded"
+    try:
+        return scrubbed(call_stranger(str, error)) or "no message"
+    except StrangerError:
+        return "its message cannot be read"
+
+
+def _frames(error: BaseException) -> list[str]:
+    """Return ``file:line in function`` of the frames in the user's code, outermost first; failing those, in installed code."""
+    frames = [
+        (frame, line)
+        for frame, line in walk_tb(error.__traceback__)
+        if not frame.f_code.co_filename.startswith(_OURS) and not _is_standard(frame.f_code.co_filename)
+    ]
+    own = [(frame, line) for frame, line in frames if not frame.f_code.co_filename.startswith(_INSTALLED)]
+    return [_place(frame, line) for frame, line in own or frames]
+
+
+def _is_standard(filename: str) -> bool:
+    return filename.startswith((*_STANDARD, "<frozen ")) and not filename.startswith(_INSTALLED)
+
+
+def _place(frame: FrameType, line: int) -> str:
+    return f"{_module_file(frame)}:{line} in {frame.f_code.co_name}"
+
+
+def _module_file(frame: FrameType) -> str:
+    """Return the file as seen from the directory that holds the top package of the frame's module."""
+    path = Path(frame.f_code.co_filename)
+    name = str(frame.f_globals.get("__name__", ""))
+    parts = name.count(".") + (2 if path.name == "__init__.py" else 1)
+    return "/".join(path.parts[-parts:])
+
+
+# -- a service that cannot be reached: exceptions are known by the names of their classes, so that no library is imported for them
+
+#: Package, then class: the service did not answer. The classes below it are meant, too.
+_NO_ANSWER = {
+    "aiohttp": {"ClientConnectionError"},
+    "anthropic": {"APIConnectionError"},
+    "httpcore": {"NetworkError", "ConnectTimeout", "ReadTimeout", "WriteTimeout", "RemoteProtocolError", "ProxyError"},
+    "httpx": {"NetworkError", "ConnectTimeout", "ReadTimeout", "WriteTimeout", "RemoteProtocolError", "ProxyError"},
+    "openai": {"APIConnectionError"},
+    "requests": {"ConnectionError", "Timeout", "RetryError"},
+    "ssl": {"SSLError"},
+    "urllib3": {"MaxRetryError", "ProtocolError", "ProxyError", "TimeoutError"},
+}
+#: Package, then class: the service answered with a status, and where that stands.
+_STATUS = {
+    ("aiohttp", "ClientResponseError"): ("status",),
+    ("anthropic", "APIStatusError"): ("status_code",),
+    ("httpx", "HTTPStatusError"): ("response", "status_code"),
+    ("litellm", "APIError"): ("status_code",),
+    ("openai", "APIStatusError"): ("status_code",),
+    ("requests", "HTTPError"): ("response", "status_code"),
+    ("urllib", "HTTPError"): ("code",),
+}
+#: No key, none for the proxy, waited too long for the request, too many requests.
+_UNAVAILABLE = {401, 407, 408, 429}
+#: What only asks a model is forbidden what its key may not do; another service may forbid what the agent asks for.
+_MODELS = {"anthropic", "litellm", "openai"}
+_FORBIDDEN = 403
+_SERVER_ERRORS = range(500, 600)
+_ERRNOS = {errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ETIMEDOUT}
+#: So many exceptions are looked at: each may be raised from another one, in a circle too.
+_MOST = 100
+
+
+def unreachable_service(error: BaseException) -> BaseException | None:
+    """Return the exception that says that a service could not be reached: the one that left the agent, or one that it was raised from or after.
+
+    Of a group of exceptions each must be one; the first that tells of an answer decides: what came before a 404 is over.
+    Exceptions of strangers may raise here.
+
+    Args:
+        error: what the agent raised.
+    """
+    return _reason(error, iter(range(_MOST)))
+
+
+def _reason(error: BaseException | None, left: Iterator[int]) -> BaseException | None:
+    while error is not None and next(left, None) is not None:
+        told = _is_unreachable(error)
+        if told is not None:
+            return error if told else None
+        if isinstance(error, BaseExceptionGroup):
+            reasons = [_reason(member, left) for member in error.exceptions]
+            return None if any(reason is None for reason in reasons) else reasons[0]
+        cause = error.__cause__
+        error = error.__context__ if cause is None and not error.__suppress_context__ else cause
+    return None
+
+
+def _is_unreachable(error: BaseException) -> bool | None:
+    """Return whether an exception says that a service could not be reached; None where it says nothing of one."""
+    if isinstance(error, Unavailable | socket.gaierror):
+        return True
+    if isinstance(error, ConnectionError):
+        # The pipe is most often that of a program that the agent has started itself.
+        return None if isinstance(error, BrokenPipeError) else True
+    for package, name in _ancestors(type(error)):
+        if (package, name) in _STATUS:
+            return _is_unavailable(error, package, _STATUS[package, name])
+        if name in _NO_ANSWER.get(package, ()):
+            return True
+        if (package, name) == ("urllib", "URLError"):
+            # Of what was raised while it waited for the answer urllib makes nothing of its own.
+            reason: Any = getattr(error, "reason", None)
+            return isinstance(reason, TimeoutError) or (isinstance(reason, BaseException) and _is_unreachable(reason))
+    return True if isinstance(error, OSError) and error.errno in _ERRNOS else None
+
+
+def _ancestors(kind: type) -> Iterator[tuple[str, str]]:
+    """Yield package and name of a class and of those that it is made from."""
+    for ancestor in kind.__mro__:
+        yield ancestor.__module__.partition(".")[0], ancestor.__name__
+
+
+def _is_unavailable(error: BaseException, package: str, path: tuple[str, ...]) -> bool | None:
+    status: object = error
+    for name in path:
+        status = getattr(status, name, None)
+    if not isinstance(status, int):
+        return None
+    return status in _UNAVAILABLE or status in _SERVER_ERRORS or (status == _FORBIDDEN and package in _MODELS)
+
+
+# -- a reply -----------------------------------------------------------------------------------------------------------
+
+_EXPECTED = 'expected a string, a dict, a dataclass, a pydantic model or a Reply, as in: return "text"'
+_USAGE = ("input_tokens", "output_tokens", "cost")
+#: More tokens, or dollars, than anybody will ever use in one reply.
+_MOST_USED = 10**15
+#: The most thoughts in one reply; they are kept in the run file.
+_MANY = 10_000
+
+
+def checked(value: object, *, form: bool = False) -> Reply:
+    """Return what the agent returned as a Reply of plain data.
+
+    Data (a dict, a dataclass, a pydantic model) are the output, and what they have under ``text`` is the text; without it, their JSON is.
+
+    Args:
+        value: what it returned.
+        form: whether it was asked for a form: no key of its output is reserved.
+
+    Raises:
+        AgentFault: it is none of what an agent may return, or a part of it is not what it should be.
+    """
+    if isinstance(value, str):
+        return Reply(writable(value))
+    if _is_data(value):
+        output = _output(value, form=form)
+        written = output.get("text")
+        return Reply(written if isinstance(written, str) else json.dumps(output, ensure_ascii=False), output=output)
+    if not isinstance(value, Reply):
+        raise AgentFault(f"the agent returned {_named(value)}; {_EXPECTED}")
+    if not isinstance(value.text, str):
+        raise AgentFault(f"the agent returned a Reply whose text is {_named(value.text)}; expected a string")
+    return Reply(
+        writable(value.text),
+        _thoughts(value.thoughts),
+        _usage(value.usage),
+        None if value.output is None else _output(value.output, form=form),
+    )
+
+
+def _named(value: object) -> str:
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    article = "an" if name[:1].lower() in "aeiou" else "a"
+    hint = " (a generator: return the text as a whole)" if "generator" in name else ""
+    return f"{article} {name}{hint}"
+
+
+def _thoughts(thoughts: object) -> tuple[str, ...]:
+    if isinstance(thoughts, str):
+        return (writable(thoughts),)
+    if not isinstance(thoughts, Sequence) or isinstance(thoughts, bytes):
+        raise AgentFault(
+            f"the agent returned a Reply whose thoughts are {_named(thoughts)}; expected a list of strings"
+        )
+    if not all(isinstance(thought, str) for thought in thoughts) or len(thoughts) > _MANY:
+        raise AgentFault(f"the agent returned a Reply whose thoughts are not up to {_MANY} strings")
+    return tuple(writable(thought) for thought in thoughts)
+
+
+def _usage(usage: object) -> dict[str, Any] | None:
+    if usage is None:
+        return None
+    if not isinstance(usage, Mapping):
+        raise AgentFault(
+            f"the agent returned a Reply whose usage is {_named(usage)}; expected a dict of {', '.join(_USAGE)}"
+        )
+    given = [_amount(name, amount) for name, amount in usage.items()]
+    return {name: amount for name, amount in given if amount is not None}
+
+
+def _jsonable(value: Any) -> Any:
+    """Return a date, a decimal, an enum, a model and the like as JSON data."""
+    try:
+        return call_stranger(to_jsonable_python, value)
+    except StrangerError as broken:
+        raise AgentFault(f"the agent returned data with {_named(value)} in it: {words_of(broken.error)}") from None
+
+
+def _is_data(value: object) -> bool:
+    model = callable(getattr(type(value), "model_dump", None))
+    return isinstance(value, Mapping) or model or (is_dataclass(value) and not isinstance(value, type | Reply))
+
+
+def _output(output: object, *, form: bool) -> JsonObject:
+    if not _is_data(output):
+        raise AgentFault(f"the agent returned a Reply whose output is {_named(output)}; expected a dict")
+    plain = output if isinstance(output, Mapping) else _jsonable(output)
+    if not isinstance(plain, Mapping):
+        raise AgentFault(f"the agent returned {_named(output)} that is {_named(plain)} in JSON; expected an object")
+    data: JsonObject = as_json(plain, _jsonable)
+    if form:
+        return data
+    problems: list[Problem] = []
+    reserved = {name: data[name] for name in RESERVED if name in data}
+    validate(Structured, Located(reserved, Lines(0)), "output", problems)
+    if problems:
+        raise AgentFault(f"the agent returned bad {problems[0]}")
+    return data
+
+
+def _amount(name: object, amount: object) -> tuple[str, int | float | None]:
+    """Return the name and the number as plain ones."""
+    name = writable(name) if isinstance(name, str) else as_json(name)
+    if not isinstance(name, str) or name not in _USAGE:
+        hint = did_you_mean(name, _USAGE)
+        raise AgentFault(f"usage has {name!r}; expected {', '.join(_USAGE)}" + (f" ({hint})" if hint else ""))
+    if amount is None:
+        return name, None
+    number = as_json(amount)
+    whole = name != "cost"
+    good = isinstance(number, int) if whole else isinstance(number, int | float)
+    if isinstance(number, bool) or not good or not 0 <= number <= _MOST_USED:
+        raise AgentFault(f"usage gives {name} {number!r}; expected a {'whole ' if whole else ''}number, at least 0")
+    return name, number
+
+
+# -- a form about the last reply, once the dialogue has ended -----------------------------------------------------------
+
+#: The prompt, for the manifest.
+FORM_PROMPT = "form"
+#: Characters of a form at most, and how deep its lists and objects may stand in each other.
+LONGEST_FORM = 64_000
+_DEPTH = 8
+_NAMED = 3
+
+
+def form_request(language: str) -> str:
+    """Return the message that asks for the form, in the language of the case (BCP 47): Chinese, or English."""
+    from pytest_mapsat.llm import prompt  # noqa: PLC0415 (only where a form is asked for)
+
+    return prompt(FORM_PROMPT, language).text
+
+
+def form_of(reply: Reply, said: str) -> tuple[Form | None, str]:
+    """Return the form that an agent has filled in, without the entries whose quotes were never said.
+
+    Args:
+        reply: its answer: data, or text with one JSON object in it.
+        said: the text of its last reply in the dialogue.
+
+    Returns:
+        The form, None where the answer holds none that can be used; and a warning, empty where nothing is wrong.
+    """
+    # What is under "text" is what an agent says besides its data; one that always answers so may have put its form there.
+    data: Json = {name: value for name, value in (reply.output or {}).items() if name != "text"}
+    size = json_size(data) if data else len(reply.text)
+    if size > LONGEST_FORM:
+        return None, f"form: ignored: it has {size:,} characters; at most {LONGEST_FORM:,} are read"
+    if not data:
+        try:
+            data = parse_json(reply.text[reply.text.find("{") : reply.text.rfind("}") + 1], depth=_DEPTH)
+        except ValueError:
+            return None, f"form: ignored: found {shown(reply.text)}, expected one JSON object"
+    try:
+        form = Form.model_validate(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"])) or "it"
+        return None, f"form: ignored: {shown(place)}: {first['msg']}"
+    return _quoted(form, said)
+
+
+def _quoted(form: Form, said: str) -> tuple[Form, str]:
+    """Return a form without the entries whose quotes were never said, and a warning that names these."""
+    entries: list[FormThing | FormFigure] = [*form.recommended, *form.turned_down, *form.figures]
+    invented = [shown(entry.quote) for entry in entries if entry.quote not in said]
+    if not invented:
+        return form, ""
+    kept = {
+        name: tuple(entry for entry in getattr(form, name) if entry.quote in said)
+        for name in ("recommended", "turned_down", "figures")
+    }
+    few = f"{len(invented)} entries quote" if len(invented) > 1 else "1 entry quotes"
+    more = f" and {len(invented) - _NAMED} more" if len(invented) > _NAMED else ""
+    named = ", ".join(invented[:_NAMED]) + more
+    return form.model_copy(update=kept), f"form: {few} what the reply does not say: {named}"
