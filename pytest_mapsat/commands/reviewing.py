@@ -56,7 +56,7 @@ class Review:
     Attributes:
         run: the run.
         suites: the suites that its cases stand in.
-        labels_file: where decisions go; None: each into its suite's own file.
+        labels_file: where labels go; None: each into its suite's own file.
         by: who decides.
         cases: the run's cases by id.
         suite_of: the suite of each case.
