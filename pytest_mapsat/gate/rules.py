@@ -23,6 +23,8 @@ EACH_CASE = "case"
 
 _UNDER = "--mapsat-fail-under"
 _DROPS = "--mapsat-max-drop"
+#: The everyday name of the pass rate; those of metrics stand in them.
+_PASSED = "passed"
 _OF_TRIALS = re.compile(r"pass[@^][1-9][0-9]{0,5}")
 _LOWEST_LEVEL, _HIGHEST_LEVEL = 50, 100
 
@@ -223,6 +225,8 @@ def _named(
     domain, dot, metric = left.rpartition(".")
     if dot and not domain:
         raise UsageError(f"{option}: {shown(left)} names no domain before the dot")
+    if metric not in {one.name for one in metrics}:  # a metric of others may be called as one of ours is in plain words
+        metric = next((one.name for one in metrics if one.plain == metric), PASS_RATE if metric == _PASSED else metric)
     if metric not in (*gated(metrics), *besides) and not (of_trials and _OF_TRIALS.fullmatch(metric)):
         raise UsageError(f"{option}: {_no_metric(metric, metrics, besides)}")
     return domain, metric

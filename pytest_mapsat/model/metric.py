@@ -16,13 +16,14 @@ MetricName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,59}$")
 class Metric(Noun):
     """One number of an episode, as run files, gates and reports know it.
 
-    ``title`` says in words what it is, ``unit`` what it is counted in. ``earned``: an agent that crashes or says nothing has earned a 0 in it.
+    ``plain``: its everyday name, which thresholds take as well, as ``per_turn``. ``title`` says in words what it is, ``unit`` what it is counted in. ``earned``: an agent that crashes or says nothing has earned a 0 in it.
     ``gated``: it lies between 0 and 1, more is better, and a threshold may stand on it. ``headline``: it is told first, with its interval.
     """
 
     renamed: ClassVar[Mapping[str, str]] = {"family": "metric_set"}
 
     name: MetricName
+    plain: MetricName | None = None
     title: str = Field(default="", max_length=200)
     unit: str = Field(default="share", max_length=40)
     earned: bool = True
@@ -33,12 +34,14 @@ class Metric(Noun):
 
 #: The seven metrics of MapSatisfyBench, then the one given for reference only; those of every run file that tells none.
 MSB_METRICS = (
-    Metric(name="ecr", title="explicit completion"),
-    Metric(name="iisr", title="implicit satisfaction"),
-    Metric(name="ar", title="accepted-response probability", headline=True),
-    Metric(name="ts", title="tool selection"),
-    Metric(name="ifs", title="faithfulness"),
-    Metric(name="eff", title="interaction efficiency"),
-    Metric(name="ses", title="satisfaction efficiency", headline=True),
-    Metric(name="cei", title="cost efficiency", unit="SES per million tokens", earned=False, gated=False),
+    Metric(name="ecr", plain="asked", title="requirements the user asked for"),
+    Metric(name="iisr", plain="unasked", title="requirements the user did not say"),
+    Metric(name="ar", plain="satisfied", title="accepted-response probability: asked x unasked", headline=True),
+    Metric(name="ts", plain="tools", title="tool selection: the calls that the case needs"),
+    Metric(name="ifs", plain="facts", title="faithfulness: facts told as they are"),
+    Metric(name="eff", plain="brevity", title="interaction efficiency: few agent replies"),
+    Metric(name="ses", plain="per_turn", title="satisfaction efficiency: satisfied x brevity", headline=True),
+    Metric(
+        name="cei", plain="per_token", title="cost efficiency", unit="SES per million tokens", earned=False, gated=False
+    ),
 )

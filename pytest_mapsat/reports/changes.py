@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pytest_mapsat.model import Bounds, CaseChange, CaseSide, Change, Comparison, Quote, RequirementChange
 
 from .text import cut, printable, wrap
-from .values import dimension_title, metric_title, outcome_title, span_text
+from .values import dimension_title, metric_word, outcome_title, span_text
 
 _MINUS = "\N{MINUS SIGN}"
 _QUOTES, _QUOTE, _REASON = 3, 160, 400
@@ -70,7 +70,7 @@ def _row(change: Change) -> ChangeRow:
     undecided = f", {change.undecided} undecided" if change.undecided else ""
     return ChangeRow(
         where,
-        metric_title(change.metric),
+        metric_word(change.metric),
         _span(change.baseline),
         _span(change.new),
         signed_span(change.difference),

@@ -32,7 +32,7 @@ def dialogue_lines(run: Run, card: Scorecard, width: int, *, full: bool = False)
     if card.reason:
         yield from _part("", card.reason, width, _STATES.get(card.outcome, ""))
     known = [(name, values.metric_text(card, name)) for name in values.metric_names(run, card)]
-    yield from _row([f"{values.metric_title(name)} {text}" for name, text in known if text], width)
+    yield from _row([f"{values.metric_word(name)} {text}" for name, text in known if text], width)
     for number, turn in enumerate(card.trajectory.turns):
         yield Line("")
         for step in turn.steps:

@@ -22,6 +22,7 @@ from pytest_mapsat.options import OPTIONS, Option, fields_of
 
 from . import values
 from .text import call_text, cut, printable, side_by_side, wrap
+from .values import metric_word
 
 _QUOTE = 160
 _QUOTES = 8
@@ -138,7 +139,7 @@ def _title(card: Scorecard, told: list[Label]) -> str:
 def _scores(card: Scorecard, metrics: Sequence[Metric]) -> str:
     spans = {metric.name: card.bounds_of(metric.name) for metric in metrics if metric.gated}
     known = [
-        f"{name.upper()} {' to '.join(dict.fromkeys(f'{end:.2f}' for end in span))}".replace(" ", _HELD)
+        f"{metric_word(name)} {' to '.join(dict.fromkeys(f'{end:.2f}' for end in span))}".replace(" ", _HELD)
         for name, span in spans.items()
         if span
     ]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pytest_mapsat.model import Bounds, Scorecard
 
 from .text import cell_width, printable
-from .values import metric_title, span_text
+from .values import metric_word, span_text
 
 _GAP = ", "
 #: What is given room first; the order of the line is that of ``live_line``.
@@ -64,7 +64,7 @@ class Tally:
         """The mean of AR, or of the suite's own first metric, between its bounds while cases are undecided; empty where none is known."""
         if not self._spans:
             return ""
-        return f"{metric_title(self._metric)} {span_text(self._least / self._spans, self._most / self._spans, '-')}"
+        return f"{metric_word(self._metric)} {span_text(self._least / self._spans, self._most / self._spans, '-')}"
 
     def _count(self, outcome: str, span: Bounds | None, times: int) -> None:
         self.outcomes[outcome] += times

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from pytest_mapsat.metrics import CaseRow, case_rows, votes_agree
-from pytest_mapsat.model import PROVENANCE_KINDS, USER, Aggregate, Gate, Run, Spent
+from pytest_mapsat.model import MSB_METRICS, PROVENANCE_KINDS, USER, Aggregate, Gate, Run, Spent
 
 from .changes import Line, change_lines, rule_lines
 from .text import cell_width, cut, printable, wrap
-from .values import PASS_RATE, card_name, gated_metrics, mean_text, metric_title, missed, sample_text, span_text
+from .values import (
+    PASS_RATE,
+    card_name,
+    gated_metrics,
+    mean_text,
+    metric_title,
+    metric_word,
+    missed,
+    sample_text,
+    short_mean_text,
+    span_text,
+)
 
 _WIDEST_NAME = 24
 _GAP = 2
-#: The line of the table that is about all cases: below the heads and their rule.
-_TOTALS = 2
-#: The columns that no terminal is too narrow for: name, cases, passed, the first metric.
-_ALWAYS = 4
-_PASSED, _RATE = 2, "passed"
+#: The metrics of the paper as the table has them from left to right; -v adds the others.
+_EVERYDAY = ("ar", "ecr", "iisr", "ifs", "ts", "ses")
+#: The columns that a narrow terminal loses, in this order; the name, the passed cases and the first metric always stay.
+_LEAST_TELLING = ("eff", "ts", "ifs", "ecr", "iisr", "ses")
+_ALWAYS = 3
 _FIRST = 2
 _WORST = 5
 _SLOWEST = 3
@@ -52,10 +62,9 @@ def summary_lines(run: Run, *, width: int, colour: bool, brief: bool = False, fu
         if run.cases:
             rows = case_rows(run.cases, run.manifest.options.pass_rule)
             lines += [
-                *_table(run, rows, width),
-                *_decided(run, width),
+                *_table(run, rows, width, full=full),
+                *_legend(run, width),
                 *_suspects(run, width),
-                *_left_out(run, width),
                 *_intervals(run, width),
                 Line(""),
             ]
@@ -105,107 +114,116 @@ def _head(run: Run, width: int) -> Iterator[Line]:
         yield Line("judge  its verdicts are joined by case id only: they may be about other dialogues", "yellow")
 
 
-def _table(run: Run, cases: Sequence[CaseRow], width: int) -> Iterator[Line]:
-    """Give the table of means; where it is too wide for all metric sets, one for each."""
-    columns = gated_metrics(run)
-    rows = _rows(run, cases, columns)
-    if _width(rows) <= width:
-        yield from _drawn(rows, width)
-        return
-    metric_sets = {metric.name: metric.metric_set for metric in run.manifest.metrics}
-    for number, metric_set in enumerate(
-        dict.fromkeys(metric.metric_set for metric in run.manifest.metrics if metric.gated)
-    ):
-        rows = _rows(run, cases, [name for name in columns if metric_sets[name] == metric_set])
-        if number:
-            yield Line("")
-            rows = [[*row[:_PASSED], *row[_PASSED + 1 :]] for row in rows]
-        yield from _drawn(_under_its_name(rows, metric_set), width)
+def _table(run: Run, cases: Sequence[CaseRow], width: int, *, full: bool) -> Iterator[Line]:
+    """Give the table of means: all metric sets side by side, or, where the terminal is too narrow, a table for each."""
+    by_set: dict[str, list[str]] = {}
+    for name in _columns(run, full=full):
+        by_set.setdefault(next((one.metric_set for one in run.manifest.metrics if one.name == name), ""), []).append(
+            name
+        )
+    names = [name for some in by_set.values() for name in some]
+    together = _rows(run, cases, [PASS_RATE, *names], full=full)
+    together[0] = _short(together[0])
+    if len(by_set) < 2 or _width(together) <= width:  # noqa: PLR2004
+        by_set = {"": names}
+    for number, (metric_set, some) in enumerate(by_set.items()):
+        yield from [Line("")] if number else []
+        columns = some if number else [PASS_RATE, *some]
+        rows = _rows(run, cases, columns, full=full)
+        prefix = f"{metric_set.upper()}_"
+        if all(head.startswith(prefix) for head in rows[0][1:]):
+            rows[0] = [cut(printable(metric_set), _WIDEST_NAME), *(head.removeprefix(prefix) for head in rows[0][1:])]
+        if _width(rows) > width:
+            rows[0] = _short(rows[0])
+        yield from _drawn(rows, columns, width)
 
 
-def _under_its_name(rows: list[list[str]], metric_set: str) -> list[list[str]]:
-    """Return a table of one metric set whose heads leave out its name, which then stands above the names of the lines."""
-    prefix = f"{metric_set.upper()}_"
-    heads = [head for head in rows[0][1:] if head not in ("cases", _RATE)]
-    if not all(head.startswith(prefix) for head in heads):
-        return rows
-    return [[cut(printable(metric_set), _WIDEST_NAME), *(head.removeprefix(prefix) for head in rows[0][1:])], *rows[1:]]
+def _short(heads: Sequence[str]) -> list[str]:
+    """Return heads without the paper's abbreviations, for a narrow terminal."""
+    return [heads[0], *(head.partition(" (")[0] for head in heads[1:])]
 
 
-def _rows(run: Run, cases: Sequence[CaseRow], columns: Sequence[str]) -> list[list[str]]:
+def _columns(run: Run, *, full: bool) -> list[str]:
+    """Return the metrics of the table from left to right: the paper's in everyday order, then those of other metric sets."""
+    gated = gated_metrics(run)
+    papers = {metric.name for metric in MSB_METRICS}
+    first = [name for name in _EVERYDAY if name in gated]
+    return first + [name for name in gated if name not in first and (full or name not in papers)]
+
+
+def _rows(run: Run, cases: Sequence[CaseRow], columns: Sequence[str], *, full: bool) -> list[list[str]]:
     """Return the head and the lines of the table of means."""
-    rows = [
-        ["", "cases", _RATE, *(name.upper() for name in columns)],
-        ["all", *_row(cases, run.summary, columns)],
-    ]
+    count = len({row.id for row in cases})
+    rows = [[f"{count} case{'s' * (count != 1)}", *map(metric_title, columns)]]
+    rows.append(["all", *_row(cases, run.summary, columns, full=full)])
     domains = run.groups.get("domain", {})
     for domain in sorted(domains):
         some = [row for row in cases if domain in (row.cards[0].domains or ("none",))]
-        rows.append([cut(printable(domain), _WIDEST_NAME), *_row(some, domains[domain], columns)])
+        rows.append([cut(printable(domain), _WIDEST_NAME), *_row(some, domains[domain], columns, full=full)])
     return rows
 
 
+def _row(cases: Sequence[CaseRow], means: Mapping[str, Aggregate], columns: Sequence[str], *, full: bool) -> list[str]:
+    passed = f"{sum(row.outcome == 'passed' for row in cases)}/{len(cases)}"
+    mean = mean_text if full else short_mean_text
+    return [passed if name == PASS_RATE else mean(means.get(name), "-") or "-" for name in columns]
+
+
 def _width(rows: Sequence[Sequence[str]]) -> int:
-    widths = _widths(rows)
-    return sum(widths) + _GAP * (len(widths) - 1)
+    return sum(_widths(rows)) + _GAP * (len(rows[0]) - 1)
 
 
 def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
     return [max(map(cell_width, column)) for column in zip(*rows, strict=True)]
 
 
-def _drawn(rows: Sequence[Sequence[str]], width: int) -> Iterator[Line]:
-    """Give one table. Columns that do not fit are dropped from the last on: a digit never is."""
-    from rich import box  # noqa: PLC0415 (90 ms, for the summary only)
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-
-    widths = _widths(rows)
-    shown = len(widths)
-    while shown > _ALWAYS and sum(widths[:shown]) + _GAP * (shown - 1) > width:
-        shown -= 1
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False, collapse_padding=True)
-    # The rate of passed items closes the table, whatever stands between.
-    order = [place for place in range(shown) if rows[0][place] != _RATE]
-    order += [rows[0].index(_RATE)] if _RATE in rows[0] else []
-    for place in order:
-        # Names give way before any digit does.
-        table.add_column(
-            rows[0][place],
-            justify="right" if place else "left",
-            no_wrap=True,
-            overflow="ellipsis",
-            min_width=widths[place] if place else 1,
+def _drawn(rows: Sequence[Sequence[str]], columns: Sequence[str], width: int) -> Iterator[Line]:
+    """Give one table. Columns that do not fit are dropped, the least telling first; then names are cut: a digit never is."""
+    kept = list(range(len(rows[0])))
+    droppable = sorted(kept[_ALWAYS:], key=lambda place: _rank(columns[place - 1], place))
+    dropped = []
+    for place in droppable:
+        if _width([[row[one] for one in kept] for row in rows]) <= width:
+            break
+        kept.remove(place)
+        dropped.append(place)
+    widths = _widths([[row[place] for place in kept] for row in rows])
+    widths[0] = max(min(widths[0], width - sum(widths[1:]) - _GAP * (len(widths) - 1)), 1)
+    for number, row in enumerate(rows):
+        name, *cells = (row[place] for place in kept)
+        name = cut(name, widths[0])
+        line = name + " " * (widths[0] - cell_width(name))
+        line += "".join(
+            " " * (_GAP + most - cell_width(cell)) + cell for cell, most in zip(cells, widths[1:], strict=True)
         )
-    for row in rows[1:]:
-        table.add_row(*(row[place] for place in order))
-    text = io.StringIO()
-    Console(file=text, width=width, color_system=None, legacy_windows=False).print(table)
-    for number, line in enumerate(line.rstrip() for line in text.getvalue().splitlines() if line.strip()):
-        yield Line(line, "bold" if number == _TOTALS else "")
-    if dropped := rows[0][shown:]:
-        yield from _wrapped("", f"no room for {', '.join(dropped)}", width)
+        yield Line(line, "bold" if number == 1 else "")
+        if not number:
+            yield Line("─" * cell_width(line))
+    if dropped:
+        yield from _wrapped("", f"no room for {', '.join(rows[0][place] for place in sorted(dropped))}", width)
 
 
-def _row(rows: Sequence[CaseRow], aggregates: Mapping[str, Aggregate], columns: Sequence[str]) -> list[str]:
-    passed = sum(row.outcome == "passed" for row in rows)
-    return [
-        str(len({row.id for row in rows})),
-        f"{passed}/{len(rows)}",
-        *(mean_text(aggregates.get(name), "-") or "-" for name in columns),
-    ]
+def _rank(name: str, place: int) -> int:
+    return _LEAST_TELLING.index(name) if name in _LEAST_TELLING else -place
 
 
-def _decided(run: Run, width: int) -> Iterator[Line]:
-    """Say how many cases are decided, with the first metrics that the others leave between bounds; the table has them all."""
-    counted: dict[tuple[int, int], list[str]] = {}
-    for name in (*gated_metrics(run), PASS_RATE):
-        aggregate = run.summary.get(name)
-        if aggregate and aggregate.undecided:
-            key = (aggregate.n, aggregate.n + aggregate.undecided)
-            counted.setdefault(key, []).append(f"{metric_title(name)} {mean_text(aggregate)}")
-    for (decided, cases), parts in counted.items():
-        yield from _wrapped("", f"{decided} of {cases} decided; {', '.join(parts[:_FIRST])}", width, "yellow")
+def _legend(run: Run, width: int) -> Iterator[Line]:
+    """Say what the first column is made of, what a range means, and where not every case counts."""
+    if {"ar", "ecr", "iisr"} <= set(gated_metrics(run)):
+        yield from _wrapped("", "satisfied (AR) = asked x unasked; per turn (SES) falls with each reply", width)
+    if undecided := max((mean.undecided for mean in run.summary.values()), default=0):
+        cases = len({card.id for card in run.cases})
+        text = f"a range: {undecided} of {cases} cases have undecided labels (mapsat review RUN)"
+        yield from _wrapped("", text, width, "yellow")
+    counting: dict[str, list[str]] = {}
+    for name in gated_metrics(run):
+        mean = run.summary.get(name)
+        if mean and mean.left_out:
+            classes = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(mean.left_out.items()))
+            counting.setdefault(f"{mean.n + mean.undecided} cases ({classes})", []).append(metric_word(name))
+    if counting:
+        parts = (f"{', '.join(names)} over {cases}" for cases, names in counting.items())
+        yield from _wrapped("", f"not all cases count everywhere: {'; '.join(parts)}", width, "yellow")
 
 
 def _suspects(run: Run, width: int) -> Iterator[Line]:
@@ -213,34 +231,18 @@ def _suspects(run: Run, width: int) -> Iterator[Line]:
     suspects = Counter(card.id for card in run.cases for label in card.labels if label.suspect)
     if suspects:
         labels, cases = suspects.total(), len(suspects)
-        text = f"{labels} label{'s' * (labels > 1)} in {cases} case{'s' * (cases > 1)} may have failed: mapsat review RUN shows them first"
+        text = f"{labels} label{'s' * (labels > 1)} in {cases} case{'s' * (cases > 1)} may have failed; mapsat review RUN shows them first"
         yield from _wrapped("suspect  ", text, width, "yellow")
 
 
 def _intervals(run: Run, width: int) -> Iterator[Line]:
     parts = []
     for name in (metric.name for metric in run.manifest.metrics if metric.headline):
-        aggregate = run.summary.get(name)
-        if aggregate and aggregate.low is not None and aggregate.high is not None:
-            interval = f"[{aggregate.low:.3f}, {aggregate.high:.3f}]"
-            parts.append(
-                f"{name.upper()} {mean_text(aggregate)} {interval} over {aggregate.n + aggregate.undecided} cases"
-            )
+        mean = run.summary.get(name)
+        if mean and mean.low is not None and mean.high is not None:
+            parts.append(f"{metric_word(name)} {mean.low:.3f}-{mean.high:.3f}")
     if parts:
-        yield from _wrapped("95 % interval: ", "; ".join(parts), width)
-
-
-def _left_out(run: Run, width: int) -> Iterator[Line]:
-    parts = []
-    for name in gated_metrics(run):
-        aggregate = run.summary.get(name)
-        if aggregate and aggregate.left_out:
-            classes = ", ".join(
-                f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(aggregate.left_out.items())
-            )
-            parts.append(f"{name.upper()} over {aggregate.n + aggregate.undecided} ({classes})")
-    if parts:
-        yield from _wrapped("not every case counts everywhere: ", "; ".join(parts), width, "yellow")
+        yield from _wrapped("95 % interval: ", ", ".join(parts), width)
 
 
 def _counts(run: Run, width: int) -> Iterator[Line]:
@@ -254,15 +256,17 @@ def _counts(run: Run, width: int) -> Iterator[Line]:
     yield from _wrapped("sandbox ", text, width, "yellow" if totals["miss"] else "")
     replies = sum(card.turns for card in run.cases)
     asked = sum(card.clarifications for card in run.cases)
-    vacuous = sum(card.vacuous for card in run.cases)
+    unclaimed = sum(card.vacuous for card in run.cases)
     facts = sum(label.kind == "fact" and label.outcome == "passed" for card in run.cases for label in card.labels)
-    text = f"{replies} agent replies, {asked} of them asking; {vacuous} of {facts} kept facts are vacuous (nothing claimed)"
+    text = f"{replies} replies of the agent, {asked} of them questions"
+    if unclaimed:
+        text += f"; {unclaimed} of {facts} facts passed because nothing was claimed"
     idle = sum(label.idle for card in run.cases for label in card.labels)
     if idle:
-        text += f"; {idle} requirement{' holds' if idle == 1 else 's hold'} at an end that nothing had to change for"
+        text += f"; {idle} requirement{'s' * (idle > 1)} passed although nothing had to change"
     unchecked = sum(card.unchecked_rules for card in run.cases)
     if unchecked:
-        text += f"; {unchecked} tool rules in prose unchecked"
+        text += f"; {unchecked} rules of tools are prose that no check reads"
     yield from _wrapped("dialogue ", text, width)
     yield from _users(run, width)
     yield from _asked_model(run, width)
@@ -310,7 +314,7 @@ def _worst(run: Run, cases: Sequence[CaseRow], width: int) -> Iterator[Line]:
         )
         label = "worst" if not number else ""
         trials = f"  {row.passed} of {row.trials} trials" if row.trials > 1 else ""
-        told = f"{_row_name(row)}  {name.upper()} {value:.2f}{trials}  {printable(reason)}"
+        told = f"{_row_name(row)}  {metric_word(name)} {value:.2f}{trials}  {printable(reason)}"
         yield Line(cut(f"{label:8} {told}", width), "")
 
 
@@ -332,7 +336,7 @@ def _open(run: Run, width: int) -> Iterator[Line]:
     for number, card in enumerate(cards[:_WORST]):
         reason = card.reason or "; ".join(f"{label.requirement}: {label.why}" for label in card.labels if label.bounded)
         label = "" if number else "open"
-        told = f"{name.upper()} {span_text(*card.bounds[name])}"
+        told = f"{metric_word(name)} {span_text(*card.bounds[name])}"
         yield Line(cut(f"{label:8} {card_name(card)}  {told}  {printable(reason)}", width))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from pytest_mapsat.model import (
+    MSB_METRICS,
     OBSERVATION,
     STATE,
     USER,
@@ -29,6 +30,9 @@ PASS_RATE = "pass_rate"  # noqa: S105  a rate, not a password
 _ABBREVIATION = 5
 #: So are names that end so shortly behind the name of their metric set.
 _LETTERS = 3
+
+_PLAIN = {**{metric.name: metric.plain for metric in MSB_METRICS if metric.plain}, PASS_RATE: "passed"}
+_HEADLINES = frozenset(metric.name for metric in MSB_METRICS if metric.headline)
 
 #: What a group's dimension is called, in the order in which groups are shown; a suite's own attributes stand between.
 _DIMENSIONS = {
@@ -85,11 +89,18 @@ def shown_metrics(run: Run) -> list[str]:
     return [name for name in metric_order(run) if mean_text(run.summary[name])]
 
 
-def metric_title(name: str) -> str:
-    """Return how a metric is headed."""
-    family, _, last = name.rpartition("_")
-    short = len(name) <= _ABBREVIATION or (bool(family) and len(last) <= _LETTERS)
+def metric_word(name: str) -> str:
+    """Return a metric's everyday name, as ``per turn``; where it has none, its name, an abbreviation in capitals."""
+    if name in _PLAIN:
+        return _PLAIN[name].replace("_", " ")
+    metric_set, _, last = name.rpartition("_")
+    short = len(name) <= _ABBREVIATION or (bool(metric_set) and len(last) <= _LETTERS)
     return printable(name.upper() if short else name.replace("_", " "))
+
+
+def metric_title(name: str) -> str:
+    """Return how a metric is headed: its everyday name, for the first ones with the paper's, as ``satisfied (AR)``."""
+    return f"{metric_word(name)} ({name.upper()})" if name in _HEADLINES else metric_word(name)
 
 
 def dimension_order(names: Iterable[str]) -> list[str]:
@@ -119,6 +130,17 @@ def mean_text(aggregate: Aggregate | None, between: str = " to ") -> str:
     if aggregate.mean is not None and (aggregate.bounds is None or aggregate.bounds[0] == aggregate.bounds[1]):
         return f"{aggregate.mean:.3f}"
     return "" if aggregate.bounds is None else span_text(*aggregate.bounds, between)
+
+
+def short_mean_text(mean: Aggregate | None, between: str = "-") -> str:
+    """Return a mean, or its bounds, with two digits; with three where two would make it look whole or make bounds look equal."""
+    if mean is None or (mean.mean is None and mean.bounds is None):
+        return ""
+    least, most = mean.bounds or (mean.mean or 0.0, mean.mean or 0.0)
+    if least != most:
+        return span_text(least, most, between)
+    digits = 3 if 0.995 <= least < 1 or 0 < least < 0.005 else 2  # noqa: PLR2004  two digits would show 1.00 or 0.00
+    return f"{least:.{digits}f}"
 
 
 def interval_text(aggregate: Aggregate | None) -> str:

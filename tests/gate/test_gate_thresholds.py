@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_mapsat.gate import Ceiling, Drop, Threshold, gated, parse_drops, parse_thresholds
-from pytest_mapsat.model import MSB_METRICS, UsageError
+from pytest_mapsat.model import MSB_METRICS, Metric, UsageError
 
 GATED = gated(MSB_METRICS)
 
@@ -120,3 +120,22 @@ def test_a_mistake_in_a_drop_is_answered_kindly(text, message):
         parse_drops([text])
     assert str(error.value).startswith("--mapsat-max-drop: ")
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("plain", "papers"),
+    [
+        ("satisfied=0.65", "ar=0.65"),
+        ("navigation.per_turn=0.3@95", "navigation.ses=0.3@95"),
+        ("passed=0.9", "pass_rate=0.9"),
+        ("asked=1,unasked=0.5,facts=0.5,tools=0.5", "ecr=1,iisr=0.5,ifs=0.5,ts=0.5"),
+    ],
+)
+def test_a_threshold_takes_the_everyday_name_of_a_metric(plain, papers):
+    assert parse_thresholds([plain]) == parse_thresholds([papers])
+
+
+def test_a_metric_of_others_keeps_its_name_though_one_of_ours_is_called_so_in_everyday_words():
+    theirs = Metric(name="tools", title="theirs")
+    (threshold,) = parse_thresholds(["tools=0.5"], (*MSB_METRICS, theirs))
+    assert threshold.metric == "tools"

@@ -138,7 +138,7 @@ def test_a_person_sees_how_the_run_goes_and_nothing_of_it_stays(tmp_path: Path) 
     person = Person(tmp_path, "--junitxml=out.xml", "-o", "junit_logging=all", NO_COLOR="1")
     person.sees("mapsat 0/3, 1 under way")
     person.allows("go0", "go1")
-    person.sees("mapsat 2/3, 1 under way, 2 failed, AR 0.000")
+    person.sees("mapsat 2/3, 1 under way, 2 failed, satisfied 0.000")
     person.allows("go2")
     assert person.looks_to_the_end() == pytest.ExitCode.TESTS_FAILED
     assert max(map(len, person.lines)) < 60

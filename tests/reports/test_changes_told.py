@@ -12,26 +12,30 @@ baseline old:agent, town 1 abc
 cases    3 cases in both runs: 1 worse
 rule     ar:0.02 failed: AR is down by 0.30 to 0.40, more
          than 0.02
-metrics  AR 0.900 → 0.50 to 0.60, −0.400 to −0.300: worse,
-         by chance 0.012
-         domain navigation AR 1.000 → 0.250, −0.750: worse,
-         by chance < 0.001
+metrics  satisfied 0.900 → 0.50 to 0.60, −0.400 to −0.300:
+         worse, by chance 0.012
+         domain navigation satisfied 1.000 → 0.250, −0.750:
+         worse, by chance < 0.001
 flipped  charge-now  passed → failed
            open-now (implicit): passed → failed
              before  “Blue Bay”
              now     “Old Mill”""",
-    80: """\
+    120: """\
 baseline old:agent, town 1 abc
 cases    3 cases in both runs: 1 worse
 rule     ar:0.02 failed: AR is down by 0.30 to 0.40, more than 0.02
-metrics  AR 0.900 → 0.50 to 0.60, −0.400 to −0.300: worse, by chance 0.012
-         domain navigation AR 1.000 → 0.250, −0.750: worse, by chance < 0.001
+metrics  satisfied 0.900 → 0.50 to 0.60, −0.400 to −0.300: worse, by chance 0.012
+         domain navigation satisfied 1.000 → 0.250, −0.750: worse, by chance < 0.001
 flipped  charge-now  passed → failed
            open-now (implicit): passed → failed
              before  “Blue Bay”
              now     “Old Mill”""",
 }
-GOLDEN[120] = GOLDEN[80]
+GOLDEN[80] = (
+    GOLDEN[120]
+    .replace("by chance 0.012", "by chance\n         0.012")
+    .replace("by chance < 0", "by chance <\n         0")
+)
 
 
 def text(lines):
@@ -69,8 +73,8 @@ def test_a_quiet_run_says_the_gate_and_a_loud_one_every_change():
     assert usual.count("flipped") == 10
     assert "and 5 more cases" in usual
     assert full.count("flipped") == 15
-    assert "TS 0.900 → 0.900, 0.000: unclear, by chance 0.800" in full
-    assert "TS 0.900 → 0.900" not in usual
+    assert "tools 0.900 → 0.900, 0.000: unclear, by chance 0.800" in full
+    assert "tools 0.900 → 0.900" not in usual
 
 
 def test_unlike_runs_are_named_and_not_compared():
@@ -90,8 +94,9 @@ def test_unlike_runs_are_named_and_not_compared():
 DIALOGUE = """\
 charge-now: failed
           hard open-now failed
-          AR 0.00   SES 0.00   ECR 0.00   IISR 0.00
-          TS 0.00   IFS 0.00   EFF 0.00
+          satisfied 0.00   per turn 0.00   asked 0.00
+          unasked 0.00   tools 0.00   facts 0.00
+          brevity 0.00
 
 user      Where can I charge my car now?
 

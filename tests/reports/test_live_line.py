@@ -23,7 +23,7 @@ def line(*cards, under_way=(), width=200, seconds=2.0, of=20):
 
 def test_it_says_what_is_known_and_keeps_what_is_not_decided_between_its_bounds():
     assert line(*CARDS, under_way=[UnderWay("e", 3)] * 2) == (
-        "mapsat 4/20, 2 under way, 1 failed, 1 undecided, 1 not judged, AR 0.50-0.80, 2.0/s, 0:08 left, $0.42"
+        "mapsat 4/20, 2 under way, 1 failed, 1 undecided, 1 not judged, satisfied 0.50-0.80, 2.0/s, 0:08 left, $0.42"
     )
 
 
@@ -35,7 +35,7 @@ def test_at_the_start_it_says_nothing_that_is_not_known():
 
 def test_of_an_episode_that_ran_again_the_last_attempt_counts():
     again = CARDS[1].model_copy(update={"outcome": "passed", "attempt": 2, "metrics": {"ar": 1.0}})
-    assert line(CARDS[1], again) == "mapsat 1/20, AR 1.000, $0.34"
+    assert line(CARDS[1], again) == "mapsat 1/20, satisfied 1.000, $0.34"
 
 
 def test_a_slow_case_is_named_while_it_runs_by_what_others_take():

@@ -40,9 +40,9 @@ def test_markdown_says_the_verdict_then_what_changed_then_the_numbers():
     assert "- 🔻 **`charge-now`** passed → failed (`navigation`)\n" in text
     assert "  - `open-now` passed → failed: before `“Blue Bay”`, now `“Old Mill”`\n" in text
     changes, metrics, domains = tables(text)
-    assert changes[1] == ["AR", "0.900", "0.50 to 0.60", "−0.400 to −0.300", "0.012", "🔻 worse"]
-    assert metrics[1][:2] == ["AR", "0.500"]
-    assert metrics[-1] == ["pass rate", "0.33 to 0.67", metrics[-1][2], "3", "1"]
+    assert changes[1] == ["satisfied", "0.900", "0.50 to 0.60", "−0.400 to −0.300", "0.012", "🔻 worse"]
+    assert metrics[1][:2] == ["satisfied (AR)", "0.500"]
+    assert metrics[-1] == ["passed", "0.33 to 0.67", metrics[-1][2], "3", "1"]
     assert domains[1][:2] == ["navigation", "0.250"]
     assert "`The place is open at 18:20`: `Old Mill`" in text
 

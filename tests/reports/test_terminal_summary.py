@@ -1,5 +1,7 @@
 """The terminal summary: what it tells, and that it fits, whatever the width."""
 
+import re
+
 import pytest
 from runs_made import UNDECIDED, card, run_of
 
@@ -25,24 +27,24 @@ GOLDEN = {
 agent  my:agent
 suite  town 1 · user scripted · judge checks
 
-                cases         AR        SES  passed
-───────────────────────────────────────────────────
-all                 5  0.59-0.80  0.59-0.80     3/5
-navigation          3  0.58-0.83  0.58-0.83     1/3
-search              2  0.60-0.75  0.60-0.75     2/2
-餐饮与美食推荐      1  0.20-0.50  0.20-0.50     1/1
-no room for ECR, IISR, TS, IFS, EFF
-3 of 5 decided; AR 0.59 to 0.80, SES 0.59 to 0.80
-4 of 5 decided; pass rate 0.60 to 0.80
-95 % interval: AR 0.59 to 0.80 [0.210, 1.000] over 5 cases;
-               SES 0.59 to 0.80 [0.210, 1.000] over 5 cases
+5 cases         passed  satisfied    unasked   per turn
+───────────────────────────────────────────────────────
+all                3/5  0.59-0.80  0.59-0.80  0.59-0.80
+navigation         1/3  0.58-0.83  0.58-0.83  0.58-0.83
+search             2/2  0.60-0.75  0.60-0.75  0.60-0.75
+餐饮与美食推荐     1/1  0.20-0.50  0.20-0.50  0.20-0.50
+no room for asked, facts, tools
+satisfied (AR) = asked x unasked; per turn (SES) falls with
+each reply
+a range: 2 of 5 cases have undecided labels (mapsat review
+RUN)
+95 % interval: satisfied 0.210-1.000, per turn 0.210-1.000
 
 sandbox 20 calls: 19 exact, 1 miss
-dialogue 5 agent replies, 0 of them asking; 0 of 0 kept
-         facts are vacuous (nothing claimed)
-worst    nav-2  AR 0.50  hard z2 failed: Old Mill is closed…
-open     nav-3  AR 0.25 to 1.00  hard z1 is undecided: 'the…
-         find-2  AR 0.20 to 0.50  z1: undecided: 'the mill'…
+dialogue 5 replies of the agent, 0 of them questions
+worst    nav-2  satisfied 0.50  hard z2 failed: Old Mill is…
+open     nav-3  satisfied 0.25 to 1.00  hard z1 is undecide…
+         find-2  satisfied 0.20 to 0.50  z1: undecided: 'th…
 slowest  find-1 0.50 s, find-2 0.50 s, nav-1 0.50 s
 gate     PASSED: ar 0.6750 >= 0.65 without 1 undecided case,
          which --mapsat-allow-undecided lets pass
@@ -54,24 +56,22 @@ gate     PASSED: ar 0.6750 >= 0.65 without 1 undecided case,
 agent  my:agent
 suite  town 1 · user scripted · judge checks
 
-                cases         AR        SES        ECR       IISR  passed
-─────────────────────────────────────────────────────────────────────────
-all                 5  0.59-0.80  0.59-0.80  0.59-0.80  0.59-0.80     3/5
-navigation          3  0.58-0.83  0.58-0.83  0.58-0.83  0.58-0.83     1/3
-search              2  0.60-0.75  0.60-0.75  0.60-0.75  0.60-0.75     2/2
-餐饮与美食推荐      1  0.20-0.50  0.20-0.50  0.20-0.50  0.20-0.50     1/1
-no room for TS, IFS, EFF
-3 of 5 decided; AR 0.59 to 0.80, SES 0.59 to 0.80
-4 of 5 decided; pass rate 0.60 to 0.80
-95 % interval: AR 0.59 to 0.80 [0.210, 1.000] over 5 cases; SES 0.59 to 0.80
-               [0.210, 1.000] over 5 cases
+5 cases         passed  satisfied      asked    unasked      facts   per turn
+─────────────────────────────────────────────────────────────────────────────
+all                3/5  0.59-0.80  0.59-0.80  0.59-0.80  0.59-0.80  0.59-0.80
+navigation         1/3  0.58-0.83  0.58-0.83  0.58-0.83  0.58-0.83  0.58-0.83
+search             2/2  0.60-0.75  0.60-0.75  0.60-0.75  0.60-0.75  0.60-0.75
+餐饮与美食推荐     1/1  0.20-0.50  0.20-0.50  0.20-0.50  0.20-0.50  0.20-0.50
+no room for tools
+satisfied (AR) = asked x unasked; per turn (SES) falls with each reply
+a range: 2 of 5 cases have undecided labels (mapsat review RUN)
+95 % interval: satisfied 0.210-1.000, per turn 0.210-1.000
 
 sandbox 20 calls: 19 exact, 1 miss
-dialogue 5 agent replies, 0 of them asking; 0 of 0 kept facts are vacuous
-         (nothing claimed)
-worst    nav-2  AR 0.50  hard z2 failed: Old Mill is closed at that hour
-open     nav-3  AR 0.25 to 1.00  hard z1 is undecided: 'the mill' may be Old Mi…
-         find-2  AR 0.20 to 0.50  z1: undecided: 'the mill' may be Old Mill or …
+dialogue 5 replies of the agent, 0 of them questions
+worst    nav-2  satisfied 0.50  hard z2 failed: Old Mill is closed at that hour
+open     nav-3  satisfied 0.25 to 1.00  hard z1 is undecided: 'the mill' may be…
+         find-2  satisfied 0.20 to 0.50  z1: undecided: 'the mill' may be Old M…
 slowest  find-1 0.50 s, find-2 0.50 s, nav-1 0.50 s
 gate     PASSED: ar 0.6750 >= 0.65 without 1 undecided case, which
          --mapsat-allow-undecided lets pass
@@ -90,21 +90,21 @@ def test_the_summary_of_a_run_with_undecided_cases(width):
     assert text_of(RUN, width) + "\n" == GOLDEN[width]
 
 
-@pytest.mark.parametrize("width", range(40, 121))
+@pytest.mark.parametrize("width", range(40, 121, 4))
 def test_no_line_is_wider_than_the_terminal(width):
     assert [line.text for line in summary_lines(RUN, width=width, colour=False) if cell_width(line.text) > width] == []
 
 
-@pytest.mark.parametrize("width", range(40, 121))
+@pytest.mark.parametrize("width", [40, 50, 60, 70, 77, 78, 90, 120])
 def test_a_narrow_table_drops_columns_and_never_a_digit(width):
-    table = text_of(RUN, width).split("\n")[3:9]
-    whole = text_of(RUN, 200).split("\n")[3:9]
-    shown = table[0].split()
-    positions = [whole[0].split().index(title) for title in shown]
+    heads = re.compile(r"per turn|[a-z]+")
+    table, whole = (text_of(RUN, columns).split("\n")[3:9] for columns in (width, 200))
+    shown, every = (heads.findall(re.sub(r"\([A-Z]+\)", "", rows[0].partition("cases")[2])) for rows in (table, whole))
+    places = [every.index(head) for head in shown]
     for row, full in zip(table[2:], whole[2:], strict=True):
         cells = full.split()[1:]
-        assert row.split()[-len(shown) :] == [cells[place] for place in positions]
-    dropped = [title for title in whole[0].split() if title not in shown]
+        assert row.split()[-len(shown) :] == [cells[place] for place in places]
+    dropped = [head for head in every if head not in shown]
     assert (f"no room for {', '.join(dropped)}" in " ".join(text_of(RUN, width).split())) == bool(dropped)
 
 
@@ -117,12 +117,22 @@ def test_a_decided_run_says_nothing_of_bounds():
     text = text_of(run_of(card("a", 0.5), card("b", 1.0), thresholds=["ar=0.7"]))
     assert "decided" not in text
     assert " to " not in text
-    assert "0.750" in text
+    assert "0.75" in text
     assert "gate     PASSED: ar 0.7500 >= 0.7" in text
 
 
 def test_bounds_are_shown_with_the_digits_that_tell_them_apart():
-    assert "AR 0.712 to 0.713" in text_of(run_of(card("a", 0.7121, most=0.7129)))
+    assert "0.712-0.713" in text_of(run_of(card("a", 0.7121, most=0.7129)))
+
+
+def test_two_digits_never_make_a_mean_whole():
+    cards = [card(f"c-{number}", 1.0) for number in range(299)] + [card("last", 0.5)]
+    assert "0.998" in text_of(run_of(*cards)).split("\n")[5]
+
+
+def test_everything_that_was_measured_is_shown_when_more_is_asked_for():
+    assert "brevity" not in text_of(RUN, 120)
+    assert "brevity" in text_of(RUN, 140, full=True)
 
 
 def test_without_thresholds_there_is_no_gate_to_pass():
@@ -137,7 +147,7 @@ def test_lost_items_are_listed_ten_at_most():
     assert lines[first + 9 : first + 12] == [
         "         nav-19 trial 1: not started",
         "         and 3 more",
-        "gate     INVALID: 13 cases lost (lost 13: nav-10, nav-11, nav-12 and 10 more), 0",
+        "gate     INVALID: 13 cases lost (lost 13: nav-10, nav-11, nav-12 and 10 more)",
     ]
 
 
