@@ -1,4 +1,4 @@
-"""Measure everything of docs/benchmarks.md, and write it there: a table against the budgets, a table beside the peers, how cost grows.
+"""Measure everything of benchmarks/README.md, and write it there: a table against the budgets, a table beside the peers, how cost grows.
 
 Run it on a machine that does nothing else. Peers are installed in environments of their own, below ``.benchmarks``.
 """
@@ -17,7 +17,7 @@ from .peers import PEERS, installed
 from .row import Row
 
 TRUST = Path(__file__).with_name("RESULTS.md")
-PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+PAGE = Path(__file__).parent / "README.md"
 PLOTS = PAGE.with_name("plots")
 
 
@@ -27,7 +27,10 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a tenth of the sizes, three rounds: does it run at all")
     parser.add_argument("--without-peers", action="store_true", help="install nothing, and measure ours alone")
     parser.add_argument(
-        "--to", type=Path, default=PAGE, help="the page that is written, plots beside it (default: docs/benchmarks.md)"
+        "--to",
+        type=Path,
+        default=PAGE,
+        help="the page that is written, plots beside it (default: benchmarks/README.md)",
     )
     parser.add_argument(
         "--trust", action="store_true", help="instead of costs: how far intervals and gate can be trusted"
@@ -86,7 +89,7 @@ def _write_trust(*, quick: bool) -> None:
     for line in (
         "# How far it can be trusted",
         "",
-        "Written by `python -m benchmarks --trust`: simulations with the code that ships. docs/statistics.md says what is simulated.",
+        "Written by `python -m benchmarks --trust`: simulations with the code that ships. docs/explanation/statistics.md says what is simulated.",
         "",
         "| what | measured | budget | holds |",
         "| --- | --- | --- | --- |",

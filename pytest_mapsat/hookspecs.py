@@ -32,7 +32,7 @@ def pytest_mapsat_case_loaded(case: Case) -> None:
 def pytest_mapsat_sandbox(config: pytest.Config, case: Case, suite: Suite) -> SandboxFactory | None:
     """Return what makes the sandbox of a case: a class, or a function, of the ``State``; None to leave it to others.
 
-    Called for each episode. The object that is made has a method for each tool that it answers; see docs/sandboxes.md. A ``conftest.py`` in the
+    Called for each episode. The object that is made has a method for each tool that it answers; see docs/how-to/build-a-sandbox.md. A ``conftest.py`` in the
     suite's own folder is refused: a suite is data. Outside pytest the entry points of the group ``pytest_mapsat.sandboxes`` are known.
     """
 

@@ -123,7 +123,7 @@ def mapsat_run(request: pytest.FixtureRequest, mapsat_case: Case) -> Callable[[]
 def mapsat_record(request: pytest.FixtureRequest) -> Iterator[Callable[..., Toolbox]]:
     """A callable that wraps your own tools for an agent: ``mapsat_record(tools, suite, case)``.
 
-    Each call goes to the tool itself; when the test ends, the answers are recordings of the case in the suite. See docs/recording.md.
+    Each call goes to the tool itself; when the test ends, the answers are recordings of the case in the suite. See docs/how-to/record-tools.md.
     """
     from .model import MapsatError  # noqa: PLC0415 (pydantic, and more below: for those who ask for it)
     from .recording import recording  # noqa: PLC0415

@@ -1,6 +1,6 @@
 """The sandbox of the domain ``errands``: orders and tables that are booked, over the suite's tables ``orders``, ``bookings`` and ``slots``.
 
-A sandbox in Python, as docs/sandboxes.md shows how to write one: a method for each tool; what is not allowed is refused and changes nothing.
+A sandbox in Python, as docs/how-to/build-a-sandbox.md shows how to write one: a method for each tool; what is not allowed is refused and changes nothing.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ ORDERS = [
 #: The sandbox, as the page on sandboxes shows it.
 CONFTEST = re.findall(
     r"```python\n# conftest.py\n(.*?)```",
-    (Path(__file__).resolve().parents[1] / "docs" / "sandboxes.md").read_text(encoding="utf-8"),
+    (Path(__file__).resolve().parents[1] / "docs" / "how-to" / "build-a-sandbox.md").read_text(encoding="utf-8"),
     re.DOTALL,
 )[0]
 

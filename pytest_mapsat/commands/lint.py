@@ -185,7 +185,9 @@ def _judged_answers(options: argparse.Namespace, sandboxes: Sequence[SandboxHook
     judged = run_answers(suite, answers)
     if not answers and (options.calibrate or options.save is not None):
         option = "--save" if options.save is not None else "--calibrate"
-        raise UsageError(f"{option}: {shown_path(suite.root)} has no labelled answers; docs/answers.md shows some")
+        raise UsageError(
+            f"{option}: {shown_path(suite.root)} has no labelled answers; docs/how-to/label-by-hand.md shows some"
+        )
     if options.save is not None:
         save_run(options.save, judged)
     entries = {entry.id: entry for entry in suite.readable()}

@@ -21,7 +21,7 @@ MORE = (
     "an agent, with every call passed on to your tools. Exit status 1 when something was not kept."
 )
 _ORACLE = "baseline:oracle"
-_SANDBOX = "to check the state that an agent leaves, write a sandbox in Python (docs/sandboxes.md)"
+_SANDBOX = "to check the state that an agent leaves, write a sandbox in Python (docs/how-to/build-a-sandbox.md)"
 #: How the name of a tool that changes something often begins.
 _WRITES = re.compile(
     r"(?:add|append|apply|book|buy|cancel|change|charge|close|commit|create|delete|edit|insert|mark|modify|move|order|pay|place|post|put|refund|register"

@@ -207,7 +207,7 @@ def check_kinds(requirement: Requirement) -> tuple[str, ...]:
 def answer_table(proof: AnswersProof) -> Iterator[str]:
     """Yield the lines of the report: tables of 80 columns, and text as wide as the terminal."""
     if not proof.judged:
-        yield "answers: the suite has none (docs/answers.md says how to write them)"
+        yield "answers: the suite has none (docs/how-to/label-by-hand.md says how to write them)"
         return
     for number, (name, table) in enumerate(_answer_tables(proof)):
         yield from _rows(f"answers: {name}", table, _ANSWER_WORDS, blank=bool(number))

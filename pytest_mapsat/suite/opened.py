@@ -73,7 +73,7 @@ def open_suite(root: Path) -> Suite:
     folder = Path(os.path.abspath(root))  # noqa: PTH100  resolve() would leave the place the user sees
     manifest = folder / MANIFEST
     if not manifest.is_file():
-        hint = "a suite is a folder with a manifest, suite.yaml: docs/suites.md shows one"
+        hint = "a suite is a folder with a manifest, suite.yaml: docs/reference/suites.md shows one"
         raise SuiteError(Problem(shown_path(folder), 0, f"is not a suite: it has no {MANIFEST}", hint))
     if (problem := refusal(folder, manifest)) is not None:
         raise SuiteError(problem)
@@ -184,7 +184,7 @@ class Suite:
                 self._stamps[path] = _stamp(path)
                 entries = self._list_yaml(path) if is_yaml(path) else list_jsonl(path, self.common)
                 if not entries:
-                    hint = "remove the file, or add a case: docs/suites.md shows one"
+                    hint = "remove the file, or add a case: docs/reference/suites.md shows one"
                     raise SuiteError(Problem(shown_path(path), 0, "the file has no case", hint))
                 self._register(entries)
                 self._listed[path] = entries

@@ -46,7 +46,7 @@ def _check_schema(document: Located, path: str) -> None:
         message = f"schema_version: {found} was made by a newer version; this one reads {SUITE_SCHEMA}"
         raise SuiteError(Problem(path, line, message, "upgrade pytest-mapsat"))
     message = f"schema_version: {found} is older than {SUITE_SCHEMA}, which this version reads"
-    raise SuiteError(Problem(path, line, message, "migrate the suite first: docs/suites.md says how"))
+    raise SuiteError(Problem(path, line, message, "migrate the suite first: docs/reference/suites.md says how"))
 
 
 def read_tools(paths: Sequence[Path]) -> dict[str, tuple[Tool, Path, int]]:

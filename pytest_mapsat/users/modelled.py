@@ -1,4 +1,4 @@
-"""The user that is a model: what it may say is checked by machine, message by message, after the rules of docs/users.md."""
+"""The user that is a model: what it may say is checked by machine, message by message, after the rules of docs/how-to/simulate-the-user.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scripted user: answers what it is asked, from its script, and nothing more. Every rule stands in docs/users.md."""
+"""The scripted user: answers what it is asked, from its script, and nothing more. Every rule stands in docs/how-to/simulate-the-user.md."""
 
 from __future__ import annotations
 

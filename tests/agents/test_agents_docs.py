@@ -1,4 +1,4 @@
-"""Every Python block of docs/agents.md is an agent that runs."""
+"""Every Python block of docs/how-to/connect-an-agent.md is an agent that runs."""
 
 import inspect
 import re
@@ -12,7 +12,7 @@ from pytest_mapsat.model import Case, Context, Recording, Tool, Truth, Visible
 from pytest_mapsat.sandbox import RecordedSandbox
 from pytest_mapsat.users import make_user
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "agents.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "connect-an-agent.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 FIND = Tool(
     name="find", description="Find.", parameters={"type": "object", "properties": {"query": {"type": "string"}}}

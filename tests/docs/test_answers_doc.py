@@ -1,4 +1,4 @@
-"""What docs/answers.md shows is true: its answers belong to the suite that docs/suites.md shows, and no label is decided wrongly."""
+"""What docs/how-to/label-by-hand.md shows is true: its answers belong to the suite that docs/reference/suites.md shows, and no label is decided wrongly."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def test_the_answers_of_the_document_are_judged_as_they_are_labelled(tmp_path, capsys):
-    suites, answers = ((DOCS / name).read_text(encoding="utf-8") for name in ("suites.md", "answers.md"))
+    suites, answers = (
+        (DOCS / name).read_text(encoding="utf-8") for name in ("reference/suites.md", "how-to/label-by-hand.md")
+    )
     for name, content in re.findall(r"```(?:yaml|json)\n# (\S+)\n(.*?)```", suites + answers, re.DOTALL):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content, encoding="utf-8")

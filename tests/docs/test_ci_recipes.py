@@ -1,4 +1,4 @@
-"""The recipes of docs/ci.md, run step by step in a shell; the services' own parts are played by stand-ins."""
+"""The recipes of docs/how-to/gate-in-ci.md, run step by step in a shell; the services' own parts are played by stand-ins."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 import tiny_suite
 import yaml
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "ci.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "gate-in-ci.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"```\w+\n# (\S+)\n(.*?)```", PAGE, re.DOTALL))
 #: What stands in for gh and curl: the baseline of the main branch is handed out, comments are kept.
 GH = """\

@@ -1,4 +1,4 @@
-"""What docs/judging.md and docs/regrade.md show of judging by a model is what there is."""
+"""What docs/reference/checks.md and docs/how-to/regrade.md show of judging by a model is what there is."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from pytest_mapsat.judges.llm_judge.material import CALL_CHARACTERS, REPLY_CHARA
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
-@pytest.mark.parametrize("page", ["judging.md", "regrade.md"])
+@pytest.mark.parametrize("page", ["reference/checks.md", "how-to/regrade.md"])
 def test_every_command_that_is_shown_can_be_given(page):
     shown = re.findall(r"^mapsat (.+)$", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE)
     assert shown
@@ -25,7 +25,7 @@ def test_every_command_that_is_shown_can_be_given(page):
 
 
 def test_every_option_of_regrade_stands_in_its_table():
-    page = (DOCS / "regrade.md").read_text(encoding="utf-8")
+    page = (DOCS / "how-to" / "regrade.md").read_text(encoding="utf-8")
     told = {
         option for row in re.findall(r"^\| (`-.+?) \|", page, re.MULTILINE) for option in re.findall(r"`(-[\w-]+)", row)
     }
@@ -40,7 +40,7 @@ def test_every_set_of_answers_written_blind_has_its_first_figures():
 
 
 def test_the_page_shows_the_calibration_table_that_is_shipped():
-    page = (DOCS / "accuracy.md").read_text(encoding="utf-8")
+    page = (DOCS / "explanation" / "verdicts.md").read_text(encoding="utf-8")
     table = shipped()
     rows = set(re.findall(r"^\| (\w+, \w+, \w+) \| (\d+) \| (\d+) \| (yes|no) \|$", page, re.MULTILINE))
     assert rows == {
@@ -51,7 +51,7 @@ def test_the_page_shows_the_calibration_table_that_is_shipped():
 
 
 def test_the_sizes_are_those_that_hold():
-    page = (DOCS / "judging.md").read_text(encoding="utf-8")
+    page = (DOCS / "reference" / "checks.md").read_text(encoding="utf-8")
     sizes = f"{REPLY_CHARACTERS:,} characters of the agent's replies, {USER_CHARACTERS:,} of the user's words, {CALL_CHARACTERS:,} of calls"
     assert sizes in page
 

@@ -1,4 +1,4 @@
-"""What docs/reports.md tells is what there is: types, keys, properties, figures."""
+"""What docs/how-to/read-a-run.md tells is what there is: types, keys, properties, figures."""
 
 import re
 from importlib.resources import files
@@ -8,7 +8,7 @@ from pytest_mapsat.model import Scorecard, Trajectory
 from pytest_mapsat.reports import REPORT_TYPES, figures, properties
 from pytest_mapsat.reports.markdown import MOST
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reports.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "read-a-run.md").read_text(encoding="utf-8")
 
 
 def test_every_type_of_report_is_described():

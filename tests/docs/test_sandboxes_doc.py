@@ -1,4 +1,4 @@
-"""The example of ``docs/sandboxes.md`` answers as it says, and its keys are those that there are."""
+"""The example of ``docs/how-to/build-a-sandbox.md`` answers as it says, and its keys are those that there are."""
 
 import json
 import re
@@ -20,7 +20,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.sandbox import make_sandbox
 from pytest_mapsat.suite import open_suite
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "sandboxes.md").read_text("utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "build-a-sandbox.md").read_text("utf-8")
 TABLES = PAGE.partition("## Sandboxes in Python")[0]
 FILES = dict(
     re.findall(r"^`((?:state/\w+\.jsonl|tools\.yaml))`:\n\n```\w+\n(.*?)^```$", TABLES, re.MULTILINE | re.DOTALL)

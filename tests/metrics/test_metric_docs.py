@@ -13,7 +13,7 @@ from pytest_mapsat.sandbox import satisfies
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
-@pytest.mark.parametrize("page", ["metrics.md", "gate.md", "statistics.md"])
+@pytest.mark.parametrize("page", ["reference/metrics.md", "reference/gate.md", "explanation/statistics.md"])
 def test_the_examples_of_the_page_run(page):
     blocks = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
     assert blocks
@@ -22,7 +22,7 @@ def test_the_examples_of_the_page_run(page):
 
 
 def test_every_metric_stands_in_the_table():
-    text = (DOCS / "metrics.md").read_text(encoding="utf-8")
+    text = (DOCS / "reference" / "metrics.md").read_text(encoding="utf-8")
     assert [name for name in (*METRICS, PASS_RATE) if f"| `{name}` |" not in text] == []
 
 

@@ -110,7 +110,7 @@ def test_the_document_shows_what_is_printed(tmp_path, monkeypatch, capsys):
     (root / "recordings" / "all.jsonl").write_text(json.dumps(recording) + "\n")
     saved(root, *["drugstore"] * 3, case="pharmacy", tool="find")
     main(["lint", "benchmark_cases", "--misses", "run.json"])
-    doc = (Path(__file__).resolve().parents[2] / "docs" / "recording.md").read_text(encoding="utf-8")
+    doc = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "record-tools.md").read_text(encoding="utf-8")
     shown = re.search(r"(?m)^    case pharmacy: .*\n(?:^    .*\n)+", doc)
     assert shown is not None
     assert textwrap.dedent(shown[0]) in capsys.readouterr().out

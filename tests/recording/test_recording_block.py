@@ -12,7 +12,7 @@ from office_suite import recordings, write_office
 from pytest_mapsat.model import UsageError
 from pytest_mapsat.recording import RecordingWarning, recording
 
-DOC = Path(__file__).resolve().parents[2] / "docs" / "recording.md"
+DOC = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "record-tools.md"
 
 
 def rooms(start: str):

@@ -1,4 +1,4 @@
-"""What docs/suites.md shows is true: its examples make a suite without errors or warnings."""
+"""What docs/reference/suites.md shows is true: its examples make a suite without errors or warnings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pytest_mapsat.model import Entities, Match, Tool
 from pytest_mapsat.proof import lint_recordings
 from pytest_mapsat.suite import lint, open_suite
 
-DOC = Path(__file__).resolve().parents[2] / "docs" / "suites.md"
+DOC = Path(__file__).resolve().parents[2] / "docs" / "reference" / "suites.md"
 
 
 def test_the_examples_of_the_document_are_a_suite_without_warnings(tmp_path):

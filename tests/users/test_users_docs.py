@@ -1,4 +1,4 @@
-"""The examples of docs/users.md are what the user does."""
+"""The examples of docs/how-to/simulate-the-user.md are what the user does."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ import yaml
 from pytest_mapsat.model import Turn, UserScript
 from pytest_mapsat.users import ScriptedUser, UserMove
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "users.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "simulate-the-user.md").read_text(encoding="utf-8")
 SCRIPT = UserScript.model_validate(yaml.safe_load(re.search(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[1]))
 ROWS = re.findall(r"^\| (.+?) \| (.+?) \| (goes on|done|stalled) \|$", PAGE, re.MULTILINE)
 
