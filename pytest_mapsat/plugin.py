@@ -92,7 +92,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Parametrise every test that asks for ``mapsat_case``."""
     session = _session(metafunc.config)
     if session is not None and "mapsat_case" in metafunc.fixturenames:
-        session.collecting.parametrise(metafunc)
+        session.suites.parametrise(metafunc)
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from pytest_mapsat.agents import Source, source_of
 from pytest_mapsat.episode import leave_behind, shutdown
 from pytest_mapsat.formats import Journal
 from pytest_mapsat.judges import Episode, asks_model, make_judge
-from pytest_mapsat.metrics import gather_families
+from pytest_mapsat.metrics import gather_metric_sets
 from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
 from pytest_mapsat.options import OPTIONS
 from pytest_mapsat.registry import GROUP, added_checks
@@ -38,12 +38,11 @@ from pytest_mapsat.user_code import forget_installed, installed, listening
 from pytest_mapsat.users import check_user_spec
 
 from .ahead import AT_ONCE, AheadOfItems, Printed
-from .collecting import Collecting
 from .collector import Collector
 from .exit_status import ExitStatus
-from .failures import Completion, text_of
 from .gathering import packed
 from .hooks import HookError, call_hook, sandbox_of
+from .item_reports import Completion, text_of
 from .items import CaseFile, CaseParam, agent_of, case_name, is_ours, param_of, place_of
 from .reporter import Reporter
 from .settings import Settings, read_settings
@@ -83,12 +82,17 @@ def start_session(config: pytest.Config) -> MapsatSession:
         config.pluginmanager.register(Collector(), "mapsat-collector")
         if exit_status is not None:
             session.reporter = Reporter(
-                config, session.described(), session.suites, session.episodes, session.families, exit_status=exit_status
+                config,
+                session.described(),
+                session.suites,
+                session.episodes,
+                session.metric_sets,
+                exit_status=exit_status,
             )
             session.reporter.run_name = session.run_name
-            session.collecting.reporter = session.reporter
+            session.suites.when_collected = session.reporter.collected
             config.pluginmanager.register(session.reporter, "mapsat-reporter")
-        config.pluginmanager.register(session.collecting, "mapsat-collecting")
+        config.pluginmanager.register(session.suites, "mapsat-collecting")
         session.suites.add_defaults()  # on workers too: they read the command line for themselves
     except MapsatError as error:
         raise pytest.UsageError(str(error)) from None
@@ -118,23 +122,23 @@ class MapsatSession:
         if request.agent != "fixture":
             self._source = source_for(config, settings, self._moved(request.agent), client=self._client)
         self._runner: Runner | None = None
-        self.families = gather_families(call_hook(config, config.hook.pytest_mapsat_metrics, config=config))
-        # A family, a judge or a user that cannot be had is told before anything is collected.
-        asked_for(request.options.metrics, self.families)
+        self.metric_sets = gather_metric_sets(call_hook(config, config.hook.pytest_mapsat_metrics, config=config))
+        # A metric set, a judge or a user that cannot be had is told before anything is collected.
+        asked_for(request.options.metrics, self.metric_sets)
         check_user_spec(request.user)
         make_judge(self._moved(request.judge), {}, root=self.root)
         self._own_tools = self._load_own_tools()
         sandboxes: tuple[SandboxHook, ...] = (*installed_sandboxes(), partial(sandbox_of, config))
-        self.suites = Suites(config, settings, self.families, sandboxes)
-        self.settings = self.suites.settings
-        self.collecting = Collecting(
+        self.suites = Suites(
             config,
-            self.settings.request.options,
-            self.suites,
+            settings,
+            self.metric_sets,
+            sandboxes,
             self.episodes,
             load=self.case,
             agent_fixture=self._source is None,
         )
+        self.settings = self.suites.settings
         self._cluster = connect(
             config, settings, asks_models=asks_models(request.model_copy(update={"judge": "checks"}))
         )
@@ -315,7 +319,7 @@ class MapsatSession:
         pyfuncitem.user_properties += properties(card)
         if card.outcome == "failed":
             param, request = param_of(pyfuncitem), self.settings.request
-            metrics = metrics_of([param.suite], self.families, request.options.metrics)
+            metrics = metrics_of([param.suite], self.metric_sets, request.options.metrics)
             text = text_of(self.config, request, card, case, place=self._place(param), metrics=metrics)
             pytest.fail(text, pytrace=False)
         if card.outcome != "passed":
@@ -348,7 +352,7 @@ class MapsatSession:
         output = getattr(self.config, "workeroutput", None)
         if output is not None:
             told = [] if self._ahead is None else self._ahead.told()
-            output["mapsat"] = {**self.collecting.collected.to_json(), "fault": self.episodes.fault, "told": told}
+            output["mapsat"] = {**self.suites.collected.to_json(), "fault": self.episodes.fault, "told": told}
 
     def pytest_unconfigure(self) -> None:
         """Stop our threads, and close what is open."""
@@ -387,7 +391,7 @@ class MapsatSession:
             request,
             self.root,
             None,
-            self.families,
+            self.metric_sets,
             client=self._client,
             own_tools=self._own_tools,
             elsewhere=None if self._cluster is None else elsewhere(self._cluster, self.settings, request, self.root),

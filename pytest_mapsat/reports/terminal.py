@@ -118,7 +118,9 @@ def _table(run: Run, cases: Sequence[CaseRow], width: int, *, full: bool) -> Ite
     """Give the table of means: all metric sets side by side, or, where the terminal is too narrow, a table for each."""
     by_set: dict[str, list[str]] = {}
     for name in _columns(run, full=full):
-        by_set.setdefault(next((one.family for one in run.manifest.metrics if one.name == name), ""), []).append(name)
+        by_set.setdefault(next((one.metric_set for one in run.manifest.metrics if one.name == name), ""), []).append(
+            name
+        )
     names = [name for some in by_set.values() for name in some]
     together = _rows(run, cases, [PASS_RATE, *names], full=full)
     together[0] = _short(together[0])
@@ -216,7 +218,7 @@ def _legend(run: Run, width: int) -> Iterator[Line]:
     counting: dict[str, list[str]] = {}
     for name in gated_metrics(run):
         mean = run.summary.get(name)
-        if mean and mean.left_out:
+        if mean and mean.left_out and mean.n + mean.undecided:
             classes = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(mean.left_out.items()))
             counting.setdefault(f"{mean.n + mean.undecided} cases ({classes})", []).append(metric_word(name))
     if counting:
