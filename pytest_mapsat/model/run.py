@@ -80,7 +80,7 @@ class RunOptions(Noun):
     ``sample``: how many cases of each suite the run is of, 0: all; ``sample_by``: the attributes that they are spread over; ``sample_seed``: what draws them.
     ``shard``: which part of the cases ran, as ``2/8``; empty: all. ``on_miss``: ``record`` where the user's own
     tools were asked for what no recording answered, ``simulate:MODEL`` where a model was. ``judge_votes``: evaluations of one dialogue by a judge that asks a model.
-    ``profile``: whether what the profile tools would return was given as context. ``metrics``: families of metrics that every suite was measured by besides its own.
+    ``profile``: whether what the profile tools would return was given as context. ``metrics``: metric sets that every suite was measured by besides its own.
     ``form``: whether agents were asked for a form about their last reply.
     """
 
@@ -137,7 +137,7 @@ class RunRequest(Noun):
 class RunManifest(Noun):
     """What was run: all that must be equal for two runs to be comparable.
 
-    ``metrics``: those that the suites declare, in the order of their families. ``prompts``: version and digest of those that models were asked with.
+    ``metrics``: those that the suites declare, in the order of their metric sets. ``prompts``: version and digest of those that models were asked with.
     ``partial``: why not all of the suite ran; ``broken``: what could not be collected; ``unfinished``: why this is no whole run, as of
     one that was read from a journal.
     """

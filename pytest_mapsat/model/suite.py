@@ -108,7 +108,7 @@ class SuiteManifest(Noun):
     ``domains``: the suite's domains, which become markers, each with a line of description. ``coordinates`` is never converted nor mixed; null for
     a suite without places.
     ``currency``: the one that its money is in (ISO 4217); sums in any other stay undecided.
-    ``metrics``: the families of metrics that its cases are measured by; ``success``: the one metric that is 1 where a case is done.
+    ``metrics``: the metric sets that its cases are measured by; ``success``: the one metric that is 1 where a case is done.
     ``asserted`` (``assert`` in the file): what fails an item, and ``episode``: the limits and the user, where neither command line nor ini says so.
     ``judge``: what it says to judges, and asks of those that may gate. ``sample``: how samples of its cases are drawn.
     ``form``: whether agents are asked once more when a dialogue has ended, out of score, for a form about their last reply, from which checks read on.
@@ -155,7 +155,7 @@ class SuiteManifest(Noun):
 
     @field_validator("metrics")
     @classmethod
-    def _once(cls, families: tuple[str, ...]) -> tuple[str, ...]:
-        if len(set(families)) < len(families):
-            raise ValueError("a family of metrics stands here twice")
-        return families
+    def _once(cls, metric_sets: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(metric_sets)) < len(metric_sets):
+            raise ValueError("a metric set stands here twice")
+        return metric_sets

@@ -28,7 +28,7 @@ from .text import printable
 PASS_RATE = "pass_rate"  # noqa: S105  a rate, not a password
 #: Names up to this length are abbreviations.
 _ABBREVIATION = 5
-#: So are names that end so shortly behind the name of their family.
+#: So are names that end so shortly behind the name of their metric set.
 _LETTERS = 3
 
 _PLAIN = {**{metric.name: metric.plain for metric in MSB_METRICS if metric.plain}, PASS_RATE: "passed"}

@@ -66,7 +66,7 @@ def test_policies_and_success_are_judged_told_and_asserted(project: pytest.Pytes
     manifest.write_text(tiny_suite.MANIFEST + "success: arr\n")
     result = project.runpytest(agent, place)
     result.stdout.fnmatch_lines(
-        ["*suite.yaml:9: success: no family of the suite has the metric 'arr' (did you mean 'ar'?)*"]
+        ["*suite.yaml:9: success: no metric set of the suite has the metric 'arr' (did you mean 'ar'?)*"]
     )
     manifest.write_text(tiny_suite.MANIFEST + "success: ar\n")
     result = project.runpytest(agent, place, "--mapsat-assert=success")

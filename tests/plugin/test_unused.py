@@ -26,9 +26,10 @@ def test_without_an_agent_nothing_heavy_is_imported(pytester: pytest.Pytester) -
             assert loaded == []
             assert sorted(ours) == [
                 "pytest_mapsat.hookspecs",
+                "pytest_mapsat.options",
                 "pytest_mapsat.plugin",
                 "pytest_mapsat.pytest_plugin",
-                "pytest_mapsat.pytest_plugin.options",
+                "pytest_mapsat.pytest_plugin.registration",
             ]
         """
     )
