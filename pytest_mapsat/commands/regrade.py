@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--fail-under", metavar="EXPR", action="append", help="thresholds, as in ar=0.65; repeatable")
     parser.add_argument(
-        "--assert", metavar="LIST", dest="asserted", help="hard, facts, policies, explicit, soft, success, all, or none"
+        "--assert", metavar="LIST", dest="asserted", help="hard, facts, policies, asked, soft, success, all, or none"
     )
     parser.add_argument("--metrics", metavar="LIST", help="metric sets besides the suite's own, as in pipa")
     parser.add_argument(

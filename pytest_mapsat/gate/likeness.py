@@ -39,7 +39,7 @@ from .finding import listed
 
 _NONE = "none"
 #: What asserts each kind of requirement.
-_KINDS = {"explicit": "explicit", "hard": "hard", "soft": "soft", "fact": "facts", "policy": "policies"}
+_KINDS = {"asked": "asked", "hard": "hard", "soft": "soft", "fact": "facts", "policy": "policies"}
 #: Options that may differ: they say how much is run and what is made of it, not what happens in an episode.
 _FREE = fields_that_change("item", "run")
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from .base import Bounds, Identifier, Noun
+from .base import Bounds, Identifier, Noun, kind_of_today
 from .comparison import Comparison
 from .metric import MSB_METRICS, Metric
 from .scorecard import Scorecard
 
 RUN_SCHEMA: Literal["mapsat-run/1"] = "mapsat-run/1"
 GateOutcome = Literal["passed", "failed", "inconclusive", "invalid"]
-Asserted = Literal["hard", "facts", "policies", "explicit", "soft", "success", "none"]
+Asserted = Literal["hard", "facts", "policies", "asked", "soft", "success", "none"]
 #: What fails an item where nobody says otherwise.
-DEFAULT_ASSERTED: tuple[Asserted, ...] = ("explicit", "facts", "hard")
+DEFAULT_ASSERTED: tuple[Asserted, ...] = ("asked", "facts", "hard")
 
 
 class Aggregate(Noun):
@@ -89,7 +89,9 @@ class RunOptions(Noun):
     trials: int = Field(default=1, ge=1, strict=True)
     max_turns: int = Field(default=10, ge=1, strict=True)
     timeout_seconds: float = Field(default=300.0, gt=0, strict=True)
-    asserted: tuple[Asserted, ...] = Field(default=DEFAULT_ASSERTED, alias="assert", min_length=1)
+    asserted: tuple[Annotated[Asserted, BeforeValidator(kind_of_today)], ...] = Field(
+        default=DEFAULT_ASSERTED, alias="assert", min_length=1
+    )
     fail_under: tuple[str, ...] = ()
     fail_under_from: Literal["command line", "ini"] = "command line"
     max_drop: tuple[str, ...] = ()

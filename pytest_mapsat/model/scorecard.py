@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from .base import Bounds, Noun
+from .base import Bounds, Noun, kind_of_today
 from .calibration import Misread
 from .case import Membership
 from .metric import MetricName
@@ -48,11 +48,11 @@ class EpisodeTiming(Noun):
 class CardRequirement(Noun):
     """What a label is about, in the case's own words, so that a report of a saved run needs no suite.
 
-    ``kind``: ``explicit``, ``hard``, ``soft``, ``fact`` or what else the case has; ``source``: where the user's wish could have been learnt.
+    ``kind``: ``asked``, ``hard``, ``soft``, ``fact`` or what else the case has; ``source``: where the user's wish could have been learnt.
     """
 
     id: str
-    kind: str
+    kind: Annotated[str, BeforeValidator(kind_of_today)]
     text: str
     source: str = ""
 

@@ -324,7 +324,7 @@ def _of_card(case: Case) -> tuple[CardRequirement, ...]:
     """Return the case's requirements in words."""
     truth = case.truth
     return (
-        *[_on_card("explicit", requirement) for requirement in truth.explicit],
+        *[_on_card("asked", requirement) for requirement in truth.explicit],
         *[_on_card(requirement.severity, requirement, requirement.source) for requirement in truth.implicit],
         *[_on_card("fact", requirement) for requirement in truth.facts],
         *[_on_card("policy", requirement) for requirement in truth.policies],

@@ -20,7 +20,7 @@ def cards(outcome, value, *, digest=""):
         yield card(
             Trajectory(case=f"case-{number}", turns=turns),
             labels=[label.model_dump()],
-            requirements=[CardRequirement(id="open", kind="explicit", text="It is open").model_dump()],
+            requirements=[CardRequirement(id="open", kind="asked", text="It is open").model_dump()],
             outcome=outcome,
             metrics={"ar": value},
             dialogue=digest and f"{digest}-{number}",

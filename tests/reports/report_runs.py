@@ -75,7 +75,7 @@ NAMED = Label(requirement="named", kind="explicit", outcome="passed", value=1, q
 WORDS = (
     CardRequirement(id="open-now", kind="hard", text="The place is open at 18:20", source="environment"),
     CardRequirement(id="near", kind="soft", text="It is near"),
-    CardRequirement(id="named", kind="explicit", text="A charger is named"),
+    CardRequirement(id="named", kind="asked", text="A charger is named"),
 )
 
 

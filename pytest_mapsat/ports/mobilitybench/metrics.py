@@ -50,7 +50,7 @@ DELIVER = "deliver"
 ORDERED = "waypoints"
 #: A longer list is nothing that a query says, and not worth comparing.
 _MANY = 1_000
-_EVERYTHING = frozenset({"explicit", "hard", "facts"})
+_EVERYTHING = frozenset({"asked", "hard", "facts"})
 #: What the agent spent is known, or not, however the episode ended.
 _SPENT = ("mobility_it", "mobility_ot")
 
