@@ -39,9 +39,10 @@ class Completion:
 
     def complete(self, report: pytest.TestReport, item: pytest.Item, call: pytest.CallInfo[None], reason: str) -> None:
         """Complete a report of a built-in item; the reason is that of its last episode, empty where there is none."""
-        hidden = known_secrets().hidden
-        report.sections = _rewritten(report.sections, hidden)
-        report.longrepr = _rewritten(report.longrepr, hidden)
+        if report.sections or report.longrepr is not None:
+            hidden = known_secrets().hidden
+            report.sections = _rewritten(report.sections, hidden)
+            report.longrepr = _rewritten(report.longrepr, hidden)
         if "GITHUB_ACTIONS" in os.environ:  # what an agent prints is no command of the service
             report.sections = [(title, "\n".join(map(harmless, text.split("\n")))) for title, text in report.sections]
         if self._forgives and report.when == "call" and item.parent is not None:
