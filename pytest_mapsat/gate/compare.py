@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 from pytest_mapsat.metrics import PASS_RATE
-from pytest_mapsat.metrics.permuted import chances
+from pytest_mapsat.metrics.chance import chances
 from pytest_mapsat.model import CaseChange, Change, Comparison, Direction, RuleResult, Unlike
 
 from .changed import changed_cases

@@ -11,9 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from pytest_mapsat.metrics import PASS_RATE
-from pytest_mapsat.metrics.paired import joint_level, sign_flip
-from pytest_mapsat.metrics.permuted import chances
-from pytest_mapsat.metrics.power import Spread
+from pytest_mapsat.metrics.chance import Spread, chances, joint_level, sign_flip
 from pytest_mapsat.metrics.statistics import Interval, mean, variance
 from pytest_mapsat.model import ComparisonOutcome, RuleResult, did_you_mean
 

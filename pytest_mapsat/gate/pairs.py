@@ -10,11 +10,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from pytest_mapsat.metrics import LEVEL, bootstrap_intervals, cluster_of, clustered, span_of
-from pytest_mapsat.metrics.paired import units
-from pytest_mapsat.metrics.permuted import Block
+from pytest_mapsat.metrics import LEVEL, bootstrap_intervals, cluster_of, clustered, span_of, trial_outcome
+from pytest_mapsat.metrics.chance import Block, units
 from pytest_mapsat.metrics.statistics import RESAMPLES, Interval, mean, variance
-from pytest_mapsat.metrics.trials import trial_outcome
 from pytest_mapsat.model import Bounds, Scorecard
 
 from .likeness import dialogue_of
