@@ -1,6 +1,5 @@
 """Means over cases, with their denominators, their groups, and what the run used."""
 
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
