@@ -11,7 +11,7 @@ from pytest_mapsat.metrics import (
     faithfulness,
     index_labels,
     interaction_efficiency,
-    satisfaction_efficiency,
+    product,
 )
 from pytest_mapsat.model import OracleTurn, Spent
 
@@ -35,7 +35,7 @@ def test_no_reply_counts_as_one_turn():
 def test_without_a_reference_eff_and_ses_do_not_apply(max_turns):
     eff = interaction_efficiency(make_case(max_turns=max_turns), make_trajectory())
     assert eff.outcome_class == "not_applicable"
-    assert satisfaction_efficiency(Measure(0.5), eff).outcome_class == "not_applicable"
+    assert product(Measure(0.5), eff).outcome_class == "not_applicable"
 
 
 @pytest.mark.parametrize("max_turns", [0, None])
@@ -54,7 +54,7 @@ def test_eff_lies_between_zero_and_one_and_falls_with_every_turn(turns, referenc
 
 
 def test_ses_is_the_product_unrounded():
-    assert satisfaction_efficiency(Measure(0.8799), Measure(0.5)).value == 0.8799 * 0.5
+    assert product(Measure(0.8799), Measure(0.5)).value == 0.8799 * 0.5
 
 
 def test_cei_is_ses_per_million_tokens_of_the_agent():
