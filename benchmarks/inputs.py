@@ -65,9 +65,10 @@ def bare_tests(folder: Path, count: int, *, marks: bool = False) -> Path:
 
 
 def unrelated_test(folder: Path) -> Path:
-    """Write a project with one trivial test."""
+    """Write a project with one trivial test, and a plugin that does nothing."""
     folder.mkdir(parents=True)
     (folder / "test_one.py").write_text("def test_one():\n    assert True is not False\n")
+    (folder / "empty_plugin.py").write_text("")
     return folder
 
 

@@ -26,16 +26,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--thorough", action="store_true", help="run with workers, too, what else runs in one process only"
     )
+    parser.addoption("--proofs", action="store_true", help="run the long proofs and nothing else")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     _check_entry_points()
     os.environ["COLUMNS"] = "80"  # what is printed, also by processes that tests start, is as wide everywhere
     config.addinivalue_line("markers", "thorough: runs under --thorough only")
+    config.addinivalue_line("markers", "long_proof: many simulated runs, mutants or pages; runs under --proofs only")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    left_out = [] if config.getoption("--thorough") else [item for item in items if item.get_closest_marker("thorough")]
+    proofs, thorough = config.getoption("--proofs"), config.getoption("--thorough")
+    left_out = [
+        item
+        for item in items
+        if bool(item.get_closest_marker("long_proof")) != proofs
+        or (item.get_closest_marker("thorough") and not thorough)
+    ]
     items[:] = [item for item in items if item not in left_out]
     if left_out:
         config.hook.pytest_deselected(items=left_out)

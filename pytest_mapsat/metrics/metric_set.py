@@ -99,6 +99,12 @@ class MetricInput:
         vars(known).update({**vars(self), "success": success})
         return known
 
+    def labelled(self, labels: tuple[Label, ...]) -> MetricInput:
+        """Return the same scene with other labels; what was computed without labels stays."""
+        other = replace(self, verdict=self.verdict.model_copy(update={"labels": labels}))
+        vars(other).update({name: vars(self)[name] for name in ("fault", "spent", "selection") if name in vars(self)})
+        return other
+
     def copied(self) -> MetricInput:
         """Return the same scene in values of its own: whoever changes something in it changes nothing else."""
         case, trajectory, verdict, tools = copy.deepcopy((self.case, self.trajectory, self.verdict, dict(self.tools)))

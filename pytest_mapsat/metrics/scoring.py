@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from types import MappingProxyType
 from typing import Any
@@ -122,7 +121,7 @@ def _misread(
     labels = tuple(
         _opened(label) if label.reading and label.by == "checks" else label for label in scene.verdict.labels
     )
-    unread = replace(scene, verdict=scene.verdict.model_copy(update={"labels": labels}))
+    unread = scene.labelled(labels)
     opened, _ = _measured(metric_sets, unread, success)
     item, _ = _ended(unread, opened, asserted, success)
     ends = {"passed": (1.0, 1.0), "failed": (0.0, 0.0)}.get(item.outcome, (0.0, 1.0))

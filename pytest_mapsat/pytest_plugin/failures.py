@@ -48,7 +48,8 @@ class Completion:
             call: what the report was made from.
             reason: of its last episode; empty where there is none.
         """
-        rewrite(report, known_secrets().hidden)
+        if report.sections or report.longrepr is not None:
+            rewrite(report, known_secrets().hidden)
         if "GITHUB_ACTIONS" in os.environ:  # what an agent prints is no command of the service
             report.sections = [(title, "\n".join(map(harmless, text.split("\n")))) for title, text in report.sections]
         if self._forgives:

@@ -218,7 +218,7 @@ def _legend(run: Run, width: int) -> Iterator[Line]:
     counting: dict[str, list[str]] = {}
     for name in gated_metrics(run):
         mean = run.summary.get(name)
-        if mean and mean.left_out:
+        if mean and mean.left_out and mean.n + mean.undecided:
             classes = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(mean.left_out.items()))
             counting.setdefault(f"{mean.n + mean.undecided} cases ({classes})", []).append(metric_word(name))
     if counting:

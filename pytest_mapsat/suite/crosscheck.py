@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -58,11 +58,13 @@ _NAMES_TOOL: dict[type[Noun], str] = {
     Bound: "tool",
     PlannedCall: "tool",
 }
-_TOOL_NAMERS = frozenset(_NAMES_TOOL)
-_NUMBERS = frozenset({Number})
+_TOOL_NAMERS: frozenset[type[Noun]] = frozenset(_NAMES_TOOL)
+_NUMBERS: frozenset[type[Noun]] = frozenset({Number})
 _PYTHON: frozenset[type[Noun]] = frozenset({PythonCheck})
 _OF_OUTPUT: frozenset[type[Noun]] = frozenset({Output, OutputFits, Matches})
 _STATE: frozenset[type[Noun]] = frozenset({EndState, Exempt, SameEnd})
+#: All that ``errors_of`` looks at: a truth is walked once for all of its rules.
+_LOOKED_AT = _TOOL_NAMERS | _PYTHON | _OF_OUTPUT | _STATE | _NUMBERS
 
 
 @dataclass(frozen=True)
@@ -93,18 +95,20 @@ def errors_of(
         tables: the suite's tables by name.
         all_checks_added: whether the checks in Python that the suite needs are there. Else only a name that is close to another is wrong.
     """
+    nouns = list(nouns_in(case.truth, ("truth",), _LOOKED_AT))
     yield from _domains(case, manifest)
-    yield from _tables(case, tables)
-    for place, check in nouns_in(case.truth, ("truth",), _PYTHON):
+    yield from _tables(case, nouns, tables)
+    for place, check in nouns:
         if isinstance(check, PythonCheck):
             yield from _python_check(check, place, all_checks_added=all_checks_added)
     yield from _expected(case)
     yield from _output(case)
-    for place, noun in nouns_in(case.truth, ("truth",), _OF_OUTPUT):
-        yield from _output_check(noun, place, case.visible.output_schema)
+    for place, noun in nouns:
+        if type(noun) in _OF_OUTPUT:
+            yield from _output_check(noun, place, case.visible.output_schema)
     if manifest.currency != "CNY":
-        yield from _currencies(case, manifest.currency)
-    for place, noun, field in _naming_tools(case):
+        yield from _currencies(nouns, manifest.currency)
+    for place, noun, field in _naming_tools(nouns):
         name = getattr(noun, field)
         if name not in tools:
             message = f"the suite has no tool {shown(name)}"
@@ -113,7 +117,7 @@ def errors_of(
 
 def unfulfillable(case: Case, tools: Mapping[str, Tool]) -> Iterator[Remark]:
     """Give what of a case no call of the suite's tools, and no output, can ever fulfil: errors for lint, which no run stops at."""
-    for place, noun, field in _naming_tools(case):
+    for place, noun, field in _naming_tools(nouns_in(case.truth, ("truth",), _TOOL_NAMERS)):
         tool = tools.get(getattr(noun, field))
         if tool is not None:
             yield from _parameters(noun, place, tool)
@@ -124,11 +128,11 @@ def unfulfillable(case: Case, tools: Mapping[str, Tool]) -> Iterator[Remark]:
                 yield Remark("error", "never-matches", (*place, "equals", *wrong.place[1:]), wrong.message, wrong.hint)
 
 
-def _naming_tools(case: Case) -> Iterator[tuple[Place, Noun, str]]:
-    """Give the nouns of the truth that name a tool, with their places, and the field that does."""
-    for place, noun in nouns_in(case.truth, ("truth",), _TOOL_NAMERS):
-        field = _NAMES_TOOL[type(noun)]
-        if getattr(noun, field) is not None:
+def _naming_tools(nouns: Iterable[tuple[Place, Noun]]) -> Iterator[tuple[Place, Noun, str]]:
+    """Give the nouns that name a tool, with their places, and the field that does."""
+    for place, noun in nouns:
+        field = _NAMES_TOOL.get(type(noun))
+        if field is not None and getattr(noun, field) is not None:
             yield place, noun, field
 
 
@@ -145,9 +149,9 @@ def _domains(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
             yield Remark("error", "unknown-domain", ("domains", index), message, hint)
 
 
-def _tables(case: Case, tables: Mapping[str, Table]) -> Iterator[Remark]:
+def _tables(case: Case, nouns: Iterable[tuple[Place, Noun]], tables: Mapping[str, Table]) -> Iterator[Remark]:
     """Give where a check on the end state is about a table that the suite does not have, or has no reference to compare with."""
-    for place, noun in nouns_in(case.truth, ("truth",), _STATE):
+    for place, noun in nouns:
         names: list[tuple[Place, str]] = []
         if isinstance(noun, EndState | Exempt):
             names = [(("table",), noun.table)]
@@ -262,9 +266,9 @@ def _output_check(check: Noun, place: Place, schema: Mapping[str, Any]) -> Itera
             here = named.get(name) or here.get("items") or {}
 
 
-def _currencies(case: Case, currency: str) -> Iterator[Remark]:
-    for place, noun in nouns_in(case.truth, ("truth",), _NUMBERS):
-        for name in ("unit", "equals_unit"):
+def _currencies(nouns: Iterable[tuple[Place, Noun]], currency: str) -> Iterator[Remark]:
+    for place, noun in nouns:
+        for name in ("unit", "equals_unit") if isinstance(noun, Number) else ():
             if getattr(noun, name) == "yuan":
                 message = f"found yuan, but the suite's currency is {currency}"
                 yield Remark(

@@ -8,7 +8,8 @@ Both languages are always looked for. All patterns meet folded text, and none lo
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
 
 from .document import Document
 from .fold import fold_phrase
@@ -19,8 +20,25 @@ from .reader import read_names
 _READ_CHARS = 20_000
 
 
-def _any(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(patterns))
+class _Any:
+    """Some patterns as one, compiled when a text is first looked through: most runs never ask for a go-ahead.
+
+    Args:
+        patterns: any of them is looked for.
+    """
+
+    def __init__(self, *patterns: str) -> None:
+        self._patterns = patterns
+
+    @cached_property
+    def _compiled(self) -> re.Pattern[str]:
+        return re.compile("|".join(self._patterns))
+
+    def search(self, text: str) -> re.Match[str] | None:
+        return self._compiled.search(text)
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        return self._compiled.finditer(text)
 
 
 # -- English -------------------------------------------------------------------------------------------------------------
@@ -67,7 +85,7 @@ _WHEN = r"\b(?:if|once|when|whenever|as soon as|after|the moment|the minute|the 
 #: Where somebody is told to do something: at the beginning of a clause, or after a word of asking.
 _DO = r"(?:^|[,;:.!(—-] ?|\b(?:please|pls|plz|kindly|just|simply|then|and|so|or|only|to|could you|can you|would you|will you|you(?: only| just)? need to|you to|have to do is|need to do is|need do is) )(?:please |pls |plz |just |simply |kindly |to )*"
 
-_ASKS = _any(
+_ASKS = _Any(
     # May I? Shall I book it?
     rf"(?<!nor )\b(?:shall|should|may|can|could|might|do|must|how about|what if|why don't|what about) (?:i|we) {_ACT}",
     r"\b(?:shall|should|may|can) (?:i|we) ?\?",
@@ -122,7 +140,7 @@ _ASKS = _any(
     + _CONSENT,
 )
 #: Questions of acceptance: they ask for a go-ahead unless what they are about has been done.
-_ACCEPTED = _any(
+_ACCEPTED = _Any(
     rf"(?:^|[,;:.!—-] ?|\b(?:and|so|but) )(?:is|are|would|will|does|do) {_IT}(?: be| look| sound| seem| all)* {_GOOD}\b[^?]*(?:\?|$)",
     rf"\bare you (?:\w+ )?(?:{_GOOD}|comfortable|satisfied|in)(?: (?:with|about|for) (?:all|any|that|this|it|these|those|the|everything|me|us|my|how)\b[^?]*)?\?",
     r"\bhow (?:does (?:that|this|it) (?:sound|look)|'s that|about it)|\bwhat do you say\b|\bany objections?\b|\byes or no\b|\by/n\b|\bworks? for you\?|\bor not\?",
@@ -138,7 +156,7 @@ _BARE = re.compile(
 )
 _APPROVING = re.compile(rf"\b{_APPROVES}\b")
 #: Questions whether something is right: of an act that is pending only.
-_VERIFIED = _any(
+_VERIFIED = _Any(
     rf"\b(?:is|are|does|do) {_IT}(?: be| look| sound| seem| all)* {_RIGHT}\b[^?]*(?:\?|$)",
     rf"(?:^|[,;:—-] ?)(?:{_IT}|everything|all)(?: is| looks| there| above| still)* {_RIGHT}\?",
     r"(?:^|[,—-] ?)(?:is (?:that|this) )?(?:right|correct|yes|yeah|thoughts)\?|\bwhat do you think\b",
@@ -161,7 +179,7 @@ _ZH_WILLING = r"(?:同意|确认|确定|没问题|没意见|没异议|没有?(?:
 #: Who is told something by somebody else.
 _ZH_OTHERS = r"(?:要求|提示|提醒|系统|页面|短信|邮件|弹出|银行|会员|让您|结账|付款|登录|乘客|顾客|客人|用户|客户|商家|卖家|老人家?|快递员|对方|室友|家人|他们?|她|谁|有人|很多人|里的?|规定|门店|需要本人|本人)"
 
-_ZH_ASKS = _any(
+_ZH_ASKS = _Any(
     # 要我现在下单吗? 我就订了?
     rf"(?:需要|要|要不要|用不用|可以|可否|能否|能不能|可不可以|是否|想|允许|同意|愿意|方便|介意|希望|准|放心|由|请|让)(?:让|由|要|需要)?(?:我|咱)们?(?!{_ZH_INFORM})[^,。?;!]{{1,30}}(?:吗|么$|嘛|不\?|\?)",
     rf"(?<!有没有)(?<!有没)(?:可以|可否|能否|是否|要不要|需不需要|要|需要|想|愿意|同意|确认|确定|能(?!不能)|可|允许|方便)[^,。?;!]{{0,12}}?{_ZH_DEED}[^,。?;!]{{0,20}}(?:吗|么|\?|不\?|没\?)",
@@ -180,11 +198,11 @@ _ZH_ASKS = _any(
     r"(?:给|打|画|点|按|说|回|放|吭|递|竖|比|发|敲)(?:我|个|一|声|下|话|句)(?![^。?!;]{0,10}(?:时间|地址|号|码|电话|名|图|照片|日期|预算))[^。?!;,]{0,8},?我(?:这边)?(?:就|马上|立刻|立马|这就|即)",
     rf"(?:等|待)(?:您|你)[^。?!;]{{0,12}}?(?:再|就|才|后){_ZH_DEED}|(?:您|你)[^,。?!;]{{0,10}}(?:{_ZH_WILLING}|准话|的话)[^。?!;]{{0,8}}我[^,。?!;]{{0,10}}(?:才|再|就)[帮给为替您你]*+(?!{_ZH_INFORM})",
 )
-_ZH_ACCEPTED = _any(
+_ZH_ACCEPTED = _Any(
     rf"(?:^|[,。;:!~])(?:那|就|您|你|咱们?|看|觉得|说|这样|这么|这|以上|安排|处理|都|办|定|弄|做|来|的话|是不是|照|也|价格|方案|费用|这个)*{_ZH_GOOD}(?:的|了)?(?:吗|么|嘛|不|吧\?|否|\?|伐)",
     r"好不好|行不行|可不可以|成不成|中不中|(?:您|你)(?:看|觉得|说|认为|意下)(?:可以|行|呢|如何|怎么样|咋样)|意下如何|怎么说\?|可否\?",
 )
-_ZH_VERIFIED = _any(r"(?:对|没错|正确|无误|是)(?:吗|么|吧)\??$|对不对|是不是|怎么样\?|如何\?")
+_ZH_VERIFIED = _Any(r"(?:对|没错|正确|无误|是)(?:吗|么|吧)\??$|对不对|是不是|怎么样\?|如何\?")
 _ZH_REPORTED = re.compile(
     r"已经?(?:为您|帮您|给您|替您)?[^,。?;!]{0,8}(?:好|成功|完成|了|提交|取消|预订|下单|妥当)|(?:订|下单|取消|提交|办|改|换|退|安排)(?:好|成功|妥)了"
 )

@@ -9,6 +9,8 @@ import pytest
 from first_hour import build_wheel, install
 from walkthrough import run
 
+pytestmark = pytest.mark.long_proof
+
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX shell")
 
 RUN = "pytest --mapsat-agent=my_agent:Agent"

@@ -3,7 +3,10 @@
 import sys
 from pathlib import Path
 
+import pytest
 from walkthrough import steps, walk
+
+pytestmark = pytest.mark.long_proof
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "tutorial.md").read_text(encoding="utf-8")
 

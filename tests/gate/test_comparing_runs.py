@@ -297,6 +297,7 @@ def test_a_fall_that_chance_explains_is_inconclusive_and_says_what_would_have_be
     )
 
 
+@pytest.mark.long_proof
 def test_so_many_trials_as_it_asks_for_see_a_drop_as_large_as_the_rule():
     generator = random.Random(4)
 
@@ -386,6 +387,7 @@ def test_of_an_agent_that_says_the_same_word_by_word_every_drop_is_its_own():
     assert found.rules[0].p is None
 
 
+@pytest.mark.long_proof
 def test_one_agent_against_itself_is_red_in_at_most_one_of_twenty_comparisons_at_any_number_of_trials():
     generator = random.Random(7)
     for trials in (1, 4, 8):

@@ -206,6 +206,7 @@ def card_of(number: int, outcome: str, rates: Misread) -> Scorecard:
     )
 
 
+@pytest.mark.long_proof
 @pytest.mark.parametrize("metric", ["ar", "pass_rate"])
 def test_the_widened_bounds_hold_the_truth_in_19_of_20_mixtures_of_right_and_wrong_answers(metric):
     random = np.random.default_rng(7)

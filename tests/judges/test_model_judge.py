@@ -294,7 +294,7 @@ def test_a_call_without_a_recording_stays_the_sandboxes_matter():
 
 
 def test_a_request_stays_within_its_size_and_keeps_what_matters():
-    noise = {"pois": [{"name": f"Place {number}", "text": "x" * 400} for number in range(300)]}
+    noise = {"pois": [{"name": f"Place {number}", "text": "x" * 400} for number in range(15)]}
     steps = [call(result=noise, query=f"noise {number}") for number in range(40)]
     long = f"{'first words ' * 3_000} {REPLY}"
     trajectory = dialogue(long, steps=[found_places(), *steps])

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from calibrated import trust
 
 from pytest_mapsat.cli import main
@@ -127,6 +128,7 @@ def test_without_the_option_json_is_the_list_of_findings(tmp_path, capsys):
     assert isinstance(json.loads(capsys.readouterr().out), list)
 
 
+@pytest.mark.long_proof
 def test_what_the_checks_of_the_shipped_suite_are_worth(monkeypatch):
     """One test, since making all mutants takes half a minute."""
     suite = open_suite(SHIPPED)

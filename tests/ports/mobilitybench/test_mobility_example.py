@@ -67,6 +67,7 @@ def test_the_page_tells_what_each_agent_earns():
         assert cells.split(" | ") == shown, agent
 
 
+@pytest.mark.long_proof
 def test_the_command_of_the_page_gates_saves_and_grades_again(tmp_path, capsys):
     saved, again = tmp_path / "run.json", tmp_path / "again.json"
     thresholds = "--mapsat-fail-under=mobility_fpr=0.9,basic_route_planning.mobility_sc=0.9,pipa_a=0.9"
@@ -102,6 +103,7 @@ def test_labelled_answers_are_judged_right_and_few_stay_open(capsys):
     assert int(killed) >= 0.75 * int(wrong) > 60
 
 
+@pytest.mark.long_proof
 def test_changed_answers_are_caught_without_a_false_alarm(capsys):
     main(["lint", str(SUITE.root), "--mutants"])
     told = capsys.readouterr().out
