@@ -149,7 +149,7 @@ def _scores(card: Scorecard, metrics: Sequence[Metric]) -> str:
 def _kind(label: Label, case: Case) -> str:
     if label.kind == "implicit":
         return _severity(label.requirement, case)
-    return {"fact": "facts", "policy": "policies"}.get(label.kind, label.kind)
+    return {"explicit": "asked", "fact": "facts", "policy": "policies"}.get(label.kind, label.kind)
 
 
 def _severity(requirement_id: str, case: Case) -> str:
