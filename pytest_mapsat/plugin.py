@@ -82,7 +82,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, int | pytest.E
         status, ended = pytest.ExitCode.OK, error
     session = _session(config)
     if session is not None and session.reporter is not None:
-        return session.reporter.ending.held(status)
+        return session.reporter.exit_status.kept(status)
     if ended is not None:
         raise ended
     return status
@@ -92,7 +92,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Parametrise every test that asks for ``mapsat_case``."""
     session = _session(metafunc.config)
     if session is not None and "mapsat_case" in metafunc.fixturenames:
-        session.collecting.parametrise(metafunc)
+        session.suites.parametrise(metafunc)
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import logging
 import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from contextvars import Context, ContextVar, copy_context
 from typing import Any, TextIO
 
@@ -19,7 +19,8 @@ from pytest_mapsat.turns import computing
 from pytest_mapsat.user_code import Surroundings
 from pytest_mapsat.users import learn_to_read
 
-from .items import CaseFile, CaseParam, agent_of, param_of
+from .items import OWN_FIXTURES, CaseFile, CaseParam, agent_of, param_of
+from .private import definitions, queue_of_worker
 
 #: Characters of one episode that are kept of each stream, and records of its log.
 _MOST_PRINTED = 1_000_000
@@ -152,8 +153,6 @@ def _looking(name: str, write: Callable[[str], int]) -> Callable[[str], int]:
     return look
 
 
-#: The fixtures that a built-in item has where nobody else has a say in it.
-_OURS = frozenset({"mapsat_case", "request"})
 #: Packages whose fixtures of every item are about their own tests: that of pytest-asyncio sets the loop that its tests run in, and agents have another.
 _ASIDE = frozenset({"pytest_asyncio"})
 #: How many episodes are under way at once, unless somebody says otherwise, where agents can be waited for side by side.
@@ -236,7 +235,7 @@ class AheadOfItems:
         if self._config.pluginmanager.has_plugin("dsession"):
             return (yield)  # the items run on workers
         self._items = session.items
-        self._queue = _queue_of_worker(self._config)
+        self._queue = queue_of_worker(self._config)
         self._as_it_was = Surroundings()
         with self._keeper.keeping():
             try:
@@ -335,7 +334,7 @@ class AheadOfItems:
         if not isinstance(item.parent, CaseFile) or _may_not_run(item):
             return False
         foreign = [
-            name for name in getattr(item, "fixturenames", ()) if name not in _OURS and not _is_aside(item, name)
+            name for name in getattr(item, "fixturenames", ()) if name not in OWN_FIXTURES and not _is_aside(item, name)
         ]
         if foreign:
             self.in_turn[foreign[0]] += 1
@@ -386,9 +385,8 @@ def _key_of(item: pytest.Item) -> Key:
 
 def _is_aside(item: pytest.Item, name: str) -> bool:
     """Say whether a fixture comes from a plugin whose own tests alone it is for; one of the user's that takes its place is not."""
-    info = getattr(item, "_fixtureinfo", None)  # no public name; without it the item runs in its own turn
-    found = () if info is None else info.name2fixturedefs.get(name, ())
-    return bool(found) and all(one.func.__module__.partition(".")[0] in _ASIDE for one in found)
+    made_by = definitions(item, name)  # where nobody knows, the item runs in its own turn
+    return bool(made_by) and all(made.func.__module__.partition(".")[0] in _ASIDE for made in made_by)
 
 
 def _may_not_run(item: pytest.Item) -> bool:
@@ -396,19 +394,3 @@ def _may_not_run(item: pytest.Item) -> bool:
     if any(True for name in ("skip", "skipif") for _ in item.iter_markers(name)):
         return True
     return any(not mark.kwargs.get("run", True) for mark in item.iter_markers("xfail"))
-
-
-def _queue_of_worker(config: pytest.Config) -> Any:
-    """Return the queue of a worker of pytest-xdist, which holds the places of its items; None where this is no worker.
-
-    It is no public name. Where it is not found, only the next item is known to a worker.
-    """
-    if not hasattr(config, "workerinput"):
-        return None
-    queues = (getattr(plugin, "torun", None) for plugin in config.pluginmanager.get_plugins())
-    return next((queue for queue in queues if hasattr(queue, "lock")), _NoQueue())
-
-
-class _NoQueue:
-    def lock(self) -> Any:
-        return nullcontext(())

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,36 +12,6 @@ from pytest_mapsat.formats import Journal, Place, with_attempt
 from pytest_mapsat.model import JsonObject, MapsatError, Scorecard, lighten
 from pytest_mapsat.reports import Tally
 from pytest_mapsat.runs.episodes import Ended
-
-
-@dataclass
-class Collected:
-    """What a process has collected.
-
-    Attributes:
-        items: node ids of all built-in items, in order.
-        deselected: those that pytest was told of as deselected.
-        selected: those that are left to run.
-        any_deselected: whether any test at all was deselected.
-        roots: the folders of the suites that they are from.
-    """
-
-    items: dict[str, None] = field(default_factory=dict)
-    deselected: set[str] = field(default_factory=set)
-    selected: list[str] = field(default_factory=list)
-    any_deselected: bool = False
-    roots: list[Path] = field(default_factory=list)
-
-    def to_json(self) -> JsonObject:
-        """Return it as plain data, without the items that are left to run: the controller knows those."""
-        selected = set(self.selected)
-        left_out = [nodeid for nodeid in self.items if nodeid not in selected]
-        return {
-            "deselected": [nodeid for nodeid in left_out if nodeid in self.deselected],
-            "removed": [nodeid for nodeid in left_out if nodeid not in self.deselected],
-            "any_deselected": self.any_deselected,
-            "roots": [str(root) for root in self.roots],
-        }
 
 
 def packed(ended: Ended) -> JsonObject:

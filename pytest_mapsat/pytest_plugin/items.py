@@ -6,8 +6,7 @@ A ``Module`` and not a bare ``File``: fixtures of module scope, other plugins an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
@@ -16,6 +15,8 @@ import pytest
 
 from pytest_mapsat.model import Case, SuiteError
 from pytest_mapsat.suite import CaseEntry, Suite
+
+from .private import LeanItem, LeanModule, definitions
 
 #: How the names of files end that may hold cases.
 CASE_SUFFIXES = (".yaml", ".yml", ".jsonl", ".jsonl.gz")
@@ -37,29 +38,8 @@ class CaseParam(NamedTuple):
         return self.entry.id
 
 
-#: What an item makes when somebody asks for it: empty sets and lists of many items take a tenth of the room of all that they are.
-_ON_DEMAND = ("extra_keyword_matches", "user_properties", "_report_sections")
-
-
-class CaseItem(pytest.Function):
-    """One case: pytest's own test function, less what pytest looks for in functions and what it keeps for each of them.
-
-    A case has no lines of code to be found, and mostly no fixture but its own.
-    """
-
-    @cached_property
-    def extra_keyword_matches(self) -> set[str]:  # type: ignore[override]
-        """Further names for ``-k``."""
-        return set()
-
-    @cached_property
-    def user_properties(self) -> list[tuple[str, object]]:  # type: ignore[override]
-        """What reports say besides."""
-        return []
-
-    @cached_property
-    def _report_sections(self) -> list[tuple[str, str, str]]:  # type: ignore[override]
-        return []
+class CaseItem(LeanItem):
+    """One case: pytest's own test function, which has no lines of code to be found, and mostly no fixture but its own."""
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Say where the case stands: in its file, whose first line stands for the function that there is not."""
@@ -67,23 +47,19 @@ class CaseItem(pytest.Function):
 
     def setup(self) -> None:
         """Load the case; by way of its fixtures where anybody else has a say in them, or looks at them."""
-        file = self.parent
-        if isinstance(file, CaseFile) and self._is_of_case_alone():
+        file, option = self.parent, self.config.option
+        shown = any(getattr(option, name, False) for name in ("setupshow", "setuponly", "setupplan"))
+        alone = OWN_FIXTURES.issuperset(self.fixturenames) and len(definitions(self, "mapsat_case")) == 1
+        if isinstance(file, CaseFile) and alone and not shown:
             self.funcargs["mapsat_case"] = file.load(param_of(self))
         else:
             super().setup()
 
-    def _is_of_case_alone(self) -> bool:
-        info, option = getattr(self, "_fixtureinfo", None), self.config.option
-        shown = any(getattr(option, name, False) for name in ("setupshow", "setuponly", "setupplan"))
-        if info is None or shown or not OWN_FIXTURES.issuperset(self.fixturenames):
-            return False
-        return len(info.name2fixturedefs["mapsat_case"]) == 1
 
-
-class CaseFile(pytest.Module):
+class CaseFile(LeanModule):
     """A YAML or JSONL file of cases, presented to pytest as a module with one parametrised test."""
 
+    item_class = CaseItem
     suite: Suite
     entries: tuple[CaseEntry, ...]
     agent_fixture: bool
@@ -96,46 +72,14 @@ class CaseFile(pytest.Module):
             self.entries = self.taken(self.suite, self.suite.entries(self.path))
         except SuiteError as error:
             raise self.CollectError(str(error)) from None
+        module = ModuleType(self.path.stem)
+        module.__dict__["case"] = _test_of(self.path, agent_fixture=self.agent_fixture)
+        self.obj = module
         return super().collect() if self.entries else []
 
     def istestfunction(self, obj: object, name: str) -> bool:
         """Say that ``case`` is a test, whatever ``python_functions`` says. A ``__test__`` of its own would be a keyword of every item."""
         return name == "case" and callable(obj)
-
-    def _genfunctions(self, name: str, funcobj: object) -> Iterator[pytest.Function]:
-        """Make items of ours out of those that pytest makes; where it makes them elsewhere, they stay its own."""
-        for item in super()._genfunctions(name, funcobj):
-            item.__class__ = CaseItem
-            _slim(item)
-            yield item
-
-    def _getobj(self) -> ModuleType:
-        module = ModuleType(self.path.stem)
-        module.__dict__["case"] = _test_of(self.path, agent_fixture=self.agent_fixture)
-        return module
-
-
-def _slim(item: Any) -> None:
-    """Let an item of pytest's share what is equal for all items of a file, and leave out what is made again when it is run: many are collected at once.
-
-    Some of it has no public name. Where pytest keeps it elsewhere, the item stays as pytest made it.
-    """
-    with suppress(AttributeError):
-        for name in _ON_DEMAND:
-            delattr(item, name)
-        callspec = item.callspec
-        if item.own_markers == callspec.marks:
-            item.own_markers = callspec.marks
-        object.__setattr__(callspec, "_arg2scope", _shared_scopes(tuple(callspec._arg2scope.items())))  # noqa: SLF001
-        object.__setattr__(callspec, "_idlist", tuple(callspec._idlist))  # noqa: SLF001
-        if item._request:  # noqa: SLF001
-            # As pytest leaves them behind an item that has been run, and makes them for one that is run again.
-            item._request = item.funcargs = None  # noqa: SLF001
-
-
-@lru_cache(maxsize=64)
-def _shared_scopes(scopes: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
-    return dict(scopes)
 
 
 def params(suite: Suite, entries: Iterable[CaseEntry], trials: int) -> Iterator[Any]:
@@ -173,11 +117,16 @@ def agent_of(item: pytest.Item) -> str:
     return f"agent{callspec.indices['mapsat_agent']}" if name is None else str(name)[:80]
 
 
+def is_ours(file: str | Path) -> bool:
+    """Say whether a file of code is ours."""
+    return Path(file).is_relative_to(_OURS)
+
+
 def raised_at(excinfo: pytest.ExceptionInfo[BaseException], rootpath: Path) -> str:
     """Return ``file:line`` of the last line of somebody's own code that led to an exception; empty where there is none."""
     for entry in reversed(excinfo.traceback):
         path = Path(str(entry.path))
-        if path.is_relative_to(rootpath) and not path.is_relative_to(_OURS) and "site-packages" not in path.parts:
+        if path.is_relative_to(rootpath) and not is_ours(path) and "site-packages" not in path.parts:
             return f"{path.relative_to(rootpath).as_posix()}:{entry.lineno + 1}"
     return ""
 

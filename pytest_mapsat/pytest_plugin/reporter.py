@@ -26,19 +26,17 @@ from pytest_mapsat.runs.saved import check_save_path, put_aside
 
 from .ahead import worth_a_word
 from .beginning import Beginning
-from .gathering import Collected, Gathered, lines_of, unpacked, was_expected, why_none
+from .exit_status import ExitStatus
+from .gathering import Gathered, lines_of, unpacked, was_expected, why_none
 from .hooks import call_each
+from .item_reports import Passes
 from .items import is_case
-from .leaving import HeldStatus
-from .passes import Passes
 from .progress import Progress, is_wanted
 from .registration import agent_spec
 from .reports import Reports
 from .settings import Settings
-from .suites import Suites
+from .suites import Collected, Suites
 
-#: Only these are turned into a failure where the gate does not hold; every graver status stays.
-_GREEN_OR_EMPTY = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 _NAMED = 3
 
 
@@ -58,11 +56,15 @@ class Reporter:
         suites: Suites,
         episodes: Episodes,
         metric_sets: Mapping[str, MetricSet],
+        *,
+        exit_status: ExitStatus,
     ) -> None:
         self.config = config
         self.settings = settings
         self.suites = suites
         self.episodes = episodes
+        self.exit_status = exit_status
+        exit_status.under_way = lambda: [flight.case for flight in episodes.flights.under_way()]
         self.fresh: dict[str, list[Ended]] = {}
         self.run_name = ""
         self.metric_sets = metric_sets
@@ -80,6 +82,8 @@ class Reporter:
         #: Built-in items whose scorecards say that they failed, and those of which pytest has heard it.
         self._failed: dict[str, None] = {}
         self._heard: set[str] = set()
+        #: Those that failed, and that pytest counts as something else.
+        self._hidden: list[str] = []
         self._why = ""
         self._workers: set[str] = set()
         #: What there is to say of episodes that could not run ahead, and of how many.
@@ -95,8 +99,6 @@ class Reporter:
         self._passes = Passes(rule) if rule.forgives else None
         if self._passes is not None:
             config.pluginmanager.register(self._passes, "mapsat-passes")
-        #: Of a run that decides.
-        self.ending = HeldStatus(config)
         self._started = perf_counter()
         self._started_at = datetime.now(UTC)
 
@@ -114,7 +116,8 @@ class Reporter:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionstart(self, session: pytest.Session) -> Generator[None, object, object]:
         """Begin at once where this run was asked for by name: no later step then reads the result of an earlier one."""
-        self.ending.session = session if self._decides else None
+        if self._decides:
+            self.exit_status.begin(session)
         if self.settings.agent_named or self.settings.save_named or self.settings.resume is not None:
             self.beginning.begin()
         if self._decides and is_wanted(self.config, os.environ):
@@ -283,16 +286,13 @@ class Reporter:
             self._faults.append(f"the journal could not be written: {self.episodes.fault}")
         if self._passes is not None and (open_cases := self._passes.undecided()):
             self._faults.append(f"too few trials ran to decide by the pass rule: {_some(open_cases)}")
-        if hidden := [nodeid for nodeid in self._failed if nodeid not in self._heard]:
-            self._faults.append(f"a hook hides that these items failed: {_some(hidden)}")
-        if self.settings.request.options.shard and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
-            session.exitstatus = pytest.ExitCode.OK  # one part of few cases may well be empty
-        red = self._faults or not holds
-        if (red and session.exitstatus == pytest.ExitCode.OK) or (
-            self._is_ignored() and session.exitstatus in _GREEN_OR_EMPTY
-        ):
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        self.ending.status = session.exitstatus if self._run is not None or self._faults else pytest.ExitCode.OK
+        self._hidden = [nodeid for nodeid in self._failed if nodeid not in self._heard]
+        self.exit_status.decide(
+            ours=self._run is not None or bool(self._faults),
+            red=bool(self._faults or self._hidden) or not holds,
+            ignored=self._is_ignored(),
+            may_be_empty=bool(self.settings.request.options.shard),  # one part of few cases may well be empty
+        )
 
     def _guarded(self, what: str, step: Callable[[], object]) -> None:
         """Take a step of the end; whatever it raises is told, and the other steps are still taken."""
@@ -357,9 +357,9 @@ class Reporter:
 
     def pytest_unconfigure(self) -> None:
         """Tell at least the gate where pytest printed no summary: with ``--no-summary``, or after an internal error."""
-        if self.settings.agent_named and self.ending.is_green_so_far:
-            self.ending.status = pytest.ExitCode.TESTS_FAILED
+        if self.settings.agent_named and self.exit_status.is_open:
             self._faults.append("the run ended before anything was collected")
+            self.exit_status.decide(red=True, ours=True)
         terminal = self.config.pluginmanager.get_plugin("terminalreporter")
         if terminal is not None:
             self._tell(terminal, brief=True)
@@ -374,7 +374,7 @@ class Reporter:
         self._told = True
         if not brief:
             terminal.section("mapsat")
-        width = max(terminal._tw.fullwidth, 60)  # noqa: SLF001 (the only way to the width, used by pytest-cov too)
+        width = max(self.config.get_terminal_writer().fullwidth, 60)
         if self._is_ignored():
             terminal.write_line(
                 f"no case was collected, and no test used mapsat_run; {self.suites.why_none()}", red=True
@@ -408,6 +408,8 @@ class Reporter:
         alone = ahead is None and not self.settings.concurrency and not self._workers
         if alone and self._run is not None and agent_spec(self.config) != "fixture":
             yield from worth_a_word(self._run)
+        if self._hidden:
+            yield f"warning  a plugin or a conftest.py hides these failures, and the run fails all the same: {_some(self._hidden)}"
         for told_of in self._own_answers:
             yield f"own      {printable(told_of)}"
         for problem in (problem for suite in self.suites.used() for problem in suite.inventory.unread):

@@ -38,13 +38,12 @@ from pytest_mapsat.user_code import forget_installed, installed, listening
 from pytest_mapsat.users import check_user_spec
 
 from .ahead import AT_ONCE, AheadOfItems, Printed
-from .collecting import Collecting
 from .collector import Collector
-from .failures import Completion, text_of
+from .exit_status import ExitStatus
 from .gathering import packed
 from .hooks import HookError, call_hook, sandbox_of
-from .items import CaseFile, CaseParam, agent_of, case_name, param_of, place_of
-from .leaving import no_green_exit
+from .item_reports import Completion, text_of
+from .items import CaseFile, CaseParam, agent_of, case_name, is_ours, param_of, place_of
 from .reporter import Reporter
 from .settings import Settings, read_settings
 from .sources import connect, elsewhere, source_for
@@ -74,22 +73,26 @@ def start_session(config: pytest.Config) -> MapsatSession:
     settings = read_settings(config)
     noticed = ExitStack()
     noticed.enter_context(listening())
-    flights = noticed.enter_context(no_green_exit(config))
     config.add_cleanup(noticed.close)
+    exit_status = None if hasattr(config, "workerinput") else ExitStatus(config)
     pytest.register_assert_rewrite(*{point.module for point in installed(GROUP)})
     try:
         added_checks()  # one that cannot be loaded is told before anything is collected
         session = MapsatSession(config, settings)
-        flights.append(session.episodes.flights)
         config.pluginmanager.register(Collector(), "mapsat-collector")
-        if session.is_controller:
+        if exit_status is not None:
             session.reporter = Reporter(
-                config, session.described(), session.suites, session.episodes, session.metric_sets
+                config,
+                session.described(),
+                session.suites,
+                session.episodes,
+                session.metric_sets,
+                exit_status=exit_status,
             )
             session.reporter.run_name = session.run_name
-            session.collecting.reporter = session.reporter
+            session.suites.when_collected = session.reporter.collected
             config.pluginmanager.register(session.reporter, "mapsat-reporter")
-        config.pluginmanager.register(session.collecting, "mapsat-collecting")
+        config.pluginmanager.register(session.suites, "mapsat-collecting")
         session.suites.add_defaults()  # on workers too: they read the command line for themselves
     except MapsatError as error:
         raise pytest.UsageError(str(error)) from None
@@ -126,16 +129,16 @@ class MapsatSession:
         make_judge(self._moved(request.judge), {}, root=self.root)
         self._own_tools = self._load_own_tools()
         sandboxes: tuple[SandboxHook, ...] = (*installed_sandboxes(), partial(sandbox_of, config))
-        self.suites = Suites(config, settings, self.metric_sets, sandboxes)
-        self.settings = self.suites.settings
-        self.collecting = Collecting(
+        self.suites = Suites(
             config,
-            self.settings.request.options,
-            self.suites,
+            settings,
+            self.metric_sets,
+            sandboxes,
             self.episodes,
             load=self.case,
             agent_fixture=self._source is None,
         )
+        self.settings = self.suites.settings
         self._cluster = connect(
             config, settings, asks_models=asks_models(request.model_copy(update={"judge": "checks"}))
         )
@@ -227,7 +230,7 @@ class MapsatSession:
             self._join_run()
             ended = self.episodes.ended(item.nodeid, wanted, nodeid, run)
         except CeilingReachedError as error:
-            raise pytest.skip.Exception(str(error), _use_item_location=True) from error
+            raise pytest.skip.Exception(str(error)) from error
         except MapsatError as error:  # a recording that cannot be read, a judge without its file
             raise pytest.fail.Exception(str(error), pytrace=False) from None
         item.stash.setdefault(ENDED, []).append(ended)
@@ -320,7 +323,7 @@ class MapsatSession:
             text = text_of(self.config, request, card, case, place=self._place(param), metrics=metrics)
             pytest.fail(text, pytrace=False)
         if card.outcome != "passed":
-            raise pytest.skip.Exception(f"{card.outcome}: {card.reason}", _use_item_location=True)
+            pytest.skip(f"{card.outcome}: {card.reason}")
         return True
 
     @pytest.hookimpl(wrapper=True)
@@ -329,6 +332,9 @@ class MapsatSession:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Hand the episodes that an item has brought to the reporter, from a worker with the item's report."""
         report = yield
+        if isinstance(report.longrepr, tuple) and is_ours(report.longrepr[0]):
+            # We skip a test, and nobody looks for it in our code.
+            report.longrepr = (str(item.path), (item.reportinfo()[1] or 0) + 1, report.longrepr[2])
         ended = item.stash.get(ENDED, None)
         if isinstance(item.parent, CaseFile):
             self._completion.complete(report, item, call, ended[-1].card.reason if ended else "")
@@ -346,7 +352,7 @@ class MapsatSession:
         output = getattr(self.config, "workeroutput", None)
         if output is not None:
             told = [] if self._ahead is None else self._ahead.told()
-            output["mapsat"] = {**self.collecting.collected.to_json(), "fault": self.episodes.fault, "told": told}
+            output["mapsat"] = {**self.suites.collected.to_json(), "fault": self.episodes.fault, "told": told}
 
     def pytest_unconfigure(self) -> None:
         """Stop our threads, and close what is open."""

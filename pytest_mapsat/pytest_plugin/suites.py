@@ -1,9 +1,10 @@
-"""The suites of one process: found, opened once, their domains made markers, their files collected."""
+"""The suites of one process: found, opened once, their domains made markers, their cases collected, and what is left of them to run."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,15 @@ import pytest
 
 from pytest_mapsat.formats import printable, shown_path
 from pytest_mapsat.metrics import MetricSet
-from pytest_mapsat.model import Case, Problem, SuiteError, did_you_mean, shown
+from pytest_mapsat.model import Case, JsonObject, Problem, SuiteError, did_you_mean, shown
+from pytest_mapsat.runs.episodes import Episodes
 from pytest_mapsat.runs.request import metric_sets_of
-from pytest_mapsat.runs.samples import entries_of
+from pytest_mapsat.runs.samples import cases_of_shard, entries_of
 from pytest_mapsat.runs.saved import looked_for
-from pytest_mapsat.sandbox import SandboxHook
+from pytest_mapsat.sandbox import SandboxHook, installed_sandboxes
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 
-from .items import CASE_SUFFIXES, CaseFile, CaseParam, case_name, params, place_of
+from .items import CASE_SUFFIXES, CaseFile, CaseParam, case_name, param_or_none, params, place_of
 from .settings import Settings, refuse_other_defaults, with_suites
 
 #: The domains of the interface, which are markers while an agent is active, whatever the suite.
@@ -36,10 +38,51 @@ DOMAINS = (
 _SHOWN = 5
 
 
-class Suites:
-    """The suites that this process has met, and which of their files pytest collects.
+@dataclass
+class Collected:
+    """What a process has collected.
 
     Attributes:
+        items: node ids of all built-in items, in order.
+        deselected: those that pytest was told of as deselected.
+        selected: those that are left to run.
+        any_deselected: whether any test at all was deselected.
+        roots: the folders of the suites that they are from.
+    """
+
+    items: dict[str, None] = field(default_factory=dict)
+    deselected: set[str] = field(default_factory=set)
+    selected: list[str] = field(default_factory=list)
+    any_deselected: bool = False
+    roots: list[Path] = field(default_factory=list)
+
+    def to_json(self) -> JsonObject:
+        """Return it as plain data, without the items that are left to run: the controller knows those."""
+        selected = set(self.selected)
+        left_out = [nodeid for nodeid in self.items if nodeid not in selected]
+        return {
+            "deselected": [nodeid for nodeid in left_out if nodeid in self.deselected],
+            "removed": [nodeid for nodeid in left_out if nodeid not in self.deselected],
+            "any_deselected": self.any_deselected,
+            "roots": [str(root) for root in self.roots],
+        }
+
+
+class Suites:
+    """The suites that this process has met, and the hooks by which pytest collects their cases.
+
+    Args:
+        config: pytest's.
+        settings: what was asked for.
+        metric_sets: the metric sets that there are.
+        sandboxes: functions that may make the sandbox of a case.
+        episodes: told where tests of the user's own ask for cases too.
+        load: loads the case of an item.
+        agent_fixture: whether the agent is that of a fixture.
+
+    Attributes:
+        collected: the items of this process.
+        when_collected: told of them, on the controller.
         opened: suites by their folder.
         samples: the ids of the cases that the run is of, by the folder of their suite; all cases where it is not among them.
         settings: what was asked for, with what the suites say of what nobody named.
@@ -52,8 +95,17 @@ class Suites:
         settings: Settings,
         metric_sets: Mapping[str, MetricSet],
         sandboxes: Sequence[SandboxHook],
+        episodes: Episodes,
+        *,
+        load: Callable[[CaseParam], Case],
+        agent_fixture: bool,
     ) -> None:
         self.config = config
+        self._episodes = episodes
+        self._load = load
+        self._agent_fixture = agent_fixture
+        self.collected = Collected()
+        self.when_collected: Callable[[Collected], None] = lambda _: None
         self.settings = settings
         self._metric_sets = metric_sets
         self._sandboxes = tuple(sandboxes)
@@ -98,12 +150,6 @@ class Suites:
             except SuiteError:
                 return  # told where its files are collected
 
-    def use_sandboxes(self, sandboxes: Sequence[SandboxHook]) -> None:
-        """Ask only some functions for the sandboxes of cases from now on."""
-        self._sandboxes = tuple(sandboxes)
-        for suite in self.opened.values():
-            suite.sandboxes = self._sandboxes
-
     def touch(self, root: Path) -> None:
         """Note that cases were collected from the suite in a folder, here or in another process."""
         self.touched.add(root)
@@ -138,14 +184,6 @@ class Suites:
     def used(self) -> list[Suite]:
         """Return the suites that cases were collected from, by their folder."""
         return [self.opened[root] for root in sorted(self.touched) if root in self.opened]
-
-    def sampled(self) -> list[str]:
-        """Return which sample of which suite the run is of, a line each."""
-        return [
-            f"mapsat: a sample of {printable(suite.manifest.name)}: {len(self.samples[suite.root])} of {sum(1 for _ in suite.readable())} cases {suite.manifest.sample}"
-            for suite in self.used()
-            if suite.root in self.samples
-        ]
 
     def of_cases(self) -> dict[str, Suite]:
         """Return the suite of each case, by its id."""
@@ -202,45 +240,36 @@ class Suites:
             self.config.args += map(str, self.settings.cases)
         self.config.args[:] = self._without_overlaps(self.config.args)
 
-    def collect_file(
-        self, path: Path, parent: pytest.Collector, load: Callable[[CaseParam], Case], *, agent_fixture: bool
-    ) -> pytest.Collector | None:
-        """Return the collector of a file that holds cases of a suite, or None for any other file.
-
-        Args:
-            path: the file.
-            parent: the collector of its folder.
-            load: loads a case of it.
-            agent_fixture: whether the agent is that of a fixture.
-        """
-        if not path.name.endswith(CASE_SUFFIXES):
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        """Take the files that hold cases of a suite."""
+        if not file_path.name.endswith(CASE_SUFFIXES):
             return None
-        root = find_suite(path)
+        root = find_suite(file_path)
         if root is None:
             return None
         # Of a suite that cannot be opened one file tells, and those that are named themselves.
-        if root in self._told_of and path not in (self._told_of[root], *self.argument_paths()):
+        if root in self._told_of and file_path not in (self._told_of[root], *self.argument_paths()):
             return None
-        place = place_of(path, self.config.rootpath, root)
+        place = place_of(file_path, self.config.rootpath, root)
         try:
             suite = self.open(root)
-            if not suite.holds_cases(path):
+            if not suite.holds_cases(file_path):
                 return None
             _refuse_not_utf8(place)
         except SuiteError as error:
             if root not in self.opened:
-                self._told_of.setdefault(root, path)
+                self._told_of.setdefault(root, file_path)
             broken: pytest.File = _BrokenFile.from_parent(
-                parent, path=path, nodeid=printable(place), message=str(error)
+                parent, path=file_path, nodeid=printable(place), message=str(error)
             )
             return broken
-        collector: CaseFile = CaseFile.from_parent(parent, path=path)
+        collector: CaseFile = CaseFile.from_parent(parent, path=file_path)
         collector.suite, collector.taken = suite, self._taken
-        collector.agent_fixture, collector.load = agent_fixture, load
+        collector.agent_fixture, collector.load = self._agent_fixture, self._load
         self.touched.add(root)
         return collector
 
-    def values(self) -> list[Any]:
+    def _values(self) -> list[Any]:
         """Return a pytest parameter for each case of the suites, for a test of the user's own.
 
         Raises:
@@ -252,6 +281,76 @@ class Suites:
             listed += params(suite, self._taken(suite, suite.entries(path)), trials)
             self.touched.add(suite.root)
         return listed
+
+    # -- hooks ------------------------------------------------------------------------------
+
+    def parametrise(self, metafunc: pytest.Metafunc) -> None:
+        """Give a test the cases of its file; a test of the user's own, all cases of the suites."""
+        file = metafunc.definition.getparent(CaseFile)
+        if file is not None:
+            values = list(params(file.suite, file.entries, self.settings.request.options.trials))
+        else:
+            self._episodes.shared = True
+            try:
+                values = self._values()
+            except SuiteError as error:
+                raise pytest.Collector.CollectError(str(error)) from None
+        metafunc.parametrize("mapsat_case", values, indirect=True)
+
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        """Note every built-in item, so that none can go missing."""
+        if isinstance(item.parent, CaseFile):
+            self.collected.items[item.nodeid] = None
+
+    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
+        """Note what pytest was told to leave out."""
+        self.collected.any_deselected = self.collected.any_deselected or bool(items)
+        self.collected.deselected.update(item.nodeid for item in items if isinstance(item.parent, CaseFile))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Drop cases that two arguments reached."""
+        seen: set[tuple[Path, str]] = set()
+        kept = []
+        for item in items:
+            key = (item.path, item.name)
+            if item.getparent(CaseFile) is not None:
+                if key in seen:
+                    continue
+                seen.add(key)
+            kept.append(item)
+        items[:] = kept
+        if self.settings.request.options.shard:
+            self._keep_shard(items)
+
+    def _keep_shard(self, items: list[pytest.Item]) -> None:
+        """Deselect the cases of other shards; tests that are of no case stay in all of them."""
+        cases = {item: param.id for item in items if (param := param_or_none(item)) is not None}
+        mine = cases_of_shard(cases.values(), self.settings.request.options.shard)
+        others = [item for item in items if cases.get(item, "") not in ("", *mine)]
+        left_out = set(others)
+        items[:] = [item for item in items if item not in left_out]
+        self.config.hook.pytest_deselected(items=others)
+
+    def pytest_report_collectionfinish(self) -> list[str]:
+        """Say of which sample the run is."""
+        return [
+            f"mapsat: a sample of {printable(suite.manifest.name)}: {len(self.samples[suite.root])} of {sum(1 for _ in suite.readable())} cases {suite.manifest.sample}"
+            for suite in self.used()
+            if suite.root in self.samples
+        ]
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Note which items are left to run. All conftest files are known now: who makes no sandbox need not be asked for each case."""
+        if not self.config.hook.pytest_mapsat_sandbox.get_hookimpls():
+            self._sandboxes = tuple(installed_sandboxes())
+            for suite in self.opened.values():
+                suite.sandboxes = self._sandboxes
+        self.collected.selected = [item.nodeid for item in session.items if isinstance(item.parent, CaseFile)]
+        self.collected.roots = sorted(self.touched)
+        self.when_collected(self.collected)
+
+    # -- inside -----------------------------------------------------------------------------
 
     def _case_files(self) -> list[tuple[Suite, Path]]:
         places = [path for path in self.settings.cases if find_suite(path)]

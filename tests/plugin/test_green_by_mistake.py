@@ -56,11 +56,12 @@ HOW_TO_HIDE = {
 
 
 @pytest.mark.parametrize("how", HOW_TO_HIDE)
-def test_a_hook_that_hides_failures_turns_the_run_red(project: pytest.Pytester, how: str) -> None:
+def test_a_hook_that_hides_failures_is_told_and_turns_nothing_green(project: pytest.Pytester, how: str) -> None:
     project.makeconftest(HOW_TO_HIDE[how])
     result = project.runpytest("--mapsat-agent=bad:agent")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["error  a hook hides that these items failed: *case?nav-one?, *case?nav-two?, *"])
+    told = str(result.stdout).partition("warning  a plugin or a conftest.py hides these failures")[2]
+    assert told.count("::case[") == 3
 
 
 def test_a_failed_case_that_a_hook_calls_expected_is_told_beside_a_pass_rule(project: pytest.Pytester) -> None:
@@ -73,7 +74,7 @@ def test_a_hidden_failure_is_told_with_workers_too(project: pytest.Pytester) -> 
     project.makeconftest(HOW_TO_HIDE["a skip in place of a failure"])
     result = project.runpytest("--mapsat-agent=bad:agent", "-n", "2")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["error  a hook hides that these items failed: *"])
+    result.stdout.fnmatch_lines(["warning  a plugin or a conftest.py hides these failures*"])
 
 
 def test_a_failure_that_a_mark_expects_is_not_hidden(project: pytest.Pytester) -> None:
@@ -210,32 +211,6 @@ def test_a_program_that_runs_pytest_twice_ends_as_the_second_run_did(project: py
     result = project.runpython(project.path / "twice.py")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["told 1 True 0 True"])
-
-
-@pytest.mark.parametrize("place", ["in a reply", "at import"])
-def test_an_agent_cannot_put_another_program_in_the_place_of_pytest(project: pytest.Pytester, place: str) -> None:
-    leave = "os.execvp(sys.executable, [sys.executable, '-c', ''])"
-    reply = f"    if 'charger' in message:\n        {leave}\n    return 'Blue Bay.'\n"
-    source = reply if place == "in a reply" else f"    return ''\n{leave}\n"
-    project.makepyfile(goes=f"import os, sys\n\ndef agent(message):\n{source}")
-    result = project.runpytest_subprocess("--mapsat-agent=goes:agent")
-    if place == "at import":
-        assert result.ret == pytest.ExitCode.USAGE_ERROR
-        result.stderr.fnmatch_lines(["ERROR: *goes.py:5: PermissionError: os.execv would end pytest*--mapsat-isolate"])
-    else:
-        assert result.ret == pytest.ExitCode.TESTS_FAILED
-        result.stdout.fnmatch_lines(["*PermissionError: os.execv would end pytest*"])
-
-
-def test_a_copy_of_the_process_may_become_another_program(project: pytest.Pytester) -> None:
-    project.makepyfile(
-        becomes=(
-            "import os, sys\n\ndef agent(message):\n    copy = os.fork()\n"
-            "    if not copy:\n        os.execv(sys.executable, [sys.executable, '-c', ''])\n"
-            "    assert os.waitpid(copy, 0)[1] == 0\n    return 'Blue Bay.'\n"
-        )
-    )
-    assert project.runpytest_subprocess("--mapsat-agent=becomes:agent").ret == 0
 
 
 def test_a_copy_of_the_process_may_end_itself_and_so_may_everybody_afterwards(project: pytest.Pytester) -> None:

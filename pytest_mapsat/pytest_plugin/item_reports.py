@@ -1,36 +1,34 @@
-"""Reports of built-in items as pytest prints them: at the place of the case, as long as ``--tb`` asks for, with a way back."""
+"""Reports of built-in items as pytest prints them: at the place of the case, as long as ``--tb`` asks for, with a way back; and what a pass rule makes of them."""
 
 from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import is_dataclass
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field, is_dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_mapsat.metrics import PassRule
-from pytest_mapsat.model import Case, Metric, RunOptions, RunRequest, Scorecard
+from pytest_mapsat.model import Case, Metric, Outcome, RunOptions, RunRequest, Scorecard
 from pytest_mapsat.options import OPTIONS
 from pytest_mapsat.reports import again_command, failure_text, harmless, printable
 from pytest_mapsat.runs.request import CeilingReachedError
 from pytest_mapsat.secrets import known_secrets
 
-from .items import param_of, raised_at
-from .passes import mark_trial
+from .items import agent_of, param_of, raised_at
 
 #: Columns of the text of a failure.
 _NARROWEST, _WIDEST = 58, 78
+#: What a report of a built-in item carries: its case, and the trial.
+_TRIAL = "mapsat_trial"
+_MISSED = "mapsat_missed"
 
 
 class Completion:
-    """Says in the reports of built-in items what nobody but us knows.
-
-    Args:
-        config: pytest's.
-        options: what the run was asked for.
-    """
+    """Says in the reports of built-in items what nobody but us knows."""
 
     def __init__(self, config: pytest.Config, options: RunOptions) -> None:
         self._config = config
@@ -40,20 +38,16 @@ class Completion:
         self._keywords: Mapping[str, Any] = {}
 
     def complete(self, report: pytest.TestReport, item: pytest.Item, call: pytest.CallInfo[None], reason: str) -> None:
-        """Complete a report.
-
-        Args:
-            report: of a built-in item.
-            item: the item.
-            call: what the report was made from.
-            reason: of its last episode; empty where there is none.
-        """
+        """Complete a report of a built-in item; the reason is that of its last episode, empty where there is none."""
         if report.sections or report.longrepr is not None:
-            rewrite(report, known_secrets().hidden)
+            hidden = known_secrets().hidden
+            report.sections = _rewritten(report.sections, hidden)
+            report.longrepr = _rewritten(report.longrepr, hidden)
         if "GITHUB_ACTIONS" in os.environ:  # what an agent prints is no command of the service
             report.sections = [(title, "\n".join(map(harmless, text.split("\n")))) for title, text in report.sections]
-        if self._forgives:
-            mark_trial(item, report)
+        if self._forgives and report.when == "call" and item.parent is not None:
+            param = param_of(item)
+            report.__dict__[_TRIAL] = [f"{item.parent.nodeid}::{param.id}::{agent_of(item)}", param.id, param.trial]
         if report.skipped and call.excinfo is not None:
             ceiling = isinstance(call.excinfo.value.__cause__, CeilingReachedError)
             report.__dict__["mapsat_by"] = "a ceiling" if ceiling else raised_at(call.excinfo, self._config.rootpath)
@@ -68,13 +62,8 @@ class Completion:
             self._keywords = report.keywords
 
 
-def rewrite(report: pytest.TestReport, change: Callable[[str], str]) -> None:
-    """Rewrite all that a report shows: the traceback, and what was captured of the output."""
-    report.sections = _rewritten(report.sections, change)
-    report.longrepr = _rewritten(report.longrepr, change)
-
-
 def _rewritten(part: Any, change: Callable[[str], str]) -> Any:
+    """Return a part of a report with all its texts changed."""
     if isinstance(part, str):
         return change(part)
     if isinstance(part, list | tuple):
@@ -88,10 +77,7 @@ def _rewritten(part: Any, change: Callable[[str], str]) -> Any:
 def again_of(config: pytest.Config, request: RunRequest, place: str) -> str:
     """Return the command that runs one case again, from the folder that pytest was started in.
 
-    Args:
-        config: pytest's; what it was told of ini files and plugins, the new run must be told too.
-        request: what the run was asked for.
-        place: what to give pytest for the case.
+    What pytest was told of ini files and plugins, the new run is told too.
     """
     option = config.option
     settings = [("-c", option.inifilename), ("--rootdir", option.rootdir)]
@@ -141,18 +127,9 @@ def place_failure(
 def text_of(
     config: pytest.Config, request: RunRequest, card: Scorecard, case: Case, *, place: str, metrics: Sequence[Metric]
 ) -> str:
-    """Return the text of a failed item: as long as ``--tb`` asks for, as wide as the terminal within what is easy to read.
-
-    Args:
-        config: pytest's.
-        request: what the run was asked for.
-        card: the failed episode.
-        case: its case.
-        place: what to give pytest for the case.
-        metrics: those of the suite.
-    """
-    terminal = config.pluginmanager.get_plugin("terminalreporter")
-    wide = _WIDEST if terminal is None else terminal._tw.fullwidth - 2  # noqa: SLF001  as pytest-cov asks for it
+    """Return the text of a failed item: as long as ``--tb`` asks for, as wide as the terminal within what is easy to read."""
+    shows = config.pluginmanager.has_plugin("terminalreporter")  # a worker's shows nothing
+    wide = config.get_terminal_writer().fullwidth - 2 if shows else _WIDEST
     return failure_text(
         card,
         case,
@@ -161,4 +138,84 @@ def text_of(
         width=min(max(wide, _NARROWEST), _WIDEST),
         short=config.option.tbstyle == "short",
         metrics=metrics,
+    )
+
+
+@dataclass
+class _Case:
+    """The trials of one case, as far as they have ended."""
+
+    name: str
+    trials: dict[int, Outcome] = field(default_factory=dict)
+    texts: dict[int, str] = field(default_factory=dict)
+
+    def count(self, outcome: Outcome) -> int:
+        return list(self.trials.values()).count(outcome)
+
+    def told(self, rule: PassRule) -> str:
+        failed = ", ".join(str(trial) for trial, outcome in sorted(self.trials.items()) if outcome == "failed")
+        return f"{self.name} passed {self.count('passed')} of {rule.trials} trials, {rule.needed} are needed; failed: trial {failed}"
+
+
+class Passes:
+    """``--mapsat-trials=K/N``: turns the reports of failed trials into missed ones, and the last of a case into its verdict.
+
+    Trials of a case may run on several workers, so it is decided where all reports arrive: on the controller, before anybody else has seen them.
+    """
+
+    def __init__(self, rule: PassRule) -> None:
+        self._rule = rule
+        self._cases: dict[str, _Case] = {}
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, object, object]:
+        """Decide before any other plugin counts the report."""
+        mark = getattr(report, _TRIAL, None)
+        if mark is not None and _ends_trial(report):
+            self._take(report, *mark)
+        return (yield)
+
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, Any] | None:
+        """Give missed trials a letter of their own."""
+        return ("missed", "m", ("MISSED", {"yellow": True})) if hasattr(report, _MISSED) else None
+
+    def undecided(self) -> list[str]:
+        """Return the cases in which a trial failed, and of which too few trials have ended to decide."""
+        return [
+            case.name
+            for case in self._cases.values()
+            if len(case.trials) < self._rule.trials and case.count("failed") and self._outcome(case) != "passed"
+        ]
+
+    def _take(self, report: pytest.TestReport, key: str, name: str, trial: int) -> None:
+        case = self._cases.setdefault(key, _Case(name))
+        failed = report.outcome == "failed"
+        case.trials[trial] = "failed" if failed else "passed" if report.outcome == "passed" else "unevaluated"
+        if failed:
+            case.texts[trial] = report.longreprtext
+        if len(case.trials) == self._rule.trials and self._outcome(case) == "failed":
+            first = case.texts[min(case.texts)]
+            report.outcome = "failed"
+            if not failed:
+                report.longrepr = f"{case.told(self._rule)}\n\nof trial {min(case.texts)}:\n{first}"
+            else:
+                report.sections.insert(0, ("pass rule", case.told(self._rule)))
+        elif failed:
+            self._miss(report, case)
+
+    def _outcome(self, case: _Case) -> Outcome:
+        return self._rule.outcome(case.count("passed"), case.count("failed"))
+
+    def _miss(self, report: pytest.TestReport, case: _Case) -> None:
+        place = Path(report.nodeid.partition("::")[0])
+        line = next((line for line in report.longreprtext.splitlines() if line.strip()), "")
+        report.__dict__[_MISSED] = True
+        report.outcome = "skipped"
+        report.longrepr = (str(place), 1, f"Missed: {line}; {self._rule} trials of {case.name} decide")
+
+
+def _ends_trial(report: pytest.TestReport) -> bool:
+    """Say whether a report is the one that tells how its trial ended; a rerun and a broken fixture are told by others."""
+    return (
+        report.when == "call" and report.outcome in ("passed", "failed", "skipped") and not hasattr(report, "wasxfail")
     )
